@@ -16,6 +16,7 @@ from simgrid_broker.policy.job_brokerage.hint import Hints
 from simgrid_broker.views import JobInput, Nuclei, Queues, Stats, Task, Verdict
 from simgrid_broker.wording import labels
 from simgrid_broker.world import loads, observe
+from simgrid_broker.world.analysis_metrics import note_use
 from simgrid_broker.world.counts import Snapshot
 from simgrid_broker.world.nuclei import Burden, nuclei, nucleus_number
 from simgrid_broker.world.world import World
@@ -73,7 +74,10 @@ class Brokers:
     def note_use(self, task: Task, queues: Iterable[int]) -> None:
         """Note the PanDA queues that got jobs of an analysis task."""
         if self.is_asked_about_users(task):
-            self.world.analysis.used.setdefault(task.jeditaskid, set()).update(queues)
+            used = self.world.analysis.used
+            used.lengthen(len(self.world.arrays.tasks))
+            for queue in queues:
+                note_use(used.table, used.of, self.world.row_of[task.jeditaskid], task.jeditaskid, queue)
 
     def analysis_queues_for(self, row: int, task: Task, wanted: float, account: int | None = None,
                             cache: bool = True) -> Verdict:

@@ -59,7 +59,6 @@ class MetricCollector:
         metrics.to_running_rate = metrics.starts.rate(control.now)
         metrics.ends.window_s = classes.window_of_ends_s(control.cfg)
         metrics.ends.forget(control.now)
-        metrics.forget(control.arrays.tasks["jeditaskid"])
         self._measure_shares()
         if control.now - metrics.sites_at >= control.periods.site_classes:
             metrics.site_class, metrics.sites_at = self._site_classes(), control.now

@@ -29,11 +29,11 @@ class Rule:
     """What every rule says of itself.
 
     panda: PanDA's name for the step; source: document and section; meaning: what it does, in one sentence: that of its
-    function's docstring; static: names of the `views.Task` fields on which
-    the answer depends besides the description of the candidates, or None if it depends on anything else;
-    per_candidate: it is a function of one candidate; of_list: of the tables of a decision, about all candidates that
-    are left. The keys of gdpconfig that a rule reads follow from its code
-    (`advice.readers`): a rule about one candidate reads them as columns of its task.
+    function's docstring; static: names of the `views.Task` fields on which the answer depends besides the description
+    of the candidates, or None if it depends on anything else; per_candidate: it is a function of one candidate;
+    of_list: of the tables of a decision, about all candidates that are left; of_attempt: of the records of a task and
+    its user, about the attempt to make jobs. The keys of gdpconfig that a rule reads follow from its code
+    (`advice.readers`): a rule about one candidate or the attempt reads them as columns of its task.
     """
 
     panda: str
@@ -43,6 +43,12 @@ class Rule:
     static: tuple[str, ...] | None = None
     per_candidate: bool = False
     of_list: bool = False
+    of_attempt: bool = False
+
+    @property
+    def by_records(self) -> bool:
+        """Whether it is a compiled function of records or tables."""
+        return self.per_candidate or self.of_list or self.of_attempt
 
 
 class ByEdition(NamedTuple):
@@ -156,6 +162,15 @@ def candidate_criterion(tag: str, *, plain: bool = False,
     return _marking(Criterion(tag=tag, per_candidate=True, **description), plain)
 
 
+def attempt_criterion(tag: str, *, plain: bool = False, **description: Any) -> Callable[[OfCandidate],
+                                                                                      CriterionFunction]:
+    """Make a function of the records of a task and its user a compiled criterion: it refuses all candidates or none.
+
+    It returns (refused, value, limit); arguments as for `candidate_criterion`.
+    """
+    return _marking(Criterion(tag=tag, of_attempt=True, **description), plain)
+
+
 def factor(name: str, **description: Any) -> Callable[[OfCase], FactorFunction]:
     """Mark a function of a case as a factor: it returns (n,) multipliers, or one number for all.
 
@@ -183,7 +198,7 @@ def _marking(rule: Rule, plain: bool = False) -> Callable[[Any], Any]:
     def mark(function: Any) -> Any:
         about: dict[str, Any] = {"meaning": first_sentence(function.__doc__)}
         about |= {"name": function.__name__} if isinstance(rule, Criterion) else {}
-        function = compiled(function) if (rule.per_candidate or rule.of_list) and not plain else function
+        function = compiled(function) if rule.by_records and not plain else function
         function.rule = replace(rule, **about)
         return function
     return mark

@@ -4,6 +4,8 @@ from simgrid_broker.schema.datasets import DatasetOfTask, InputFile, Replica
 from simgrid_broker.schema.software import Hardware, PublishedSoftware, WorkerNodeGpu
 from simgrid_broker.views.analysis import (
     ANALYSIS_STORE,
+    UNCLASSIFIED,
+    USER,
     USER_AT,
     AnalysisView,
     DatasetAt,
@@ -21,7 +23,8 @@ from simgrid_broker.views.tasks import PIECE, TASK_FIELDS, Premerge, Task
 from simgrid_broker.views.verdict import KEPT, Figures, Verdict
 from simgrid_broker.views.workers import WAITING_JOBS, PilotStatus, WorkerStatus, WorkQueueCounts
 
-__all__ = ["ANALYSIS_STORE", "USER_AT", "AnalysisView", "DatasetAt", "InputAt", "Owner", "Quota", "UserView",
+__all__ = ["ANALYSIS_STORE", "UNCLASSIFIED", "USER", "USER_AT", "AnalysisView", "DatasetAt", "InputAt", "Owner",
+           "Quota", "UserView",
            "Gdpconfig", "ShareTree", "PIECE", "Premerge", "TASK_FIELDS", "Task", "QueueSoftware", "QUEUE", "TEXTS",
            "Queues", "same_type", "LOAD", "STORE", "LINK", "UNKNOWN", "records", "Stats", "Source", "InputDataset",
            "Locality", "SOURCE", "JobInput", "InputOfNuclei", "NUCLEUS", "Nuclei", "KEPT", "Figures", "Verdict",

@@ -26,6 +26,18 @@ Source: brokerage reference, 11.1.
 """
 
 
+UNCLASSIFIED = 3
+"""Class of a task that the classification does not know, in a record."""
+
+USER = np.dtype([
+    ("running_jobs", "f8"), ("queued_jobs", "f8"), ("running_cores", "f8"), ("queued_cores", "f8"),    # as `Owner`
+    ("task_class", "i8"),            # names.TaskClass, or UNCLASSIFIED
+    ("rem_slots_a", "f8"), ("usage", "f8"), ("equivalent_usage", "f8"),    # as `UserView`
+    ("over_quota", "?"), ("near_quota", "?"),
+])
+"""The user of a task as compiled rules see it."""
+
+
 class Owner(NamedTuple):
     """Jobs and cores of a user, or of a working group, at all queues; NaN = unknown, which no cap stops.
 
@@ -62,6 +74,13 @@ class UserView:
     usage: float = nan
     equivalent_usage: float = nan
     quota: Quota = Quota()
+
+    @property
+    def record(self) -> np.ndarray:
+        """What compiled rules see of it beside the queues, (1,) of USER."""
+        task_class = UNCLASSIFIED if self.task_class is None else int(self.task_class)
+        return np.array([(*self.owner, task_class, self.rem_slots_a, self.usage, self.equivalent_usage,
+                          self.quota.over, self.quota.near)], USER)
 
 
 class DatasetAt(NamedTuple):

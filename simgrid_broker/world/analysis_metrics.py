@@ -4,6 +4,8 @@ from collections import deque
 
 import numpy as np
 
+from simgrid_broker.bundle import Bundle
+from simgrid_broker.compiled import compiled
 from simgrid_broker.names import PANDA_ERRORS, Cause, JobStatus, SiteClass
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
@@ -17,14 +19,42 @@ REASSIGNED = (Cause.REASSIGNED, Cause.ANALYSIS_REBROKERAGE, Cause.FAST_REBROKERA
 """Causes for which jobs are closed to run elsewhere."""
 
 
+TIMES = np.dtype([("sites_at", "f8"), ("slots_at", "f8"), ("tasks_at", "f8"), ("shares_at", "f8"), ("window_s", "f8")])
+"""When what PanDA's daemons know was made, s, and how long ends of jobs count."""
+CLASSIFIED = np.dtype([("jeditaskid", "i8"), ("task_class", "i8")])
+"""Class of the task that is in a row."""
+
+
+class UserSight(Bundle):
+    """What is known of users, beside the tables of the world (`user_view.user_sight`); most as in `AnalysisMetrics`."""
+
+    times: np.ndarray              # (1,) of TIMES
+    owners: np.ndarray             # `UserRows.table`
+    named: np.ndarray              # `UserRows.named`
+    site_class: np.ndarray
+    to_running_rate: np.ndarray
+    in_hi: np.ndarray
+    leaf_usage: np.ndarray
+    equivalent_usage: np.ndarray
+    counted_at: np.ndarray
+    users_running: np.ndarray
+    n_users: np.ndarray
+    task_class: np.ndarray         # (n_tasks,) of CLASSIFIED
+    used: np.ndarray               # `UsedQueues.table`
+    used_by: np.ndarray            # `UsedQueues.of`
+    ends: np.ndarray               # `Ends.table`
+    heads: np.ndarray              # `Ends.heads`
+
+
 class AnalysisMetrics:
     """Classes of queues and tasks, slots of users, use of shares, starts at queues, and ends of the jobs of tasks.
 
     site_class: `SiteClass`, (n_queues,), made at sites_at, s; in_hi, in_hi_or_mid: slots of users, (n_users,), NaN =
     unknown, made at slots_at, s; task_class: `TaskClass` by jeditaskid, made at tasks_at, s; leaf_usage,
     equivalent_usage: of each share, of its target and of that of its level-1 share, (n_shares,), NaN = unknown, made at
-    shares_at, s; to_running_rate: starts at each queue, jobs/h, (n_queues,); users_of_share: by share when they were
-    counted, s, and the running jobs and users at each queue; used: queues where the task of a jeditaskid has had jobs.
+    shares_at, s; to_running_rate: starts at each queue, jobs/h, (n_queues,); counted_at: when the users of each share
+    were counted, s, (n_shares,), and users_running, n_users: their running jobs and they at each queue, (n_shares,
+    n_queues); used: queues where a task has had jobs; sight: `task_class` and what compiled code saw of all that last.
     """
 
     def __init__(self, n_queues: int, n_users: int, n_shares: int):
@@ -33,57 +63,120 @@ class AnalysisMetrics:
         self.task_class, self.tasks_at = dict[int, int](), -np.inf
         self.leaf_usage, self.equivalent_usage = np.full(n_shares, np.nan), np.full(n_shares, np.nan)
         self.shares_at, self.to_running_rate = -np.inf, np.zeros(n_queues)
-        self.users_of_share: dict[int, tuple[float, np.ndarray, np.ndarray]] = {}
-        self.used: dict[int, set[int]] = {}
+        self.counted_at = np.full(n_shares, -np.inf)
+        self.users_running, self.n_users = np.zeros((2, n_shares, n_queues))
+        self.used = UsedQueues(n_queues)
         self.starts, self.ends = Starts(n_queues), Ends(n_queues)
+        self.sight: tuple[dict[int, int], UserSight] | None = None
 
-    def forget(self, jeditaskids: np.ndarray) -> None:
-        """Forget the queues of tasks that are gone; jeditaskids: of those that are not, 0 = a row without a task."""
-        left = set(jeditaskids.tolist())
-        self.used = {jeditaskid: queues for jeditaskid, queues in self.used.items() if jeditaskid in left}
+
+class UsedQueues:
+    """PanDA queues where tasks have had jobs.
+
+    table: (n_tasks, n_queues) bool; of: jeditaskid of the task in each row whose queues these are, (n_tasks,).
+    """
+
+    def __init__(self, n_queues: int):
+        self.table, self.of = np.zeros((0, n_queues), bool), np.zeros(0, np.int64)
+
+    def lengthen(self, n_tasks: int) -> None:
+        """Make room for a table of so many tasks."""
+        if len(self.of) < n_tasks:
+            more = n_tasks - len(self.of)
+            self.table = np.concatenate([self.table, np.zeros((more, self.table.shape[1]), bool)])
+            self.of = np.concatenate([self.of, np.zeros(more, np.int64)])
+
+
+@compiled
+def note_use(used, used_by, row, jeditaskid, queue):
+    """Note that the task in a row has had jobs at a PanDA queue; used, used_by: of `UsedQueues`."""
+    if used_by[row] != jeditaskid:
+        used_by[row] = jeditaskid
+        used[row, :] = False
+    used[row, queue] = True
+
+
+END = np.dtype([("ended_s", "f8"), ("jeditaskid", "i8"), ("queue", "i4"), ("kind", "i4"), ("next", "i8")])
+"""End of a job, and the next one in its chain, -1 = none."""
+FINISHED, FAILED, CLOSED = range(3)
+"""Kinds of ends."""
+N_CHAINS, FIRST_ENDS = 4096, 1024
 
 
 class Ends:
-    """Ends of the jobs of analysis tasks within a window; window_s: its length."""
+    """Ends of the jobs of analysis tasks within a window; window_s: its length.
+
+    table: (room,) of END, of which the first `n`; heads: (2, N_CHAINS) first end of each chain, of jobs that finished,
+    and of others. The ends of a task are in one chain.
+    """
 
     def __init__(self, n_queues: int):
-        self.n_queues, self.window_s = n_queues, 0.0
-        self.bad: dict[int, list[tuple[float, int, bool]]] = {}          # end, queue, whether it failed, by jeditaskid
-        self.good = [(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64))]       # end, jeditaskid, queue
+        self.n_queues, self.window_s, self.n = n_queues, 0.0, 0
+        self.table, self.heads = np.zeros(FIRST_ENDS, END), np.full((2, N_CHAINS), -1, np.int64)
 
     def note(self, rows: np.ndarray, ended_s: np.ndarray) -> None:
         """Note jobs that have ended, (n,), and when: finished, failed with an error of the pilot, or reassigned."""
-        finished = rows["status"] == JobStatus.FINISHED
         failed = (rows["status"] == JobStatus.FAILED) & np.isin(rows["cause"], OF_PILOT)
         closed = (rows["status"] == JobStatus.CLOSED) & np.isin(rows["cause"], REASSIGNED)
-        self.good.append((ended_s[finished], rows["jeditaskid"][finished], rows["queue"][finished].astype(np.int64)))
-        bad = failed | closed
-        columns = (column[bad].tolist() for column in (rows["jeditaskid"], ended_s, rows["queue"], failed))
-        for jeditaskid, *end in zip(*columns, strict=True):
-            self.bad.setdefault(jeditaskid, []).append((end[0], end[1], end[2]))
+        kind = np.select([rows["status"] == JobStatus.FINISHED, failed, closed], [FINISHED, FAILED, CLOSED], -1)
+        chosen = kind >= 0
+        ends = np.zeros(np.count_nonzero(chosen), END)
+        ends["ended_s"], ends["kind"] = ended_s[chosen], kind[chosen]
+        ends["jeditaskid"], ends["queue"] = rows["jeditaskid"][chosen], rows["queue"][chosen]
+        if self.n + len(ends) > len(self.table):
+            self.table = np.concatenate([self.table, np.zeros(len(self.table) + len(ends), END)])
+        self.table[self.n:self.n + len(ends)] = ends
+        chain(self.table, self.heads, self.n, self.n + len(ends))
+        self.n += len(ends)
 
     def forget(self, now: float) -> None:
         """Forget what ended before the window."""
-        ended_s, jeditaskid, queue = (np.concatenate(column) for column in zip(*self.good, strict=True))
-        kept = ended_s >= now - self.window_s
-        self.good = [(ended_s[kept], jeditaskid[kept], queue[kept])]
-        recent = {task: [end for end in ends if end[0] >= now - self.window_s] for task, ends in self.bad.items()}
-        self.bad = {task: ends for task, ends in recent.items() if ends}
+        known = self.table[:self.n]
+        kept = known[known["ended_s"] >= now - self.window_s]
+        self.n, self.heads[:] = len(kept), -1
+        self.table[:self.n] = kept
+        chain(self.table, self.heads, 0, self.n)
 
-    def of_task(self, jeditaskid: int, now: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Failed, closed and finished jobs of a task at each queue within the window, (n_queues,) each.
+    def of_task(self, jeditaskid: int, now: float) -> np.ndarray:
+        """Failed, closed and finished jobs of a task at each queue, (n_queues,), as `count_ends` fills them in."""
+        found = np.zeros(self.n_queues, [("failed", "f8"), ("closed", "f8"), ("finished", "f8")])
+        count_ends(self.table, self.heads, jeditaskid, now - self.window_s, found)
+        return found
 
-        Finished jobs are counted only for tasks with others, because they only weigh against these.
-        """
-        failed, closed, finished = (np.zeros(self.n_queues) for _ in range(3))
-        for time_s, queue, is_failure in self.bad.get(jeditaskid, ()):
-            if time_s >= now - self.window_s:
-                (failed if is_failure else closed)[queue] += 1
-        if failed.any() or closed.any():
-            for ended_s, task, at in self.good:
-                chosen = (task == jeditaskid) & (ended_s >= now - self.window_s)
-                finished += np.bincount(at[chosen], minlength=self.n_queues)
-        return failed, closed, finished
+
+@compiled
+def chain(table, heads, begin, end):
+    """Put some ends into their chains."""
+    for k in range(begin, end):
+        one = table[k]
+        kind, place = 0 if one["kind"] == FINISHED else 1, one["jeditaskid"] % N_CHAINS
+        one["next"] = heads[kind, place]
+        heads[kind, place] = k
+
+
+@compiled
+def count_ends(table, heads, jeditaskid, from_s, at):
+    """Add the ends of the jobs of a task since a time to `failed`, `closed` and `finished` of each queue of `at`.
+
+    Finished jobs are counted only for tasks with others, because they only weigh against these.
+    """
+    place, has_bad = jeditaskid % N_CHAINS, False
+    k = heads[1, place]
+    while k >= 0:
+        one = table[k]
+        if one["jeditaskid"] == jeditaskid and one["ended_s"] >= from_s:
+            has_bad = True
+            if one["kind"] == FAILED:
+                at[one["queue"]]["failed"] += 1
+            else:
+                at[one["queue"]]["closed"] += 1
+        k = one["next"]
+    k = heads[0, place] if has_bad else -1
+    while k >= 0:
+        one = table[k]
+        if one["jeditaskid"] == jeditaskid and one["ended_s"] >= from_s:
+            at[one["queue"]]["finished"] += 1
+        k = one["next"]
 
 
 class Starts:

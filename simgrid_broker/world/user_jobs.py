@@ -17,6 +17,8 @@ QUEUED, THROTTLED, RUNNING, CORES = range(N_USER_NUMBERS)
 """Numbers kept by queue: jobs that are defined, assigned, activated or starting; throttled; running; their cores."""
 FIRST_USER_ROWS = 64
 """Rows that the table begins with."""
+FREE = -2
+"""User, working group and share of a row that is free."""
 
 DEFINED, ASSIGNED, ACTIVATED, STARTING = map(int, (S.DEFINED, S.ASSIGNED, S.ACTIVATED, S.STARTING))
 IS_THROTTLED, IS_RUNNING = int(S.THROTTLED), int(S.RUNNING)
@@ -56,7 +58,8 @@ def count_for_user(world: Arrays, job, status, change):
 class UserRows:
     """Gives analysis tasks the row of their user, working group and share.
 
-    owners: of each row, None = it is free; rows_of_user: rows by user and share; rows_of_account: by `Owner.account`.
+    owners: of each row, None = it is free; table: the same as numbers, (room, 3), FREE = it is free; named: which words
+    for working groups name one.
     """
 
     def __init__(self, vocabularies: dict[str, tuple[str, ...]]):
@@ -64,8 +67,7 @@ class UserRows:
         self.named = np.array([bool(word) for word in vocabularies["working_groups"]])
         self.owners: list[Owner | None] = []
         self.row_of: dict[Owner, int] = {}
-        self.rows_of_user: dict[tuple[int, int], list[int]] = {}
-        self.rows_of_account: dict[tuple[int, int], list[int]] = {}
+        self.table = np.full((FIRST_USER_ROWS, 3), FREE, np.int64)
 
     def owner(self, task: np.void) -> Owner | None:
         """Whose the jobs of a task are; None if it is not analysis or has no share yet."""
@@ -82,8 +84,9 @@ class UserRows:
             row = self.owners.index(None) if None in self.owners else len(self.owners)
             self.owners[row:row + 1] = [owner]
             self.row_of[owner] = row
-            self.rows_of_user.setdefault((owner.user, owner.share), []).append(row)
-            self.rows_of_account.setdefault(owner.account, []).append(row)
+            if row == len(self.table):
+                self.table = np.concatenate([self.table, np.full_like(self.table, FREE)])
+            self.table[row] = owner
         return self.row_of[owner]
 
     def work(self, arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
@@ -105,6 +108,4 @@ class UserRows:
             owner = self.owners[row]
             if owner is not None:
                 del self.row_of[owner]
-                self.owners[row] = None
-                self.rows_of_user[owner.user, owner.share].remove(row)
-                self.rows_of_account[owner.account].remove(row)
+                self.owners[row], self.table[row] = None, FREE

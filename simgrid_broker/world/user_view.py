@@ -1,14 +1,15 @@
 """What analysis brokerage sees of the user of a task in a run."""
 
-from operator import itemgetter
-
 import numpy as np
 
-from simgrid_broker.names import TaskClass
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import SiteClass, TaskClass
 from simgrid_broker.units import HOUR, MINUTE
-from simgrid_broker.views import USER_AT, UserView
+from simgrid_broker.views import UNCLASSIFIED, USER, USER_AT, UserView
 from simgrid_broker.views import Owner as OwnerView
-from simgrid_broker.world.user_jobs import CORES, QUEUED, RUNNING, THROTTLED, Owner
+from simgrid_broker.world.analysis_metrics import CLASSIFIED, TIMES, UserSight, count_ends
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.user_jobs import CORES, QUEUED, RUNNING, THROTTLED
 from simgrid_broker.world.world import World
 
 AGE_S = MINUTE
@@ -18,58 +19,146 @@ OLDEST_TASK_S, OLDEST_SLOTS_S, OLDEST_SITES_S = 15 * MINUTE, 20 * MINUTE, HOUR
 
 Source: brokerage reference, sections 3.1, 11.2 and 11.3.
 """
+MID = int(SiteClass.MID)
+
+
+def user_sight(world: World) -> UserSight:
+    """What is known of users now; the same object as long as nothing is replaced."""
+    metrics, rows, kept = world.analysis, world.user_rows, world.analysis.sight
+    metrics.used.lengthen(len(world.arrays.tasks))
+    if kept is None or kept[0] is not metrics.task_class or len(kept[1].task_class) < len(world.arrays.tasks):
+        classes = classes_by_row(world)
+    else:
+        classes = kept[1].task_class
+    now = dict(
+        owners=rows.table, named=rows.named, site_class=metrics.site_class, to_running_rate=metrics.to_running_rate,
+        in_hi=metrics.in_hi, leaf_usage=metrics.leaf_usage, equivalent_usage=metrics.equivalent_usage,
+        counted_at=metrics.counted_at, users_running=metrics.users_running, n_users=metrics.n_users,
+        task_class=classes, used=metrics.used.table, used_by=metrics.used.of, ends=metrics.ends.table,
+        heads=metrics.ends.heads)
+    if kept is None:
+        sight = UserSight(times=np.zeros(1, TIMES), **now)
+    else:
+        known = vars(kept[1])
+        changed = {name: array for name, array in now.items() if known[name] is not array}
+        sight = kept[1].with_arrays(**changed) if changed else kept[1]
+    sight.times[0] = metrics.sites_at, metrics.slots_at, metrics.tasks_at, metrics.shares_at, metrics.ends.window_s
+    metrics.sight = metrics.task_class, sight
+    return sight
+
+
+def classes_by_row(world: World) -> np.ndarray:
+    """The class of each task that has one, by its row, (n_tasks,) of CLASSIFIED."""
+    found = np.zeros(len(world.arrays.tasks), CLASSIFIED)
+    for jeditaskid, task_class in world.analysis.task_class.items():
+        if (row := world.row_of.get(jeditaskid)) is not None:
+            found[row] = jeditaskid, task_class
+    return found
 
 
 def user_view(world: World, row: int, now: float, slots_of_class_a: float) -> UserView:
     """The user of the task in a row; slots_of_class_a: USER_USAGE_THRESHOLD_A."""
-    task, metrics = world.arrays.tasks[row], world.analysis
-    owner = world.user_rows.owner(task)
-    if owner is None:
-        return UserView(np.zeros(len(world.arrays.queues), USER_AT))
-    jeditaskid = int(task["jeditaskid"])
-    known = now - metrics.tasks_at <= OLDEST_TASK_S
-    task_class = metrics.task_class.get(jeditaskid) if known else None
-    shares_known = now - metrics.shares_at <= OLDEST_TASK_S
+    user, at = np.zeros(1, USER), np.zeros(len(world.arrays.queues), USER_AT)
+    if world.user_rows.owner(world.arrays.tasks[row]) is None:
+        return UserView(at)
+    see_user(world.arrays, user_sight(world), row, now, slots_of_class_a, user[0], at)
+    said = dict(zip(USER.names or (), user[0].item(), strict=True))
+    task_class = said["task_class"]
     return UserView(
-        at_queues(world, owner, jeditaskid, now), _owner_view(world, owner),
-        None if task_class is None else TaskClass(task_class),
-        slots_of_class_a - metrics.in_hi[owner.user] if now - metrics.slots_at <= OLDEST_SLOTS_S else np.nan,
-        float(metrics.leaf_usage[owner.share]) if shares_known else np.nan,
-        float(metrics.equivalent_usage[owner.share]) if shares_known else np.nan)
+        at, OwnerView(*(said[name] for name in OwnerView._fields)),
+        None if task_class == UNCLASSIFIED else TaskClass(task_class), said["rem_slots_a"], said["usage"],
+        said["equivalent_usage"])
 
 
-def at_queues(world: World, owner: Owner, jeditaskid: int, now: float) -> np.ndarray:
-    """The user at each PanDA queue, (n_queues,) of USER_AT."""
-    metrics, found = world.analysis, np.zeros(len(world.arrays.queues), USER_AT)
-    own = world.arrays.user_jobs[world.user_rows.rows_of_user[owner.user, owner.share]].sum(axis=0)
-    there = own[:, (QUEUED, RUNNING)].any(axis=1)
-    for name, column in (("user_queued", QUEUED), ("user_running", RUNNING)):
-        found[name] = np.where(there, own[:, column], np.nan)
-    found["users_running"], found["n_users"] = _of_share(world, owner.share, now)
-    found["to_running_rate"] = metrics.to_running_rate
-    found["site_class"] = metrics.site_class if now - metrics.sites_at <= OLDEST_SITES_S else 0
-    found["failed"], found["closed"], found["finished"] = metrics.ends.of_task(jeditaskid, now)
-    found["used"][[*metrics.used.get(jeditaskid, ())]] = True
-    return found
+@compiled
+def see_user(world: Arrays, sight, row, now, slots_of_class_a, user, at):
+    """Fill in the user of the task in a row, a record of USER, and `at`, that user at each PanDA queue, of USER_AT.
+
+    The task is of analysis and has a share.
+    """
+    task, times = world.tasks[row], sight.times[0]
+    share, known = task["share"], sight.task_class[row]
+    user["task_class"], user["rem_slots_a"] = UNCLASSIFIED, np.nan
+    user["usage"] = user["equivalent_usage"] = np.nan
+    user["over_quota"] = user["near_quota"] = False
+    if now - times["tasks_at"] <= OLDEST_TASK_S and known["jeditaskid"] == task["jeditaskid"]:
+        user["task_class"] = known["task_class"]
+    if now - times["slots_at"] <= OLDEST_SLOTS_S:
+        user["rem_slots_a"] = slots_of_class_a - sight.in_hi[task["user"]]
+    if now - times["shares_at"] <= OLDEST_TASK_S:
+        user["usage"], user["equivalent_usage"] = sight.leaf_usage[share], sight.equivalent_usage[share]
+    if now - sight.counted_at[share] >= AGE_S:
+        count_users(world, sight, share)
+        sight.counted_at[share] = now
+    see_owner(world, sight, task, user)
+    see_queues(world, sight, row, now, at)
 
 
-def _of_share(world: World, share: int, now: float) -> tuple[np.ndarray, np.ndarray]:
-    """Running jobs of all users of a share, and users with jobs of it, at each queue, (n_queues,) each."""
-    kept = world.analysis.users_of_share
-    if share not in kept or now - kept[share][0] >= AGE_S:
-        rows = [(number, owner.user) for number, owner in enumerate(world.user_rows.owners)
-                if owner is not None and owner.share == share]
-        numbers, users = np.array(sorted(rows, key=itemgetter(1)), np.int64).reshape(-1, 2).T
-        table = world.arrays.user_jobs[numbers]
-        busy = (table[:, :, QUEUED] > 0) | (table[:, :, RUNNING] > 0)
-        first = np.flatnonzero(np.append(True, users[1:] != users[:-1]))               # rows of a user are side by side
-        kept[share] = now, table[:, :, RUNNING].sum(axis=0), np.logical_or.reduceat(busy, first).sum(axis=0)
-    return kept[share][1:]
+@compiled
+def count_users(world: Arrays, sight, share):
+    """Count the running jobs of all users of a share, and its users with jobs, at each queue."""
+    owners = sight.owners
+    sight.users_running[share, :] = 0.0
+    sight.n_users[share, :] = 0.0
+    for row in range(len(owners)):
+        if owners[row, 2] == share:
+            for queue in range(world.user_jobs.shape[1]):
+                sight.users_running[share, queue] += world.user_jobs[row, queue, RUNNING]
+                if has_jobs(world, row, queue) and not has_had_jobs(world, owners, row, queue):
+                    sight.n_users[share, queue] += 1
 
 
-def _owner_view(world: World, owner: Owner) -> OwnerView:
-    """Jobs and cores of the user without those for groups, or of the working group, at all queues."""
-    rows = world.user_rows.rows_of_account[owner.account]
-    numbers = world.arrays.user_jobs[rows].sum(axis=(0, 1))
-    return OwnerView(float(numbers[RUNNING]), float(numbers[QUEUED] + numbers[THROTTLED]), float(numbers[CORES]),
-                     float(world.arrays.user_queued_cores[rows].sum()))
+@compiled
+def has_jobs(world: Arrays, row, queue):
+    """Whether a row of users counts queued or running jobs at a queue."""
+    return world.user_jobs[row, queue, QUEUED] > 0 or world.user_jobs[row, queue, RUNNING] > 0
+
+
+@compiled
+def has_had_jobs(world: Arrays, owners, row, queue):
+    """Whether an earlier row of the same user and share counts jobs at a queue."""
+    for other in range(row):
+        if owners[other, 0] == owners[row, 0] and owners[other, 2] == owners[row, 2] and has_jobs(world, other, queue):
+            return True
+    return False
+
+
+@compiled
+def see_owner(world: Arrays, sight, task, user):
+    """Fill in jobs and cores of the user without those for groups, or of the working group, at all queues."""
+    group, owners = task["working_group"], sight.owners
+    of_group = sight.named[group]
+    user["running_jobs"] = user["queued_jobs"] = user["running_cores"] = user["queued_cores"] = 0.0
+    for row in range(len(owners)):
+        if (owners[row, 1] == group) if of_group else (owners[row, 0] == task["user"] and owners[row, 1] == -1):
+            for queue in range(world.user_jobs.shape[1]):
+                jobs = world.user_jobs[row, queue]
+                user["running_jobs"] += jobs[RUNNING]
+                user["queued_jobs"] += jobs[QUEUED] + jobs[THROTTLED]
+                user["running_cores"] += jobs[CORES]
+            user["queued_cores"] += world.user_queued_cores[row]
+
+
+@compiled
+def see_queues(world: Arrays, sight, row, now, at):
+    """Fill in the user of a task at each PanDA queue."""
+    task, owners, times = world.tasks[row], sight.owners, sight.times[0]
+    share, is_used = task["share"], sight.used_by[row] == task["jeditaskid"]
+    classes_known = now - times["sites_at"] <= OLDEST_SITES_S
+    for queue in range(len(at)):
+        one = at[queue]
+        one["user_queued"] = one["user_running"] = one["failed"] = one["closed"] = one["finished"] = 0.0
+        one["users_running"], one["n_users"] = sight.users_running[share, queue], sight.n_users[share, queue]
+        one["to_running_rate"] = sight.to_running_rate[queue]
+        one["site_class"] = sight.site_class[queue] if classes_known else MID
+        one["used"], one["over_quota"] = is_used and sight.used[row, queue], False
+    for other in range(len(owners)):
+        if owners[other, 0] == task["user"] and owners[other, 2] == share:
+            for queue in range(len(at)):
+                at[queue]["user_queued"] += world.user_jobs[other, queue, QUEUED]
+                at[queue]["user_running"] += world.user_jobs[other, queue, RUNNING]
+    for queue in range(len(at)):
+        one = at[queue]
+        if one["user_queued"] == 0 and one["user_running"] == 0:
+            one["user_queued"] = one["user_running"] = np.nan
+    count_ends(sight.ends, sight.heads, task["jeditaskid"], now - times["window_s"], at)

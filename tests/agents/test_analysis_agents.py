@@ -10,7 +10,7 @@ from simgrid_broker.agents.task_evaluator import task_evaluator
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.names import Cause, SiteClass, TaskClass, ThrottledBy
 from simgrid_broker.units import HOUR
-from simgrid_broker.world.analysis_metrics import Ends, Starts
+from simgrid_broker.world.analysis_metrics import Ends, Starts, note_use
 from simgrid_broker.world.invariants import broken
 from simgrid_broker.world.queued_work import queued_power
 from simgrid_broker.world.transitions import move
@@ -232,17 +232,24 @@ def test_ends_of_jobs_count_for_the_window():
     rows["jeditaskid"] = 7
     rows["queue"] = 0, 1, 1, 1, 1
     ends.note(rows, np.full(5, 50.0))
-    assert [numbers.tolist() for numbers in ends.of_task(7, 150.0)] == [[0, 1], [0, 1], [1, 0]]
-    assert not np.any(ends.of_task(8, 150.0)) and not np.any(ends.of_task(7, 151.0))
+    assert ends.of_task(7, 150.0).tolist() == [(0, 0, 1), (1, 1, 0)]
+    assert ends.of_task(8, 150.0).tolist() == ends.of_task(7, 151.0).tolist() == [(0, 0, 0)] * 2
+    ends.forget(150.0)
+    assert ends.of_task(7, 150.0).tolist() == [(0, 0, 1), (1, 1, 0)]
     ends.forget(151.0)
-    assert not ends.bad and not len(ends.good[0][0])
+    assert ends.n == 0 and ends.of_task(7, 150.0).tolist() == [(0, 0, 0)] * 2
 
 
 def test_queues_of_tasks_that_are_gone_are_forgotten():
-    stage = stage_of(dict(user="ann"))
-    stage.world.analysis.used = {1: {0}, 2: {0}}
-    stage.run(700.0)
-    assert stage.world.analysis.used == {1: {0}}                             # there is no task 2
+    stage = stage_of(dict(user="ann"), dict(user="bob"), queues=("HERE", "THERE"))
+    used = stage.world.analysis.used
+    used.lengthen(2)
+    note_use(used.table, used.of, 0, 1, 1)
+    assert [user_view(stage.world, row, stage.now, 10).at["used"].tolist() for row in (0, 1)] == [[0, 1], [0, 0]]
+    stage.arrays.tasks["jeditaskid"][0] = 7                                  # another task takes the row of task 1
+    assert not user_view(stage.world, 0, stage.now, 10).at["used"].any()
+    note_use(used.table, used.of, 0, 7, 0)
+    assert user_view(stage.world, 0, stage.now, 10).at["used"].tolist() == [True, False]
 
 
 def test_power_that_waits_for_a_slot():

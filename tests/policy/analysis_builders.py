@@ -8,11 +8,10 @@ from policy_builders import cfg, records
 
 from simgrid_broker.names import ReplicaState
 from simgrid_broker.policy.analysis_brokerage import users
-from simgrid_broker.policy.analysis_brokerage.broker import candidate_queues, prepare, run_brokerage, tables_of
+from simgrid_broker.policy.analysis_brokerage.broker import prepare, run_brokerage, tables_of
 from simgrid_broker.policy.analysis_brokerage.decide import begin
 from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
 from simgrid_broker.policy.analysis_brokerage.figures import candidate as seen_of
-from simgrid_broker.policy.analysis_brokerage.locality import find_input
 from simgrid_broker.policy.analysis_brokerage.question import AnalysisCase
 from simgrid_broker.views import (
     ANALYSIS_STORE,
@@ -109,13 +108,20 @@ def candidate(task_=None, queues_=None, seen=None, edition="deployed", k=0, loca
     seen = view() if seen is None else seen
     task_, queues_ = task_ or task(), queues_ or queues(len(seen.load))
     brokerage, values = ANALYSIS[edition], cfg(edition, **config)
-    found = find_input(seen.given, task_, candidate_queues(task_, queues_, len(seen.load)), edition, values)
-    tables = tables_of(brokerage, task_, queues_, seen, prepare(brokerage, task_, queues_, values), found, values)
-    tables.task[0]["with_locality"] = locality
+    tables = tables_of(brokerage, queues_, seen, prepare(brokerage, task_, queues_, values))
     begin(tables)
+    tables.task[0]["with_locality"] = locality
     one, numbers = seen_of(tables, k), tables.numbers[k]
     users.count(*one, numbers)
     return one, numbers
+
+
+def stops(rule, task_=None, seen=None, edition="deployed", **config):
+    """Whether a rule of the gate ends the attempt."""
+    seen, values, queues_ = view() if seen is None else seen, cfg(edition, **config), queues()
+    tables = tables_of(ANALYSIS[edition], queues_, seen, prepare(ANALYSIS[edition], task_ or task(), queues_, values))
+    begin(tables)
+    return bool(rule(tables.task[0], tables.owner[0])[0])
 
 
 def refuses(rule, *asked, **said):
@@ -126,4 +132,4 @@ def refuses(rule, *asked, **said):
 
 
 __all__ = ["DISK", "EDITIONS", "PART", "PART_ON_TAPE", "TAPE", "TB", "VP", "candidate", "case", "cfg", "dataset",
-           "decide", "inf", "owner", "queues", "quota", "refuses", "task", "view", "why"]
+           "decide", "inf", "owner", "queues", "quota", "refuses", "stops", "task", "view", "why"]

@@ -4,7 +4,7 @@ from math import nan
 
 import numpy as np
 import pytest
-from analysis_builders import DISK, EDITIONS, case, dataset, decide, owner, quota, task, view
+from analysis_builders import DISK, EDITIONS, dataset, decide, owner, quota, stops, task, view
 
 from simgrid_broker.names import TaskClass
 from simgrid_broker.policy.analysis_brokerage import gate
@@ -20,12 +20,11 @@ RULES = {"running_jobs": gate.too_many_running_jobs, "queued_jobs": gate.too_man
 @pytest.mark.parametrize(("number", "cap"), [("running_jobs", 100), ("queued_jobs", 200), ("running_cores", 800),
                                              ("queued_cores", 1600)])
 def test_caps_must_be_exceeded(number, cap, edition):
-    def stops(value, **fields):
-        seen = view(user=owner(**{number: value}))
-        return bool(RULES[number](case(task(**fields), seen=seen, edition=edition, **CAPS)).refused.all())
-    assert [stops(cap), stops(cap + 1), stops(nan)] == [False, True, False]
-    assert [stops(cap // 10, workinggroup="AP_Higgs"), stops(cap // 10 + 1, workinggroup="AP_Higgs")] == [False, True]
-    assert not stops(cap + 1, is_merging=True)
+    def at(value, **fields):
+        return stops(RULES[number], task(**fields), view(user=owner(**{number: value})), edition, **CAPS)
+    assert [at(cap), at(cap + 1), at(nan)] == [False, True, False]
+    assert [at(cap // 10, workinggroup="AP_Higgs"), at(cap // 10 + 1, workinggroup="AP_Higgs")] == [False, True]
+    assert not at(cap + 1, is_merging=True)
 
 
 def test_without_caps_nothing_is_capped():
@@ -45,7 +44,7 @@ def throttled(task_class, usage, edition="deployed", rem=nan, equivalent=nan, gs
     """Whether the usage of the share, as a fraction of its target, throttles a task of a class."""
     number = None if task_class is None else int(task_class)
     user = dict(task_class=number, usage=usage, equivalent_usage=equivalent, rem_slots_a=rem)
-    return bool(gate.share_above_target(case(task(gshare=gshare), seen=view(user=user), edition=edition)).refused.all())
+    return stops(gate.share_above_target, task(gshare=gshare), view(user=user), edition)
 
 
 @pytest.mark.rule("share_above_target")

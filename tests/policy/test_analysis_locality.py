@@ -17,8 +17,9 @@ from analysis_builders import (
     why,
 )
 
+from simgrid_broker.policy.analysis_brokerage.broker import prepare, tables_of
+from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
 from simgrid_broker.policy.analysis_brokerage.locality import find_input
-from simgrid_broker.views import InputAt
 
 NOWHERE = 0
 
@@ -27,8 +28,10 @@ def listed(*states, fields=(), **said):
     """Queues with the input, weights of their data, and whether parts count, of datasets by their states."""
     datasets = tuple(dataset(one, name=f"data{k}", **said) for k, one in enumerate(states))
     n = len(states[0])
-    found = find_input(InputAt(datasets), task(**dict(fields)), [True] * n, "deployed", cfg("deployed"))
-    return found.at["listed"].tolist(), found.at["weight"].round(3).tolist(), found.union
+    tables = tables_of(ANALYSIS["deployed"], queues(n), view(n, datasets),
+                       prepare(ANALYSIS["deployed"], task(**dict(fields)), queues(n), cfg("deployed")))
+    find_input(tables.task[0], tables)
+    return tables.data["listed"].tolist(), tables.data["weight"].round(3).tolist(), bool(tables.task[0]["union"])
 
 
 @pytest.mark.parametrize(("states", "expected", "weights"), [

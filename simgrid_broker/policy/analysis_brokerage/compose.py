@@ -7,13 +7,21 @@ from simgrid_broker.policy.analysis_brokerage import decide
 from simgrid_broker.policy.analysis_brokerage.question import Candidate
 from simgrid_broker.policy.job_brokerage.compose import function_of, named
 
-FRAME = (decide.begin, decide.count_left, decide.number_all, decide.take_up, decide.choose)
+FRAME = (decide.begin, decide.stop, decide.enter, decide.count_left, decide.number_all, decide.take_up, decide.choose)
 ARGUMENTS = ", ".join(Candidate._fields)
 TEXT = '''\
 """A decision of analysis brokerage, written by `simgrid_broker.policy.analysis_brokerage.compose`; a change is lost.
 
 {calls}
 """
+
+
+@compiled
+def gate(tables):
+    """Ask the rules of the gate; returns whether one ended the attempt, which is entered."""
+    task, user = tables.task[0], tables.owner[0]
+{gate}
+    return False
 
 
 @compiled
@@ -62,6 +70,8 @@ def look(tables):
 def decision(tables):
     """Refuse, weigh and rank the candidates; returns the number of candidates in `tables.best`."""
     begin(tables)
+    if gate(tables):
+        return 0
     task, terms, n_with_data, failed = tables.task[0], tables.terms[0], -1, False
     for loop in range(terms["first_loop"], terms["first_loop"] + terms["n_loops"]):
         task["with_locality"] = loop == 0
@@ -70,7 +80,7 @@ def decision(tables):
         if left == 0:
             failed = True
             if not terms["marks"] and last >= terms["passing"]:
-                return 0
+                return enter(tables, 0)
             continue
         n_listed = take_up(tables)
         n_with_data = n_listed if n_with_data < 0 else n_with_data
@@ -78,14 +88,14 @@ def decision(tables):
             failed = False
             break
     if failed:
-        return 0
+        return enter(tables, 0)
     for k in range(len(tables.queues)):
         tables.rank[k] = terms["never"] if tables.listed[k] else tables.rank[k]
 {factors}
     for k in range(len(tables.queues)):
         if tables.listed[k]:
             tables.weight[k] = {product}
-    return choose(tables, n_with_data)
+    return enter(tables, choose(tables, n_with_data))
 '''
 REFUSAL = '''\
     if tables.ranks[{number}] < first:
@@ -93,24 +103,33 @@ REFUSAL = '''\
         if refuses:
             first, tables.value[k], tables.limit[k] = tables.ranks[{number}], value, limit'''
 
+GATE = '''\
+    refuses, value, limit = {name}(task, user)
+    if refuses:
+        stop(tables, {number}, value, limit)
+        return True'''
 
-def composed(criteria: Sequence[Callable], lists: Sequence[Callable], problems: Sequence[Callable],
-             late_lists: Sequence[Callable], factors: Sequence[Callable]) -> Callable:
+
+def composed(gate: Sequence[Callable], criteria: Sequence[Callable], lists: Sequence[Callable],
+             problems: Sequence[Callable], late_lists: Sequence[Callable], factors: Sequence[Callable]) -> Callable:
     """The decision over these rules, a function of `decide.Tables`, whose ranks are in the order of the arguments.
 
-    criteria: about one candidate; lists: about the list; problems: about one candidate with its job numbers;
-    late_lists: about the list with its problems. It is compiled if all rules are, and runs as it stands otherwise.
+    gate: about the attempt; criteria: about one candidate; lists: about the list; problems: about one candidate with
+    its job numbers; late_lists: about the list with its problems. It is compiled if all rules are, and runs as it
+    stands otherwise.
     """
-    asked = (*criteria, *lists, *problems, *late_lists, *factors)
+    asked = (*criteria, *lists, *problems, *late_lists, *factors, *gate)
     names, begins, parts = named(asked), 0, []
-    for part in (criteria, lists, problems, late_lists, factors):
+    for part in (criteria, lists, problems, late_lists, factors, gate):
         parts.append([(begins + k, names[begins + k]) for k in range(len(part))])
         begins += len(part)
-    of_one, of_list, of_numbers, of_late, weighing = parts
+    of_one, of_list, of_numbers, of_late, weighing, of_attempt = parts
     calls = [f"{name}: {rule.__module__}.{rule.__qualname__}" for name, rule in zip(names, asked, strict=True)]
     text = TEXT.format(
-        arguments=ARGUMENTS, calls="\n".join(calls), refusals=_refusals(of_one, ARGUMENTS),
-        problems=_refusals(of_numbers, f"{ARGUMENTS}, numbers"), lists=_calls(of_list), late_lists=_calls(of_late),
+        arguments=ARGUMENTS, calls="\n".join(calls),
+        gate="\n".join(GATE.format(number=k, name=name) for k, (_, name) in enumerate(of_attempt)),
+        refusals=_refusals(of_one, ARGUMENTS), problems=_refusals(of_numbers, f"{ARGUMENTS}, numbers"),
+        lists=_calls(of_list), late_lists=_calls(of_late),
         factors="\n".join(f"    {name}(tables, {k})" for k, (_, name) in enumerate(weighing)),
         product=" * ".join(f"tables.factors[{k}, k]" for k in range(len(weighing))))
     is_compiled = all(hasattr(rule, "py_func") for rule in asked)

@@ -11,7 +11,8 @@ import numpy as np
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.analysis_brokerage.lists import HOSPITAL, HOSPITAL_NAME, ON_LIST
-from simgrid_broker.policy.analysis_brokerage.question import NUMBERS
+from simgrid_broker.policy.analysis_brokerage.locality import find_input
+from simgrid_broker.policy.analysis_brokerage.question import DATA, NUMBERS, ignores_locality
 from simgrid_broker.policy.analysis_brokerage.users import count
 from simgrid_broker.policy.analysis_brokerage.weights import SUMS
 from simgrid_broker.policy.rule import FINAL_STAGE, Criterion
@@ -40,7 +41,8 @@ TERMS = np.dtype([
     ("least", "i8"),                 # smallest rank of a rule that is not static
     ("marks", "?"),                  # problems are only marked, and queues with one removed behind the weights
     ("passing", "i8"),               # from this rank on a refusal is temporary, and no other loop is tried
-    ("n_loops", "i8"), ("first_loop", "i8"),   # 0 = with data locality, 1 = without
+    ("n_loops", "i8"), ("first_loop", "i8"),   # of the decision in hand: 0 = with data locality, 1 = without
+    ("n_gate", "i8"),                # rules of the gate
     ("used_first", "?"),             # queues that the task uses come first
     ("low_weight", "i8"), ("below_min_weight", "i8"), ("unavailable", "i8"),    # ranks, -1 = no such rule
 ])
@@ -50,8 +52,9 @@ TERMS = np.dtype([
 class Tables(Bundle):
     """What a decision reads, and the room for its result.
 
-    rank: of the first rule that refuses a candidate; problem: of the first that marks it; listed: the candidates with
-    which the loops end; value, limit: what a rule compared when it refused; weight: product of the factors.
+    refused_by: place of the rule that refuses a candidate among all rules, KEPT = none; rank: of the first criterion
+    that refuses it; problem: of the first that marks it; listed: the candidates with which the loops end; value, limit:
+    what a rule compared when it refused; weight: product of the factors.
     """
 
     terms: np.ndarray              # (1,) of TERMS
@@ -59,11 +62,21 @@ class Tables(Bundle):
     queues: np.ndarray             # (n,) of QUEUE
     load: np.ndarray               # (n_queues,) of LOAD
     user: np.ndarray               # (n_queues,) of USER_AT
+    owner: np.ndarray              # (1,) of USER
     store: np.ndarray              # (n_queues,) of ANALYSIS_STORE
     data: np.ndarray               # (n_queues,) of question.DATA
+    for_analysis: np.ndarray       # (n_queues,), whether it has candidates for analysis
+    datasets: np.ndarray           # (n_datasets,) of locality.DATASET
+    sources: np.ndarray            # (n_sources,) of SOURCE, of one dataset behind the other
+    states: np.ndarray             # (n_datasets, n_queues), this and the next as in `views.DatasetAt`
+    disk_files: np.ndarray
+    tape_files: np.ndarray
+    cache_files: np.ndarray
+    disk_bytes: np.ndarray
     first: np.ndarray              # (n,), smallest rank at which a static criterion refuses
     marks: np.ndarray              # (n,), bits of `lists`
     ranks: np.ndarray              # (n_rules,), of the rules that are not static
+    refused_by: np.ndarray
     rank: np.ndarray
     problem: np.ndarray
     listed: np.ndarray
@@ -80,9 +93,9 @@ class Tables(Bundle):
 
 def room(n: int, n_queues: int, n_factors: int) -> dict[str, np.ndarray]:
     """Columns of `Tables` for the result of a decision about `n` candidates of `n_queues` PanDA queues."""
-    value, limit, weight = np.full((3, n), np.nan)
-    return dict(rank=np.empty(n, np.int64), problem=np.empty(n, np.int64), listed=np.zeros(n, bool), value=value,
-                limit=limit, weight=weight, numbers=np.zeros(n, NUMBERS), factors=np.full((n_factors, n), np.nan),
+    return dict(refused_by=np.empty(n, np.int16), rank=np.empty(n, np.int64), problem=np.empty(n, np.int64),
+                listed=np.empty(n, bool), value=np.empty(n), limit=np.empty(n), weight=np.empty(n),
+                numbers=np.zeros(n, NUMBERS), factors=np.empty((n_factors, n)), data=np.zeros(n_queues, DATA),
                 sums=np.zeros(3, SUMS), counted=np.zeros(n_queues, bool), best=np.empty(n, np.int64),
                 ended=np.full(1, KEPT))
 
@@ -100,14 +113,42 @@ def hospitals(names: tuple[str, ...]) -> np.ndarray:
 
 @compiled
 def begin(tables):
-    """Fill in what the task's record holds of all queues, and forget the last decision."""
-    queued, running = 0.0, 0.0
+    """Fill in what the task's record holds of all queues and of its input, and forget the last decision."""
+    queued, running, task, terms = 0.0, 0.0, tables.task[0], tables.terms[0]
+    find_input(task, tables)
+    task["task_class"] = tables.owner[0]["task_class"]
+    ignored = ignores_locality(task)
+    two = task["has_input"] and (task["remote_source"] or not task["deployed"])
+    terms["first_loop"] = 1 if ignored and not task["deployed"] else 0
+    terms["n_loops"] = 2 if two and terms["first_loop"] == 0 else 1
+    task["loses_patience"] = two and ignored and task["deployed"]
     for place in range(len(tables.load)):
         load = tables.load[place]
         queued += load["defined"] + load["assigned"] + load["activated"] + load["starting"]
         running += load["running"]
-    tables.task[0]["grand_ratio"] = queued / running if running > 0 else np.inf
+    task["grand_ratio"] = queued / running if running > 0 else np.inf
     tables.listed[:] = False
+    tables.value[:] = np.nan
+    tables.limit[:] = np.nan
+    tables.weight[:] = np.nan
+    tables.factors[:] = np.nan
+
+
+@compiled
+def stop(tables, place, value, limit):
+    """Enter the rule of the gate that ends the attempt, by its place, and what it compared."""
+    for k in range(len(tables.queues)):
+        tables.refused_by[k], tables.value[k], tables.limit[k] = place, value, limit
+    return 0
+
+
+@compiled
+def enter(tables, n_best):
+    """Enter the rule that refuses each candidate; returns the number of the best."""
+    never, n_gate = tables.terms[0]["never"], tables.terms[0]["n_gate"]
+    for k in range(len(tables.queues)):
+        tables.refused_by[k] = KEPT if tables.rank[k] == never else tables.rank[k] + n_gate
+    return n_best
 
 
 @compiled

@@ -64,7 +64,7 @@ class AnalysisBrokerage:
     def decide(self) -> Callable:
         """The decision, a function of `decide.Tables`, made when it is first asked for."""
         criteria, of_list, problems, late = self.asked
-        return composed(criteria, of_list, problems, late, self.factors)
+        return composed(self.gate, criteria, of_list, problems, late, self.factors)
 
     @cached_property
     def ranks(self) -> np.ndarray:
@@ -74,10 +74,11 @@ class AnalysisBrokerage:
 
     @cached_property
     def terms(self) -> np.ndarray:
-        """How a decision is made, (1,) of `decide.TERMS`, but for its loops."""
+        """How a decision is made, (1,) of `decide.TERMS`, but for its loops; not to be changed."""
         found, never = np.zeros(1, TERMS), len(self.funnel.criteria)
         names = [rule.name for rule in self.rules[self.n_gate:]]
         passing = [place for place, rule in enumerate(self.funnel.rules) if rule.temporary]
+        found["n_gate"] = self.n_gate
         found["never"], found["least"] = NEVER, self.ranks.min(initial=never)
         found["marks"], found["used_first"] = not passing, self.used_first
         found["passing"] = min(passing, default=never)

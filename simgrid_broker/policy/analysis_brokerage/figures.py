@@ -12,46 +12,40 @@ NUMBERS_TOLD = {"running": "running", "queued": "queued", "longest": "longest", 
 """Numbers of a candidate to the column of NUMBERS that has them."""
 
 
-def figures(brokerage: AnalysisBrokerage, case: AnalysisCase, tables: Tables | None, refused_by: np.ndarray) -> Figures:
-    """Value and limit of the rule that refused each candidate, and what the weight of those weighed is made of.
-
-    tables: None if the gate ended the attempt.
-    """
+def figures(brokerage: AnalysisBrokerage, case: AnalysisCase, tables: Tables, refused_by: np.ndarray) -> Figures:
+    """Value and limit of the rule that refused each candidate, and what the weight of those weighed is made of."""
     n, asked = case.n_candidates, (*brokerage.gate, *brokerage.funnel.criteria)
-    texts: dict[int, str] = {}
+    stopped, texts = bool(((refused_by >= 0) & (refused_by < brokerage.n_gate)).any()), dict[int, str]()
     known = Figures(np.full(n, np.nan), np.full(n, np.nan),
                     {rule.rule.name: np.full(n, np.nan) for rule in brokerage.factors},
                     {name: np.full(n, np.nan) for name in ("weight", *NUMBERS_TOLD)}, texts,
-                    frozenset(place for place, rule in enumerate(asked) if not concerns(rule, case, tables)))
+                    frozenset(place for place, rule in enumerate(asked) if not concerns(rule, case, tables, stopped)))
     for place in np.unique(refused_by[refused_by != KEPT]).tolist():
         if place < len(asked):
             texts |= tell(asked[place], case, tables, np.flatnonzero(refused_by == place), known)
-    if tables is not None:
-        weigh(brokerage, tables, refused_by, known)
+    weigh(brokerage, tables, refused_by, known)
     return known
 
 
-def concerns(rule: CriterionFunction, case: AnalysisCase, tables: Tables | None) -> bool:
-    """Whether a rule concerned the task."""
-    if not (rule.rule.per_candidate or rule.rule.of_list):
+def concerns(rule: CriterionFunction, case: AnalysisCase, tables: Tables, stopped: bool) -> bool:
+    """Whether a rule concerned the task; stopped: whether the gate ended the attempt."""
+    if not rule.rule.by_records:
         return rule.rule.concerns(case)
-    return tables is not None and rule.rule.concerns(tables.task[0])
+    return (rule.rule.of_attempt or not stopped) and rule.rule.concerns(tables.task[0])
 
 
-def tell(rule: CriterionFunction, case: AnalysisCase, tables: Tables | None, rows: np.ndarray,
+def tell(rule: CriterionFunction, case: AnalysisCase, tables: Tables, rows: np.ndarray,
          known: Figures) -> dict[int, str]:
     """Fill in the figures of one rule about the candidates that it refused; returns its words for them."""
-    asked: list[tuple]
-    if rule.rule.per_candidate or rule.rule.of_list:
-        assert tables is not None
+    asked: list[tuple] = [(case, k) for k in rows.tolist()]
+    if rule.rule.by_records:
         known.value[rows], known.limit[rows] = tables.value[rows], tables.limit[rows]
-        asked = [candidate(tables, k) if rule.rule.per_candidate else (case, k) for k in rows.tolist()]
+        asked = [candidate(tables, k) for k in rows.tolist()] if rule.rule.per_candidate else asked
     else:
         answer = rule(case)
         if isinstance(answer, Answer):
             known.value[rows] = np.broadcast_to(answer.value, case.n_candidates)[rows]
             known.limit[rows] = np.broadcast_to(answer.limit, case.n_candidates)[rows]
-        asked = [(case, k) for k in rows.tolist()]
     if rule.rule.text is None:
         return {}
     return dict(zip(rows.tolist(), (rule.rule.text(*one) for one in asked), strict=True))

@@ -4,90 +4,68 @@ Source: brokerage reference, 3.1 (G4), 3.2, 3.4 and 11.5.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.compiled import uncompiled
+from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.gdpconfig import anal_jobbroker
 from simgrid_broker.names import ReplicaState
-from simgrid_broker.policy.analysis_brokerage.question import DATA
-from simgrid_broker.policy.job_brokerage.completeness import SOURCE, is_complete
+from simgrid_broker.policy.job_brokerage.completeness import is_complete
 from simgrid_broker.units import GIB
-from simgrid_broker.views import DatasetAt, Gdpconfig, InputAt, Task
+from simgrid_broker.views import SOURCE, DatasetAt, Gdpconfig, InputAt
 
 COMPLETE_DISK, INCOMPLETE_DISK, COMPLETE_TAPE, INCOMPLETE_TAPE, COMPLETE_VP, INCOMPLETE_VP = map(int, ReplicaState)
 ANY_COMPLETE = COMPLETE_DISK | COMPLETE_TAPE | COMPLETE_VP
 VIRTUAL = COMPLETE_VP | INCOMPLETE_VP
+DISK = COMPLETE_DISK | INCOMPLETE_DISK
+EVERYWHERE = ANY_COMPLETE | INCOMPLETE_DISK | INCOMPLETE_TAPE | INCOMPLETE_VP
+NOT_VIRTUAL = EVERYWHERE & ~VIRTUAL
 TAPE_WEIGHT = 0.001
 """Weight of a dataset that a queue has on tape, where one on disk weighs 1; source: brokerage reference, 3.4."""
 
-
-class Found(NamedTuple):
-    """What the input means for a task.
-
-    at: (n_queues,) of DATA; failure: why the attempt ends, empty = it does not; remotely: other sites can read all of
-    it; union: no queue has all datasets, so that those with one count; distributed: a dataset is scattered over sites.
-    """
-
-    at: np.ndarray
-    failure: str = ""
-    remotely: bool = True
-    union: bool = False
-    distributed: bool = False
+DATASET = np.dtype([
+    ("n_files", "f8"), ("scattered", "?"), ("container", "?"),    # as `views.DatasetAt`
+    ("first", "i8"), ("n_sources", "i8"),    # its replicas in the table of sources
+    # how it can be read, as `readable` fills it in:
+    ("enough", "?"), ("whole_on_disk", "?"), ("remotely", "?"),   # at all, truly complete on disk, over the network
+    ("distributed", "?"),            # it counts as scattered
+])
+"""An input dataset."""
+COLUMNS = ("states", "disk_files", "tape_files", "cache_files", "disk_bytes")
+"""Columns of a dataset by PanDA queue, as in `views.DatasetAt`."""
 
 
-class Readable(NamedTuple):
-    """How a dataset can be read at all: complete enough on disk or tape, truly complete on disk, over the network."""
-
-    enough: bool
-    whole_on_disk: bool
-    remotely: bool
-    places: tuple[str, ...]
-
-
-def find_input(given: InputAt, task: Task, candidates: np.ndarray, edition: str, cfg: Gdpconfig) -> Found:
-    """Where the input of a task lies, and whether that is enough to begin; candidates: (n_queues,) PanDA queues."""
-    at = np.zeros(len(candidates), DATA)
-    if not given.datasets:
-        return Found(at)
-    seen, known = [], []
-    for dataset in given.datasets:
-        states = np.where(candidates, dataset.states, 0)
-        known.append(readable(dataset, cfg))
-        scattered = is_distributed(dataset, states)
-        seen.append((dataset, states, scattered))
-        if not (known[-1].enough or scattered) and not task.allows_incomplete:
-            return Found(at, incomplete(dataset.name, known[-1].places))
-    distributed = any(scattered for *_, scattered in seen)
-    uses_vp = not (task.is_merging or task.avoid_vp or task.is_scouting or task.uselocalio or distributed)
-    union = list_queues(at, seen, known, task, uses_vp)
-    note_files(at, seen, known, uses_vp)
-    return Found(at, "", all(one.remotely for one in known), union, distributed)
+def input_tables(given: InputAt, n_queues: int) -> dict[str, np.ndarray]:
+    """The input of a task as the tables of a decision show it."""
+    asked, sources = given.datasets, [source for one in given.datasets for source in one.sources]
+    datasets, replicas = np.zeros(len(asked), DATASET), np.zeros(len(sources), SOURCE)
+    for row, one in zip(datasets, asked, strict=True):
+        row["n_files"], row["scattered"], row["container"] = one.n_files, one.scattered, one.container
+    datasets["n_sources"] = [len(one.sources) for one in asked]
+    datasets["first"] = np.cumsum(datasets["n_sources"]) - datasets["n_sources"]
+    for row, source in zip(replicas, sources, strict=True):
+        row["part"], row["missing"], row["lan"], row["wan"] = source[1:]
+    replicas["tape"] = [on_tape for one in asked for on_tape in one.on_tape]
+    tables = {name: np.zeros((len(asked), n_queues), np.int64 if name == "states" else np.float64) for name in COLUMNS}
+    for name, column in tables.items():
+        for row, one in zip(column, asked, strict=True):
+            row[:] = getattr(one, name)
+    return dict(datasets=datasets, sources=replicas, **tables)
 
 
-def readable(dataset: DatasetAt, cfg: Gdpconfig) -> Readable:
-    """How a dataset can be read; virtual placement does not count. Source: brokerage reference, 3.1 (G4) and 2.3 P1."""
+def why_unreadable(given: InputAt, number: int, cfg: Gdpconfig) -> str:
+    """PanDA's words for a dataset that cannot be read; empty for number -1."""
+    if number < 0:
+        return ""
+    dataset = given.datasets[number]
+    return incomplete(dataset.name, complete_at(dataset, cfg))
+
+
+def complete_at(dataset: DatasetAt, cfg: Gdpconfig) -> tuple[str, ...]:
+    """The sources of a dataset that count as complete."""
     limits = cfg.value(anal_jobbroker.MAX_MISSING_INPUT_FILES), cfg.value(anal_jobbroker.MIN_INPUT_COMPLETENESS)
-    enough = whole = remotely = False
-    places = []
-    for source, on_tape in zip(dataset.sources, dataset.on_tape, strict=True):
-        row = np.zeros(1, SOURCE)[0]
-        row["part"], row["missing"] = source.part, source.missing
-        if not uncompiled(is_complete)(row, *limits):
-            continue
-        places.append(source.name)
-        if source.lan or source.wan:
-            enough, remotely = True, remotely or source.wan
-            whole = whole or (source.part >= 1 and not on_tape)
-    return Readable(enough, whole, remotely, tuple(places))
-
-
-def is_distributed(dataset: DatasetAt, states: np.ndarray) -> bool:
-    """Whether a dataset counts as scattered: no candidate has all of it, and it is; or it is a container."""
-    if not states.any():
-        return False
-    return dataset.container or (dataset.scattered and not (states & ANY_COMPLETE).any())
+    return tuple(source.name for source in dataset.sources
+                 if uncompiled(is_complete)(dict(part=source.part, missing=source.missing), *limits))
 
 
 def incomplete(name: str, places: Sequence[str]) -> str:
@@ -99,60 +77,152 @@ def incomplete(name: str, places: Sequence[str]) -> str:
             f"downtime or offline, or {'isn' if one else 'aren'}'t associated to any online sites. ")
 
 
-def list_queues(at: np.ndarray, seen: Sequence[tuple[DatasetAt, np.ndarray, bool]], known: Sequence[Readable],
-                task: Task, uses_vp: bool) -> bool:
-    """Fill in which queues have the input, and their weights; returns whether those with a part of it count.
+@compiled
+def find_input(task, tables):
+    """Fill in where the input of a task lies, and whether that is enough to begin.
+
+    A dataset that cannot be read ends the search: then no queue has any input.
+    """
+    for place in range(len(tables.data)):
+        data = tables.data[place]
+        data["listed"], data["weight"], data["disk_gb"] = False, 0.0, 0.0
+        data["real"] = data["all"] = data["all_on_disk"] = data["files"] = data["own_files"] = False
+        data["some"] = data["some_on_disk"] = data["some_real"] = False
+    task["unreadable"], task["remote_source"], task["union"], task["distributed"] = -1, True, False, False
+    task["has_input"] = task["n_datasets"] > 0
+    for number in range(task["n_datasets"]):
+        readable(task, tables, number)
+        dataset = tables.datasets[number]
+        dataset["distributed"] = is_distributed(task, tables, number)
+        if not (dataset["enough"] or dataset["distributed"] or task["allows_incomplete"]):
+            task["unreadable"], task["remote_source"], task["distributed"] = number, True, False
+            return
+        task["distributed"] = task["distributed"] or dataset["distributed"]
+        task["remote_source"] = task["remote_source"] and dataset["remotely"]
+    if task["has_input"]:
+        list_queues(task, tables)
+
+
+@compiled
+def readable(task, tables, number):
+    """Fill in how a dataset can be read; virtual placement does not count.
+
+    Source: brokerage reference, 3.1 (G4) and 2.3 P1.
+    """
+    dataset = tables.datasets[number]
+    dataset["enough"] = dataset["whole_on_disk"] = dataset["remotely"] = False
+    for k in range(dataset["first"], dataset["first"] + dataset["n_sources"]):
+        source = tables.sources[k]
+        if (source["lan"] or source["wan"]) and is_complete(source, task["anal_MAX_MISSING_INPUT_FILES"],
+                                                            task["anal_MIN_INPUT_COMPLETENESS"]):
+            dataset["enough"], dataset["remotely"] = True, dataset["remotely"] or source["wan"]
+            if source["part"] >= 1 and not source["tape"]:
+                dataset["whole_on_disk"] = True
+
+
+@compiled
+def state_at(task, tables, number, place):
+    """Replicas of a dataset at a PanDA queue that has candidates, as bits of names.ReplicaState."""
+    if tables.for_analysis[place] or place == task["preassigned"]:
+        return tables.states[number, place]
+    return 0
+
+
+@compiled
+def is_distributed(task, tables, number):
+    """Whether a dataset counts as scattered: no candidate has all of it, and it is; or it is a container."""
+    dataset, seen = tables.datasets[number], 0
+    for place in range(len(tables.data)):
+        seen |= state_at(task, tables, number, place)
+    return seen != 0 and (dataset["container"] or (dataset["scattered"] and (seen & ANY_COMPLETE) == 0))
+
+
+@compiled
+def times_there(state, counted, on_disk, some_whole, partly):
+    """How often a queue with these replicas is listed for a dataset: for a complete replica, else an incomplete one.
+
+    counted: replicas that count; on_disk: whether any queue has a complete one on a disk, where virtual placement does
+    not count; some_whole: whether any queue has a complete one that counts; partly: incomplete ones count beside
+    complete ones unless these are on a disk. Source: brokerage reference, 3.4.
+    """
+    if on_disk and (state & VIRTUAL) != 0:
+        return 0
+    seen = state & counted
+    whole, part = (seen & ANY_COMPLETE) != 0, (seen & ~ANY_COMPLETE) != 0
+    if not some_whole:
+        return 1 if part else 0
+    times = 1 if whole else 0
+    return times + 1 if partly and part and not on_disk else times
+
+
+@compiled
+def has_whole(task, tables, number, counted, on_disk):
+    """Whether any queue has a complete replica of a dataset that counts."""
+    for place in range(len(tables.data)):
+        state = state_at(task, tables, number, place)
+        if (state & counted & ANY_COMPLETE) != 0 and not (on_disk and (state & VIRTUAL) != 0):
+            return True
+    return False
+
+
+@compiled
+def list_queues(task, tables):
+    """Fill in which queues have the input, their weights, and whether those with a part of it count.
 
     Source: brokerage reference, 3.4.
     """
-    every, disk, real = (np.ones(len(at), bool) for _ in range(3))
-    any_of, disk_of, real_of = (np.zeros(len(at), bool) for _ in range(3))
-    for (_, states, scattered), one in zip(seen, known, strict=True):
-        partly = scattered or not one.whole_on_disk
-        times = places_of(states, partly)
-        held, on_disk = times > 0, places_of(states, partly, tape=False, virtual=uses_vp) > 0
-        not_virtual = places_of(states, partly, virtual=False) > 0
-        at["weight"] += times * np.where(on_disk, 1.0, TAPE_WEIGHT)
-        every, disk, real = every & held, disk & on_disk, real & not_virtual
-        any_of, disk_of, real_of = any_of | held, disk_of | on_disk, real_of | not_virtual
-    at["listed"], at["real"], union = every, real, False
-    single = task.preassigned[0] if len(task.preassigned) == 1 else -1
-    if single >= 0:
-        at["listed"] = every if every[single] else any_of if any_of[single] else False
-    elif disk.any():
-        at["listed"] = disk
-    elif not every.any() and any_of.any():
-        at["listed"], at["real"], union = disk_of if disk_of.any() else any_of, real_of, True
-    return union
+    uses_vp = task["may_use_vp"] and not task["distributed"]
+    for place in range(len(tables.data)):
+        data = tables.data[place]
+        data["all"] = data["all_on_disk"] = data["real"] = data["files"] = data["own_files"] = True
+    for number in range(task["n_datasets"]):
+        list_dataset(task, tables, number, uses_vp)
+    every = on_disk = some = some_on_disk = False
+    for place in range(len(tables.data)):
+        data = tables.data[place]
+        data["disk_gb"] = data["disk_gb"] // GIB
+        every, on_disk = every or data["all"], on_disk or data["all_on_disk"]
+        some, some_on_disk = some or data["some"], some_on_disk or data["some_on_disk"]
+    single = task["preassigned"]
+    task["union"] = single < 0 and not on_disk and not every and some
+    for place in range(len(tables.data)):
+        data = tables.data[place]
+        if single >= 0:
+            data["listed"] = data["all"] if tables.data[single]["all"] else (
+                tables.data[single]["some"] and data["some"])
+        elif task["union"]:
+            data["listed"] = data["some_on_disk"] if some_on_disk else data["some"]
+        else:
+            data["listed"] = data["all_on_disk"] if on_disk else data["all"]
+    if task["union"]:
+        for place in range(len(tables.data)):
+            tables.data[place]["real"] = tables.data[place]["some_real"]
 
 
-def places_of(states: np.ndarray, partly: bool, tape: bool = True, virtual: bool = True) -> np.ndarray:
-    """How often each queue is listed for a dataset, (n_queues,): complete replicas, else incomplete ones.
+@compiled
+def list_dataset(task, tables, number, uses_vp):
+    """Add a dataset to what is known of each queue.
 
-    partly: incomplete ones count beside complete ones unless these are on a disk. Where a complete replica is on a
-    disk, queues with virtual placement are left out. Source: brokerage reference, 3.4.
+    Its files are there, or need not be; of its size on disk the sum of all datasets is made.
     """
-    counted = COMPLETE_DISK | INCOMPLETE_DISK
-    counted |= (COMPLETE_TAPE | INCOMPLETE_TAPE if tape else 0) | (VIRTUAL if virtual else 0)
-    seen = states & counted
-    whole, part = (seen & ANY_COMPLETE) > 0, (seen & ~ANY_COMPLETE) > 0
-    is_on_disk = bool((seen & COMPLETE_DISK).any())
-    if is_on_disk:
-        is_real = (states & VIRTUAL) == 0
-        whole, part = whole & is_real, part & is_real
-    if not whole.any():
-        return part.astype(float)
-    return whole + part.astype(float) if partly and not is_on_disk else whole.astype(float)
-
-
-def note_files(at: np.ndarray, seen: Sequence[tuple[DatasetAt, np.ndarray, bool]], known: Sequence[Readable],
-               uses_vp: bool) -> None:
-    """Fill in whether the files of all datasets are at each queue, or need not be, and the whole GB on disk."""
-    at["files"] = at["own_files"] = True
-    for (dataset, states, scattered), one in zip(seen, known, strict=True):
-        there = np.maximum(np.maximum(dataset.disk_files, dataset.cache_files), dataset.tape_files)
-        own = (there >= dataset.n_files) | (not one.whole_on_disk) | (uses_vp & ((states & COMPLETE_VP) > 0))
-        at["own_files"] &= own
-        at["files"] &= own | scattered
-        at["disk_gb"] += dataset.disk_bytes
-    at["disk_gb"] = at["disk_gb"] // GIB
+    dataset = tables.datasets[number]
+    partly = dataset["distributed"] or not dataset["whole_on_disk"]
+    quick = DISK | VIRTUAL if uses_vp else DISK
+    on_disk = has_whole(task, tables, number, COMPLETE_DISK, False)
+    whole, whole_quick, whole_real = (has_whole(task, tables, number, EVERYWHERE, on_disk),
+                                      has_whole(task, tables, number, quick, on_disk),
+                                      has_whole(task, tables, number, NOT_VIRTUAL, on_disk))
+    for place in range(len(tables.data)):
+        data, state = tables.data[place], state_at(task, tables, number, place)
+        times = times_there(state, EVERYWHERE, on_disk, whole, partly)
+        is_quick = times_there(state, quick, on_disk, whole_quick, partly) > 0
+        is_real = times_there(state, NOT_VIRTUAL, on_disk, whole_real, partly) > 0
+        data["weight"] += times * (1.0 if is_quick else TAPE_WEIGHT)
+        data["all"], data["some"] = data["all"] and times > 0, data["some"] or times > 0
+        data["all_on_disk"], data["some_on_disk"] = data["all_on_disk"] and is_quick, data["some_on_disk"] or is_quick
+        data["real"], data["some_real"] = data["real"] and is_real, data["some_real"] or is_real
+        files = max(tables.disk_files[number, place], tables.cache_files[number, place],
+                    tables.tape_files[number, place])
+        own = files >= dataset["n_files"] or not dataset["whole_on_disk"] or (uses_vp and (state & COMPLETE_VP) != 0)
+        data["own_files"], data["files"] = data["own_files"] and own, data["files"] and (own or dataset["distributed"])
+        data["disk_gb"] += tables.disk_bytes[number, place]
