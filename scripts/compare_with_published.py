@@ -48,6 +48,7 @@ class Figures:
         means = samples[self.window.holds(samples.time_s)].groupby("queue", observed=True).mean()
         self.all_queues, self.queues = means, means[means.running >= ACTIVE]
         self.waits = wide(sb.metrics.waiting_times(run, by=None)).iloc[0]
+        self.links = wide(sb.metrics.link_use(run))
 
     def of_type(self, kind: str) -> pd.DataFrame:
         """Finished jobs of one processing type."""
@@ -132,6 +133,36 @@ def queued_in_all(found: Figures) -> str:
     return decimal((means.assigned + means.activated).sum() / means.running.sum())
 
 
+def transferring_in_all(found: Figures) -> str:
+    """Transferring over running jobs of the whole grid."""
+    means = found.all_queues
+    return decimal(means.transferring.sum() / means.running.sum())
+
+
+def most_used(found: Figures, percent: int) -> float:
+    """Bytes on so many per cent of the links, the busiest ones, % of all."""
+    moved = found.links.moved.sort_values(ascending=False)
+    return 100 * moved.head(max(1, round(len(moved) * percent / 100))).sum() / moved.sum() if len(moved) else np.nan
+
+
+def failed_attempts(found: Figures) -> str:
+    """Attempts at files that failed, % of all."""
+    links = found.links[found.links.files > 0]
+    failed = (links.files * links.failed / (100 - links.failed)).sum()
+    return decimal(100 * failed / (links.files.sum() + failed), 1) if len(links) else "none"
+
+
+LINK_TAGS = ("-links_full", "-link_unusable", "-lowNetworkWeight")
+"""Tags of the rules of job brokerage that refuse a queue for its link to the nucleus."""
+
+
+def refused_for_links(found: Figures) -> str:
+    """Refusals of production brokerage due to links, % of all its refusals."""
+    rows = sb.metrics.refusals(found.run)
+    rows = rows[(rows.kind == "job_brokerage") & (rows.metric == "refusals") & (rows.tag != sb.metrics.USED)]
+    return decimal(100 * rows.value[rows.tag.isin(LINK_TAGS)].sum() / rows.value.sum()) if len(rows) else "none"
+
+
 ASSUMED = "assumed"
 ROWS = (
     Row("cores in use", "1", "250 000 to 500 000 (2018)", lambda found: number(found.all_queues.running_cores.sum())),
@@ -172,6 +203,24 @@ ROWS = (
     Row("queued over running, whole grid", "2.2", "0.35", queued_in_all),
     Row("transferring over running, median of queues", "2.2", "0.10",
         lambda found: quantiles(found.queues.transferring / found.queues.running, (50,))),
+    Row("transferring over running, whole grid", "2.2", "0.10", transferring_in_all),
+    Row("refusals of production brokerage due to links, %", "13", "not published", refused_for_links),
+    Row("traffic between sites, GB/s", "10.1", "16.8 to 17.2 (2019, all activities)",
+        lambda found: decimal(found.links.rate.sum(), 1)),
+    Row("files moved a day", "10.1", "1 870 000 to 1 900 000 (2019, all activities)",
+        lambda found: number(found.links.files.sum() / found.days)),
+    Row("size of a file moved, MB, mean", "10.1", "762 (2019)",
+        lambda found: number(1e6 * found.links.moved.sum() / found.links.files.sum())),
+    Row("links with traffic", "10.1", "8 349 of 14 280 (28 days of 2019)", lambda found: number(len(found.links))),
+    Row("mean rate by link, MB/s, 25 / 50 / 75 %", "10.1", "0.025 / 0.32 / 1.5 (28 days of 2019)",
+        lambda found: quantiles(1000 * found.links.rate, (25, 50, 75))),
+    Row("mean rate by link, MB/s, 90 / 95 / 99 %", "10.1", "4.7 / 9.0 / 26 (28 days of 2019)",
+        lambda found: quantiles(1000 * found.links.rate, (90, 95, 99), lambda value: decimal(value, 1))),
+    Row("bytes on the busiest 1 % and 10 % of the links, %", "10.1", "23 and 69 (2019)",
+        lambda found: " and ".join(decimal(most_used(found, part), 0) for part in (1, 10))),
+    Row("failed attempts at files, %", "10.1", "7.2 to 11.7 (2019)", failed_attempts),
+    Row("failed attempts by link, %, 50 / 75 / 95 %", "10.1", "3 / 11 / 54 (28 days of 2019)",
+        lambda found: quantiles(found.links.failed.dropna(), (50, 75, 95), lambda value: decimal(value, 1))),
     Row("wait for a slot, h, median", "9", "0.15 to 3.4 (five tasks, 2018)",
         lambda found: decimal(found.waits.wait_km_p50)),
     Row("wait for a slot, h, 95 %", "9", "1.5 to 20 (five tasks, 2018)",

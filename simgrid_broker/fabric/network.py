@@ -22,6 +22,9 @@ MOST_AT_ONCE = 256
 """Maximum number of transfers that one event ends; the rest ends with the next event, at the same time."""
 NO_SPACE_WAIT_S = 1800.0
 """Delay before a transfer to a full destination is repeated, s; assumed, without a source."""
+LOOK_S, LOOK_URGENT_S, URGENT = 7200.0, 3600.0, 800
+"""Period in which the server looks for the output of a transferring job, s, that of jobs from a priority on, and that
+priority; source: lifecycle reference, 4.3."""
 MANY = 100.0
 """Variance of the number of files that fail from which it is drawn from the normal distribution."""
 
@@ -164,8 +167,44 @@ def land(link, transfer, failed, now):
 
 
 @compiled
+def delay_of_callback(world: Arrays, transfer, now):
+    """Time from the last file of a transfer to the callback, s: none for input, for output exponential.
+
+    Output comes with its sub-dataset, or when the server looks for the files; source: lifecycle reference, 4.3 and 7.4.
+    """
+    mean = world.settings[0]["callback_s"]
+    if transfer["kind"] == INPUT or mean <= 0:
+        return 0.0
+    urgent = world.jobs[transfer["first_job"]]["priority"] >= URGENT
+    look = LOOK_URGENT_S if urgent else LOOK_S
+    luck = uniform(world.settings[0]["seed"], TRANSFER_LUCK, transfer["luck"], transfer["link"], 0)
+    return min(-mean * np.log(luck), look - (now - transfer["submitted_s"]) % look)
+
+
+@compiled
+def arrives(world: Arrays, row, now):
+    """Handle the end of an attempt; whether all files have arrived and their jobs are to continue at once."""
+    transfer = world.transfers[row]
+    link = world.links[transfer["link"]]
+    failed = failed_files(world, transfer)
+    if finds_no_space(world, transfer, transfer["left_bytes"] * (1.0 - failed / transfer["left_files"])):
+        link["bytes_wasted"] += transfer["left_bytes"]
+        schedule(world, now + NO_SPACE_WAIT_S, TRANSFER_AGAIN, row)
+        return False
+    land(link, transfer, failed, now)
+    if failed:
+        schedule(world, now + delay_of(world, transfer), TRANSFER_AGAIN, row)
+        return False
+    delay = delay_of_callback(world, transfer, now)
+    if delay > 0:
+        schedule(world, now + delay, TRANSFER_DONE, row)
+    return delay == 0
+
+
+@compiled
 def transfer_done(world: Arrays, row, now):
-    """Handle the callback of an attempt: the jobs of a transfer continue when all its files have arrived."""
+    """Handle the end of an attempt, or the callback: the jobs of a transfer continue when all its files have arrived.
+    """
     transfer = world.transfers[row]
     link = world.links[transfer["link"]]
     link["bytes_landing"] -= transfer["left_bytes"]
@@ -173,14 +212,7 @@ def transfer_done(world: Arrays, row, now):
         link["bytes_wasted"] += transfer["left_bytes"]
         record_transfer(world, row, now)
         return
-    failed = failed_files(world, transfer)
-    if finds_no_space(world, transfer, transfer["left_bytes"] * (1.0 - failed / transfer["left_files"])):
-        link["bytes_wasted"] += transfer["left_bytes"]
-        schedule(world, now + NO_SPACE_WAIT_S, TRANSFER_AGAIN, row)
-        return
-    land(link, transfer, failed, now)
-    if failed:
-        schedule(world, now + delay_of(world, transfer), TRANSFER_AGAIN, row)
+    if transfer["left_files"] > 0 and not arrives(world, row, now):
         return
     job = transfer["first_job"]
     while job >= 0:

@@ -8,8 +8,8 @@ from simgrid_broker.fabric.links import admit, catch_up, change_rate, set_due, u
 from simgrid_broker.world.arrays import Arrays
 
 GOOD_SUCCESS, BASE_SUCCESS = 0.97, 0.96
-"""Success rates from which a link is good, and below which it is bad; source: FTS, OptimizerLowSuccessRate and
-OptimizerBaseSuccessRate."""
+"""Success rates from which a link is good, and below which it is bad; source: FTS, src/config/ServerConfigReader.cpp,
+defaults of OptimizerLowSuccessRate (97 %) and OptimizerBaseSuccessRate (96 %)."""
 NEW_RATE = 0.1
 """Weight of the latest rate in the moving average; source: FTS, OptimizerEMAAlpha."""
 STEP = 1

@@ -12,27 +12,46 @@ from simgrid_broker.units import GB, MINUTE, TB
 def link_use(run: Run) -> pd.DataFrame:
     """Use of every link with traffic in the window; dimensions source and destination, busiest first.
 
-    Metrics: moved (TB), rate (mean over the window, GB/s), utilisation and peak_utilisation (% of capacity; samples
-    without traffic count as 0 in the mean), files, queued_files (maximum over the samples).
+    Metrics: moved (TB), rate (mean over the window, GB/s), peak_rate (of the busiest sample, with the bytes of failed
+    attempts, GB/s), utilisation and peak_utilisation (% of the time in which bytes moved; samples without traffic count
+    as 0 in the mean), files, failed (% of the attempts at files), queued_files (maximum over the samples).
     """
     window = window_of(run)
-    rows = run.table("links", ["time_s", "source", "destination", "queued_files", "bytes", "files", "utilisation"])
+    rows = run.table("links", ["time_s", "source", "destination", "queued_files", "bytes", "files", "files_failed",
+                               "bytes_moved", "utilisation"])
     rows = rows[window.covers(rows.time_s)]
-    times = sample_times(run)
-    past = np.diff(times, prepend=times[:1])
-    rows["utilisation_s"] = rows.utilisation * past[np.searchsorted(times, rows.time_s)]
+    past = seconds_since(run, rows.time_s)
+    rows = rows.assign(utilisation_s=rows.utilisation * past, peak=rows.bytes_moved / np.where(past > 0, past, np.nan))
     groups = rows.groupby(["source", "destination"], observed=True, sort=False)
     table = groups.agg(moved=("bytes", "sum"), utilisation=("utilisation_s", "sum"), files=("files", "sum"),
+                       failed=("files_failed", "sum"), peak_rate=("peak", "max"),
                        peak_utilisation=("utilisation", "max"), queued_files=("queued_files", "max")).reset_index()
     table = table.astype({"source": object, "destination": object})
     table["rate"] = table.moved / GB / window.length_s if window.length_s else np.nan
+    table["failed"] = 100 * table.failed / (table.files + table.failed).where(table.files + table.failed > 0)
+    table["peak_rate"] /= GB
     table["utilisation"] *= 100 / window.length_s if window.length_s else np.nan
     table["peak_utilisation"] *= 100
     table["moved"] /= TB
     table = table.sort_values(["moved", "source", "destination"], ascending=[False, True, True])
-    units = {"moved": "TB", "rate": "GB/s", "utilisation": "%", "peak_utilisation": "%", "files": "files",
-             "queued_files": "files"}
+    units = {"moved": "TB", "rate": "GB/s", "peak_rate": "GB/s", "utilisation": "%", "peak_utilisation": "%",
+             "files": "files", "failed": "%", "queued_files": "files"}
     return tidy(table, ["source", "destination"], units, window)
+
+
+def link_waits(run: Run) -> pd.DataFrame:
+    """Waits of the transfers that ended in the window, by link; dimensions source and destination.
+
+    Metrics, min, means: wait (from request to first byte), took (from request to end: the last file, of output its
+    callback). Empty if the run did not record its transfers.
+    """
+    window = window_of(run)
+    rows = run.table("transfers", ["source", "destination", "submitted_s", "started_s", "ended_s"])
+    rows = rows[window.holds(rows.ended_s)].astype({"source": object, "destination": object})
+    rows = rows.assign(wait=(rows.started_s - rows.submitted_s) / MINUTE,
+                       took=(rows.ended_s - rows.submitted_s) / MINUTE)
+    table = rows.groupby(["source", "destination"])[["wait", "took"]].mean().reset_index()
+    return tidy(table, ["source", "destination"], {"wait": "min", "took": "min"}, window)
 
 
 def traffic_series(run: Run) -> pd.DataFrame:
@@ -100,6 +119,12 @@ def data_waits(run: Run) -> pd.DataFrame:
     units = {"waiting_jobs": "jobs", "waiting_at_end": "jobs", "moved": "TB", "failed_files": "files",
              "median_time": "min"}
     return tidy(table.rename_axis("kind").reset_index(), ["kind"], units, window)
+
+
+def seconds_since(run: Run, times) -> np.ndarray:
+    """Time from the sample before to each sample, s; 0 for the first of a run."""
+    all_times = sample_times(run)
+    return np.diff(all_times, prepend=all_times[:1])[np.searchsorted(all_times, np.asarray(times))]
 
 
 def sample_times(run: Run) -> np.ndarray:

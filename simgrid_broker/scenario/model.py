@@ -29,6 +29,10 @@ class SyntheticGrid(Part):
                                                 "that takes any work")
     in_advance: bool = Field(False, description="Whether unified queues have all their cores in Harvester_Slots, so "
                              "that brokerage fills empty ones first")
+    network: Literal["links", "shared"] = Field(
+        "links", description="links: each link has a capacity of its own; shared: links share the doors of their sites "
+        "with the traffic of others, files move at a limited rate, FTS adapts their number, callbacks come late, and "
+        "networks have troubles")
 
     @model_validator(mode="after")
     def cores_for_all(self) -> "SyntheticGrid":

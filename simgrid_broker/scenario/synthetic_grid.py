@@ -4,18 +4,14 @@ WS is the workload statistics, with the section; unpublished figures are marked 
 distribution even on a small grid: even quantiles in a keyed order.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from simgrid_broker.luck import key_of, normal_quantile, uniforms
-from simgrid_broker.scenario.link_table import matrix_rows
+from simgrid_broker.luck import normal_quantile
 from simgrid_broker.scenario.model import SyntheticGrid
-
-PUBLISHED_AT = (0, 0.05, 0.25, 0.5, 0.75, 0.95, 1)
-"""Quantiles at which the published distributions are known."""
+from simgrid_broker.scenario.synthetic_draws import PUBLISHED_AT, interpolated, log_normal, luck, stepped
+from simgrid_broker.scenario.synthetic_network import CALLBACK_S, doors, synthetic_links
 
 REGIONS = {"DE": 45, "US": 42, "UK": 32, "CH": 25, "ND": 22, "FR": 17, "ES": 14, "IT": 10, "CA": 10, "NL": 9, "RU": 1}
 """Regions and the number of queues in each; source: WS 2.1 (clouds; CERN is CH here)."""
@@ -77,8 +73,12 @@ def synthetic_grid(spec: SyntheticGrid) -> dict:
     cores = dict(zip(pools, pool_cores(spec, pools, places), strict=True))
     storages = _storages(spec, places, cores)
     sites = _sites(spec, places, cores, storages)
-    return {"sites": sites, "queues": synthetic_queues(spec, sites, cores), "storages": storages,
+    if spec.network == "shared":
+        sites = {name: sites[name] | {"door_out": width, "door_in": width}
+                 for name, width in doors(spec.seed, sites).items()}
+    grid = {"sites": sites, "queues": synthetic_queues(spec, sites, cores), "storages": storages,
             "links": synthetic_links(spec, sites)}
+    return grid | ({"fts": {"callback": CALLBACK_S}} if spec.network == "shared" else {})
 
 
 def named_sites(n: int) -> dict[str, tuple[int, str]]:
@@ -276,88 +276,3 @@ def _out_of_use(name: str, common: dict, status: str) -> dict:
 def _single_core(common: dict) -> dict:
     return common | {"capability": "score", "corecount": 1, "maxrss": common["maxrss"] // 8,
                      "maxwdir": common["maxwdir"] // 8}
-
-
-# ---- links ----------------------------------------------------------------------------------------------------------
-
-BANDWIDTH = {0: ((1, 50e9),), 1: ((1, 12.5e9), (1, 25e9)), 2: ((3, 1.25e9), (4, 2.5e9), (3, 12.5e9)),
-             3: ((2, 0.125e9), (3, 1.25e9))}
-"""Bytes/s at a site's end of each of its links, by tier, with weights: 400 Gb/s; 100, 200; 10, 20, 100; 1, 10:
-assumptions, since none are published (WS 13)."""
-
-LATENCY_S, MAX_ACTIVE_FILES = 30, 100
-"""Time from the last byte to the callback, s, and files in transfer at once on a link: assumptions."""
-
-FAILURE_MEDIAN, FAILURE_SIGMA, FAILURE_MOST = 0.009, 1.9, 0.55
-"""Failure rate of attempts caused by one end of a link. Two ends give links the published spread: median 0.03, 75 %
-0.11, 95 % 0.54, mean over attempts 0.07 to 0.12; source: WS 10.1."""
-
-CLOSENESS_COUNTS = (4, 6, 113, 1012, 2029, 2676, 1412, 136, 38, 21, 441, 1210)
-"""Ordered pairs of endpoints with closeness 0, 1, ... 11 in 2021; source: WS 10.4."""
-
-SAME_REGION, LARGE_SITE, ONE_WAY = 0.75, 0.25, 0.26
-"""Shift of pairs towards closeness and spread between the two directions, in standard deviations: chosen so that pairs
-of one region have median 4, others 5, and four in ten ordered pairs differ from their reverse (WS 10.4)."""
-
-
-def synthetic_links(spec: SyntheticGrid, sites: dict) -> dict:
-    """Links as a dict of YAML shape: default, one attachment for each site, and the closeness matrix."""
-    tier = np.array([site["tier"] for site in sites.values()])
-    failures = log_normal(spec.seed, "link failures", len(sites), FAILURE_MEDIAN, FAILURE_SIGMA, FAILURE_MOST)
-    failures[tier < 2] = np.minimum(failures[tier < 2], 0.05)          # assumption: large sites have staff
-    bandwidth = np.empty(len(sites))
-    for level, choices in BANDWIDTH.items():
-        of_level = np.flatnonzero(tier == level)
-        if of_level.size:
-            bandwidth[of_level] = stepped(spec.seed, f"bandwidth of tier {level}", len(of_level), choices)
-    attachments = {name: {"bandwidth": float(bandwidth[k]), "failure_rate": round(float(failures[k]), 4)}
-                   for k, name in enumerate(sites)}
-    return {"default": {"latency": LATENCY_S, "max_active_files": MAX_ACTIVE_FILES}, "by_site": attachments,
-            "closeness": {"sites": list(sites), "rows": list(matrix_rows(closeness(spec.seed, sites)))}}
-
-
-def closeness(seed: int, sites: dict) -> np.ndarray:
-    """Closeness of each ordered pair, (n_sites, n_sites), 0 best to 11 worst, in the published proportions."""
-    n = len(sites)
-    region = np.array([site["region"] for site in sites.values()])
-    large = np.array([site["tier"] < 2 for site in sites.values()])
-    mutual, one_way = (normal_quantile(luck(seed, name, n * n)).reshape(n, n) for name in ("mutual", "one way"))
-    distance = np.triu(mutual, 1) + np.triu(mutual, 1).T + ONE_WAY * one_way
-    distance -= SAME_REGION * (region[:, None] == region) + LARGE_SITE * (large[:, None] | large)
-    values = np.zeros((n, n), int)
-    apart = ~np.eye(n, dtype=bool)
-    rank = np.argsort(np.argsort(distance[apart], kind="stable"), kind="stable")
-    ends = np.cumsum(CLOSENESS_COUNTS) / sum(CLOSENESS_COUNTS)
-    values[apart] = np.searchsorted(ends, (rank + 0.5) / max(rank.size, 1))
-    return values
-
-
-# ---- draws ----------------------------------------------------------------------------------------------------------
-
-def dealt(seed: int, question: str, n: int) -> np.ndarray:
-    """Even quantiles (1/2n, 3/2n, ...) in an order keyed by the question, (n,)."""
-    place = np.empty(n)
-    place[np.argsort(luck(seed, question, n), kind="stable")] = np.arange(n)
-    return (place + 0.5) / n
-
-
-def luck(seed: int, question: str, n: int) -> np.ndarray:
-    """Independent uniform numbers for one question, (n,)."""
-    return uniforms(seed, "grid_draw", key_of(question), np.arange(n))
-
-
-def interpolated(seed: int, question: str, n: int, published: Sequence[float]) -> np.ndarray:
-    """Values of a distribution known at `PUBLISHED_AT`, interpolated linearly, in random order, (n,)."""
-    return np.interp(dealt(seed, question, n), PUBLISHED_AT, published)
-
-
-def stepped(seed: int, question: str, n: int, values: Sequence[tuple[float, Any]]) -> list:
-    """Values of a discrete distribution, given as (weight, value), in random order, (n,)."""
-    parts, choices = zip(*values, strict=True)
-    ends = np.cumsum(parts) / np.sum(parts)
-    return [choices[k] for k in np.searchsorted(ends, dealt(seed, question, n))]
-
-
-def log_normal(seed: int, question: str, n: int, median: float, sigma: float, most: float) -> np.ndarray:
-    """Values of a log-normal distribution cut at `most`, in random order, (n,)."""
-    return np.minimum(most, median * np.exp(sigma * normal_quantile(dealt(seed, question, n))))

@@ -60,6 +60,7 @@ SETTINGS = np.dtype([
     ("only_tests", "i4"),                        # whether a queue in status `test` gives its pilots only tests
     ("any_diskio", "i4"),                        # whether any task, also one that comes later, may have disk traffic
     ("transfer_retries", "i4"), ("retry_delay_s", "f8"), ("stuck_delay_s", "f8"),   # of transfers
+    ("callback_s", "f8"),
     ("users", "i8"),                             # bits: labels of analysis work, whose input is Analysis Input
 ])
 """Values of the scenario and of policies that compiled code reads: one row."""

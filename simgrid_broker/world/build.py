@@ -177,7 +177,8 @@ def _settings(scenario: Scenario, task_list: TaskList) -> np.ndarray:
             analysis_labels=bits(ASKED_LABELS["analysis"]), test_labels=bits(LABELS_OF_TESTS),
             test_type=code(JOB_TYPE_OF_TESTS), only_tests=deployed,
             any_diskio=any_diskio(scenario, task_list), users=bits(ANALYSIS_LABELS),
-            transfer_retries=fts.retries, retry_delay_s=fts.retry_delay, stuck_delay_s=fts.stuck_delay).items():
+            transfer_retries=fts.retries, retry_delay_s=fts.retry_delay, stuck_delay_s=fts.stuck_delay,
+            callback_s=fts.callback).items():
         settings[name] = value
     return settings
 

@@ -10,10 +10,10 @@ from simgrid_broker.names import Cause
 GB = 1e9
 
 
-def run_far_away(n_jobs, output, storage=None, link=None, edition="documented", **task) -> Bench:
+def run_far_away(n_jobs, output, storage=None, link=None, edition="documented", fts=None, **task) -> Bench:
     """Jobs that ran at THERE, ended at 101 s and were seen by the Adder; their nucleus is HERE."""
     plan = two_sites(there=dict(cores=1000), link=dict(bandwidth=1e9, max_active_files=10_000) | (link or {}),
-                     storages={"HERE_DISK": dict(site="HERE") | (storage or {})}, edition=edition)
+                     storages={"HERE_DISK": dict(site="HERE") | (storage or {})}, edition=edition, fts=fts or {})
     bench = Bench(plan, dict(n_jobs=n_jobs, nucleus=0, output_bytes_per_job=output) | task)
     bench.submit(n_jobs, queue=1)
     bench.workers(n_jobs, queue=1)
@@ -48,6 +48,44 @@ def test_a_job_is_finished_when_its_output_has_arrived():
     assert bench.times(S.TRANSFERRING) == [1000.0]
     assert bench.times(S.FINISHED) == [pytest.approx(1000.0 + 50 + 30)]
     assert bench.moved()[["n_jobs", "n_files", "source", "destination"]].tolist() == [(1, 1, 1, 0)]
+    bench.check()
+
+
+@pytest.mark.rule("delay_of_callback")
+@pytest.mark.parametrize(("callback", "priority", "moving", "seconds"), [
+    pytest.param(0, 500, 50, 50, id="no delay: with the last file"),
+    pytest.param(1e-9, 500, 50, 50, id="the sub-dataset is complete at once"),
+    pytest.param(1e12, 799, 50, 7200, id="it never is: the server looks after 2 h"),
+    pytest.param(1e12, 800, 50, 3600, id="at urgent jobs after 1 h"),
+    pytest.param(1e12, 799, 7199, 7200, id="the file is there just before the look"),
+    pytest.param(1e12, 799, 7201, 14400, id="and just after it: the next look"),
+])
+def test_output_waits_for_its_callback(callback, priority, moving, seconds):
+    bench = run_far_away(1, 1e6, link=dict(bandwidth=1e6 / moving), fts=dict(callback=callback), priority=priority)
+    bench.run(101.0 + moving)
+    bench.check()
+    bench.run(101.0 + 2e4)
+    begin, end = bench.times(S.TRANSFERRING)[0], bench.times(S.FINISHED)[0]
+    assert end - begin == pytest.approx(seconds)
+    assert bench.moved()["ended_s"].tolist() == [end]
+    bench.check()
+
+
+def test_input_has_no_callback_to_wait_for():
+    bench = Bench(two_sites(link=dict(bandwidth=1e9), fts=dict(callback=1e12)),
+                  dict(input_bytes_per_job=50 * GB, replicas={1: 1.0}))
+    bench.submit()
+    bench.run(1e4)
+    assert bench.arrays.job_times[bench.live(), S.ACTIVATED].tolist() == pytest.approx([50.0])
+
+
+def test_a_job_killed_before_the_callback_leaves_its_transfer_to_end():
+    bench = run_far_away(1, 1e6, fts=dict(callback=1e12))
+    bench.run(1000.0)
+    bench.check()
+    bench.take_back()
+    bench.run(1e4)
+    assert len(bench.moved()) == 1 and bench.link()["bytes_done"] == pytest.approx(1e6)
     bench.check()
 
 

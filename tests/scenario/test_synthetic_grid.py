@@ -11,7 +11,9 @@ from pydantic import ValidationError
 from simgrid_broker.names import CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN
 from simgrid_broker.scenario.link_table import link_table, matrix_rows
 from simgrid_broker.scenario.model import Grid, Scenario, SyntheticGrid
-from simgrid_broker.scenario.synthetic_grid import dealt, named_sites, stepped, synthetic_grid
+from simgrid_broker.scenario.synthetic_draws import by_name, dealt, stepped
+from simgrid_broker.scenario.synthetic_grid import named_sites, synthetic_grid
+from simgrid_broker.scenario.synthetic_network import DOOR_BOUNDS, GIGABIT
 
 ATLAS = SyntheticGrid(sites=170, cores=500_000)
 
@@ -167,6 +169,41 @@ def test_failures_of_transfers(atlas):
     assert np.median(rates) == pytest.approx(0.03, abs=0.01)
     assert np.quantile(rates, 0.75) == pytest.approx(0.11, abs=0.04)
     assert 0.06 < rates.mean() < 0.12
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A grid of the size of ATLAS with a network that its links share."""
+    return Grid.model_validate(synthetic_grid(ATLAS.model_copy(update={"network": "shared"})))
+
+
+def test_doors_follow_tier_and_size(shared):
+    sites = shared.sites.values()
+    for tier, (least, most) in DOOR_BOUNDS.items():
+        of_tier = [site.door_in for site in sites if site.tier == tier]
+        assert least * GIGABIT <= min(of_tier) and max(of_tier) <= most * GIGABIT
+    assert all(site.door_in == site.door_out for site in sites)
+    small, large = (np.mean([site.door_in for site in sites if site.tier == 2 and wanted(site.cores)])
+                    for wanted in (lambda cores: cores < 1000, lambda cores: cores > 5000))
+    assert large > 2 * small
+
+
+def test_a_link_is_as_wide_as_the_smaller_of_its_doors(shared):
+    doors = np.array([site.door_in for site in shared.sites.values()])
+    table = link_table(in_scenario(shared))
+    assert np.array_equal(table["bandwidth"], np.minimum.outer(doors, doors))
+    assert (table["min_active_files"] < table["max_active_files"]).all() and np.isfinite(table["file_rate"]).all()
+
+
+def test_a_network_of_links_has_no_doors(atlas, shared):
+    assert not any(site.door_in or site.door_out for site in atlas.sites.values())
+    assert not atlas.links.troubles and atlas.links.background.load == 0 and atlas.fts.callback == 0
+    assert shared.links.troubles and shared.links.background.load > 0 and shared.fts.callback > 0
+
+
+def test_draws_by_name_do_not_depend_on_other_names():
+    assert by_name(1, "door", ["A", "B", "C"])[[0, 2]].tolist() == by_name(1, "door", ["A", "C"]).tolist()
+    assert by_name(1, "door", ["A"]) != by_name(1, "file rate", ["A"]) != by_name(2, "file rate", ["A"])
 
 
 def linked(**links):
