@@ -22,8 +22,8 @@ Until = Annotated[str | None, typer.Option(metavar="TIME", help="Simulated time,
 Settings = Annotated[list[str] | None, typer.Option(
     "--set", metavar="KEY=VALUE", help="Set one value by its dotted key, for example gdpconfig.THROTTLE_THRESHOLD=3; "
     "repeatable.", show_default=False)]
-WorkloadFile = Annotated[Path | None, typer.Option("--workload", metavar="FILE", help="Recorded workload (SWF, GWF or "
-                                                   "CGSim's CSV, plain or .gz); sets workload.trace.file.",
+WorkloadFile = Annotated[Path | None, typer.Option("--workload", metavar="FILE", help="Recorded workload (SWF, GWF, "
+                                                   "PanDA's or CGSim's job records); sets workload.trace.file.",
                                                    show_default=False)]
 
 

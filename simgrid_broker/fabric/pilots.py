@@ -63,19 +63,21 @@ def settle(world: Arrays, job):
     task, queue = world.tasks[job["task"]], world.queues[job["queue"]]
     site = world.sites[queue["site"]]
     cores, well_spent = used_cores(world, job, task)
+    well_spent = min(well_spent * queue["cpu_efficiency"], 1.0)
+    overhead_s = queue["payload_overhead_s"]
     power = job["hs06_milli"] * 1e-3 * (cores / job["corecount"])
     payload_s = task["basewalltime_s"] + job["work_hs06s"] / (power * well_spent)
     job["cause"] = job["fate"]
     job["stage_in_s"] = 0.0 if queue["direct_io"] else stage_time(site, job["input_bytes"])
     job["stage_out_s"] = stage_time(site, job["output_bytes"])
     compare_memory(world, job)
-    whole = job["stage_in_s"] + payload_s + job["stage_out_s"]
+    whole = job["stage_in_s"] + payload_s + job["stage_out_s"] + overhead_s
     efficiency = well_spent
     if job["cause"] != NONE and job["cause"] != TRANSFER_ERROR:      # output is written after all the work
         luck = uniform(world.settings[0]["seed"], FATE_TIME, task["luck"], job["chunk"], job["attempt"])
         job["stage_out_s"] = 0.0
         efficiency = task["failed_cpu_efficiency"]      # shorter, less efficient: workload statistics, 5.4 and 8
-        whole = job["stage_in_s"] + payload_s * math.sqrt(luck)
+        whole = job["stage_in_s"] + payload_s * math.sqrt(luck) + overhead_s
         if job["cause"] == INPUT_LOST:          # there is no input to process
             whole = job["stage_in_s"] = site["stage_latency_s"]
     if whole > queue["maxtime_s"]:
@@ -84,7 +86,7 @@ def settle(world: Arrays, job):
         job["stage_out_s"] = 0.0
         efficiency = well_spent
     job["walltime_s"] = whole
-    busy = max(whole - job["stage_in_s"] - job["stage_out_s"], 0.0)
+    busy = max(whole - job["stage_in_s"] - job["stage_out_s"] - overhead_s, 0.0)
     job["cputime_s"] = busy * cores * efficiency
 
 

@@ -22,7 +22,13 @@ from simgrid_broker.metrics.held_work import held_work, last_classes, live_jobs,
 from simgrid_broker.metrics.progress import phase_of, task_phases, time_in_phase
 from simgrid_broker.metrics.reach import cores_lost, reach, reach_recorded, refusal_rates
 from simgrid_broker.metrics.refusal import brokerage_funnel, refusal_counts, refusals, refusals_over_time
-from simgrid_broker.metrics.replay import recorded_statuses, recorded_waits, submission_waits
+from simgrid_broker.metrics.replay import (
+    recorded_statuses,
+    recorded_waits,
+    recorded_walltimes,
+    replayed_walltimes,
+    submission_waits,
+)
 from simgrid_broker.metrics.retries import OUT_OF_MEMORY, memory_retries, retry_history
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
 from simgrid_broker.metrics.summary import jobs_by_status, summary
@@ -58,9 +64,9 @@ __all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OU
            "fairness", "first_jobs", "funnels", "held_work", "jobs_by_status", "jobs_over_time", "last_classes",
            "link_use", "link_waits", "live_jobs", "mean_cores", "memory_retries", "part_of_jobs", "phase_of",
            "places_of", "queue_of", "reach", "reach_recorded", "reasons", "rebrokerage", "recorded_statuses",
-           "recorded_waits", "refusal_counts", "refusal_rates", "refusals", "refusals_over_time", "retry_history",
-           "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series", "stopped_tasks",
-           "storage_series", "storage_use", "stretches", "submission_waits", "summary", "task_phases",
-           "task_turnaround", "tasks_by_status", "tasks_of_users", "tasks_without_place", "throttled_by", "throughput",
-           "tidy", "time_in_phase", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores", "users",
-           "users_by_size", "waiting_times", "wide", "window_of", "with_labels", "workers"]
+           "recorded_waits", "recorded_walltimes", "refusal_counts", "refusal_rates", "refusals", "refusals_over_time",
+           "replayed_walltimes", "retry_history", "rule_losses", "running_cores", "share_compliance", "share_deviation",
+           "share_series", "stopped_tasks", "storage_series", "storage_use", "stretches", "submission_waits", "summary",
+           "task_phases", "task_turnaround", "tasks_by_status", "tasks_of_users", "tasks_without_place", "throttled_by",
+           "throughput", "tidy", "time_in_phase", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores",
+           "users", "users_by_size", "waiting_times", "wide", "window_of", "with_labels", "workers"]

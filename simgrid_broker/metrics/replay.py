@@ -1,4 +1,4 @@
-"""Waiting times of the jobs of a trace from their submission, recorded and simulated, and their recorded ends."""
+"""Jobs of a trace as recorded and as simulated: waiting times from submission, wall times; and their recorded ends."""
 
 from collections.abc import Iterator
 
@@ -17,6 +17,12 @@ UNITS = {"wait_mean": "h", **{f"wait_p{q:02d}": "h" for q in QUANTILES}, "jobs":
 
 FROM_SUBMISSION = {"from_submission_mean": "h", **{f"from_submission_p{q:02d}": "h" for q in QUANTILES},
                    "not_started": "jobs"}
+
+OF_WALLTIMES = {"jobs": "jobs", "recorded_p50": "h", "simulated_p50": "h", "off_p50": "%",
+                **{f"error_p{q:02d}": "%" for q in QUANTILES}}
+
+WHERE = ("where recorded", "elsewhere")
+"""Whether a job ran at the queue that its record names."""
 
 WHOLE_RUN = "the whole run"
 ALL = "all"
@@ -53,6 +59,36 @@ def submission_waits(run: Run, by: str | None = "share") -> pd.DataFrame:
         for name, group in groups if len(group)]
     dimensions = [] if by is None else [by]
     return tidy(pd.DataFrame(found, columns=[*dimensions, *FROM_SUBMISSION]), dimensions, FROM_SUBMISSION, window)
+
+
+def recorded_walltimes(run: Run, by: str = "partition") -> pd.DataFrame:
+    """Wall time of the jobs of a trace that finished, as recorded and as simulated.
+
+    by: partition of the trace, or a column of the tasks such as share. Dimensions: `where` they ran, and `by`, first
+    all jobs together. Metrics: jobs; recorded_p50 and simulated_p50, h; error_p05 ... error_p95, quantiles of simulated
+    less recorded, % of recorded; off_p50, median of its size. Empty without a trace.
+    """
+    rows, dimensions = replayed_walltimes(run, by), ["where", by]
+    found = [{"where": where, by: name, **_errors(group)} for where in WHERE
+             for name, group in _groups(rows[rows["where"] == where], by)]
+    return tidy(pd.DataFrame(found, columns=[*dimensions, *OF_WALLTIMES]), dimensions, OF_WALLTIMES, WHOLE_RUN)
+
+
+def replayed_walltimes(run: Run, by: str = "partition") -> pd.DataFrame:
+    """A row for each job of a trace that finished: record, `by`, where, recorded_s, simulated_s; see `WHERE`."""
+    key, of_trace = ["jeditaskid", "chunk"], {"partition", "batch_queue"}
+    rows = run.table("trace", [*key, "record", "run_s", *of_trace])
+    columns = ["record", by, "where", "recorded_s", "simulated_s"]
+    if not len(rows):
+        return pd.DataFrame(columns=columns)
+    done = run.table("jobs", [*key, "status", "queue", "walltime_s"])
+    rows = rows.merge(done[done.status == "finished"], "inner", key)
+    if by not in of_trace:
+        tasks = run.table("tasks", ["jeditaskid", by]).set_index("jeditaskid")
+        rows[by] = rows.jeditaskid.map(tasks[by].astype(object))
+    same = rows.queue.astype(object) == rows.partition.astype(object)
+    return rows.assign(where=same.map({True: WHERE[0], False: WHERE[1]}), recorded_s=rows.run_s,
+                       simulated_s=rows.walltime_s)[columns]
 
 
 def recorded_statuses(run: Run) -> pd.DataFrame:
@@ -96,3 +132,10 @@ def _figures(rows: pd.DataFrame, source: str) -> dict[str, float]:
     started = rows[rows.simulated.notna()]
     return {"wait_mean": started[source].mean(), "jobs": len(started), "not_started": len(rows) - len(started),
             **{f"wait_p{q:02d}": started[source].quantile(q / 100) for q in QUANTILES}}
+
+
+def _errors(rows: pd.DataFrame) -> dict[str, float]:
+    error = 100 * (rows.simulated_s / rows.recorded_s - 1)
+    return {"jobs": len(rows), "recorded_p50": rows.recorded_s.median() / HOUR,
+            "simulated_p50": rows.simulated_s.median() / HOUR, "off_p50": error.abs().median(),
+            **{f"error_p{q:02d}": error.quantile(q / 100) for q in QUANTILES}}

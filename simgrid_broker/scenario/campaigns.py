@@ -14,6 +14,7 @@ from simgrid_broker.scenario.functional_tests import FunctionalTests
 from simgrid_broker.scenario.input_files import SplitRule
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
 from simgrid_broker.schema.named import CampaignName, LeafName, WorkQueueName
+from simgrid_broker.schema.panda_records import RecordColumns
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters
 
@@ -236,7 +237,13 @@ class Trace(Part):
     """A recorded workload, whose jobs are submitted at their recorded times, as input of tasks or without tasks."""
 
     file: Path = Field(description="The recorded jobs, plain or gzip")
-    format: Literal["swf", "gwf", "cgsim"] | None = Field(None, description="Default: by the name of the file")
+    format: Literal["swf", "gwf", "panda", "cgsim"] | None = Field(
+        None, description="panda: job records of PanDA as JSON of the monitor or of the index, as CSV or as Parquet; "
+        "default: by name and content of the file")
+    columns: RecordColumns = Field(RecordColumns(), description="PanDA job records: columns that have other names")
+    work: Literal["recorded", "task"] = Field(
+        "recorded", description="PanDA job records: each job has its own work, or the median of its task, per event; "
+        "then simulated wall times show how well the grid is described")
     enters_as: Literal["tasks", "jobs"] = Field("tasks", alias="as", description="tasks: recorded jobs are grouped "
                                                 "into tasks, and the JobGenerator makes them; jobs: each goes to the "
                                                 "server when it is submitted, as jobs do that have no task in JEDI")
@@ -244,7 +251,8 @@ class Trace(Part):
         None, description="What else the jobs of a task have in common, in addition to owner, group, kind, cores, "
         "priority, memory up to the next value of the retry module, and the site of their input; record: each is a "
         "task of its own; default: executable")
-    corepower: float = Field(10, gt=0, description="HS06 per core of the machines on which it was recorded")
+    corepower: float = Field(10, gt=0, description="HS06 per core of the machines on which it was recorded; of PanDA "
+                             "job records for queues of which neither hs06 nor the grid gives the power")
     share: LeafName | None = Field(None, description="Leaf share; default: found by the regular expressions of the "
                                    "tree")
     memory_per_core: Megabytes = Field(2000, gt=0, description="Memory of jobs that recorded none, MB")

@@ -160,6 +160,10 @@ class Queue(Part):
                                seen_as="slot_corecount")
     corepower: float = attribute(10, "HS06 per core", ge=0, unit="HS06/core", zero=UNKNOWN_COREPOWER,
                                  zero_means="unknown, read as 10", seen="f8")
+    cpu_efficiency: float = attribute(1, "Factor on the CPU efficiency of payloads, which is at most 1 here too", gt=0,
+                                      le=2, source=OURS, hidden=True)
+    payload_overhead: Seconds = attribute(0, "Wall time of a job before and after its payload, whatever its size, "
+                                          "without CPU time, s", ge=0, unit="s", source=OURS, hidden=True)
     maxrss: Megabytes = attribute(0, "Memory limit of a slot, MB", ge=0, unit="MB", zero=inf, scale=per_slot)
     minrss: Megabytes = attribute(0, "Smallest memory that jobs may ask for, MB", ge=0, unit="MB", scale=per_slot)
     meanrss: Megabytes = attribute(0, "Target of the mean memory per core, MB; 0 = none", ge=0, unit="MB",

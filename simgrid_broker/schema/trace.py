@@ -7,7 +7,7 @@ from simgrid_broker.schema.column import Column, Table
 TRACE_STATUS = ("failed", "completed", "partial", "last part, completed", "last part, failed", "cancelled")
 """Words of the status of a recorded job, by its number; source: formats reference, section 12."""
 
-FIELD, CGSIM = "SWF and GWF", "CGSim"
+FIELD, CGSIM, PANDA = "SWF and GWF", "CGSim", "PanDA job records"
 OURS = "simulator"
 
 TRACE = Table("trace", "one recorded job that is replayed", (
@@ -15,12 +15,16 @@ TRACE = Table("trace", "one recorded job that is replayed", (
     Column("chunk", "i4", "", "JEDI input chunk", "Number among the recorded jobs of its task, counted from 0; that of "
            "the job in `jobs.parquet`"),
     Column("submitted_s", "f8", "s", FIELD + " submit time", "When it is submitted, from the start of the scenario"),
-    Column("wait_s", "f8", "s", f"{FIELD} wait time, {CGSIM} job_queuetime",
+    Column("wait_s", "f8", "s", f"{FIELD} wait time, {CGSIM} job_queuetime, {PANDA} startTime - creationTime",
            "From submission to start, as recorded; NaN = unknown, or with a time_scale other than 1 of another load",
            none=nan),
-    Column("run_s", "f8", "s", FIELD + " run time", "Recorded wall time"),
+    Column("run_s", "f8", "s", f"{FIELD} run time, {PANDA} endTime - startTime", "Recorded wall time"),
+    Column("recorded_cputime_s", "f8", "s", f"{FIELD} CPU time used, {PANDA} cpuConsumptionTime",
+           "Recorded CPU time, all cores together; NaN = unknown", none=nan),
+    Column("record", "i8", "", f"{FIELD} job number, {PANDA} PandaID", "Number of the record; missing = it has a name",
+           none=-1),
     Column("status", "i2", "", FIELD + " status", "Recorded end; missing = unknown", codes="trace_status", none=-1),
-    Column("partition", "i4", "", f"{FIELD} partition, {CGSIM} computingsite",
+    Column("partition", "i4", "", f"{FIELD} partition, {CGSIM} and {PANDA} computingsite",
            "Part of the machine, or site, in which it ran; missing = unknown",
            codes="partitions", none=-1),
     Column("batch_queue", "i4", "", FIELD + " queue", "Queue to which it was submitted; missing = unknown",

@@ -51,9 +51,14 @@ def jobs_file(tmp_path, *lines):
     return path
 
 
+def grid_of(sites):
+    """A grid of nothing but these sites."""
+    return Grid(sites={name: {} for name in sites})
+
+
 def tasks_of(tmp_path, *lines, sites=("A", "B")):
     """Tasks of these records."""
-    return read_trace(jobs_file(tmp_path, *lines), sites=sites, group_by=("record",))[0]
+    return read_trace(jobs_file(tmp_path, *lines), grid=grid_of(sites), group_by=("record",))[0]
 
 
 def problems_of(call):
@@ -230,7 +235,7 @@ def test_what_is_recorded_of_a_job_beside_its_work(tmp_path, fields, wait, place
 def test_recorded_jobs_go_to_the_queue_of_their_site(tmp_path):
     path = jobs_file(tmp_path, job(computingsite="B"), job(pandaid="2", computingsite="0"),
                      job(pandaid="3", computingsite="GONE"))
-    tasks, remarks = read_trace(path, sites=("A", "B"), queues=("A", "B"))
+    tasks, remarks = read_trace(path, grid=grid_of(("A", "B")), queues=("A", "B"))
     assert [tasks.vocabularies["preassigned"][k] for k in tasks.rows["preassigned"]] == ["B", "A", ""]
     assert any("whose partition is no PanDA queue of the grid are brokered: 1" in remark for remark in remarks)
 
@@ -277,7 +282,7 @@ def test_a_record_without_times_never_ran(tmp_path):
 def test_a_header_that_lacks_a_column(tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_text("pandaid,corecounts\n1,2\n")
-    problems = problems_of(lambda: read_trace(path))
+    problems = problems_of(lambda: read_trace(path, "cgsim"))
     assert [problem.line for problem in problems] == [1, 1, 1]
     assert problems[1].nearest == ("corecounts",)
 

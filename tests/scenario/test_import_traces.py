@@ -204,12 +204,17 @@ def test_a_job_that_never_ran_in_gwf(tmp_path):
     pytest.param("a.swf", "", "swf", id="by name"),
     pytest.param("a.SWF.gz", "", "swf", id="by name, packed and in capitals"),
     pytest.param("a.gwf", "", "gwf", id="gwf by name"),
-    pytest.param("a.csv", "", "cgsim", id="CGSim's jobs by name"),
+    pytest.param("a.csv", "pandaid,job_walltime", "cgsim", id="a column that only CGSim has"),
+    pytest.param("a.csv", "id,site", "panda", id="a CSV file whose columns have names of their own"),
+    pytest.param("a.json", "", "panda", id="JSON by name"),
+    pytest.param("a.parquet", "", "panda", id="Parquet by name"),
+    pytest.param("a", "PAR1", "panda", id="Parquet by content"),
+    pytest.param("a", '{"jobs": []}', "panda", id="JSON by content"),
     pytest.param("a.log", "; Version: 2", "swf", id="a semicolon begins a comment of SWF"),
     pytest.param("a", swf(), "swf", id="eighteen fields"),
     pytest.param("a", "# JobID", "gwf", id="a hash begins a comment of GWF"),
     pytest.param("a", gwf(), "gwf", id="29 fields"),
-    pytest.param("a", "PandaID,creationtime", "cgsim", id="a header with pandaid"),
+    pytest.param("a", "PandaID,creationtime", "panda", id="a header with PanDA's names"),
 ])
 def test_guessed_format(tmp_path, name, line, expected):
     path = tmp_path / name
@@ -282,9 +287,9 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_a_format_that_cannot_be_guessed(tmp_path):
-    assert "swf, gwf, cgsim" in problems_of(lambda: read(tmp_path, "", name="empty"))[0].expected
+    assert "swf, gwf, panda, cgsim" in problems_of(lambda: read(tmp_path, "", name="empty"))[0].expected
     problem, = problems_of(lambda: read(tmp_path, "hello there", name="trace.txt"))
-    assert "swf, gwf, cgsim" in problem.expected
+    assert "swf, gwf, panda, cgsim" in problem.expected
 
 
 @settings(deadline=None)

@@ -55,7 +55,7 @@ NUMBERS_WITHOUT_UNIT = {
     # ratios
     "lost_heartbeats", "stage_out_errors", "memory_kills", "failed_cpu_efficiency",
     "failure_rate", "work_spread", "memory_spread", "cpu_efficiency", "utilisation", "best_weight",
-    "secondary_fraction", "weight", "batch_latency_spread", "submission_failures", "multiplier",
+    "secondary_fraction", "weight", "batch_latency_spread", "record", "submission_failures", "multiplier",
     "events_spread", "size_spread",
 }
 

@@ -38,7 +38,7 @@ TIME_FORMATS = ("%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-
 STATUS_WORDS = {"finished": 1, "failed": 0, "cancelled": 5, "closed": 5}
 """Status of PanDA to that of the trace formats."""
 
-_SERIAL = re.compile(r"(?:/\.|\._|_)\d+(?:\.job)?(?:\.\d+)?$", re.ASCII)
+SERIAL = re.compile(r"(?:/\.|\._|_)\d+(?:\.job)?(?:\.\d+)?$", re.ASCII)
 """End of the name of a job that numbers it among those of its task."""
 
 USER_PREFIX = "user."
@@ -66,7 +66,7 @@ def read_cgsim_records(path: Path, limit: int | None, sites: Sequence[str], tall
     bad.stop()
     if not records:
         refuse(path, 1, "", None, "at least one record was expected below the header")
-    return _without_names(pd.DataFrame(records))
+    return without_names(pd.DataFrame(records))
 
 
 def _rows(path: Path, text: str, limit: int | None, bad: BadLines):
@@ -113,7 +113,7 @@ def _record(line: int, row: Mapping[str, str], bad: BadLines) -> dict:
         "wait_s": number["job_queuetime"] if row.get("job_queuetime") else UNKNOWN,
         "status": STATUS_WORDS.get(row.get("jobstatus", "").lower(), UNKNOWN),
         "user": name.split(".")[1] if name.startswith(USER_PREFIX) else "",
-        "executable": _SERIAL.sub("", name), "label": "user" if name.startswith(USER_PREFIX) else "managed",
+        "executable": SERIAL.sub("", name), "label": "user" if name.startswith(USER_PREFIX) else "managed",
         "priority": priority, "cpu_efficiency": efficiency,
         "input_bytes": max(0.0, number["inputfilebytes"]) or sum(sizes),
         "n_input_files": max(0.0, number["ninputdatafiles"]) or len(sizes),
@@ -145,7 +145,7 @@ def _time(line: int, name: str, field: str, bad: BadLines) -> float:
     if not field:
         return UNKNOWN
     value = finite_number(field)
-    value = _date(field) if value is None else value
+    value = date_s(field) if value is None else value
     if value is None:
         bad.add(line, name, field, "a number of seconds or a time such as '1/27/2025 2:51' was expected")
         return UNKNOWN
@@ -153,7 +153,7 @@ def _time(line: int, name: str, field: str, bad: BadLines) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _date(text: str) -> float | None:
+def date_s(text: str) -> float | None:
     """Seconds since 1970 of a date in UTC, or None if it is not a date."""
     for form in TIME_FORMATS:
         try:
@@ -198,7 +198,7 @@ def _name_of_site(row: Mapping[str, str], sites: Sequence[str]) -> str:
     return name if number is None else sites[number]
 
 
-def _without_names(records: pd.DataFrame) -> pd.DataFrame:
+def without_names(records: pd.DataFrame) -> pd.DataFrame:
     """The records with numbers in place of user names; the user may be unknown."""
     codes, values = pd.factorize(records["user"])
     unknown = [code for code, name in enumerate(values) if not name]

@@ -16,7 +16,7 @@ STREAM = "/trace"
 """Name of the stream of the tasks of a trace, which keys their random draws with the recorded number or name of their
 first job, so that another record changes no draw of other tasks."""
 
-ONE_OF_A_TASK = ("user", "group", "label", "priority", "processors")
+ONE_OF_A_TASK = ("user", "group", "label", "priority", "processors", "gshare", "task", "processing_type")
 """Columns of which a task has one value, in addition to its class of memory and the site of its input."""
 
 UNKNOWN_RATE = np.nan
@@ -95,10 +95,10 @@ def say_grouping(groups: Groups, by: Sequence[str], tally: Tally) -> None:
                   f"cores, memory{also}")
 
 
-def task_rows(groups: Groups, corepower: float) -> np.ndarray:
+def task_rows(groups: Groups) -> np.ndarray:
     """Rows of the tasks, (n_tasks,) of `schema.TASKS`, without names, share and places.
 
-    A task claims the largest time and memory of its jobs; its other figures are means. corepower: HS06 per core.
+    A task claims the largest time and memory of its jobs; its other figures are means.
     """
     rows = new_rows(len(groups.begins))
     rows["jeditaskid"] = np.arange(1, len(rows) + 1)
@@ -110,7 +110,7 @@ def task_rows(groups: Groups, corepower: float) -> np.ndarray:
     rows["failure_rate"] = UNKNOWN_RATE
     rows["corecount"] = groups.of_first("processors")
     rows["priority"] = groups.of_first("priority")
-    _fill_work(rows, groups, corepower)
+    _fill_work(rows, groups)
     rows["maxpss_mb"] = groups.mean(groups.column("maxpss_mb"))
     rows["ramcount"] = groups.largest(groups.column("ramcount"))
     rows["ramunit"] = RAM_UNITS.index("MBPerCore")
@@ -125,13 +125,14 @@ def _luck(groups: Groups) -> np.ndarray:
     return keys(keys(key_of(STREAM), np.array(numbers, np.int64)), groups.of_first("nth"))
 
 
-def _fill_work(rows: np.ndarray, groups: Groups, corepower: float) -> None:
+def _fill_work(rows: np.ndarray, groups: Groups) -> None:
     """CPU work, its claim and CPU efficiency: the time that is claimed is the one requested, else the true one."""
     run_s, asked_s = groups.column("run_s"), groups.column("requested_s")
     claimed_s = groups.largest(np.where(asked_s > 0, asked_s, run_s))
     efficiency = groups.mean(groups.column("cpu_efficiency")).astype(rows["cpu_efficiency"].dtype)
     rows["work_hs06s_per_event"] = groups.mean(groups.column("work_hs06s"))
-    rows["cputime"] = rows["corecount"] * corepower * efficiency.astype(float) * claimed_s
+    power = groups.largest(groups.column("corepower"))
+    rows["cputime"] = rows["corecount"] * power * efficiency.astype(float) * claimed_s
     rows["cpu_efficiency"] = rows["failed_cpu_efficiency"] = efficiency
     rows["cpuefficiency"] = 100 * efficiency.astype(float)
 

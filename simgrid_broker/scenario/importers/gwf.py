@@ -11,7 +11,16 @@ import pandas as pd
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.importers.input_files import BadLines, Tally, refuse
 from simgrid_broker.scenario.importers.swf import KB_PER_MB
-from simgrid_broker.scenario.importers.text_tables import UNKNOWN, Lines, chunks, number_columns, read_lines
+from simgrid_broker.scenario.importers.text_tables import (
+    NOT_GIVEN,
+    UNKNOWN,
+    Lines,
+    chunks,
+    efficiencies,
+    number_columns,
+    read_lines,
+    say_unused,
+)
 
 COLUMNS = (
     "JobID", "SubmitTime", "WaitTime", "RunTime", "NProcs", "AverageCPUTimeUsed", "UsedMemory", "ReqNProcs", "ReqTime",
@@ -21,6 +30,9 @@ COLUMNS = (
 """Names of the 29 fields, in order; identifiers may be text."""
 
 NUMBERS = COLUMNS[1:11]
+
+UNUSED = (*COLUMNS[16:17], *COLUMNS[18:])
+"""Fields without a use in a replay; a `LastRunSiteID` takes the place of an unknown partition."""
 
 WORKFLOW_COLUMNS = ("WorkflowID", *COLUMNS, "Dependencies")
 """Names that the header of the comma-separated variant may hold."""
@@ -40,7 +52,8 @@ def read_gwf(path: Path, limit: int | None, tally: Tally) -> pd.DataFrame:
     else:
         lines = Lines(lines.path, lines.comments, lines.data[:limit], lines.numbers[:limit])
         fields = _without_header(lines, tally)
-    return _records(fields)
+    say_unused({name: fields[name] for name in UNUSED if name in fields}, tally)
+    return _records(fields, tally)
 
 
 def split(line: str) -> list[str]:
@@ -119,7 +132,7 @@ def _typed(rows: list[list[str]], numbers: list[int], names, bad: BadLines) -> p
     return pd.DataFrame({name: typed.get(name, columns[name]) for name in names})
 
 
-def _records(fields: pd.DataFrame) -> pd.DataFrame:
+def _records(fields: pd.DataFrame, tally: Tally) -> pd.DataFrame:
     def number(name: str) -> np.ndarray:
         return fields[name].to_numpy() if name in fields else np.full(len(fields), UNKNOWN)
 
@@ -129,10 +142,21 @@ def _records(fields: pd.DataFrame) -> pd.DataFrame:
     def identifier(name: str):
         return fields.get(name, "-1")
 
+    cpu_s, processors = number("AverageCPUTimeUsed"), np.maximum(np.where(number("NProcs") > 0, number("NProcs"),
+                                                                          number("ReqNProcs")), 1)
     return pd.DataFrame({
         "job": fields["JobID"], "submit_s": number("SubmitTime"), "run_s": number("RunTime"),
         "processors": number("NProcs"), "requested_processors": number("ReqNProcs"),
         "requested_s": number("ReqTime"), "used_mb": memory("UsedMemory"), "requested_mb": memory("ReqMemory"),
         "status": number("Status"), "user": identifier("UserID"), "group": identifier("GroupID"),
         "executable": identifier("ExecutableID"),
-        "wait_s": number("WaitTime"), "partition": identifier("PartitionID"), "batch_queue": identifier("QueueID")})
+        "wait_s": number("WaitTime"), "partition": _partition(fields), "batch_queue": identifier("QueueID"),
+        "cpu_efficiency": efficiencies(cpu_s, number("RunTime"), fields["JobID"], tally),
+        "cputime_s": np.where(cpu_s >= 0, cpu_s * processors, np.nan)})
+
+
+def _partition(fields: pd.DataFrame) -> pd.Series:
+    """Partition of each job, where it is unknown the site where it ran."""
+    unknown = pd.Series("-1", fields.index)
+    partition, site = (fields.get(name, unknown) for name in ("PartitionID", "LastRunSiteID"))
+    return partition.where(~partition.isin(NOT_GIVEN), site)

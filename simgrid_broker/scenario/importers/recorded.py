@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.scenario.importers.grouped import Groups
+from simgrid_broker.scenario.importers.grouped import LONGEST_NUMBER, Groups
 from simgrid_broker.scenario.importers.input_files import Tally
 from simgrid_broker.schema.trace import TRACE, TRACE_STATUS, TRACE_VOCABULARIES
 
@@ -24,6 +24,8 @@ def recorded_jobs(groups: Groups, time_scale: float, tally: Tally) -> tuple[np.n
     for column in ("submitted_s", "run_s", "work_hs06s", "input_bytes", "output_bytes", "maxpss_mb", "cpu_efficiency",
                    "n_input_files"):
         rows[column] = records[column]
+    rows["recorded_cputime_s"] = records["cputime_s"]
+    rows["record"] = [number_of(job) for job in records["job"]]
     rows["wait_s"] = np.where((records["wait_s"] >= 0) & (time_scale == 1), records["wait_s"], np.nan)
     rows["status"] = np.where(records["status"].isin(range(len(TRACE_STATUS))), records["status"], -1)
     for column, vocabulary in zip(PREFIX_OF, TRACE_VOCABULARIES, strict=True):
@@ -35,6 +37,12 @@ def recorded_jobs(groups: Groups, time_scale: float, tally: Tally) -> tuple[np.n
     else:
         _say_unknown_waits(int(np.isnan(rows["wait_s"]).sum()), len(rows), tally)
     return rows, words
+
+
+def number_of(job: object) -> int:
+    """Number of a record, -1 if it has a name."""
+    text = job.strip() if isinstance(job, str) else f"{job:.0f}"
+    return int(text) if text.isdecimal() and len(text) < LONGEST_NUMBER else -1
 
 
 def _say_unknown_waits(n_unknown: int, n_jobs: int, tally: Tally) -> None:

@@ -8,11 +8,22 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.scenario.importers.input_files import BadLines, Tally, refuse
-from simgrid_broker.scenario.importers.text_tables import UNKNOWN, Lines, chunks, number_columns, read_lines
+from simgrid_broker.scenario.importers.text_tables import (
+    UNKNOWN,
+    Lines,
+    chunks,
+    efficiencies,
+    number_columns,
+    read_lines,
+    say_unused,
+)
 
 COLUMNS = ("job number", "submit time", "wait time", "run time", "processors allocated", "CPU time used", "memory used",
            "processors requested", "time requested", "memory requested", "status", "user", "group", "executable",
            "queue", "partition", "preceding job", "think time")
+
+UNUSED = (16, 17)
+"""Fields without a use in a replay: jobs come at their submit times, whatever job they followed."""
 
 N_LEAST = 5
 """Fields that a file must have at least: the job up to its processors."""
@@ -35,7 +46,9 @@ def read_swf(path: Path, limit: int | None, tally: Tally) -> pd.DataFrame:
     header = header_values(lines.comments)
     if limit is None:
         _compare_number(header, len(lines.data), tally)
-    return _records(_numbers(lines, tally), lines.comments)
+    values = _numbers(lines, tally)
+    say_unused({COLUMNS[field]: values[:, field] for field in UNUSED}, tally)
+    return _records(values, lines.comments, tally)
 
 
 def header_values(comments: tuple[str, ...]) -> dict[str, str]:
@@ -110,13 +123,16 @@ def _of_width(rows: list[list[str]], numbers: list[int], width: int,
     return [row for row, _ in good], [number for _, number in good]
 
 
-def _records(values: np.ndarray, comments: tuple[str, ...]) -> pd.DataFrame:
+def _records(values: np.ndarray, comments: tuple[str, ...], tally: Tally) -> pd.DataFrame:
+    cpu_s, processors = values[:, 5], np.maximum(np.where(values[:, 4] > 0, values[:, 4], values[:, 7]), 1)
     used, requested = (np.where(memory > 0, memory / KB_PER_MB, UNKNOWN) for memory in (values[:, 6], values[:, 9]))
     return pd.DataFrame(
         {"job": values[:, 0], "submit_s": values[:, 1], "run_s": values[:, 3], "processors": values[:, 4],
          "requested_processors": values[:, 7], "requested_s": values[:, 8], "used_mb": used, "requested_mb": requested,
-         "status": values[:, 10], "user": values[:, 11], "group": values[:, 12],
-         "executable": values[:, 13], "wait_s": values[:, 2], "partition": _named(values[:, 15], comments, "Partition"),
+         "status": values[:, 10], "user": values[:, 11], "group": values[:, 12], "executable": values[:, 13],
+         "cpu_efficiency": efficiencies(cpu_s, values[:, 3], values[:, 0], tally),
+         "cputime_s": np.where(cpu_s >= 0, cpu_s * processors, np.nan), "wait_s": values[:, 2],
+         "partition": _named(values[:, 15], comments, "Partition"),
          "batch_queue": _named(values[:, 14], comments, "Queue")})
 
 

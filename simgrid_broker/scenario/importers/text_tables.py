@@ -1,16 +1,19 @@
 """Text tables of numbers, as SWF and GWF have them, to arrays, with an error for every bad line."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from simgrid_broker.scenario.importers.input_files import BadLines, read_text, refuse, refuse_binary
+from simgrid_broker.scenario.importers.input_files import BadLines, Tally, read_text, refuse, refuse_binary
 
 UNKNOWN = -1.0
 """Value of a number that the archive does not know; source: formats reference, sections 12 and 13."""
+
+NOT_GIVEN = ("", "-1", "-1.0")
+"""Texts of a field that the archive does not know."""
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 _CHUNK_LINES = 20_000
@@ -68,6 +71,26 @@ def chunks(lines: Lines):
     """Slices of the data lines that are small enough to be split all at once."""
     for start in range(0, len(lines.data), _CHUNK_LINES):
         yield slice(start, start + _CHUNK_LINES)
+
+
+def efficiencies(used_s: np.ndarray, run_s: np.ndarray, jobs: Sequence, tally: Tally) -> np.ndarray:
+    """CPU efficiency of jobs, (n,), from the mean CPU time of a processor and the run time; 1 where it is unknown.
+
+    A CPU time of 0 or above the run time gives no efficiency, and is remarked. jobs: number or name of each.
+    """
+    found = np.divide(used_s, run_s, out=np.ones(len(run_s)), where=(used_s > 0) & (run_s > 0))
+    for wrong, what in (((used_s == 0) & (run_s > 0), "jobs with a CPU time of 0"),
+                        (found > 1, "jobs with more CPU time than run time")):
+        tally.count_all(f"{what}, whose CPU efficiency counts as 1", np.asarray(jobs)[wrong])
+    return np.minimum(found, 1.0)
+
+
+def say_unused(fields: Mapping[str, np.ndarray], tally: Tally) -> None:
+    """Remark on fields that have values, but no use in a replay; fields: values by name, unknown as -1."""
+    used = [f"{name} ({count} records)" for name, values in fields.items()
+            if (count := sum(str(value).strip() not in NOT_GIVEN for value in values))]
+    if used:
+        tally.say(f"fields that are not used: {', '.join(used)}")
 
 
 def finite_number(field: str) -> float | None:

@@ -6,7 +6,7 @@ The run time is replayed: on cores of the power that the caller names, a job run
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,17 +18,23 @@ from simgrid_broker.scenario.campaigns import DEFAULT_GROUPING, Trace
 from simgrid_broker.scenario.importers.cgsim_jobs import read_cgsim_records
 from simgrid_broker.scenario.importers.grouped import Groups, grouped, say_grouping, task_rows
 from simgrid_broker.scenario.importers.input_files import Tally, read_text, refuse, refuse_binary
+from simgrid_broker.scenario.importers.panda_records import read_panda_records
+from simgrid_broker.scenario.importers.panda_table import PARQUET
 from simgrid_broker.scenario.importers.recorded import PREFIX_OF, fill_queues, recorded_jobs
 from simgrid_broker.scenario.importers.text_tables import UNKNOWN
-from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names
 from simgrid_broker.scenario.tasklist import TaskList, no_replicas
+from simgrid_broker.schema.panda_records import FIELDS, RecordColumns
 from simgrid_broker.schema.tasks import VOCABULARY_OF
 
-FORMATS = ("swf", "gwf", "cgsim")
+FORMATS = ("swf", "gwf", "panda", "cgsim")
 
-FORMAT_OF_SUFFIX = {".swf": "swf", ".gwf": "gwf", ".csv": "cgsim"}
+FORMAT_OF_SUFFIX = {".swf": "swf", ".gwf": "gwf", ".json": "panda", ".parquet": "panda"}
 """Format by the name of a file without `.gz`."""
+
+OF_CGSIM = ("job_walltime", "job_queuetime", "files_info")
+"""Columns that CGSim adds to PanDA's; source: formats reference, section 14."""
 
 NO_FORMAT = f"the format could not be guessed; name it: {', '.join(FORMATS)}"
 """Error for a file whose format neither name nor content shows."""
@@ -37,40 +43,55 @@ RECORD = {
     "job": "", "submit_s": UNKNOWN, "run_s": UNKNOWN, "processors": UNKNOWN, "requested_processors": UNKNOWN,
     "requested_s": UNKNOWN, "used_mb": UNKNOWN, "requested_mb": UNKNOWN, "status": UNKNOWN, "user": "", "group": "",
     "executable": "", "label": "user", "priority": 1000.0, "cpu_efficiency": 1.0, "input_bytes": 0.0,
-    "n_input_files": 0.0, "output_bytes": 0.0, "site": -1, "wait_s": UNKNOWN, "partition": "", "batch_queue": ""}
+    "n_input_files": 0.0, "output_bytes": 0.0, "site": -1, "wait_s": UNKNOWN, "partition": "", "batch_queue": "",
+    "cputime_s": np.nan, "payload_s": UNKNOWN, "corepower": np.nan, "work_hs06s": np.nan, "gshare": "", "task": "",
+    "processing_type": "trace"}
 """Columns of a table of records and what holds where a format has none.
 
 job, user, group, executable, partition, batch_queue: number or text; processors per job; used_mb, requested_mb: MB per
-processor; status: as in SWF; wait_s: from submission to start; site: number of the site that holds the input. Priority
-1000 is that of user jobs (formats reference, section 14: `assignedpriority` of a real analysis job).
+processor; status: as in SWF; wait_s: from submission to start; site: number of the site that holds the input;
+cputime_s: over all processors; payload_s: of run_s, unknown = all; corepower, HS06 per core, and work_hs06s, HS06 s:
+NaN = those of all records; task: number in JEDI. Priority 1000 is that of user jobs (formats reference, section 14:
+`assignedpriority` of a real analysis job).
 """
 
 FAILED, CANCELLED = 0, 5
 PARTIAL = (2, 3, 4)
 """Values of `status`; 2 to 4 are parts of a job that was check-pointed; source: formats reference, section 12."""
 
-PROCESSING_TYPE = "trace"
-"""Processing type of all tasks of a trace."""
-
 MOST_CORES = np.iinfo(np.int16).max
 """Most cores that the tables of tasks and jobs can hold, and most working groups."""
 
 
-def read_trace(path: Path, format: str | None = None, *, sites: Sequence[str] = (), limit: int | None = None,
-               **options: Any) -> tuple[TaskList, list[str]]:
+def read_trace(path: Path, format: str | None = None, *, grid: Grid | None = None, limit: int | None = None,
+               columns: RecordColumns | None = None, work: Literal["recorded", "task"] = "recorded",
+               corepower: float = 10.0, **options: Any) -> tuple[TaskList, list[str]]:
     """Tasks of a trace, and remarks on what could not be used or was assumed.
 
-    format: one of `FORMATS`, None = guess from name and content; sites: names of the scenario's sites, for traces with
-    input; limit: first records to read; options: arguments of `tasks_of_records`. Raises InputFileError with every line
-    that cannot be read.
+    format: one of `FORMATS`, None = guess from name and content; grid: where traces of PanDA and CGSim ran; limit:
+    first records to read; columns, work: of PanDA job records; corepower: HS06 per core of the machines of the trace;
+    options: arguments of `tasks_of_records`. Raises InputFileError with every line that cannot be read.
     """
-    path, tally = Path(path), Tally()
+    path, tally, grid = Path(path), Tally(), grid or Grid()
     format = format or guessed_format(path)
-    if format == "cgsim":
-        records = read_cgsim_records(path, limit, sites, tally)
+    if format != "panda":
+        _refuse_unused(path, format, columns, work)
+    if format == "panda":
+        records = read_panda_records(path, tally, limit, columns, grid, corepower, work)
+    elif format == "cgsim":
+        records = read_cgsim_records(path, limit, tuple(grid.sites), tally)
     else:
         records = {"swf": swf.read_swf, "gwf": gwf.read_gwf}[format](path, limit, tally)
-    return tasks_of_records(records, path, tally, **options), tally.remarks()
+    return tasks_of_records(records, path, tally, corepower=corepower, **options), tally.remarks()
+
+
+def _refuse_unused(path: Path, format: str, columns: RecordColumns | None, work: str) -> None:
+    """Raise ScenarioError for keys of a trace that act on PanDA job records only."""
+    given = {"columns": columns if columns and columns.model_fields_set else None,
+             "work": work if work != "recorded" else None}
+    if problems := [Problem(None, None, f"workload.trace.{key}", None, f"has an effect on PanDA job records only, and "
+                            f"{path} has the format {format}") for key, value in given.items() if value is not None]:
+        raise ScenarioError(problems)
 
 
 def trace_tasks(trace: Trace, scenario: Scenario) -> tuple[TaskList, list[str]]:
@@ -78,8 +99,9 @@ def trace_tasks(trace: Trace, scenario: Scenario) -> tuple[TaskList, list[str]]:
 
     Raises InputFileError for the file and ScenarioError for a share that is not a leaf.
     """
-    tasks, remarks = read_trace(trace.file, trace.format, sites=tuple(scenario.grid.sites), limit=trace.limit,
-                                share=_leaf(trace.share, scenario), corepower=trace.corepower,
+    tasks, remarks = read_trace(trace.file, trace.format, grid=scenario.grid, limit=trace.limit,
+                                columns=trace.columns, work=trace.work, corepower=trace.corepower,
+                                share=_leaf(trace.share, scenario), leaves=leaf_names(scenario),
                                 memory_per_core=trace.memory_per_core, time_scale=trace.time_scale,
                                 until=scenario.duration, group_by=trace.grouping,
                                 queues=tuple(scenario.grid.queues) if trace.place == "recorded" else ())
@@ -88,7 +110,7 @@ def trace_tasks(trace: Trace, scenario: Scenario) -> tuple[TaskList, list[str]]:
 
 def read_cgsim_jobs(path: Path, scenario: Scenario) -> tuple[TaskList, list[str]]:
     """Tasks of a CGSim job file, whether or not they arrive within the scenario, and remarks."""
-    return read_trace(path, "cgsim", sites=tuple(scenario.grid.sites))
+    return read_trace(path, "cgsim", grid=scenario.grid)
 
 
 def guessed_format(path: Path) -> str:
@@ -97,16 +119,22 @@ def guessed_format(path: Path) -> str:
     if suffixes and suffixes[-1] in FORMAT_OF_SUFFIX:
         return FORMAT_OF_SUFFIX[suffixes[-1]]
     text = read_text(path)
+    if text.startswith(PARQUET.decode()):
+        return "panda"
     refuse_binary(path, text)
+    otherwise = "panda" if suffixes[-1:] == [".csv"] else None
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            return _format_of_line(line.strip()) or refuse(path, number, "", line, NO_FORMAT)
-    refuse(path, None, "", None, NO_FORMAT)
+            return _format_of_line(line.strip()) or otherwise or refuse(path, number, "", line, NO_FORMAT)
+    return otherwise or refuse(path, None, "", None, NO_FORMAT)
 
 
 def _format_of_line(line: str) -> str | None:
-    if "pandaid" in line.lower() and "," in line:
+    names = {name.strip().strip('"').lower() for name in line.split(",")}
+    if names & {*OF_CGSIM}:
         return "cgsim"
+    if line[0] in "{[" or names & {*FIELDS}:
+        return "panda"
     if line.startswith("#") or "SubmitTime" in line or len(gwf.split(line)) == len(gwf.COLUMNS):
         return "gwf"
     if line.startswith(";") or len(line.split()) == len(swf.COLUMNS):
@@ -124,15 +152,16 @@ def _leaf(name: str | None, scenario: Scenario) -> int:
 
 
 def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepower: float = 10.0, share: int = -1,
-                     memory_per_core: float = 2000.0, time_scale: float = 1.0, until: float = np.inf,
-                     group_by: Sequence[str] = DEFAULT_GROUPING, queues: Sequence[str] = ()) -> TaskList:
+                     leaves: Sequence[str] = (), memory_per_core: float = 2000.0, time_scale: float = 1.0,
+                     until: float = np.inf, group_by: Sequence[str] = DEFAULT_GROUPING,
+                     queues: Sequence[str] = ()) -> TaskList:
     """Tasks with the records that can be replayed as their jobs, sorted by arrival, the first at 0.
 
     records: columns of `RECORD`; a missing column gets its value there. corepower: HS06 per core of the machines of the
-    trace; share: leaf of all tasks, -1 = by tagging; memory_per_core: MB of jobs that recorded none; time_scale: the
-    times between submissions are multiplied by it; until: jobs submitted from then on are left out, s; group_by: as of
-    `grouped`; queues: PanDA queues, to which jobs of partitions of these names are pre-assigned. Raises InputFileError
-    if no record can be replayed.
+    trace; share: leaf of all tasks, -1 = those of `leaves` that are recorded, else by tagging; memory_per_core: MB of
+    jobs that recorded none; time_scale: the times between submissions are multiplied by it; until: jobs submitted from
+    then on are left out, s; group_by: as of `grouped`; queues: PanDA queues, to which jobs of partitions of these names
+    are pre-assigned. Raises InputFileError if no record can be replayed.
     """
     records = pd.DataFrame({name: records.get(name, value) for name, value in RECORD.items()}, index=records.index)
     had, asked = records["processors"], records["requested_processors"]
@@ -146,8 +175,8 @@ def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepow
                              **{column: _names(prefix, records[column]) for column, prefix in PREFIX_OF.items()})
     groups = grouped(records, (*group_by, *(["partition"] if queues else [])))
     say_grouping(groups, group_by, tally)
-    rows = task_rows(groups, corepower)
-    rows["share"] = share
+    rows = task_rows(groups)
+    rows["share"] = share if share >= 0 else _recorded_shares(groups, leaves, tally)
     trace, trace_words = recorded_jobs(groups, time_scale, tally)
     vocabularies = _vocabularies(rows, groups, path)
     if queues:
@@ -207,13 +236,24 @@ def _submitted(records: pd.DataFrame, time_scale: float, until: float, tally: Ta
 
 
 def _work(records: pd.DataFrame, corepower: float) -> dict[str, Any]:
-    """CPU work of each job and its CPU efficiency, as precise as the tables are.
+    """Power of the machine, CPU efficiency and CPU work of each job, as precise as the tables are.
 
-    Work is power x wall time x CPU efficiency, so that the wall time comes out as recorded.
+    Work is power x wall time x CPU efficiency unless it was recorded, so that the wall time comes out as recorded.
     """
     efficiency = records["cpu_efficiency"].astype(np.float32).astype(float)
-    return {"cpu_efficiency": efficiency,
-            "work_hs06s": records["processors"] * corepower * efficiency * records["run_s"]}
+    power, payload_s = records["corepower"].fillna(corepower), records["payload_s"]
+    whole_s = payload_s.where(payload_s > 0, records["run_s"])
+    return {"cpu_efficiency": efficiency, "corepower": power,
+            "work_hs06s": records["work_hs06s"].fillna(records["processors"] * power * efficiency * whole_s)}
+
+
+def _recorded_shares(groups: Groups, leaves: Sequence[str], tally: Tally) -> np.ndarray:
+    """Leaf share of each task as recorded, -1 = unknown, or no leaf of the scenario."""
+    number = {name: place for place, name in enumerate(leaves)}
+    names = groups.records["gshare"]
+    tally.count_all("jobs whose recorded share is no leaf of the scenario are tagged",
+                    names[(names != "") & ~names.isin(leaves)])
+    return np.array([number.get(name, -1) for name in groups.of_first("gshare")], int)
 
 
 def _memory(records: pd.DataFrame, memory_per_core: float, tally: Tally) -> dict[str, Any]:
@@ -241,8 +281,9 @@ def _places(rows: np.ndarray, groups: Groups) -> tuple[np.ndarray, np.ndarray]:
 def _vocabularies(rows: np.ndarray, groups: Groups, path: Path) -> dict[str, tuple[str, ...]]:
     """Fill the codes of names in `rows` and give what they mean; numbers become U<number> and G<number>."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(VOCABULARY_OF.values(), ("",))
-    found |= {"task_names": (Path(path).name,), "processing_types": (PROCESSING_TYPE,)}
-    for column, vocabulary, name, prefix in (("user", "users", "user", "U"),
+    found |= {"task_names": (Path(path).name,)}
+    for column, vocabulary, name, prefix in (("processing_type", "processing_types", "processing_type", ""),
+                                             ("user", "users", "user", "U"),
                                              ("working_group", "working_groups", "group", "G"),
                                              ("label", "labels", "label", "")):
         codes, values = pd.factorize(groups.of_first(name))
