@@ -20,7 +20,10 @@ Process = Generator[simpy.Event, object, None]
 
 
 class Control:
-    """All that an agent can reach; env: SimPy's environment; periods: the `agents` section of the scenario."""
+    """All that an agent can reach; env: SimPy's environment; periods: the `agents` section of the scenario.
+
+    due: when each piece of work that is done on a period is done next, s, by its name.
+    """
 
     def __init__(self, env: simpy.Environment, world: World, fabric: Fabric, in_force: InForce, recorder: Recorder):
         self.env, self.world, self.fabric, self.recorder = env, world, fabric, recorder
@@ -28,6 +31,7 @@ class Control:
         self.policies = Policies(world, in_force)
         self.brokers = Brokers(world, self.policies, take_snapshot(world.arrays, 0.0, by_queue=True, in_detail=True))
         self.books = Books(world, fabric, self.policies, recorder)
+        self.due: dict[str, float] = {}
 
     @property
     def now(self) -> float:
@@ -55,7 +59,8 @@ class Control:
         If `work()` returns a delay, s, it replaces the period once. The phase is a multiple of 1/1024 s: sums of whole
         seconds are then exact, and 30 minutes remain 1800 s.
         """
-        phase = float(luck.uniforms(self.seed, "phase", luck.key_of(name))) * period
-        yield self.env.timeout(np.floor(phase * 1024) / 1024)
+        delay = np.floor(float(luck.uniforms(self.seed, "phase", luck.key_of(name))) * period * 1024) / 1024
         while True:
-            yield self.env.timeout(work() or period)
+            self.due[name] = self.env.now + delay
+            yield self.env.timeout(delay)
+            delay = work() or period

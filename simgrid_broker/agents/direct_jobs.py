@@ -40,18 +40,21 @@ class DirectJobs:
 
     def send(self) -> None:
         """Make the jobs that have been submitted and for which there is a queue."""
-        submissions, tasks = self.control.books.submissions, self.control.arrays.tasks
+        submissions, now = self.control.books.submissions, self.control.now
         if not submissions.as_jobs:
             return
-        self.waiting += submissions.take(self.control.now)
-        for row in [row for row in self.waiting if self.due_s.get(row, 0) <= self.control.now]:
-            if tasks["status"][row] == T.REGISTERED and refine(self.control, row, self.tagger, self.map):
-                set_status(self.control.world, row, T.READY, self.control.now)
-            if tasks["status"][row] in TAKES_JOBS:
+        self.waiting.update(submissions.take(now))
+        for row in [row for row in self.waiting if self.due_s.get(row, 0) <= now]:
+            if self._status(row) == T.REGISTERED and refine(self.control, row, self.tagger, self.map):
+                set_status(self.control.world, row, T.READY, now)
+            if self._status(row) in TAKES_JOBS:
                 self._send(row, self.waiting[row])
-            elif tasks["status"][row] in TASK_ENDS:
+            elif self._status(row) in TASK_ENDS:
                 del self.waiting[row]
         self.control.fabric.make_jobs()
+
+    def _status(self, row: int) -> int:
+        return self.control.arrays.tasks["status"][row].item()     # a number of NumPy is compared slowly
 
     def _send(self, row: int, number: int) -> None:
         """Order the next `number` jobs of a task, as far as there are queues for them."""
@@ -62,7 +65,8 @@ class DirectJobs:
         if len(queues) < number:
             self.due_s[row] = self.control.now + self.control.periods.job_generator
         self.waiting[row] -= len(queues)
-        self.waiting = +self.waiting                       # without those that are done
+        if not self.waiting[row]:
+            del self.waiting[row]
         if len(queues):
             self._order(row, task, queues)
 
@@ -99,7 +103,7 @@ class DirectJobs:
         self._set_running(row)
 
     def _set_running(self, row: int) -> None:
-        status = self.control.arrays.tasks["status"][row]
+        status = self._status(row)
         if status == T.DEFINED:                            # all of its jobs had ended
             set_status(self.control.world, row, T.READY, self.control.now)
         if status in (T.DEFINED, T.READY):

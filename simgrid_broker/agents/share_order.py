@@ -1,11 +1,17 @@
 """Order of the shares in dispatch, from usage as old as the statistics; lifecycle reference, section 1.3."""
 
+from math import ceil
+
 import numpy as np
 
+from simgrid_broker.agents.books import Usage
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy.dispatch import share_ranks, sloppy_fraction, urgent_first
 from simgrid_broker.policy.shares import decayed, values_in_use
 from simgrid_broker.world.work_queues import stretchable_nodes
+
+LOADS = "statistics", "share_tree", "gdpconfig"
+"""Work on a period after which what is known of the shares may have changed."""
 
 
 def share_order(control: Control) -> Process:
@@ -26,12 +32,23 @@ class ShareOrder:
         self.made_of: tuple[object, object, object] = None, None, None
         self.usage, self.usage_s = np.zeros(len(control.arrays.hs06_milli)), 0.0
 
-    def look(self) -> None:
-        """Order the shares if usage, tree or gdpconfig were loaded since this was last done."""
+    def look(self) -> float | None:
+        """Order the shares if usage, tree or gdpconfig were loaded since this was last done; returns the delay."""
         control, world, known = self.control, self.control.world, self.control.books.usage
         usage, tree, cfg = self.made_of
-        if known is usage and world.loaded_tree is tree and control.cfg is cfg:
-            return
+        if not (known is usage and world.loaded_tree is tree and control.cfg is cfg):
+            self._order(known)
+        return self._delay()
+
+    def _delay(self) -> float | None:
+        """Time to the first look after the next load, s; None = one period, of which only whole ones add up exactly."""
+        control, period = self.control, self.control.periods.share_order
+        next_load_s = min(control.due.get(name, control.now) for name in LOADS)
+        return ceil((next_load_s - control.now) / period) * period if period == int(period) else None
+
+    def _order(self, known: Usage) -> None:
+        """Order the shares by what is known now."""
+        control, world = self.control, self.control.world
         self.made_of = known, world.loaded_tree, control.cfg
         world.tree = world.loaded_tree
         if self.stretchable is not None:

@@ -89,9 +89,11 @@ class Fabric:
         orders: (k,) of ORDERED, by default those of `order_jobs`.
         """
         if orders is None:
+            if not self.orders:
+                return
             orders = np.array(self.orders, ORDERED)
             self.orders.clear()
-        if not len(orders):
+        elif not len(orders):
             return
         self.world.make_room(jobs=int(orders["count"].sum()))
         make_jobs(self.world.arrays, orders)

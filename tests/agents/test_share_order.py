@@ -7,7 +7,8 @@ import pytest
 from builders import Stage, scenario
 
 from simgrid_broker.agents.caches import gdpconfig_cache, share_tree_cache
-from simgrid_broker.agents.share_order import share_order
+from simgrid_broker.agents.share_order import ShareOrder, share_order
+from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.timeline import timeline
 
 
@@ -39,3 +40,20 @@ def test_the_order_is_not_made_again_from_the_same():
         stage.control.policies.dispatch_order, share_order=lambda tree, usage: made.append(usage) or np.array([0]))
     stage.run(301.0)
     assert len(made) == 1
+
+
+@pytest.mark.rule("ShareOrder.look")
+def test_the_shares_are_looked_at_once_after_each_load_within_a_period(monkeypatch):
+    periods = dict(statistics=600, share_tree=3600, gdpconfig=3600, share_order=10)
+    stage = Stage((statistics, share_tree_cache, gdpconfig_cache, share_order), scenario(agents=periods))
+    looks, look = [], ShareOrder.look
+
+    def noted(self):
+        looks.append((self.control.now, self.control.books.usage.taken_at))
+        return look(self)
+    monkeypatch.setattr(ShareOrder, "look", noted)
+    stage.run(3600.0)
+    first_s = {taken_s: now for now, taken_s in reversed(looks)}
+    assert len(first_s) == 7 and len(looks) <= 9
+    assert all(0 <= now - taken_s < 10 for taken_s, now in first_s.items())
+    assert {(now - looks[0][0]) % 10 for now, _ in looks} == {0.0}

@@ -78,11 +78,13 @@ def frame(brokerage: JobBrokerage, task: Task, queues: Queues, cfg: Gdpconfig,
           cache: MaskCache | None = None) -> Tables:
     """Tables of which the part that depends on the arguments is filled in, for any number of questions."""
     known = prepare(brokerage, task, queues, cfg, cache)
-    return Tables(
+    found = Tables(
         asked=np.zeros(1, ASKED), task=known.task, **NO_REPLICAS, **brokerage.order._asdict(), queues=queues.records,
         load=np.empty((1, 0), LOAD), link=np.empty((1, 0), LINK), store=np.empty(0, STORE), parts=NO_PARTS,
         first=known.first[None], **open_of(brokerage, known.first[None]), static_weight=known.static_weight[None],
         **room(0, MAX_CANDIDATES, len(brokerage.candidate_factors)))
+    found.words.setflags(write=False)                          # worked out here once, and copied for each question
+    return found
 
 
 def ask_about_input(asked: np.void, found: Readable) -> None:
