@@ -1,12 +1,18 @@
 """Harvester: what it knows of the queues, the workers that the server has asked it for, and the jobs it has fetched."""
 
+from collections import Counter
+
 import numpy as np
 
 from simgrid_broker.names import WorkerMode
+from simgrid_broker.policy.worker_throttler import is_throttled
 from simgrid_broker.schema.harvester import HARVESTER
 from simgrid_broker.schema.queues import option_number
+from simgrid_broker.schema.throttler import RuleForMissed
+from simgrid_broker.units import MINUTE
 from simgrid_broker.views import WorkerStatus
 from simgrid_broker.world.arrays import WAITING
+from simgrid_broker.world.missed_workers import MissedWorkers
 from simgrid_broker.world.pilot_status import (
     activated_of_pull,
     numbers_of_types,
@@ -18,6 +24,9 @@ from simgrid_broker.world.world import World
 
 CACHE_S = 600.0
 """Age at which statistics of jobs and statuses of queues are read again; source: lifecycle reference, section 5.4."""
+LOCK_S = 600.0
+"""Time after which a job whose worker could not be submitted is tried again; source: Harvester, template of its
+configuration (lockInterval of the submitter, which keeps the job locked)."""
 
 
 class Harvester:
@@ -25,7 +34,8 @@ class Harvester:
 
     types: workers of each queue by resource type; limits: (n_queues,) of HARVESTER; push: queues in push mode; asked:
     (n_queues, n_types), workers asked for and not submitted yet; waiting: by push queue, the fetched jobs without a
-    worker, (n,) of WAITING, the oldest first.
+    worker, (n,) of WAITING, the oldest first. attempts: failed ones to submit the worker of a job, by PandaID; again:
+    when jobs are tried again, their queue, and the jobs, (n,) of WAITING.
     """
 
     def __init__(self, world: World):
@@ -39,6 +49,11 @@ class Harvester:
         at_first, queue = self.limits["new_at_first"], np.arange(len(self.limits))
         self.asked[queue, np.argmax(self.types.cores > 0, axis=1)] = np.where(np.isnan(at_first), 0, at_first)
         self._read_at = -np.inf
+        self.throttlers = {number: queue.throttler for number, queue in enumerate(queues) if queue.throttler}
+        longest_s = MINUTE * max((rule.timeWindow for each in self.throttlers.values()
+                                  for rule in each.rulesForMissed), default=0)
+        self.missed, self.none = MissedWorkers(longest_s, len(queues)), np.zeros(len(queues), bool)
+        self.attempts, self.again = Counter[int](), list[tuple[float, int, np.ndarray]]()
 
     def _limits_of_types(self, queue) -> np.ndarray:
         """Starting and running jobs of each type at which no more are fetched, (n_types,); formats reference, 1.4."""
@@ -56,12 +71,35 @@ class Harvester:
     def look(self, now: float) -> WorkerStatus | None:
         """What it sees, None if no queue needs workers; activated jobs and statuses of queues are up to CACHE_S old."""
         arrays = self.world.arrays
+        while self.again and self.again[0][0] <= now:
+            _, queue, jobs = self.again.pop(0)
+            self.waiting[queue] = np.concatenate([jobs, self.waiting[queue]])
+            self._ask(queue)
         if now - self._read_at >= CACHE_S:
             self._read_at = now
             self._activated, self._status = activated_of_pull(arrays), arrays.queues["status"].copy()
         if not self.asked.any() and not (arrays.queues["worker_mode"] == WorkerMode.PULL).any():
             return None
-        return worker_status(arrays, self.types, self.limits, self.asked, self._status, self._activated)
+        return worker_status(arrays, self.types, self.limits, self.asked, self._status, self._activated,
+                             self.throttled(now))
+
+    def throttled(self, now: float) -> np.ndarray:
+        """Queues that get no workers in this cycle of the submitter, because too many were missed, (n_queues,) bool."""
+        if not self.throttlers:
+            return self.none
+        self.missed.look(self.world.arrays, now)
+        found = self.none.copy()
+        for queue, throttler in self.throttlers.items():
+            rules = throttler.rulesForMissed
+            found[queue] = is_throttled([self._missed(queue, rule, now) for rule in rules],
+                                        [rule.maxMissed for rule in rules], throttler.logicType == "AND")
+        return found
+
+    def _missed(self, queue: int, rule: RuleForMissed, now: float) -> int:
+        """Missed workers that a rule of a queue counts."""
+        sites = self.world.arrays.queues["site"]
+        queues = sites == sites[queue] if rule.level == "site" else np.arange(len(sites)) == queue
+        return self.missed.number(queues, now - MINUTE * rule.timeWindow)
 
     def submitted(self, workers: np.ndarray) -> None:
         """Note that workers, (n_queues, n_types), have been submitted."""
@@ -87,6 +125,22 @@ class Harvester:
         self.waiting[queue] = jobs[~chosen]
         self._ask(queue)
         return jobs[chosen]
+
+    def not_submitted(self, queue: int, jobs: np.ndarray, failed: np.ndarray, now: float) -> np.ndarray:
+        """Rows of the jobs without an attempt left; the other failed ones are tried again after LOCK_S.
+
+        jobs: of a push queue, (n,) of WAITING, for which workers were to be submitted; failed: rows of those for which
+        that failed. Source: lifecycle reference, section 5.4; Harvester, submitter (submissionAttempts).
+        """
+        bad = np.isin(jobs["row"], failed)
+        self.attempts.update(jobs["panda_id"][bad].tolist())
+        attempts = np.array([self.attempts[number] for number in jobs["panda_id"].tolist()])
+        again = bad & (attempts < self.limits["submission_attempts"][queue])
+        for number in jobs["panda_id"][~again].tolist():
+            self.attempts.pop(number, None)
+        if again.any():
+            self.again.append((now + LOCK_S, queue, jobs[again]))
+        return jobs["row"][bad & ~again]
 
     def _ask(self, queue: int) -> None:
         self.asked[queue] = numbers_of_types(self._kinds(queue), len(self.asked[queue]))

@@ -1,6 +1,6 @@
 """Harvester's submitter: submits workers to every batch system; source: lifecycle reference, section 5.4.
 
-Simplified: a job whose worker cannot be submitted fails at once, as one that the site lets down.
+Simplified: a job whose worker could not be submitted in any attempt fails as one that the site lets down.
 """
 
 import numpy as np
@@ -20,7 +20,8 @@ def harvester_submitter(control: Control) -> Process:
             return
         workers = workers_to_submit(seen)
         for queue in harvester.push[workers[harvester.push].any(axis=1)].tolist():
-            failed = fabric.submit_for_jobs(harvester.next_jobs(queue, workers[queue]), control.now)
+            jobs = harvester.next_jobs(queue, workers[queue])
+            failed = harvester.not_submitted(queue, jobs, fabric.submit_for_jobs(jobs, control.now), control.now)
             fabric.take_back(failed, int(JobStatus.FAILED), int(Cause.SITE_ERROR), control.now)
             workers[queue] = 0
         queue, kind = np.nonzero(workers)

@@ -21,8 +21,6 @@ STARTING = int(JobStatus.STARTING)
 SUBMISSION, LATENCY = STREAMS["submission"], STREAMS["batch_latency"]
 QUEUED_MOST_S = 172_800.0
 """Time for which a worker may wait before Harvester cancels it; source: lifecycle reference, section 5.4."""
-MAX_SUBMISSION_ATTEMPTS = 3
-"""Attempts to submit the worker of a job; source: the same."""
 NO_WORKER_YET, SILENT = -1, 0
 """Values of `slot` of a starting job: it waits at Harvester; its worker is gone."""
 
@@ -104,17 +102,15 @@ def waits_for(world: Arrays, number):
 
 
 @compiled
-def is_missed(world: Arrays, number, attempts):
-    """Count a worker of a pseudo-queue as submitted; returns whether all attempts at it fail."""
+def is_missed(world: Arrays, number):
+    """Count an attempt to submit a worker of a pseudo-queue; returns whether it fails."""
     account = world.worker_accounts[number]
     account["n_ever"] += 1
     rate = world.queues[world.pseudo_queues[number]["queue"]]["submission_failures"]
     if rate == 0:
         return False
-    for attempt in range(attempts):
-        luck = uniform(world.settings[0]["seed"], SUBMISSION, account["luck"], account["n_ever"], attempt)
-        if luck >= rate:
-            return False
+    if uniform(world.settings[0]["seed"], SUBMISSION, account["luck"], account["n_ever"], 0) >= rate:
+        return False
     account["n_missed"] += 1
     return True
 
@@ -126,7 +122,7 @@ def submit(world: Arrays, numbers, counts, now):
         queue = world.queues[world.pseudo_queues[numbers[k]]["queue"]]
         if queue["batch_latency_s"] > 0 or queue["submission_failures"] > 0:
             for _ in range(counts[k]):
-                if not is_missed(world, numbers[k], 1):
+                if not is_missed(world, numbers[k]):
                     submit_group(world, numbers[k], 1, -1, now)
         elif counts[k] > 0:
             world.worker_accounts[numbers[k]]["n_ever"] += counts[k]
@@ -205,7 +201,7 @@ def submit_for_jobs(world: Arrays, rows, panda_ids, now, failed):
         job = world.jobs[rows[k]]
         if job["panda_id"] != panda_ids[k] or job["status"] != STARTING or job["slot"] != NO_WORKER_YET:
             continue
-        if is_missed(world, job["pseudo_queue"], MAX_SUBMISSION_ATTEMPTS):
+        if is_missed(world, job["pseudo_queue"]):
             failed[n_failed] = rows[k]
             n_failed += 1
         else:

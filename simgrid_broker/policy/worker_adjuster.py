@@ -21,8 +21,8 @@ PULL = int(WorkerMode.PULL)
 def workers_to_submit(status: WorkerStatus) -> np.ndarray:
     """Workers to submit, (n_queues, n_resource_types) int64."""
     found = np.zeros(status.cores.shape, np.int64)
-    adjust(GETS_NONE[np.asarray(status.status)], np.asarray(status.mode), status.activated, status.limits,
-           status.asked, status.queued, status.running, status.cores, status.memory, found,
+    adjust(GETS_NONE[np.asarray(status.status)] | status.throttled, np.asarray(status.mode), status.activated,
+           status.limits, status.asked, status.queued, status.running, status.cores, status.memory, found,
            np.empty((status.cores.shape[-1], 2), np.int64))
     return found
 

@@ -9,7 +9,7 @@ from simgrid_broker.schema.harvester import LIMITS, RATIOS
 
 WORKFLOWS = ("pull_ups", "pull", "push", "push_noheartbeat")
 """Workflows of CRIC; source: formats reference, section 1.1."""
-BEGINNINGS = ("nQueueLimit", "maxWorker", "maxNewWorker", "nNewWorker")
+BEGINNINGS = ("nQueueLimit", "maxWorker", "maxNewWorker", "maxSubmission", "nNewWorker")
 """How the names of Harvester's options begin."""
 
 

@@ -61,6 +61,11 @@ class Site(Part):
     backfill: Seconds = Field(0, ge=0, description="For how long smaller workers may overtake one that does not fit; "
                               "then the batch system drains for it")
 
+    batch_latency: Seconds = Field(0, ge=0, description="Median time from the submission of a worker until the batch "
+                                   "system considers it, s, of the queues that say nothing else")
+    batch_latency_spread: float = Field(0, ge=0, le=5, description="Standard deviation of the logarithm of that time")
+    submission_failures: Fraction = Field(0, description="Probability that an attempt to submit a worker fails")
+
     @model_validator(mode="after")
     def kinds_of_failures(self) -> "Site":
         """Refuse parts of the failures that make up more than all of them."""

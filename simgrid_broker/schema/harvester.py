@@ -13,6 +13,9 @@ from simgrid_broker.schema.queues import Queue, option_number
 MANY = 999_999
 """ATLAS's way to write that there is no limit."""
 
+SUBMISSION_ATTEMPTS = 3
+"""Of all templates; source: formats reference, section 11."""
+
 TEMPLATES: Mapping[str, Mapping[str, float]] = {
     "production.push": dict(nQueueLimitJobRatio=40, nQueueLimitJobMin=100, nQueueLimitJobMax=MANY,
                             nQueueLimitWorker=MANY, maxWorkers=MANY, maxNewWorkersPerCycle=100),
@@ -80,6 +83,8 @@ HARVESTER = Table("harvester", "one PanDA queue as Harvester is configured for i
            lambda queue: least(queue, "WorkerMemory", 1000)),
     _limit("most_workers", "maxWorkers", "workers", "Most workers that wait or run"),
     _limit("new_per_cycle", "maxNewWorkersPerCycle", "workers", "Most workers that are submitted in one cycle"),
+    _limit("submission_attempts", "maxSubmissionAttempts", "attempts", "Attempts to submit the worker of a job",
+           lambda queue: option_number(queue, "maxSubmissionAttempts", SUBMISSION_ATTEMPTS)),
     _limit("new_at_first", "nNewWorkers", "workers", "Workers asked for before the server asks; NaN = none"),
     _limit("jobs_most", "nQueueLimitJob", "jobs", "Most jobs to be kept fetched", lambda queue: ceiling(queue, "Job")),
     _limit("jobs_ratio", "nQueueLimitJobRatio", "%", "Jobs to be kept fetched for 100 running ones; NaN = no ratio"),
@@ -94,8 +99,8 @@ HARVESTER = Table("harvester", "one PanDA queue as Harvester is configured for i
 
 LIMITS = ("nQueueLimitWorker", "nQueueLimitWorkerMax", "nQueueLimitWorkerMin", "nQueueLimitWorkerCores",
           "nQueueLimitWorkerCoresMin", "nQueueLimitWorkerMemory", "nQueueLimitWorkerMemoryMin", "maxWorkers",
-          "maxNewWorkersPerCycle", "nNewWorkers", "nQueueLimitJob", "nQueueLimitJobMax", "nQueueLimitJobMin",
-          "nQueueLimitJobCores", "nQueueLimitJobCoresMin")
+          "maxNewWorkersPerCycle", "maxSubmissionAttempts", "nNewWorkers", "nQueueLimitJob", "nQueueLimitJobMax",
+          "nQueueLimitJobMin", "nQueueLimitJobCores", "nQueueLimitJobCoresMin")
 """Options of a queue that limit workers, jobs, cores or memory: at least one worker."""
 
 RATIOS = tuple(f"nQueueLimit{what}Ratio" for what in ("Worker", "WorkerCores", "WorkerMemory", "Job", "JobCores"))

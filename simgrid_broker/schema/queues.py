@@ -16,6 +16,7 @@ from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.named import LeafName, ResourceTypeName, SiteName, StorageName
 from simgrid_broker.schema.part import LATEST, MOST_CORES_OF_JOB, Fraction, Megabytes, Minutes, Part, Seconds
 from simgrid_broker.schema.software import PublishedSoftware, WorkerNodeGpu
+from simgrid_broker.schema.throttler import Throttler
 from simgrid_broker.units import DAY
 
 OURS = "simulator"
@@ -205,11 +206,15 @@ class Queue(Part):
                                                    "type; they win over `num_slots`")
     cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system, a static partition; "
                               "default: the site's")
-    batch_latency: Seconds = attribute(0, "Median time from the submission of a worker until the batch system "
-                                       "considers it, s", ge=0, unit="s", source=OURS)
-    batch_latency_spread: float = attribute(0, "Standard deviation of the logarithm of that time", ge=0, le=5,
-                                            source=OURS)
-    submission_failures: Fraction = attribute(0, "Probability that an attempt to submit a worker fails", source=OURS)
+    batch_latency: Seconds | None = attribute(None, "Median time from the submission of a worker until the batch "
+                                              "system considers it, s; default: the site's", ge=0, unit="s",
+                                              source=OURS, none=-1)
+    batch_latency_spread: float | None = attribute(None, "Standard deviation of the logarithm of that time; default: "
+                                                   "the site's", ge=0, le=5, source=OURS, none=-1)
+    submission_failures: Fraction | None = attribute(None, "Probability that an attempt to submit a worker fails; "
+                                                     "default: the site's", source=OURS, none=-1)
+    throttler: Throttler | None = Field(None, description="Harvester's throttler, which submits no workers while too "
+                                        "many are missed; default: none. Limits are the operators'")
     endpoints: tuple[QueueEndpoint, ...] = Field((), description="DDM endpoints of jobs; default: the storage of the "
                                                  "site, for input and output")
     is_cvmfs: bool = Field(True, description="Whether database releases come from CVMFS")

@@ -30,6 +30,7 @@ class WorkerStatus:
     """What Harvester sees of all queues at once before it submits workers.
 
     mode, activated: (n_queues,), names.WorkerMode and activated jobs; status: (n_queues,) of names.QueueStatus;
+    throttled: (n_queues,) bool, whether too many workers were missed;
     limits: (n_queues,) of schema.harvester.HARVESTER; all others (n_queues, n_resource_types): workers asked for (by
     the server, or of which the jobs were fetched), waiting and running ones, their cores and their memory, MB, 0 cores
     = no such type. In pull mode workers are of one type, that of most cores and memory, and take jobs of all types.
@@ -44,6 +45,7 @@ class WorkerStatus:
     running: np.ndarray
     cores: np.ndarray
     memory: np.ndarray
+    throttled: np.ndarray
 
 
 @dataclass(frozen=True)

@@ -107,12 +107,12 @@ def count_by_priority(world: Arrays, queue, share, kind, pseudo_queue, found, ol
 
 
 def worker_status(arrays: Arrays, types: WorkerTypes, limits: np.ndarray, asked: np.ndarray, status: np.ndarray,
-                  activated: np.ndarray) -> views.WorkerStatus:
+                  activated: np.ndarray, throttled: np.ndarray) -> views.WorkerStatus:
     """View of all queues for Harvester; status and activated jobs are as old as its caches."""
     return views.WorkerStatus(
         mode=arrays.queues["worker_mode"].copy(), status=status, activated=activated, limits=limits, asked=asked,
         queued=by_type(arrays, types, "n_submitted"), running=by_type(arrays, types, "n_running"), cores=types.cores,
-        memory=types.memory)
+        memory=types.memory, throttled=throttled)
 
 
 def activated_of_pull(arrays: Arrays) -> np.ndarray:

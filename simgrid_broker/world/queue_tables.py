@@ -11,6 +11,10 @@ from simgrid_broker.schema import NODES, POOLS, PSEUDO_QUEUES, QUEUES, SITES, WO
 from simgrid_broker.schema.batch import Node
 from simgrid_broker.schema.queues import option_value
 
+OF_THE_SITE = {"batch_latency": "batch_latency_s", "batch_latency_spread": "batch_latency_spread",
+               "submission_failures": "submission_failures"}
+"""Keys of a queue that its site answers where the queue does not, and their columns."""
+
 
 class PseudoQueue(NamedTuple):
     """A PanDA queue seen as a resource type; limits in MB per slot, inf = none."""
@@ -51,6 +55,10 @@ def queue_table(grid, pools: dict[str, int]) -> np.ndarray:
     """PanDA queues of the grid, in their order; `pools` is the pool of each queue by name."""
     table = QUEUES.filled(tuple(grid.queues.values()), numbers_of(grid))
     table["pool"], table["laststart_s"] = [pools[name] for name in grid.queues], -np.inf
+    for row, queue in zip(table, grid.queues.values(), strict=True):
+        for key, column in OF_THE_SITE.items():
+            if getattr(queue, key) is None:
+                row[column] = getattr(grid.sites[queue.atlas_site], key)
     return table
 
 

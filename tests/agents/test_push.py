@@ -153,6 +153,8 @@ def test_a_job_whose_worker_cannot_be_submitted_fails():
     stage = site_with(submission_failures=1)
     stage.submit(3, task=0, queue=0)
     stage.run(120.0)
+    assert stage.statuses() == ["starting"] * 3            # two attempts are left
+    stage.run(HOUR)
     assert [S(status).word for status in stage.ended()["status"]] == ["failed"] * 3
 
 

@@ -15,18 +15,20 @@ FREE = dict(nQueueLimitWorker=9999, nQueueLimitWorkerMin=9999, maxNewWorkersPerC
 
 
 def workers(asked=(0, 0), queued=(0, 0), running=(0, 0), cores=(1, 8), memory=(2000, 16_000), workflow="pull_ups",
-            activated=0, status=QueueStatus.ONLINE, type="unified", **params) -> list[int]:
+            activated=0, status=QueueStatus.ONLINE, type="unified", throttled=False, **params) -> list[int]:
     """New workers of one queue by type."""
     queue = Queue(atlas_site="HERE", workflow=workflow, type=type, params=params)
     view = WorkerStatus(
         mode=np.array([queue.worker_mode]), status=np.array([status]), activated=np.array([activated]),
         limits=HARVESTER.filled((queue,), {}), asked=np.array([asked]), queued=np.array([queued]),
-        running=np.array([running]), cores=np.array([cores]), memory=np.array([memory], float))
+        running=np.array([running]), cores=np.array([cores]), memory=np.array([memory], float),
+        throttled=np.array([throttled]))
     return workers_to_submit(view)[0].tolist()
 
 
 @pytest.mark.parametrize(("options", "expected"), [
     pytest.param(dict(asked=(5, 7)), [5, 7], id="as many as the server asks for"),
+    pytest.param(dict(asked=(5, 7), throttled=True), [0, 0], id="none while too many workers are missed"),
     pytest.param(dict(asked=(5, 7), queued=(3, 3)), [5, 7], id="on top of those that wait"),
     pytest.param(dict(asked=(0, 0), queued=(3, 3)), [0, 0], id="none if it asks for none"),
     pytest.param(dict(asked=(5, 7), nQueueLimitWorkerMin=12), [5, 7], id="the limit is just enough"),

@@ -164,6 +164,17 @@ def test_harvesters_limits_become_options_of_the_queues(tmp_path):
     assert (found.workflow, found.status, found.params["maxWorkers"]) == ("push", "offline", 9)
 
 
+def test_throttlers_of_harvester_become_those_of_queues(tmp_path):
+    rules = [dict(level="pq", timeWindow=10, maxMissed=10), dict(level="ce", timeWindow=10, maxMissed=5)]
+    plug_in = dict(name="SimpleThrottler", rulesForMissed=rules, logicType="AND")
+    own = dict(rulesForMissed=[dict(timeWindow=1, maxMissed=1)])
+    part, remarks = read_harvester(file(tmp_path, {name: dict(throttler=plug_in) for name in ("Q", "OWN")} | {
+        "NONE": dict(throttler=dict(name="DummyThrottler"))}), queues(Q={}, OWN=dict(throttler=own), NONE={}))
+    assert part["grid"]["queues"] == {"Q": dict(throttler=dict(rulesForMissed=rules[:1], logicType="AND"))}
+    assert remarks[1].startswith("rules of throttlers other than of level pq or site with a time and a number, not used"
+                                 ": 2 (Q: {'level': 'ce', 'timeWindow': 10, 'maxMissed': 5}, OWN")
+
+
 @needs_data
 @pytest.mark.parametrize("name", ["global_shares_2018-07", "global_shares_2018-07_rows_derived"])
 def test_the_tree_of_2018_has_its_18_leaves(tmp_path, name):

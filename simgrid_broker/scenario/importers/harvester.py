@@ -8,11 +8,14 @@ from simgrid_broker.scenario.importers.cric_values import number_of
 from simgrid_broker.scenario.importers.input_files import Tally, read_json
 from simgrid_broker.schema.harvester import LIMITS, RATIOS, TEMPLATE_MODES
 from simgrid_broker.schema.queues import PRODUCTION_TYPES, Queue
+from simgrid_broker.schema.throttler import RuleForMissed
 
 STRUCTURE = ("isTemplateQueue", "templateQueueName", "mapType", "runMode")
 """Settings that say what an entry is and how its jobs come to workers."""
 PULL = "NoJob"
 STATUSES = ("online", "offline")
+LEVELS = ("pq", "site")
+"""Levels of a throttler's rule that a grid has; computing elements are not simulated."""
 
 
 def read_harvester(path: Path, queues: Mapping[str, Queue]) -> tuple[dict, list[str]]:
@@ -63,12 +66,25 @@ def _described(name: str, entry: Mapping, entries: Mapping[str, Mapping], tally:
     found: dict[str, Any] = {"params": dict(_options(name, whole, tally, unused))}
     if isinstance(kind := whole.get("mapType"), str):
         found["workflow"] = ("pull_ups" if whole.get("runMode") == "slave" else "pull") if kind == PULL else "push"
+    if rules := list(_rules(name, whole.get("throttler"), tally)):
+        found["throttler"] = {"rulesForMissed": rules} | ({"logicType": "AND"} if whole["throttler"].get(
+            "logicType") == "AND" else {})
     status = whole.get("queueStatus")
     if status == "offline":
         found["status"] = status
     elif status is not None and status not in STATUSES:
         tally.count("values of queueStatus other than online and offline, not used", f"{name}: {status!r}")
     return found
+
+
+def _rules(name: str, throttler: Any, tally: Tally) -> Iterable[dict]:
+    """Rules of a throttler about missed workers that can be followed here."""
+    for rule in (throttler if isinstance(throttler, dict) else {}).get("rulesForMissed") or ():
+        try:
+            yield RuleForMissed(**rule).model_dump()
+        except (TypeError, ValueError):
+            tally.count(f"rules of throttlers other than of level {' or '.join(LEVELS)} with a time and a number, not "
+                        "used", f"{name}: {rule!r}")
 
 
 def _options(name: str, whole: Mapping, tally: Tally, unused: set[str]) -> Iterable[tuple[str, float]]:
@@ -80,14 +96,15 @@ def _options(name: str, whole: Mapping, tally: Tally, unused: set[str]) -> Itera
                 tally.count(f"values of {key} that are not numbers from {least} up, not used", f"{name}: {value!r}")
             else:
                 yield key, int(number) if number.is_integer() else number
-        elif key not in (*STRUCTURE, "queueStatus"):
+        elif key not in (*STRUCTURE, "queueStatus", "throttler"):
             unused.add(key)
 
 
 def _changes(described: Mapping, queue: Queue) -> dict:
     """What is said of a queue that the grid does not say itself."""
     options = {key: value for key, value in described["params"].items() if key not in queue.params}
-    others = {key: described[key] for key in ("workflow", "status") if key in described}
+    others = {key: described[key] for key in ("workflow", "status", "throttler")
+              if key in described and (key != "throttler" or queue.throttler is None)}
     if others.get("workflow") == TEMPLATE_MODES[queue.worker_mode]:
         del others["workflow"]                              # CRIC also says whether payloads report
     return others | ({"params": options} if options else {})
