@@ -23,6 +23,8 @@ def analysis_watch_dog(control: Control) -> Process:
     """Check analysis tasks, if there can be any."""
     if any(label in ANALYSIS_LABELS for label in control.world.vocabularies["labels"]):
         dog = AnalysisWatchDog(control)
+        if control.world.user_output.accounts:
+            control.fabric.watchers.append(dog.note_output)
         yield from control.every(control.periods.analysis_watch_dog, dog.cycle, "analysiswatchdog")
 
 
@@ -37,8 +39,14 @@ class AnalysisWatchDog:
         self.slow, self.express = (words["shares"].index(name) if name in words["shares"] else -1
                                    for name in (USER_ANALYSIS, EXPRESS_ANALYSIS))
 
+    def note_output(self, rows: np.ndarray, times: np.ndarray) -> None:
+        """Count the output of jobs that have ended for the quotas of their owners."""
+        control = self.control
+        control.world.user_output.add(control.arrays, rows, times[np.arange(len(rows)), rows["status"]])
+
     def cycle(self) -> None:
         """Release and throttle tasks by the work of their owners; move tasks of class S to Express Analysis."""
+        self.control.world.user_output.refresh(self.control.now)
         if self.control.edition == "deployed":
             self._throttle()
         if self.control.now - self.boosted_s >= BOOST_S and min(self.slow, self.express) >= 0:

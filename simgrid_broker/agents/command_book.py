@@ -39,7 +39,7 @@ class CommandBook:
 
     def give(self, incident, now: float) -> None:
         """Hand a command of the timeline to the TaskCommando."""
-        options = {name: getattr(incident, name) for name in ("soft", "nucleus", "queue", "jobs")}
+        options = {name: getattr(incident, name) for name in ("soft", "nucleus", "queue", "jobs", "new_sites")}
         self.waiting.append(self._note(incident, now, incident.command, options))
 
     def change(self, incident, now: float) -> list[int]:

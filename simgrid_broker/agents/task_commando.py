@@ -15,6 +15,7 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.commands import jobs_of
 from simgrid_broker.names import PRODUCTION_LABELS, Cause, JobStatus, TaskCommand, TaskStatus
 from simgrid_broker.policy.task_commands import INCREMENT, NOT_RETRIED_WITH_PARENT, accepts, retry_refused
+from simgrid_broker.schema.user_parameters import changed
 from simgrid_broker.world.columns import add_attempts, return_to, set_task
 from simgrid_broker.world.task_transitions import set_status
 
@@ -158,12 +159,21 @@ class TaskCommando:
                 control.books.live_tasks.bring_back(row)
         else:
             self._revive(row)
+            self._change_sites(row, given.options.get("new_sites") or {})
             control.books.ledger.take_back_changes(row)
             set_status(world, row, self._after_retry(row, old), control.now)
             set_task(world, row, modification_s=control.now - RETRY_HEAD_START_S)
         if not key:
             self._retry_children(row)
         return reason
+
+    def _change_sites(self, row: int, sites: dict[str, tuple[str, ...]]) -> None:
+        """Replace the lists of queues of a task by those of a retry, by key."""
+        world = self.control.world
+        words = world.vocabularies["user_parameters"]
+        if sites:
+            word = changed(words[world.arrays.tasks["user_parameters"][row]], sites)
+            set_task(world, row, user_parameters=words.index(word))
 
     def _after_retry(self, row: int, old: TaskStatus) -> TaskStatus:
         """Status of a retried task: running if it was exhausted while running, otherwise ready."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS, TaskStatus
 from simgrid_broker.policy import user_tasks
@@ -26,6 +27,9 @@ FIRST_TRY_S = 6 * 3600.0
 
 SERVER_RETRIES = 2
 """Retries of failed analysis jobs by the server alone; source: lifecycle reference, 3.5."""
+
+MOVE_INPUT = 48
+"""Question of the draw that decides whether the input of a task may be moved."""
 
 TAGGED_BY = ("label", "working_group", "campaign", "transpath", "processing_type", "preassigned")
 """Columns by which tasks are tagged with their share."""
@@ -174,11 +178,21 @@ def refine_for_users(control: Control, row: int) -> None:
     world, task, words = control.world, control.arrays.tasks[row], control.world.vocabularies
     boost = user_tasks.priority_boost(words["users"][task["user"]], words["working_groups"][task["working_group"]],
                                       control.cfg)
-    set_task(world, row, priority=user_tasks.user_priority(int(task["priority"])), priority_boost=boost)
+    set_task(world, row, priority=priority_of_user(control, row), priority_boost=boost)
     if task["maxcorecount"] == np.inf:
         set_task(world, row, maxcorecount=user_tasks.most_cores(control.cfg))
     if (target_s := user_tasks.target_walltime_s(control.cfg)) is not None:
         limit_walltime(world, row, target_s, always=True)
+
+
+def priority_of_user(control: Control, row: int) -> int:
+    """Priority of a task of users: by the permissions of the account, or raised for a part of all tasks."""
+    world, task, words = control.world, control.arrays.tasks[row], control.world.vocabularies
+    jumps = user_tasks.jumps_the_queue(world.user_output.permissions.get(int(task["user"]), ""),
+                                       bool(words["working_groups"][task["working_group"]]))
+    found = user_tasks.user_priority(int(task["priority"]), jumps)
+    uniform = float(luck.uniforms(control.seed, "task_draw", int(task["luck"]), MOVE_INPUT))
+    return user_tasks.MOVING_PRIORITY if not jumps and user_tasks.moves_input(uniform, control.cfg) else found
 
 
 def accepted(control: Control, row: int) -> bool:

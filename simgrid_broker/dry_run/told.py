@@ -51,12 +51,8 @@ def tell(world: World, row: int, task: SnapshotTask, cfg: Gdpconfig) -> None:
 
 def tell_analysis(world: World, row: int, task: SnapshotTask) -> None:
     """Keep what only analysis brokerage reads of a task: fields of its view, and its input at each queue."""
-    storages = list(world.scenario.grid.storages)
-    world.told[row] |= dict(
-        transuses=task.transUses, cloud=task.cloud, includedsite=task.includedSite, excludedsite=task.excludedSite,
-        siteendpoint=-1 if task.siteEndpoint is None else storages.index(task.siteEndpoint), avoid_vp=task.avoidVP,
-        n_sites_per_job=task.nSitesPerJob, allows_incomplete=task.allowIncompleteInDS,
-        bytes_per_job=task.splitting.nGBPerJob * GIB or nan, is_scouting=task.scouting, is_hpo=task.hpo)
+    world.told[row] |= dict(bytes_per_job=task.splitting.nGBPerJob * GIB or nan, is_scouting=task.scouting,
+                            is_hpo=task.hpo)
     if task.datasets:
         given = InputAt(analysis_datasets(task.datasets, endpoints(world), world.analysis_places.reads,
                                           [queue.is_cvmfs for queue in world.scenario.grid.queues.values()]),

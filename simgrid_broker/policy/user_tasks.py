@@ -11,19 +11,34 @@ from simgrid_broker.views import Gdpconfig
 T = TaskStatus
 ACTIVE = (T.REGISTERED, T.DEFINED, T.READY, T.SCOUTING, T.RUNNING, T.PAUSED, T.THROTTLED)
 """Statuses in which a task counts for MAX_ACTIVE_TASKS_PER_USER."""
+MOVING_PRIORITY = 1001
+"""Priority of tasks whose input may be moved; source: lifecycle reference, section 3.5."""
 USER_PRIORITIES = 900, 1100
 """Range of priorities that analysis tasks may choose."""
 GROUP, USER = "group", "user"
 """Types of an entry of USER_JOB_PRIO_BOOST_DICTS."""
 
 
-def user_priority(priority: int) -> int:
-    """Priority of an analysis task in the deployed edition: kept from 900 to 1100 and from 1500 on, otherwise 1000.
+def user_priority(priority: int, jumps: bool) -> int:
+    """Priority of an analysis task in the deployed edition: kept from 900 to 1100, otherwise 1000.
 
-    A priority of 1500 or more marks users who may jump the queue.
+    That of a task that jumps the queue is at least 1500.
     """
     low, high = USER_PRIORITIES
-    return priority if low <= priority <= high or priority >= JUMP_OVER_PRIORITY else USER_PRIORITY
+    if jumps:
+        return max(priority, JUMP_OVER_PRIORITY)
+    return priority if low <= priority <= high else USER_PRIORITY
+
+
+def jumps_the_queue(permissions: str, in_group: bool) -> bool:
+    """Whether a task may jump the queue: GRIDPREF of its user has s, or g and the task has a working group."""
+    return "s" in permissions or ("g" in permissions and in_group)
+
+
+def moves_input(uniform: float, cfg: Gdpconfig) -> bool:
+    """Whether a task is among the USER_TASKS_MOVE_INPUT % whose priority lets input be moved."""
+    percent = cfg.value(taskrefiner.USER_TASKS_MOVE_INPUT)
+    return percent is not None and 100 * uniform < percent
 
 
 def most_active_tasks(label: str, cfg: Gdpconfig) -> int | None:

@@ -17,6 +17,7 @@ from simgrid_broker.schema.named import CampaignName, LeafName, WorkQueueName
 from simgrid_broker.schema.panda_records import RecordColumns
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters
+from simgrid_broker.schema.user_parameters import UserParameters
 
 
 class Replicas(Part):
@@ -195,7 +196,7 @@ class Campaign(ProductionParameters, Payload):
         return (self.tasks_per_day or 0) / 86400
 
 
-class UserActivity(Payload):
+class UserActivity(UserParameters, Payload):
     """A group of users who submit bags of tasks in active periods.
 
     Active periods begin as a Poisson process that follows day and week; each belongs to a user drawn by Zipf's law,

@@ -12,7 +12,8 @@ from simgrid_broker.scenario.rules_shares import leaf_names, shares_with_keys
 
 TASK_INCIDENTS = ("task_priority", "task_share", "task_command")
 
-OPTIONS = {"finish": ("soft",), "reassign": ("soft", "nucleus", "queue"), "incexec": ("jobs",)}
+OPTIONS = {"finish": ("soft",), "reassign": ("soft", "nucleus", "queue"), "incexec": ("jobs",),
+           "retry": ("includedSite", "excludedSite")}
 """Fields that commands read in addition to the task; other commands read none."""
 
 
@@ -34,7 +35,7 @@ RETRY = {"documented": ((LIVE, ENDED), LIVE), "deployed": ((LIVE, ENDED, ABORTED
 def command_options(scenario: Scenario) -> Iterator[Finding]:
     """A command gets no field that it does not read."""
     for key, incident in _of_kind(scenario, "task_command"):
-        for name in ("soft", "nucleus", "queue", "jobs"):
+        for name in ("soft", "nucleus", "queue", "jobs", "includedSite", "excludedSite"):
             if getattr(incident, name) is not None and name not in OPTIONS.get(incident.command or "", ()):
                 reads = ", ".join(OPTIONS.get(incident.command or "", ())) or "nothing but the task"
                 yield Finding((*key, name), getattr(incident, name), f"{incident.command} does not read this; it reads "

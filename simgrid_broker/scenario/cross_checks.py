@@ -29,7 +29,17 @@ from simgrid_broker.scenario.rules_grid import GRID_RULES, too_much_space
 from simgrid_broker.scenario.rules_names import unknown_name
 from simgrid_broker.scenario.rules_network import NETWORK_RULES
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys, work_without_share
-from simgrid_broker.scenario.rules_users import boosts_of_users, boosts_without_effect
+from simgrid_broker.scenario.rules_user_parameters import (
+    USER_PARAMETER_RULES,
+    patterns_without_queue,
+    unread_parameters,
+)
+from simgrid_broker.scenario.rules_users import (
+    accounts_without_effect,
+    boosts_of_users,
+    boosts_without_effect,
+    owners_of_accounts,
+)
 from simgrid_broker.scenario.rules_work import WORK_RULES
 from simgrid_broker.scenario.rules_work_queues import WORK_QUEUE_RULES
 from simgrid_broker.scenario.rules_workers import WORKER_RULES
@@ -37,7 +47,8 @@ from simgrid_broker.schema.queues import NUMBERS, option_number, option_value, s
 
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
     *GRID_RULES, *NETWORK_RULES, *WORKER_RULES, too_much_space, *SHARE_RULES, work_without_share, *WORK_RULES,
-    *WORK_QUEUE_RULES, *RETRY_RULES, boosts_of_users, group_findings, unknown_name)
+    *WORK_QUEUE_RULES, *RETRY_RULES, *USER_PARAMETER_RULES, boosts_of_users, owners_of_accounts, group_findings,
+    unknown_name)
 """Every rule; each gives a finding for everything that breaks it."""
 
 
@@ -183,7 +194,7 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, labels_without_pilots, rule_of_inner_share, site_without_anything, no_open_queue,
     queue_refuses_all, cut_off,
     setting_without_match, option_of_full_chain, option_no_number, standby_of_nothing, software_without_transhome,
-    software_unknown, boosts_without_effect,
+    software_unknown, boosts_without_effect, patterns_without_queue, unread_parameters, accounts_without_effect,
     more_cores_than_slots, queue_of_nothing, slot_memory_larger_than_site, storage_without_room, run_too_short,
     jobs_longer_than_the_run, data_slower_than_the_run, contradicting_incidents, closed_too_soon, nuclei_without_space,
     closed_storages, endpoints_without_use, words_without_meaning, links_that_always_fail)

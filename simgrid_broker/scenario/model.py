@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from simgrid_broker.scenario.accounts import Account
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.campaigns import Workload
 from simgrid_broker.scenario.dirac_run import DiracRun
@@ -122,6 +123,9 @@ class Incident(Part):
         None, description="Command to the TaskCommando about the task")
     soft: bool | None = Field(None, description="finish: jobs may end first; reassign: jobs stay where they are; "
                               "default: jobs are killed")
+    includedSite: tuple[str, ...] | None = Field(None, description="retry of a user's task: the PanDA queues to which "
+                                                 "it goes from then on, `*` is any text; default: as before")
+    excludedSite: tuple[str, ...] | None = Field(None, description="The same of queues to which it does not go")
     nucleus: SiteName | None = Field(None, description="Site that becomes the nucleus of a reassigned task; default: "
                                 "task brokerage finds one")
     priority: int | None = Field(None, ge=-10000, le=10000, description="New priority of the task and its jobs")
@@ -133,6 +137,12 @@ class Incident(Part):
     storage: StorageName | None = Field(None, description="DDM endpoint that gets another status for the brokers")
     activity: Literal["read_lan", "write_lan", "read_wan", "write_wan"] | None = Field(
         None, description="Use of the endpoint whose status changes")
+
+    @property
+    def new_sites(self) -> dict[str, tuple[str, ...]]:
+        """Lists of queues that a retry gives a task, by key."""
+        given = {"includedSite": self.includedSite, "excludedSite": self.excludedSite}
+        return {name: patterns for name, patterns in given.items() if patterns is not None}
 
 
 class Agents(Part):
@@ -244,6 +254,8 @@ class Scenario(Whole):
     work_queues: tuple[WorkQueue, ...] = Field((), description="JEDI's work queues, in addition to the share tree")
     gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
     workload: Workload = Field(Workload(), description="All the work: campaigns, users, a recorded trace")
+    accounts: dict[str, Account] = Field(default_factory=dict, description="Disk quotas and permissions by user or "
+                                         "working group; `*` is any text; the first entry that fits counts")
     retry_rules: tuple[RetryRule, ...] = Field(DEFAULT_RETRY_RULES, description="What the retry module does about "
                                                "errors; a list of one's own replaces all")
     error_classification: tuple[ErrorClass, ...] = Field((), description="Errors that are the system's fault")

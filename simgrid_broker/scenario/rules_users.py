@@ -1,9 +1,11 @@
-"""What a scenario says of single users: boosts of their jobs in gdpconfig."""
+"""What a scenario says of single users: boosts of their jobs in gdpconfig, and their accounts."""
 
 import json
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from simgrid_broker.errors import nearest
+from simgrid_broker.scenario.accounts import group_names, user_names
 from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario
@@ -29,13 +31,12 @@ def boosts_of_users(scenario: Scenario) -> Iterator[Finding]:
 
 def boosts_without_effect(scenario: Scenario) -> Iterator[str]:
     """Boosts of users and groups that no stream has, and dates, which a run does not have."""
-    work = (*scenario.workload.campaigns, *scenario.workload.users)
-    groups = [stream.workinggroup for stream in work if stream.workinggroup]
     for key, entries in _boosts(scenario):
         for entry in entries if isinstance(entries, list) else ():
             if _wrong(entry):
                 continue
-            name, known = entry["name"], groups if entry["type"] == "group" else _users(scenario)
+            name, named = entry["name"], group_names if entry["type"] == "group" else user_names
+            known = named(scenario.workload)
             if name not in known and scenario.workload.trace is None:
                 close = nearest(name, known[:MOST_NAMES])
                 yield (f"gdpconfig key {key[-1]!r} has no effect on {entry['type']} {name!r}: no task is of that "
@@ -70,8 +71,26 @@ def _wrong(entry: object) -> tuple[str, tuple[str, ...]] | None:
     return None
 
 
-def _users(scenario: Scenario) -> list[str]:
-    """Names of all users."""
-    named = [stream.username for stream in scenario.workload.campaigns if stream.username]
-    return named + [f"{group.name}-{rank:04d}" for group in scenario.workload.users
-                    for rank in range(1, group.users + 1)]
+def owners_of_accounts(scenario: Scenario) -> Iterator[Finding]:
+    """An account is of a user or working group of the work; a trace has names of its own."""
+    known = [*user_names(scenario.workload), *group_names(scenario.workload)] if scenario.workload.trace is None else []
+    for name, account in scenario.accounts.items():
+        if known and not (name in known or "*" in name and any(fnmatchcase(one, name) for one in known)):
+            yield Finding(("accounts", name), name, "unknown user or working group", nearest(name, known[:MOST_NAMES]))
+        for kind in ("local_quotas", "held"):
+            for storage, size in getattr(account, kind).items():
+                if size < 0:
+                    yield Finding(("accounts", name, kind, storage), size, "expected bytes, 0 or above")
+
+
+def accounts_without_effect(scenario: Scenario) -> Iterator[str]:
+    """Parts of accounts that nothing reads: without a quota, or in the documented edition."""
+    for name, account in scenario.accounts.items():
+        key = f"accounts.{name}"
+        if not (account.quota or any(account.local_quotas.values())) and (account.held or account.output_lifetime):
+            part = "held" if account.held else "output_lifetime"
+            yield str(scenario.origin(f"{key}.{part}").problem(f"{key}.{part}", None, "has no effect without a quota"))
+        for part in ("local_quotas", "permissions"):
+            if getattr(account, part) and scenario.edition == "documented":
+                yield str(scenario.origin(f"{key}.{part}").problem(
+                    f"{key}.{part}", None, "has no effect: only the deployed edition reads it"))

@@ -21,7 +21,7 @@ READS = {
     "task_priority": (("task", "priority"), ()),
     "task_arrival": (("campaign",), ("jobs",)),
     "storage_status": (("storage", "activity", "status"), ("until",)),
-    "task_command": (("task", "command"), ("soft", "nucleus", "queue", "jobs")),
+    "task_command": (("task", "command"), ("soft", "nucleus", "queue", "jobs", "includedSite", "excludedSite")),
     "task_share": (("task", "share"), ("running",)),
     "file_loss": (("site", "fraction"), ("until",)),
     "network_capacity": (("factor",), ("site", "source", "destination", "backbone", "until")),

@@ -6,10 +6,11 @@ from pydantic import Field
 
 from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS
 from simgrid_broker.schema.datasets import DatasetOfTask
-from simgrid_broker.schema.named import QueueName, ResourceTypeName, SiteName, StorageName
+from simgrid_broker.schema.named import QueueName, ResourceTypeName, SiteName
 from simgrid_broker.schema.part import Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.splitting import SplitParameters
 from simgrid_broker.schema.tasks import Chain, TaskClaims
+from simgrid_broker.schema.user_parameters import UserParameters
 
 TASK_BROKERAGE, JOB_BROKERAGE, ANALYSIS_BROKERAGE = "task_brokerage", "job_brokerage", "analysis_brokerage"
 
@@ -62,7 +63,7 @@ class EndedJobs(Part):
     finished: int = Field(0, ge=0, description="Jobs that finished")
 
 
-class AnalysisParameters(Part):
+class AnalysisNumbers(UserParameters):
     """Parameters and numbers of a task that only analysis brokerage reads."""
 
     task_class: Literal["S", "A", "B", "C"] | None = Field(None, description="Class of the task; default: not "
@@ -71,21 +72,11 @@ class AnalysisParameters(Part):
                                                    "lately, by PanDA queue")
     used_queues: tuple[QueueName, ...] = Field((), description="PanDA queues where the task has had jobs, which come "
                                                "first")
-    includedSite: tuple[str, ...] | None = Field(None, description="PanDA queues to which the task goes, `*` is any "
-                                                 "text, AUTO lets others in if none is left; default: all")
-    excludedSite: tuple[str, ...] = Field((), description="PanDA queues to which it does not go, `*` is any text")
-    siteEndpoint: StorageName | None = Field(None, description="DDM endpoint given as `site`: the task goes to the "
-                                             "queues that read it")
-    transUses: str | None = Field(None, description="Release that the user's software builds on; default: not said")
-    cloud: str = Field("", description="Cloud of the queues; empty or any = every cloud")
-    avoidVP: bool = Field(False, description="Whether jobs avoid queues of virtual placement")
-    nSitesPerJob: int = Field(1, ge=1, description="PanDA queues that get a clone of each job")
-    allowIncompleteInDS: bool = Field(False, description="Whether the input may be incomplete")
     scouting: bool = Field(False, description="Whether the scouts of the task are not over")
     hpo: bool = Field(False, description="Whether it optimises hyper-parameters, which spares it the platform check")
 
 
-class SnapshotTask(AnalysisParameters, TaskClaims):
+class SnapshotTask(AnalysisNumbers, TaskClaims):
     """A task that waits for brokerage: what it claims, as JEDI's task parameters, and where its input lies."""
 
     brokerage: Literal["task_brokerage", "job_brokerage", "analysis_brokerage"] | None = Field(

@@ -26,6 +26,7 @@ from simgrid_broker.scenario.work_queues import queue_names
 from simgrid_broker.schema.part import Part
 from simgrid_broker.schema.splitting import SPLITTING, SplitParameters
 from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters
+from simgrid_broker.schema.user_parameters import UserParameters
 
 P = TypeVar("P", bound=Part)
 
@@ -185,6 +186,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
         rows["work_queue"] = queue_names(scenario.work_queues).index(payload.workQueueName)
     places = _replicas(payload, scenario, key, index) if rows["input_bytes_per_job"].any() else no_replicas(n)
     words["task_names"], words["users"] = (payload.name,), users
+    words["user_parameters"] = (payload.word() if isinstance(payload, UserParameters) else "",)
     on_tape = uniforms(scenario.seed, "task_draw", key, index[:, None], _TAPE + np.arange(N_REPLICAS))
     return TaskList(rows, *places, words, replica_tape=on_tape < payload.replicas.tape, splitting=splitting)
 

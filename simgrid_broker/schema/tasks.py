@@ -223,6 +223,8 @@ STATE = (
     Column("throttled_by", "i1", "", "lifecycle reference, 2.10", "Why it was throttled last", codes="throttled_by"),
     Column("user_row", "i4", "", OURS, "Row of its user and share in `user_jobs`, plus 1; 0 = it is not analysis",
            zero_means="none", recorded=False),
+    Column("user_parameters", "i2", "", PARAMETER, "What only analysis brokerage reads, as JSON; empty = nothing",
+           codes="user_parameters", recorded=False, seen="U"),
     Column("parent", "i8", "", JEDI + " parent_tid", "jeditaskid of the task that makes the input; 0 = none",
            zero_means="none"),
     Column("errordialog", "i2", "", JEDI + " errorDialog",
@@ -237,7 +239,7 @@ ORDER = (
     "workdiskcount_mb iointensity diskio cpuefficiency basewalltime_s n_jobs n_events_per_job "
     "n_input_files n_finished n_failed n_attempts priority name user max_attempt max_failure corecount "
     "share resource_type processing_type label working_group campaign transpath ramunit work_queue "
-    "nucleus status failed_attempts lost_walltime_s used_hs06s parent fullchain architecture transhome "
+    "nucleus status failed_attempts user_parameters lost_walltime_s used_hs06s parent fullchain architecture transhome "
     "container_name preassigned eventservice errordialog "
 ).split()
 """Columns with which a row begins, in the order of `tasks.parquet`; all others follow."""
@@ -251,7 +253,8 @@ def _place(column: Column) -> tuple[int, str]:
 TASKS = Table("tasks", "one JEDI task", tuple(sorted((*STATE, *columns_of(TaskClaims)), key=_place)))
 
 VOCABULARY_OF = {column.name: column.codes for column in TASKS.columns
-                 if column.of and column.codes not in (None, "shares", "sites", "ramunits", "input_lan", "full_chain")}
+                 if column.of and column.codes not in (None, "shares", "sites", "ramunits", "input_lan", "full_chain")
+                 } | {"user_parameters": "user_parameters"}
 """Column of a task to the vocabulary of its texts, which grows by those that tasks have."""
 
 TASK_TIMES = tuple(f"{status.word}_s" for status in TaskStatus)

@@ -44,6 +44,10 @@ class UserSight(Bundle):
     used_by: np.ndarray            # `UsedQueues.of`
     ends: np.ndarray               # `Ends.table`
     heads: np.ndarray              # `Ends.heads`
+    account_of_user: np.ndarray    # `UserOutput.of_user`
+    account_of_group: np.ndarray   # `UserOutput.of_group`
+    quota_state: np.ndarray        # `UserOutput.state`
+    full: np.ndarray               # `UserOutput.full`
 
 
 class AnalysisMetrics:

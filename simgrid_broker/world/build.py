@@ -20,6 +20,7 @@ from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.tasklist import TaskList
 from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
+from simgrid_broker.schema.user_parameters import changed
 from simgrid_broker.world import arrays, queue_tables
 from simgrid_broker.world.gates import gate_tables
 from simgrid_broker.world.share_tree import leaf_shares, share_tree
@@ -226,6 +227,15 @@ def pseudo_queue_names(scenario: Scenario, table: np.ndarray) -> tuple[str, ...]
                  for p in table)
 
 
+def _user_parameters(scenario: Scenario, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Words of the column user_parameters, those that commands of the timeline give tasks later included."""
+    found = dict.fromkeys(words)
+    for incident in scenario.incidents:
+        if incident.new_sites:
+            found |= dict.fromkeys(changed(word, incident.new_sites) for word in tuple(found))
+    return tuple(found)
+
+
 def vocabularies(scenario: Scenario, task_list: TaskList, tables) -> dict[str, tuple[str, ...]]:
     """Meaning of every kind of code in the tables."""
     queues, types = tuple(scenario.grid.queues), tuple(scenario.resource_types)
@@ -238,6 +248,7 @@ def vocabularies(scenario: Scenario, task_list: TaskList, tables) -> dict[str, t
     return dict(
         task_list.vocabularies, sites=sites, processing_types=kinds,
         preassigned=tuple(dict.fromkeys((*task_list.vocabularies["preassigned"], *reassigned))),
+        user_parameters=_user_parameters(scenario, task_list.vocabularies["user_parameters"]),
         queues=queues, pseudo_queues=pseudo, candidates=queues + sites, brokered=pseudo + sites,
         storages=tuple(scenario.grid.storages),
         shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares_in_use)),

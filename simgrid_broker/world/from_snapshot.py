@@ -112,6 +112,9 @@ def _task_list(snapshot: Snapshot) -> TaskList:
     rows["status"][len(tasks):], rows["status"][len(claims):] = TaskStatus.RUNNING, TaskStatus.DONE
     rows["jeditaskid"][len(tasks):] = max(numbers, default=0) + 1 + np.arange(len(rows) - len(tasks))
     rows["parent"][list(parents)] = rows["jeditaskid"][len(claims):]
+    said = [task.word() for task in tasks]
+    vocabularies["user_parameters"] = {word: number for number, word in enumerate(dict.fromkeys(("", *said)))}
+    rows["user_parameters"][:len(tasks)] = [vocabularies["user_parameters"][word] for word in said]
     for words in vocabularies.values():
         words.setdefault("", len(words))
     site, fraction, tape = _replicas(snapshot, sites, len(rows))

@@ -16,6 +16,7 @@ from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import inputs_to_use
 from simgrid_broker.world.places import RAW
 from simgrid_broker.world.seen_tasks import CLAIMS, PASSES, SEEN, WORDS, counted_inputs_of, see_one, see_sources
+from simgrid_broker.world.user_parameters import fields_of_word
 from simgrid_broker.world.user_view import user_view
 from simgrid_broker.world.world import World
 
@@ -82,6 +83,8 @@ def task(world: World, row: int) -> views.Task:
     for name in WORDS:
         column = views.TASK_FIELDS[name]
         fields[name] = words[column.codes or ""][t[column.name]]
+    if fields["user_parameters"]:
+        fields |= fields_of_word(fields["user_parameters"], words["storages"])
     if world.told:
         fields |= world.told.get(row, {})
     return views.Task.of(fields)

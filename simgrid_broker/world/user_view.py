@@ -10,6 +10,7 @@ from simgrid_broker.views import Owner as OwnerView
 from simgrid_broker.world.analysis_metrics import CLASSIFIED, TIMES, UserSight, count_ends
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.user_jobs import CORES, QUEUED, RUNNING, THROTTLED
+from simgrid_broker.world.user_quota import NEAR, OVER
 from simgrid_broker.world.world import World
 
 AGE_S = MINUTE
@@ -24,7 +25,7 @@ MID = int(SiteClass.MID)
 
 def user_sight(world: World) -> UserSight:
     """What is known of users now; the same object as long as nothing is replaced."""
-    metrics, rows, kept = world.analysis, world.user_rows, world.analysis.sight
+    metrics, rows, kept, output = world.analysis, world.user_rows, world.analysis.sight, world.user_output
     metrics.used.lengthen(len(world.arrays.tasks))
     if kept is None or kept[0] is not metrics.task_class or len(kept[1].task_class) < len(world.arrays.tasks):
         classes = classes_by_row(world)
@@ -35,7 +36,8 @@ def user_sight(world: World) -> UserSight:
         in_hi=metrics.in_hi, leaf_usage=metrics.leaf_usage, equivalent_usage=metrics.equivalent_usage,
         counted_at=metrics.counted_at, users_running=metrics.users_running, n_users=metrics.n_users,
         task_class=classes, used=metrics.used.table, used_by=metrics.used.of, ends=metrics.ends.table,
-        heads=metrics.ends.heads)
+        heads=metrics.ends.heads, account_of_user=output.of_user, account_of_group=output.of_group,
+        quota_state=output.state, full=output.full)
     if kept is None:
         sight = UserSight(times=np.zeros(1, TIMES), **now)
     else:
@@ -67,7 +69,7 @@ def user_view(world: World, row: int, now: float, slots_of_class_a: float) -> Us
     return UserView(
         at, OwnerView(*(said[name] for name in OwnerView._fields)),
         None if task_class == UNCLASSIFIED else TaskClass(task_class), said["rem_slots_a"], said["usage"],
-        said["equivalent_usage"])
+        said["equivalent_usage"], world.user_output.quota_of(world.arrays.tasks[row]))
 
 
 @compiled
@@ -80,7 +82,8 @@ def see_user(world: Arrays, sight, row, now, slots_of_class_a, user, at):
     share, known = task["share"], sight.task_class[row]
     user["task_class"], user["rem_slots_a"] = UNCLASSIFIED, np.nan
     user["usage"] = user["equivalent_usage"] = np.nan
-    user["over_quota"] = user["near_quota"] = False
+    quota = sight.quota_state[account_of(sight, task)]
+    user["over_quota"], user["near_quota"] = quota == OVER, quota == NEAR
     if now - times["tasks_at"] <= OLDEST_TASK_S and known["jeditaskid"] == task["jeditaskid"]:
         user["task_class"] = known["task_class"]
     if now - times["slots_at"] <= OLDEST_SLOTS_S:
@@ -92,6 +95,13 @@ def see_user(world: Arrays, sight, row, now, slots_of_class_a, user, at):
         sight.counted_at[share] = now
     see_owner(world, sight, task, user)
     see_queues(world, sight, row, now, at)
+
+
+@compiled
+def account_of(sight, task):
+    """Row of the quota of the owner of a task, -1 = none."""
+    group = task["working_group"]
+    return sight.account_of_group[group] if sight.named[group] else sight.account_of_user[task["user"]]
 
 
 @compiled
@@ -144,14 +154,14 @@ def see_queues(world: Arrays, sight, row, now, at):
     """Fill in the user of a task at each PanDA queue."""
     task, owners, times = world.tasks[row], sight.owners, sight.times[0]
     share, is_used = task["share"], sight.used_by[row] == task["jeditaskid"]
-    classes_known = now - times["sites_at"] <= OLDEST_SITES_S
+    classes_known, account = now - times["sites_at"] <= OLDEST_SITES_S, account_of(sight, task)
     for queue in range(len(at)):
         one = at[queue]
         one["user_queued"] = one["user_running"] = one["failed"] = one["closed"] = one["finished"] = 0.0
         one["users_running"], one["n_users"] = sight.users_running[share, queue], sight.n_users[share, queue]
         one["to_running_rate"] = sight.to_running_rate[queue]
         one["site_class"] = sight.site_class[queue] if classes_known else MID
-        one["used"], one["over_quota"] = is_used and sight.used[row, queue], False
+        one["used"], one["over_quota"] = is_used and sight.used[row, queue], sight.full[account, queue]
     for other in range(len(owners)):
         if owners[other, 0] == task["user"] and owners[other, 2] == share:
             for queue in range(len(at)):

@@ -23,6 +23,7 @@ def of_users(world: World, rows: Iterable[int], slots_of_class_a: float) -> tupl
             ("users", "user"), ("working_groups", "working_group"), ("shares", "share")))
         users.setdefault(group or user, {}).update(_known(seen.owner._asdict()))
         users.setdefault(user, {}).update(_known(dict(rem_slots_A=seen.rem_slots_a)))
+        users[group or user].update(_quota(seen, world.user_output.full_storages(task)))
         usage[share] = _known(dict(usage=seen.usage, equivalent=seen.equivalent_usage))
         jobs |= {(one["queue"], share, one.get("user")): one for one in _jobs(words, seen, user, share)}
         tasks[row] = _task(words, seen)
@@ -36,6 +37,14 @@ def of_queues(world: World) -> dict[str, dict]:
     return {name: dict(site_class=SiteClass(int(number)).word, to_running_rate=rate)
             for name, number, rate in zip(world.vocabularies["queues"], metrics.site_class.tolist(),
                                           metrics.to_running_rate.tolist(), strict=True)}
+
+
+def _quota(seen: UserView, full: list[str]) -> dict:
+    """The quotas of an owner, as far as they are used up or nearly so; full: endpoints without room."""
+    said: dict = dict(full_storages=full) if full else {}
+    if seen.quota.message:
+        said |= dict(quota="over" if seen.quota.over else "near", quota_message=seen.quota.message)
+    return said
 
 
 def _known(numbers: dict) -> dict:

@@ -20,6 +20,7 @@ from simgrid_broker.world.places import Places
 from simgrid_broker.world.seen_tasks import Sight, sight_of
 from simgrid_broker.world.told import Owed, ToldTask
 from simgrid_broker.world.user_jobs import UserRows
+from simgrid_broker.world.user_quota import UserOutput
 
 MARGIN = 1024
 """Rows to keep free in every table that the fabric allocates from: more than one event can use."""
@@ -76,6 +77,7 @@ class World:
         self.merges_output = False
         self.status_changes = [0] * len(TaskStatus)
         self.user_rows = UserRows(vocabularies)
+        self.user_output = UserOutput(scenario, vocabularies, self.analysis_places)
         self.analysis = AnalysisMetrics(len(arrays.queues), len(vocabularies["users"]),
                                         len(arrays.hs06_milli))
         self._seen: tuple[np.ndarray, Sight] | None = None

@@ -21,6 +21,7 @@ from simgrid_broker.names import Cause, TaskCommand, TaskStatus
 from simgrid_broker.policy.task_commands import ACCEPTED, Past, accepts, limit_after_retry, retry_refused
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import Gdpconfig
+from simgrid_broker.world import observe
 from simgrid_broker.world.states import TASK
 from simgrid_broker.world.task_transitions import set_status
 
@@ -381,3 +382,13 @@ def test_a_retried_task_has_its_own_priority_and_share_again():
     assert [stage.arrays.tasks[name][0] for name in ("priority", "share")] == [900, 1]
     stage.run(10 * 3600.0 + 100)
     assert [stage.arrays.tasks[name][0] for name in ("priority", "share")] == [500, 0]
+
+
+@pytest.mark.rule("TaskCommando._change_sites")
+def test_a_retry_may_change_the_queues_of_a_task():
+    retry = dict(at=10 * 3600, command="retry", task="ann", excludedSite=["HE*"])
+    users = {"users": [{"name": "ann", "hs06sec_per_event": 1, "offered_cores": 1}]}
+    stage = stage_with(retry, task=RETRIED | dict(label="user", name="ann"), workload=users)
+    assert observe.task(stage.world, 0).excludedsite == ()
+    stage.run(11 * 3600.0)
+    assert told(stage) == [(1, {})] and observe.task(stage.world, 0).excludedsite == ("HE*",)

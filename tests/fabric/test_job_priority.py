@@ -58,7 +58,7 @@ def test_live_jobs_of_the_user_count(others, expected):
     pytest.param("user", 900, 900, 900, id="the lowest"),
     pytest.param("user", 1100, 1100, 1100, id="the highest"),
     pytest.param("user", 1101, 1101, 1000, id="above it"),
-    pytest.param("user", 1500, 1500, 1500, id="of a user who may jump over"),
+    pytest.param("user", 1500, 1500, 1000, id="jumping over needs a permission"),
     pytest.param("managed", 500, 500, 500, id="production"),
 ])
 def test_priority_of_tasks(label, priority, documented, deployed):

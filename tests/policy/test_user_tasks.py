@@ -6,7 +6,15 @@ from builders import Bench, Stage, T, put_task, scenario
 from policy_builders import cfg
 
 from simgrid_broker.agents.task_refiner import task_refiner
-from simgrid_broker.policy.user_tasks import most_active_tasks, most_cores, priority_boost, target_walltime_s
+from simgrid_broker.policy.user_tasks import (
+    jumps_the_queue,
+    most_active_tasks,
+    most_cores,
+    moves_input,
+    priority_boost,
+    target_walltime_s,
+    user_priority,
+)
 
 BOOSTS = [{"name": "ann", "type": "user", "prio": 200}, {"name": "GP_Top", "type": "group", "prio": 300},
           {"name": "ann", "type": "user", "prio": 400}]
@@ -29,6 +37,31 @@ def test_boosts(user, group, boost):
     assert priority_boost(user, group, cfg("deployed")) == 0
 
 
+@pytest.mark.rule("user_priority")
+@pytest.mark.parametrize(("priority", "jumps", "expected"), [
+    pytest.param(899, False, 1000, id="below the range"), pytest.param(900, False, 900, id="lowest"),
+    pytest.param(1100, False, 1100, id="highest"), pytest.param(1101, False, 1000, id="above the range"),
+    pytest.param(1500, False, 1000, id="no permission to jump"), pytest.param(1000, True, 1500, id="jumps"),
+    pytest.param(1600, True, 1600, id="jumps further")])
+def test_priorities_of_tasks(priority, jumps, expected):
+    assert user_priority(priority, jumps) == expected
+
+
+@pytest.mark.rule("jumps_the_queue")
+@pytest.mark.parametrize(("permissions", "in_group", "jumps"), [
+    ("", False, False), ("", True, False), ("s", False, True), ("g", False, False), ("g", True, True),
+    ("sg", False, True)])
+def test_permissions_of_a_user(permissions, in_group, jumps):
+    assert jumps_the_queue(permissions, in_group) == jumps
+
+
+@pytest.mark.rule("moves_input")
+def test_a_part_of_the_tasks_may_move_input():
+    assert not moves_input(0.0, cfg("deployed"))
+    quarter = cfg("deployed", taskrefiner={"USER_TASKS_MOVE_INPUT": 25})
+    assert [moves_input(uniform, quarter) for uniform in (0.2499, 0.25)] == [True, False]
+
+
 @pytest.mark.rule("most_cores", "target_walltime_s")
 def test_limits_of_jobs():
     assert (most_cores(cfg("deployed")), target_walltime_s(cfg("deployed"))) == (16, None)
@@ -36,9 +69,9 @@ def test_limits_of_jobs():
     assert (most_cores(given), target_walltime_s(given)) == (4, 7200.0)
 
 
-def refined(edition, *tasks, **keys):
+def refined(edition, *tasks, accounts=None, **keys):
     """Tasks of ann after the refiner has seen them."""
-    stage = Stage((task_refiner,), scenario(edition=edition, gdpconfig=keys),
+    stage = Stage((task_refiner,), scenario(edition=edition, gdpconfig=keys, accounts=accounts or {}),
                   *(dict(label="user", user="ann") | task for task in tasks))
     for row in range(len(tasks)):
         put_task(stage, row, T.REGISTERED)
@@ -65,6 +98,16 @@ def test_settings_of_new_tasks(edition, cores, walltime_h, boost):
     task = stage.arrays.tasks[0]
     assert (task["maxcorecount"], stage.arrays.splitting["maxwalltime"][0], task["priority_boost"]) == (
         cores, walltime_h, boost)
+
+
+@pytest.mark.rule("task_refiner.priority_of_user")
+def test_tasks_jump_the_queue_by_the_permissions_of_their_user_or_move_input():
+    groups = dict(working_group="GP"), {}
+    of_s, of_g, plain = ([int(number) for number in refined("deployed", *groups, accounts=accounts).arrays.tasks[
+        "priority"]] for accounts in ({"ann": {"permissions": "s"}}, {"a*": {"permissions": "g"}}, None))
+    assert (of_s, of_g, plain) == ([1500, 1500], [1500, 1000], [1000, 1000])
+    moved = refined("deployed", {}, USER_TASKS_MOVE_INPUT=100).arrays.tasks["priority"]
+    assert moved.tolist() == [1001]
 
 
 @pytest.mark.rule("priority_of")

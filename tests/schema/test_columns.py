@@ -35,7 +35,7 @@ VOCABULARIES = {
     "preassigned", "connectivities", "input_lan", "closed_by", "work_queues",
     "criteria", "reasons", "texts", "trace_status", "partitions", "batch_queues",
     "task_names", "task_status", "transfer_kind", "activity", "transpaths", "users", "working_groups",
-    "throttled_by",
+    "throttled_by", "site_class", "task_class", "user_parameters",
 }
 NUMBERS_WITHOUT_UNIT = {
     # identifiers, places in a table, and flags: numbers that measure nothing

@@ -1,0 +1,93 @@
+"""Checks of what only analysis brokerage reads of a task: queues that it names are there, and some edition reads it."""
+
+from collections.abc import Iterator
+
+from simgrid_broker.errors import nearest
+from simgrid_broker.names import ANALYSIS_LABELS, AUTO
+from simgrid_broker.scenario.locate import Finding, dotted
+from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.schema.user_parameters import UserParameters
+
+LISTS = "includedSite", "excludedSite"
+ANY_CLOUD = "", "any"
+
+
+def queues_of_patterns(scenario: Scenario) -> Iterator[Finding]:
+    """An item of includedSite or excludedSite without `*` is a PanDA queue."""
+    for key, name, pattern in _patterns(scenario):
+        if "*" not in pattern and pattern not in scenario.grid.queues and not (pattern == AUTO and name == LISTS[0]):
+            yield Finding(key, pattern, "unknown queue; expected a PanDA queue, or a pattern with *",
+                          nearest(pattern, scenario.grid.queues))
+
+
+def one_place(scenario: Scenario) -> Iterator[Finding]:
+    """A task names PanDA queues or a DDM endpoint as its site, not both."""
+    for position, stream in enumerate(scenario.workload.users):
+        if stream.siteEndpoint is not None and stream.site:
+            yield Finding(("workload", "users", position, "siteEndpoint"), stream.siteEndpoint,
+                          "the task names its queues by `site`; give either of both")
+
+
+def sites_of_production(scenario: Scenario) -> Iterator[Finding]:
+    """Only tasks of users get other queues by a retry."""
+    production = [campaign.name for campaign in scenario.workload.campaigns]
+    for position, incident in enumerate(scenario.incidents):
+        if incident.new_sites and incident.task in production:
+            name = next(iter(incident.new_sites))
+            yield Finding(("incidents", position, name), incident.new_sites[name], "only tasks of users have this list",
+                          nearest(str(incident.task), [group.name for group in scenario.workload.users]))
+
+
+def patterns_without_queue(scenario: Scenario) -> Iterator[str]:
+    """Patterns that match no PanDA queue."""
+    for key, _, pattern in _patterns(scenario):
+        parts = pattern.split("*")
+        if len(parts) > 1 and not any(_fits(queue, parts) for queue in scenario.grid.queues):
+            yield _remark(scenario, key, pattern, "matches no PanDA queue")
+
+
+def unread_parameters(scenario: Scenario) -> Iterator[str]:
+    """Parameters of tasks that no broker reads: of production, of a cloud without queues, or of the other edition."""
+    clouds = {queue.cloud for queue in scenario.grid.queues.values()}
+    for position, stream in enumerate(scenario.workload.users):
+        key = "workload", "users", position
+        given = [name for name, field in UserParameters.model_fields.items() if getattr(stream, name) != field.default]
+        if given and stream.prodsourcelabel not in ANALYSIS_LABELS:
+            yield _remark(scenario, (*key, given[0]), getattr(stream, given[0]), "has no effect: only tasks of the "
+                          f"labels {' and '.join(sorted(ANALYSIS_LABELS))} go by analysis brokerage")
+        elif stream.cloud not in ANY_CLOUD and scenario.edition == "documented":
+            yield _remark(scenario, (*key, "cloud"), stream.cloud, "has no effect: only the deployed edition reads it")
+        elif stream.cloud not in (*ANY_CLOUD, *clouds):
+            close = nearest(stream.cloud, sorted(cloud for cloud in clouds if cloud))
+            yield _remark(scenario, (*key, "cloud"), stream.cloud, "no queue is of this cloud"
+                          + (f"; did you mean {', '.join(close)}" if close else ""))
+
+
+def _patterns(scenario: Scenario) -> Iterator[tuple[tuple, str, str]]:
+    """Place, key and text of every item of a list of queues."""
+    for position, stream in enumerate(scenario.workload.users):
+        for name in LISTS:
+            for place, pattern in enumerate(getattr(stream, name) or ()):
+                yield ("workload", "users", position, name, place), name, pattern
+    for position, incident in enumerate(scenario.incidents):
+        for name, patterns in incident.new_sites.items():
+            for place, pattern in enumerate(patterns):
+                yield ("incidents", position, name, place), name, pattern
+
+
+def _fits(name: str, parts: list[str]) -> bool:
+    """Whether a name has the parts of a pattern in their order; the deployed edition looks anywhere in it."""
+    begin = 0
+    for part in parts:
+        begin = name.find(part, begin)
+        if begin < 0:
+            return False
+        begin += len(part)
+    return True
+
+
+def _remark(scenario: Scenario, key: tuple, value: object, why: str) -> str:
+    return str(scenario.origin(dotted(key)).problem(dotted(key), value, why))
+
+
+USER_PARAMETER_RULES = queues_of_patterns, one_place, sites_of_production
