@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "metrics": {"records", "names", "units", "wording"},
     "report": {"metrics", "records", "names", "units"},
     "experiments": {"engine", "metrics", "records", "report", "scenario", "gdpconfig", "schema", "names", "units",
-                    "errors", "files", "wording"},
+                    "errors", "files", "wording", "luck"},
 }
 """Rooms to the other rooms that they may import; the door (`cli` and the package itself) may import anything."""
 

@@ -5,6 +5,7 @@ from typer.core import TyperGroup
 
 from simgrid_broker.cli import (
     broker,
+    calibrate,
     check,
     compare,
     describe,
@@ -63,6 +64,7 @@ for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES)
                           (reports.report, reports.EXAMPLES), (compare.compare, compare.EXAMPLES),
                           (studies.replicate, studies.EXAMPLES), (sweeps.sweep, sweeps.SWEEP_EXAMPLES),
                           (sweeps.sensitivity, sweeps.SENSITIVITY_EXAMPLES), (sweeps.tune, sweeps.TUNE_EXAMPLES),
+                          (calibrate.calibrate, calibrate.EXAMPLES),
                           (explain.explain, explain.EXAMPLES), (broker.broker, broker.EXAMPLES),
                           (match.match, match.EXAMPLES), (share_tree.shares, share_tree.EXAMPLES),
                           (users.users, users.EXAMPLES),

@@ -28,6 +28,7 @@ from simgrid_broker.metrics.replay import (
     recorded_walltimes,
     replayed_walltimes,
     submission_waits,
+    walltime_errors,
 )
 from simgrid_broker.metrics.retries import OUT_OF_MEMORY, memory_retries, retry_history
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
@@ -69,4 +70,4 @@ __all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OU
            "share_series", "stopped_tasks", "storage_series", "storage_use", "stretches", "submission_waits", "summary",
            "task_phases", "task_turnaround", "tasks_by_status", "tasks_of_users", "tasks_without_place", "throttled_by",
            "throughput", "tidy", "time_in_phase", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores",
-           "users", "users_by_size", "waiting_times", "wide", "window_of", "with_labels", "workers"]
+           "users", "users_by_size", "waiting_times", "walltime_errors", "wide", "window_of", "with_labels", "workers"]

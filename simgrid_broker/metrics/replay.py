@@ -69,7 +69,7 @@ def recorded_walltimes(run: Run, by: str = "partition") -> pd.DataFrame:
     less recorded, % of recorded; off_p50, median of its size. Empty without a trace.
     """
     rows, dimensions = replayed_walltimes(run, by), ["where", by]
-    found = [{"where": where, by: name, **_errors(group)} for where in WHERE
+    found = [{"where": where, by: name, **walltime_errors(group.recorded_s, group.simulated_s)} for where in WHERE
              for name, group in _groups(rows[rows["where"] == where], by)]
     return tidy(pd.DataFrame(found, columns=[*dimensions, *OF_WALLTIMES]), dimensions, OF_WALLTIMES, WHOLE_RUN)
 
@@ -134,8 +134,9 @@ def _figures(rows: pd.DataFrame, source: str) -> dict[str, float]:
             **{f"wait_p{q:02d}": started[source].quantile(q / 100) for q in QUANTILES}}
 
 
-def _errors(rows: pd.DataFrame) -> dict[str, float]:
-    error = 100 * (rows.simulated_s / rows.recorded_s - 1)
-    return {"jobs": len(rows), "recorded_p50": rows.recorded_s.median() / HOUR,
-            "simulated_p50": rows.simulated_s.median() / HOUR, "off_p50": error.abs().median(),
+def walltime_errors(recorded_s: pd.Series, simulated_s: pd.Series) -> dict[str, float]:
+    """The metrics of `recorded_walltimes` for some jobs."""
+    error = 100 * (simulated_s / recorded_s - 1)
+    return {"jobs": len(error), "recorded_p50": recorded_s.median() / HOUR,
+            "simulated_p50": simulated_s.median() / HOUR, "off_p50": error.abs().median(),
             **{f"error_p{q:02d}": error.quantile(q / 100) for q in QUANTILES}}

@@ -85,6 +85,21 @@ def spread_of_runs(table: pd.DataFrame, axes: Axes, xlabel: str = "value, % of t
     return axes
 
 
+def moved(table: pd.DataFrame, axes: Axes, xlabel: str) -> Axes:
+    """Values before and after, a row each (columns name, before, value, low, high); the latter with intervals."""
+    rows = table.iloc[::-1].reset_index(drop=True)
+    dress(axes, xlabel=xlabel, grid="x")
+    axes.hlines(rows.index, np.minimum(rows.before, rows.value), np.maximum(rows.before, rows.value), color=FAINT,
+                linewidth=0.9)
+    axes.scatter(rows.before, rows.index, s=30, facecolor="white", edgecolor=FAINT, linewidth=1.3, zorder=3,
+                 label="before")
+    axes.errorbar(rows.value, rows.index, xerr=[rows.value - rows.low, rows.high - rows.value], linestyle="",
+                  marker="o", markersize=5, color="#0072B2", ecolor="#0072B2", capsize=2, zorder=4, label="after")
+    rows_axis(axes, rows.name)
+    legend_above(axes, handles_of(axes))
+    return axes
+
+
 def response(table: pd.DataFrame, axes: Axes, x: str, ylabel: str) -> Axes:
     """A figure over a setting with error bars, a line for each group of the other settings (columns `x`, line, value,
     low, high); settings that are no numbers are at equal distances.

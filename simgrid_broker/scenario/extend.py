@@ -21,9 +21,12 @@ FILES: tuple[Key, ...] = (("grid", "pandaqueues"), ("grid", "rses"), ("grid", "c
 """Keys whose values are files."""
 
 
-def read(path: Path) -> tuple[Draft, list[Problem]]:
-    """The draft in a file, laid over those it extends; raises ScenarioError if one of them is not YAML at all."""
-    draft, problems = _draft(path)
+def read(path: Path, asked: Problem | None = None, above: tuple[Path, ...] = ()) -> tuple[Draft, list[Problem]]:
+    """The draft in a file, laid over those it extends; raises ScenarioError if one of them is not YAML at all.
+
+    asked: where another file asks for it; above: the files that extend it, by way of one another.
+    """
+    draft, problems = _draft(path, asked)
     if EXTENDS not in draft.values:
         return draft, problems
     place, names = draft.place((EXTENDS,)), draft.values[EXTENDS]
@@ -32,23 +35,15 @@ def read(path: Path) -> tuple[Draft, list[Problem]]:
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise ScenarioError([*problems, Problem(place.file, place.line, EXTENDS, names,
                                                 "expected the name of a file, or a list of names")])
-    drafts = []
+    drafts, below = [], (*above, path.resolve())
     for name in names:
-        base, more = _base(path, name, Problem(place.file, place.line, EXTENDS, name, ""))
+        asked = Problem(place.file, place.line, EXTENDS, name, "")
+        if (path.parent / name).resolve() in below:
+            raise ScenarioError([*problems, replace(asked, expected="the files extend one another in a circle")])
+        base, more = read(path.parent / name, asked, below)
         drafts.append(base)
         problems = [*problems, *more]
     return reduce(overlaid, [*drafts, draft]), problems
-
-
-def _base(path: Path, name: str, asked: Problem) -> tuple[Draft, list[Problem]]:
-    """The draft in a file that the file `path` extends, and what is wrong with it."""
-    base, problems = _draft(path.parent / name, asked)
-    if EXTENDS in base.values:
-        place = base.place((EXTENDS,))
-        problems = [*problems, Problem(place.file, place.line, EXTENDS, base.values[EXTENDS],
-                                       f"a file that {path} extends cannot itself extend another one")]
-        base = replace(base, values={key: value for key, value in base.values.items() if key != EXTENDS})
-    return base, problems
 
 
 def _draft(path: Path, asked: Problem | None = None) -> tuple[Draft, list[Problem]]:

@@ -66,6 +66,8 @@ def test_the_same_job_in_every_kind_of_file(tmp_path, kind):
     pytest.param({"starttime": None}, "run_s", np.nan, id="never started"),
     pytest.param({"endtime": "2025-01-27 02:10:00"}, "run_s", np.nan, id="no time passed"),
     pytest.param({"starttime": "2025-01-27T02:10:00.500Z"}, "run_s", 3599.5, id="time of the index"),
+    pytest.param({"starttime": "2025-01-27 02:10:00.500000000"}, "run_s", 3599.5, id="nanoseconds"),
+    pytest.param({"starttime": "2025-01-27T03:10:00.5+01:00"}, "run_s", 3599.5, id="another zone"),
     pytest.param({"creationtime": 0, "starttime": 40, "endtime": 100}, "run_s", 60, id="seconds"),
 ])
 def test_what_a_field_becomes(tmp_path, fields, column, expected):

@@ -214,11 +214,18 @@ incidents: null
     assert str(scenario.origin("grid.queues.CERN.maxrss")) == "default"
 
 
-def test_only_one_level_of_extends(write):
-    write(plain=PLAIN, child="extends: plain.yaml\n", grandchild="extends: child.yaml\n")
-    assert load_scenario("child.yaml").name == "plain"
-    assert "child.yaml:1: extends = 'plain.yaml': a file that grandchild.yaml extends cannot itself extend another " \
-           "one" in told("grandchild.yaml")
+def test_a_file_that_is_extended_may_extend_others(write):
+    write(plain=PLAIN, child="extends: plain.yaml\nseed: 7\nwarm_up: 1h\n", part="warm_up: 2h\n",
+          grandchild="extends: [child.yaml, part.yaml]\nname: grandchild\n")
+    scenario = load_scenario("grandchild.yaml")
+    assert (scenario.name, scenario.seed, scenario.warm_up) == ("grandchild", 7, 7200)
+    assert [str(scenario.origin(key)) for key in ("seed", "warm_up")] == ["child.yaml:2", "part.yaml:1"]
+
+
+def test_files_that_extend_one_another_in_a_circle(write):
+    write(plain=PLAIN + "extends: child.yaml\n", child="extends: plain.yaml\n")
+    assert f"plain.yaml:{line_of(PLAIN + 'extends: child', 'extends: child')}: extends = 'child.yaml': the files " \
+           "extend one another in a circle" in told("child.yaml")
 
 
 def test_several_files_can_be_extended_later_ones_over_earlier_ones(write):

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +109,22 @@ def _time(value: Any) -> float | None:
     """Seconds since 1970 of a time, or None."""
     if isinstance(value, datetime):                          # pandas' timestamps too
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
-    text = str(value).strip().removesuffix("Z")
+    text = str(value).strip()
     number = _number(text)
-    return date_s(text) if number is None else number
+    if number is not None:
+        return number
+    found = date_s(text)
+    return _iso_s(text) if found is None else found
+
+
+@lru_cache(maxsize=4096)
+def _iso_s(text: str) -> float | None:
+    """Seconds since 1970 of a time of ISO 8601, in UTC unless it names another zone, or None."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 def _timing(sheet: Sheet, row: int, text: str, bad: BadLines) -> list[float]:

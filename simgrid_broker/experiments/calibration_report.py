@@ -1,0 +1,90 @@
+"""What a calibration leaves: the fitted values as a part of a scenario, tables, and a page."""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from simgrid_broker.experiments.calibrate import FEWEST, OF_PARAMETERS, Calibration, left_as_they_were
+from simgrid_broker.experiments.pages import asked, write_study_page, write_table
+from simgrid_broker.files import write_whole
+from simgrid_broker.metrics import wide
+from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by
+from simgrid_broker.report.words import number
+from simgrid_broker.scenario.importers import write_part
+
+FRAGMENT, RUNNABLE = "calibrated.yaml", "scenario.yaml"
+"""The fitted values, and a scenario that lays them over the one that was calibrated."""
+
+MOST_GROUPS = 25
+MOST_ROWS = 400
+
+READING = ("Wall time of finished jobs, predicted by the figures before and after less recorded, % of recorded: line 5 "
+           "to 95 %, box 25 to 75 %, mark median. ")
+ESTIMATES = (f"Huber's estimates from jobs that are not held out; at least {FEWEST} of them for each. Error: standard "
+             "error. cpu_efficiency is a factor on that of the tasks, whose median over all jobs is as before.")
+
+
+def write_calibration(found: Calibration, scenario: Path, records: Path, folder: Path, held_out: float,
+                      steps: Callable[[Iterable], Iterable] = iter) -> Path:
+    """Write part, scenario, tables and page of a calibration and return the path of the page; raises OutputError."""
+    folder = Path(folder)
+    write_table(folder, "parameters", found.parameters)
+    write_table(folder, "errors", found.errors)
+    remarks = [*found.remarks, *left_as_they_were(found.parameters)]
+    write_part(found.part, folder / FRAGMENT, [f"Fitted to {len(found.jobs)} jobs of {Path(records).name}.", *remarks])
+    write_whole(folder / RUNNABLE, f"extends: [{os.path.relpath(scenario, folder)}, {FRAGMENT}]\n")
+    about = {"Scenario": scenario, "Records": records, "Jobs": len(found.jobs),
+             "Held out": f"{100 * held_out:g} %, {int(found.jobs.held_out.sum())} jobs"}
+    errors = [block for by in ("site", "queue", "share") for block in _errors(found, by)]
+    sections = [asked(about), Section("errors", "Errors of predicted wall times", (*_whole(found), *errors)),
+                Section("parameters", "Fitted values", _parameters(found)),
+                Section("remarks", "Remarks", tuple(Note(text) for text in remarks) or (Note("There are none."),))]
+    return write_study_page(folder, f"Calibration of {Path(scenario).stem}", f"By job records of {Path(records).name}.",
+                            sections, steps)
+
+
+def by_dimension(found: Calibration, by: str) -> pd.DataFrame:
+    """Rows of the errors of one dimension, tidy, `name` under the name of the dimension."""
+    rows = found.errors[found.errors.dimension == by].drop(columns="dimension")
+    return rows.rename(columns={"name": by})
+
+
+def _whole(found: Calibration) -> list[Block]:
+    rows = found.errors[found.errors.dimension == "all"]
+    if not len(rows):
+        return [Note("No job with a known work was held out, so there are no errors to compare.")]
+    return [TableBlock("All jobs", wide(rows.drop(columns=["dimension", "name"])), "Off: median size of the error.")]
+
+
+def _errors(found: Calibration, by: str) -> list[Block]:
+    table = by_dimension(found, by)
+    names = list(dict.fromkeys(table[by]))
+    if not names:
+        return []
+    shown = table[table[by].isin(names[:MOST_GROUPS])]
+    more = f" The {MOST_GROUPS} largest of {len(names)}; errors.csv has all." if len(names) > MOST_GROUPS else ""
+    return [Plot(f"errors_{by}", f"Errors by {by}", shown, drawn_by(
+                "replay_plots.errors", by=by, kind="when", xlabel="predicted less recorded wall time, % of recorded"),
+                READING + more, (10, 1.4 + 0.4 * shown[by].nunique())),
+            TableBlock(f"Errors by {by}: figures", wide(shown), f"Off: median size of the error.{more}")]
+
+
+def _parameters(found: Calibration) -> tuple[Block, ...]:
+    """Powers before and after, and all fitted values."""
+    powers = found.parameters[(found.parameters.parameter == "corepower") & (found.parameters.state == "fitted")]
+    blocks: list[Block] = []
+    if len(powers):
+        shown = powers.nlargest(MOST_GROUPS, "jobs")
+        drawn = pd.DataFrame({"name": shown.name, "value": shown.after, "before": shown.before,
+                              "low": shown.after - 1.96 * shown.error, "high": shown.after + 1.96 * shown.error})
+        blocks.append(Plot("corepower", "Power of the queues", drawn, drawn_by(
+            "study_plots.moved", xlabel="HS06 per core"), "Ring: before; dot: fitted, with its 95 % interval."
+            + (f" The {MOST_GROUPS} queues with most jobs." if len(powers) > MOST_GROUPS else ""),
+            (10, 1.2 + 0.3 * len(shown))))
+    table = found.parameters[list(OF_PARAMETERS)].head(MOST_ROWS)
+    texts = table.assign(**{name: table[name].map(number) for name in ("before", "after", "error")})
+    more = f" {len(found.parameters) - MOST_ROWS} more rows are in parameters.csv." if len(
+        found.parameters) > MOST_ROWS else ""
+    return (*blocks, TableBlock("All values", texts, ESTIMATES + more, mixed=True))
