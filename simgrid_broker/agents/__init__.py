@@ -21,6 +21,7 @@ from simgrid_broker.agents.post_processor import post_processor
 from simgrid_broker.agents.priority_massage import priority_massage
 from simgrid_broker.agents.production_watch_dog import production_watch_dog
 from simgrid_broker.agents.queue_tests import queue_tests
+from simgrid_broker.agents.reaper import reaper
 from simgrid_broker.agents.sampler import sampler
 from simgrid_broker.agents.setupper import setupper
 from simgrid_broker.agents.share_order import share_order
@@ -42,9 +43,9 @@ Agent = Callable[[Control], Process]
 """An agent: a generator function that yields SimPy events."""
 
 AGENTS: tuple[Agent, ...] = (
-    timeline, network_troubles, transfer_optimiser, network_metrics, share_tree_cache, gdpconfig_cache, statistics,
-    share_order, task_source, trace_source, task_commando, task_refiner, contents_feeder, task_broker, adder,
-    post_processor, watch_dog, production_watch_dog, metric_collector, task_evaluator, analysis_watch_dog,
+    timeline, reaper, network_troubles, transfer_optimiser, network_metrics, share_tree_cache, gdpconfig_cache,
+    statistics, share_order, task_source, trace_source, task_commando, task_refiner, contents_feeder, task_broker,
+    adder, post_processor, watch_dog, production_watch_dog, metric_collector, task_evaluator, analysis_watch_dog,
     copy_archive, priority_massage, merger, job_generator, setupper, pilot_streaming, task_queues, site_director,
     job_fetcher, harvester_submitter, harvester_monitor, queue_tests, sampler, snapshots)
 """Agents of the package, in the order in which they act at the same instant."""

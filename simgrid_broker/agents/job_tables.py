@@ -155,6 +155,7 @@ class JobTables:
             n = len(brokers.queues.records)
             self.first, self.weight = Firsts(self.brokerage, self.control.books.decisions, n), Rows(n, float)
         replaced |= read is not cfg
+        replaced |= self._make_room_for_replicas()
         if replaced:
             self._forget()
         if snapshot is not brokers.snapshot and self.state[0]["by_type"]:
@@ -166,6 +167,15 @@ class JobTables:
             self._bundle()
         elif snapshot is not brokers.snapshot or self.desk.room is not self.control.books.decisions.room:
             self._renew_statistics()
+
+    def _make_room_for_replicas(self) -> bool:
+        """Widen the tables of replicas if a dataset has more than they can show; returns whether they were."""
+        missing = self.control.world.most_sources - self.replica_site.shape[1]
+        if missing <= 0 or self.control.world.state["most_replicas"] <= self.replica_site.shape[1]:
+            return False
+        for name in ("replica_site", "replica_part", "replica_tape"):
+            setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, missing))))
+        return True
 
     def begin(self, now: float, left: int, rule: Selection, least: int) -> np.void:
         """Begin a cycle that may make `left` jobs of tasks of at least a priority; returns its state."""

@@ -55,7 +55,9 @@ def task_refiner(control: Control) -> Process:
             if parent is None or tasks["status"][parent] in SUCCESS:
                 if parent is not None and (nucleus := int(tasks["nucleus"][parent])) >= 0:
                     move_input(control.world, row, nucleus)          # the output of the parent is there
-                if refine(control, row, tagger, queues):
+                if reads_deleted(control.world, row):
+                    _break(control, row)
+                elif refine(control, row, tagger, queues):
                     _send_first(control, row)
             elif tasks["status"][parent] in FAILURE:
                 _break(control, row)
@@ -103,6 +105,12 @@ class Tagger:
             workinggroup=words["working_groups"][task["working_group"]],
             campaign=words["campaigns"][task["campaign"]], transpath=words["transpaths"][task["transpath"]],
             processingtype=words["processing_types"][task["processing_type"]], rtype=_rtype(self.world, task))
+
+
+def reads_deleted(world: World, row: int) -> bool:
+    """Whether DDM does not know the dataset that a task reads: the ContentsFeeder then breaks it; JEDI TWiki, dataset
+    status."""
+    return bool(world.arrays.datasets["deleted"][world.arrays.input_dataset[row]])
 
 
 def _break(control: Control, row: int) -> None:

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.schema.grid import ACTIVITIES, OFF
 from simgrid_broker.world.columns import set_activity, set_queue_status
+from simgrid_broker.world.input_tables import add_replica_at, delete_dataset, lose_replica
 from simgrid_broker.world.share_tree import with_value
 
 
@@ -63,10 +65,31 @@ def network_capacity(control: Control, incident) -> None:
     control.fabric.scale_capacity(id(incident), control.now, what, incident.factor)
 
 
-def storage_status_ends(control: Control, incident) -> None:
-    """Restore the status that the scenario gives to the activity."""
-    status = getattr(control.world.scenario.grid.storages[incident.storage], incident.activity)
-    set_activity(control.world, incident.storage, incident.activity, status)
+def switch(control: Control, storage: str, activity: str, status: str) -> None:
+    """Give an activity of an endpoint a status: brokers see it, and OFF or TEST stops transfers and fails jobs."""
+    world, number = control.world, control.world.vocabularies["storages"].index(storage)
+    was_off = world.arrays.storages[f"{activity}_off"][number] == OFF["OFF"]
+    set_activity(world, storage, activity, status)
+    is_off = OFF[status] == OFF["OFF"]
+    if is_off != was_off:
+        control.fabric.storage_is_switched(number, activity, is_off, control.now)
+
+
+def status_of(control: Control, storage: str, activity: str) -> str:
+    """The status that the scenario gives to an activity."""
+    return getattr(control.world.scenario.grid.storages[storage], activity)
+
+
+def storage_outage(control: Control, incident) -> None:
+    """Switch an endpoint off for everything: nothing reads it or writes to it."""
+    for activity in ACTIVITIES:
+        switch(control, incident.storage, activity, "OFF")
+
+
+def storage_outage_ends(control: Control, incident) -> None:
+    """Restore the statuses that the scenario gives to the endpoint."""
+    for activity in ACTIVITIES:
+        switch(control, incident.storage, activity, status_of(control, incident.storage, activity))
 
 
 EFFECTS: dict[str, Callable] = {
@@ -77,15 +100,22 @@ EFFECTS: dict[str, Callable] = {
     "link_outage": lambda control, incident: control.fabric.link_goes_down(*_link(control, incident), control.now),
     "network_capacity": network_capacity,
     "gdpconfig": lambda control, incident: control.policies.write_config(incident.key, incident.value),
-    "storage_status": lambda control, incident: set_activity(
-        control.world, incident.storage, incident.activity, incident.status),       # transfers and jobs continue
+    "storage_status": lambda control, incident: switch(
+        control, incident.storage, incident.activity, incident.status),
+    "storage_outage": storage_outage,
+    "replica_added": lambda control, incident: add_replica_at(control.world, incident.dataset, incident.storage,
+                                                              incident.fraction),
+    "replica_lost": lambda control, incident: lose_replica(control.world, incident.dataset, incident.storage),
+    "dataset_deleted": lambda control, incident: delete_dataset(control.world, incident.dataset),
     "task_command": lambda control, incident: control.books.commands.give(incident, control.now)}
 """Effect of the beginning of an incident, by its kind; the TaskCommando carries out commands in its next cycle."""
 
 ENDS: dict[str, Callable] = {
     "site_outage": lambda control, incident: control.fabric.site_comes_back(_site(control, incident.site), control.now),
     "link_outage": lambda control, incident: control.fabric.link_comes_back(*_link(control, incident), control.now),
-    "storage_status": storage_status_ends,
+    "storage_status": lambda control, incident: switch(
+        control, incident.storage, incident.activity, status_of(control, incident.storage, incident.activity)),
+    "storage_outage": storage_outage_ends,
     "network_capacity": lambda control, incident: control.fabric.scale_capacity(id(incident), control.now),
     "file_loss": lambda control, incident: control.books.lost_files.restore(incident)}
 """Effect of the end of an incident, by its kind."""

@@ -14,6 +14,7 @@ from simgrid_broker.policy.throttle import Standby, with_standby
 from simgrid_broker.schema.queues import standby_slots
 from simgrid_broker.views import Task, WorkQueueCounts
 from simgrid_broker.world import observe
+from simgrid_broker.world.input_tables import replicas_version
 from simgrid_broker.world.queued_work import QueuedWork, queued_work
 from simgrid_broker.world.work_queues import AlignedQueue
 
@@ -91,7 +92,7 @@ class WorkQueues:
     def view(self, row: int, level: int = 0) -> tuple:
         """View of a task and its input by site, kept until it changes; level: of ramCount, 0 = the task's own."""
         world = self.control.world
-        state = self.changing[row].item(), self.control.books.scouts.changes[row]
+        state = self.changing[row].item(), self.control.books.scouts.changes[row], replicas_version(world.arrays, row)
         known = self.views.get(row)
         if known is None or known[0] != state:
             known = state, observe.task(world, row), observe.job_input(world, row)

@@ -4,11 +4,12 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.ending import archive
-from simgrid_broker.fabric.network import enqueue, is_express, join, new_transfer, take_space
+from simgrid_broker.fabric.network import enqueue, is_express, join, new_transfer
 from simgrid_broker.fabric.submission import retry_by_server
 from simgrid_broker.names import JOBS_PER_SUBDATASET, Activity, Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import is_merge_job
+from simgrid_broker.world.space import take_space
 from simgrid_broker.world.transitions import move
 
 HOLDING, TRANSFERRING = int(JobStatus.HOLDING), int(JobStatus.TRANSFERRING)

@@ -103,7 +103,7 @@ class Fabric:
         """Define all pending jobs, and activate them or transfer their input."""
         pending = int(self.world.state["n_pending"])
         if pending:
-            self.world.make_room(transfers=pending)
+            self.world.make_room(transfers=pending, replicas=pending)
             set_up_jobs(self.world.arrays, now)
             raise_fault(self.world.arrays)
 
@@ -244,6 +244,14 @@ class Fabric:
         """End the outage of a site."""
         self.world.make_room()
         incidents.site_comes_back(self.world.arrays, site, now)
+
+    def storage_is_switched(self, storage: int, activity: str, off: bool, now: float) -> None:
+        """Switch an activity of a storage off or on again: transfers over WAN stop, jobs that read over LAN fail."""
+        self.world.make_room()
+        if activity.endswith("_wan"):
+            incidents.storage_is_switched(self.world.arrays, storage, activity == "read_wan", off, now)
+        elif activity == "read_lan" and off:
+            incidents.fail_readers(self.world.arrays, storage, now)
 
     def link_goes_down(self, source: int, destination: int, now: float) -> None:
         """Begin the outage of a link."""

@@ -1,15 +1,17 @@
-"""Effects of incidents on the data plane: outages of sites and links."""
+"""Effects of incidents on the data plane: outages of sites, links and storages."""
 
 import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import SILENT, start_workers
+from simgrid_broker.fabric.events import PAYLOAD_ENDS, schedule
 from simgrid_broker.fabric.links import admit, catch_up, settle_rate
-from simgrid_broker.names import JobStatus
+from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.slots import free_slot, payload_is_over, slot_of
 
 ACTIVATED, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.RUNNING)
+NONE, SITE_ERROR = int(Cause.NONE), int(Cause.SITE_ERROR)
 
 
 @compiled
@@ -50,6 +52,44 @@ def site_comes_back(world: Arrays, site, now):
     for other in range(len(world.sites)):
         link_comes_back(world, site, other, now)
         link_comes_back(world, other, site, now)
+
+
+@compiled
+def storage_is_switched(world: Arrays, storage, reads, off, now):
+    """Stop the transfers from a storage (reads) or to it, or let them go on."""
+    for site in range(len(world.sites)):
+        if world.sites[site]["storage"] != storage:
+            continue
+        for other in range(len(world.sites)):
+            source, destination = (site, other) if reads else (other, site)
+            if other != site and off:
+                link_goes_down(world, source, destination, now)
+            elif other != site:
+                link_comes_back(world, source, destination, now)
+
+
+@compiled
+def fail_readers(world: Arrays, storage, now):
+    """Let running jobs fail that read from a storage over LAN: those in stage-in, and those that read directly."""
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        if job["panda_id"] == 0 or job["status"] != RUNNING or job["due_sequence"] == 0 or job["cause"] != NONE:
+            continue
+        queue, begun_s = world.queues[job["queue"]], world.job_times[row, RUNNING]
+        if world.sites[queue["site"]]["storage"] != storage or job["input_bytes"] <= 0:
+            continue
+        if queue["direct_io"] or now < begun_s + job["stage_in_s"]:
+            end_now(world, row, now - begun_s, now)
+
+
+@compiled
+def end_now(world: Arrays, row, walltime_s, now):
+    """Let a running payload fail at its site after some time, without the output that it would have written."""
+    job = world.jobs[row]
+    job["cputime_s"] *= walltime_s / max(np.float64(job["walltime_s"]), 1e-9)
+    job["cause"], job["walltime_s"], job["stage_out_s"] = SITE_ERROR, walltime_s, 0.0
+    job["stage_in_s"] = min(np.float64(job["stage_in_s"]), walltime_s)
+    job["due_sequence"] = schedule(world, now, PAYLOAD_ENDS, row)
 
 
 @compiled

@@ -36,7 +36,7 @@ def obstacle(world: Arrays):
         return OUTBOX_FULL
     pilots_to_come = state["total_cores"] - state["n_pilots"]
     if (state["n_events"] + pilots_to_come + MOST_ENDS > len(world.events) or state["n_free_retries"] < MOST_ENDS
-            or state["n_holding"] + MOST_ROWS > len(world.holding)
+            or state["n_free_replicas"] < MOST_ROWS or state["n_holding"] + MOST_ROWS > len(world.holding)
             or state["n_done_tasks"] + MOST_ENDS > len(world.done_tasks)):
         return ROOM_WANTED
     return REACHED

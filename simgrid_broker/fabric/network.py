@@ -4,6 +4,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated
+from simgrid_broker.fabric.dispatch_data import give_up_files, land_files, source_is_gone, stays_there
 from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.events import TRANSFER_AGAIN, TRANSFER_DONE, schedule
 from simgrid_broker.fabric.links import admit, catch_up, count_queued, line_up_transfer
@@ -11,6 +12,7 @@ from simgrid_broker.luck import STREAMS, key_of_attempt, normal_quantile_of, uni
 from simgrid_broker.names import JobStatus, TransferKind
 from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.rows import next_place, release_transfer, take_transfer
+from simgrid_broker.world.space import take_space
 from simgrid_broker.world.transitions import move
 
 ACTIVATED, FINISHED = int(JobStatus.ACTIVATED), int(JobStatus.FINISHED)
@@ -77,23 +79,6 @@ def link_due(world: Arrays, number, now):
 
 
 @compiled
-def take_space(world: Arrays, storage_number, size):
-    """Take `size` bytes of a storage, deleting expired data if free space is too low; False if it is full."""
-    storage = world.storages[storage_number]
-    wanted = size + storage["min_free_bytes"] - storage["free_bytes"]
-    if wanted > 0:
-        deleted = min(wanted, storage["expired_bytes"])
-        storage["expired_bytes"] -= deleted
-        storage["deleted_bytes"] += deleted
-        storage["free_bytes"] += deleted
-    if storage["free_bytes"] < size:
-        return False
-    storage["free_bytes"] -= size
-    storage["written_bytes"] += size
-    return True
-
-
-@compiled
 def binomial_quantile(n, rate, u):
     """Number of n events, each with a probability up to 1/2, at u in (0, 1); from the normal distribution if many."""
     variance = n * rate * (1.0 - rate)
@@ -119,16 +104,20 @@ def number_of_failures(n_files, rate, luck):
 
 @compiled
 def failed_files(world: Arrays, transfer):
-    """How many files of the present attempt of a transfer fail."""
+    """How many files of the present attempt of a transfer fail: all, if they were lost at their source meanwhile."""
+    if source_is_gone(world, transfer):
+        return transfer["left_files"]
     luck = uniform(world.settings[0]["seed"], TRANSFER_LUCK, transfer["luck"], transfer["link"], transfer["attempt"])
     return number_of_failures(transfer["left_files"], world.links[transfer["link"]]["failure_rate"], luck)
 
 
 @compiled
 def finds_no_space(world: Arrays, transfer, size):
-    """Whether output of some size finds its destination full; otherwise it takes the space."""
+    """Whether files that stay at their destination find it full; otherwise they take `size` bytes there."""
     storage = world.sites[transfer["destination"]]["storage"]
-    return transfer["kind"] != INPUT and storage >= 0 and not take_space(world, storage, size)
+    if storage < 0 or (transfer["kind"] == INPUT and not stays_there(world, transfer)):
+        return False
+    return not take_space(world, storage, size)
 
 
 @compiled
@@ -191,7 +180,10 @@ def arrives(world: Arrays, row, now):
         link["bytes_wasted"] += transfer["left_bytes"]
         schedule(world, now + NO_SPACE_WAIT_S, TRANSFER_AGAIN, row)
         return False
+    size = transfer["left_bytes"]
     land(link, transfer, failed, now)
+    if transfer["kind"] == INPUT and stays_there(world, transfer) and size > transfer["left_bytes"]:
+        land_files(world, transfer, size - transfer["left_bytes"], now)
     if failed:
         schedule(world, now + delay_of(world, transfer), TRANSFER_AGAIN, row)
         return False
@@ -204,12 +196,15 @@ def arrives(world: Arrays, row, now):
 @compiled
 def transfer_done(world: Arrays, row, now):
     """Handle the end of an attempt, or the callback: the jobs of a transfer continue when all its files have arrived.
+
+    Files of a shared dataset come even if no job waits for them any more, as the rule of DDM is still there.
     """
     transfer = world.transfers[row]
     link = world.links[transfer["link"]]
     link["bytes_landing"] -= transfer["left_bytes"]
-    if transfer["n_jobs"] == 0:
+    if transfer["n_jobs"] == 0 and (not stays_there(world, transfer) or source_is_gone(world, transfer)):
         link["bytes_wasted"] += transfer["left_bytes"]
+        give_up_files(world, transfer)
         record_transfer(world, row, now)
         return
     if transfer["left_files"] > 0 and not arrives(world, row, now):
@@ -256,7 +251,7 @@ def new_transfer(world: Arrays, kind, activity, source, destination, job, now):
     transfer["kind"], transfer["activity"] = kind, activity
     transfer["source"], transfer["destination"] = source, destination
     transfer["link"] = source * len(world.sites) + destination
-    transfer["jeditaskid"] = job["jeditaskid"]
+    transfer["jeditaskid"], transfer["dataset"] = job["jeditaskid"], -1
     transfer["luck"] = key_of_attempt(world.tasks[job["task"]]["luck"], job["chunk"], job["attempt"])
     transfer["bytes"] = transfer["left_bytes"] = 0.0
     transfer["n_files"] = transfer["n_jobs"] = transfer["attempt"] = 0

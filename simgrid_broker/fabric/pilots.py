@@ -15,12 +15,13 @@ from simgrid_broker.names import Cause, JobStatus, WorkerMode
 from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.rows import is_recorded, next_place, record_of
 from simgrid_broker.world.slots import payload_begins, payload_is_over, slot_of, worker_of
+from simgrid_broker.world.space import IS_OFF
 from simgrid_broker.world.transitions import move
 
 SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobStatus.HOLDING)
 PUSH = int(WorkerMode.PUSH)
 INBOX = GROWING.index("holding")
-NONE, INPUT_LOST = int(Cause.NONE), int(Cause.INPUT_LOST)
+NONE, INPUT_LOST, SITE_ERROR = int(Cause.NONE), int(Cause.INPUT_LOST), int(Cause.SITE_ERROR)
 MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
 TRANSFER_ERROR, LOST_HEARTBEAT = int(Cause.TRANSFER_ERROR), int(Cause.LOST_HEARTBEAT)
 FATE_TIME, TIME_LEFT = STREAMS["fate_time"], STREAMS["time_left"]
@@ -55,6 +56,24 @@ def used_cores(world: Arrays, job, task):
 
 
 @compiled
+def may_read(world: Arrays, site, job):
+    """Whether a job may read its input from the storage of its site: a storage that is off fails its stage-in."""
+    storage = site["storage"]
+    return storage < 0 or job["input_bytes"] <= 0 or world.storages[storage]["read_lan_off"] != IS_OFF
+
+
+@compiled
+def may_write(world: Arrays, job):
+    """Whether a job can write its output to the storage of its site: that is not off, and has so much free."""
+    number = world.sites[world.queues[job["queue"]]["site"]]["storage"]
+    if number < 0 or job["output_bytes"] <= 0:
+        return True
+    storage = world.storages[number]
+    return (storage["write_lan_off"] != IS_OFF
+            and storage["free_bytes"] + storage["expired_bytes"] >= job["output_bytes"])
+
+
+@compiled
 def settle(world: Arrays, job):
     """Determine how a starting payload will end: sets cause, staging, wall and CPU time of the job.
 
@@ -73,7 +92,11 @@ def settle(world: Arrays, job):
     compare_memory(world, job)
     whole = job["stage_in_s"] + payload_s + job["stage_out_s"] + overhead_s
     efficiency = well_spent
-    if job["cause"] != NONE and job["cause"] != TRANSFER_ERROR:      # output is written after all the work
+    if job["cause"] == NONE and not may_read(world, site, job):
+        job["cause"] = SITE_ERROR
+        whole = job["stage_in_s"] = site["stage_latency_s"]
+        job["stage_out_s"] = 0.0
+    elif job["cause"] != NONE and job["cause"] != TRANSFER_ERROR:      # output is written after all the work
         luck = uniform(world.settings[0]["seed"], FATE_TIME, task["luck"], job["chunk"], job["attempt"])
         job["stage_out_s"] = 0.0
         efficiency = task["failed_cpu_efficiency"]      # shorter, less efficient: workload statistics, 5.4 and 8
@@ -217,5 +240,7 @@ def payload_ends(world: Arrays, row, sequence, now):
         job["modification_s"] = now
         end_worker(world, slot, now)
         return
+    if job["cause"] == NONE and not may_write(world, job):
+        job["cause"] = TRANSFER_ERROR
     hold(world, row, now)
     next_job(world, slot, pilot_start, now)

@@ -10,11 +10,13 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, rule_of
 from simgrid_broker.fabric.binding import bind, fate_of_attempt
+from simgrid_broker.fabric.dispatch_data import await_part, pin, to_bring
 from simgrid_broker.fabric.input_loss import condition, first_bad, is_bad
 from simgrid_broker.fabric.network import enqueue, is_express, join, new_transfer
 from simgrid_broker.luck import STREAMS
 from simgrid_broker.world import input_files
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
+from simgrid_broker.world.replicas import first_replica, is_shared, replica_on_disk
 from simgrid_broker.world.rows import is_merge_job, is_recorded, next_place, pop_retry, record_of, take_job
 from simgrid_broker.world.transitions import enter, move
 
@@ -261,21 +263,21 @@ def make_jobs(world: Arrays, orders):
 def best_source(world: Arrays, task_row, destination):
     """Source site of a task's input (-1 = none), and the fraction of the input missing at the destination.
 
-    The source is the most complete replica, among equal ones the closest to the destination, with a link that is up.
+    The source is the most complete replica, among equal ones the closest to the destination, with a link that is up. A
+    replica of virtual placement has no files to send, and jobs at its site read through its cache.
     """
     n_sites = len(world.sites)
-    best, best_fraction, best_distance, here, any_replica = -1, 0.0, 0.0, 0.0, False
-    for k in range(world.replica_site.shape[1]):
-        site = world.replica_site[task_row, k]
-        if site < 0:
-            continue
-        any_replica = True
-        fraction = np.float64(world.replica_fraction[task_row, k])
+    best, best_fraction, best_distance, here = -1, 0.0, 0.0, 0.0
+    place = first_replica(world, task_row)
+    any_replica = place >= 0
+    while place >= 0:
+        replica = world.replicas[place]
+        place, site, fraction = replica["next"], replica["site"], replica["part"]
         if site == destination:
             here = max(here, fraction)
             continue
         closeness = world.links[site * n_sites + destination]["closeness"]
-        if closeness == names.CLOSENESS_BLOCKED:
+        if closeness == names.CLOSENESS_BLOCKED or replica["virtual"]:
             continue
         distance = np.float64(closeness) if closeness >= 0 else names.MISSING_CLOSENESS
         if fraction > best_fraction or (fraction == best_fraction and distance < best_distance):
@@ -293,10 +295,32 @@ def activity_of_input(world: Arrays, task_row, source):
         return ANALYSIS_INPUT
     if is_express(world, task):
         return EXPRESS
-    for k in range(world.replica_site.shape[1]):
-        if world.replica_site[task_row, k] == source and not world.replica_tape[task_row, k]:
+    place = first_replica(world, task_row)
+    while place >= 0:
+        replica = world.replicas[place]
+        if replica["site"] == source and not replica["tape"]:
             return PRODUCTION_INPUT
+        place = replica["next"]
     return STAGING
+
+
+@compiled
+def awaits(world: Arrays, row, number, destination, arriving, now):
+    """Let a job whose missing files are all under way wait for the transfer that was asked for last, if there is one.
+
+    Returns whether it waits: a file that many want is moved once.
+    """
+    if arriving <= 0.0:
+        return False
+    replica = world.replicas[replica_on_disk(world, number, destination)]
+    transfer = world.transfers[replica["transfer"]]
+    if replica["transfer"] < 0 or transfer["transfer_id"] != replica["transfer_id"]:
+        return False
+    job = world.jobs[row]
+    job["source_site"], job["missing_bytes"] = transfer["source"], arriving * job["input_bytes"]
+    move(world, row, ASSIGNED, now)
+    join(world, replica["transfer"], row, 0.0, 0)
+    return True
 
 
 @compiled
@@ -308,14 +332,20 @@ def set_up_job(world: Arrays, row, bunch, now):
     """
     job = world.jobs[row]
     move(world, row, DEFINED, now)
-    destination = world.queues[job["queue"]]["site"]
+    destination, number, arriving = world.queues[job["queue"]]["site"], -1, 0.0
     if is_merge_job(job):                                  # its input is at the site that produced it
         source, missing = job["source_site"], 0.0 if job["source_site"] < 0 else 1.0
     else:
         source, missing = best_source(world, job["task"], destination)
-    if missing <= 0.0 or job["input_bytes"] <= 0:
+        if is_shared(world.datasets[world.input_dataset[job["task"]]]):
+            number = world.input_dataset[job["task"]]
+            missing, arriving = to_bring(world, job, number, destination, missing)
+            pin(world, number, destination, now)
+    if job["input_bytes"] <= 0 or (missing <= 0.0 and not awaits(world, row, number, destination, arriving, now)):
         move(world, row, ACTIVATED, now)
         put_activated(world, row)
+        return bunch
+    if missing <= 0.0:
         return bunch
     job["source_site"] = source
     job["missing_bytes"] = missing * job["input_bytes"]
@@ -330,6 +360,8 @@ def set_up_job(world: Arrays, row, bunch, now):
             bunch = -1
     if bunch < 0:
         bunch = new_transfer(world, INPUT, activity_of_input(world, job["task"], source), source, destination, job, now)
+    if number >= 0:
+        await_part(world, job, bunch, number, destination)
     join(world, bunch, row, job["missing_bytes"], max(1, np.int32(np.ceil(missing * job["n_input_files"]))))
     return bunch
 

@@ -10,7 +10,7 @@ from simgrid_broker.records import Run
 from simgrid_broker.report.blocks import Marks
 from simgrid_broker.report.words import spoken
 
-INCIDENT_OBJECTS = ("task", "queue", "site", "share", "key", "campaign")
+INCIDENT_OBJECTS = ("task", "queue", "site", "share", "key", "campaign", "dataset", "storage")
 """Fields that name the object of an incident; the first that is set is shown."""
 
 

@@ -4,20 +4,25 @@ Work is written as PanDA counts it in `hs06sec`: wall time x cores x HS06 per co
 because that is what is published. The CPU work of the payload is that times the CPU efficiency.
 """
 
+import math
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from simgrid_broker.names import CORES_OF_ANY, MOST_FILES_OF_JOB
 from simgrid_broker.scenario.functional_tests import FunctionalTests
 from simgrid_broker.scenario.input_files import SplitRule
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
-from simgrid_broker.schema.named import CampaignName, LeafName, WorkQueueName
+from simgrid_broker.schema.named import CampaignName, ContainerName, DatasetName, LeafName, WorkQueueName
 from simgrid_broker.schema.panda_records import RecordColumns
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters
 from simgrid_broker.schema.user_parameters import UserParameters
+
+OF_OWN_INPUT = ("jobs_per_task", "input_per_event", "input_per_job", "replicas", "open_input", "secondary_input",
+                "lost_input", "parent")
+"""Keys of a stream that describe input of each task's own."""
 
 
 class Replicas(Part):
@@ -78,6 +83,8 @@ class MergeRule(Part):
 class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     """What the jobs of a task are: their names for the tagging of shares, what they claim, and what is true."""
 
+    _shared_files: float | None = PrivateAttr(None)       # mean files of the shared datasets that the tasks read
+
     name: str = Field(min_length=1, description="Name of the stream; it keys the random draws of its tasks")
     source: str = Field("", description="Where the figures come from, or which of them are assumptions")
     workQueueName: WorkQueueName | None = Field(None, description="Work queue; default: found by the criteria of the "
@@ -102,6 +109,10 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     output_per_event: Bytes = Field(0, ge=0, description="Output that belongs to an event, bytes")
     output_per_job: BytesSpread = Field(BytesSpread(median=0), description="Output not of events, over tasks")
     replicas: Replicas = Field(Replicas(), description="Where the input lies")
+    dataset: DatasetName | None = Field(None, description="Dataset of `data` that every task reads: the size of the "
+                                        "input, and where it lies, follow; each job reads files_per_job of its files")
+    container: ContainerName | None = Field(None, description="Container of `data`; each task reads one of its "
+                                            "datasets, drawn by popularity")
     iointensity: float | None = Field(None, ge=0, description="kB/s per core; 0 = no claim; default: from the sizes")
 
     failure_rate: FractionSpread = Field(FractionSpread(median=0.03), description="Payload failures, over tasks")
@@ -136,12 +147,38 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
         return self
 
     @model_validator(mode="after")
+    def shared_input(self) -> "Payload":
+        """Refuse input of two kinds, and sizes or replicas beside a shared dataset, which has its own."""
+        if self.dataset is None and self.container is None:
+            if self.input is not None and self.input.files is None:
+                raise ValueError("input needs files, their number in a task, or the stream a dataset of `data`")
+            return self
+        if self.dataset is not None and self.container is not None:
+            raise ValueError("give either dataset or container, not both")
+        fields = type(self).model_fields
+        given = [name for name in OF_OWN_INPUT if name in fields and getattr(self, name) != fields[name].default]
+        if self.input is not None and self.input.files is not None:
+            given.append("input.files")
+        if self.input is not None and self.input.file_size.median > 0:
+            given.append("input.file_size")
+        if given:
+            raise ValueError(f"{given[0]} contradicts {'dataset' if self.dataset else 'container'}, which says how "
+                             "many files there are, how large they are and where they lie: leave it out")
+        if self.input is None and self.files_per_job < 1:
+            raise ValueError("files_per_job must be at least 1 with a dataset")
+        return self
+
+    @model_validator(mode="after")
     def parts_of_merging(self) -> "Payload":
         """Refuse parameters of merge jobs where nothing is merged."""
         given = [name for name, field in MergeRule.model_fields.items() if getattr(self, name) != field.default]
         if given and not self.mergeOutput:
             raise ValueError(f"{', '.join(given)}: merge jobs need mergeOutput: true")
         return self
+
+    def reads_files(self, number: float | None) -> None:
+        """Note how many files the shared datasets of the tasks have on average, None = the tasks share none."""
+        self._shared_files = number
 
     @property
     def cores(self) -> int:
@@ -160,8 +197,16 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     @property
     def mean_task_core_s(self) -> float:
         """Mean wall time x cores of all jobs of a task, s, each job counted once."""
-        jobs = self.input.files.mean / self.typical_files if self.input else self.jobs_per_task.mean
-        return jobs * self.mean_job_core_s
+        return self.mean_jobs * self.mean_job_core_s
+
+    @property
+    def mean_jobs(self) -> float:
+        """Mean number of jobs of a task; of a shared dataset those that its files make."""
+        files = self._shared_files
+        if self.input is not None:
+            own = self.input.files.mean if self.input.files is not None else 1.0
+            return (own if files is None else files) / self.typical_files
+        return self.jobs_per_task.mean if files is None else math.ceil(files / max(1, self.files_per_job))
 
 
 class Campaign(ProductionParameters, Payload):

@@ -24,6 +24,7 @@ from simgrid_broker.scenario.hopeless import (
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.retry_rules import RETRY_RULES
+from simgrid_broker.scenario.rules_data import DATA_RULES
 from simgrid_broker.scenario.rules_dirac import group_findings
 from simgrid_broker.scenario.rules_grid import GRID_RULES, too_much_space
 from simgrid_broker.scenario.rules_names import unknown_name
@@ -47,8 +48,8 @@ from simgrid_broker.schema.queues import NUMBERS, option_number, option_value, s
 
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
     *GRID_RULES, *NETWORK_RULES, *WORKER_RULES, too_much_space, *SHARE_RULES, work_without_share, *WORK_RULES,
-    *WORK_QUEUE_RULES, *RETRY_RULES, *USER_PARAMETER_RULES, boosts_of_users, owners_of_accounts, group_findings,
-    unknown_name)
+    *DATA_RULES, *WORK_QUEUE_RULES, *RETRY_RULES, *USER_PARAMETER_RULES, boosts_of_users, owners_of_accounts,
+    group_findings, unknown_name)
 """Every rule; each gives a finding for everything that breaks it."""
 
 

@@ -17,7 +17,8 @@ FIXED_SIZE = ("jobs_per_task", "events_per_job", "files_per_job", "input_per_eve
 class InputFiles(Part):
     """The files that a task reads, from which its jobs are cut; the same file is the same under every policy."""
 
-    files: NumberSpread = Field(description="Master files of a task, over tasks; 1 to 10 million")
+    files: NumberSpread | None = Field(None, description="Master files of a task, over tasks, 1 to 10 million; needed "
+                                       "unless the stream reads a dataset of `data`")
     events_per_file: int = Field(1000, ge=1, description="Mean number of events of a file")
     events_spread: float = Field(0, ge=0, le=3, description="Sigma of the spread of events between files of a task")
     file_size: BytesSpread = Field(BytesSpread(median=0), description="Mean size of the files of a task, over tasks")

@@ -8,11 +8,20 @@ from pydantic import Field, model_validator
 from simgrid_broker.scenario.accounts import Account
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.campaigns import Workload
+from simgrid_broker.scenario.data import Data
 from simgrid_broker.scenario.dirac_run import DiracRun
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
 from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
 from simgrid_broker.schema.grid import Links, Site, Storage
-from simgrid_broker.schema.named import BackboneName, CampaignName, QueueName, ShareName, SiteName, StorageName
+from simgrid_broker.schema.named import (
+    BackboneName,
+    CampaignName,
+    DatasetName,
+    QueueName,
+    ShareName,
+    SiteName,
+    StorageName,
+)
 from simgrid_broker.schema.network import Fts
 from simgrid_broker.schema.part import LATEST, MOST_CORES, Fraction, Megabytes, Part, Sample, Seconds
 from simgrid_broker.schema.queues import Queue
@@ -99,7 +108,8 @@ class Incident(Part):
     at: Seconds = Field(ge=0, description="Time from the start")
     what: Literal["queue_status", "site_outage", "link_outage", "share_target", "gdpconfig", "task_priority",
                   "task_arrival", "storage_status", "task_command", "task_share",
-                  "file_loss", "network_capacity"] = Field(
+                  "file_loss", "network_capacity", "storage_outage", "replica_added", "replica_lost",
+                  "dataset_deleted"] = Field(
                       description="Kind of incident")
     until: Seconds | None = Field(None, ge=0, description="End of an outage, or return of lost files; default: never")
     queue: QueueName | None = Field(None, description="PanDA queue that gets another status, or to which a task is "
@@ -133,8 +143,12 @@ class Incident(Part):
     jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives, or jobs by which the input of a "
                              "task has grown when incexec reads it again; files, or parts of files, of a task that "
                              "has them")
-    fraction: Fraction | None = Field(None, description="Fraction of the files at the site that is lost")
-    storage: StorageName | None = Field(None, description="DDM endpoint that gets another status for the brokers")
+    fraction: Fraction | None = Field(None, description="Fraction of the files at the site that is lost, or that an "
+                                      "added replica has; default of the latter: all")
+    storage: StorageName | None = Field(None, description="DDM endpoint that gets another status, has an outage, or "
+                                        "gets or loses a replica")
+    dataset: DatasetName | None = Field(None, description="Dataset of `data` that gets or loses a replica, or is "
+                                        "deleted")
     activity: Literal["read_lan", "write_lan", "read_wan", "write_wan"] | None = Field(
         None, description="Use of the endpoint whose status changes")
 
@@ -188,6 +202,8 @@ class Agents(Part):
                                         "the links and adapts their active files")
     network_metrics: Seconds = Field(3600, ge=1, description="Period of averaging the throughput of links for brokers; "
                                      "queued files are counted with the statistics")
+    reaper: Seconds = Field(600, ge=1, description="Period of ending lifetimes of replicas, and of deleting at "
+                            "storages with a rate of deletion; assumed")
     own: tuple[str, ...] = Field((), description="Agents of other packages, by the names of their entry points in the "
                                  "group simgrid_broker.agents; they act after the agents of the package")
     sampler: Seconds = Field(600, ge=1, description="Sampling period of the time series")
@@ -253,6 +269,7 @@ class Scenario(Whole):
                                                           description="Resource types; the first that fits is taken")
     work_queues: tuple[WorkQueue, ...] = Field((), description="JEDI's work queues, in addition to the share tree")
     gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
+    data: Data = Field(Data(), description="Datasets that tasks share")
     workload: Workload = Field(Workload(), description="All the work: campaigns, users, a recorded trace")
     accounts: dict[str, Account] = Field(default_factory=dict, description="Disk quotas and permissions by user or "
                                          "working group; `*` is any text; the first entry that fits counts")
@@ -267,6 +284,13 @@ class Scenario(Whole):
                                                 "pilot of any queue that can run them")
     dirac: DiracRun = Field(DiracRun(), description="DIRAC's groups, for `dispatch: dirac`")
     record: Record = Field(Record(), description="What the run writes")
+
+    @model_validator(mode="after")
+    def sizes_of_shared_input(self) -> "Scenario":
+        """Let the streams know how large the datasets are that their tasks share: their rates follow from that."""
+        for stream in (*self.workload.campaigns, *self.workload.users):
+            stream.reads_files(self.data.mean_files(stream.dataset, stream.container))
+        return self
 
     @property
     def shares_in_use(self) -> tuple[Share, ...]:

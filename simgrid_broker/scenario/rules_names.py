@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.base import Whole
+from simgrid_broker.scenario.data import dataset_names
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.rules_shares import leaf_names, shares_with_keys
 from simgrid_broker.scenario.validate import is_part
@@ -24,6 +25,8 @@ KNOWN: dict[str, Callable[[Any], Collection[str]]] = {
     "leaf share": leaf_names,
     "resource type": lambda whole: whole.resource_types,
     "campaign": lambda whole: [campaign.name for campaign in whole.workload.campaigns],
+    "dataset": lambda whole: dataset_names(whole.data),
+    "container of datasets": lambda whole: whole.data.containers,
     "work queue with criteria": lambda whole: queue_names(whole.work_queues),
 }
 """What is there, by what a `Named` type names."""

@@ -24,6 +24,10 @@ READS = {
     "task_command": (("task", "command"), ("soft", "nucleus", "queue", "jobs", "includedSite", "excludedSite")),
     "task_share": (("task", "share"), ("running",)),
     "file_loss": (("site", "fraction"), ("until",)),
+    "storage_outage": (("storage",), ("until",)),
+    "replica_added": (("dataset", "storage"), ("fraction",)),
+    "replica_lost": (("dataset", "storage"), ()),
+    "dataset_deleted": (("dataset",), ()),
     "network_capacity": (("factor",), ("site", "source", "destination", "backbone", "until")),
 }
 """Required and optional fields of each kind of incident."""

@@ -11,16 +11,18 @@ from typing import TypeVar
 
 import numpy as np
 
-from simgrid_broker.luck import key_of, keys, normal_quantile, uniforms
+from simgrid_broker.luck import key_of, keys, uniforms
 from simgrid_broker.names import ANALYSIS_LABELS
 from simgrid_broker.scenario.arrivals import bags, poisson_times
 from simgrid_broker.scenario.arriving import Arrivals, Stream
 from simgrid_broker.scenario.campaigns import Campaign, Payload, UserActivity
+from simgrid_broker.scenario.catalogue import catalogue, datasets_read
+from simgrid_broker.scenario.draws import draw, draw_number, holders
 from simgrid_broker.scenario.expand_grid import late_function
-from simgrid_broker.scenario.model import Grid, Scenario
+from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.queue_test_tasks import tests_of_queues
 from simgrid_broker.scenario.rules_shares import leaf_names
-from simgrid_broker.scenario.spread import MOST_THINGS, NumberSpread, Spread
+from simgrid_broker.scenario.spread import Spread
 from simgrid_broker.scenario.tasklist import TaskList, fill, merged, new_rows, no_replicas
 from simgrid_broker.scenario.work_queues import queue_names
 from simgrid_broker.schema.part import Part
@@ -147,21 +149,6 @@ def single_arrivals(scenario: Scenario) -> list[Stream]:
     return found
 
 
-def draw(spread: Spread, seed: int, key: int, index: np.ndarray, question: int) -> np.ndarray:
-    """Values of a log-normal quantity for the tasks `index` of a stream, (n,)."""
-    if spread.sigma == 0:
-        values = np.full(len(index), float(spread.median))
-    else:
-        normal = normal_quantile(uniforms(seed, "task_draw", key, index, question))
-        values = spread.median * np.exp(spread.sigma * normal)
-    return values if spread.max is None else np.minimum(values, spread.max)
-
-
-def draw_number(spread: NumberSpread, seed: int, key: int, index: np.ndarray, question: int) -> np.ndarray:
-    """Draws of a NumberSpread for the tasks `index` of a stream, whole numbers, (n,)."""
-    return np.clip(np.rint(draw(spread, seed, key, index, question)), 1, MOST_THINGS)
-
-
 def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, users: tuple[str, ...],
            index: np.ndarray | None = None, user: np.ndarray | int = 0) -> TaskList:
     """Tasks of one stream that arrive at `arrival`, (n,), numbered `index` in it, owned by `users[user]`."""
@@ -181,6 +168,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
     if payload.walltime:
         rows["cputime"] = 0
     splitting = _splitting(payload, scenario, key, index)
+    dataset = _read_dataset(rows, splitting, payload, scenario, key, index)
     _fill_pieces(rows, splitting, payload)
     if payload.workQueueName is not None:
         rows["work_queue"] = queue_names(scenario.work_queues).index(payload.workQueueName)
@@ -188,7 +176,26 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
     words["task_names"], words["users"] = (payload.name,), users
     words["user_parameters"] = (payload.word() if isinstance(payload, UserParameters) else "",)
     on_tape = uniforms(scenario.seed, "task_draw", key, index[:, None], _TAPE + np.arange(N_REPLICAS))
-    return TaskList(rows, *places, words, replica_tape=on_tape < payload.replicas.tape, splitting=splitting)
+    return TaskList(rows, *places, words, replica_tape=on_tape < payload.replicas.tape, splitting=splitting,
+                    dataset=dataset)
+
+
+def _read_dataset(tasks: np.ndarray, splitting: np.ndarray, payload: Payload, scenario: Scenario, key: int,
+                  index) -> np.ndarray | None:
+    """Number of the shared dataset that each task reads, (n,), None without any; its files and sizes become theirs."""
+    if payload.dataset is None and payload.container is None:
+        return None
+    shared = catalogue(scenario)
+    number = datasets_read(shared, payload.dataset, payload.container, scenario.seed, key, index)
+    files, size = shared.n_files[number], shared.bytes[number]
+    if payload.input is not None:
+        splitting["n_files"], splitting["file_bytes"] = files, size / files
+        return number
+    jobs = np.ceil(files / payload.files_per_job)
+    tasks["n_jobs"], tasks["input_bytes_per_job"] = jobs, size / jobs
+    if payload.iointensity is None:
+        tasks["iointensity"] += size / jobs / 1e3 / np.maximum(_core_s(tasks, payload), 1)
+    return number
 
 
 def _fill_parameters(rows, payload: Payload, scenario: Scenario) -> dict[str, tuple[str, ...]]:
@@ -205,7 +212,8 @@ def _splitting(payload: Payload, scenario: Scenario, key: int, index) -> np.ndar
     if files is None:
         return rows
     fill(rows, [payload], SplitParameters, {})
-    rows["n_files"] = draw_number(files.files, scenario.seed, key, index, _FILES)
+    if files.files is not None:
+        rows["n_files"] = draw_number(files.files, scenario.seed, key, index, _FILES)
     rows["file_bytes"] = draw(files.file_size, scenario.seed, key, index, _FILE_SIZE)
     rows["events_per_file"], rows["events_spread"] = files.events_per_file, files.events_spread
     rows["size_spread"], rows["output_bytes_per_event"] = files.size_spread, payload.output_per_event
@@ -285,9 +293,14 @@ def _fill_files(rows, payload: Payload, seed: int, key: int, index) -> None:
     inputs = payload.input_per_event * events + draw(payload.input_per_job, seed, key, index, _INPUT)
     outputs = payload.output_per_event * events + draw(payload.output_per_job, seed, key, index, _OUTPUT)
     rows["input_bytes_per_job"], rows["output_bytes_per_job"] = inputs, outputs
-    core_s = payload.basewalltime * payload.cores + (
-        rows["work_hs06s_per_event"] * events / payload.cpu_efficiency / payload.corepower)
-    rows["iointensity"] = (inputs + outputs) / 1e3 / core_s if payload.iointensity is None else payload.iointensity
+    claimed = payload.iointensity
+    rows["iointensity"] = (inputs + outputs) / 1e3 / _core_s(rows, payload) if claimed is None else claimed
+
+
+def _core_s(rows, payload: Payload) -> np.ndarray:
+    """Wall time x cores of a job of each task, s."""
+    return payload.basewalltime * payload.cores + (
+        rows["work_hs06s_per_event"] * payload.events_per_job / payload.cpu_efficiency / payload.corepower)
 
 
 def _replicas(payload: Payload, scenario: Scenario, key: int, index) -> tuple[np.ndarray, np.ndarray]:
@@ -305,19 +318,3 @@ def _replicas(payload: Payload, scenario: Scenario, key: int, index) -> tuple[np
     fraction[:, :n_replicas] = np.where(dice < payload.replicas.incomplete, part, 1)
     fraction[:, :1] = min(n_replicas, 1)
     return place, fraction
-
-
-def holders(grid: Grid, where: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """Sites that may hold input: names, numbers and weights (n_holders,): the bytes of their storages.
-
-    Nuclei with a storage if asked for and there are any; else every site with a storage; else every site alike.
-    """
-    size = dict.fromkeys(grid.sites, 0.0)
-    for storage in grid.storages.values():
-        size[storage.site] += storage.total
-    stored = [site for site in size if size[site] > 0]
-    nuclei = [site for site in stored if grid.sites[site].nucleus]
-    chosen = tuple((nuclei if where == "nuclei" else []) or stored or size)
-    number = {site: k for k, site in enumerate(grid.sites)}
-    weight = np.array([size[site] for site in chosen]) if stored else np.ones(len(chosen))
-    return chosen, np.array([number[site] for site in chosen], np.int32), weight

@@ -24,7 +24,8 @@ class TaskList:
     `VOCABULARY_OF`. remarks: what an importer could not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is
     on tape; None = all are on disk. splitting: (n,) of `schema.SPLITTING`, how jobs are cut from files; None = no task
     has files. trace: of `schema.TRACE`, what was recorded of the jobs of a trace; trace_words: words of its
-    vocabularies.
+    vocabularies. dataset: (n,), number of the shared dataset that each task reads, -1 = it has input of its own; None =
+    all have.
     """
 
     rows: np.ndarray
@@ -36,10 +37,15 @@ class TaskList:
     splitting: np.ndarray | None = None
     trace: np.ndarray = field(default_factory=lambda: TRACE.empty(0))
     trace_words: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict.fromkeys(TRACE_VOCABULARIES, ()))
+    dataset: np.ndarray | None = None
 
     def tape(self) -> np.ndarray:
         """Whether each replica is on tape, (n, N_REPLICAS) bool."""
         return np.zeros(self.replica_site.shape, bool) if self.replica_tape is None else self.replica_tape
+
+    def shared(self) -> np.ndarray:
+        """Number of the shared dataset that each task reads, (n,), -1 = none."""
+        return np.full(len(self.rows), -1) if self.dataset is None else self.dataset
 
     def split(self) -> np.ndarray:
         """How the input of each task is split, (n,) of `schema.SPLITTING`."""
@@ -102,7 +108,9 @@ def merged(parts: Sequence[TaskList], first: int = 1) -> TaskList:
     tape = np.concatenate([site[:0] > 0, *(part.tape() for part in parts)])[order]
     splitting = np.concatenate([SPLITTING.empty(0), *(part.split() for part in parts)])[order]
     remarks = tuple(remark for part in parts for remark in part.remarks)
-    return TaskList(rows, site, fraction, vocabularies, remarks, tape, splitting, *_traced(parts, order, first))
+    dataset = np.concatenate([np.zeros(0, np.int64), *(part.shared() for part in parts)])[order]
+    return TaskList(rows, site, fraction, vocabularies, remarks, tape, splitting, *_traced(parts, order, first),
+                    dataset)
 
 
 def _traced(parts: Sequence[TaskList], order: np.ndarray,

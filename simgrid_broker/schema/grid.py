@@ -222,6 +222,9 @@ class Storage(Part):
     type: str = Field("DATADISK", description="Type in DDM; production brokerage asks for the status of DATADISK alone")
     tape: bool = attribute(False, "Whether its files are on tape", dtype="i2", source=CRIC + " is_tape")
     blacklisted_read: bool = Field(False, description="Whether no queue takes input from it")
+    deletion_rate: Rate | None = attribute(None, "How fast expired data is deleted while less than min_free is free; "
+                                           "default: at once, when space is needed", none=inf, gt=0, unit="bytes/s",
+                                           source="Rucio, reaper", column="deletion_rate")
     door_out: Rate | None = Field(None, gt=0, description="Capacity of all transfers from it together, bytes/s; "
                                   "default: no limit but its site's")
     door_in: Rate | None = Field(None, gt=0, description="Capacity of all transfers to it together, bytes/s")
@@ -229,6 +232,9 @@ class Storage(Part):
 
 STORAGES = Table("storages", "one DDM endpoint", (
     *columns_of(Storage),
+    Column("used_bytes", "f8", "bytes", OURS, "Taken by data that is not expired"),
+    Column("expired_replica_bytes", "f8", "bytes", OURS, "Expired data that belongs to replicas of datasets"),
+    Column("first_free_bytes", "f8", "bytes", OURS, "Free at the start"),
     Column("deleted_bytes", "f8", "bytes", OURS, "Deleted so far"),
     Column("written_bytes", "f8", "bytes", OURS, "Written so far"),
 ))
@@ -246,6 +252,7 @@ TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("luck", "i8", "", OURS, "Key of its random draws, from the task, chunk and attempt of its first job",
            recorded=False),
     Column("link", "i4", "", OURS, "Link", recorded=False),
+    Column("dataset", "i4", "", OURS, "Shared dataset of which files stay where they go; -1 = none", recorded=False),
     Column("first_job", "i4", "", OURS, "First job that awaits it; -1 = none", recorded=False),
     Column("next", "i4", "", OURS, "Next transfer in its list", recorded=False),
     Column("n_files", "i4", "files", OURS, "Files"),

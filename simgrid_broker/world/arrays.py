@@ -23,6 +23,7 @@ STATE = np.dtype([
     ("horizon_s", "f8"),
     ("n_processed", "i8"),           # events ever processed
     ("n_free_jobs", "i8"), ("n_free_transfers", "i8"), ("n_free_retries", "i8"), ("n_free_submissions", "i8"),
+    ("n_free_replicas", "i8"),
     ("n_done_jobs", "i8"),           # rows in the outbox of ended attempts
     ("n_done_transfers", "i8"),      # rows in the outbox of ended transfers
     ("n_done_tasks", "i8"),          # tasks of which nothing is left to do
@@ -34,6 +35,8 @@ STATE = np.dtype([
     ("n_pilots", "i8"),              # workers that hold a slot
     ("n_pilots_ever", "i8"), ("n_pilots_empty", "i8"),
     ("total_cores", "i8"),
+    ("replicas_version", "i8"),      # changes of any replica so far
+    ("most_replicas", "i8"),         # most replicas that a dataset has had
     ("fault_row", "i8"),             # the run must end: -1 = no, else row of a job with a forbidden move,
     ("fault_old", "i8"), ("fault_new", "i8"),
     ("fault_table", "i8"),           # or table of GROWING without a free row; -1 = it is a forbidden move
@@ -61,6 +64,7 @@ SETTINGS = np.dtype([
     ("any_diskio", "i4"),                        # whether any task, also one that comes later, may have disk traffic
     ("transfer_retries", "i4"), ("retry_delay_s", "f8"), ("stuck_delay_s", "f8"),   # of transfers
     ("callback_s", "f8"),
+    ("dispatch_lifetime_s", "f8"),               # of files that were brought to a site for jobs
     ("users", "i8"),                             # bits: labels of analysis work, whose input is Analysis Input
 ])
 """Values of the scenario and of policies that compiled code reads: one row."""
@@ -98,6 +102,35 @@ LESSON = np.dtype([
 ORDERED = np.dtype([("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("count", "i4"), ("ramcount_mb", "f4"),
                     ("ram_level", "i2"), ("resource_type", "i2")])
 """Jobs that a cycle of the JobGenerator has placed: `count` of a task at a pseudo-queue."""
+
+DATASET = np.dtype([
+    ("bytes", "f8"),                 # 0 = a dataset of one task alone, whose files the task counts
+    ("version", "i8"),               # changes of its replicas so far; it never goes back
+    ("n_files", "i8"),
+    ("lost", "f4"),                  # part that no replica has; 0 of a dataset of one task alone
+    ("first_replica", "i4"),         # -1 = none
+    ("n_replicas", "i4"),
+    ("deleted", "i4"),               # whether Rucio does not know it any more
+])
+"""A dataset: files that tasks read, of which only the number is known."""
+
+REPLICA = np.dtype([
+    ("part", "f8"),                  # part of the files that is there
+    ("coming", "f8"),                # part that is under way
+    ("own", "f8"), ("own_coming", "f8"),     # what of either `own_task` has asked for
+    ("own_task", "i8"),              # jeditaskid of the task that asked for files last, 0 = none has
+    ("bytes", "f8"),                 # its size at the storage as far as it can be deleted from there
+    ("expires_s", "f8"),             # inf = never
+    ("transfer_id", "i8"),           # of the transfer that was asked for last, in row `transfer`
+    ("dataset", "i4"),               # -1 = the row is free
+    ("next", "i4"), ("site", "i4"),
+    ("storage", "i4"),               # -1 = the site has none
+    ("transfer", "i4"),
+    ("tape", "i1"), ("virtual", "i1"),
+    ("secondary", "i1"),             # whether it has a lifetime
+    ("expired", "i1"),               # whether its lifetime is over, so that it may be deleted
+])
+"""A replica of a dataset at a storage."""
 
 INPUT_LOSS = np.dtype([("lost", "f4"), ("broken", "f4")])
 """Parts of a task's input that are gone since it was submitted, and that are corrupt."""
@@ -142,7 +175,7 @@ FTS_MEMORY = np.dtype([
 """What FTS's optimiser remembers of a link."""
 
 GROWING = ("jobs", "transfers", "retries", "submissions", "events", "pending", "holding", "done_jobs",
-           "done_transfers", "done_tasks", "lessons")
+           "done_transfers", "done_tasks", "lessons", "replicas")
 """Tables of which compiled code takes rows; `events` includes the far ones."""
 
 
@@ -168,8 +201,9 @@ class Arrays(Bundle):
     storages: np.ndarray
     tasks: np.ndarray
     task_times: np.ndarray         # (n_tasks, n_task_status), s, NaN = never
-    replica_site: np.ndarray       # (n_tasks, N_REPLICAS), -1 = none
-    replica_fraction: np.ndarray   # (n_tasks, N_REPLICAS)
+    input_dataset: np.ndarray      # (n_tasks,), dataset that each task reads
+    datasets: np.ndarray           # (n_named + n_tasks,), those of the scenario, then one for each task
+    replicas: np.ndarray           # in lists by dataset
     jobs: np.ndarray
     job_times: np.ndarray          # (n_rows, n_status), s, NaN = never; of free rows anything
     transfers: np.ndarray
@@ -179,6 +213,7 @@ class Arrays(Bundle):
     free_transfers: np.ndarray
     free_retries: np.ndarray
     free_submissions: np.ndarray
+    free_replicas: np.ndarray
     events: np.ndarray             # heap of the near ones
     far_events: np.ndarray         # the others, in any order
     activated: np.ndarray          # (n_pseudo_queues, n_shares), best activated job, -1 = none
@@ -202,7 +237,6 @@ class Arrays(Bundle):
     done_transfers: np.ndarray     # outbox of ended transfers
     done_tasks: np.ndarray         # outbox of tasks with nothing left to do
     allowed: np.ndarray            # (n_status, n_status), allowed moves
-    replica_tape: np.ndarray       # (n_tasks, N_REPLICAS), 1 = on tape
     ram_levels: np.ndarray         # (n_tasks, N_RAM_LEVELS)
     scout_inputs: np.ndarray       # (n_tasks,), inputs of which jobs may be made while a task scouts, 0 = all
     retry_rules: np.ndarray        # (n_classes, n_causes), class of a task and cause of a failure

@@ -20,9 +20,11 @@ from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.tasklist import TaskList
 from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
+from simgrid_broker.schema.grid import OFF
 from simgrid_broker.schema.user_parameters import changed
 from simgrid_broker.world import arrays, queue_tables
 from simgrid_broker.world.gates import gate_tables
+from simgrid_broker.world.input_tables import FIRST_REPLICAS, hold_catalogue, hold_inputs, input_tables
 from simgrid_broker.world.share_tree import leaf_shares, share_tree
 from simgrid_broker.world.task_queues import draw_tables
 from simgrid_broker.world.task_rows import task_tables
@@ -53,7 +55,8 @@ def build(scenario: Scenario, task_list: TaskList, arrival_s: np.ndarray | None 
     made = arrays.Arrays(
         state=_state(tables["pools"]), settings=_settings(scenario, task_list),
         **tables,
-        **task_tables(scenario, task_list), **_growing(int(tables["pools"]["cores"].sum())),
+        **task_tables(scenario, task_list), **input_tables(scenario, len(task_list.rows)),
+        **_growing(int(tables["pools"]["cores"].sum())),
         activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
         newest_activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
         oldest=np.full(len(tables["pseudo_queues"]), -1, np.int32),
@@ -71,7 +74,19 @@ def build(scenario: Scenario, task_list: TaskList, arrival_s: np.ndarray | None 
     )
     world = World(made, scenario, share_tree(scenario.shares_in_use), vocabularies(scenario, task_list, tables))
     world.merges_output = merges_output(scenario, task_list)
+    hold_catalogue(world)
+    _stop_links_of_storages(world)
+    hold_inputs(world, np.arange(len(task_list.rows)), task_list)
     return world
+
+
+def _stop_links_of_storages(world: World) -> None:
+    """Stop the links from sites whose storage is off for reading over WAN, and to those where it is off for writing."""
+    arrays, n = world.arrays, len(world.arrays.sites)
+    down, storage = arrays.links["down"].reshape(n, n), arrays.sites["storage"]
+    for activity, links in (("read_wan_off", down), ("write_wan_off", down.T)):
+        off = (storage >= 0) & (arrays.storages[activity][storage] == OFF["OFF"])
+        links[off] += 1 - np.eye(n, dtype=links.dtype)[off]
 
 
 def only_tasks_that_come(scenario: Scenario, arrival_s: np.ndarray, names: tuple[str, ...]) -> None:
@@ -118,7 +133,15 @@ def _grid_tables(scenario: Scenario) -> dict[str, np.ndarray]:
     return dict(sites=sites, queues=queues, pseudo_queues=pseudo_queues,
                 pools=pool_rows, pool_members=members, nodes=nodes, worker_accounts=accounts,
                 **_link_tables(scenario), **gate_tables(grid, sites["storage"]),
-                storages=STORAGES.filled(tuple(grid.storages.values()), queue_tables.numbers_of(grid)))
+                storages=_storage_table(grid))
+
+
+def _storage_table(grid) -> np.ndarray:
+    """Storages at the start: what is neither free nor expired is in use."""
+    rows = STORAGES.filled(tuple(grid.storages.values()), queue_tables.numbers_of(grid))
+    rows["used_bytes"] = rows["total_bytes"] - rows["free_bytes"] - rows["expired_bytes"]
+    rows["first_free_bytes"] = rows["free_bytes"]
+    return rows
 
 
 def _link_tables(scenario: Scenario) -> dict[str, np.ndarray]:
@@ -147,6 +170,7 @@ def _state(pools) -> np.ndarray:
     state["n_free_jobs"] = first_job_rows(state["total_cores"][0])
     for name in ("n_free_transfers", "n_free_retries", "n_free_submissions"):
         state[name] = FIRST_ROWS
+    state["n_free_replicas"] = FIRST_REPLICAS
     return state
 
 
@@ -179,7 +203,7 @@ def _settings(scenario: Scenario, task_list: TaskList) -> np.ndarray:
             test_type=code(JOB_TYPE_OF_TESTS), only_tests=deployed,
             any_diskio=any_diskio(scenario, task_list), users=bits(ANALYSIS_LABELS),
             transfer_retries=fts.retries, retry_delay_s=fts.retry_delay, stuck_delay_s=fts.stuck_delay,
-            callback_s=fts.callback).items():
+            callback_s=fts.callback, dispatch_lifetime_s=scenario.data.dispatch_lifetime).items():
         settings[name] = value
     return settings
 

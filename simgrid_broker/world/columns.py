@@ -8,8 +8,9 @@ from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.grid import OFF
-from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.input_tables import replica_tables
+from simgrid_broker.world.replicas import add_replica_of, drop_replicas_of
 from simgrid_broker.world.world import World
 
 CLAIMS = {column.name for column in TASKS.columns if column.unknown}
@@ -83,11 +84,10 @@ def limit_walltime(world: World, row: int, most_s: float, always: bool = False) 
 
 def move_input(world: World, row: int, site: int) -> None:
     """Put all input of a task at one site, on disk; a task without input keeps none."""
-    arrays = world.arrays
-    if arrays.replica_site[row].max() >= 0:
-        arrays.replica_site[row] = (site, *[-1] * (N_REPLICAS - 1))
-        arrays.replica_fraction[row] = (1, *[0] * (N_REPLICAS - 1))
-        arrays.replica_tape[row] = 0
+    number = world.arrays.input_dataset[row]
+    if world.arrays.datasets["first_replica"][number] >= 0:
+        drop_replicas_of(world.arrays, number)
+        add_replica_of(world.arrays, number, site, 1.0)
 
 
 def lose_files(world: World, site: str, fraction: float, tasks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -98,7 +98,7 @@ def lose_files(world: World, site: str, fraction: float, tasks: np.ndarray) -> t
     Tasks with all their input at another site as well lose none.
     """
     arrays = world.arrays
-    replica, part = arrays.replica_site[tasks], arrays.replica_fraction[tasks]
+    replica, part, _ = replica_tables(arrays, tasks)
     held = replica == world.vocabularies["sites"].index(site)
     elsewhere = np.where(held | (replica < 0), 0, part).max(axis=1)
     concerned = held.any(axis=1) & (elsewhere < 1)
@@ -126,8 +126,12 @@ def set_mean_memory_high(world: World, high: np.ndarray) -> None:
 
 
 def set_activity(world: World, storage: str, activity: str, status: str) -> None:
-    """Change the status of an activity (read_wan, ...) of an endpoint in CRIC."""
-    world.arrays.storages[f"{activity}_off"][world.vocabularies["storages"].index(storage)] = OFF[status]
+    """Change the status of an activity (read_wan, ...) of an endpoint in CRIC; brokers look at its replicas again."""
+    arrays, number = world.arrays, world.vocabularies["storages"].index(storage)
+    arrays.storages[f"{activity}_off"][number] = OFF[status]
+    held = (arrays.replicas["storage"] == number) & (arrays.replicas["dataset"] >= 0)
+    arrays.datasets["version"][np.unique(arrays.replicas["dataset"][held])] += 1
+    world.state["replicas_version"] += 1
 
 
 def take_done(world: World) -> list[int]:

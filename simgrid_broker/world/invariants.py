@@ -8,6 +8,7 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import N_RAM_LEVELS, Arrays
 from simgrid_broker.world.link_invariants import LINK_INVARIANTS
 from simgrid_broker.world.recount import Recount, recount
+from simgrid_broker.world.storage_invariants import STORAGE_INVARIANTS
 
 ACTIVATED, MERGING = int(JobStatus.ACTIVATED), int(JobStatus.MERGING)
 ASSIGNED, TRANSFERRING = int(JobStatus.ASSIGNED), int(JobStatus.TRANSFERRING)
@@ -136,13 +137,6 @@ def retries_wait_in_lists(arrays: Arrays, _found):
         yield f"{arrays.state[0]['n_lessons']} failed jobs were not looked at by the retry module"
 
 
-def space_is_not_negative(arrays: Arrays, _found):
-    """No storage is overdrawn."""
-    storages = arrays.storages
-    for number in np.flatnonzero((storages["free_bytes"] < 0) | (storages["expired_bytes"] < 0)):
-        yield f"storage {number} has negative space"
-
-
 @compiled
 def visit(jobs, roots, seen, stack):
     """Count each job of the heaps below `roots` (-1 = empty) in `seen`; stops at a job that is met twice."""
@@ -216,7 +210,8 @@ def rows_are_free_or_in_use(arrays: Arrays, found: Recount):
     """Every row of the growing tables is either in use or free."""
     state = arrays.state[0]
     for name, used in (("jobs", len(found.rows)), ("transfers", np.count_nonzero(arrays.transfers["transfer_id"])),
-                       ("retries", arrays.tasks["n_retry"].sum())):
+                       ("retries", arrays.tasks["n_retry"].sum()),
+                       ("replicas", np.count_nonzero(arrays.replicas["dataset"] >= 0))):
         if used + state[f"n_free_{name}"] != len(getattr(arrays, name)):
             yield f"{name}: {used} rows in use and {state[f'n_free_{name}']} free of {len(getattr(arrays, name))}"
 
@@ -232,7 +227,7 @@ def merge_jobs_have_reason(arrays: Arrays, found: Recount):
 INVARIANTS = (
     counts_equal_recount, jobs_stand_in_tables, usage_equals_recount, slots_are_used_once,
     nodes_make_up_their_pools, payloads_hold_slots,
-    no_input_is_lost, input_is_held_once, attempts_stay_below_limit, retries_wait_in_lists, space_is_not_negative,
+    no_input_is_lost, input_is_held_once, attempts_stay_below_limit, retries_wait_in_lists, *STORAGE_INVARIANTS,
     activated_jobs_can_be_found, newest_jobs_stand_where_they_are_said_to, *LINK_INVARIANTS,
     moving_jobs_have_a_transfer, merge_jobs_have_reason, rows_are_free_or_in_use)
 """The checks of a world: functions of its arrays and the recount that yield a message for every violation."""

@@ -9,6 +9,7 @@ from simgrid_broker import luck, views
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import COMPLETE, TaskStatus, TransferKind
+from simgrid_broker.world.replicas import first_replica
 from simgrid_broker.world.seen_tasks import PASSES, counted_inputs
 from simgrid_broker.world.world import World
 
@@ -216,12 +217,14 @@ def fill(world, row, passes, work, draws, rows):
         nucleus["remaining_work_hs06s"], nucleus["priority_work_hs06s"] = work[0, site], work[1, site]
         nucleus["draw"] = draws[0, k]
         disk, held = 0.0, 0.0
-        for r in range(world.replica_site.shape[1]):
-            if world.replica_site[row, r] == site:
-                part = np.float64(world.replica_fraction[row, r])
-                held = max(held, part)
-                if not world.replica_tape[row, r]:
-                    disk = max(disk, part)
+        place = first_replica(world, row)
+        while place >= 0:
+            replica = world.replicas[place]
+            if replica["site"] == site:
+                held = max(held, replica["part"])
+                if not replica["tape"]:
+                    disk = max(disk, replica["part"])
+            place = replica["next"]
         nucleus["local_input_bytes"] = np.rint(held * counted * task["input_bytes_per_job"])
         nucleus["disk_input_bytes"] = np.rint(disk * counted * task["input_bytes_per_job"])
         nucleus["local_input_files"] = np.floor(held * counted * task["n_input_files"] + ROUNDING)
@@ -231,14 +234,14 @@ def fill(world, row, passes, work, draws, rows):
 @compiled
 def has_complete_replica(world, row, passes):
     """Whether a site that sends files has a complete replica on disk or tape, or there is no known input."""
-    known = False
-    for r in range(world.replica_site.shape[1]):
-        site = world.replica_site[row, r]
-        if site >= 0:
-            known, storage = True, world.sites[site]["storage"]
-            if np.float64(world.replica_fraction[row, r]) >= COMPLETE and (
-                    storage < 0 or passes[world.storages[storage]["read_wan_off"]]):
-                return True
+    place = first_replica(world, row)
+    known = place >= 0
+    while place >= 0:
+        replica = world.replicas[place]
+        storage = world.sites[replica["site"]]["storage"]
+        if replica["part"] >= COMPLETE and (storage < 0 or passes[world.storages[storage]["read_wan_off"]]):
+            return True
+        place = replica["next"]
     return not known or world.tasks[row]["input_bytes_per_job"] <= 0
 
 

@@ -14,6 +14,7 @@ from simgrid_broker.world.analysis_places import analysis_stores
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import inputs_to_use
+from simgrid_broker.world.input_tables import replica_tables
 from simgrid_broker.world.places import RAW
 from simgrid_broker.world.seen_tasks import CLAIMS, PASSES, SEEN, WORDS, counted_inputs_of, see_one, see_sources
 from simgrid_broker.world.user_parameters import fields_of_word
@@ -206,9 +207,8 @@ def tasks_by_work_queue(world: World, rows) -> dict[tuple[int, int], np.ndarray]
 
 def replicas(world: World, row: int) -> list[tuple[int, float, int]]:
     """Site, part of the input and whether it is on tape, of each replica of a task."""
-    arrays = world.arrays
-    return [replica for replica in zip(arrays.replica_site[row].tolist(), arrays.replica_fraction[row].tolist(),
-                                       arrays.replica_tape[row].tolist(), strict=True) if replica[0] >= 0]
+    return [replica for replica in zip(*(table[0].tolist() for table in replica_tables(world.arrays, np.array([row]))),
+                                       strict=True) if replica[1] > 0]
 
 
 def job_input(world: World, row: int) -> views.JobInput | None:

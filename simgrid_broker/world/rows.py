@@ -5,7 +5,8 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.world.arrays import GROWING, Arrays
 
-JOBS, TRANSFERS, RETRIES, SUBMISSIONS = map(GROWING.index, ("jobs", "transfers", "retries", "submissions"))
+JOBS, TRANSFERS, RETRIES, SUBMISSIONS, REPLICAS = map(
+    GROWING.index, ("jobs", "transfers", "retries", "submissions", "replicas"))
 
 
 @compiled
@@ -127,6 +128,25 @@ def pop_retry(world: Arrays, task_row, level):
     world.free_retries[state["n_free_retries"]] = row
     state["n_free_retries"] += 1
     return row
+
+
+@compiled
+def take_replica(world: Arrays):
+    """Allocate a row of `replicas`; the caller fills it."""
+    state = world.state[0]
+    if state["n_free_replicas"] == 0:
+        return out_of_rows(world, REPLICAS)
+    state["n_free_replicas"] -= 1
+    return world.free_replicas[state["n_free_replicas"]]
+
+
+@compiled
+def release_replica(world: Arrays, row):
+    """Release a row of `replicas`; dataset -1 marks it as free."""
+    state = world.state[0]
+    world.replicas[row]["dataset"] = -1
+    world.free_replicas[state["n_free_replicas"]] = row
+    state["n_free_replicas"] += 1
 
 
 @compiled

@@ -10,6 +10,7 @@ from simgrid_broker.units import MB, MIB
 from simgrid_broker.views import SOURCE, TASK_FIELDS
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.input_files import pieces_at_once
+from simgrid_broker.world.replicas import first_replica
 
 PASSES = {"documented": np.array([True, False, False]), "deployed": np.array([True, False, True])}
 """Whether an activity of a storage is open, by value of `read_wan_off` and the like: if ON, or (D2) if anything but OFF
@@ -52,13 +53,13 @@ class Sight(Bundle):
     passes: np.ndarray             # whether an activity of a storage is open, by value of `read_wan_off` and the like
     bytes_of_mb: np.ndarray        # (1,)
     task: np.ndarray               # (1,) of SEEN
-    sources: np.ndarray            # (N_REPLICAS,) of `views.SOURCE`
+    sources: np.ndarray            # of `views.SOURCE`, as many as a dataset may have
 
 
-def sight_of(tasks: np.ndarray, edition: str) -> Sight:
-    """The table of tasks as brokers of an edition see it."""
+def sight_of(tasks: np.ndarray, edition: str, most_replicas: int = N_REPLICAS) -> Sight:
+    """The table of tasks as brokers of an edition see it, with room for the replicas of a dataset."""
     return Sight(tasks=as_seen(tasks), passes=PASSES[edition], bytes_of_mb=np.array([BYTES_OF_MB[edition]]),
-                 task=np.zeros(1, SEEN), sources=np.zeros(N_REPLICAS, SOURCE))
+                 task=np.zeros(1, SEEN), sources=np.zeros(most_replicas, SOURCE))
 
 
 @compiled
@@ -98,10 +99,8 @@ def counted_inputs(world: Arrays, row):
 
     Source: PanDA brokerage documentation, production task brokerage (taskBrokerOnMaster).
     """
-    task, is_known = world.tasks[row], False
-    for k in range(world.replica_site.shape[1]):
-        is_known = is_known or world.replica_site[row, k] >= 0
-    if not is_known:
+    task = world.tasks[row]
+    if first_replica(world, row) < 0:
         return 0.0
     return np.float64(task["n_jobs"]) * (1.0 - task["secondary_fraction"] * task["taskbrokeronmaster"])
 
@@ -120,14 +119,15 @@ def see_sources(world: Arrays, sight, row):
     if task["input_bytes_per_job"] <= 0:
         return n
     files = np.float64(task["n_input_files"]) * np.float64(task["n_jobs"])
-    for k in range(world.replica_site.shape[1]):
-        site = world.replica_site[row, k]
-        if site < 0:
+    place = first_replica(world, row)
+    while place >= 0:
+        replica = world.replicas[place]
+        place, site, part = replica["next"], replica["site"], replica["part"]
+        if part <= 0:
             continue
         source, storage = sight.sources[n], world.sites[site]["storage"]
-        part = np.float64(world.replica_fraction[row, k])
         source["site"], source["part"], source["missing"] = site, part, (1.0 - part) * files
-        source["tape"] = world.replica_tape[row, k] != 0
+        source["tape"] = replica["tape"] != 0
         source["lan"] = storage < 0 or sight.passes[world.storages[storage]["read_lan_off"]]
         source["wan"] = storage < 0 or sight.passes[world.storages[storage]["read_wan_off"]]
         n += 1

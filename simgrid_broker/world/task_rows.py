@@ -10,17 +10,20 @@ from simgrid_broker.scenario.tasklist import TaskList, new_rows, no_replicas
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.tasks import AS_PRIORITY
 from simgrid_broker.world.arrays import INPUT_LOSS, N_RAM_LEVELS, RAM_LEVEL, Arrays
+from simgrid_broker.world.input_tables import forget_inputs, hold_inputs
 from simgrid_broker.world.rows import pop_retry
 from simgrid_broker.world.world import World
 
 
 def task_tables(scenario: Scenario, task_list: TaskList) -> dict[str, np.ndarray]:
-    """The tables with a row for each task, as the tasks of a list are before they arrive, (n,) or (n, ...) each."""
+    """The tables with a row for each task, as the tasks of a list are before they arrive, (n,) or (n, ...) each.
+
+    Those of their input are filled by `input_tables.hold_inputs`.
+    """
     n = len(task_list.rows)
     return dict(
         tasks=_as_submitted(task_list), task_times=np.full((n, len(TaskStatus)), np.nan),
-        replica_site=task_list.replica_site.astype(np.int32), replica_fraction=task_list.replica_fraction,
-        replica_tape=task_list.tape().astype(np.int8), ram_levels=_ram_levels(n), scout_inputs=np.zeros(n, np.int32),
+        ram_levels=_ram_levels(n), scout_inputs=np.zeros(n, np.int32),
         waits_in=np.full((n, N_RAM_LEVELS), -1, np.int32), splitting=task_list.split(),
         input_loss=_input_loss(scenario, task_list))
 
@@ -70,6 +73,7 @@ def place(world: World, task_list: TaskList) -> np.ndarray:
     rows = np.array([world.free_tasks.pop() for _ in range(n)], np.int64)
     for name, values in task_tables(world.scenario, task_list).items():
         getattr(world.arrays, name)[rows] = values
+    hold_inputs(world, rows, task_list)
     world.row_of.update(zip(task_list.rows["jeditaskid"].tolist(), rows.tolist(), strict=True))
     return rows
 
@@ -87,6 +91,7 @@ def _make_room(world: World, wanted: int) -> None:
 def _clear(world: World, rows: np.ndarray) -> None:
     for name, values in _blank(world.scenario).items():
         getattr(world.arrays, name)[rows] = values
+    forget_inputs(world, rows)
 
 
 def give_back(world: World, rows: np.ndarray) -> None:

@@ -7,9 +7,11 @@ import numpy as np
 from simgrid_broker.bundle import zeros_in_lines
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.scenario.campaigns import MergeRule
+from simgrid_broker.scenario.catalogue import catalogue
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.tasklist import TaskList
 from simgrid_broker.schema.queues import SlotRequest
+from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.views import InputAt, JobInput, QueueSoftware, ShareTree, UserView
 from simgrid_broker.world.analysis_metrics import AnalysisMetrics
 from simgrid_broker.world.analysis_places import AnalysisPlaces
@@ -25,11 +27,11 @@ from simgrid_broker.world.user_quota import UserOutput
 MARGIN = 1024
 """Rows to keep free in every table that the fabric allocates from: more than one event can use."""
 
-TASK_TABLES = ("tasks", "task_times", "replica_site", "replica_fraction", "replica_tape", "ram_levels", "scout_inputs",
-               "splitting", "input_loss", "waits_in")
+TASK_TABLES = ("tasks", "task_times", "ram_levels", "scout_inputs", "splitting", "input_loss", "waits_in",
+               "input_dataset")
 """Tables with a row for each task."""
 
-FREE = {name: f"n_free_{name}" for name in ("jobs", "transfers", "retries", "submissions")}
+FREE = {name: f"n_free_{name}" for name in ("jobs", "transfers", "retries", "submissions", "replicas")}
 """Field of the state that counts the free rows of a table."""
 
 
@@ -45,12 +47,13 @@ class World:
     row_of: row of each task of the table by jeditaskid; free_tasks: rows without a task; blocks: the tasks that come
     after those; merges_output: whether any task, also of the blocks, may ask for merging; status_changes: how often a
     task has entered or left each status; user_rows: rows of `arrays.user_jobs`; analysis: what PanDA's daemons know
-    about it; capacities: of links, doors and backbones.
+    about it; capacities: of links, doors and backbones; catalogue: the datasets of the scenario.
     """
 
     def __init__(self, arrays: Arrays, scenario: Scenario, tree: ShareTree, vocabularies: dict[str, tuple[str, ...]]):
         self.arrays = arrays
         self.scenario = scenario
+        self.catalogue = catalogue(scenario)
         self.tree = self.loaded_tree = tree
         self.shares = scenario.shares_in_use
         self.vocabularies = vocabularies
@@ -95,9 +98,15 @@ class World:
     @property
     def sight(self) -> Sight:
         """The table of tasks as brokers see it."""
-        if self._seen is None or self._seen[0] is not self.arrays.tasks:
-            self._seen = self.arrays.tasks, sight_of(self.arrays.tasks, self.scenario.edition)
+        if (self._seen is None or self._seen[0] is not self.arrays.tasks
+                or len(self._seen[1].sources) < self.state["most_replicas"]):
+            self._seen = self.arrays.tasks, sight_of(self.arrays.tasks, self.scenario.edition, self.most_sources)
         return self._seen[1]
+
+    @property
+    def most_sources(self) -> int:
+        """Replicas of a dataset for which tables must have room."""
+        return 1 << (max(N_REPLICAS, int(self.state["most_replicas"])) - 1).bit_length()
 
     def merge_rule(self, row: int) -> MergeRule:
         """The parameters of merging of a task's stream; the defaults if it has no stream."""
@@ -120,11 +129,11 @@ class World:
                 self.arrays.tasks["user_row"][row] = number + 1
 
     def make_room(self, jobs: int = MARGIN, transfers: int = MARGIN, retries: int = MARGIN,
-                  submissions: int = MARGIN) -> None:
+                  submissions: int = MARGIN, replicas: int = MARGIN) -> None:
         """Grow tables until the given numbers of rows are free, and events and inboxes can hold what may follow."""
         state = self.state
         for name, wanted in (("jobs", jobs), ("transfers", transfers), ("retries", retries),
-                             ("submissions", submissions)):
+                             ("submissions", submissions), ("replicas", replicas)):
             if state[FREE[name]] < wanted:
                 self._grow(name, wanted)
         self._lengthen("pending", state["n_pending"] + jobs + MARGIN)
@@ -139,12 +148,15 @@ class World:
         """Grow the tables of tasks to at least `wanted` rows; the new ones are to be cleared."""
         for name in TASK_TABLES:
             self._lengthen(name, wanted)
+        self._lengthen("datasets", len(self.catalogue.names) + len(self.arrays.tasks))
 
     def _grow(self, name: str, wanted: int) -> None:
         """At least double a table with row allocation, and its parallel arrays."""
         old = len(getattr(self.arrays, name))
         new = max(2 * old, old + wanted)
         self._lengthen(name, new)
+        if name == "replicas":
+            self.arrays.replicas["dataset"][old:] = -1
         if name == "jobs":
             self._lengthen("job_times", new)
             self._lengthen("ages", new)

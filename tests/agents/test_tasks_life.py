@@ -21,6 +21,7 @@ from simgrid_broker.agents.watch_dog import watch_dog
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.rule import candidate_criterion
+from simgrid_broker.world import observe
 from simgrid_broker.world.task_transitions import set_status
 
 TWO_SHARES = [dict(name="Analysis", value=1, prodsourcelabel="user|panda"),
@@ -164,8 +165,7 @@ def test_a_child_waits_for_its_parent(end, status):
     stage.run(122.0)
     assert stage.task(1) == status
     if status == "assigning":
-        assert stage.arrays.replica_site[1].tolist() == [1, -1, -1, -1]        # where the output of the parent went
-        assert stage.arrays.replica_fraction[1].tolist() == [1, 0, 0, 0]
+        assert observe.replicas(stage.world, 1) == [(1, 1.0, False)]           # where the output of the parent went
 
 
 @pytest.mark.rule("task_broker.task_broker")

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from builders import Bench, S, scenario, two_sites
 
-from simgrid_broker.fabric.network import NO_SPACE_WAIT_S, take_space
+from simgrid_broker.fabric.network import NO_SPACE_WAIT_S
 from simgrid_broker.names import Cause
+from simgrid_broker.world.replicas import give_space_back
+from simgrid_broker.world.space import take_space
 
 GB = 1e9
 
@@ -132,6 +134,7 @@ def test_output_of_one_task_from_two_sites_moves_in_two_bunches():
     assert waiting[["source", "destination", "n_jobs"]].tolist() == [(1, 0, 2), (2, 0, 2)]
 
 
+@pytest.mark.rule("take_space")
 @pytest.mark.parametrize(("free", "expired", "min_free", "size", "fits", "free_then", "expired_then"), [
     pytest.param(10, 0, 0, 4, True, 6, 0, id="there is room"),
     pytest.param(10, 0, 0, 10, True, 0, 0, id="it just fits"),
@@ -190,7 +193,7 @@ def test_a_full_storage_is_tried_again_later():
     assert bench.statuses() == ["transferring"]
     assert bench.link(1, 0)["queued_files"] == 0                      # it does not hold the link meanwhile
     bench.run(1500.0)
-    bench.arrays.storages["free_bytes"][0] = GB
+    give_space_back(bench.arrays.storages[0], GB, False)
     bench.run(1e4)
     assert bench.moved()["attempt"].tolist() == [2]
     assert bench.times(S.FINISHED) == [pytest.approx(101.0 + 0.001 + NO_SPACE_WAIT_S + 0.001)]

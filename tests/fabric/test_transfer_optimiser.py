@@ -100,7 +100,7 @@ def test_activity_of_input(task, activity):
 
 def test_input_that_is_on_tape_alone_is_staged():
     bench = Bench(two_sites(), dict(input_bytes_per_job=MB, replicas={1: 1.0}))
-    bench.arrays.replica_tape[0, 0] = 1
+    bench.arrays.replicas["tape"][0] = 1
     bench.submit()
     assert Activity(bench.arrays.transfers["activity"][0]).word == "staging"
 

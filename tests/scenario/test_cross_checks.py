@@ -12,6 +12,8 @@ GRID = ("grid",)
 PAIR = {"source": "CERN-PROD", "destination": "BNL"}
 TRACE = {"file": "jobs.swf"}
 
+DISK = "CERN-PROD_DATADISK"
+
 
 def changed(key, value):
     """The plain values with one of them replaced, or several of the top, by name, for the key (); ... removes it."""
@@ -147,6 +149,16 @@ EXAMPLES = {
                               ("grid.queues.CERN.corecount", None)),
     "queue_twice": (*work_queue(name="Analysis"), ("work_queues[0].name", None)),
     "bad_order": (*work_queue(order=None), ("work_queues[0].order", None)),
+    "too_large_replicas": (("data", "datasets"), {"d": {"files": 1, "bytes": 1e18, "replicas": [{"storage": DISK}]}},
+                           (f"grid.storages.{DISK}.free", None)),
+    "container_without_draws": (("data",), {"datasets": {"d": {"files": 1, "bytes": 1, "popularity": 2,
+                                                               "replicas": [{"storage": DISK}]}}},
+                                ("data.datasets.d.popularity", None)),
+    "jobs_of_shared_input": ((), {"data": {"datasets": {"d": {"files": 1, "bytes": 1,
+                                                              "replicas": [{"storage": DISK}]}}},
+                                  "workload": {"campaigns": [{"name": "mc", "hs06sec_per_event": 1, "dataset": "d"}]},
+                                  "incidents": [dict(at=1, what="task_arrival", campaign="mc", jobs=3)]},
+                             ("incidents[0].jobs", None)),
     "bad_criteria": (*work_queue(criteria="processingTyp = 'simul'"), ("work_queues[0].criteria", "processingType")),
     "bad_partition": (*work_queue(partition="P"), ("work_queues[0].partition", None)),
     "queues_of_nothing": (*work_queue(function="normal", share=0), ("work_queues", None)),

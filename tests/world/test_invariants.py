@@ -6,7 +6,7 @@ from builders import Bench, S, two_sites
 
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.schema import NODES
-from simgrid_broker.world import invariants, link_invariants, rows
+from simgrid_broker.world import invariants, link_invariants, rows, storage_invariants
 from simgrid_broker.world.recount import recount
 
 
@@ -148,6 +148,35 @@ def expired_data_is_overdrawn(bench):
     bench.arrays.storages["expired_bytes"][1] = -1
 
 
+def space_appears(bench):
+    bench.arrays.storages["used_bytes"][0] -= 1e12
+
+
+def writes_are_forgotten(bench):
+    bench.arrays.storages["written_bytes"][0] += 1e12
+
+
+def replica_is_larger_than_what_is_used(bench):
+    bench.arrays.replicas["bytes"][0] = 1e18
+
+
+def expired_replica_is_not_counted(bench):
+    bench.arrays.storages["expired_replica_bytes"][0] = 1e12
+
+
+def replica_is_in_no_list(bench):
+    bench.arrays.datasets["first_replica"][bench.arrays.replicas["dataset"][0]] = -1
+
+
+def replica_has_more_than_all_files(bench):
+    bench.arrays.replicas["part"][0] = 1.1
+
+
+def files_come_without_a_transfer(bench):
+    bench.arrays.datasets["bytes"][bench.arrays.replicas["dataset"][0]] = 1e9
+    bench.arrays.replicas["coming"][0] = 0.5
+
+
 def activated_job_is_forgotten(bench):
     bench.arrays.activated[0, 0] = -1
 
@@ -230,6 +259,10 @@ def row_is_lost(bench):
     bench.world.state["n_free_jobs"] -= 1
 
 
+def replica_row_is_lost(bench):
+    bench.world.state["n_free_replicas"] -= 1
+
+
 def transfer_row_is_lost(bench):
     bench.world.state["n_free_transfers"] -= 1
 
@@ -246,7 +279,11 @@ SINS = {
     invariants.attempts_stay_below_limit: (one_attempt_too_many, one_attempt_more_than_a_rule_leaves,
                                                one_failure_too_many),
     invariants.retries_wait_in_lists: (retry_is_in_no_list, failed_job_waits_for_the_retry_module),
-    invariants.space_is_not_negative: (storage_is_overdrawn, expired_data_is_overdrawn),
+    storage_invariants.space_is_not_negative: (storage_is_overdrawn, expired_data_is_overdrawn),
+    storage_invariants.space_adds_up: (space_appears, writes_are_forgotten),
+    storage_invariants.replicas_have_their_space: (replica_is_larger_than_what_is_used, expired_replica_is_not_counted),
+    storage_invariants.replicas_stand_in_lists: (replica_is_in_no_list, replica_has_more_than_all_files),
+    storage_invariants.coming_files_are_under_way: (files_come_without_a_transfer,),
     invariants.activated_jobs_can_be_found: (activated_job_is_forgotten, activated_job_is_in_the_heap_twice,
                                              running_job_is_in_the_heap),
     invariants.newest_jobs_stand_where_they_are_said_to: (newest_job_has_left, newest_job_is_of_another_queue),
@@ -258,7 +295,7 @@ SINS = {
     link_invariants.bytes_are_conserved: (bytes_are_lost,),
     invariants.moving_jobs_have_a_transfer: (input_has_no_transfer, output_has_no_transfer),
     invariants.merge_jobs_have_reason: (task_without_merging_has_a_merge_job,),
-    invariants.rows_are_free_or_in_use: (row_is_lost, transfer_row_is_lost),
+    invariants.rows_are_free_or_in_use: (row_is_lost, transfer_row_is_lost, replica_row_is_lost),
 }
 
 
@@ -288,7 +325,7 @@ def test_a_broken_world_is_found_out(invariant, sin):
 def test_all_violations_are_reported_at_once():
     bench = busy_world()
     miscount(bench)
-    storage_is_overdrawn(bench)
+    power_is_lost(bench)
     with pytest.raises(InvariantBroken) as told:
         bench.check()
     assert len(told.value.messages) == 2

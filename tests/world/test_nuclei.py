@@ -11,6 +11,7 @@ from simgrid_broker.scenario import in_force
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world import observe
 from simgrid_broker.world.nuclei import COMPLETE, Burden, candidates, claimed_work, nuclei, output_on_the_way, work_left
+from simgrid_broker.world.replicas import add_replica_of
 from simgrid_broker.world.told import ToldTask
 
 pytestmark = pytest.mark.rule("world.nuclei.candidates", "work_left", "output_on_the_way", "world.nuclei.fill",
@@ -99,7 +100,7 @@ def test_d2_status_of_a_storage(status, usable):
 ])
 def test_input_on_disk_and_on_tape(replicas, tape, disk, held):
     bench = bench_of(dict(replicas=replicas, input_bytes_per_job=10.0))
-    bench.arrays.replica_tape[0, :len(tape)] = tape
+    bench.arrays.replicas["tape"][:len(tape)] = tape
     found = seen(bench)
     assert (found.disk_input_bytes[0], found.local_input_bytes[0]) == (disk, held)
 
@@ -111,8 +112,9 @@ def test_input_on_disk_and_on_tape(replicas, tape, disk, held):
 ])
 def test_two_replicas_at_one_site(parts, disk, held):
     bench = bench_of(dict(input_bytes_per_job=10.0))
-    bench.arrays.replica_site[0, :2], bench.arrays.replica_fraction[0, :2] = 0, parts
-    bench.arrays.replica_tape[0, 1] = 1
+    for part in parts:
+        row = add_replica_of(bench.arrays, 0, 0, part)
+    bench.arrays.replicas["tape"][row] = 1
     found = seen(bench)
     assert (found.disk_input_bytes[0], found.local_input_bytes[0]) == (disk, held)
 
@@ -143,7 +145,7 @@ def test_d9_a_fraction_exactly_at_the_limit_is_decided_as_written(percent, n_job
 def test_t2_a_complete_replica(replicas, complete):
     bench = bench_of(dict(replicas=replicas, input_bytes_per_job=10.0))
     bench.arrays.storages["read_wan_off"][2] = 1
-    bench.arrays.replica_tape[:] = 1
+    bench.arrays.replicas["tape"] = 1
     assert seen(bench).complete_replica is complete
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from simgrid_broker.world import observe
 from simgrid_broker.world.counts import take_snapshot, tally
+from simgrid_broker.world.replicas import add_replica_of
 
 SHARES = [dict(name="A", value=1), dict(name="B", value=1)]
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
@@ -160,7 +161,7 @@ def test_a_task_as_brokers_see_it():
     bench.arrays.tasks["n_finished"][0], bench.arrays.tasks["n_failed"][0] = 4, 1
     found = observe.task(bench.world, 0)
     assert found.total_input_bytes == 0                                # as long as no replica is known
-    bench.arrays.replica_site[0, 0] = 1
+    add_replica_of(bench.arrays, 0, 1, 1.0)
     found = observe.task(bench.world, 0)
     assert (found.prodsourcelabel, found.workinggroup, found.processingtype) == ("user", "AP_X", "pile")
     assert (found.gshare, found.currentpriority, found.corecount, found.nucleus) == ("A", 7, 0, 1)
@@ -191,7 +192,7 @@ def test_input_at_the_queues(task, fraction):
 
 def test_input_on_tape_is_not_on_disk():
     bench = bench_of(dict(replicas={0: 0.5, 1: 1.0}, input_bytes_per_job=1.0))
-    bench.arrays.replica_tape[0, 1] = 1
+    bench.arrays.replicas["tape"][1] = 1
     disk, anywhere = observe.job_input(bench.world, 0).parts
     assert (disk.tolist(), anywhere.tolist()) == ([0.5, 0], [0.5, 1])
 

@@ -170,6 +170,8 @@ def take_input(tables, row, queue, numbers):
         return
     disk, tape = 0.0, 0.0
     for k in range(tables.replica_site.shape[1]):
+        if tables.replica_site[row, k] < 0:
+            break
         if tables.replica_site[row, k] == queue["site"]:
             if tables.replica_tape[row, k]:
                 tape = max(tape, tables.replica_part[row, k])

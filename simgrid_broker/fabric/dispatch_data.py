@@ -1,0 +1,133 @@
+"""Files of shared datasets that are brought to sites for jobs: they land there, serve other jobs, and expire.
+
+A dataset counts its files and does not name them, so a job finds as many of its files at a site as are expected there:
+of the files that its task has not asked for there yet, the part that other tasks have brought. A task that reads a
+dataset for the first time at a site thus moves each file once, and later tasks find what it has brought.
+
+Source: lifecycle reference, section 7.2 (dispatch datasets, whose rules last 7 days).
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.replicas import add_replica, drop_replica, grow_replica, keep_until, replica_on_disk
+
+ROUNDING = 1e-9
+"""Part of a job's input below which nothing is missing."""
+
+
+@compiled
+def to_bring(world: Arrays, job, number, destination, missing):
+    """Parts of a job's input that must be moved to a site, and that are under way there for others; (part, part).
+
+    missing: what replicas show as missing there, without a view to who has brought the rest.
+    """
+    row = replica_on_disk(world, number, destination)
+    if row < 0 or missing <= 0.0:
+        return missing, 0.0
+    replica = world.replicas[row]
+    claim(replica, job)
+    own, own_coming = replica["own"], replica["own_coming"]
+    if job["attempt"] > 1:                               # its files may be among those that the task has asked for
+        here, arriving = replica["part"], replica["coming"]
+    else:
+        unasked = max(1.0 - own - own_coming, ROUNDING)
+        here = min((replica["part"] - own) / unasked, 1.0)
+        arriving = min(max(replica["coming"] - own_coming, 0.0) / unasked, 1.0 - here)
+        share = job["input_bytes"] / world.datasets[number]["bytes"]
+        replica["own"] = min(own + here * share, replica["part"])
+    part = 1.0 - here - arriving
+    return (0.0 if part < ROUNDING else part), (0.0 if arriving < ROUNDING else arriving)
+
+
+@compiled
+def claim(replica, job):
+    """Let a replica count the files that the task of a job asks for there, instead of those of another task."""
+    if replica["own_task"] != job["jeditaskid"]:
+        replica["own_task"], replica["own"], replica["own_coming"] = job["jeditaskid"], 0.0, 0.0
+
+
+@compiled
+def pin(world: Arrays, number, destination, now):
+    """Extend the lifetime of the files of a dataset at a site, as the second dispatch dataset of a bunch does."""
+    row = replica_on_disk(world, number, destination)
+    if row >= 0:
+        keep_until(world, row, now + world.settings[0]["dispatch_lifetime_s"])
+
+
+@compiled
+def await_part(world: Arrays, job, transfer_row, number, destination):
+    """Note at the replica of a site that the missing input of a job comes there with a transfer."""
+    row = replica_on_disk(world, number, destination)
+    if row < 0:
+        row = add_replica(world, number, destination, 0.0)
+        world.replicas[row]["secondary"] = 1
+        world.replicas[row]["expires_s"] = np.inf          # its lifetime begins when files have arrived
+    replica, transfer = world.replicas[row], world.transfers[transfer_row]
+    claim(replica, job)
+    part = job["missing_bytes"] / world.datasets[number]["bytes"]
+    replica["coming"] += part
+    replica["own_coming"] += part
+    replica["transfer"], replica["transfer_id"] = transfer_row, transfer["transfer_id"]
+    transfer["dataset"] = number
+
+
+@compiled
+def stays_there(world: Arrays, transfer):
+    """Whether the files of a transfer stay at its destination: they belong to a shared dataset, which still exists."""
+    return transfer["dataset"] >= 0 and not world.datasets[transfer["dataset"]]["deleted"]
+
+
+@compiled
+def source_is_gone(world: Arrays, transfer):
+    """Whether the replica of a shared dataset from which a transfer comes has been lost or deleted meanwhile."""
+    if transfer["dataset"] < 0:
+        return False
+    place = world.datasets[transfer["dataset"]]["first_replica"]
+    while place >= 0:
+        replica = world.replicas[place]
+        if replica["site"] == transfer["source"] and replica["part"] > 0:
+            return False
+        place = replica["next"]
+    return True
+
+
+@compiled
+def give_up_files(world: Arrays, transfer):
+    """Note that the files of a transfer that have not arrived will not come."""
+    number = transfer["dataset"]
+    row = replica_on_disk(world, number, transfer["destination"]) if number >= 0 else -1
+    if row < 0:
+        return
+    replica, part = world.replicas[row], transfer["left_bytes"] / world.datasets[number]["bytes"]
+    replica["coming"] = max(replica["coming"] - part, 0.0)
+    if replica["own_task"] == transfer["jeditaskid"]:
+        replica["own_coming"] = max(replica["own_coming"] - part, 0.0)
+    if replica["part"] <= 0 and replica["coming"] <= ROUNDING:
+        drop_replica(world, row)
+
+
+@compiled
+def land_files(world: Arrays, transfer, size, now):
+    """Let bytes of a transfer, whose space was taken, become part of the replica at its destination.
+
+    If that was lost meanwhile, they begin a new one.
+    """
+    number = transfer["dataset"]
+    row = replica_on_disk(world, number, transfer["destination"])
+    if row < 0:
+        row = add_replica(world, number, transfer["destination"], 0.0)
+        world.replicas[row]["secondary"] = 1
+    replica = world.replicas[row]
+    part = size / world.datasets[number]["bytes"]
+    replica["coming"] = max(replica["coming"] - part, 0.0)
+    if replica["own_task"] == transfer["jeditaskid"]:
+        moved = min(part, replica["own_coming"])
+        replica["own_coming"] -= moved
+        replica["own"] += moved
+    if replica["secondary"]:
+        if replica["expires_s"] == np.inf:
+            replica["expires_s"] = now
+        keep_until(world, row, now + world.settings[0]["dispatch_lifetime_s"])
+    grow_replica(world, row, size)

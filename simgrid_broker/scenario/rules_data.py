@@ -1,0 +1,47 @@
+"""Checks of datasets, their replicas, and the streams and incidents that name them."""
+
+from collections.abc import Iterator
+
+from simgrid_broker.scenario.catalogue import catalogue
+from simgrid_broker.scenario.locate import Finding, Rules
+from simgrid_broker.scenario.model import Scenario
+
+CONTAINED = ("data", "datasets")
+
+
+def too_large_replicas(scenario: Scenario) -> Iterator[Finding]:
+    """The replicas at a storage are part of what is in use there at the start."""
+    storages = scenario.grid.storages
+    used_by = {replica.storage for dataset in scenario.data.datasets.values() for replica in dataset.replicas}
+    if not used_by <= set(storages) or not {one.site for one in storages.values()} <= set(scenario.grid.sites):
+        return                                             # another rule says what is missing
+    taken, names, shared = dict.fromkeys(storages, 0.0), list(storages), catalogue(scenario)
+    for number, _, storage, part, _, _, virtual in shared.replicas:
+        if storage >= 0 and not virtual:
+            taken[names[storage]] += part * float(shared.bytes[number])
+    for name, size in taken.items():
+        used = storages[name].total - storages[name].free - storages[name].expired
+        if size > used * (1 + 1e-9):
+            yield Finding(("grid", "storages", name, "free"), storages[name].free,
+                          f"the replicas of `data` at this endpoint have {size:.6g} bytes, but only {used:.6g} are in "
+                          "use (total - free - expired)", depends_on=(("data",),))
+
+
+def container_without_draws(scenario: Scenario) -> Iterator[Finding]:
+    """A popularity belongs to a container, from which a stream draws."""
+    for name, dataset in scenario.data.datasets.items():
+        if dataset.container is None and dataset.popularity != 1:
+            yield Finding((*CONTAINED, name, "popularity"), dataset.popularity,
+                          "needs `container`: only draws from one look at it")
+
+
+def jobs_of_shared_input(scenario: Scenario) -> Iterator[Finding]:
+    """The number of jobs of a task with a shared dataset follows from its files."""
+    shared = {stream.name for stream in scenario.workload.campaigns if stream.dataset or stream.container}
+    for position, incident in enumerate(scenario.incidents):
+        if incident.what == "task_arrival" and incident.jobs is not None and incident.campaign in shared:
+            yield Finding(("incidents", position, "jobs"), incident.jobs,
+                          f"the tasks of {incident.campaign} read a dataset, whose files say how many jobs there are")
+
+
+DATA_RULES: Rules = (too_large_replicas, container_without_draws, jobs_of_shared_input)

@@ -1,0 +1,166 @@
+"""Tables of datasets and replicas: those of the scenario at the start, and the input of each task that arrives."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simgrid_broker.scenario.catalogue import catalogue
+from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.tasklist import TaskList
+from simgrid_broker.world.arrays import DATASET, REPLICA, Arrays
+from simgrid_broker.world.replicas import (
+    add_replica_of,
+    drop_replica_of,
+    drop_replicas_of,
+    expire_of,
+    grow_replica_of,
+    note_change_of,
+)
+from simgrid_broker.world.space import take_space_of
+
+FIRST_REPLICAS = 4096
+"""Rows of replicas that a world begins with."""
+
+
+def input_tables(scenario: Scenario, n_tasks: int) -> dict[str, np.ndarray]:
+    """Datasets without replicas: those of the scenario, then one for each of `n_tasks` tasks."""
+    named = catalogue(scenario)
+    datasets = np.zeros(len(named.names) + n_tasks, DATASET)
+    datasets["first_replica"] = -1
+    datasets["bytes"][:len(named.names)], datasets["n_files"][:len(named.names)] = named.bytes, named.n_files
+    replicas = np.zeros(FIRST_REPLICAS, REPLICA)
+    replicas["dataset"] = -1
+    return dict(datasets=datasets, replicas=replicas, input_dataset=np.zeros(n_tasks, np.int32),
+                free_replicas=np.arange(FIRST_REPLICAS - 1, -1, -1, dtype=np.int32))
+
+
+def hold_catalogue(world) -> None:
+    """Put the replicas of the scenario's datasets where they lie; their space is in use at the start."""
+    named = world.catalogue.replicas
+    world.make_room(replicas=len(named))
+    for number, site, storage, part, lifetime_s, tape, virtual in named:
+        row = add_replica_of(world.arrays, number, site, part)
+        replica = world.arrays.replicas[row]
+        replica["storage"], replica["tape"], replica["virtual"] = storage, tape, virtual
+        replica["bytes"] = 0.0 if virtual else part * world.arrays.datasets["bytes"][number]
+        replica["secondary"], replica["expires_s"] = np.isfinite(lifetime_s), lifetime_s
+        note_change_of(world.arrays, number)
+        if lifetime_s <= 0:
+            expire_of(world.arrays, row)
+
+
+def add_replica_at(world, dataset: str, storage: str, part: float | None) -> None:
+    """Put a primary replica of a dataset at a storage, or complete the one that is there; it takes the space."""
+    world.make_room()
+    arrays, number = world.arrays, world.catalogue.names.index(dataset)
+    place, part = world.vocabularies["storages"].index(storage), 1.0 if part is None else part
+    old = _at(arrays, number, place)
+    held = sum(arrays.replicas["part"][row] for row in old)
+    size = max(part - held, 0.0) * arrays.datasets["bytes"][number]
+    if not take_space_of(arrays, place, size):
+        return                                             # the rule is stuck: there is no room
+    row = old[0] if old else add_replica_of(arrays, number, int(arrays.storages["site"][place]), held)
+    replica = arrays.replicas[row]
+    replica["storage"], replica["tape"] = place, arrays.storages["tape"][place]
+    replica["secondary"], replica["expires_s"] = 0, np.inf
+    arrays.datasets["deleted"][number] = 0
+    grow_replica_of(arrays, row, size)
+
+
+def lose_replica(world, dataset: str, storage: str) -> None:
+    """Remove the replicas of a dataset at a storage."""
+    number = world.catalogue.names.index(dataset)
+    for row in _at(world.arrays, number, world.vocabularies["storages"].index(storage)):
+        drop_replica_of(world.arrays, row)
+
+
+def delete_dataset(world, dataset: str) -> None:
+    """Remove a dataset with all its replicas: DDM does not know it any more."""
+    number = world.catalogue.names.index(dataset)
+    world.arrays.datasets["deleted"][number] = 1
+    drop_replicas_of(world.arrays, number)
+    note_change_of(world.arrays, number)
+
+
+def _at(arrays: Arrays, number: int, storage: int) -> list[int]:
+    """Rows of the replicas of a dataset at a storage."""
+    rows = _rows_of(arrays, arrays.datasets["first_replica"][[number]])
+    return rows[arrays.replicas["storage"][rows] == storage].tolist()
+
+
+def hold_inputs(world, rows: np.ndarray, task_list: TaskList) -> None:
+    """Give tasks their datasets: shared ones, or one of their own with the replicas of the list."""
+    n_shared, arrays = len(world.catalogue.names), world.arrays
+    shared = task_list.shared()
+    arrays.input_dataset[rows] = np.where(shared >= 0, shared, n_shared + rows)
+    site, part, tape = task_list.replica_site, task_list.replica_fraction, task_list.tape()
+    task, place = np.nonzero((site >= 0) & (shared < 0)[:, None])
+    if not len(task):
+        return
+    world.make_room(replicas=len(task))
+    _fill(world.arrays, n_shared + rows[task], site[task, place], part[task, place], tape[task, place])
+
+
+def _fill(arrays: Arrays, number: np.ndarray, site: np.ndarray, part: np.ndarray, tape: np.ndarray) -> None:
+    """Put replicas, (n,) each, into the lists of datasets that have none yet; those of a dataset stand side by side."""
+    n, state = len(number), arrays.state[0]
+    free = int(state["n_free_replicas"])
+    rows = arrays.free_replicas[free - n:free][::-1]
+    state["n_free_replicas"] = free - n
+    made = np.zeros(n, REPLICA)
+    made["dataset"], made["site"], made["part"], made["tape"] = number, site, part, tape
+    made["storage"], made["transfer"], made["expires_s"] = arrays.sites["storage"][site], -1, np.inf
+    begins = np.flatnonzero(np.diff(number, prepend=-1))
+    made["next"][:-1] = rows[1:]
+    made["next"][np.append(begins[1:], n) - 1] = -1
+    arrays.replicas[rows] = made
+    count = np.diff(np.append(begins, n))
+    for name, values in (("first_replica", rows[begins]), ("n_replicas", count)):
+        arrays.datasets[name][number[begins]] = values
+    arrays.datasets["version"][number[begins]] += 1
+    state["replicas_version"] += len(begins)
+    state["most_replicas"] = max(int(state["most_replicas"]), int(count.max()))
+
+
+def forget_inputs(world, rows: np.ndarray) -> None:
+    """Take the datasets of tasks that are gone, and their replicas, out of the tables."""
+    arrays, n_shared = world.arrays, len(world.catalogue.names)
+    numbers = n_shared + rows
+    found = _rows_of(arrays, arrays.datasets["first_replica"][numbers])
+    arrays.replicas["dataset"][found] = -1
+    state = arrays.state[0]
+    free = int(state["n_free_replicas"])
+    arrays.free_replicas[free:free + len(found)] = found
+    state["n_free_replicas"] = free + len(found)
+    arrays.input_dataset[rows] = numbers
+    version = arrays.datasets["version"][numbers]
+    arrays.datasets[numbers] = np.zeros((), DATASET)
+    arrays.datasets["version"][numbers], arrays.datasets["first_replica"][numbers] = version + 1, -1
+
+
+def _rows_of(arrays: Arrays, first: np.ndarray) -> np.ndarray:
+    """Rows of the replicas in the lists that begin with `first`, -1 = an empty one."""
+    found, row = [np.zeros(0, np.int32)], first[first >= 0]
+    while len(row):
+        found.append(row)
+        row = arrays.replicas["next"][row]
+        row = row[row >= 0]
+    return np.concatenate(found)
+
+
+def replicas_version(arrays: Arrays, task: int) -> int:
+    """Changes so far of the replicas of what a task reads."""
+    return int(arrays.datasets["version"][arrays.input_dataset[task]])
+
+
+def replica_tables(arrays: Arrays, tasks: np.ndarray | Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Site (-1 = none), part of the files, and whether on tape, of the replicas of what tasks read, (n, most) each."""
+    row = arrays.datasets["first_replica"][arrays.input_dataset[tasks]]
+    columns = []
+    while not columns or (row >= 0).any():
+        known = row >= 0
+        replica = arrays.replicas[row]
+        columns.append((np.where(known, replica["site"], -1), np.where(known, replica["part"], 0.0),
+                        known & (replica["tape"] > 0)))
+        row = np.where(known, replica["next"], -1)
+    return tuple(np.stack(column, axis=1) for column in zip(*columns, strict=True))

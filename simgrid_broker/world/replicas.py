@@ -1,0 +1,168 @@
+"""Replicas of datasets: a list for each dataset, in which only the functions here write."""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled, uncompiled
+from simgrid_broker.names import COMPLETE
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.rows import release_replica, take_replica
+
+
+@compiled
+def first_replica(world: Arrays, task_row):
+    """First replica of the dataset that a task reads, -1 = none; the others follow by `next`."""
+    return world.datasets[world.input_dataset[task_row]]["first_replica"]
+
+
+@compiled
+def is_shared(dataset):
+    """Whether tasks share a dataset, which is one of the scenario; else it is the input of one task."""
+    return dataset["bytes"] > 0
+
+
+@compiled
+def note_change(world: Arrays, number):
+    """Note that the replicas of a dataset have changed, and what none of them has."""
+    dataset = world.datasets[number]
+    dataset["version"] += 1
+    world.state[0]["replicas_version"] += 1
+    if is_shared(dataset):
+        dataset["lost"] = 1.0 - most_of(world, number)
+
+
+@compiled
+def most_of(world: Arrays, number):
+    """Largest part of a dataset that one replica has, 0 to 1; those of virtual placement have no files."""
+    most, row = 0.0, world.datasets[number]["first_replica"]
+    while row >= 0:
+        if not world.replicas[row]["virtual"]:
+            most = max(most, world.replicas[row]["part"])
+        row = world.replicas[row]["next"]
+    return 1.0 if most >= COMPLETE else most
+
+
+@compiled
+def add_replica(world: Arrays, number, site, part):
+    """Put a replica of a dataset on the disk of a site, behind the others of the dataset; returns its row.
+
+    It is a primary one, whose size is not counted; the caller makes room.
+    """
+    row, state, dataset = take_replica(world), world.state[0], world.datasets[number]
+    replica, last = world.replicas[row], dataset["first_replica"]
+    if last < 0:
+        dataset["first_replica"] = row
+    else:
+        while world.replicas[last]["next"] >= 0:
+            last = world.replicas[last]["next"]
+        world.replicas[last]["next"] = row
+    replica["dataset"], replica["site"], replica["storage"] = number, site, world.sites[site]["storage"]
+    replica["part"], replica["expires_s"] = part, np.inf
+    replica["coming"] = replica["own"] = replica["own_coming"] = replica["bytes"] = 0.0
+    replica["own_task"] = replica["transfer_id"] = 0
+    replica["tape"] = replica["virtual"] = replica["secondary"] = replica["expired"] = 0
+    replica["next"] = replica["transfer"] = -1
+    dataset["n_replicas"] += 1
+    state["most_replicas"] = max(state["most_replicas"], dataset["n_replicas"])
+    note_change(world, number)
+    return row
+
+
+@compiled
+def less(size, part):
+    """`size` without a part of it, bytes; a rounding error below 0 is 0."""
+    return max(size - part, 0.0)
+
+
+@compiled
+def give_space_back(storage, size, expired):
+    """Free so many bytes of a storage, expired or not."""
+    if expired:
+        storage["expired_bytes"] = less(storage["expired_bytes"], size)
+    else:
+        storage["used_bytes"] = less(storage["used_bytes"], size)
+    storage["free_bytes"] += size
+    storage["deleted_bytes"] += size
+
+
+@compiled
+def drop_replica(world: Arrays, row):
+    """Remove a replica from the list of its dataset, and give its space back."""
+    replica = world.replicas[row]
+    number, before = replica["dataset"], world.datasets[replica["dataset"]]["first_replica"]
+    if before == row:
+        world.datasets[number]["first_replica"] = replica["next"]
+    else:
+        while world.replicas[before]["next"] != row:
+            before = world.replicas[before]["next"]
+        world.replicas[before]["next"] = replica["next"]
+    if replica["storage"] >= 0:
+        storage = world.storages[replica["storage"]]
+        give_space_back(storage, replica["bytes"], replica["expired"])
+        if replica["expired"]:
+            storage["expired_replica_bytes"] = less(storage["expired_replica_bytes"], replica["bytes"])
+    world.datasets[number]["n_replicas"] -= 1
+    release_replica(world, row)
+    note_change(world, number)
+
+
+@compiled
+def drop_replicas(world: Arrays, number):
+    """Remove all replicas of a dataset."""
+    while world.datasets[number]["first_replica"] >= 0:
+        drop_replica(world, world.datasets[number]["first_replica"])
+
+
+@compiled
+def replica_on_disk(world: Arrays, number, site):
+    """Row of the replica of a dataset on the disk of a site, -1 = there is none."""
+    row = world.datasets[number]["first_replica"]
+    while row >= 0:
+        replica = world.replicas[row]
+        if replica["site"] == site and not replica["tape"] and not replica["virtual"]:
+            return row
+        row = replica["next"]
+    return -1
+
+
+@compiled
+def grow_replica(world: Arrays, row, size):
+    """Let so many bytes of a shared dataset arrive at a replica, whose space was taken before."""
+    replica = world.replicas[row]
+    part = replica["part"] + size / world.datasets[replica["dataset"]]["bytes"]
+    replica["part"] = 1.0 if part >= COMPLETE else part
+    replica["bytes"] += size
+    note_change(world, replica["dataset"])
+
+
+@compiled
+def keep_until(world: Arrays, row, expires_s):
+    """Extend the lifetime of a secondary replica, as a rule of DDM does that pins it, even if it was over."""
+    replica = world.replicas[row]
+    if not replica["secondary"] or expires_s <= replica["expires_s"]:
+        return
+    replica["expires_s"] = expires_s
+    if replica["expired"]:
+        replica["expired"] = 0
+        if replica["storage"] >= 0:
+            storage = world.storages[replica["storage"]]
+            storage["used_bytes"] += replica["bytes"]
+            storage["expired_bytes"] = less(storage["expired_bytes"], replica["bytes"])
+            storage["expired_replica_bytes"] = less(storage["expired_replica_bytes"], replica["bytes"])
+
+
+@compiled
+def expire(world: Arrays, row):
+    """Let the lifetime of a replica end: its files stay readable until the space is needed."""
+    replica = world.replicas[row]
+    replica["expired"] = 1
+    if replica["storage"] >= 0:
+        storage = world.storages[replica["storage"]]
+        storage["used_bytes"] = less(storage["used_bytes"], replica["bytes"])
+        storage["expired_bytes"] += replica["bytes"]
+        storage["expired_replica_bytes"] += replica["bytes"]
+
+
+add_replica_of, drop_replica_of = uncompiled(add_replica), uncompiled(drop_replica)
+drop_replicas_of, note_change_of, expire_of, grow_replica_of = map(
+    uncompiled, (drop_replicas, note_change, expire, grow_replica))
+"""As the functions of similar names, for Python, which asks so seldom that compiling takes longer."""

@@ -1,0 +1,220 @@
+"""Files of shared datasets that are moved for jobs: they land, take space, serve other jobs, and expire."""
+
+import numpy as np
+import pytest
+from builders import Bench, Stage, two_sites
+
+from simgrid_broker.agents.reaper import reaper
+from simgrid_broker.names import Cause
+from simgrid_broker.world import observe
+from simgrid_broker.world.input_tables import delete_dataset, lose_replica
+from simgrid_broker.world.space import take_space
+
+MB = 1e6
+GB = 1e9
+STORE = dict(total=1000 * GB, free=500 * GB)
+LINK = dict(bandwidth=1 * MB, latency=30)
+DAY = 86400.0
+
+
+def plan(n_files=10, storages=None, here=None, **others):
+    """A dataset of files of a MB that lies at THERE; jobs at HERE, which is empty, must fetch them over 1 MB/s."""
+    disks = dict(HERE_DISK=dict(site="HERE", **STORE) | (here or {}), THERE_DISK=dict(site="THERE", **STORE))
+    data = dict(datasets=dict(data=dict(files=n_files, bytes=n_files * MB, replicas=[dict(storage="THERE_DISK")])))
+    return two_sites(there=dict(nucleus=False), link=LINK | others.pop("link", {}), storages=disks | (storages or {}),
+                     data=data | others.pop("data", {}), **others)
+
+
+def bench_of(*tasks, kind=Bench, agents=(), **others):
+    """Tasks that read the dataset, one file a job unless they say other; task k of the bench is in row k."""
+    said = plan(**others)
+    n_files = said.data.datasets["data"].files
+    rows = [dict(n_jobs=n_files, input_bytes_per_job=MB, nucleus=0) | task for task in tasks]
+    bench = Stage(agents, said, *rows) if kind is Stage else Bench(said, *rows)
+    bench.arrays.input_dataset[:len(rows)] = 0
+    return bench
+
+
+def replica(bench, site=0):
+    """The replica of the dataset at a site, None = there is none."""
+    rows = bench.arrays.replicas
+    found = rows[(rows["dataset"] == 0) & (rows["site"] == site)]
+    return found[0] if len(found) else None
+
+
+@pytest.mark.rule("land_files")
+def test_files_land_and_take_space():
+    bench = bench_of({})
+    bench.submit(4)
+    bench.check()
+    assert replica(bench)["coming"] == pytest.approx(0.4)
+    bench.run(4.0 + 30.0 - 0.01)
+    assert replica(bench)["part"] == 0
+    bench.run(4.0 + 30.0 + 0.01)                                          # latency + size / bandwidth
+    assert bench.statuses() == ["activated"] * 4
+    found = replica(bench)
+    assert (found["part"], found["coming"], found["bytes"]) == pytest.approx((0.4, 0, 4 * MB))
+    assert bench.arrays.storages["free_bytes"][0] == 500 * GB - 4 * MB
+    bench.check()
+
+
+def test_the_next_jobs_of_the_task_read_other_files():
+    bench = bench_of({})
+    bench.submit(4)
+    bench.run(100.0)
+    bench.submit(6)
+    assert bench.arrays.jobs["missing_bytes"][bench.live()[4:]].tolist() == pytest.approx([MB] * 6)
+    bench.run(200.0)
+    assert replica(bench)["part"] == 1.0
+    assert sum(bench.moved()["bytes"]) == pytest.approx(10 * MB)          # each file once
+    bench.check()
+
+
+def test_the_jobs_of_another_task_find_what_has_landed():
+    bench = bench_of({}, {})
+    bench.submit(10)
+    bench.run(100.0)
+    bench.submit(10, task=1)
+    assert bench.statuses() == ["activated"] * 20 and len(bench.moved()) == 1
+    bench.check()
+
+
+@pytest.mark.rule("to_bring")
+def test_half_of_what_another_task_needs_has_landed():
+    bench = bench_of({}, {})
+    bench.submit(5)
+    bench.run(100.0)
+    bench.submit(2, task=1)
+    assert bench.arrays.jobs["missing_bytes"][bench.live()[5:]].tolist() == pytest.approx([0.5 * MB] * 2)
+
+
+def test_a_file_that_many_want_is_moved_once():
+    bench = bench_of({}, {}, {})
+    bench.submit(10)
+    bench.run(1.0)
+    bench.submit(10, task=1)
+    bench.submit(1, task=2)
+    assert bench.statuses() == ["assigned"] * 21
+    assert len(set(bench.arrays.jobs["transfer"][bench.live()])) == 1
+    bench.check()
+    bench.run(100.0)
+    assert bench.statuses() == ["activated"] * 21
+    assert bench.moved()["bytes"].tolist() == [10 * MB]
+    bench.check()
+
+
+def test_files_come_even_if_no_job_waits_any_more():
+    bench = bench_of({})
+    bench.submit(3)
+    bench.take_back()
+    bench.run(100.0)
+    assert replica(bench)["part"] == pytest.approx(0.3)
+    bench.check()
+
+
+def test_brokers_see_the_new_replica():
+    bench = bench_of({})
+    before = bench.arrays.datasets["version"][0]
+    bench.submit(10)
+    assert observe.replicas(bench.world, 0) == [(1, 1.0, False)]           # what is under way is not there
+    bench.run(100.0)
+    assert observe.replicas(bench.world, 0) == [(1, 1.0, False), (0, 1.0, False)]
+    assert bench.arrays.datasets["version"][0] > before
+
+
+def test_input_of_a_task_alone_does_not_stay():
+    bench = Bench(plan(), dict(n_jobs=2, input_bytes_per_job=MB, replicas={1: 1.0}))
+    bench.submit(2)
+    bench.run(100.0)
+    assert bench.arrays.storages["free_bytes"][0] == 500 * GB
+    assert observe.replicas(bench.world, 0) == [(1, 1.0, False)]
+
+
+@pytest.mark.parametrize(("free", "status"), [
+    pytest.param(4 * MB, "activated", id="just enough"),
+    pytest.param(4 * MB - 1, "assigned", id="a byte too little"),
+])
+def test_input_waits_for_space(free, status):
+    bench = bench_of({}, here=dict(total=1000 * GB, free=free))
+    bench.submit(4)
+    bench.run(1000.0)
+    assert bench.statuses() == [status] * 4
+    bench.check()
+
+
+@pytest.mark.rule("reap")
+@pytest.mark.parametrize(("days", "part"), [
+    pytest.param(6.99, 1.0, id="within its lifetime it stays"),
+    pytest.param(7.01, 1.0, id="then it stays readable as long as nobody needs the space"),
+])
+def test_files_expire_after_seven_days(days, part):
+    bench = bench_of({}, kind=Stage, agents=(reaper,))
+    bench.submit(10)
+    bench.run(34.0 + 6.9 * DAY)
+    assert replica(bench)["expired"] == 0
+    bench.run(40.0 + days * DAY + 600.0)
+    assert (replica(bench)["expired"], replica(bench)["part"]) == (days > 7, part)
+    assert bench.arrays.storages["expired_bytes"][0] == pytest.approx(10 * MB * (days > 7))
+    bench.check()
+
+
+def test_a_job_that_reads_a_copy_extends_its_lifetime():
+    bench = bench_of({}, {}, kind=Stage, agents=(reaper,))
+    bench.submit(10)
+    bench.run(6 * DAY)
+    bench.submit(10, task=1)
+    bench.run(12 * DAY)
+    assert replica(bench)["expired"] == 0
+    bench.run(14 * DAY)
+    assert replica(bench)["expired"] == 1
+
+
+@pytest.mark.parametrize(("size", "left"), [
+    pytest.param(1 * GB, True, id="there is room"),
+    pytest.param(490 * GB + 1, False, id="less than the minimum would be free: the expired copy goes"),
+])
+def test_expired_copies_are_deleted_when_space_is_needed(size, left):
+    bench = bench_of({}, kind=Stage, agents=(reaper,), here=dict(min_free=10 * GB))
+    bench.submit(10)
+    bench.run(8 * DAY)
+    assert take_space(bench.arrays, 0, float(size))
+    assert (replica(bench) is not None) is left
+    bench.check()
+
+
+@pytest.mark.parametrize(("rate", "hours", "deleted"), [
+    pytest.param("1 MB/s", 1, 3.6, id="as fast as the rate"),
+    pytest.param("1 GB/s", 1, 10, id="until the minimum is free"),
+])
+def test_deletion_takes_its_time(rate, hours, deleted):
+    here = dict(total=1000 * GB, free=20 * GB, min_free=30 * GB, expired=100 * GB, deletion_rate=rate)
+    bench = bench_of({}, kind=Stage, agents=(reaper,), here=here)
+    bench.run(3600.0 * hours + 1)
+    assert bench.arrays.storages["deleted_bytes"][0] / GB == pytest.approx(deleted, rel=0.2)
+    bench.check()
+
+
+def test_transfers_from_a_lost_replica_fail_until_their_jobs_are_closed():
+    bench = bench_of({})
+    bench.submit(5)
+    lose_replica(bench.world, "data", "THERE_DISK")
+    bench.run(500.0)
+    assert bench.statuses() == ["assigned"] * 5 and bench.link()["files_failed"] > 0
+    bench.check()
+    bench.take_back()
+    bench.run(5000.0)
+    assert np.count_nonzero(bench.arrays.transfers["transfer_id"]) == 0 and replica(bench) is None
+    bench.check()
+
+
+def test_jobs_of_a_deleted_dataset_find_nothing():
+    bench = bench_of({})
+    delete_dataset(bench.world, "data")
+    bench.submit(2)
+    bench.workers(2)
+    bench.run(100.0)
+    bench.collect()
+    assert [Cause(job["cause"]).word for job in bench.ended()] == ["input_lost"] * 2
+    assert bench.arrays.tasks["n_failed"][0] == 2
+    bench.check()
+
