@@ -9,6 +9,7 @@ from simgrid_broker.agents.contents_feeder import contents_feeder
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.copy_archive import copy_archive
 from simgrid_broker.agents.harvester_monitor import harvester_monitor
+from simgrid_broker.agents.harvester_slots import harvester_slots
 from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.job_fetcher import job_fetcher
 from simgrid_broker.agents.job_generator import job_generator
@@ -43,11 +44,11 @@ Agent = Callable[[Control], Process]
 """An agent: a generator function that yields SimPy events."""
 
 AGENTS: tuple[Agent, ...] = (
-    timeline, reaper, network_troubles, transfer_optimiser, network_metrics, share_tree_cache, gdpconfig_cache,
-    statistics, share_order, task_source, trace_source, task_commando, task_refiner, contents_feeder, task_broker,
-    adder, post_processor, watch_dog, production_watch_dog, metric_collector, task_evaluator, analysis_watch_dog,
-    copy_archive, priority_massage, merger, job_generator, setupper, pilot_streaming, task_queues, site_director,
-    job_fetcher, harvester_submitter, harvester_monitor, queue_tests, sampler, snapshots)
+    timeline, reaper, harvester_slots, network_troubles, transfer_optimiser, network_metrics, share_tree_cache,
+    gdpconfig_cache, statistics, share_order, task_source, trace_source, task_commando, task_refiner, contents_feeder,
+    task_broker, adder, post_processor, watch_dog, production_watch_dog, metric_collector, task_evaluator,
+    analysis_watch_dog, copy_archive, priority_massage, merger, job_generator, setupper, pilot_streaming, task_queues,
+    site_director, job_fetcher, harvester_submitter, harvester_monitor, queue_tests, sampler, snapshots)
 """Agents of the package, in the order in which they act at the same instant."""
 
 

@@ -46,7 +46,8 @@ class DecisionLog:
         self.wanted, self.watch = record.tasks, watch_of(world)
         pseudo = world.arrays.pseudo_queues
         self.groups = np.stack([pseudo["queue"], pseudo["pool"]]).astype(np.int64)
-        self.furthest = np.empty((2, max(len(world.arrays.queues), len(world.arrays.sites))), np.int64)
+        most = max(len(world.arrays.queues), len(world.arrays.pools), len(world.arrays.sites))
+        self.furthest = np.empty((2, most), np.int64)
         self.numbers, self.room = np.zeros(2, np.int64), np.zeros(FIRST_ROWS, DECISIONS.dtype)
         self.candidates: list[np.ndarray] = []
         self.factors: list[np.ndarray] = []

@@ -63,6 +63,8 @@ def next_to_start(world: Arrays, pool, now):
 def start_workers(world: Arrays, pool_number, now):
     """Start waiting workers of a pool while the next one fits."""
     pool = world.pools[pool_number]
+    if pool["leaving_cores"] > 0:
+        withdraw(world, pool)
     while pool["closed"] == 0 and pool["free_cores"] > 0:
         number = next_to_start(world, pool, now)
         if number < 0:
@@ -81,6 +83,40 @@ def start_workers(world: Arrays, pool_number, now):
             job["slot"] = slot + 1
             job["pilot_start_s"] = now
             job["due_sequence"] = schedule(world, asks_s, JOB_REPORTS, row)
+
+
+@compiled
+def open_slots(world: Arrays, pool_number, cores, memory_mb, now):
+    """Give a batch system more cores, and start the workers that wait for them; the caller makes room."""
+    pool = world.pools[pool_number]
+    pool["cores"] += cores
+    pool["free_cores"] += cores
+    pool["memory_mb"] += memory_mb
+    pool["free_mb"] += memory_mb
+    start_workers(world, pool_number, now)
+
+
+@compiled
+def close_slots(world: Arrays, pool_number, cores, memory_mb):
+    """Take cores away from a batch system: those that are free at once, the others when their workers end."""
+    pool = world.pools[pool_number]
+    pool["leaving_cores"] += cores
+    pool["leaving_mb"] += memory_mb
+    withdraw(world, pool)
+
+
+@compiled
+def withdraw(world: Arrays, pool):
+    """Take away as many of the leaving cores of a pool as are free, with their memory."""
+    each_mb = pool["leaving_mb"] / pool["leaving_cores"]
+    cores = max(min(pool["leaving_cores"], pool["free_cores"], math.floor(pool["free_mb"] / each_mb + 1e-9)), 0)
+    world.state[0]["total_cores"] -= cores
+    pool["cores"] -= cores
+    pool["free_cores"] -= cores
+    pool["leaving_cores"] -= cores
+    pool["memory_mb"] -= cores * each_mb
+    pool["free_mb"] -= cores * each_mb
+    pool["leaving_mb"] -= cores * each_mb
 
 
 @compiled

@@ -8,7 +8,7 @@ import numpy as np
 from simgrid_broker.fabric import commands, incidents, merging, optimiser
 from simgrid_broker.fabric.adder import add_jobs, by_task_and_site
 from simgrid_broker.fabric.attempts import learned
-from simgrid_broker.fabric.batch import cancel_old, submit, submit_for_jobs
+from simgrid_broker.fabric.batch import cancel_old, close_slots, open_slots, submit, submit_for_jobs
 from simgrid_broker.fabric.ending import take_back_all
 from simgrid_broker.fabric.job_fetcher import fetch_jobs
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
@@ -142,6 +142,17 @@ class Fabric:
         n_failed = submit_for_jobs(self.world.arrays, jobs["row"], jobs["panda_id"], now, failed)
         raise_fault(self.world.arrays)
         return failed[:n_failed]
+
+    def open_slots(self, pool: int, cores: int, memory_mb: float, now: float) -> None:
+        """Give a batch system more cores and memory."""
+        self.world.state["total_cores"] += cores
+        self.world.make_room()
+        open_slots(self.world.arrays, pool, cores, memory_mb, now)
+        raise_fault(self.world.arrays)
+
+    def close_slots(self, pool: int, cores: int, memory_mb: float) -> None:
+        """Take cores and memory away from a batch system, as soon as they are free."""
+        close_slots(self.world.arrays, pool, cores, memory_mb)
 
     def cancel_old_workers(self, now: float) -> None:
         """Cancel the workers that have waited for too long."""

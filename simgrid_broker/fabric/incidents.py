@@ -22,9 +22,10 @@ def site_goes_down(world: Arrays, site, now):
     heard nothing of them for too long.
     """
     world.sites[site]["down"] += 1
-    for number in range(len(world.queues)):
-        if world.queues[number]["site"] == site:
-            world.pools[world.queues[number]["pool"]]["closed"] = 1
+    for number in range(len(world.pseudo_queues)):
+        pseudo = world.pseudo_queues[number]
+        if world.queues[pseudo["queue"]]["site"] == site:
+            world.pools[pseudo["pool"]]["closed"] = 1
     for row in range(len(world.jobs)):
         job = world.jobs[row]
         if job["panda_id"] == 0 or job["due_sequence"] == 0 or world.queues[job["queue"]]["site"] != site:
@@ -44,11 +45,11 @@ def site_goes_down(world: Arrays, site, now):
 def site_comes_back(world: Arrays, site, now):
     """End one outage of a site; it is up when all its outages are over."""
     world.sites[site]["down"] -= 1
-    for number in range(len(world.queues)):
-        queue = world.queues[number]
-        if queue["site"] == site and world.sites[site]["down"] == 0:
-            world.pools[queue["pool"]]["closed"] = 0
-            start_workers(world, queue["pool"], now)
+    for number in range(len(world.pseudo_queues)):
+        pseudo = world.pseudo_queues[number]
+        if world.queues[pseudo["queue"]]["site"] == site and world.sites[site]["down"] == 0:
+            world.pools[pseudo["pool"]]["closed"] = 0
+            start_workers(world, pseudo["pool"], now)
     for other in range(len(world.sites)):
         link_comes_back(world, site, other, now)
         link_comes_back(world, other, site, now)

@@ -6,6 +6,7 @@ from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.locate import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.schema.harvester import LIMITS, RATIOS
+from simgrid_broker.schema.queues import Queue
 
 WORKFLOWS = ("pull_ups", "pull", "push", "push_noheartbeat")
 """Workflows of CRIC; source: formats reference, section 1.1."""
@@ -49,4 +50,48 @@ def slot_larger_than_node(scenario: Scenario) -> Iterator[Finding]:
                           f"must not exceed the {site.node.cores} cores of a node of {queue.atlas_site}")
 
 
-WORKER_RULES: Rules = (unknown_workflow, limit_of_workers, slot_larger_than_node)
+def partition_of_a_batch_system(scenario: Scenario) -> Iterator[Finding]:
+    """Static partitions fit their site, and a slot of a unified queue fits each of them and what they leave."""
+    for name, site in scenario.grid.sites.items():
+        key, total = ("grid", "sites", name, "partitions"), sum(site.partitions.values())
+        sharing = [queue for queue in scenario.grid.queues.values() if queue.atlas_site == name and queue.cores is None]
+        unified = [queue for queue in sharing if queue.unified]
+        if not site.partitions or site.cores is None:
+            continue
+        if not unified:
+            yield Finding(key, None, "is for unified queues that share the cores of the site: there is none")
+        elif total > site.cores:
+            yield Finding(key, total, f"must not exceed the {site.cores} cores of the site")
+        for kind, cores in site.partitions.items():
+            most = max((_slot(scenario, queue, kind) for queue in unified), default=0)
+            if 0 < cores < most:
+                yield Finding((*key, kind), cores, f"a slot has {most} cores")
+        others = [kind for kind in scenario.resource_types if kind not in site.partitions]
+        most = max([_slot(scenario, queue, kind) for queue in unified for kind in others]
+                   + [queue.corecount for queue in sharing if not queue.unified], default=0)
+        if 0 < site.cores - total < most:
+            yield Finding(key, total, f"leaves {site.cores - total} cores, and a slot of the other types has {most}")
+
+
+def _slot(scenario: Scenario, queue: Queue, kind: str) -> int:
+    """Most cores of a worker of a resource type at a unified queue."""
+    bounds = scenario.resource_types.get(kind)
+    return 1 if bounds is None or bounds.maxcore == 1 else queue.corecount
+
+
+def slots_that_open(scenario: Scenario) -> Iterator[Finding]:
+    """Slots open before they close, at a batch system whose cores are not those of nodes."""
+    for name, queue in scenario.grid.queues.items():
+        site = scenario.grid.sites.get(queue.atlas_site)
+        for position, row in enumerate(queue.slot_requests):
+            key = ("grid", "queues", name, "slot_requests", position, "opens")
+            if row.opens is None:
+                continue
+            if row.expires is not None and row.expires <= row.opens:
+                yield Finding(key, row.opens, f"must be before they expire, {row.expires:.15g} s")
+            if site is not None and site.node is not None:
+                yield Finding(key, row.opens, f"the cores of {queue.atlas_site} are those of its nodes, which stay")
+
+
+WORKER_RULES: Rules = (unknown_workflow, limit_of_workers, slot_larger_than_node, partition_of_a_batch_system,
+                       slots_that_open)

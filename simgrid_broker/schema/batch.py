@@ -36,6 +36,8 @@ POOLS = Table("pools", "one batch system", (
     Column("last_node", "i4", "", OURS, "One past the last of them; the same = cores count for the whole system"),
     Column("whole_nodes", "i4", "", OURS, "1 if a worker takes a node as a whole"),
     Column("closed", "i4", "", OURS, "1 while no worker may start (outage)"),
+    Column("leaving_cores", "i8", "cores", OURS, "Cores that are withdrawn as soon as they are free"),
+    Column("leaving_mb", "f8", "MB", OURS, "Memory that goes with them"),
     Column("unfilled_cores", "i8", "cores", OURS, "Cores that have yet to get the job that was under way at the start"),
 ))
 

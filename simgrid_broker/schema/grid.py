@@ -12,7 +12,7 @@ from simgrid_broker.names import CLOSENESS_UNKNOWN
 from simgrid_broker.schema.attribute import attribute, columns_of
 from simgrid_broker.schema.batch import Node
 from simgrid_broker.schema.column import Column, Table
-from simgrid_broker.schema.named import SiteName
+from simgrid_broker.schema.named import ResourceTypeName, SiteName
 from simgrid_broker.schema.network import Backbone, Background, Trouble
 from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part, Rate, Seconds
 
@@ -61,6 +61,9 @@ class Site(Part):
     backfill: Seconds = Field(0, ge=0, description="For how long smaller workers may overtake one that does not fit; "
                               "then the batch system drains for it")
 
+    partitions: dict[ResourceTypeName, Annotated[int, Field(ge=0)]] = Field(
+        default_factory=dict, description="Static partitions: of `cores` those kept for workers of one resource type "
+        "of unified queues; the other types share the rest")
     batch_latency: Seconds = Field(0, ge=0, description="Median time from the submission of a worker until the batch "
                                    "system considers it, s, of the queues that say nothing else")
     batch_latency_spread: float = Field(0, ge=0, le=5, description="Standard deviation of the logarithm of that time")

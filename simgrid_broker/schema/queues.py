@@ -139,6 +139,15 @@ class SlotRequest(Part):
     gshare: LeafName | None = Field(None, description="Leaf share; default: any")
     resource_type: ResourceTypeName | None = Field(None, description="Resource type; default: any")
     slots: int = Field(ge=0, description="numslots; 0 = starting jobs count as running")
+    expires: Seconds | None = Field(None, ge=0, le=LATEST, description="expirationtime, when the row is forgotten; "
+                                    "default: never")
+
+
+class Slots(SlotRequest):
+    """A row of Harvester_Slots that may come with the slots themselves."""
+
+    opens: Seconds | None = Field(None, ge=0, le=LATEST, description="When the batch system of the queue gets so many "
+                                  "slots more, until `expires`; workers that hold one then keep it; default: never")
 
 
 class Queue(Part):
@@ -202,7 +211,7 @@ class Queue(Part):
     num_slots: int = attribute(-1, "numslots of Harvester_Slots, for proactive job assignment: counts as running jobs "
                                "where it is more; -1 = not set", ge=-1, unit="jobs", source="PanDA Harvester_Slots",
                                zero_means="starting jobs count")
-    slot_requests: tuple[SlotRequest, ...] = Field((), description="Rows of Harvester_Slots, by share and resource "
+    slot_requests: tuple[Slots, ...] = Field((), description="Rows of Harvester_Slots, by share and resource "
                                                    "type; they win over `num_slots`")
     cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system, a static partition; "
                               "default: the site's")

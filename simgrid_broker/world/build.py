@@ -125,7 +125,7 @@ def _grid_tables(scenario: Scenario) -> dict[str, np.ndarray]:
     grid = scenario.grid
     of_queue, pools = queue_tables.pools_of(grid)
     queues = queue_tables.queue_table(grid, of_queue)
-    pseudo_queues = queue_tables.pseudo_queue_table(queues, scenario.resource_types.values(), pools)
+    pseudo_queues = queue_tables.pseudo_queue_table(queues, scenario.resource_types, pools)
     pool_rows, members = queue_tables.pool_table(pools, pseudo_queues, scenario.start == "filled")
     nodes = queue_tables.node_table(pools, pool_rows)
     accounts = queue_tables.worker_accounts(pseudo_queue_names(scenario, pseudo_queues))

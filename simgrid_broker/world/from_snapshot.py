@@ -184,6 +184,7 @@ def _fill_queues(world: World, snapshot: Snapshot) -> None:
             submitted, running = (sum(getattr(each, what) for each in workers) for what in ("submitted", "running"))
             arrays.pseudo_queues["n_submitted"][row] = told.workers_submitted + submitted
             arrays.pseudo_queues["n_running"][row] = told.workers_running + running
+    world.forget_expired(snapshot.time)
     world.locked = frozenset(snapshot.locked)
 
 

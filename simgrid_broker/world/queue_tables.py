@@ -88,12 +88,19 @@ def pseudo_queues_of(number: int, queue, resource_types) -> list[PseudoQueue]:
 
 
 def pseudo_queue_table(queues: np.ndarray, resource_types, pools) -> np.ndarray:
-    """All candidates, queue by queue; a worker asks for the slot's limit, or for the pool's mean if it has no limit."""
-    found = [p for number, queue in enumerate(queues) for p in pseudo_queues_of(number, queue, resource_types)]
+    """All candidates, queue by queue; a worker asks for the slot's limit, or for the pool's mean if it has no limit.
+
+    resource_types: the scenario's bounds by name.
+    """
+    found = [p for number, queue in enumerate(queues) for p in pseudo_queues_of(number, queue, resource_types.values())]
     table = PSEUDO_QUEUES.empty(len(found))
     for name in PseudoQueue._fields:
         table[name] = [getattr(pseudo, name) for pseudo in found]
     table["pool"] = queues["pool"][table["queue"]]
+    for number, pool in enumerate(pools):
+        if pool.resource_type:
+            kind = list(resource_types).index(pool.resource_type)
+            table["pool"][(table["pool"] == pool.part_of) & (table["resource_type"] == kind)] = number
     memory_per_core, most = np.array([(pool.memory_per_core, pool.most_mb) for pool in pools])[table["pool"]].T
     asked = np.where(np.isinf(table["maxrss_mb"]), memory_per_core * table["corecount"], table["maxrss_mb"])
     table["worker_mb"] = np.minimum(asked, most)       # a worker that asks for more would never start
@@ -108,13 +115,18 @@ def pseudo_queue_table(queues: np.ndarray, resource_types, pools) -> np.ndarray:
 
 
 class Pool(NamedTuple):
-    """A batch system; memory in MB, node: None = cores and memory count for the whole system."""
+    """A batch system; memory in MB, node: None = cores and memory count for the whole system.
+
+    A static partition is one of its own: resource_type, whose workers of the queues of pool `part_of` it serves.
+    """
 
     name: str
     cores: int
     memory_per_core: float
     node: Node | None = None
     backfill_s: float = 0.0
+    resource_type: str = ""
+    part_of: int = -1
 
     @property
     def node_mb(self) -> float:
@@ -124,14 +136,17 @@ class Pool(NamedTuple):
 
     @property
     def most_mb(self) -> float:
-        """Most memory that a worker can get."""
-        return self.cores * self.memory_per_core if self.node is None else self.node_mb
+        """Most memory that a worker can get; without cores yet, what it asks for."""
+        if self.node is not None:
+            return self.node_mb
+        return self.cores * self.memory_per_core or np.inf
 
 
 def pools_of(grid) -> tuple[dict[str, int], list[Pool]]:
     """Pool number of each queue, and the pools.
 
-    A queue with `cores` has a batch system of its own; the others share the one of their site.
+    A queue with `cores` has a batch system of its own; the others share the one of their site, which is followed by its
+    static partitions.
     """
     numbers: dict[str, int] = {}
     of_site: dict[str, int] = {}
@@ -144,8 +159,11 @@ def pools_of(grid) -> tuple[dict[str, int], list[Pool]]:
         numbers[name] = len(pools)
         if queue.cores is None:
             of_site[queue.atlas_site] = len(pools)
-        own = (queue.atlas_site, site.cores) if queue.cores is None else (name, queue.cores)
+        parts = site.partitions if queue.cores is None else {}
+        own = (queue.atlas_site, site.cores - sum(parts.values())) if queue.cores is None else (name, queue.cores)
         pools.append(Pool(*own, site.memory_per_core, site.node, site.backfill))
+        pools += [Pool(f"{own[0]}/{kind}", cores, site.memory_per_core, site.node, site.backfill, kind, numbers[name])
+                  for kind, cores in parts.items()]
     return numbers, pools
 
 

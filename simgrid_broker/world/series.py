@@ -40,6 +40,8 @@ class Series:
         self.links_before = np.zeros((5, len(world.arrays.links)))
         self.sampled_at: float | None = None
         self.workers_before = accounts_at(world.arrays.worker_accounts, 0.0)
+        pseudo = world.arrays.pseudo_queues
+        self.pools = np.unique(np.stack([pseudo["queue"], pseudo["pool"]]), axis=1)      # of each PanDA queue
 
     def rows(self, now: float, targets: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         """Tables with their rows at this moment; targets: HS06 of each leaf share, (n_shares,)."""
@@ -78,7 +80,7 @@ class Series:
         rows["running_cores"] = arrays.running_cores.sum(axis=(1, 2), dtype=np.int64)
         np.add.at(rows["workers_submitted"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_submitted"])
         np.add.at(rows["workers_running"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"])
-        rows["free_cores"] = arrays.pools["free_cores"][arrays.queues["pool"]]
+        np.add.at(rows["free_cores"], self.pools[0], arrays.pools["free_cores"][self.pools[1]])
         rows["site_class"] = self.world.analysis.site_class - SiteClass.LO
         return rows
 

@@ -128,6 +128,12 @@ class World:
                     self._lengthen(name, number + 1)
                 self.arrays.tasks["user_row"][row] = number + 1
 
+    def forget_expired(self, now: float) -> None:
+        """Forget the rows of Harvester_Slots that have expired."""
+        kept = {queue: tuple(row for row in rows if row.expires is None or row.expires > now)
+                for queue, rows in self.slots.items()}
+        self.slots = {queue: rows for queue, rows in kept.items() if rows}
+
     def make_room(self, jobs: int = MARGIN, transfers: int = MARGIN, retries: int = MARGIN,
                   submissions: int = MARGIN, replicas: int = MARGIN) -> None:
         """Grow tables until the given numbers of rows are free, and events and inboxes can hold what may follow."""

@@ -95,6 +95,15 @@ ACTS = {
     "queues.<name>.pull_ups": (102, AT_EAST | of_task(priority=100) | {"queues.EAST": {"workers_running": 20}},
                                {"queues.EAST.pull_ups": True}),
     "queues.<name>.slot_requests": (102, {}, {HERE + "slot_requests": [{"slots": 900}]}),
+    "queues.<name>.slot_requests[].slots": (102, {HERE + "slot_requests": [{"slots": 900}]},
+                                            {HERE + "slot_requests": [{"slots": 5}]}),
+    "queues.<name>.slot_requests[].gshare": (102, {HERE + "slot_requests": [{"slots": 900}]},
+                                             {HERE + "slot_requests": [{"slots": 900, "gshare": "Analysis"}]}),
+    "queues.<name>.slot_requests[].expires": (102, {HERE + "slot_requests": [{"slots": 900}]},
+                                              {HERE + "slot_requests": [{"slots": 900, "expires": "1h"}]}),
+    "queues.<name>.slot_requests[].resource_type": (
+        102, {HERE + "slot_requests": [{"slots": 900}]},
+        {HERE + "slot_requests": [{"slots": 900}, {"slots": 1, "resource_type": "MCORE"}]}),
     "queues.<name>.n_pilot": (102, {}, {HERE + "n_pilot": 0}),
     "queues.<name>.laststart": (102, of_task(priority=900), {HERE + "laststart": "1h"}),
     "queues.<name>.cores_running": (102, SHORT_OF_WORK, {"queues.WEST.cores_running": 5000}),
@@ -270,13 +279,6 @@ ACTS = {
 """For each key: the task that is asked, a change of the example, and a second one with the key that matters."""
 OF_SCENARIOS = {
     "grid.queues.<name>.slot_requests": (102, {}, {"grid.queues.NORTH.slot_requests": [{"slots": 900}]}),
-    "queues.<name>.slot_requests[].slots": (102, {HERE + "slot_requests": [{"slots": 900}]},
-                                            {HERE + "slot_requests": [{"slots": 5}]}),
-    "queues.<name>.slot_requests[].gshare": (102, {HERE + "slot_requests": [{"slots": 900}]},
-                                             {HERE + "slot_requests": [{"slots": 900, "gshare": "Analysis"}]}),
-    "queues.<name>.slot_requests[].resource_type": (
-        102, {HERE + "slot_requests": [{"slots": 900}]},
-        {HERE + "slot_requests": [{"slots": 900}, {"slots": 1, "resource_type": "MCORE"}]}),
 }
 """Keys of parts that scenarios have as well."""
 NAMES_OR_WORDS = {"description", "tasks.<name>.username"}
