@@ -7,7 +7,7 @@ import typer
 
 from simgrid_broker.cli.loading import loaded
 from simgrid_broker.cli.progress import steps
-from simgrid_broker.cli.studies import Figures, Number, Reports, Scheduler, seeds_given, watched
+from simgrid_broker.cli.study_options import HERE, Figures, RunOn, grouped_options, seeds_given
 from simgrid_broker.cli.text import paragraph, table
 from simgrid_broker.cli.trouble import BadArgument
 
@@ -27,6 +27,7 @@ Examples:
 SEEDS = "10"
 
 
+@grouped_options
 def compare(
     things: Annotated[list[Path], typer.Argument(metavar="RUN|SCENARIO...", help="Folders of runs, folders that hold "
                                                  "runs or a study, or scenario files; the first is the base.",
@@ -34,11 +35,9 @@ def compare(
     seeds: Annotated[str | None, typer.Option(metavar="SEEDS", help="Seeds with which scenarios are run: a number, or "
                                               f"a range such as 5-9; default: {SEEDS}.", show_default=False)] = None,
     figures: Figures = None,
-    workers: Number = None,
-    scheduler: Scheduler = None,
+    run_on: RunOn = HERE,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the comparison; default: next to the "
                                              "last run.", show_default=False)] = None,
-    reports: Reports = False,
 ) -> None:
     """Compare runs, groups of runs, or scenarios with several seeds.
 
@@ -49,23 +48,23 @@ def compare(
         raise BadArgument("RUN|SCENARIO...", str(things[0]), "name at least two runs, folders of runs or scenarios")
     with_scenarios = any(thing.is_file() for thing in things)
     if not with_scenarios:
-        refuse_unused(seeds, workers, scheduler, reports)
+        refuse_unused(seeds, run_on)
     if len(things) == 2 and all(is_run(thing) for thing in things):
         compare_two(things[0], things[1], figures, out)
         return
     from simgrid_broker.experiments.compare import grouped, write_groups_report
-    with watched(workers, scheduler, reports) as run_on:
-        groups, study = grouped(things, seeds_given(seeds or SEEDS), out if with_scenarios else None, run_on, loaded)
+    with run_on.watched() as workers:
+        groups, study = grouped(things, seeds_given(seeds or SEEDS), out if with_scenarios else None, workers, loaded)
     folder = study.folder if study is not None else out or default_folder(groups)
     page, rows = write_groups_report(groups, folder, tuple(figures or ()), steps("Writing the report"))
     show_groups(groups, rows)
     typer.echo(f"\nReport: {page}\nTables: {folder} (differences, means, results as .csv and .parquet)")
 
 
-def refuse_unused(seeds: str | None, workers: int | None, scheduler: str | None, reports: bool) -> None:
+def refuse_unused(seeds: str | None, run_on: RunOn) -> None:
     """Raise BadArgument for an option that only acts on scenarios."""
-    for name, value in (("--seeds", seeds), ("--workers", workers), ("--scheduler", scheduler),
-                        ("--reports", reports or None)):
+    for name, value in (("--seeds", seeds), ("--workers", run_on.workers), ("--scheduler", run_on.scheduler),
+                        ("--reports", run_on.reports or None)):
         if value is not None:
             raise BadArgument(name, value, "has no effect without a scenario: recorded runs have their seeds")
 

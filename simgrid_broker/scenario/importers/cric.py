@@ -184,7 +184,8 @@ READERS: Mapping[str, Callable[[Fields], Any]] = {
 }
 """Keys whose value in CRIC needs more than its type."""
 
-NOT_IN_CRIC = ("num_slots", "slot_requests", "cores", "endpoints", "software", "gpus", "cpu_levels")
+NOT_IN_CRIC = ("num_slots", "slot_requests", "cores", "endpoints", "software", "gpus", "cpu_levels", "cpu_efficiency",
+               "payload_overhead", "batch_latency", "batch_latency_spread", "submission_failures", "throttler")
 """Keys of a queue that a dump of PanDA queues does not hold."""
 
 
