@@ -35,9 +35,9 @@ class DecisionLog:
     """Decisions and candidates as the scenario's `record` asks for, and all refusals by candidate, rule and share.
 
     of_jobs: (n_shares, n_rules + 1, n_queues, 3) refusals of queues by the rules of the scenario since the last sample,
-    where `is_counted`, (n_shares,), says so; of_tasks, tasks_counted: the same of nuclei, (n_shares, n_rules + 1,
-    n_sites, 3). numbers: of the decisions MADE so far, and of those RECORDED since then in `room`. to_tally: functions
-    that complete the refusals before they are written.
+    where `is_counted`, (n_shares,), says so; of_users, users_counted: the same by the rules of analysis brokerage;
+    of_tasks, tasks_counted: of nuclei, (n_shares, n_rules + 1, n_sites, 3). numbers: of the decisions MADE so far, and
+    of those RECORDED since then in `room`. to_tally: functions that complete the refusals before they are written.
     """
 
     def __init__(self, world: World, policies: Policies):
@@ -58,7 +58,12 @@ class DecisionLog:
         n_shares, n_queues, n_sites = len(world.arrays.hs06_milli), len(world.arrays.queues), len(world.arrays.sites)
         self.of_jobs = np.zeros((n_shares, len(policies.job_rules.rules) + 1, n_queues, 3), np.int64)
         self.of_tasks = np.zeros((n_shares, len(policies.task_rules.rules) + 1, n_sites, 3), np.int64)
-        self.is_counted, self.tasks_counted = np.zeros((2, n_shares), bool)
+        self.of_users = np.zeros((n_shares, len(policies.analysis_rules.rules) + 1, n_queues, 3), np.int64)
+        self.is_counted, self.tasks_counted, self.users_counted = np.zeros((3, n_shares), bool)
+        self.tables = {
+            DecisionKind.JOB_BROKERAGE: (self.of_jobs, self.is_counted, policies.job_rules.tags),
+            DecisionKind.TASK_BROKERAGE: (self.of_tasks, self.tasks_counted, policies.task_rules.tags),
+            DecisionKind.ANALYSIS_BROKERAGE: (self.of_users, self.users_counted, policies.analysis_rules.tags)}
         self.refusals: dict[tuple[DecisionKind, int], tuple[Steps, np.ndarray]] = {}
         self.to_tally: list[Callable[[], None]] = []
 
@@ -176,10 +181,8 @@ class DecisionLog:
         """
         found = self.refusals.get((kind, share))
         if found is None:
-            table, is_counted, rules = (
-                (self.of_jobs, self.is_counted, self.policies.job_rules) if kind == DecisionKind.JOB_BROKERAGE
-                else (self.of_tasks, self.tasks_counted, self.policies.task_rules))
-            if kind != DecisionKind.ANALYSIS_BROKERAGE and steps is self.steps(kind, rules.tags):
+            table, is_counted, tags = self.tables[kind]
+            if steps is self.steps(kind, tags):
                 counts = table[share]
                 counts[:], is_counted[share] = 0, True
             else:
@@ -209,7 +212,7 @@ class DecisionLog:
                 write("refusals", rows)
         for books in (self.candidates, self.steps_asked, self.factors, self.refusals):
             books.clear()
-        self.is_counted[:] = self.tasks_counted[:] = False
+        self.is_counted[:] = self.tasks_counted[:] = self.users_counted[:] = False
 
 
 def steps_behind(world: World, policies: Policies, kind: DecisionKind, tags: tuple[str, ...]) -> Steps:

@@ -9,7 +9,8 @@ from simgrid_broker import luck
 from simgrid_broker.agents.decision_log import MADE, RECORDED
 from simgrid_broker.agents.job_slots import fill, is_current
 from simgrid_broker.agents.task_kinds import ONE_TASK, UNKNOWN, kind_of
-from simgrid_broker.agents.watch import chooses
+from simgrid_broker.agents.user_slots import fill_for_user, load_row_of_share, note_uses
+from simgrid_broker.agents.watch import chooses, keeps
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import DecisionKind, TaskStatus
@@ -19,7 +20,7 @@ from simgrid_broker.policy.task_selection import most_jobs
 from simgrid_broker.views import KEPT
 from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.columns import thaw
-from simgrid_broker.world.counts import place_block, tally_open
+from simgrid_broker.world.counts import place_block, tally_open, tally_refusals
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import first_waiting, is_cut, waiting_at
 from simgrid_broker.world.places import fill_ways
@@ -35,7 +36,7 @@ that were placed, at its end."""
 NOTHING, NO_TAG, TOLD = -3, -2, -1
 """Refusals of the task in hand: none; one without a tag, as every queue was full; one whose tag Python knows."""
 READY, SCOUTING, RUNNING = int(TaskStatus.READY), int(TaskStatus.SCOUTING), int(TaskStatus.RUNNING)
-JOB_BROKERAGE = int(DecisionKind.JOB_BROKERAGE)
+JOB_BROKERAGE, ANALYSIS_BROKERAGE = int(DecisionKind.JOB_BROKERAGE), int(DecisionKind.ANALYSIS_BROKERAGE)
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 FACTOR, PRIME = 1_000_003, 2**31 - 1
 """Of the digest of a set of candidates."""
@@ -50,6 +51,7 @@ CYCLE = np.dtype([
     ("next", "i8"),                  # where to go on, number of the task, of its levels of ramCount that are done
     ("task", "i8"), ("n_levels", "i8"), ("level", "i8"),
     ("n_slots", "i8"), ("kind", "i8"),       # slots in use; kind of the task in hand if Python has described it
+    ("of_users", "?"),               # its jobs go by analysis brokerage
     ("most", "i8"), ("made", "i8"), ("refused_by", "i8"),    # of the task in hand
     ("wanted", "i8"), ("slot", "i8"), ("block", "i8"), ("n_blocks", "i8"), ("n_best", "i8"), ("placed", "i8"),
     ("n_orders", "i8"),              # since Python last took them
@@ -68,6 +70,7 @@ class Desk(Bundle):
     slot_of: np.ndarray            # (n_tasks, N_RAM_LEVELS), -1 = none
     changes: np.ndarray            # (n_tasks,)
     asks: np.ndarray               # (n_tasks,), whether Python is asked about a task
+    of_users: np.ndarray           # (n_tasks,), whether analysis brokerage decides about it here
     placed: np.ndarray
     placed_by_type: np.ndarray
     load_known: np.ndarray
@@ -105,8 +108,18 @@ def decide(tables, row):
 
 
 @compiled
-def go_on(world, tables, desk, sight, kinds, watch, rows):
-    """Go on with a cycle over the tasks in `rows` until it is over or Python must act; returns why."""
+def decide_for_user(users):
+    """Placeholder for the decision of the scenario's analysis brokerage, which `job_tables` puts in its place."""
+    return 0
+
+
+@compiled
+def go_on(world, tables, desk, sight, kinds, watch, users, user_desk, user_kinds, known, rows):
+    """Go on with a cycle over the tasks in `rows` until it is over or Python must act; returns why.
+
+    users, user_desk, user_kinds, known: the same as tables, desk and kinds about tasks of users, and what is known of
+    these (`analysis_metrics.UserSight`).
+    """
     state = desk.state[0]
     while True:
         if state["next"] == BEGIN:
@@ -117,22 +130,31 @@ def go_on(world, tables, desk, sight, kinds, watch, rows):
             begin_task(world, state, rows[state["task"]])
         row = rows[state["task"]]
         if state["next"] == NEXT:
-            reason = find_level(world, tables, desk, sight, kinds, watch, state, row)
+            reason = find_level(world, tables, desk, sight, kinds, watch, user_desk, user_kinds, state, row)
             if reason != OVER:
                 return reason
+            if state["next"] == DECIDE and state["of_users"]:
+                fill_for_user(world, users, user_desk, desk, user_kinds, sight, known, state, row)
         if state["next"] == DECIDE:
-            state["n_best"] = decide(tables, state["slot"])
-            draw(world, tables, desk, state)
-            seen = desk.slots[state["slot"]]
-            whole = chooses(world, watch, JOB_BROKERAGE, row, state["n_best"] > 0) or seen["whole"]
-            if whole or seen["recorded"]:
-                record(tables, desk, state)
+            if state["of_users"]:
+                state["n_best"] = decide_for_user(users)
+                draw_for_user(world, users, user_desk, desk, state, row)
+                whole = note_for_user(world, users, desk, watch, state, row)
+            else:
+                state["n_best"] = decide(tables, state["slot"])
+                draw(world, tables, desk, state)
+                whole = note(world, tables, desk, watch, state, row)
             if whole:
                 return LOOK
         if state["next"] == SUBMIT:
-            if state["late"] and state["placed"] > 0 and is_elsewhere(tables, desk, state):
-                return PLACE
-            if submit(world, tables, desk, state, row):
+            if state["of_users"]:
+                note_uses(world, users, desk, known, state, row)
+                starts = submit(world, tables, desk, state, row, users.task[0])
+            else:
+                if state["late"] and state["placed"] > 0 and is_elsewhere(tables, desk, state):
+                    return PLACE
+                starts = submit(world, tables, desk, state, row, tables.task[state["slot"]])
+            if starts:
                 return START
         if state["next"] == END:
             state["left"] -= state["made"]
@@ -161,7 +183,7 @@ def begin_task(world, state, row):
 
 
 @compiled
-def find_level(world, tables, desk, sight, kinds, watch, state, row):
+def find_level(world, tables, desk, sight, kinds, watch, user_desk, user_kinds, state, row):
     """Find the next level of ramCount of a task that wants jobs, raised levels first; returns what Python must do."""
     if state["n_levels"] == N_RAM_LEVELS:
         state["next"] = END
@@ -172,6 +194,9 @@ def find_level(world, tables, desk, sight, kinds, watch, state, row):
         state["n_levels"] += 1
         return OVER
     state["level"], state["wanted"] = level, wanted
+    state["of_users"] = desk.of_users[row] and not is_cut(world, row)
+    if state["of_users"]:
+        return find_kind(world, desk, user_desk, user_kinds, state, row)
     if state["asks"] or desk.asks[row] or is_cut(world, row):
         state["n_levels"] += 1
         return ASK
@@ -183,14 +208,36 @@ def find_level(world, tables, desk, sight, kinds, watch, state, row):
         return READ
     if not desk.is_counted[world.tasks[row]["share"]]:
         return COUNT
-    state["block"] = SCOUTS_PER_BLOCK if tables.task[slot]["is_scout"] else JOBS_PER_BLOCK
-    state["n_blocks"] = (wanted + state["block"] - 1) // state["block"]
-    if state["n_orders"] + state["n_blocks"] > len(desk.orders) or desk.numbers[RECORDED] == len(desk.room):
+    if not take_room(desk, state, tables.task[slot]["is_scout"]):
         return GROW
-    state["n_levels"] += 1
-    state["next"] = DECIDE
     ask(tables, desk, state, slot)
     return OVER
+
+
+@compiled
+def take_room(desk, state, is_scout):
+    """Whether there is room for the jobs wanted, if so a decision is next."""
+    state["block"] = SCOUTS_PER_BLOCK if is_scout else JOBS_PER_BLOCK
+    state["n_blocks"] = (state["wanted"] + state["block"] - 1) // state["block"]
+    if state["n_orders"] + state["n_blocks"] > len(desk.orders) or desk.numbers[RECORDED] == len(desk.room):
+        return False
+    state["n_levels"] += 1
+    state["next"] = DECIDE
+    return True
+
+
+@compiled
+def find_kind(world, desk, user_desk, user_kinds, state, row):
+    """Find the kind of a task of a user, and what is known of its share; returns what Python must do."""
+    if state["kind"] != ONE_TASK:
+        state["kind"] = kind_of(world, user_kinds, row, state["level"])
+    if state["kind"] == UNKNOWN:
+        return PREPARE
+    if not (user_desk.is_fresh[0] and desk.load_known[load_row_of_share(world, desk, row)]):
+        return READ
+    if not user_desk.is_counted[world.tasks[row]["share"]]:
+        return COUNT
+    return OVER if take_room(desk, state, world.scout_inputs[row] != 0) else GROW
 
 
 @compiled
@@ -253,24 +300,65 @@ def draw(world, tables, desk, state):
                     desk.keys, tables.best, n_best, desk.uniforms)
     drawn = draw_blocks(tables.best, n_best, tables.weight, tables.backlog, tables.cap, desk.uniforms, True, True,
                         state["block"], state["wanted"], desk.places, desk.chosen, desk.sizes)
+    add_up(desk, state, drawn, tables.refused_by, desk.ranks)
+
+
+@compiled
+def draw_for_user(world, users, user_desk, desk, state, row):
+    """As `draw`, for a task of a user."""
+    task, n_best = users.task[0], state["n_best"]
+    state["next"] = SUBMIT
+    desk.numbers[MADE] += 1
+    tally_refusals(user_desk.counts, task["share"], users.refused_by, desk.groups, user_desk.ranks, desk.furthest)
+    luck.fill_draws(world.settings[0]["seed"], QUEUE_DRAW, task["luck"], first_waiting(world, row, state["level"]),
+                    state["block"], state["wanted"], desk.keys, users.best, n_best, desk.uniforms)
+    drawn = draw_blocks(users.best, n_best, users.weight, users.weight, users.weight, desk.uniforms, False, False,
+                        state["block"], state["wanted"], desk.places, desk.chosen, desk.sizes)
+    add_up(desk, state, drawn, users.refused_by, user_desk.ranks)
+
+
+@compiled
+def add_up(desk, state, drawn, refused_by, ranks):
+    """Add up the jobs of the blocks drawn; if there are none, note which rule left no candidate."""
     state["n_blocks"], state["placed"] = drawn, 0
     for k in range(drawn):
         state["placed"] += desk.sizes[k]
     if state["placed"] == 0:
         state["refused_by"] = NO_TAG
         last = -1
-        for k in range(len(tables.refused_by) if n_best == 0 else 0):
-            place = tables.refused_by[k]
-            if desk.ranks[place] > last:
-                last, state["refused_by"] = desk.ranks[place], place
+        for k in range(len(refused_by) if state["n_best"] == 0 else 0):
+            place = refused_by[k]
+            if ranks[place] > last:
+                last, state["refused_by"] = ranks[place], place
 
 
 @compiled
-def record(tables, desk, state):
+def note(world, tables, desk, watch, state, row):
+    """Record a decision if it is to be; returns whether its candidates are to be, too."""
+    seen = desk.slots[state["slot"]]
+    whole = chooses(world, watch, JOB_BROKERAGE, row, state["n_best"] > 0) or seen["whole"]
+    if whole or seen["recorded"]:
+        record(tables, desk, state, tables.task[state["slot"]], JOB_BROKERAGE)
+    return whole
+
+
+@compiled
+def note_for_user(world, users, desk, watch, state, row):
+    """As `note`, for a task of a user."""
+    task, asked = users.task[0], watch.record[0]
+    whole = (chooses(world, watch, ANALYSIS_BROKERAGE, row, state["n_best"] > 0)
+             or keeps(world, watch, asked["of_candidates"], task["jeditaskid"], task["luck"]))
+    if whole or keeps(world, watch, asked["of_decisions"], task["jeditaskid"], task["luck"]):
+        record(users, desk, state, task, ANALYSIS_BROKERAGE)
+    return whole
+
+
+@compiled
+def record(tables, desk, state, task, kind):
     """Record a decision without its candidates."""
-    task, row, n_best = tables.task[state["slot"]], desk.room[desk.numbers[RECORDED]], state["n_best"]
+    row, n_best = desk.room[desk.numbers[RECORDED]], state["n_best"]
     desk.numbers[RECORDED] += 1
-    row["time_s"], row["decision"], row["kind"] = state["now_s"], desk.numbers[MADE], JOB_BROKERAGE
+    row["time_s"], row["decision"], row["kind"] = state["now_s"], desk.numbers[MADE], kind
     row["jeditaskid"], row["share"], row["resource_type"] = task["jeditaskid"], task["share"], task["resource_type"]
     row["n_candidates"], row["n_kept"], row["n_jobs"] = len(tables.refused_by), n_best, state["placed"]
     row["best"], row["best_weight"] = -1, np.nan
@@ -293,9 +381,9 @@ def is_elsewhere(tables, desk, state):
 
 
 @compiled
-def submit(world, tables, desk, state, row):
+def submit(world, tables, desk, state, row, task):
     """Order the jobs that were placed and count them for later decisions; returns whether the task starts."""
-    task, level = tables.task[state["slot"]], state["level"]
+    level = state["level"]
     account = account_of(world, row)
     for k in range(state["n_blocks"]):
         number, size = desk.chosen[k], desk.sizes[k]

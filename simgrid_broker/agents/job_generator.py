@@ -10,12 +10,12 @@ import numpy as np
 
 import simgrid_broker.agents.job_cycle as job_cycle
 from simgrid_broker import luck
-from simgrid_broker.agents.broker_rules import labels_of, reason
+from simgrid_broker.agents.broker_rules import reason
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.job_splitter import JobSplitter
 from simgrid_broker.agents.job_tables import JobTables
 from simgrid_broker.agents.work_queues import JobNumbers, WorkQueues
-from simgrid_broker.names import DecisionKind, TaskStatus
+from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.resource_types import asked_ramcount
 from simgrid_broker.policy.task_selection import Selection, generates, selection
@@ -106,7 +106,7 @@ class Generator:
         if rule.attribute:
             self.n_turns += 1
             rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.key, self.n_turns)
-        left = self._generate(rows, left, rule, least)
+        left = self._generate(rows, left, rule, least, analysis)
         return decision.lacking and left <= 0
 
     def _throttle(self, analysis: bool) -> Throttle:
@@ -132,13 +132,13 @@ class Generator:
             self.levels[analysis] = types_asked(queue, self.limits[analysis])
             self.selection[analysis] = selection(cfg, queue.name, analysis, edition)
 
-    def _generate(self, rows: np.ndarray, left: int, rule: Selection, least: int) -> int:
+    def _generate(self, rows: np.ndarray, left: int, rule: Selection, least: int, analysis: bool = False) -> int:
         """Make at most `left` jobs of the tasks in `rows` of at least a priority, in order; returns how many are left.
 
         A task with input that finds no queue goes on hold. Files count as the jobs that they typically make.
         """
         tables, acts = self.tables, self.acts
-        state = tables.begin(self.control.now, left, rule, least)
+        state = tables.begin(self.control.now, left, rule, least, analysis)
         while (reason := tables.go_on(rows)) != job_cycle.OVER:
             acts[reason](rows, state, rule)
         return int(state["left"])
@@ -155,7 +155,7 @@ class Generator:
     def _look(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
         """Record the candidates of the decision in hand."""
         verdict = self.tables.verdict(int(rows[state["task"]]), int(state["level"]))
-        self.control.books.decisions.add_candidates(DecisionKind.JOB_BROKERAGE, verdict)
+        self.control.books.decisions.add_candidates(self.tables.kind, verdict)
 
     def _place(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
         """Find the task queue in which the jobs of the decision in hand wait."""
@@ -171,7 +171,8 @@ class Generator:
         refused_by, policies = int(state["refused_by"]), self.control.policies
         said = self.told if refused_by == job_cycle.TOLD else ""
         if refused_by >= 0:
-            said = labels_of(policies, DecisionKind.JOB_BROKERAGE)[policies.job_rules.rules[refused_by].name]
+            rules = policies.analysis_rules if state["of_users"] else policies.job_rules
+            said = rules.labels[rules.rules[refused_by].name]
         hold(self.control, int(rows[state["task"] - 1]), said)
 
     def _grow(self, *_: Any) -> None:

@@ -61,7 +61,7 @@ def fill(world, tables, desk, sight, kinds, watch, slot, kind):
         derive(tables, slot)
     ask_of(world, tables, desk, sight, slot)
     asked = tables.asked[slot]
-    asked["first"], asked["weight"] = kinds.known[kind]["first"], kinds.known[kind]["weight"]
+    asked["first"], asked["weight"] = kinds.known[kind]["first"], kinds.known[kind]["other"]
     asked["load"] = load_row(world, tables, desk, state, slot)
     asked["link"] = task["nucleus"]
     for name in literal_unroll(CHANGING):

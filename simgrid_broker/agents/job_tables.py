@@ -8,12 +8,14 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.decision_log import DecisionLog
-from simgrid_broker.agents.job_cycle import CYCLE, Desk, decide, go_on
+from simgrid_broker.agents.job_cycle import CYCLE, Desk, decide, decide_for_user, go_on
 from simgrid_broker.agents.job_slots import SLOT
+from simgrid_broker.agents.rows import Rows
 from simgrid_broker.agents.task_kinds import UNKNOWN, TaskKinds
+from simgrid_broker.agents.user_tables import UserTables
 from simgrid_broker.agents.work_queues import WorkQueues
 from simgrid_broker.compiled import compiled_with
-from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind
+from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.dirac.brokerage import broker_to_task_queues
 from simgrid_broker.policy.job_brokerage.broker import (
     MAX_CANDIDATES,
@@ -41,24 +43,6 @@ MOST_ARRAYS = 16_384
 """First refusals by static rules that are kept: as many as those of requirements (`policy.funnel.MaskCache`)."""
 SLOT_TABLES = "slots", "asked", "record", "replica_site", "replica_part", "replica_tape"
 """Tables with a row for each slot."""
-
-
-class Rows:
-    """Different arrays of one length as the rows of a table, (room, n)."""
-
-    def __init__(self, n: int, dtype: Any):
-        self.table = np.zeros((16, n), dtype)
-        self.number: dict[int, tuple[int, np.ndarray]] = {}     # the arrays are kept, so that no other gets their id
-
-    def row_of(self, array: np.ndarray) -> int:
-        """Row of an array, which is not to be changed; the table is replaced when it grows."""
-        found = self.number.get(id(array))
-        if found is None:
-            if len(self.number) == len(self.table):
-                self.table = np.concatenate([self.table, np.zeros_like(self.table)])
-            found = self.number[id(array)] = len(self.number), array
-            self.table[found[0]] = array
-        return found[0]
 
 
 class Firsts(Rows):
@@ -113,17 +97,20 @@ class JobTables:
         self.control, self.work_queues = control, work_queues
         self.brokerage = control.policies.job_rules
         self.asks = control.policies.job_brokerage not in (broker_jobs, broker_to_task_queues)
-        self._go_on: Callable[..., int] = compiled_with(go_on, decide=decide if self.asks else self.brokerage.decide)
+        self.users = UserTables(control, work_queues)
+        self._go_on: Callable[..., int] = compiled_with(
+            go_on, decide=decide if self.asks else self.brokerage.decide,
+            decide_for_user=self.users.brokerage.decide if self.users.decides else decide_for_user)
         self.state = np.zeros(1, CYCLE)
         self.state[0]["by_type"] = control.edition == "deployed"
         self.state[0]["asks"], self.state[0]["kind"] = self.asks, UNKNOWN
         self.state[0]["late"] = control.books.central_queue is not None
-        self.kinds = TaskKinds(self.brokerage, control.arrays.tasks)
+        self.kinds = TaskKinds(self.brokerage.described, control.arrays.tasks, TASK)
         n_tasks = len(control.arrays.tasks)
         self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)
-        of_users = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
-        self.of_users = of_users & control.policies.asks_about_users
-        self.apart = self.of_users[control.arrays.tasks["label"]]     # of users, or of other resource types somewhere
+        self.own_rules = self.users.labels & (not self.users.decides)     # labels that Python is asked about, and tasks:
+        self.apart = self.own_rules[control.arrays.tasks["label"]]        # these, and of other resource types somewhere
+        self.of_users = (self.users.labels & self.users.decides)[control.arrays.tasks["label"]]
         self.orders = np.zeros(FIRST_ORDERS, ORDERED)
         n = FIRST_SLOTS
         self.slots, self.asked, self.record = np.zeros(n, SLOT), np.zeros(n, ASKED), np.zeros(n, TASK)
@@ -140,8 +127,12 @@ class JobTables:
         self.slots["task"][slots[slots >= 0]] = -1
         self.slot_of = renewed(self.control.world, self.slot_of, rows, -1)
         self.apart = renewed(self.control.world, self.apart, rows, False)
-        self.apart[rows] = self.of_users[self.control.arrays.tasks["label"][rows]]
+        label = self.control.arrays.tasks["label"][rows]
+        self.apart[rows] = self.own_rules[label]
+        self.of_users = renewed(self.control.world, self.of_users, rows, False)
+        self.of_users[rows] = (self.users.labels & self.users.decides)[label]
         self.kinds.renew(self.control.arrays.tasks)
+        self.users.kinds.renew(self.control.arrays.tasks)
         self._bundle()
 
     def renew(self) -> None:
@@ -159,9 +150,10 @@ class JobTables:
         if replaced:
             self._forget()
         if snapshot is not brokers.snapshot and self.state[0]["by_type"]:
-            self.apart[:] = self.of_users[self.control.arrays.tasks["label"]]
+            self.apart[:] = self.own_rules[self.control.arrays.tasks["label"]]
             rows = map(self.control.world.row_of.get, brokers.snapshot.types_at)        # some may be gone since
             self.apart[[row for row in rows if row is not None]] = True
+        self.users.renew(queues is not brokers.queues, read is not cfg, snapshot is not brokers.snapshot)
         self.known = brokers.snapshot, brokers.queues, cfg
         if replaced:
             self._bundle()
@@ -177,9 +169,14 @@ class JobTables:
             setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, missing))))
         return True
 
-    def begin(self, now: float, left: int, rule: Selection, least: int) -> np.void:
-        """Begin a cycle that may make `left` jobs of tasks of at least a priority; returns its state."""
+    def begin(self, now: float, left: int, rule: Selection, least: int, analysis: bool = False) -> np.void:
+        """Begin a cycle that may make `left` jobs of tasks of at least a priority; returns its state.
+
+        analysis: whether there are tasks of users.
+        """
         self.renew()
+        if analysis:
+            self.users.look()
         state = self.state[0]
         state["n_tasks"], state["least"] = rule.n_tasks, least
         state["now_s"], state["left"], state["n_files"], state["reads_more"] = now, left, rule.n_files, rule.reads_more
@@ -188,9 +185,14 @@ class JobTables:
 
     def count(self, share: int) -> None:
         """Begin to count the refusals of a share."""
-        log = self.control.books.decisions
-        steps = log.steps(DecisionKind.JOB_BROKERAGE, self.brokerage.tags)
-        log.counts(DecisionKind.JOB_BROKERAGE, share, steps, True)
+        log, kind = self.control.books.decisions, self.kind
+        tags = (self.users if kind == DecisionKind.ANALYSIS_BROKERAGE else self).brokerage.tags
+        log.counts(kind, share, log.steps(kind, tags), True)
+
+    @property
+    def kind(self) -> DecisionKind:
+        """The broker of the task in hand."""
+        return DecisionKind.ANALYSIS_BROKERAGE if self.state[0]["of_users"] else DecisionKind.JOB_BROKERAGE
 
     def order(self, values: tuple) -> None:
         """Order jobs beside the compiled cycle; values: of ORDERED."""
@@ -202,12 +204,16 @@ class JobTables:
 
     def go_on(self, rows: np.ndarray) -> int:
         """Go on with a cycle, as `job_cycle.go_on`."""
-        control = self.control
+        control, users = self.control, self.users
         return self._go_on(control.arrays, self.tables, self.desk, control.world.sight, self.kinds.tables,
-                           control.books.decisions.watch, rows)
+                           control.books.decisions.watch, users.tables, users.desk, users.kinds.tables, users.known,
+                           rows)
 
     def prepare(self, row: int, level: int) -> None:
         """Describe a task at a level of ramCount, and with it its kind."""
+        if self.state[0]["of_users"]:
+            self.state[0]["kind"] = self.users.prepare(row, level)
+            return
         control, brokers = self.control, self.control.brokers
         task, _ = self.work_queues.view(row, level)
         known = prepare(self.brokerage, task, brokers.queues, control.cfg, brokers.cache)
@@ -218,7 +224,10 @@ class JobTables:
             self._bundle()
 
     def read(self, row: int, slot: int) -> None:
-        """Put the numbers of a task's share, and the ways to its nucleus, into the tables."""
+        """Put the numbers of a task's share, and the ways to its nucleus or the storages, into the tables."""
+        if self.state[0]["of_users"]:
+            self.users.read(row)
+            return
         control, task = self.control, self.record[slot]
         kind = int(task["resource_type"]) if self.state[0]["by_type"] else None
         loads.load_row(control.world, control.brokers.snapshot, account_of_task(control.arrays, row), kind)
@@ -227,6 +236,8 @@ class JobTables:
     def verdict(self, row: int, level: int) -> Verdict:
         """The decision in hand, about a task at a level of ramCount, which shares the columns of the tables."""
         slot, n_best = int(self.state[0]["slot"]), int(self.state[0]["n_best"])
+        if self.state[0]["of_users"]:
+            return self.users.verdict(row, level, n_best)
         task, _ = self.work_queues.view(row, level)
         return verdict_of(self.brokerage, Question(self.tables, slot), n_best, task, self.control.brokers.queues)
 
@@ -267,6 +278,7 @@ class JobTables:
         """Gather the tables again."""
         control, brokers, log = self.control, self.control.brokers, self.control.books.decisions
         queues, network, places, n = brokers.queues, control.world.network, control.world.places, len(self.orders)
+        most = max(MAX_CANDIDATES, len(queues.records))
         nuclei = observe.stores_known(control.world, brokers.snapshot)
         steps = log.steps(DecisionKind.JOB_BROKERAGE, self.brokerage.tags)
         self.tables = Tables(
@@ -277,12 +289,13 @@ class JobTables:
             **room(len(queues.records), MAX_CANDIDATES, len(self.brokerage.candidate_factors)))
         self.desk = Desk(
             state=self.state, slots=self.slots, slot_of=self.slot_of, asks=self.apart,
+            of_users=self.of_users,
             changes=control.books.scouts.changes, nuclei=nuclei, waiting=network.waiting, ways_known=network.ways_known,
             links=network.table, **places.ways(), numbers=log.numbers, counts=log.of_jobs, is_counted=log.is_counted,
             groups=log.groups, ranks=steps.ranks, furthest=log.furthest,
             closed_furthest=self.first.furthest, times=self.first.times, keys=luck.keys_of(queues.names),
-            chosen=np.empty(n, np.int64), sizes=np.empty(n, np.int64), uniforms=np.empty((n, MAX_CANDIDATES)),
-            places=np.empty(MAX_CANDIDATES, PLACE), orders=self.orders, **self._statistics())
+            chosen=np.empty(n, np.int64), sizes=np.empty(n, np.int64), uniforms=np.empty((n, most)),
+            places=np.empty(most, PLACE), orders=self.orders, **self._statistics())
 
     def _statistics(self) -> dict[str, np.ndarray]:
         """The tables of the desk that come with the statistics, and the room for decisions."""

@@ -1,14 +1,15 @@
 """Kinds of tasks: what brokers know of a task beside its numbers is the same for all tasks of a kind.
 
-Two tasks are of a kind if all their words are the same, and all else that static rules of job brokerage look at.
+Two tasks are of a kind if all their words are the same, and all else that static rules of a brokerage look at.
 """
+
+from collections.abc import Iterable
 
 import numpy as np
 
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
-from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
-from simgrid_broker.policy.job_brokerage.question import TASK
+from simgrid_broker.policy.rule import RuleFunction
 from simgrid_broker.schema import TASKS
 from simgrid_broker.views import TASK_FIELDS
 from simgrid_broker.world.arrays import Arrays
@@ -27,8 +28,8 @@ CONSTANT = {"is_merging", "premerge", "mergecorecount", "mergeramcount", "job_cl
             "walltimeunit"}
 """Fields that are the same for all tasks of which kinds are known."""
 
-KIND = np.dtype([("first", "i4"), ("weight", "i4")])
-"""Rows of the tables of first refusals and of static weights."""
+KIND = np.dtype([("first", "i4"), ("other", "i4")])
+"""Rows of the table of first refusals, and of that of static weights, or of marks in analysis brokerage."""
 
 
 class Kinds(Bundle):
@@ -39,7 +40,7 @@ class Kinds(Bundle):
     heads: np.ndarray              # (N_HEADS,) kinds by their keys, UNKNOWN = none
     keys: np.ndarray               # (ROOM, 1 + n_bytes), the mark and these bytes
     known: np.ndarray              # (ROOM,) of KIND
-    templates: np.ndarray          # (ROOM,) of TASK: the record of one task of the kind
+    templates: np.ndarray          # (ROOM,) of the brokerage's TASK: the record of one task of the kind
 
 
 @compiled
@@ -75,12 +76,16 @@ def is_of(kinds, kind, row, mark):
 
 
 class TaskKinds:
-    """The kinds of the tasks of a run under one brokerage; tables: what is known of them."""
+    """The kinds of the tasks of a run under one brokerage; tables: what is known of them.
 
-    def __init__(self, brokerage: JobBrokerage, tasks: np.ndarray):
-        asked = {field for rule in (*brokerage.funnel.static, *brokerage.static_factors)
-                 for field in rule.rule.static or ()}
-        self.are_known = asked <= {*TASK_FIELDS, *OTHERS, *MARKED, *CONSTANT}
+    rules: those that look at descriptions alone; record: dtype of the record of a task; read: fields that the broker
+    reads beside theirs, which are the same for all tasks of a run where they are no columns.
+    """
+
+    def __init__(self, rules: Iterable[RuleFunction], tasks: np.ndarray, record: np.dtype,
+                 read: Iterable[str] = ()):
+        asked = {*read, *(field for rule in rules for field in rule.rule.static or ())}
+        self.are_known, self.record = asked <= {*TASK_FIELDS, *OTHERS, *MARKED, *CONSTANT, *read}, record
         columns = {*(TASK_FIELDS[name].name for name in (*WORDS, *(asked & TASK_FIELDS.keys()))),
                    *OTHERS.values(), "uselocalio", "eventservice"}
         places = [offset_of(TASKS.dtype, name) + byte
@@ -94,7 +99,7 @@ class TaskKinds:
         self.tables = Kinds(
             raw=raw_of(tasks), places=self.places, heads=np.full(N_HEADS, UNKNOWN, np.int32),
             keys=np.zeros((ROOM, 1 + len(self.places)), np.uint8), known=np.zeros(ROOM, KIND),
-            templates=np.zeros(ROOM, TASK))
+            templates=np.zeros(ROOM, self.record))
 
     def renew(self, tasks: np.ndarray) -> None:
         """Look at another table of tasks from now on."""

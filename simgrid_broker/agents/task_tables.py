@@ -11,6 +11,7 @@ from simgrid_broker.agents.task_kinds import UNKNOWN, TaskKinds
 from simgrid_broker.compiled import compiled_with, uncompiled
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.job_brokerage.hint import Hints
+from simgrid_broker.policy.job_brokerage.question import TASK as OF_JOBS
 from simgrid_broker.policy.task_brokerage.broker import broker_task, figures
 from simgrid_broker.policy.task_brokerage.question import TASK, templates
 from simgrid_broker.views import NUCLEUS, Gdpconfig, Verdict
@@ -38,7 +39,7 @@ class TaskTables:
         self.rules, self.offset = policies.task_rules, len(control.world.vocabularies["pseudo_queues"])
         self._go_on: Callable[..., int] = uncompiled(go_on) if asks else compiled_with(
             go_on, decide=self.rules.decide, hint=policies.job_rules.decide)
-        self.kinds = TaskKinds(policies.job_rules, control.arrays.tasks)
+        self.kinds = TaskKinds(policies.job_rules.described, control.arrays.tasks, OF_JOBS)
         self.state, self.question = np.zeros(1, TURN), np.zeros(1, TASK)
         state = self.state[0]
         state["deployed"], state["asks"], state["kind"] = control.edition == "deployed", asks, UNKNOWN

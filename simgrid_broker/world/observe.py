@@ -6,10 +6,11 @@ import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import JobStatus, ReplicaState, TaskStatus
+from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.world import loads
+from simgrid_broker.world.analysis_input import spread_replicas
 from simgrid_broker.world.analysis_places import analysis_stores
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import account_of
@@ -295,12 +296,17 @@ def analysis_view(world: World, snapshot, row: int, account: int, n_jobs: float,
 
     account: the share; n_jobs: jobs that may be made of it; slots_of_class_a: USER_USAGE_THRESHOLD_A.
     """
-    if snapshot.analysis_store is None:
-        snapshot.analysis_store = analysis_stores(world)
     given, told = world.analysis_inputs.get(row) or (input_at_queues(world, row), n_jobs)
     user = world.user_views.get(row) or user_view(world, row, float(world.state["now_s"]), slots_of_class_a)
-    return views.AnalysisView(snapshot.load[loads.load_row(world, snapshot, account, None)], snapshot.analysis_store,
-                              user, given, told)
+    return views.AnalysisView(snapshot.load[loads.load_row(world, snapshot, account, None)],
+                              analysis_stores_known(world, snapshot), user, given, told)
+
+
+def analysis_stores_known(world: World, snapshot) -> np.ndarray:
+    """The storages of the queues for analysis, (n_queues,) of ANALYSIS_STORE, as old as the statistics."""
+    if snapshot.analysis_store is None:
+        snapshot.analysis_store = analysis_stores(world)
+    return snapshot.analysis_store
 
 
 def input_at_queues(world: World, row: int) -> views.InputAt:
@@ -308,15 +314,9 @@ def input_at_queues(world: World, row: int) -> views.InputAt:
     found = job_input(world, row)
     if found is None:
         return views.InputAt()
-    at, states = world.places.site, np.zeros(len(world.arrays.queues), np.int64)
+    states = np.zeros(len(world.arrays.queues), np.int64)
     disk, tape = np.zeros((2, len(states)))
-    for site, part, on_tape in found.replicas:
-        here = at == site
-        kind = (ReplicaState.COMPLETE_DISK, ReplicaState.INCOMPLETE_DISK,
-                ReplicaState.COMPLETE_TAPE, ReplicaState.INCOMPLETE_TAPE)[2 * bool(on_tape) + (part < 1)]
-        states[here] |= int(kind)
-        held = tape if on_tape else disk
-        held[here] = np.maximum(held[here], part)
+    spread_replicas(world.sight.sources, len(found.replicas), world.places.site, states, disk, tape)
     t = world.arrays.tasks[row]
     size = float(t["n_jobs"] * t["input_bytes_per_job"])
     sources = found.inputs[0].sources

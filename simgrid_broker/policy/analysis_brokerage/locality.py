@@ -46,11 +46,17 @@ def input_tables(given: InputAt, n_queues: int) -> dict[str, np.ndarray]:
     for row, source in zip(replicas, sources, strict=True):
         row["part"], row["missing"], row["lan"], row["wan"] = source[1:]
     replicas["tape"] = [on_tape for one in asked for on_tape in one.on_tape]
-    tables = {name: np.zeros((len(asked), n_queues), np.int64 if name == "states" else np.float64) for name in COLUMNS}
-    for name, column in tables.items():
-        for row, one in zip(column, asked, strict=True):
+    tables = input_room(len(asked), n_queues) | dict(datasets=datasets)
+    for name in COLUMNS:
+        for row, one in zip(tables[name], asked, strict=True):
             row[:] = getattr(one, name)
-    return dict(datasets=datasets, sources=replicas, **tables)
+    return dict(sources=replicas, **tables)
+
+
+def input_room(n: int, n_queues: int) -> dict[str, np.ndarray]:
+    """Room for what the tables show of `n` datasets, without their sources."""
+    columns = {name: np.zeros((n, n_queues), np.int64 if name == "states" else np.float64) for name in COLUMNS}
+    return dict(datasets=np.zeros(n, DATASET), **columns)
 
 
 def why_unreadable(given: InputAt, number: int, cfg: Gdpconfig) -> str:

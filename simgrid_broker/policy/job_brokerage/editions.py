@@ -24,7 +24,7 @@ from simgrid_broker.policy.job_brokerage import (
 )
 from simgrid_broker.policy.job_brokerage.compose import composed
 from simgrid_broker.policy.job_brokerage.decide import ORDER, RANKING
-from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunction, labels_of
+from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunction, RuleFunction, labels_of
 
 
 class Order(NamedTuple):
@@ -75,6 +75,11 @@ class JobBrokerage:
     def static_factors(self) -> tuple[FactorFunction, ...]:
         """The factors about all candidates."""
         return tuple(rule for rule in self.factors if not rule.rule.per_candidate)
+
+    @cached_property
+    def described(self) -> tuple[RuleFunction, ...]:
+        """The criteria and factors that look at descriptions alone."""
+        return (*self.funnel.static, *self.static_factors)
 
     @cached_property
     def candidate_factors(self) -> tuple[FactorFunction, ...]:
