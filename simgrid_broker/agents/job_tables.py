@@ -108,8 +108,8 @@ class JobTables:
         self.kinds = TaskKinds(self.brokerage.described, control.arrays.tasks, TASK)
         n_tasks = len(control.arrays.tasks)
         self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)
-        self.own_rules = self.users.labels & (not self.users.decides)     # labels that Python is asked about, and tasks:
-        self.apart = self.own_rules[control.arrays.tasks["label"]]        # these, and of other resource types somewhere
+        self.own_rules = self.users.labels & (not self.users.decides)     # labels, and tasks, asked of Python:
+        self.apart = self.own_rules[control.arrays.tasks["label"]]        # these, or of other resource types somewhere
         self.of_users = (self.users.labels & self.users.decides)[control.arrays.tasks["label"]]
         self.orders = np.zeros(FIRST_ORDERS, ORDERED)
         n = FIRST_SLOTS
