@@ -22,7 +22,7 @@ MOST_ARRAYS = 4096
 """First refusals by static rules, and marks, that are kept."""
 READ = ("allows_incomplete", "avoid_vp", "bytes_per_job", "cloud", "excludedsite", "includedsite", "is_hpo",
         "is_scouting", "n_sites_per_job", "siteendpoint", "transuses", "uselocalio", "workinggroup")
-"""Fields of a task that analysis brokerage reads, beside those of its static rules that are columns."""
+"""Fields of a task that analysis brokerage reads, whether or not static rules read them, too."""
 
 
 class UserTables:
