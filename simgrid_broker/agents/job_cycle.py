@@ -7,13 +7,13 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.decision_log import MADE, RECORDED
+from simgrid_broker.agents.job_notes import note, note_for_user
 from simgrid_broker.agents.job_slots import fill, is_current
 from simgrid_broker.agents.task_kinds import ONE_TASK, UNKNOWN, kind_of
 from simgrid_broker.agents.user_slots import fill_for_user, load_row_of_share, note_uses
-from simgrid_broker.agents.watch import chooses, keeps
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import DecisionKind, TaskStatus
+from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, draw_blocks
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.task_selection import most_jobs
@@ -36,7 +36,6 @@ that were placed, at its end."""
 NOTHING, NO_TAG, TOLD = -3, -2, -1
 """Refusals of the task in hand: none; one without a tag, as every queue was full; one whose tag Python knows."""
 READY, SCOUTING, RUNNING = int(TaskStatus.READY), int(TaskStatus.SCOUTING), int(TaskStatus.RUNNING)
-JOB_BROKERAGE, ANALYSIS_BROKERAGE = int(DecisionKind.JOB_BROKERAGE), int(DecisionKind.ANALYSIS_BROKERAGE)
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 FACTOR, PRIME = 1_000_003, 2**31 - 1
 """Of the digest of a set of candidates."""
@@ -330,40 +329,6 @@ def add_up(desk, state, drawn, refused_by, ranks):
             place = refused_by[k]
             if ranks[place] > last:
                 last, state["refused_by"] = ranks[place], place
-
-
-@compiled
-def note(world, tables, desk, watch, state, row):
-    """Record a decision if it is to be; returns whether its candidates are to be, too."""
-    seen = desk.slots[state["slot"]]
-    whole = chooses(world, watch, JOB_BROKERAGE, row, state["n_best"] > 0) or seen["whole"]
-    if whole or seen["recorded"]:
-        record(tables, desk, state, tables.task[state["slot"]], JOB_BROKERAGE)
-    return whole
-
-
-@compiled
-def note_for_user(world, users, desk, watch, state, row):
-    """As `note`, for a task of a user."""
-    task, asked = users.task[0], watch.record[0]
-    whole = (chooses(world, watch, ANALYSIS_BROKERAGE, row, state["n_best"] > 0)
-             or keeps(world, watch, asked["of_candidates"], task["jeditaskid"], task["luck"]))
-    if whole or keeps(world, watch, asked["of_decisions"], task["jeditaskid"], task["luck"]):
-        record(users, desk, state, task, ANALYSIS_BROKERAGE)
-    return whole
-
-
-@compiled
-def record(tables, desk, state, task, kind):
-    """Record a decision without its candidates."""
-    row, n_best = desk.room[desk.numbers[RECORDED]], state["n_best"]
-    desk.numbers[RECORDED] += 1
-    row["time_s"], row["decision"], row["kind"] = state["now_s"], desk.numbers[MADE], kind
-    row["jeditaskid"], row["share"], row["resource_type"] = task["jeditaskid"], task["share"], task["resource_type"]
-    row["n_candidates"], row["n_kept"], row["n_jobs"] = len(tables.refused_by), n_best, state["placed"]
-    row["best"], row["best_weight"] = -1, np.nan
-    if n_best > 0:
-        row["best"], row["best_weight"] = tables.best[0], tables.weight[tables.best[0]]
 
 
 @compiled
