@@ -12,6 +12,7 @@ from simgrid_broker.cli import (
     explain,
     gdpconfig,
     importing,
+    links,
     match,
     reports,
     run,
@@ -67,7 +68,7 @@ for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES)
                           (calibrate.calibrate, calibrate.EXAMPLES),
                           (explain.explain, explain.EXAMPLES), (broker.broker, broker.EXAMPLES),
                           (match.match, match.EXAMPLES), (share_tree.shares, share_tree.EXAMPLES),
-                          (users.users, users.EXAMPLES),
+                          (users.users, users.EXAMPLES), (links.links, links.EXAMPLES),
                           (describe.describe, describe.EXAMPLES), (gdpconfig.gdpconfig, gdpconfig.EXAMPLES)):
     app.command(epilog=examples)(command)
 app.add_typer(importing.app, name="import")

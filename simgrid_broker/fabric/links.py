@@ -17,6 +17,8 @@ from simgrid_broker.world.arrays import N_ACTIVITIES, Arrays
 
 EXPRESS, PRODUCTION_OUTPUT = int(Activity.EXPRESS), int(Activity.PRODUCTION_OUTPUT)
 
+ROUNDING = 1e-9
+"""What is added to a part of a limit before it is cut to whole files."""
 SOONER_S = 1e-7
 """Least time by which an end must come before the event that waits for it, s; less is rounding of the clock."""
 
@@ -121,10 +123,24 @@ def count_queued(world: Arrays, number, activity, files):
 
 
 @compiled
+def is_idle(lane):
+    """Whether an activity has no files on a link."""
+    return lane["head"] < 0 and lane["active_files"] == 0
+
+
+@compiled
 def line_up_transfer(world: Arrays, row):
-    """Put a transfer at the end of the line of its activity at its link."""
+    """Put a transfer at the end of the line of its activity at its link; an activity that was idle has no credit."""
     transfer = world.transfers[row]
     lane = world.lanes[transfer["link"], transfer["activity"]]
+    if is_idle(lane):
+        least = np.inf
+        for other in range(N_ACTIVITIES):
+            beside = world.lanes[transfer["link"], other]
+            if not is_idle(beside):
+                least = min(least, beside["served"])
+        if least < np.inf:
+            lane["served"] = max(lane["served"], least)
     transfer["next"] = -1
     if lane["head"] >= 0:
         world.transfers[lane["tail"]]["next"] = row
@@ -134,21 +150,45 @@ def line_up_transfer(world: Arrays, row):
 
 
 @compiled
-def next_activity(world: Arrays, number):
-    """Activity whose first transfer FTS starts next on a link, -1 = none waits.
+def part_of(world: Arrays, number, activity):
+    """Files of an activity that may move at once on a link: by its share among those with files; of express, all."""
+    limit = world.links[number]["active_limit"]
+    if activity == EXPRESS:
+        return np.int64(limit)
+    total = 0.0
+    for other in range(N_ACTIVITIES):
+        if other != EXPRESS and not is_idle(world.lanes[number, other]):
+            total += world.activity_shares[other]
+    return max(np.int64(limit * world.activity_shares[activity] / total + ROUNDING), np.int64(1))
 
-    Express goes first; then the activity with the fewest active files for its share. Simplified: FTS draws one.
+
+@compiled
+def width_of(world: Arrays, number, activity):
+    """Files that the first transfer of a line moves at once if it starts now; 0 = it waits for places.
+
+    All that it has, but not more than the part of its activity: so wide transfers do not wait for an empty link.
     """
+    link, lane = world.links[number], world.lanes[number, activity]
+    part = part_of(world, number, activity)
+    wanted = min(np.int64(world.transfers[lane["head"]]["left_files"]), part)
+    room = min(part - lane["active_files"], np.int64(link["active_limit"] - link["active_files"]))
+    return wanted if wanted <= room else np.int64(0)
+
+
+@compiled
+def next_activity(world: Arrays, number):
+    """Activity whose first transfer FTS starts next on a link, -1 = none waits, or none has places.
+
+    Express goes first, and lets nothing pass; then the activity that was served least for its share. Simplified: FTS
+    draws one.
+    """
+    if world.lanes[number, EXPRESS]["head"] >= 0:
+        return EXPRESS if width_of(world, number, EXPRESS) > 0 else -1
     best, least = -1, np.inf
     for activity in range(N_ACTIVITIES):
         lane = world.lanes[number, activity]
-        if lane["head"] < 0:
-            continue
-        if activity == EXPRESS:
-            return activity
-        served = (lane["active_files"] + 1) / world.activity_shares[activity]
-        if served < least:
-            best, least = activity, served
+        if lane["head"] >= 0 and lane["served"] < least and width_of(world, number, activity) > 0:
+            best, least = activity, lane["served"]
     return best
 
 
@@ -168,11 +208,14 @@ def insert_active(world: Arrays, link, row):
 
 
 @compiled
-def start(world: Arrays, link, lane, now):
+def start(world: Arrays, number, activity, now):
     """Start the first transfer of a line; one with more files than FTS allows moves so many at once."""
+    link, lane = world.links[number], world.lanes[number, activity]
     row = lane["head"]
     transfer = world.transfers[row]
+    transfer["width"] = width_of(world, number, activity)
     lane["head"] = transfer["next"]
+    lane["served"] += transfer["width"] / world.activity_shares[activity]
     if link["active_files"] == 0:
         link["virtual"] = 0.0
     if np.isnan(transfer["started_s"]):
@@ -190,12 +233,7 @@ def admit(world: Arrays, number, now):
     link = world.links[number]
     activity = next_activity(world, number) if link["down"] == 0 else -1
     while activity >= 0:
-        lane = world.lanes[number, activity]
-        transfer = world.transfers[lane["head"]]
-        transfer["width"] = min(transfer["left_files"], link["active_limit"])
-        if link["active_files"] > 0 and link["active_files"] + transfer["width"] > link["active_limit"]:
-            break
-        start(world, link, lane, now)
+        start(world, number, activity, now)
         activity = next_activity(world, number)
     settle_rate(world, number)
     set_due(world, number, now)

@@ -2,6 +2,7 @@
 
 from simgrid_broker.metrics.attempts import NOWHERE, attempts, rebrokerage
 from simgrid_broker.metrics.compare import comparison, difference, mean_cores
+from simgrid_broker.metrics.doors import door_series, door_use
 from simgrid_broker.metrics.drift import drift, drifting
 from simgrid_broker.metrics.explain import (
     ABOUT_QUEUES,
@@ -45,8 +46,10 @@ from simgrid_broker.metrics.tasks import (
 from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.traffic import (
     data_waits,
+    link_series,
     link_use,
     link_waits,
+    site_matrix,
     storage_series,
     storage_use,
     traffic_series,
@@ -61,13 +64,14 @@ from simgrid_broker.names import USED
 
 __all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED",
            "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost", "criteria",
-           "cut_jobs", "data_waits", "decisions", "difference", "drift", "drifting", "explain", "factors", "failures",
-           "fairness", "first_jobs", "funnels", "held_work", "jobs_by_status", "jobs_over_time", "last_classes",
-           "link_use", "link_waits", "live_jobs", "mean_cores", "memory_retries", "part_of_jobs", "phase_of",
-           "places_of", "queue_of", "reach", "reach_recorded", "reasons", "rebrokerage", "recorded_statuses",
-           "recorded_waits", "recorded_walltimes", "refusal_counts", "refusal_rates", "refusals", "refusals_over_time",
-           "replayed_walltimes", "retry_history", "rule_losses", "running_cores", "share_compliance", "share_deviation",
-           "share_series", "stopped_tasks", "storage_series", "storage_use", "stretches", "submission_waits", "summary",
-           "task_phases", "task_turnaround", "tasks_by_status", "tasks_of_users", "tasks_without_place", "throttled_by",
-           "throughput", "tidy", "time_in_phase", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores",
-           "users", "users_by_size", "waiting_times", "walltime_errors", "wide", "window_of", "with_labels", "workers"]
+           "cut_jobs", "data_waits", "decisions", "difference", "door_series", "door_use", "drift", "drifting",
+           "explain", "factors", "failures", "fairness", "first_jobs", "funnels", "held_work", "jobs_by_status",
+           "jobs_over_time", "last_classes", "link_series", "link_use", "link_waits", "live_jobs", "mean_cores",
+           "memory_retries", "part_of_jobs", "phase_of", "places_of", "queue_of", "reach", "reach_recorded", "reasons",
+           "rebrokerage", "recorded_statuses", "recorded_waits", "recorded_walltimes", "refusal_counts",
+           "refusal_rates", "refusals", "refusals_over_time", "replayed_walltimes", "retry_history", "rule_losses",
+           "running_cores", "share_compliance", "share_deviation", "share_series", "site_matrix", "stopped_tasks",
+           "storage_series", "storage_use", "stretches", "submission_waits", "summary", "task_phases",
+           "task_turnaround", "tasks_by_status", "tasks_of_users", "tasks_without_place", "throttled_by", "throughput",
+           "tidy", "time_in_phase", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores", "users",
+           "users_by_size", "waiting_times", "walltime_errors", "wide", "window_of", "with_labels", "workers"]

@@ -1,12 +1,14 @@
 """Links, transfers and storages."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.tidy import tidy
+from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.window import Window, window_of
 from simgrid_broker.records import Run
-from simgrid_broker.units import GB, MINUTE, TB
+from simgrid_broker.units import GB, MB, MINUTE, TB
 
 
 def link_use(run: Run) -> pd.DataFrame:
@@ -54,6 +56,26 @@ def link_waits(run: Run) -> pd.DataFrame:
     return tidy(table, ["source", "destination"], {"wait": "min", "took": "min"}, window)
 
 
+def site_matrix(run: Run, most: int = 20) -> pd.DataFrame:
+    """What sites sent to each other in the window; dimensions source and destination, busiest sites first.
+
+    Sites beyond the `most` busiest, by bytes sent and received, are combined as `others (N)`; pairs without traffic are
+    left out. Metrics: moved (TB), rate (MB/s).
+    """
+    links = wide(link_use(run), "moved", "rate")
+    of_site = links.groupby("source").moved.sum().add(links.groupby("destination").moved.sum(), fill_value=0)
+    busiest = sorted(of_site.index, key=lambda name: (-of_site[name], name))
+    rest = f"others ({len(busiest) - most})"
+    order = {name: place if place < most else most for place, name in enumerate(busiest)}
+    names = dict(zip(busiest, busiest[:most] + [rest] * len(busiest[most:]), strict=True))
+    table = links.assign(row=links.source.map(order), column=links.destination.map(order),
+                         source=links.source.map(names), destination=links.destination.map(names))
+    keys = ["row", "column", "source", "destination"]
+    table = table.groupby(keys)[["moved", "rate"]].sum().reset_index().sort_values(keys)
+    table["rate"] *= GB / MB
+    return tidy(table, ["source", "destination"], {"moved": "TB", "rate": "MB/s"}, window_of(run))
+
+
 def traffic_series(run: Run) -> pd.DataFrame:
     """Traffic of all links over time; dimension time_s; metrics rate (GB/s since the previous sample), queued_files."""
     rows = run.table("links", ["time_s", "bytes", "queued_files"])
@@ -61,6 +83,28 @@ def traffic_series(run: Run) -> pd.DataFrame:
     table = rows.groupby("time_s").sum().reindex(times, fill_value=0).reset_index(names="time_s")
     table["rate"] = table.bytes / GB / np.diff(times, prepend=np.nan)
     return tidy(table, ["time_s"], {"rate": "GB/s", "queued_files": "files"}, Window(0.0, run.end_s))
+
+
+def link_series(run: Run, links: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Queues of some links, (source, destination), over time; dimensions time_s and link, `source → destination`.
+
+    Metrics: queued_files (waiting or under way), active_limit (files that FTS lets move at once), rate (MB/s since the
+    sample before, with the bytes of failed attempts). Samples without traffic count as 0, with the limit before.
+    """
+    columns = ["queued_files", "active_limit", "bytes_moved"]
+    rows = run.table("links", ["time_s", "source", "destination", *columns])
+    times, parts = sample_times(run), []
+    for source, destination in links:
+        own = rows[(rows.source == source) & (rows.destination == destination)].set_index("time_s")[columns]
+        own = own.reindex(times)
+        own["active_limit"] = own.active_limit.ffill().bfill()
+        own["rate"] = own.bytes_moved.fillna(0) / MB / np.diff(times, prepend=np.nan)
+        own["queued_files"] = own.queued_files.fillna(0)
+        parts.append(own.reset_index(names="time_s").assign(link=f"{source} \N{RIGHTWARDS ARROW} {destination}"))
+    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(
+        columns=["time_s", "link", "rate", *columns])
+    return tidy(table, ["time_s", "link"], {"queued_files": "files", "active_limit": "files", "rate": "MB/s"},
+                Window(0.0, run.end_s))
 
 
 def storage_series(run: Run) -> pd.DataFrame:

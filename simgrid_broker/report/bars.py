@@ -116,9 +116,12 @@ def cause_bars(table: pd.DataFrame, axes: np.ndarray, metrics: Sequence[tuple[st
 
 
 def link_bars(table: pd.DataFrame, axes: Axes, most: int = 15) -> Axes:
-    """Mean use of capacity (bar) and busiest sample (mark) of the `most` busiest links; volume moved at the right."""
+    """Part of the time in which bytes moved (bar), in the busiest sample (mark), of the `most` busiest links.
+
+    At the right: volume moved.
+    """
     rows = wide(table).head(most).iloc[::-1].reset_index(drop=True)
-    dress(axes, xlabel="use of the link's capacity (%): bar mean, mark busiest sample", grid="x")
+    dress(axes, xlabel="% of the time in which bytes moved: bar mean, mark busiest sample", grid="x")
     axes.barh(rows.index, rows.utilisation, 0.7, color=BASE[0])
     axes.scatter(rows.peak_utilisation, rows.index, marker="|", s=90, color=INK, linewidth=1.6)
     rows_axis(axes, rows.source + " → " + rows.destination)

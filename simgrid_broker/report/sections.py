@@ -12,6 +12,7 @@ from simgrid_broker.records import Run, write_whole
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.context import Context, context
 from simgrid_broker.report.life import attempts, progress
+from simgrid_broker.report.links import link_blocks
 from simgrid_broker.report.overview import configuration, overview
 from simgrid_broker.report.page import page
 from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
@@ -219,21 +220,8 @@ def _named(view: Context, table: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 def data(view: Context) -> Section:
     """Links, transfers and storages."""
-    links, moved = metrics.link_use(view.run), metrics.transfer_summary(view.run)
-    storage = metrics.storage_use(view.run)
-    blocks: list[Block] = [
-        plot_or_note(Plot(
-            "traffic", "Traffic of all links", view.over_time(metrics.traffic_series(view.run)),
-            drawn_by("series.panels", metrics={"rate": "GB/s", "queued_files": "files queued"}, marks=view.marks),
-            "Above: bytes delivered per second since the previous sample; below: files waiting or in transfer.",
-            (10, 4.2), (2, 1)), "there was no transfer."),
-        plot_or_note(Plot(
-            "links", "Busiest links", links, drawn_by("bars.link_bars"),
-            "Bar: mean use of capacity in the window; mark: busiest sample; right: volume moved.",
-            (10, 1.1 + 0.25 * min(15, max(links.groupby(["source", "destination"]).ngroups, 3)))),
-            "there was no transfer in the window.")]
-    if len(links):
-        blocks.append(TableBlock("Busiest links: figures", wide(links).head(MOST_ROWS)))
+    moved, storage = metrics.transfer_summary(view.run), metrics.storage_use(view.run)
+    blocks = link_blocks(view)
     if len(moved):
         blocks.append(TableBlock("Transfers that ended in the window", wide(moved)))
     blocks.append(plot_or_note(Plot(

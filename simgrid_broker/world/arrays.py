@@ -158,6 +158,7 @@ WAITING = np.dtype([("panda_id", "i8"), ("row", "i4")])
 LANE = np.dtype([
     ("head", "i4"), ("tail", "i4"),  # first and last transfer that wait, -1 = none
     ("active_files", "i4"),
+    ("served", "f8"),                # files started so far over the share of the activity
 ])
 """Transfers of one activity at one link."""
 

@@ -31,6 +31,18 @@ def test_doors_hold_at_every_sample(run):
         assert (moved[site] <= DOOR * passed * (1 + 1e-6)).all() and moved[site].sum() > 0
 
 
+def test_a_door_of_10_gigabits_never_lets_more_through(tmp_path):
+    wide = {f"grid.sites.{name}.door_out": "8 Gb/s" for name in ("NEAR", "FAR")}
+    plan = load_scenario(PLAN).with_values(wide | {
+        "grid.links.default.bandwidth": "8 Gb/s", "workload.campaigns.simulation.output_per_event": "1 GB",
+        "incidents": [], "duration": "8h", "warm_up": "0"})
+    series = metrics.wide(metrics.door_series(simulate(plan, folder=tmp_path / "run", validate=True)))
+    full = series[series.door == "NUCLEUS in"]
+    assert full.capacity.tolist() == pytest.approx([10] * len(full))
+    assert 9.99 < full.rate.max() <= 10 * (1 + 1e-6)
+    assert (series.rate.fillna(0) <= series.left * (1 + 1e-6)).all()
+
+
 def test_output_waits_for_the_link(run):
     links = run.table("links")
     far = links[(links.source == "FAR") & (links.destination == "NUCLEUS")].set_index("time_s")

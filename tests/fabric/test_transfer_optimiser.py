@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, two_sites
 
+from simgrid_broker.fabric.links import part_of
 from simgrid_broker.fabric.network import number_of_failures
 from simgrid_broker.fabric.optimiser import step_of
 from simgrid_broker.names import Activity
@@ -74,7 +75,8 @@ def test_activities_share_the_places_and_express_goes_first():
         bench.submit(task=task)
     bench.run(1e4)
     words = [Activity(code).word for code in bench.moved()["activity"]]
-    assert words == ["production_input", "express"] + ["analysis_input"] * 4 + ["production_input"] * 3
+    twice = ["production_input", "analysis_input", "analysis_input"]
+    assert words == ["production_input", "express", *twice, *twice, "production_input"]
     bench = Bench(plan.with_values({"grid.links.pairs[1].max_active_files": 3}), *tasks)
     for task in range(8):
         bench.submit(task=task)
@@ -82,6 +84,41 @@ def test_activities_share_the_places_and_express_goes_first():
     assert active[[Activity.PRODUCTION_INPUT, Activity.ANALYSIS_INPUT]].tolist() == [3, 0]
     bench.run(301)                                         # three of the first have ended: three places
     assert active[[Activity.PRODUCTION_INPUT, Activity.ANALYSIS_INPUT]].tolist() == [1, 2]
+
+
+def test_a_wide_transfer_takes_the_places_of_its_activity_beside_single_files():
+    wide = dict(input_bytes_per_job=80 * MB, n_input_files=8, replicas={1: 1.0})
+    single = dict(input_bytes_per_job=10 * MB, replicas={1: 1.0}, label="user")
+    bench = Bench(two_sites(link=dict(bandwidth=MB, max_active_files=4)), *[single] * 40, wide)
+    for task in range(41):
+        bench.submit(task=task)
+    active = bench.arrays.lanes["active_files"][2]
+    assert active[[Activity.PRODUCTION_INPUT, Activity.ANALYSIS_INPUT]].tolist() == [0, 4]
+    bench.run(41.0)                                        # the first four have ended: two places for each activity
+    assert active[[Activity.PRODUCTION_INPUT, Activity.ANALYSIS_INPUT]].tolist() == [2, 2]
+    bench.check()
+    bench.run(41.0 + 160)                                  # half of the link for 80 MB
+    assert bench.moved()["n_files"].tolist().count(8) == 1
+    bench.check()
+
+
+@pytest.mark.parametrize(("shares", "limit", "others", "part"), [
+    pytest.param({}, 10, (), 10, id="alone: every place"),
+    pytest.param({}, 10, ("analysis_input",), 5, id="half of them beside another"),
+    pytest.param({"analysis_input": 3}, 10, ("analysis_input",), 2, id="by share, in whole files"),
+    pytest.param({"analysis_input": 9}, 10, ("analysis_input",), 1, id="just one"),
+    pytest.param({"analysis_input": 99}, 10, ("analysis_input",), 1, id="at least one"),
+    pytest.param({}, 10, ("express",), 10, id="express has no part of its own"),
+])
+def test_part_of_an_activity(shares, limit, others, part):
+    said = {"production_input": {}, "analysis_input": dict(label="user"), "express": dict(priority=1000)}
+    plan = two_sites(link=dict(bandwidth=MB, max_active_files=limit), fts=dict(shares=shares))
+    bench = Bench(plan, *[dict(input_bytes_per_job=MB, replicas={1: 1.0}) | said[word]
+                          for word in ("production_input", *others)])
+    for task in range(1 + len(others)):
+        bench.submit(task=task)
+    assert part_of(bench.arrays, 2, int(Activity.PRODUCTION_INPUT)) == part
+    assert part_of(bench.arrays, 2, int(Activity.EXPRESS)) == limit
 
 
 @pytest.mark.rule("activity_of_input")

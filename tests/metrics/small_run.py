@@ -65,15 +65,16 @@ def share_rows(samples):
          "transferring", "queued"), zip(*rows, strict=True), strict=True)}
 
 
-def run_of(folder, warm_up_h=0.0, duration_h=10.0, status="complete", simulated_h=None, jobs=(), **tables):
-    """A run whose tables hold exactly what is given."""
+def run_of(folder, warm_up_h=0.0, duration_h=10.0, status="complete", simulated_h=None, jobs=(), grid=None, **tables):
+    """A run whose tables hold exactly what is given; grid: what the scenario says of its grid beyond sites and queues.
+    """
     queues = {"QX": {"atlas_site": "X"}, "QY": {"atlas_site": "Y"}, "QY2": {"atlas_site": "Y"}}
     sites = {"X": {"cores": 60}, "Y": {"cores": 40}}
     end = duration_h if simulated_h is None else simulated_h
     manifest = {
         "status": status, "seed": 1, "warm_up_s": warm_up_h * HOUR, "duration_s": duration_h * HOUR,
         "simulated_s": end * HOUR,
-        "scenario": {"name": "small", "grid": {"queues": queues, "sites": sites}, "record": {"jobs": 1.0}},
+        "scenario": {"name": "small", "grid": {"queues": queues, "sites": sites} | (grid or {}), "record": {"jobs": 1.0}},
         "share_tree": TREE, "vocabularies": VOCABULARIES, "counters": {"total_cores": 100}, "timings": {},
         "versions": {}, "gdpconfig": {}}
     write_manifest(folder, manifest)

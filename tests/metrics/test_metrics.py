@@ -264,6 +264,7 @@ def test_every_table_is_tidy_and_survives_an_empty_run(fake, tmp_path):
                metrics.share_deviation, metrics.running_cores, metrics.jobs_over_time, metrics.throughput,
                metrics.waiting_times, metrics.refusals, metrics.refusal_rates, metrics.brokerage_funnel,
                metrics.decisions, metrics.link_use, metrics.traffic_series,
+               metrics.link_waits, metrics.site_matrix, metrics.door_use, metrics.door_series,
                metrics.storage_series, metrics.storage_use, metrics.transfer_summary, metrics.failures,
                metrics.memory_retries, metrics.attempts, metrics.rebrokerage, metrics.task_turnaround,
                metrics.tasks_by_status, metrics.task_phases, metrics.time_in_phase, metrics.rule_losses]

@@ -211,7 +211,7 @@ def write_traffic(writer, samples, seed):
     links = {"time_s": np.repeat(samples, len(pairs)), "source": np.tile(pairs[:, 0], len(samples)),
              "destination": np.tile(pairs[:, 1], len(samples)), "queued_files": (use * 500).astype(int),
              "active_files": (use * 100).astype(int), "bytes": use * 1.25e9 * 600, "files": (use * 300).astype(int),
-             "utilisation": use}
+             "utilisation": use, "bytes_moved": use * 1.3e9 * 600, "active_limit": np.full(n, 60)}
     writer.write("links", filled("links", {name: column[use > 0.05] for name, column in links.items()}))
     grow = np.linspace(0, 1, len(samples))[:, None] * (0.3 + SITE_SIZE / 18)
     size = np.broadcast_to(SITE_SIZE * 1e15, grow.shape)
@@ -257,7 +257,8 @@ def write_tasks_and_transfers(writer, rows, duration_s, seed):
 
 def manifest(duration_s, seed, status="complete", **more):
     """A manifest as the engine writes it, as far as figures need it."""
-    grid = {"sites": {site: {"cores": int(size) * 130} for site, size in zip(SITES, SITE_SIZE, strict=True)},
+    grid = {"sites": {site: {"cores": int(size) * 130, "door_in": 12.5e9, "door_out": 12.5e9}
+                      for site, size in zip(SITES, SITE_SIZE, strict=True)},
             "queues": {queue: {"atlas_site": SITES[k], "cores": None}
                        for queue, k in zip(QUEUES, QUEUE_SITE, strict=True)}}
     incidents = [{"at": 0.5 * duration_s, "until": 0.6 * duration_s, "what": "site_outage", "site": "FZK-LCG2"}]

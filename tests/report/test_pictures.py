@@ -112,7 +112,7 @@ def test_names_of_any_length_are_legible(plots):
 
 def test_legends_cover_no_curve(figures):
     with_legend = [axes for figure in figures.values() for axes in figure.axes if axes.get_legend() is not None]
-    assert len(with_legend) == 5
+    assert len(with_legend) == 7
     for axes in with_legend:
         box, curves = axes.get_legend().get_window_extent(), axes.bbox
         assert box.x0 >= curves.x1 - TOUCH or box.y0 >= curves.y1 - TOUCH
@@ -138,7 +138,7 @@ def test_forty_sites_at_one_height_have_their_names_apart(draw):
 
 def test_a_time_axis_begins_with_the_window(plots, figures, view):
     timed = [plot.name for plot in plots if "time_s" in plot.table or plot.name == "task_phases"]
-    assert len(timed) == 10
+    assert len(timed) == 12
     for name in timed:
         for axes in figures[name].axes:
             if axes.get_visible():

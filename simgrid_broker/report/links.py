@@ -1,0 +1,91 @@
+"""Blocks of the report about links and doors: what moves where, beside what limits it."""
+
+import pandas as pd
+
+from simgrid_broker import metrics
+from simgrid_broker.metrics import wide
+from simgrid_broker.report.blocks import Block, Note, Plot, TableBlock, drawn_by, plot_or_note
+from simgrid_broker.report.context import Context
+
+MOST_PANELS, PANEL_COLUMNS = 8, 2
+MOST_SITES = 20
+MOST_ROWS = 20
+
+
+def link_blocks(view: Context) -> list[Block]:
+    """All traffic, the busiest links, doors, queues at links, and who sends to whom."""
+    links = metrics.link_use(view.run)
+    return [_traffic(view), *_busiest(view, links), *_doors(view), _queues(view, links), _matrix(view, links)]
+
+
+def _traffic(view: Context) -> Block:
+    return plot_or_note(Plot(
+        "traffic", "Traffic of all links", view.over_time(metrics.traffic_series(view.run)),
+        drawn_by("series.panels", metrics={"rate": "GB/s", "queued_files": "files queued"}, marks=view.marks),
+        "Above: bytes delivered per second since the previous sample; below: files waiting or in transfer.",
+        (10, 4.2), (2, 1)), "there was no transfer.")
+
+
+def _busiest(view: Context, links: pd.DataFrame) -> list[Block]:
+    n_rows = min(15, max(links.groupby(["source", "destination"]).ngroups, 3))
+    plot = plot_or_note(Plot(
+        "links", "Busiest links", links, drawn_by("bars.link_bars"),
+        "Bar: part of the window in which bytes moved; mark: busiest sample; right: volume moved.",
+        (10, 1.1 + 0.25 * n_rows)), "there was no transfer in the window.")
+    if not len(links):
+        return [plot]
+    waits = metrics.wide(metrics.link_waits(view.run)).reindex(columns=["source", "destination", "wait", "took"])
+    frame = wide(links).head(MOST_ROWS).merge(waits, how="left", on=["source", "destination"])
+    return [plot, TableBlock(
+        "Busiest links: figures", frame, "Rates in GB/s, the peak with the bytes of failed attempts; utilisation: % of "
+        "the time in which bytes moved; failed: % of the attempts at files; wait: from request to first byte, took: to "
+        "the last file or the callback of output, mean of the transfers that ended in the window, min.")]
+
+
+def _doors(view: Context) -> list[Block]:
+    """Use of the doors that come closest to their capacities, over time and as figures."""
+    use = wide(metrics.door_use(view.run))
+    if not len(use):
+        return [Note("Doors: no site, endpoint or backbone has a capacity that its links share.")]
+    shown = use.door.head(MOST_PANELS).tolist()
+    series = view.over_time(metrics.door_series(view.run, shown))
+    n_rows = -(-len(shown) // PANEL_COLUMNS)
+    return [plot_or_note(Plot(
+        "doors", "Most used doors", series,
+        drawn_by("link_figures.limited_panels", names=shown, by="door", value="rate",
+                 limits={"capacity": "capacity", "left": "left by other traffic"}, ylabel="Gb/s", marks=view.marks),
+        "Blue: what moved through the door since the previous sample, bytes of failed attempts included; dashed: its "
+        "capacity; dotted: what other traffic leaves of it.", (10, 0.9 + 1.35 * n_rows), (n_rows, PANEL_COLUMNS)),
+        "there was no sample."),
+        TableBlock("Most used doors: figures", use.head(MOST_ROWS),
+                   "Rates in Gb/s, of failed attempts too; use: % of the capacity, mean and busiest sample.")]
+
+
+def _queues(view: Context, links: pd.DataFrame) -> Block:
+    """Files at the links with the longest queues, beside the limit of active files."""
+    found = wide(links, "queued_files") if len(links) else pd.DataFrame(columns=["source", "destination"])
+    if len(found):
+        found = found.sort_values("queued_files", ascending=False, kind="stable").head(MOST_PANELS)
+    pairs = list(zip(found.source, found.destination, strict=True))
+    series = view.over_time(metrics.link_series(view.run, pairs))
+    n_rows = max(-(-len(pairs) // PANEL_COLUMNS), 1)
+    return plot_or_note(Plot(
+        "link_queues", "Links with the longest queues", series,
+        drawn_by("link_figures.limited_panels", names=list(map(" \N{RIGHTWARDS ARROW} ".join, pairs)), by="link",
+                 value="queued_files", limits={"active_limit": "files that FTS lets move at once"}, ylabel="files",
+                 marks=view.marks),
+        "Blue: files that wait or are under way; dashed: how many FTS lets move at once. What is above the dashed line "
+        "waits.", (10, 0.9 + 1.35 * n_rows), (n_rows, PANEL_COLUMNS)), "there was no transfer in the window.")
+
+
+def _matrix(view: Context, links: pd.DataFrame) -> Block:
+    table = metrics.site_matrix(view.run, MOST_SITES)
+    drawn = table[table.metric == "moved"]
+    order = list(dict.fromkeys(drawn.source)) + [name for name in dict.fromkeys(drawn.destination)]
+    n_rows = max(drawn.source.nunique(), 3)
+    return plot_or_note(Plot(
+        "site_matrix", "Bytes from site to site", drawn,
+        drawn_by("bars.heat_map", rows="source", columns="destination", order=list(dict.fromkeys(order)),
+                 label="TB moved in the window, from the site of the row to that of the column"),
+        f"The {MOST_SITES} sites with most traffic, the busiest first. Rates: `simgrid-broker links RUN --matrix`.",
+        (10, 1.6 + 0.27 * n_rows)), "there was no transfer in the window.")
