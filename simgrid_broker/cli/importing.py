@@ -36,6 +36,17 @@ Examples:
   simgrid-broker import harvester panda_queueconfig.json --grid scenarios/grid.yaml -o scenarios/limits.yaml
 """
 
+ENDPOINTS_EXAMPLES = """\b
+Examples:
+  simgrid-broker import endpoints --grid grid.yaml --status ddmendpointstatus.json -o scenarios/status.yaml
+  simgrid-broker import endpoints --grid grid.yaml --space rse_usage.json -o scenarios/space.yaml
+"""
+NETWORK_EXAMPLES = """\b
+Examples:
+  simgrid-broker import network metrics.json --grid scenarios/grid.yaml -o traffic.yaml
+  simgrid-broker import network metrics.json --grid scenarios/grid.yaml --rates -o scenarios/rates.yaml
+"""
+
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="File to write, YAML; an "
                                       "existing file is replaced.", show_default=False)]
 
@@ -125,13 +136,47 @@ def harvester(
     show_part(output, *read_harvester(config, load_scenario(grid).grid.queues))
 
 
-def show_part(output: Path, part: dict, remarks: list[str]) -> None:
-    """Write a part of a scenario; print the remarks and the path."""
+@app.command(epilog=ENDPOINTS_EXAMPLES)
+def endpoints(
+    grid: Annotated[Path, typer.Option(metavar="FILE", help="Scenario, or grid written by `import`, with the storages.",
+                                       show_default=False)],
+    output: Output,
+    status: Annotated[Path | None, typer.Option(metavar="FILE", help="CRIC's status of DDM endpoints, JSON.",
+                                                show_default=False)] = None,
+    space: Annotated[Path | None, typer.Option(metavar="FILE", help="Rucio's usage of RSEs, JSON.",
+                                               show_default=False)] = None,
+) -> None:
+    """Convert status and space of DDM endpoints to a part of a scenario, and list unused entries."""
+    if status is None and space is None:
+        raise typer.BadParameter("--status or --space is needed: there is nothing to convert", param_hint="'--status'")
+    from simgrid_broker.scenario import load_scenario
+    from simgrid_broker.scenario.importers import read_endpoints
+    show_part(output, *read_endpoints(load_scenario(grid).grid.storages, status, space))
+
+
+@app.command(epilog=NETWORK_EXAMPLES)
+def network(
+    metrics: Annotated[Path, typer.Argument(help="Metrics of the Network Weather Service, JSON.", show_default=False)],
+    grid: Annotated[Path, typer.Option(metavar="FILE", help="Scenario, or grid written by `import`, with the sites.",
+                                       show_default=False)],
+    output: Output,
+    rates: Annotated[bool, typer.Option("--rates", help="Write a part of a scenario instead, in which files move at "
+                                                        "the throughput of their links.")] = False,
+) -> None:
+    """Convert network metrics to what a snapshot knows of links, or to rates of files, and list unused entries."""
+    from simgrid_broker.scenario import load_scenario
+    from simgrid_broker.scenario.importers import read_network_metrics
+    part, remarks = read_network_metrics(metrics, load_scenario(grid).grid.sites, rates)
+    show_part(output, part, remarks, "scenario" if rates else "snapshot")
+
+
+def show_part(output: Path, part: dict, remarks: list[str], of: str = "scenario") -> None:
+    """Write a part of a scenario, or snapshot; print the remarks and the path."""
     from simgrid_broker.scenario.importers import write_part
-    write_part(part, output, remarks)
+    write_part(part, output, remarks, of)
     for remark in remarks:
         typer.echo(paragraph(f"- {remark}", "  "))
-    typer.echo(f"\nWritten: {output}. Use it in a scenario with `extends: [..., {output.name}]`.")
+    typer.echo(f"\nWritten: {output}. Use it in a {of} with `extends: [..., {output.name}]`.")
 
 
 def show_written(output: Path, remarks: list[str]) -> None:

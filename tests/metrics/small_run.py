@@ -74,7 +74,8 @@ def run_of(folder, warm_up_h=0.0, duration_h=10.0, status="complete", simulated_
     manifest = {
         "status": status, "seed": 1, "warm_up_s": warm_up_h * HOUR, "duration_s": duration_h * HOUR,
         "simulated_s": end * HOUR,
-        "scenario": {"name": "small", "grid": {"queues": queues, "sites": sites} | (grid or {}), "record": {"jobs": 1.0}},
+        "scenario": {"name": "small", "grid": {"queues": queues, "sites": sites} | (grid or {}),
+                     "record": {"jobs": 1.0}},
         "share_tree": TREE, "vocabularies": VOCABULARIES, "counters": {"total_cores": 100}, "timings": {},
         "versions": {}, "gdpconfig": {}}
     write_manifest(folder, manifest)

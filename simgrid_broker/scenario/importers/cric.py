@@ -15,7 +15,8 @@ from simgrid_broker.scenario.importers.cric_storages import Storages, read_stora
 from simgrid_broker.scenario.importers.cric_values import Fields, clean, number_of, well_formed
 from simgrid_broker.scenario.importers.input_files import JsonFile, Tally, read_json, refuse
 from simgrid_broker.scenario.link_table import SIGNS
-from simgrid_broker.schema.queues import Queue
+from simgrid_broker.schema.column import Column
+from simgrid_broker.schema.queues import OURS, Queue
 
 NOT_A_QUEUE = "ALL"
 """The object that publishes default software tags; source: formats reference, section 0."""
@@ -96,10 +97,15 @@ def queue(fields: Fields) -> dict[str, Any]:
     Keys without a reader of their own are read as the sheet types them.
     """
     found = {name: READERS[name](fields) if name in READERS else _plain(fields, name, field)
-             for name, field in Queue.model_fields.items() if name not in NOT_IN_CRIC}
+             for name, field in Queue.model_fields.items() if name not in NOT_IN_CRIC and not _is_ours(field)}
     _remark_on(fields, found)
     return {key: value for key, value in found.items()
             if value or (value is not None and value != Queue.model_fields[key].get_default(call_default_factory=True))}
+
+
+def _is_ours(field: FieldInfo) -> bool:
+    """Whether a key is an attribute of the simulator alone."""
+    return any(isinstance(mark, Column) and mark.source == OURS for mark in field.metadata)
 
 
 def _plain(fields: Fields, name: str, field: FieldInfo) -> Any:
@@ -184,9 +190,8 @@ READERS: Mapping[str, Callable[[Fields], Any]] = {
 }
 """Keys whose value in CRIC needs more than its type."""
 
-NOT_IN_CRIC = ("num_slots", "slot_requests", "cores", "endpoints", "software", "gpus", "cpu_levels", "cpu_efficiency",
-               "payload_overhead", "batch_latency", "batch_latency_spread", "submission_failures", "throttler")
-"""Keys of a queue that a dump of PanDA queues does not hold."""
+NOT_IN_CRIC = ("num_slots", "slot_requests", "cores", "endpoints", "software", "gpus", "cpu_levels", "throttler")
+"""Keys of a queue that a dump of PanDA queues does not hold, besides the attributes that are the simulator's own."""
 
 
 def _remark_on(fields: Fields, found: Mapping[str, Any]) -> None:

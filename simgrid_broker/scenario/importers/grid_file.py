@@ -12,13 +12,13 @@ from simgrid_broker.files import write_whole
 _SIZES = ("PB", "TB", "GB", "MB")
 
 WITH_UNIT: dict[str, tuple[Callable[[object], float], tuple[str, ...]]] = {
-    **dict.fromkeys(("total", "free", "expired", "min_free"), (units.bytes_, _SIZES)),
+    **dict.fromkeys(("total", "free", "expired", "min_free", "unavailable"), (units.bytes_, _SIZES)),
     **dict.fromkeys(("maxrss", "minrss", "meanrss", "maxwdir", "memory_per_core"), (units.megabytes, _SIZES)),
     **dict.fromkeys(("maxtime", "mintime"), (units.seconds, ("h", "min", "s"))),
     **dict.fromkeys(("latency", "stage_latency"), (units.seconds, ("min", "s", "ms"))),
     "timefloor": (units.minutes, ("h", "min")),
     "bandwidth": (units.bytes_per_second, ("Gb/s", "Mb/s", "kb/s", "b/s")),
-    "stage_in_rate": (units.bytes_per_second, ("GB/s", "MB/s", "kB/s", "B/s")),
+    **dict.fromkeys(("stage_in_rate", "file_rate"), (units.bytes_per_second, ("GB/s", "MB/s", "kB/s", "B/s"))),
 }
 """Key to the parser that will read it, and its customary units, largest first."""
 
@@ -65,15 +65,15 @@ def write_grid(grid: Mapping, path: Path, remarks: Sequence[str], others: Mappin
     write_whole(path, head(remarks) + body)
 
 
-def write_part(part: Mapping, path: Path, remarks: Sequence[str]) -> None:
-    """Write a part of a scenario, a dict of YAML shape, that cannot be run alone; otherwise as `write_grid`."""
+def write_part(part: Mapping, path: Path, remarks: Sequence[str], of: str = "scenario") -> None:
+    """Write a part of a scenario, or snapshot, a dict of YAML shape, not usable alone; otherwise as `write_grid`."""
     body = yaml.dump(with_units(part), Dumper=_Dumper, sort_keys=False, width=10**6, allow_unicode=False)
-    write_whole(path, head(remarks, "A part of a scenario") + body)
+    write_whole(path, head(remarks, f"A part of a {of}", of) + body)
 
 
-def head(remarks: Sequence[str], what: str = "A grid") -> str:
-    """The comment at the head of the file."""
-    lines = [f"{what} written by simgrid_broker; a scenario uses it with `extends:`."]
+def head(remarks: Sequence[str], what: str = "A grid", user: str = "scenario") -> str:
+    """The comment at the head of the file; user: what extends it."""
+    lines = [f"{what} written by simgrid_broker; a {user} uses it with `extends:`."]
     for remark in remarks:
         plain = " ".join("".join(sign if sign.isprintable() else " " for sign in remark).split())
         lines += textwrap.wrap(plain, WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False,
