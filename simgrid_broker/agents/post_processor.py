@@ -48,7 +48,7 @@ def send_on(control: Control, ended: list[int]) -> None:
 def settled(control: Control, row: int, ended: list[int]) -> bool:
     """End a task with nothing left once its status allows; returns whether it needs no further look."""
     world, task = control.world, control.arrays.tasks[row]
-    status, old_status = T(task["status"]), T(task["old_status"])
+    status, old_status = T(task["status"].item()), T(task["old_status"].item())
     if task["n_finished"] + task["n_failed"] != task["n_jobs"] or status in SETTLED:
         return True
     if status is T.PENDING and old_status in PREPARABLE:

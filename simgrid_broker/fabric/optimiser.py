@@ -88,6 +88,9 @@ def share_gates(world: Arrays, period: float, now: float) -> None:
     if period > 0:
         world.state[0]["next_cycle_s"] = now + period
     n_links, n_gates, width = int(world.state[0]["n_busy_links"]), len(world.gates), world.link_gates.shape[1]
+    if n_links == 0:
+        world.gates["free"] = world.gates["capacity"]
+        return
     demand, gates = np.empty(n_links), np.empty((n_links, width), np.int32)
     measure(world, period, demand, gates, now)
     share_out(world, demand, gates, np.argsort(demand, kind="stable"), np.empty(n_links), np.empty(n_gates),

@@ -46,7 +46,8 @@ class DispatchOrder:
         plugin = Plugin(self.name, self.share_order, "dispatch order")
         with plugin.blamed():
             order = np.asarray(self.share_order(tree, hs06_by_leaf))
-        if order.dtype.kind not in "iu" or not np.array_equal(np.sort(order), np.arange(len(tree.leaves))):
+        whole = order.ndim == 1 and order.dtype.kind in "iu"
+        if not whole or sorted(order.tolist()) != list(range(len(tree.leaves))):
             raise plugin.refused(f"must give each of {len(tree.leaves)} leaves once, not {order.tolist()}")
         return order
 

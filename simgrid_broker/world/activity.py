@@ -58,12 +58,11 @@ def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> dict[str, np.n
 
 def _of_jobs(arrays: Arrays) -> dict[str, np.ndarray]:
     """Columns without a counter, from a pass over the jobs; needed only for closed storages or tasks with diskIO."""
-    unwritable = unwritable_sites(arrays)
-    if not unwritable.any() and not arrays.settings["any_diskio"][0]:
+    if not (arrays.storages["write_wan_off"] == 1).any() and not arrays.settings["any_diskio"][0]:
         return {}
     n_queues = len(arrays.queues)
     transferring, running, diskio = np.zeros(n_queues, np.int64), np.zeros(n_queues, np.int64), np.zeros(n_queues)
-    look_at_jobs(arrays, unwritable, transferring, running, diskio)
+    look_at_jobs(arrays, unwritable_sites(arrays), transferring, running, diskio)
     return dict(transferring_unwritable=transferring, diskio=diskio / np.maximum(running, 1))
 
 
