@@ -114,6 +114,21 @@ def storage_series(run: Run) -> pd.DataFrame:
     return tidy(rows, ["time_s", "storage"], {"used": "%"}, Window(0.0, run.end_s))
 
 
+def storage_levels(run: Run) -> pd.DataFrame:
+    """What every storage holds over time; dimensions time_s and storage, those with the most traffic first.
+
+    Metrics, TB: used (not expired), expired, free, min_free (free space below which expired data is deleted).
+    """
+    rows = run.storages.astype({"storage": object})
+    rows["used_bytes"] = rows.total_bytes - rows.free_bytes - rows.expired_bytes
+    last = rows.drop_duplicates("storage", keep="last").set_index("storage")
+    traffic = (last.written_bytes + last.deleted_bytes).rename("traffic")
+    rows = rows.join(traffic, on="storage").sort_values(["traffic", "storage", "time_s"], ascending=[False, True, True])
+    names = ("used", "expired", "free", "min_free")
+    table = rows[["time_s", "storage"]].assign(**{name: rows[f"{name}_bytes"] / TB for name in names})
+    return tidy(table, ["time_s", "storage"], dict.fromkeys(names, "TB"), Window(0.0, run.end_s))
+
+
 def storage_use(run: Run) -> pd.DataFrame:
     """Every storage at the end of the window; dimension storage, fullest first.
 

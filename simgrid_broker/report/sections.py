@@ -24,6 +24,7 @@ from simgrid_broker.report.workers import worker_table
 
 MOST_PANELS, PANEL_COLUMNS = 24, 4
 MOST_ROWS = 20
+MOST_STORAGES, STORAGE_COLUMNS = 6, 3
 LEAST_PERCENT = 2.0
 """Smallest span of an axis of used storage, %."""
 
@@ -228,9 +229,23 @@ def data(view: Context) -> Section:
         "storages", "Fullest storages", view.over_time(metrics.storage_series(view.run)),
         drawn_by("series.lines", by="storage", ylabel="used (% of the size)", marks=view.marks, least=LEAST_PERCENT),
         "Used fraction of each DDM endpoint, for the eight that are fullest at the end."), "no storage was sampled."))
+    blocks.append(_levels(view))
     if len(storage):
         blocks.append(TableBlock("Storages at the end", wide(storage).head(MOST_ROWS)))
     return Section("data", "Links and storages", tuple(blocks))
+
+
+def _levels(view: Context) -> Block:
+    """Space of the storages with the most traffic."""
+    table = view.over_time(metrics.storage_levels(view.run))
+    names = list(dict.fromkeys(table.storage))[:MOST_STORAGES]
+    n_rows = -(-max(len(names), 1) // STORAGE_COLUMNS)
+    return plot_or_note(Plot(
+        "storage_levels", "Levels of storages", table[table.storage.isin(names)],
+        drawn_by("storage_figures.levels", marks=view.marks),
+        "Space that is used, expired and free at the DDM endpoints to and from which most was written and deleted. "
+        "Above the dashed line less is free than the minimum, and expired data is deleted.",
+        (10, 0.7 + 1.6 * n_rows), (n_rows, STORAGE_COLUMNS)), "no storage was sampled.")
 
 
 def failures(view: Context) -> Section:

@@ -69,7 +69,8 @@ STORAGE_SERIES = Table("storages", "one DDM endpoint at one sample", _sampled(
     Column("free_bytes", "f8", "bytes", "Rucio", "Free"),
     Column("expired_bytes", "f8", "bytes", "Rucio", "Data that may be deleted"),
     Column("written_bytes", "f8", "bytes", OURS, "Written since the start"),
-    Column("deleted_bytes", "f8", "bytes", OURS, "Expired data deleted since the start"),
+    Column("deleted_bytes", "f8", "bytes", OURS, "Deleted since the start, replicas that were lost included"),
+    Column("min_free_bytes", "f8", "bytes", "Rucio", "Free space below which expired data is deleted"),
 ))
 
 ENDED = Table("ended", "all job attempts of one kind that ended in one hour; only if jobs are a sample", (

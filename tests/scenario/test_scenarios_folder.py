@@ -26,7 +26,8 @@ RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "work_shortage
             "work_queues.yaml", "task_commands.yaml", "network_weight.yaml", "fast_rebrokerage.yaml",
             "site_outage.yaml", "splitting.yaml", "merging.yaml", "scouts.yaml", "flat_shares.yaml",
             "unused_shares.yaml", "dispatch_panda.yaml", "dispatch_dirac.yaml", "pilot_modes.yaml",
-            "unified_queue_evgen_boost.yaml", "dispatch_orders.yaml", "link_outage.yaml")
+            "unified_queue_evgen_boost.yaml", "dispatch_orders.yaml", "link_outage.yaml",
+            "nucleus_full.yaml", "new_nucleus.yaml")
 CORES = 500_000
 
 PRINTED = {
