@@ -42,10 +42,11 @@ class MetricCollector:
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Note the ends of analysis jobs, and the waits of those that measure queues."""
         analysis = self.analysis[self.control.arrays.tasks["label"][rows["task"]]]
-        if analysis.any():
-            ended, when = rows[analysis], times[analysis]
-            self.control.world.analysis.ends.note(ended, when[np.arange(len(ended)), ended["status"]])
-        chosen = self._measures(rows) & ~np.isnan(times[:, S.RUNNING])
+        if not analysis.any():
+            return
+        ended, when = rows[analysis], times[analysis]
+        self.control.world.analysis.ends.note(ended, when[np.arange(len(ended)), ended["status"]])
+        chosen = analysis & self.measuring[rows["processing_type"]] & ~np.isnan(times[:, S.RUNNING])
         if chosen.any():
             started_s = times[chosen, S.RUNNING]
             self.begun.append((rows["queue"][chosen].astype(np.int64), started_s - times[chosen, S.ACTIVATED],
@@ -65,11 +66,6 @@ class MetricCollector:
         slots = self._slots()
         metrics.in_hi, metrics.in_hi_or_mid, metrics.slots_at = slots.in_hi, slots.in_hi_or_mid, control.now
 
-    def _measures(self, rows: np.ndarray) -> np.ndarray:
-        """Which jobs are of users and measure queues, (n,) bool."""
-        label = self.control.arrays.tasks["label"][rows["task"]]
-        return self.measuring[rows["processing_type"]] & self.analysis[label]
-
     def _site_classes(self) -> np.ndarray:
         """Class of each queue now."""
         control, n_queues = self.control, len(self.is_grid)
@@ -86,9 +82,11 @@ class MetricCollector:
 
     def _waiting(self) -> tuple[np.ndarray, np.ndarray]:
         """Queue and age, s, of the measuring jobs that wait, (n,) each."""
+        if not self.measuring.any():
+            return np.zeros(0, np.int64), np.zeros(0)
         jobs, times = self.control.arrays.jobs, self.control.arrays.job_times
         rows = np.flatnonzero(self.measuring[jobs["processing_type"]] & (jobs["panda_id"] > 0))
-        rows = rows[self._measures(jobs[rows])]
+        rows = rows[self.analysis[self.control.arrays.tasks["label"][jobs["task"][rows]]]]
         status, queue = jobs["status"][rows], jobs["queue"][rows]
         rows = rows[np.isin(status, WAITING) | ((status == S.STARTING) & self.pushed[queue])]
         return jobs["queue"][rows].astype(np.int64), self.control.now - times[rows, S.ACTIVATED]

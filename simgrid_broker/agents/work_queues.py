@@ -7,6 +7,7 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
+from simgrid_broker.compiled import compiled
 from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.resource_types import with_memory
 from simgrid_broker.policy.task_selection import BEFORE_A_TURN, by_priority, in_turn
@@ -14,6 +15,7 @@ from simgrid_broker.policy.throttle import Standby, with_standby
 from simgrid_broker.schema.queues import standby_slots
 from simgrid_broker.views import Task, WorkQueueCounts
 from simgrid_broker.world import observe
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.input_tables import replicas_version
 from simgrid_broker.world.queued_work import QueuedWork, queued_work
 from simgrid_broker.world.work_queues import AlignedQueue
@@ -70,10 +72,10 @@ class WorkQueues:
         return known[1]
 
     def _by_kind(self, rows: np.ndarray) -> list[tuple[bool, np.ndarray]]:
-        analysis = self.analysis[self.control.arrays.tasks["label"][rows]]
-        n_analysis = np.count_nonzero(analysis)
+        n_analysis = count_of_labels(self.control.arrays, self.analysis, rows)
         if n_analysis in (0, len(rows)):
             return [(bool(n_analysis > 0), rows)]
+        analysis = self.analysis[self.control.arrays.tasks["label"][rows]]
         return [(False, rows[~analysis]), (True, rows[analysis])]
 
     def in_turn(self, rows: np.ndarray, attribute: str, express_ratio: float, key: int, number: int) -> np.ndarray:
@@ -115,6 +117,15 @@ class WorkQueues:
             wanted = set(self.control.books.live_tasks.rows.tolist())
             self.views = {row: view for row, view in self.views.items() if row in wanted}
             self.raised = {key: view for key, view in self.raised.items() if key[0] in wanted}
+
+
+@compiled
+def count_of_labels(world: Arrays, labels, rows):
+    """How many of the tasks in `rows` have one of the labels; labels: (n_labels,) bool."""
+    n = 0
+    for row in rows:
+        n += labels[world.tasks[row]["label"]]
+    return n
 
 
 class JobNumbers:

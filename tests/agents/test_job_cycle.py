@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from simgrid_broker import load_scenario, simulate
-from simgrid_broker.agents import job_tables
+from simgrid_broker.agents import job_tables, user_tables
 from simgrid_broker.agents.job_slots import is_current
 from simgrid_broker.compiled import uncompiled
 from simgrid_broker.engine import Simulation
@@ -35,10 +35,12 @@ def tables_of(folder, file, changes, edition):
     pytest.param("memory_retry", {"duration": 8 * 3600}, id="raised inputs have levels of their own"),
     pytest.param("scouts", {"duration": 4 * 3600}, id="scouts come first"),
     pytest.param("work_queues", {"duration": 3 * 3600}, id="Resource queues have accounts of their own"),
+    pytest.param("minimal", CANDIDATES, id="tasks of users go by analysis brokerage"),
 ])
 def test_a_compiled_cycle_leaves_the_same_rows(file, changes, edition, tmp_path, monkeypatch):
     compiled = tables_of(tmp_path / "compiled", file, changes, edition)
-    monkeypatch.setattr(job_tables, "broker_jobs", None)       # cycles ask as they ask an own brokerage
+    for module, broker in ((job_tables, "broker_jobs"), (user_tables, "broker_analysis")):
+        monkeypatch.setattr(module, broker, None)              # cycles ask as they ask an own brokerage
     asked = tables_of(tmp_path / "asked", file, changes, edition)
     assert compiled[1] == asked[1] > 0
     assert compiled[0].keys() == asked[0].keys()
