@@ -34,10 +34,11 @@ def user_decision(edition: str = "deployed") -> dict:
     about one task again and again; median_us_asked: with its views and its verdict, each task asked once before.
     """
     scenario = load_scenario(ATLAS, overrides=["duration=3h", "warm_up=0", "record.jobs=false", f"edition={edition}"])
-    with tempfile.TemporaryDirectory() as folder, Simulation(scenario, Path(folder) / "run") as simulation:
+    with (tempfile.TemporaryDirectory() as folder, generating_for_users() as cycles,
+          Simulation(scenario, Path(folder) / "run") as simulation):
         simulation.env.run(until=HOUR)
-        with generating_for_users() as cycles:
-            simulation.env.run(until=3 * HOUR)
+        cycles.clear()
+        simulation.env.run(until=3 * HOUR)
         control, users = simulation.control, cycles[-1].users
         warm, asked = _warm(users), _asked(control)
     decisions = sum(cycle.decisions for cycle in cycles)
@@ -49,7 +50,7 @@ def user_decision(edition: str = "deployed") -> dict:
 
 @contextmanager
 def generating_for_users() -> Iterator[list[Cycle]]:
-    """Within, cycles that made only jobs of users are appended to the list."""
+    """Of simulations that begin within, cycles that made only jobs of users are appended to the list."""
     cycle, serve, found, others = Generator.cycle, Generator._serve, list[Cycle](), list[Generator]()
 
     def noted(generator: Generator, rows: np.ndarray, analysis: bool) -> bool:
