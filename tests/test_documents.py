@@ -78,7 +78,8 @@ NO_RULES = {
     "agents/decision_log.py", "agents/live_tasks.py", "agents/policies.py", "agents/sampler.py", "agents/snapshots.py",
     "agents/task_source.py", "agents/timeline.py", "agents/setupper.py", "agents/adder.py", "agents/copy_archive.py",
     "agents/post_processor.py", "agents/job_tables.py", "agents/lost_files.py", "agents/watch.py",
-    "agents/job_slots.py", "agents/task_kinds.py", "agents/task_tables.py",
+    "agents/job_slots.py", "agents/job_notes.py", "agents/rows.py", "agents/task_kinds.py", "agents/task_tables.py",
+    "agents/user_slots.py", "agents/user_tables.py",
 }
 """Modules without a rule of their own: they hold things together, or do what the fabric or a policy says."""
 
