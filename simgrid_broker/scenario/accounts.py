@@ -35,7 +35,8 @@ def user_names(work: Workload) -> list[str]:
 def group_names(work: Workload) -> list[str]:
     """Names of the working groups of all streams."""
     streams = (*work.campaigns, *work.users)
-    return [*dict.fromkeys(stream.workinggroup for stream in streams if stream.workinggroup)]
+    named = [stream.workinggroup for stream in streams if stream.workinggroup]
+    return [*dict.fromkeys((*named, *(name for group in work.users for name in group.groups)))]
 
 
 def account_of(accounts: Mapping[str, Account], name: str) -> Account | None:

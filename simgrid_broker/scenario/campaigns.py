@@ -241,6 +241,15 @@ class Campaign(ProductionParameters, Payload):
         return (self.tasks_per_day or 0) / 86400
 
 
+class Storm(Part):
+    """Many tasks that one user submits at once."""
+
+    at: Seconds = Field(ge=0, description="Time of the first")
+    within: Seconds = Field(600, gt=0, description="Time within which they come")
+    tasks: int = Field(ge=1, le=2**20, description="Number of tasks")
+    user: int | None = Field(None, ge=1, description="Rank of the user; default: drawn by the activity of users")
+
+
 class UserActivity(UserParameters, Payload):
     """A group of users who submit bags of tasks in active periods.
 
@@ -261,6 +270,27 @@ class UserActivity(UserParameters, Payload):
     active_period: Seconds = Field(4 * 3600, gt=0, description="Mean length of an active period")
     tasks_per_period: float = Field(5, ge=1, le=10_000, description="Mean number of tasks in an active period")
     offered_cores: float = Field(gt=0, description="Mean load in cores; sets how often users are active")
+    favourite_inputs: int = Field(0, ge=0, le=2**20, description="Inputs to which each user returns, the first most "
+                                  "often, by Zipf's law: their replicas are at the same sites each time; 0 = each task "
+                                  "reads another input")
+    groups: tuple[str, ...] = Field((), description="Working groups of users; each of the members belongs to one, for "
+                                    "which all of the user's tasks are")
+    in_groups: Fraction = Field(0, description="Part of the users that belongs to one of `groups`")
+    storms: tuple[Storm, ...] = Field((), description="Tasks that come at once, in addition to `offered_cores`")
+
+    @model_validator(mode="after")
+    def members_and_storms(self) -> "UserActivity":
+        """Refuse groups without members or names, members beside a workinggroup of all, and storms of unknown users."""
+        if bool(self.groups) != (self.in_groups > 0):
+            raise ValueError("groups and in_groups go together: give both, in_groups above 0")
+        if self.groups and self.workinggroup:
+            raise ValueError("give workinggroup, of all tasks, or groups, of the users' own, not both")
+        if any(not name for name in self.groups):
+            raise ValueError("groups: expected names")
+        for storm in self.storms:
+            if storm.user is not None and storm.user > self.users:
+                raise ValueError(f"storms: user {storm.user} is not there; the ranks are 1 to {self.users}")
+        return self
 
     @property
     def periods_per_s(self) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import ASKED_LABELS, JOB_TYPE_OF_TESTS
+from simgrid_broker.scenario.accounts import group_names
 from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.hopeless import (
     closed_storages,
@@ -163,7 +164,7 @@ def setting_without_match(scenario: Scenario) -> Iterator[str]:
     work = (*scenario.workload.campaigns, *scenario.workload.users)
     known: dict[str, tuple[str, set[str | None]]] = {
         "workflow": ("queue has the workflow", {queue.workflow for queue in scenario.grid.queues.values()}),
-        "workingGroup": ("work has the working group", {stream.workinggroup for stream in work})}
+        "workingGroup": ("work has the working group", {*group_names(scenario.workload)})}
     for name in settings_of(scenario):
         for match in find(name):
             for member, (what, names) in known.items():

@@ -24,6 +24,7 @@ from simgrid_broker.scenario.queue_test_tasks import tests_of_queues
 from simgrid_broker.scenario.rules_shares import leaf_names
 from simgrid_broker.scenario.spread import Spread
 from simgrid_broker.scenario.tasklist import TaskList, fill, merged, new_rows, no_replicas
+from simgrid_broker.scenario.user_draws import STORM, favourites, groups_of_users, storm_tasks
 from simgrid_broker.scenario.work_queues import queue_names
 from simgrid_broker.schema.part import Part
 from simgrid_broker.schema.splitting import SPLITTING, SplitParameters
@@ -132,7 +133,13 @@ def user_streams(activity: UserActivity, scenario: Scenario) -> list[Stream]:
     arrival, user, index = bags(activity, begins, scenario.seed, key_of(name))
     order = np.argsort(arrival, kind="stable")
     order = order[arrival[order] < scenario.duration]
-    return [*found, stream_of(activity, scenario, name, arrival[order], names, index[order], user[order])]
+    found.append(stream_of(activity, scenario, name, arrival[order], names, index[order], user[order]))
+    if activity.storms:
+        storm = storm_tasks(activity, scenario.seed)
+        kept = storm.arrival_s < scenario.duration
+        found.append(stream_of(activity, scenario, name + STORM, storm.arrival_s[kept], names, storm.index[kept],
+                               storm.user[kept]))
+    return found
 
 
 def single_arrivals(scenario: Scenario) -> list[Stream]:
@@ -172,8 +179,13 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
     _fill_pieces(rows, splitting, payload)
     if payload.workQueueName is not None:
         rows["work_queue"] = queue_names(scenario.work_queues).index(payload.workQueueName)
-    places = _replicas(payload, scenario, key, index) if rows["input_bytes_per_job"].any() else no_replicas(n)
+    of_input = (favourites(payload, scenario.seed, key, index, rows["user"].astype(np.int64))
+                if isinstance(payload, UserActivity) and payload.favourite_inputs else (key, index))
+    places = _replicas(payload, scenario, *of_input) if rows["input_bytes_per_job"].any() else no_replicas(n)
     words["task_names"], words["users"] = (payload.name,), users
+    if isinstance(payload, UserActivity) and payload.groups:
+        words["working_groups"] = ("", *payload.groups)
+        rows["working_group"] = groups_of_users(payload, scenario.seed)[rows["user"]]
     words["user_parameters"] = (payload.word() if isinstance(payload, UserParameters) else "",)
     on_tape = uniforms(scenario.seed, "task_draw", key, index[:, None], _TAPE + np.arange(N_REPLICAS))
     return TaskList(rows, *places, words, replica_tape=on_tape < payload.replicas.tape, splitting=splitting,
