@@ -269,6 +269,42 @@ def dispatch(runs: Runs) -> bytes:
     return png(draw, runs, (10, 3.6), (1, 2))
 
 
+# ---- greedy_user ---------------------------------------------------------------------------------------------------
+
+GREEDY = "greedy-0001"
+OFF: dict[str, dict[str, object]] = {
+    "caps": {"gdpconfig.CAP_RUNNING_USER_JOBS": 0, "gdpconfig.CAP_RUNNING_USER_CORES": 0},
+    "stabilizer": {"gdpconfig.BASE_QUEUE_LENGTH_PER_PQ": 10**6},
+    "classes": {"gdpconfig.USER_USAGE_THRESHOLD_A": 10**6, "gdpconfig.USER_USAGE_THRESHOLD_B": 10**6}}
+"""What turns each of the mechanisms off that hold users back."""
+
+
+def with_only(*kept: str) -> sb.Scenario:
+    """The scenario with some of these mechanisms."""
+    return scenario("greedy_user", **{key: value for name, settings in OFF.items() if name not in kept
+                                      for key, value in settings.items()})
+
+
+def task_hours(run: sb.Run) -> float:
+    """Median time from submission to the end of the tasks of all other users, h."""
+    tasks = run.table("tasks", ["user", "arrival_s", "done_s", "finished_s"])
+    tasks = tasks[tasks.user != GREEDY]
+    return float((np.fmax(tasks.done_s, tasks.finished_s) - tasks.arrival_s).median() / 3600)
+
+
+def greedy_user(runs: Runs) -> bytes:
+    """Cores of one user and of all others, and how long the tasks of the others take, by what holds users back."""
+    def draw(runs, axes):
+        cores = {name: sb.metrics.wide(sb.metrics.users(run)).set_index("user").cores for name, run in runs.items()}
+        bars(axes[0], {"sixty others": pd.Series({name: one.drop(GREEDY).sum() for name, one in cores.items()}),
+                       "greedy user": pd.Series({name: one[GREEDY] for name, one in cores.items()})},
+             "mean running cores")
+        bars(axes[1], {"sixty others": pd.Series({name: task_hours(run) for name, run in runs.items()})},
+             "median time from submission to end of a task (h)")
+        legend_above(axes[0], handles_of(axes[0]))
+    return png(draw, runs, (10, 3.6), (1, 2))
+
+
 PICTURES = {
     "atlas_day_shares": Picture(lambda: {"as it is": scenario("atlas_day")}, stacked_shares),
     "flat_shares": Picture(lambda: {tree: scenario(name, incidents=[]) for tree, name in TREES.items()},
@@ -282,6 +318,8 @@ PICTURES = {
                                      for edition in ("documented", "deployed")}, memory_retry),
     "unified_queue": Picture(lambda: {way: scenario("unified_queue_evgen_boost", **{"grid.queues.CERN.workflow": flow})
                                       for way, flow in WAYS.items()}, unified_queue),
+    "greedy_user": Picture(lambda: {"none": with_only(), **{name: with_only(name) for name in OFF},
+                                    "all": scenario("greedy_user")}, greedy_user),
     "dispatch": Picture(lambda: {name: scenario(file) for name, file in DISPATCHERS.items()}, dispatch),
 }
 """The pictures by the names of their files in docs/img."""

@@ -8,7 +8,8 @@ from types import FunctionType
 from typing import Any
 
 from simgrid_broker import policy
-from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey
+from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey, jobgen, taskrefiner
+from simgrid_broker.gdpconfig.lifecycle import user_output
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.analysis_brokerage import question as of_analysis
 from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
@@ -24,6 +25,13 @@ from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASKS
 from simgrid_broker.prospects import work_that_no_queue_takes
 from simgrid_broker.scenario import Scenario, Snapshot, cross_checks, find
 from simgrid_broker.scenario.unread_keys import unread_keys
+
+UNREAD = {
+    taskrefiner.USER_TASKS_MESSAGE_DRIVEN_PERCENT: "agents act on their periods, not on messages",
+    taskrefiner.USER_TASKS_PUSH_STATUS_CHANGES_PERCENT: "no one outside listens to changes of tasks",
+    jobgen.BUILD_JOB_MAX_WALLTIME: "there are no build jobs",
+    user_output.OUTPUT_CONTAINER_LIFETIME: "accounts say how long output counts, by output_lifetime"}
+"""Why nothing reads a key, where there is more to say."""
 
 
 def remarks(scenario: Scenario | Snapshot) -> tuple[str, ...]:
@@ -58,7 +66,9 @@ def settings_without_effect(scenario: Scenario) -> Iterator[str]:
     for name in cross_checks.settings_of(scenario):
         editions = {edition for match in find(name) for edition in editions_of(match.entry)}
         if not editions:
-            yield f"gdpconfig key {name!r} has no effect{unless}: nothing in the simulator reads it."
+            reason = next((UNREAD[match.entry] for match in find(name) if match.entry in UNREAD),
+                          "nothing in the simulator reads it")
+            yield f"gdpconfig key {name!r} has no effect{unless}: {reason}."
         elif scenario.edition not in editions:
             yield f"gdpconfig key {name!r} has no effect{unless}: only the {editions.pop()} edition reads it."
 

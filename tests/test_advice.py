@@ -31,7 +31,7 @@ MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"
                                                     "policy.job_brokerage.completeness.input_incomplete",
                                                     "policy.job_brokerage.completeness.readable"),
                  id="a compiled rule and plain functions"),
-    pytest.param(taskrefiner.USER_TASKS_MOVE_INPUT, None, id="a key that nothing reads"),
+    pytest.param(taskrefiner.USER_TASKS_MESSAGE_DRIVEN_PERCENT, None, id="a key that nothing reads"),
 ])
 def test_a_key_is_read_by_the_public_functions_that_name_it(key, expected):
     assert readers().get(key) == expected
@@ -54,7 +54,7 @@ BOTH, DEPLOYED = EDITIONS, ("deployed",)
     pytest.param(taskbrokerage.FREE_DISK_CUTOFF, BOTH, id="a key of two factors of task brokerage"),
     pytest.param(taskbrokerage.MAX_TASK_PRIO_WITH_LOCAL_DATA, BOTH, id="a key of what lifts a rule"),
     pytest.param(jobdispatch.SLOPPY_DISPATCH_RATIO, DEPLOYED, id="a key whose row names its edition"),
-    pytest.param(taskrefiner.USER_TASKS_MOVE_INPUT, (), id="a key that nothing reads"),
+    pytest.param(taskrefiner.USER_TASKS_MESSAGE_DRIVEN_PERCENT, (), id="a key that nothing reads"),
 ])
 def test_the_editions_that_read_a_key_follow_from_the_tuples_of_rules(key, editions):
     assert editions_of(key) == editions
@@ -72,7 +72,10 @@ def test_a_rule_of_both_editions_may_read_a_key_in_one():
     pytest.param("documented", "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_managed", None, id="documented alone"),
     pytest.param("deployed", "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_managed", "only the documented edition reads it",
                  id="documented alone, in the other"),
-    pytest.param("documented", "USER_TASKS_MOVE_INPUT", "nothing in the simulator reads it", id="no reader"),
+    pytest.param("documented", "OUTDISKCOUNT_ANALY_KB", "nothing in the simulator reads it", id="no reader"),
+    pytest.param("deployed", "BUILD_JOB_MAX_WALLTIME", "there are no build jobs", id="no reader, and why"),
+    pytest.param("deployed", "OUTPUT_CONTAINER_LIFETIME", "accounts say how long output counts, by output_lifetime",
+                 id="said elsewhere"),
     pytest.param("documented", "SLOPPY_DISPATCH_RATIO", "only the deployed edition reads it", id="another edition"),
     pytest.param("deployed", "SLOPPY_DISPATCH_RATIO", None, id="its edition"),
     pytest.param("documented", "THROTTLE_THRESHOLD", None, id="both editions"),

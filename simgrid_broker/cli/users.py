@@ -49,7 +49,7 @@ def users(
     typer.echo(table(("user", "tasks", "started", "waiting", "cores", "wait p50", "p95", "throttled", "by"), cells,
                      numbers=range(1, 8)))
     left = "" if len(shown) == len(rows) else f" {count(len(rows) - len(shown), 'more user')}: --all."
-    typer.echo(paragraph(f"Waits and throttled times in hours.{left} Fairness of the cores: Jain's index "
+    typer.echo(paragraph(f"Waits and throttled times in hours.{left} Fairness of the power: Jain's index "
                          f"{fair['jain']:.2f} (1 = all users have the same); the ten largest users have "
                          f"{100 * fair['largest_ten']:.0f} %."))
 
@@ -62,7 +62,7 @@ def of_run(run: "Run") -> "tuple[pd.DataFrame, dict[str, float]]":
                                                                               for word in set(words))))
     reasons = [by.get(user, "") for user in rows.user]
     return (rows.assign(throttled_by=reasons).drop(columns="window", errors="ignore"),
-            metrics.fairness(rows.cores.to_numpy(float)))
+            metrics.fairness(rows.power.to_numpy(float)))
 
 
 def _hours(value: float) -> str:

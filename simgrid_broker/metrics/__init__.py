@@ -57,23 +57,33 @@ from simgrid_broker.metrics.traffic import (
     transfer_summary,
 )
 from simgrid_broker.metrics.usage import STATES, core_capacity, jobs_over_time, running_cores, throughput
-from simgrid_broker.metrics.users import fairness, throttled_by, user_cores, users, users_by_size
+from simgrid_broker.metrics.users import (
+    fairness,
+    moved_input,
+    site_class_series,
+    throttled_by,
+    throttled_time,
+    user_cores,
+    users,
+    users_by_class,
+    users_by_size,
+)
 from simgrid_broker.metrics.waiting import first_jobs, waiting_times
 from simgrid_broker.metrics.window import Window, part_of_jobs, window_of
 from simgrid_broker.metrics.workers import workers
 from simgrid_broker.names import USED
 
-__all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES",
-           "USED", "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost",
-           "criteria", "cut_jobs", "data_waits", "decisions", "difference", "door_series", "door_use", "drift",
-           "drifting", "explain", "factors", "failures", "fairness", "first_jobs", "funnels", "held_work",
-           "jobs_by_status", "jobs_over_time", "last_classes", "link_series", "link_use", "link_waits", "live_jobs",
-           "mean_cores", "memory_retries", "part_of_jobs", "phase_of", "places_of", "queue_of", "reach",
+__all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED",
+           "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost", "criteria",
+           "cut_jobs", "data_waits", "decisions", "difference", "door_series", "door_use", "drift", "drifting",
+           "explain", "factors", "failures", "fairness", "first_jobs", "funnels", "held_work", "jobs_by_status",
+           "jobs_over_time", "last_classes", "link_series", "link_use", "link_waits", "live_jobs", "mean_cores",
+           "memory_retries", "moved_input", "part_of_jobs", "phase_of", "places_of", "queue_of", "reach",
            "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits", "recorded_walltimes",
            "refusal_counts", "refusal_rates", "refusals", "refusals_over_time", "replayed_walltimes", "retry_history",
-           "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series", "site_matrix",
-           "stopped_tasks", "storage_levels", "storage_series", "storage_use", "stretches", "submission_waits",
-           "summary", "task_phases", "task_turnaround", "tasks_by_status", "tasks_of_users", "tasks_without_place",
-           "throttled_by", "throughput", "tidy", "time_in_phase", "traffic_series", "transfer_summary",
-           "unplaced_tasks", "user_cores", "users", "users_by_size", "waiting_times", "walltime_errors", "wide",
-           "window_of", "with_labels", "workers"]
+           "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series", "site_class_series",
+           "site_matrix", "stopped_tasks", "storage_levels", "storage_series", "storage_use", "stretches",
+           "submission_waits", "summary", "task_phases", "task_turnaround", "tasks_by_status", "tasks_of_users",
+           "tasks_without_place", "throttled_by", "throttled_time", "throughput", "tidy", "time_in_phase",
+           "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores", "users", "users_by_class",
+           "users_by_size", "waiting_times", "walltime_errors", "wide", "window_of", "with_labels", "workers"]

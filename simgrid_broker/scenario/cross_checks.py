@@ -161,7 +161,6 @@ def settings_of(scenario: Scenario) -> Iterator[str]:
 
 def setting_without_match(scenario: Scenario) -> Iterator[str]:
     """Keys of gdpconfig for a CRIC workflow of no queue, or for a working group of no work."""
-    work = (*scenario.workload.campaigns, *scenario.workload.users)
     known: dict[str, tuple[str, set[str | None]]] = {
         "workflow": ("queue has the workflow", {queue.workflow for queue in scenario.grid.queues.values()}),
         "workingGroup": ("work has the working group", {*group_names(scenario.workload)})}

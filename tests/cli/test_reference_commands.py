@@ -97,7 +97,7 @@ def test_gdpconfig_lists_every_key_and_marks_those_without_effect(call):
     assert [entry.key for entry in REGISTRY if entry.key not in result] == []
     words = " ".join(result.split())
     assert "Queued output files above which a nucleus is skipped" in words
-    assert "Percentage of analysis tasks that may move input (no effect)" in words
+    assert "Percentage of analysis tasks driven by messages (no effect)" in words
     assert "NW_ACTIVE false deployed Apply" in words and "NW_THRESHOLD 1.7 weight both Network" in words
 
 
@@ -107,7 +107,7 @@ def test_gdpconfig_lists_every_key_and_marks_those_without_effect(call):
     pytest.param("taskbrokerage.NQUEUED_NUC_CAP", ("2000 files",), id="with its component"),
     pytest.param("NQUEUELIMIT_MC simul_MCORE", ("<queue> = MC simul, <rtype> = MCORE", "prod_job_throttler",
                                                 "anal_job_throttler"), id="a member of a family, in two components"),
-    pytest.param("USER_TASKS_MOVE_INPUT", ("default   - %", "no effect"), id="an unread key"),
+    pytest.param("USER_TASKS_MESSAGE_DRIVEN_PERCENT", ("default   - %", "no effect"), id="an unread key"),
     pytest.param("NW_ACTIVE", ("editions  deployed",), id="a key of one edition"),
     pytest.param("NQUEUED_SAT_CAP", ("read by   documented:", "deployed:"),
                  id="a key that the editions read elsewhere"),

@@ -66,9 +66,9 @@ def test_quiet_prints_the_folder_only_and_settings_arrive(call, tmp_path, no_pag
 
 
 def test_a_key_without_effect_is_reported_before_the_run(call, tmp_path, no_pages):
-    result = call("run", MINIMAL, *COLD, "--until", "1 min", "--set", "gdpconfig.USER_TASKS_MOVE_INPUT=5", "--out",
+    result = call("run", MINIMAL, *COLD, "--until", "1 min", "--set", "gdpconfig.OUTDISKCOUNT_ANALY_KB=5", "--out",
                   tmp_path)
-    assert "note: gdpconfig key 'USER_TASKS_MOVE_INPUT' has no effect" in result.stderr
+    assert "note: gdpconfig key 'OUTDISKCOUNT_ANALY_KB' has no effect" in result.stderr
 
 
 def test_compiling_is_announced_once(call, tmp_path, no_pages, monkeypatch):

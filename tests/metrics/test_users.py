@@ -6,6 +6,7 @@ from small_run import HOUR, VOCABULARIES, job, run_of, task_rows
 
 from simgrid_broker import metrics
 from simgrid_broker.names import JobStatus, TaskStatus, ThrottledBy
+from simgrid_broker.schema.series import QUEUE_SERIES, TASK_CLASSES
 
 S, T = JobStatus, TaskStatus
 ANN, BOB, EVE = range(3)
@@ -16,6 +17,8 @@ def run(tmp_path, monkeypatch):
     """Two users with jobs, one without, and a task of production, over ten hours of which the first is left out."""
     monkeypatch.setitem(VOCABULARIES, "users", ("ann", "bob", "eve"))
     monkeypatch.setitem(VOCABULARIES, "labels", ("user", "managed"))
+    monkeypatch.setitem(VOCABULARIES, "task_class", ("C", "B", "A", "S"))
+    monkeypatch.setitem(VOCABULARIES, "site_class", ("lo", "mid", "hi"))
     monkeypatch.setitem(VOCABULARIES, "throttled_by", ("", *ThrottledBy.words()[1:]))
     rows, times = task_rows([(0, 0, T.RUNNING, np.nan)] * 3 + [(0, 0, T.THROTTLED, np.nan), (0, 0, T.RUNNING, np.nan)])
     rows["jeditaskid"], rows["user"], rows["label"] = range(1, 6), (ANN, ANN, BOB, EVE, ANN), (0, 0, 0, 0, 1)
@@ -28,7 +31,14 @@ def run(tmp_path, monkeypatch):
             job("A", S.ACTIVATED, jeditaskid=3, user=BOB, activated=4),
             job("A", S.CLOSED, jeditaskid=3, user=BOB, activated=4, closed=6),
             job(jeditaskid=5, user=ANN, cores=9, activated=1, running=2, finished=9)]                # production
-    return run_of(tmp_path / "run", warm_up_h=1, jobs=jobs, tasks=(rows, times))
+    for one in jobs:
+        one[-1]["hs06_milli"] = 10_000 * one[3]                                             # ten HS06 per core
+    jobs[1][-1].update(missing_bytes=2e12, source_site=1, queue=0)
+    classes = np.array([(1.5 * HOUR, 2, 2), (4 * HOUR, 2, 0), (2 * HOUR, 3, 3), (3 * HOUR, 3, -1)], TASK_CLASSES.dtype)
+    samples = np.zeros(4, QUEUE_SERIES.dtype)
+    samples["time_s"], samples["queue"] = (0, 0, 5 * HOUR, 5 * HOUR), (0, 1, 0, 1)
+    samples["site_class"] = 1, 1, 2, 1
+    return run_of(tmp_path / "run", warm_up_h=1, jobs=jobs, tasks=(rows, times), task_classes=classes, queues=samples)
 
 
 def test_figures_of_users(run):
@@ -47,6 +57,30 @@ def test_cores_by_share_and_by_size(run):
     sizes = metrics.wide(metrics.users_by_size(run))
     assert sizes["size"].tolist() == ["largest 10"] and sizes.users.tolist() == [3]
     assert sizes.cores.tolist() == pytest.approx([26 / 9]) and sizes.wait_p50.tolist() == [1.5]
+
+
+def test_jobs_count_for_the_class_that_their_task_had_when_they_were_activated(run):
+    table = metrics.wide(metrics.users_by_class(run)).set_index("task_class")
+    assert list(table.index) == ["A", "none"]
+    assert table.started.tolist() == [1, 1] and table.waiting.tolist() == [0, 1]   # bob's class was lost before 4 h
+    assert table.cores.tolist() == pytest.approx([20 / 9, (2 + 4) / 9])
+    assert table.power.tolist() == pytest.approx([200 / 9, 60 / 9])
+
+
+def test_classes_of_queues_over_time(run):
+    found = metrics.site_class_series(run)
+    assert found.values.tolist() == [[0, "mid", 2], [5 * HOUR, "hi", 1], [5 * HOUR, "mid", 1]]
+
+
+def test_input_that_came_over_the_wan(run):
+    assert metrics.moved_input(run)[["source_site", "queue", "metric", "value"]].values.tolist() == [
+        ["Y", "QX", "jobs", 1], ["Y", "QX", "bytes", 2e12]]
+
+
+def test_time_throttled_by_cause(run):
+    held = metrics.wide(metrics.throttled_time(run))
+    assert held[["throttled_by", "tasks", "hours"]].values.tolist() == [["queued_cores", 1, 4.0],
+                                                                        ["running_jobs", 1, 2.0]]
 
 
 def test_what_throttled_them(run):
