@@ -20,6 +20,8 @@ Examples:
 """
 ENOUGH = 0.9
 """Part of its target that a share can reach and is not called limited by its work."""
+MOSTLY = 0.5
+"""Part of the running cores at small queues from which these limit a share that is not served."""
 SEEN = 50
 """Part of the samples, %, in which a share has work that could run, below which that limits it."""
 
@@ -55,7 +57,9 @@ HEADS = {"target": "target %", "due": "due %", "delivered": "used %", "order": "
 RUN_NOTE = ("due: target with what shares without work leave, to siblings first; order: place in dispatch at the last "
             "sample, 1 = first; waiting: activated jobs then. Limits: no work; seldom or little work: activated jobs "
             "were missing, or too few to reach the target; no slots: of the types of its jobs; not served: below its "
-            "target although work waited")
+            "target although work waited; small queues: the same where most cores are at queues with so few slots that "
+            "pilot streaming asks for workers for several shares at once, and Harvester scales the numbers of all "
+            "types alike")
 SCENARIO_NOTE = ("cores: target, of all batch systems; offered: cores that the streams of work keep busy on average, "
                  "without backlogs, a recorded workload, and work that work queues take. Limits: no work; little work: "
                  "less than 90 % of the target")
@@ -116,6 +120,9 @@ def of_run(run: "Run") -> list[dict]:
 
     from simgrid_broker import metrics
     from simgrid_broker.metrics.shares import share_samples
+    from simgrid_broker.metrics.workers import part_at_small_queues
+    from simgrid_broker.policy.pilot_streaming import MIN_SLOTS_QUEUED, QUEUED_PART
+    small = part_at_small_queues(run, MIN_SLOTS_QUEUED / QUEUED_PART) >= MOSTLY
     samples, figures = share_samples(run), metrics.wide(metrics.share_compliance(run))
     tree, order = samples.tree, np.zeros(len(samples.tree.names), int)
     if len(samples.times):
@@ -125,7 +132,7 @@ def of_run(run: "Run") -> list[dict]:
     return [{"share": str(row.share), "level": int(row.level), "target": float(row.target), "due": float(row.due),
              "delivered": float(row.delivered), "order": int(order[row.node]) or None,
              "activated": int(now["activated"][row.node]), "queued": int(now["queued"][row.node]),
-             "limit": _limit_in_run(row)} for row in figures.itertuples()]
+             "limit": _limit_in_run(row, small)} for row in figures.itertuples()]
 
 
 def last_order(samples):
@@ -136,12 +143,17 @@ def last_order(samples):
     return share_order(ShareTree(tree.names, tree.parent, tree.value, tree.leaves), samples.hs06[-1][tree.leaves])
 
 
-def _limit_in_run(row) -> str:
-    """What kept a share below its target, or kept it from being judged; empty if nothing did."""
+def _limit_in_run(row, small: bool = False) -> str:
+    """What kept a share below its target, or kept it from being judged; empty if nothing did.
+
+    small: whether most cores are at small queues of pilot streaming.
+    """
     if not row.waiting and not row.delivered:
         return "no work"
     if row.demand_limited:
         return "little work" if row.waiting >= SEEN else "seldom work"
     if row.waiting >= SEEN > row.judged:
         return "no slots"
-    return "" if row.delivered >= ENOUGH * row.target else "not served"
+    if row.delivered >= ENOUGH * row.target:
+        return ""
+    return "small queues" if small else "not served"

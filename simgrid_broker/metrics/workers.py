@@ -24,3 +24,19 @@ def workers(run: Run) -> pd.DataFrame:
     table = rows.assign(queue=rows.queue.astype(object), resource_type=kinds).groupby(
         ["queue", "resource_type"], sort=False)[list(FIGURES)].sum().reset_index()
     return tidy(table, ["queue", "resource_type"], FIGURES, window)
+
+
+def part_at_small_queues(run: Run, slots: float) -> float:
+    """Part of the running cores of the window, 0 to 1, at queues that pilot streaming serves and that have fewer slots.
+
+    slots: of the queue's size, that run in the mean over the window. NaN if nothing runs.
+    """
+    plan, window = run.manifest["scenario"], window_of(run)
+    rows = run.queues[window.holds(run.queues.time_s)]
+    cores = rows.astype({"queue": object}).groupby("queue").running_cores.mean()
+    if not cores.sum() or plan.get("dispatch") == "dirac":
+        return 0.0 if cores.sum() else float("nan")
+    said = [plan["grid"]["queues"][name] for name in cores.index]
+    small = [queue["capability"] == "ucore" and queue["workflow"] == "pull_ups"
+             and number < slots * max(queue["corecount"], 1) for queue, number in zip(said, cores, strict=True)]
+    return float(cores[small].sum() / cores.sum())

@@ -68,6 +68,11 @@ def test_what_limits_a_share(row, expected):
     assert _limit_in_run(row) == expected
 
 
+def test_small_queues_limit_shares_whose_work_waits():
+    assert _limit_in_run(Row(delivered=5.0), small=True) == "small queues"
+    assert not _limit_in_run(Row(), small=True)
+
+
 def test_work_that_no_share_takes_is_refused_with_line_and_near_match(call, tmp_path):
     wrong = tmp_path / "wrong.yaml"
     text = MINIMAL.read_text().replace("processingtype: simul", "processingtype: simu")
