@@ -136,3 +136,13 @@ def test_the_readme_has_a_row_for_each_size(benchmark):
     table = sizes.README.read_text(encoding="utf-8").split(sizes.BEGIN)[1].split(sizes.END)[0]
     assert table.startswith(sizes.HEAD)
     assert [row.split("`")[1] for row in table.splitlines()[2:]] == [f"{name}.yaml" for name in sizes.SCENARIOS]
+
+
+def test_a_file_costs_what_more_files_take(benchmark, monkeypatch):
+    from benchmark_cases import network
+    runs = iter([(9.0, 1), (1.0, 1000), (2.0, 1_001_000), (1.0, 1000), (5.0, 1_001_000), (1.0, 1000), (3.0, 1_001_000)])
+    asked = []
+    monkeypatch.setattr(network, "run_once", lambda plan: asked.append(plan.workload.campaigns) or next(runs))
+    assert network.files(factor=7) == {"more_files": 1_000_000, "us_per_file": 2.0}
+    few, many = asked[-2:]
+    assert [each.files_per_job for each in many] == [7 * each.files_per_job for each in few]

@@ -1,12 +1,18 @@
-"""The transfer optimiser on a network in which every site fetches from many others."""
+"""The transfer optimiser on a network in which every site fetches from many others, and what files cost."""
 
 import statistics
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
+from benchmark_cases.measures import ROOT, cpu_s
 from benchmark_cases.slots import plain_grid
+from simgrid_broker.engine import simulate
 from simgrid_broker.fabric.fabric import Fabric
+from simgrid_broker.scenario.loader import load_scenario
+from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.world.build import build
 
 PERIOD = 60.0
@@ -47,3 +53,31 @@ def fetching(n_sites: int, n_sources: int) -> Fabric:
     fabric.make_jobs()
     fabric.set_up_jobs(0.0)
     return fabric
+
+
+def files(factor: int = 200, n_pairs: int = 3) -> dict:
+    """What a file costs in a whole run: `quickstart.yaml` with `factor` times as many input files a job, or as it is.
+
+    The bytes are the same. us_per_file: processor time that the more files take, over those that moved (with failed
+    attempts) in addition; the median of pairs in alternation.
+    """
+    plan = load_scenario(ROOT / "scenarios" / "quickstart.yaml", overrides=["gdpconfig.NQUEUED_SAT_CAP=1000000000"])
+    many = plan.with_values({f"workload.campaigns.{stream.name}.files_per_job": factor * stream.files_per_job
+                             for stream in plan.workload.campaigns})
+    costs, moved = list[float](), 0
+    run_once(plan)
+    for _ in range(n_pairs):
+        (few_s, few), (many_s, more) = run_once(plan), run_once(many)
+        moved = more - few
+        costs.append(1e6 * (many_s - few_s) / moved)
+    return {"more_files": moved, "us_per_file": statistics.median(costs)}
+
+
+def run_once(plan: Scenario) -> tuple[float, int]:
+    """Processor time of a run, s, and how many files it moved, with failed attempts."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = cpu_s()
+        run = simulate(plan, folder=Path(folder) / "run")
+        spent = cpu_s() - began
+        rows = run.table("links", ["files", "files_failed"])
+        return spent, int(rows.files.sum() + rows.files_failed.sum())

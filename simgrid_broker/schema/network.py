@@ -1,6 +1,6 @@
 """What links share, and the service that moves files over them: their keys in a scenario."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -42,11 +42,14 @@ class Background(Part):
 
 
 class Trouble(Part):
-    """Troubles that befall the network of each site at random: an outage of its links, or less of their capacity."""
+    """Troubles that befall the network of each site, or each link, at random: an outage, or less of the capacity."""
 
-    every: Seconds = Field(gt=0, description="Mean time from the end of one to the next at one site, exponential")
+    of: Literal["sites", "links"] = Field("sites", description="What has them: each site with all its links and its "
+                                          "doors, or each link by itself, in its direction")
+    every: Seconds = Field(gt=0, description="Mean time from the end of one to the next at one site or link, "
+                           "exponential")
     lasts: Seconds = Field(gt=0, description="Mean duration, exponential")
-    factor: float = Field(0, ge=0, description="What is left of the site's doors and links, as a factor; 0 = nothing")
+    factor: float = Field(0, ge=0, description="What is left of the capacity, as a factor; 0 = nothing")
 
 
 class Fts(Part):

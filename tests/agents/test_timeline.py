@@ -158,3 +158,25 @@ def test_networks_of_sites_have_troubles_at_random():
         narrow.append(stage.link()["bandwidth"] < 1e6)
     # each end has trouble a third of the time, so that the link is free of it 4/9 of the time
     assert np.mean(down) == pytest.approx(5 / 9, abs=0.1) and np.mean(narrow) == pytest.approx(5 / 9, abs=0.1)
+
+
+def test_single_links_have_troubles_of_their_own():
+    kinds = [dict(every=1000, lasts=500, of="links"), dict(every=1000, lasts=500, of="links", factor=0.5)]
+    plan = two_sites(duration=1e5).with_values({"grid.links.troubles": kinds})
+    assert {moment.cause[1] for moment in troubles(plan)} == {("HERE", "THERE"), ("THERE", "HERE")}
+    stage = Stage((network_troubles,), plan, {})
+    forth, back, narrow = [], [], []
+    for now in range(100, 100_000, 100):
+        stage.run(float(now))
+        forth.append(stage.link(0, 1)["down"] > 0)
+        back.append(stage.link(1, 0)["down"] > 0)
+        narrow.append(stage.link(1, 0)["bandwidth"] < 1e6)
+    assert [np.mean(state) for state in (forth, back, narrow)] == pytest.approx([1 / 3] * 3, abs=0.1)
+    assert np.mean(np.array(forth) & np.array(back)) == pytest.approx(1 / 9, abs=0.07)       # each by itself
+
+
+def test_another_site_leaves_the_troubles_of_a_link_as_they_are():
+    plans = [scenario({name: {} for name in names}, duration=1e5).with_values(
+        {"grid.links.troubles": [dict(every=1000, lasts=500, of="links")]}) for names in ("AB", "ABC")]
+    few, more = ([moment for moment in troubles(plan) if moment.cause[1] == ("A", "B")] for plan in plans)
+    assert few == more and few
