@@ -36,12 +36,18 @@ REST = (
     ("data", "Jobs that wait for their data", ("kind",),
      {"waiting_jobs": "Waiting, mean", "waiting_at_end": "Waiting at the end", "moved": "Moved, TB",
       "failed_files": "Failed files", "median_time": "Median time, min"}),
+    ("links", "Busiest links", ("source", "destination"),
+     {"moved": "Moved, TB", "peak_rate": "Peak, GB/s", "failed": "Failed, %", "queued_files": "Longest queue, files"}),
+    ("doors", "Doors with most traffic", ("door",),
+     {"rate": "Mean, Gb/s", "use": "Use, %", "peak_use": "Use at peak, %", "queued_files": "Longest queue, files"}),
     ("refusals", "Refusals by broker and rule", ("kind", "rule"), {"refusals": "Refusals"}),
     ("failures", "Failures", ("status", "cause"), {"jobs": "Attempts", "lost_core_hours": "Lost core h"}),
     ("tasks", "Tasks by campaign", ("campaign",), {"ended": "Ended", "open": "Open",
                                                    "turnaround_p50": "Median turnaround, h"}),
 )
 """Tables of the last section, in the same form as LIFE."""
+BUSIEST = ("links", "doors")
+"""Tables of these of which the largest rows are shown, as of those in LIFE."""
 
 
 def write_comparison(run_a: Run, run_b: Run, folder: Path, steps: Callable[[Iterable], Iterable] = iter) -> Path:
@@ -200,8 +206,11 @@ def _rest(tables: Mapping[str, pd.DataFrame]) -> Section:
                                         "Pairs of bars, A above B, largest first.",
                                         (10, 1.0 + 0.32 * min(15, max(len(drawn), 3)))), "no values in either run."))
     for name, title, dimensions, columns in REST:
-        if len(tables[name]):
-            blocks.append(TableBlock(title, _side_by_side(tables[name], list(dimensions), columns)))
+        table = tables[name]
+        if name in BUSIEST:
+            table = _largest(table, list(dimensions), next(iter(columns)))
+        if len(table):
+            blocks.append(TableBlock(title, _side_by_side(table, list(dimensions), columns)))
     return Section("rest", "Sites, refusals, failures, tasks", tuple(blocks))
 
 

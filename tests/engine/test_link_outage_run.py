@@ -60,6 +60,11 @@ def test_brokerage_refuses_the_satellite_and_returns_to_it(run):
 
 def test_compare_shows_the_jobs_that_wait(run, tmp_path):
     whole = simulate(load_scenario(PLAN).with_values({"incidents": []}), folder=tmp_path / "run")
-    table = metrics.comparison(whole, run)["data"].set_index(["kind", "metric"])
+    tables = metrics.comparison(whole, run)
+    links = tables["links"].set_index(["source", "destination", "metric"]).difference
+    doors = tables["doors"].set_index(["door", "metric"]).difference
+    assert links["FAR", "NUCLEUS", "queued_files"] > 100 and links["FAR", "NUCLEUS", "moved"] < 0
+    assert doors["FAR out", "rate"] < 0 and doors["FAR out", "capacity"] == 0
+    table = tables["data"].set_index(["kind", "metric"])
     waiting = table.loc["output", "waiting_jobs"]
     assert waiting.changed > 2 * waiting.base
