@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MOST_TASKS, MOST_QUEUES, MOST_RULES = 20, 10, 5
 """Rows of a table without --all."""
+LEAST_PART = 0.05
+"""Part of the waiting jobs from which the second cause is named."""
 
 CAPS = {"running_jobs": "RUNNING_{}_JOBS", "queued_jobs": "RUNNING_{}_JOBS", "running_cores": "RUNNING_{}_CORES",
         "queued_cores": "RUNNING_{}_CORES", "-cap_jobs": "RUNNING_{}_JOBS", "-cap_queued_jobs": "RUNNING_{}_JOBS",
@@ -109,18 +111,25 @@ def _last_refusals(run: "Run", tasks: set[int]) -> "pd.DataFrame":
 
 
 def sentence(why: WhyWaits) -> str:
-    """Why the work waits, in one sentence: the cause that holds most jobs."""
+    """Why the work waits, in one sentence: the cause that holds most jobs, and the next one if it holds many."""
     if not len(why.held):
         running = int((why.jobs.status == "running").sum())
         return f"{why.about} waits for nothing: {count(running, 'job')} {'runs' if running == 1 else 'run'}."
-    by_cause = why.held.groupby("cause").jobs.sum()
-    cause, whole = by_cause.idxmax(), by_cause.sum()
+    by_cause = why.held.groupby("cause").jobs.sum().sort_values(ascending=False, kind="stable")
+    whole, first = by_cause.sum(), by_cause.index[0]
+    since = format_seconds(why.end_s - why.held[why.held.cause == first].since_s.min())
+    part = "all" if by_cause[first] == whole else f"{by_cause[first]:,.0f}"
+    others = [f", and {by_cause[cause]:,.0f} because {_says(why, cause)}" for cause in by_cause.index[1:2]
+              if by_cause[cause] >= LEAST_PART * whole]
+    return (f"{why.about} has waited for {since}: of {count(round(whole), 'waiting job')} {part} wait because "
+            f"{_says(why, first)}{''.join(others)}.")
+
+
+def _says(why: WhyWaits, cause: str) -> str:
+    """What a cause reads like for the jobs that it holds."""
     rows = why.held[why.held.cause == cause]
-    since = format_seconds(why.end_s - rows.since_s.min())
     of_task = why.tasks[why.tasks.jeditaskid == rows.jeditaskid.iloc[0]].iloc[0]
-    says = SAYS[cause].format(rule=_rule(why, rows), share=of_task.share, places=_places(why), cap=_cap(why, rows))
-    part = "all" if by_cause[cause] == whole else f"{by_cause[cause]:,.0f}"
-    return f"{why.about} has waited for {since}: of {count(round(whole), 'waiting job')} {part} wait because {says}."
+    return SAYS[cause].format(rule=_rule(why, rows), share=of_task.share, places=_places(why), cap=_cap(why, rows))
 
 
 def _rule(why: WhyWaits, rows: "pd.DataFrame") -> str:

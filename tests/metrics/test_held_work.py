@@ -82,7 +82,8 @@ def test_the_class_of_a_task_is_the_last_that_it_had(run):
     ("throttled", "too many queued cores for CAP_RUNNING_USER_CORES."),
     ("class", "A uses too much of its target for their class: -share_throttle."),
     ("jobs", "of 5 waiting jobs 3 wait because the slots are taken: they are activated at 1 queue (QX), 1 of them "
-     "without a free core."),
+     "without a free core, and 1 because a cap holds them back: their jobs are throttled, as the running jobs or cores "
+     "have reached CAP_RUNNING_USER_JOBS or _CORES."),
     ("over", "over waits for nothing: 0 jobs run.")])
 def test_one_sentence_says_why_a_user_waits(run, user, words):
     assert why_user.sentence(why_user.of_user(run, user)).endswith(words)
