@@ -33,7 +33,8 @@ def height(lines: float, size: float) -> float:
 
 def fitted(name: str, size: float, inches: float) -> str:
     """A name with its middle replaced by … if it is wider than `inches`."""
-    return next((short for longest in range(len(name), 2, -1) if width(short := shortened(name, longest), size)
+    least = min(2, len(name) - 1)                                 # two letters are not shortened
+    return next((short for longest in range(len(name), least, -1) if width(short := shortened(name, longest), size)
                  <= inches), name[:1])
 
 

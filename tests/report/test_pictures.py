@@ -274,3 +274,8 @@ def test_matplotlib_is_imported_without_texts_for_help_and_with_them_afterwards(
                "print(text.get_text(), bool(Text.set.__doc__), 'linewidth' in Mine.set.__doc__)")
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert shown.stdout.split() == ["a", "False", "True"]
+
+
+@pytest.mark.parametrize("name", ["hi", "S", "mid"])
+def test_a_short_name_is_written_in_full(name):
+    assert fitted(name, 8.0, 1.0) == name
