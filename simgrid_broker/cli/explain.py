@@ -63,10 +63,8 @@ def explain(
     from simgrid_broker.records import read_run
     recorded = read_run(run)
     if user is not None:
-        given = (("--task", task), ("--at", at), ("--queue", queue), ("--why-not", why_not_queue), ("--share", share),
-                 ("--unplaced", unplaced or None))
-        if others := [(name, value) for name, value in given if value is not None]:
-            raise BadArgument(*others[0], "cannot be combined with --user")
+        _alone("--user", (("--task", task), ("--at", at), ("--queue", queue), ("--why-not", why_not_queue),
+                          ("--share", share), ("--unplaced", unplaced or None)))
         why = why_user.of_user(recorded, user)
         typer.echo(_json(why.to_dict()) if as_json else why_user.text(why, everything))
         return
@@ -107,6 +105,13 @@ def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str]
         return
     said = [] if why is None or at_s is not None or names is not None else [paragraph(why_user.sentence(why))]
     typer.echo("\n\n".join([*said, *texts(run, rows, names)]))
+
+
+def _alone(option: str, others: tuple[tuple[str, str | bool | None], ...]) -> None:
+    """Raise BadArgument for the first of the other options that was given."""
+    for name, value in others:
+        if value is not None:
+            raise BadArgument(name, value, f"cannot be combined with {option}")
 
 
 def _about_shares(run: "Run", share: str | None, unplaced: bool, everything: bool, as_json: bool) -> None:

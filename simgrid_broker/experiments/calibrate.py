@@ -182,9 +182,9 @@ class Fit:
         rest = (self.jobs["run_s"] - self.jobs["staging_s"]).to_numpy(float)
         around = rest - self.jobs["payload_s"].to_numpy(float)
         timed = [location(around[self.fitted & (self.queues == number)]) for number in range(len(self.names))]
-        fewest = min((one.count for one in timed), default=0)
+        fewest = min((one.n_values for one in timed), default=0)
         found = self._lines(rest) if fewest < FEWEST else timed
-        return [_not_negative(one if one.count >= FEWEST else line_of)
+        return [_not_negative(one if one.n_values >= FEWEST else line_of)
                 for one, line_of in zip(timed, found, strict=True)]
 
     def _lines(self, rest: np.ndarray) -> list[Estimate]:
@@ -192,7 +192,7 @@ class Fit:
 
         Known work over power wins over measured CPU times: errors of the latter would flatten the lines.
         """
-        power = np.array([one.value if one.count >= FEWEST else np.nan for one in self.power])[self.queues]
+        power = np.array([one.value if one.n_values >= FEWEST else np.nan for one in self.power])[self.queues]
         cpu = (self.jobs["work"] / power).fillna(self.jobs["cpuconsumptiontime"])
         core_s = (cpu / self.jobs["cores"]).to_numpy(float)
         usable = self.fitted & (rest > 0)
@@ -213,7 +213,7 @@ class Fit:
     def _efficiencies(self) -> tuple[list[Estimate], np.ndarray]:
         """Factor of each queue on the CPU efficiency of its tasks, and the efficiency of each task without it."""
         today = np.array([self.before[name][1:3] for name in self.names])
-        overhead = np.array([one.value if one.count >= FEWEST else old for one, old in
+        overhead = np.array([one.value if one.n_values >= FEWEST else old for one, old in
                              zip(self.overhead, today[:, 1], strict=True)])
         payload = self.jobs["payload_s"].fillna(self.jobs["run_s"] - self.jobs["staging_s"] - overhead[self.queues])
         spent = (self.jobs["cpuconsumptiontime"] / (self.jobs["cores"] * payload)).to_numpy(float)
@@ -230,7 +230,7 @@ class Fit:
     def _by_queue(self, values: np.ndarray) -> list[Estimate]:
         """Location of the values of each queue's fitted jobs; unknown for too few."""
         return [location(values[self.fitted & (self.queues == number)]) if count >= FEWEST else
-                UNKNOWN._replace(count=int(count)) for number, count in enumerate(self.counts)]
+                UNKNOWN._replace(n_values=int(count)) for number, count in enumerate(self.counts)]
 
     def _latency(self, number: int) -> tuple[Estimate, Estimate]:
         """Median time of a queue's workers in the batch system, and its spread: of jobs that met no waiting job."""
@@ -239,7 +239,7 @@ class Fit:
         started = (rows["submit_s"] + rows["wait_s"]).cummax().shift(fill_value=-np.inf)
         waits = rows["wait_s"][started <= rows["submit_s"]].to_numpy(float) - chain_s(self.scenario)
         if len(waits) < FEWEST:
-            return (UNKNOWN._replace(count=len(waits)),) * 2
+            return (UNKNOWN._replace(n_values=len(waits)),) * 2
         middle, error = float(np.median(waits)), 1.2533 * spread(waits) / np.sqrt(len(waits))
         if middle <= 0:
             return Estimate(0.0, error, len(waits)), Estimate(0.0, np.nan, len(waits))
@@ -296,23 +296,23 @@ def _divided(jobs: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
 def _chosen(before: float, estimate: Estimate) -> tuple[float, float, int]:
     """Value after, its error, and the jobs behind it."""
     known = _state(estimate) == FITTED
-    return (estimate.value if known else before), (estimate.error if known else np.nan), estimate.count
+    return (estimate.value if known else before), (estimate.error if known else np.nan), estimate.n_values
 
 
 def _state(estimate: Estimate) -> str:
-    if estimate.count < FEWEST:
+    if estimate.n_values < FEWEST:
         return TOO_FEW
     return FITTED if np.isfinite(estimate.value) else UNSEEN
 
 
 def _not_negative(estimate: Estimate) -> Estimate:
-    return estimate._replace(value=max(estimate.value, 0.0)) if estimate.count else estimate
+    return estimate._replace(value=max(estimate.value, 0.0)) if estimate.n_values else estimate
 
 
 def _exponential(estimate: Estimate) -> Estimate:
     """The estimate of a value from that of its logarithm."""
     value = float(np.exp(estimate.value))
-    return Estimate(value, value * estimate.error, estimate.count)
+    return Estimate(value, value * estimate.error, estimate.n_values)
 
 
 def left_as_they_were(table: pd.DataFrame) -> Iterable[str]:

@@ -24,7 +24,7 @@ class Estimate(NamedTuple):
 
     value: float
     error: float
-    count: int
+    n_values: int
 
 
 UNKNOWN = Estimate(np.nan, np.nan, 0)

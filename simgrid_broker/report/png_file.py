@@ -18,10 +18,11 @@ def png_file(pixels: np.ndarray, dpi: float) -> bytes:
     """The PNG of pixels, (n_lines, n_columns, 3) uint8, `dpi` of them an inch; source: PNG specification, RFC 2083."""
     n_lines, n_columns, _ = pixels.shape
     per_metre = round(dpi / INCH)
+    content = _filtered(pixels.reshape(n_lines, 3 * n_columns)).data
     parts = ((b"IHDR", struct.pack(">IIBBBBB", n_columns, n_lines, 8, TRUE_COLOUR, 0, 0, 0)),
              (b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1)),
-             (b"IDAT", zlib.compress(_filtered(pixels.reshape(n_lines, 3 * n_columns)), COMPRESSION)), (b"IEND", b""))
-    return SIGNATURE + b"".join(_chunk(name, content) for name, content in parts)
+             (b"IDAT", zlib.compress(content, COMPRESSION)), (b"IEND", b""))
+    return SIGNATURE + b"".join(_chunk(name, part) for name, part in parts)
 
 
 def _filtered(lines: np.ndarray) -> np.ndarray:

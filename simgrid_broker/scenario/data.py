@@ -94,7 +94,7 @@ class Data(Part):
     @model_validator(mode="after")
     def names_are_different(self) -> "Data":
         """Refuse a population with the name of a container that single datasets form."""
-        formed = {dataset.container for dataset in self.datasets.values()}
+        formed = {dataset.container for dataset in self.datasets.values() if dataset.container is not None}
         if both := sorted(formed & set(self.populations)):
             raise ValueError(f"{', '.join(both)} is a population and the container of single datasets")
         return self

@@ -137,7 +137,7 @@ def user_streams(activity: UserActivity, scenario: Scenario) -> list[Stream]:
     if activity.storms:
         storm = storm_tasks(activity, scenario.seed)
         kept = storm.arrival_s < scenario.duration
-        found.append(stream_of(activity, scenario, name + STORM, storm.arrival_s[kept], names, storm.index[kept],
+        found.append(stream_of(activity, scenario, name + STORM, storm.arrival_s[kept], names, storm.number[kept],
                                storm.user[kept]))
     return found
 

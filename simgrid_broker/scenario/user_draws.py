@@ -19,7 +19,7 @@ class StormTasks(NamedTuple):
 
     arrival_s: np.ndarray
     user: np.ndarray
-    index: np.ndarray
+    number: np.ndarray
 
 
 def groups_of_users(activity: UserActivity, seed: int) -> np.ndarray:

@@ -156,11 +156,12 @@ def replicas_version(arrays: Arrays, task: int) -> int:
 def replica_tables(arrays: Arrays, tasks: np.ndarray | Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Site (-1 = none), part of the files, and whether on tape, of the replicas of what tasks read, (n, most) each."""
     row = arrays.datasets["first_replica"][arrays.input_dataset[tasks]]
-    columns = []
+    columns: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     while not columns or (row >= 0).any():
         known = row >= 0
         replica = arrays.replicas[row]
         columns.append((np.where(known, replica["site"], -1), np.where(known, replica["part"], 0.0),
                         known & (replica["tape"] > 0)))
         row = np.where(known, replica["next"], -1)
-    return tuple(np.stack(column, axis=1) for column in zip(*columns, strict=True))
+    site, part, tape = (np.stack(column, axis=1) for column in zip(*columns, strict=True))
+    return site, part, tape

@@ -107,8 +107,8 @@ def pseudo_queue_table(queues: np.ndarray, resource_types, pools) -> np.ndarray:
     table["submitted_head"] = table["submitted_tail"] = -1
     table["serves_first"] = np.arange(len(table))
     table["serves_last"] = table["serves_first"] + 1
-    for number in np.flatnonzero(queues["worker_mode"] == WorkerMode.PULL):
-        own = np.flatnonzero(table["queue"] == number)
+    for pulling in np.flatnonzero(queues["worker_mode"] == WorkerMode.PULL):
+        own = np.flatnonzero(table["queue"] == pulling)
         generic = max(own, key=lambda k: (table["corecount"][k], table["worker_mb"][k], -k))
         table["serves_first"][generic], table["serves_last"][generic] = own[0], own[-1] + 1
     return table

@@ -163,6 +163,6 @@ def expire(world: Arrays, row):
 
 
 add_replica_of, drop_replica_of = uncompiled(add_replica), uncompiled(drop_replica)
-drop_replicas_of, note_change_of, expire_of, grow_replica_of = map(
-    uncompiled, (drop_replicas, note_change, expire, grow_replica))
+drop_replicas_of, note_change_of = uncompiled(drop_replicas), uncompiled(note_change)
+expire_of, grow_replica_of = uncompiled(expire), uncompiled(grow_replica)
 """As the functions of similar names, for Python, which asks so seldom that compiling takes longer."""

@@ -196,9 +196,9 @@ def test_options_that_cannot_be_used(tmp_path, options, expected):
 def test_location_is_hardly_moved_by_wild_values():
     sample = np.random.default_rng(1).normal(10, 1, 500)
     found = location(np.append(sample, [1e6] * 20 + [np.nan]))
-    assert found.value == pytest.approx(10, abs=0.2) and found.count == 520
+    assert found.value == pytest.approx(10, abs=0.2) and found.n_values == 520
     assert found.error == pytest.approx(1 / np.sqrt(500), rel=0.3)
-    assert location(np.array([3.0, 3.0, 3.0])) == (3, 0, 3) and location(np.array([])).count == 0
+    assert location(np.array([3.0, 3.0, 3.0])) == (3, 0, 3) and location(np.array([])).n_values == 0
 
 
 def test_a_line_with_wild_values():
@@ -208,7 +208,7 @@ def test_a_line_with_wild_values():
     y[:15] *= 8
     intercept, slope = line(x, y)
     assert intercept.value == pytest.approx(50, abs=4) and slope.value == pytest.approx(1.2, rel=0.01)
-    assert line(np.ones(9), np.ones(9))[0].count == 0
+    assert line(np.ones(9), np.ones(9))[0].n_values == 0
 
 
 def test_effects_of_two_factors_and_their_parts():

@@ -20,7 +20,7 @@ from simgrid_broker.world.nuclei import Burden
 EXAMPLE = Path(__file__).parents[2] / "scenarios" / "snapshot.yaml"
 ALSO_READ = {"jeditaskid", "luck", "n_nuclei", "parent", "status", "frozen_s", "resource_type", "taskpriority"}
 """Columns with a way of their own from a snapshot."""
-OF_A_RUN = {"user_row", "throttled_by", "throttled_total_s", "priority_boost",
+OF_A_RUN = {"user_row", "user_parameters", "throttled_by", "throttled_total_s", "priority_boost",
             "arrival_s", "modification_s", "next_chunk", "n_retry", "n_alive", "n_attempts",
             "max_attempt", "max_failure", "retry_class", "server_retries", "old_status", "failed_attempts",
             "errordialog", "lost_walltime_s", "used_hs06s", "work_queue", "first_record"}

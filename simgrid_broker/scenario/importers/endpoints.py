@@ -50,8 +50,10 @@ def _activities(name: str, entry: Mapping, tally: Tally) -> dict[str, Any]:
         if activity not in ACTIVITIES:
             tally.count(f"status of {clean(activity)}, which nothing here reads", name)
             continue
-        status = said.get("status") if isinstance(said, Mapping) else None
-        value = status.get("value") if isinstance(status, Mapping) else None
+        said = said if isinstance(said, Mapping) else {}
+        status = said.get("status")
+        status = status if isinstance(status, Mapping) else {}
+        value = status.get("value")
         if not isinstance(value, str):
             tally.count("activities of endpoints without a status, left as they are", f"{name} {activity}")
             continue
@@ -90,8 +92,9 @@ def _bytes(part: object, key: str) -> float | None:
     value = part.get(key) if isinstance(part, Mapping) else None
     if isinstance(value, str):
         value = finite_number(value.strip())
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value <= MOST_BYTES else None
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return None
+    return float(value) if 0 <= float(value) <= MOST_BYTES else None
 
 
 def _unused(said: Mapping, read: Collection[str], what: str, tally: Tally) -> None:

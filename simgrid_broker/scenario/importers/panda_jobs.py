@@ -47,7 +47,7 @@ def read_panda_jobs(path: Path, tally: Tally, limit: int | None = None, columns:
     timing = pd.DataFrame([_timing(sheet, row, text, bad) for row, text in enumerate(table["pilottiming"])],
                           columns=[*TIMING])
     for row in np.flatnonzero(table["pandaid"] == ""):
-        bad.add(*sheet.place(row, "pandaid"), None, "each record needs an identifier")
+        bad.add(*sheet.place(int(row), "pandaid"), None, "each record needs an identifier")
     bad.stop()
     _say_repeated(table, tally)
     return _with_times(table.assign(line=sheet.lines if sheet.lines is not None else range(1, len(table) + 1)), timing,

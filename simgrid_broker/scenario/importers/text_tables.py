@@ -73,7 +73,7 @@ def chunks(lines: Lines):
         yield slice(start, start + _CHUNK_LINES)
 
 
-def efficiencies(used_s: np.ndarray, run_s: np.ndarray, jobs: Sequence, tally: Tally) -> np.ndarray:
+def efficiencies(used_s: np.ndarray, run_s: np.ndarray, jobs: Sequence | np.ndarray, tally: Tally) -> np.ndarray:
     """CPU efficiency of jobs, (n,), from the mean CPU time of a processor and the run time; 1 where it is unknown.
 
     A CPU time of 0 or above the run time gives no efficiency, and is remarked. jobs: number or name of each.
