@@ -286,7 +286,7 @@ def with_only(*kept: str) -> sb.Scenario:
 
 
 def task_hours(run: sb.Run) -> float:
-    """Median time from submission to the end of the tasks of all other users, h."""
+    """Median time from submission to end of the tasks of all other users that have ended, h."""
     tasks = run.table("tasks", ["user", "arrival_s", "done_s", "finished_s"])
     tasks = tasks[tasks.user != GREEDY]
     return float((np.fmax(tasks.done_s, tasks.finished_s) - tasks.arrival_s).median() / 3600)
@@ -300,7 +300,7 @@ def greedy_user(runs: Runs) -> bytes:
                        "greedy user": pd.Series({name: one[GREEDY] for name, one in cores.items()})},
              "mean running cores")
         bars(axes[1], {"sixty others": pd.Series({name: task_hours(run) for name, run in runs.items()})},
-             "median time from submission to end of a task (h)")
+             "median time to the end of a task (h)")
         legend_above(axes[0], handles_of(axes[0]))
     return png(draw, runs, (10, 3.6), (1, 2))
 
