@@ -70,7 +70,7 @@ def test_the_page_is_self_contained(report, run):
     assert set(page.inner_links) <= page.ids
     assert page.inner_links == ["summary", "shares", "cores", "jobs", "waiting", "users", "brokerage", "data",
                                 "failures", "attempts", "tasks", "configuration"]
-    assert page.images == len(list((run.folder / "plots").glob("*.png"))) == 24
+    assert page.images == len(list((run.folder / "plots").glob("*.png"))) == 25
 
 
 def test_every_plot_has_its_table_next_to_it(report, run):
