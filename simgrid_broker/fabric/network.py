@@ -1,5 +1,7 @@
 """Transfers: files of one task that move together over a link, for jobs that wait for all of them."""
 
+import math
+
 import numpy as np
 
 from simgrid_broker.compiled import compiled
@@ -27,6 +29,8 @@ NO_SPACE_WAIT_S = 1800.0
 LOOK_S, LOOK_URGENT_S, URGENT = 7200.0, 3600.0, 800
 """Period in which the server looks for the output of a transferring job, s, that of jobs from a priority on, and that
 priority; source: lifecycle reference, 4.3."""
+LOOK_PERIOD_S = 2400.0
+"""Period of the datasetManager's look at assigned jobs, s; source: lifecycle reference, 7.2."""
 MANY = 100.0
 """Variance of the number of files that fail from which it is drawn from the normal distribution."""
 
@@ -156,13 +160,29 @@ def land(link, transfer, failed, now):
 
 
 @compiled
+def delay_of_look_up(world: Arrays, transfer, now):
+    """Time until the datasetManager finds that the input of jobs has arrived whose callback is lost, s; else 0.
+
+    It runs every 40 min, and looks at a job at most once an hour, so in every second turn from the first one on.
+    """
+    luck = uniform(world.settings[0]["seed"], TRANSFER_LUCK, transfer["luck"], transfer["link"], 0)
+    if transfer["n_jobs"] == 0 or luck >= world.settings[0]["lost_callbacks"]:
+        return 0.0
+    first = math.ceil(transfer["submitted_s"] / LOOK_PERIOD_S) * LOOK_PERIOD_S
+    looks = math.ceil(max(now - first, 0.0) / (2.0 * LOOK_PERIOD_S))
+    return first + looks * 2.0 * LOOK_PERIOD_S - now
+
+
+@compiled
 def delay_of_callback(world: Arrays, transfer, now):
-    """Time from the last file of a transfer to the callback, s: none for input, for output exponential.
+    """Time from the last file to the callback, s: of input none unless it is lost, of output exponential.
 
     Output comes with its sub-dataset, or when the server looks for the files; source: lifecycle reference, 4.3 and 7.4.
     """
     mean = world.settings[0]["callback_s"]
-    if transfer["kind"] == INPUT or mean <= 0:
+    if transfer["kind"] == INPUT:
+        return delay_of_look_up(world, transfer, now)
+    if mean <= 0:
         return 0.0
     urgent = world.jobs[transfer["first_job"]]["priority"] >= URGENT
     look = LOOK_URGENT_S if urgent else LOOK_S

@@ -37,6 +37,18 @@ def stage_time(site, size):
 
 
 @compiled
+def stage_in_time(world: Arrays, site, size):
+    """Time to copy input that is asked for now to a slot, s: what others asked for before goes first over LAN."""
+    alone = stage_time(site, size)
+    if size <= 0 or site["lan"] == np.inf:
+        return alone
+    now = world.state[0]["now_s"]
+    left = max(site["lan_backlog_bytes"] - site["lan"] * (now - site["lan_updated_s"]), 0.0)
+    site["lan_backlog_bytes"], site["lan_updated_s"] = left + size, now
+    return max(alone, site["stage_latency_s"] + (left + size) / site["lan"])
+
+
+@compiled
 def compare_memory(world: Arrays, job):
     """Kill a starting payload whose memory exceeds what the pilot grants its slot, by its draws or by its fate."""
     limit_mb = PILOT_RSS_GRACE * world.pseudo_queues[job["pseudo_queue"]]["worker_mb"]
@@ -87,7 +99,7 @@ def settle(world: Arrays, job):
     power = job["hs06_milli"] * 1e-3 * (cores / job["corecount"])
     payload_s = task["basewalltime_s"] + job["work_hs06s"] / (power * well_spent)
     job["cause"] = job["fate"]
-    job["stage_in_s"] = 0.0 if queue["direct_io"] else stage_time(site, job["input_bytes"])
+    job["stage_in_s"] = 0.0 if queue["direct_io"] else stage_in_time(world, site, job["input_bytes"])
     job["stage_out_s"] = stage_time(site, job["output_bytes"])
     compare_memory(world, job)
     whole = job["stage_in_s"] + payload_s + job["stage_out_s"] + overhead_s

@@ -51,6 +51,9 @@ class Site(Part):
                                            "written", source=OURS, hidden=True)
     stage_in_rate: Rate = attribute(30e6, "Rate at which one job reads its input, bytes/s", gt=0, unit="bytes/s",
                                     source=OURS)
+    lan: Rate | None = attribute(None, "Rate at which all jobs of the site together read their input, bytes/s: those "
+                                 "that stage in at once wait for each other; default: no limit", gt=0, none=inf,
+                                 unit="bytes/s", source=OURS)
     stage_latency: Seconds = attribute(5, "Time that staging takes whatever the size, s", ge=0, unit="s", source=OURS)
     storage: str | None = Field(None, description="DDM endpoint that takes output; default: the first one of the site")
     door_out: Rate | None = Field(None, gt=0, description="Capacity of all links out of the site together, bytes/s; "
@@ -80,6 +83,8 @@ class Site(Part):
 SITES = Table("sites", "one ATLAS site", (
     *columns_of(Site),
     Column("down", "i4", "", OURS, "Outages of the site that are not over", hidden=True),
+    Column("lan_backlog_bytes", "f8", "bytes", OURS, "Input that jobs were to read over LAN at `lan_updated_s`"),
+    Column("lan_updated_s", "f8", "s", OURS, "When a job last began to read over LAN"),
     Column("storage", "i2", "", CRIC + " astorages", "Storage that takes output; -1 = none", codes="storages"),
     Column("bare_nucleus", "i2", "", CRIC + " catchall bareNucleus of its queues", "0 no, 1 allow, 2 only"),
     Column("secondary_nucleus", "i2", "", CRIC + " catchall secondaryNucleus of its queues",

@@ -63,6 +63,9 @@ class Fts(Part):
     retry_delay: Seconds = Field(600, ge=0, description="Time from a failed attempt to the next; assumed")
     stuck_delay: Seconds = Field(7200, ge=0, description="Time after which a stuck transfer gets as many attempts "
                                  "again, as of a rule that is repaired; assumed")
+    lost_callbacks: Fraction = Field(0, description="Part of the callbacks of input that are lost: its jobs stay "
+                                     "assigned until the datasetManager looks for their files, every 40 min and at "
+                                     "each job at most once an hour")
     callback: Seconds = Field(0, ge=0, description="Mean time from the last file of output to the callback, which "
                               "comes with the whole sub-dataset; exponential, and at most until the server looks for "
                               "the files, every 2 h, at priorities from 800 on every hour (lifecycle reference, 4.3)")

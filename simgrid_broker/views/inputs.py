@@ -44,9 +44,10 @@ class Locality(NamedTuple):
     inputs: tuple[InputDataset, ...] = ()
 
 
-SOURCE = np.dtype([("site", "i4"), ("part", "f8"), ("missing", "f8"), ("lan", "?"), ("wan", "?"), ("tape", "?")])
+SOURCE = np.dtype([("site", "i4"), ("part", "f8"), ("missing", "f8"), ("lan", "?"), ("wan", "?"), ("tape", "?"),
+                   ("virtual", "?")])
 """A replica of a task's input: its part of the files, 0 to 1, how many it lacks, what may be read from it, and whether
-it is on tape."""
+it is on tape, or of virtual placement."""
 
 
 @dataclass(frozen=True)

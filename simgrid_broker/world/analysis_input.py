@@ -3,7 +3,7 @@
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import ReplicaState
 
-COMPLETE_DISK, INCOMPLETE_DISK, COMPLETE_TAPE, INCOMPLETE_TAPE, *_ = map(int, ReplicaState)
+COMPLETE_DISK, INCOMPLETE_DISK, COMPLETE_TAPE, INCOMPLETE_TAPE, COMPLETE_VP, INCOMPLETE_VP = map(int, ReplicaState)
 
 
 @compiled
@@ -19,7 +19,9 @@ def spread_replicas(sources, n, site, states, disk, tape):
             source = sources[k]
             if source["site"] == site[queue]:
                 whole = source["part"] >= 1
-                if source["tape"]:
+                if source["virtual"]:
+                    states[queue] |= COMPLETE_VP if whole else INCOMPLETE_VP
+                elif source["tape"]:
                     states[queue] |= COMPLETE_TAPE if whole else INCOMPLETE_TAPE
                     tape[queue] = max(tape[queue], source["part"])
                 else:

@@ -63,6 +63,7 @@ SETTINGS = np.dtype([
     ("only_tests", "i4"),                        # whether a queue in status `test` gives its pilots only tests
     ("any_diskio", "i4"),                        # whether any task, also one that comes later, may have disk traffic
     ("transfer_retries", "i4"), ("retry_delay_s", "f8"), ("stuck_delay_s", "f8"),   # of transfers
+    ("lost_callbacks", "f8"),                    # part of those of input
     ("callback_s", "f8"),
     ("dispatch_lifetime_s", "f8"),               # of files that were brought to a site for jobs
     ("users", "i8"),                             # bits: labels of analysis work, whose input is Analysis Input

@@ -203,7 +203,8 @@ def _settings(scenario: Scenario, task_list: TaskList) -> np.ndarray:
             test_type=code(JOB_TYPE_OF_TESTS), only_tests=deployed,
             any_diskio=any_diskio(scenario, task_list), users=bits(ANALYSIS_LABELS),
             transfer_retries=fts.retries, retry_delay_s=fts.retry_delay, stuck_delay_s=fts.stuck_delay,
-            callback_s=fts.callback, dispatch_lifetime_s=scenario.data.dispatch_lifetime).items():
+            callback_s=fts.callback, lost_callbacks=fts.lost_callbacks,
+            dispatch_lifetime_s=scenario.data.dispatch_lifetime).items():
         settings[name] = value
     return settings
 

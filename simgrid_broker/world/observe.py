@@ -220,8 +220,8 @@ def job_input(world: World, row: int) -> views.JobInput | None:
     found = world.sight.sources[:n].tolist()
     if not found:
         return None
-    sources = tuple(views.Source(sites[site], part, missing, lan, wan) for site, part, missing, lan, wan, _ in found)
-    return views.JobInput(tuple((site, part, tape) for site, part, _, _, _, tape in found),
+    sources = tuple(views.Source(sites[site], part, missing, lan, wan) for site, part, missing, lan, wan, *_ in found)
+    return views.JobInput(tuple((site, part, tape) for site, part, _, _, _, tape, _ in found),
                           (views.InputDataset("input", sources),), world.places.site)
 
 

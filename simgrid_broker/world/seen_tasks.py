@@ -113,7 +113,7 @@ counted_inputs_of = uncompiled(counted_inputs)
 def see_sources(world: Arrays, sight, row):
     """Fill in `sight.sources`, the replicas of a task's input; returns how many, 0 = none, or its jobs read nothing.
 
-    A site without storage lets everyone read.
+    A site without storage lets everyone read; nothing is read from a replica of virtual placement but at its site.
     """
     task, n = world.tasks[row], 0
     if task["input_bytes_per_job"] <= 0:
@@ -127,8 +127,9 @@ def see_sources(world: Arrays, sight, row):
             continue
         source, storage = sight.sources[n], world.sites[site]["storage"]
         source["site"], source["part"], source["missing"] = site, part, (1.0 - part) * files
-        source["tape"] = replica["tape"] != 0
-        source["lan"] = storage < 0 or sight.passes[world.storages[storage]["read_lan_off"]]
-        source["wan"] = storage < 0 or sight.passes[world.storages[storage]["read_wan_off"]]
+        source["tape"], source["virtual"] = replica["tape"] != 0, replica["virtual"] != 0
+        real = not source["virtual"]
+        source["lan"] = real and (storage < 0 or sight.passes[world.storages[storage]["read_lan_off"]])
+        source["wan"] = real and (storage < 0 or sight.passes[world.storages[storage]["read_wan_off"]])
         n += 1
     return n
