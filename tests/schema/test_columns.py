@@ -47,7 +47,7 @@ NUMBERS_WITHOUT_UNIT = {
     "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io", "gpu", "uses_vp",
     "disable_reassign", "sends_time", "mean_memory_high", "use_only_local_data", "tape", "read_wan_off",
     "write_wan_off", "read_lan_off", "write_lan_off", "closeness", "decision", "order", "resource_type", "best",
-    "source",
+    "source", "dataset",
     "destination", "queue", "site", "storage", "luck", "n_nuclei", "bare_nucleus", "parent", "t1weight",
     "inputprestaging",
     "taskbrokeronmaster", "pull_ups", "only_tags_for_fc", "express", "always_direct_io", "use_jumbo_jobs", "uselocalio",
