@@ -22,15 +22,15 @@ Examples:
 MOST_LINKS, MOST_DOORS, MOST_SITES = 20, 10, 20
 """Links and doors shown without --all; most sites of the matrix."""
 ARROW = " \N{RIGHTWARDS ARROW} "
-CORNER, OTHERS = "TB from, to", "others ("
+CORNER, OTHERS = " from, to", "others ("
 
 
 def links(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
     every: Annotated[bool, typer.Option("--all", help=f"All links and doors, not only the {MOST_LINKS} and "
                                                       f"{MOST_DOORS} busiest.")] = False,
-    matrix: Annotated[bool, typer.Option("--matrix", help="TB from site to site instead, for as many of the busiest "
-                                                          "sites as fit the terminal.")] = False,
+    matrix: Annotated[bool, typer.Option("--matrix", help="TB and MB/s from site to site instead, for as many of "
+                                                          "the busiest sites as fit the terminal.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: links, doors and the matrix.")] = False,
 ) -> None:
     """List the busiest links of a run: bytes, rates, failures, waits and queues, and how full its doors were.
@@ -95,21 +95,26 @@ def _doors(run: "Run", every: bool) -> str:
 
 
 def _matrix(run: "Run") -> str:
-    """TB from the sites of the rows to those of the columns, as many as the terminal is wide."""
+    """TB, and MB/s, from the sites of the rows to those of the columns, as many as the terminal is wide."""
     from simgrid_broker import metrics
     names = _sites(metrics.site_matrix(run, MOST_SITES))
     if not names:
         return "Nothing moved between sites in the window of this run."
     widest = [max(map(len, group), default=0) + len(GAP) for group in (
-        [name for name in names if not name.startswith(OTHERS)], [CORNER, f"{OTHERS}100)"])]
+        [name for name in names if not name.startswith(OTHERS)], [f"MB/s{CORNER}", f"{OTHERS}100)"])]
     most = max(1, (terminal_width() - 2 * widest[1]) // widest[0])
     found = metrics.wide(metrics.site_matrix(run, min(MOST_SITES, most)))
+    return "\n\n".join((_square(found, "moved", "TB"), _square(found, "rate", "MB/s"), paragraph(
+        "The sites with most traffic, the busiest first; a dash: nothing moved. Rates are means over the window.")))
+
+
+def _square(found: "pd.DataFrame", metric: str, unit: str) -> str:
+    """One metric of a matrix of sites as a table."""
     sites = _sites(found)
-    moved = dict(zip(zip(found.source, found.destination, strict=True), found.moved, strict=True))
-    cells = [(source, *(_short(moved.get((source, destination), float("nan"))) for destination in sites))
+    values = dict(zip(zip(found.source, found.destination, strict=True), found[metric], strict=True))
+    cells = [(source, *(_short(values.get((source, destination), float("nan"))) for destination in sites))
              for source in sites]
-    return table((CORNER, *sites), cells, numbers=range(1, len(sites) + 1)) + "\n" + paragraph(
-        "The sites with most traffic, the busiest first; a dash: nothing moved.")
+    return table((f"{unit}{CORNER}", *sites), cells, numbers=range(1, len(sites) + 1))
 
 
 def _sites(found: "pd.DataFrame") -> list[str]:

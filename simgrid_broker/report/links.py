@@ -15,7 +15,7 @@ MOST_ROWS = 20
 def link_blocks(view: Context) -> list[Block]:
     """All traffic, the busiest links, doors, queues at links, and who sends to whom."""
     links = metrics.link_use(view.run)
-    return [_traffic(view), *_busiest(view, links), *_doors(view), _queues(view, links), _matrix(view, links)]
+    return [_traffic(view), *_busiest(view, links), *_doors(view), _queues(view, links), _matrix(view)]
 
 
 def _traffic(view: Context) -> Block:
@@ -78,14 +78,14 @@ def _queues(view: Context, links: pd.DataFrame) -> Block:
         "waits.", (10, 0.9 + 1.35 * n_rows), (n_rows, PANEL_COLUMNS)), "there was no transfer in the window.")
 
 
-def _matrix(view: Context, links: pd.DataFrame) -> Block:
+def _matrix(view: Context) -> Block:
     table = metrics.site_matrix(view.run, MOST_SITES)
     drawn = table[table.metric == "moved"]
-    order = list(dict.fromkeys(drawn.source)) + [name for name in dict.fromkeys(drawn.destination)]
+    order = list(dict.fromkeys([*drawn.source, *drawn.destination]))
     n_rows = max(drawn.source.nunique(), 3)
     return plot_or_note(Plot(
         "site_matrix", "Bytes from site to site", drawn,
-        drawn_by("bars.heat_map", rows="source", columns="destination", order=list(dict.fromkeys(order)),
+        drawn_by("bars.heat_map", rows="source", columns="destination", order=order,
                  label="TB moved in the window, from the site of the row to that of the column"),
-        f"The {MOST_SITES} sites with most traffic, the busiest first. Rates: `simgrid-broker links RUN --matrix`.",
+        f"The {MOST_SITES} busiest sites, by bytes sent and received. With rates: `simgrid-broker links RUN --matrix`.",
         (10, 1.6 + 0.27 * n_rows)), "there was no transfer in the window.")

@@ -1,11 +1,14 @@
 """The program as a user calls it, inside this process, and one finished run for all tests."""
 
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from simgrid_broker.cli.app import app
+
+sys.path.append(str(Path(__file__).parents[1] / "records"))     # the fake run
 
 ROOT = Path(__file__).parents[2]
 MINIMAL = ROOT / "scenarios" / "minimal.yaml"

@@ -138,7 +138,7 @@ def test_forty_sites_at_one_height_have_their_names_apart(draw):
 
 def test_a_time_axis_begins_with_the_window(plots, figures, view):
     timed = [plot.name for plot in plots if "time_s" in plot.table or plot.name == "task_phases"]
-    assert len(timed) == 12
+    assert len(timed) == 13
     for name in timed:
         for axes in figures[name].axes:
             if axes.get_visible():
