@@ -153,6 +153,12 @@ class Activity(Word):
     EXPRESS, PRODUCTION_OUTPUT, PRODUCTION_INPUT, STAGING, ANALYSIS_INPUT = range(5)
 
 
+class StagingStatus(Word):
+    """Status of a request of the data carousel; source: lifecycle reference, 7.5."""
+
+    QUEUED, STAGING, DONE, CANCELLED, RETIRED = range(5)
+
+
 class DecisionKind(Word):
     """The broker that made a decision."""
 

@@ -8,6 +8,7 @@ from simgrid_broker.agents.caches import gdpconfig_cache, share_tree_cache
 from simgrid_broker.agents.contents_feeder import contents_feeder
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.copy_archive import copy_archive
+from simgrid_broker.agents.data_carousel import data_carousel
 from simgrid_broker.agents.harvester_monitor import harvester_monitor
 from simgrid_broker.agents.harvester_slots import harvester_slots
 from simgrid_broker.agents.harvester_submitter import harvester_submitter
@@ -46,6 +47,7 @@ Agent = Callable[[Control], Process]
 AGENTS: tuple[Agent, ...] = (
     timeline, reaper, harvester_slots, network_troubles, transfer_optimiser, network_metrics, share_tree_cache,
     gdpconfig_cache, statistics, share_order, task_source, trace_source, task_commando, task_refiner, contents_feeder,
+    data_carousel,
     task_broker, adder, post_processor, watch_dog, production_watch_dog, metric_collector, task_evaluator,
     analysis_watch_dog, copy_archive, priority_massage, merger, job_generator, setupper, pilot_streaming, task_queues,
     site_director, job_fetcher, harvester_submitter, harvester_monitor, queue_tests, sampler, snapshots)

@@ -15,6 +15,7 @@ from simgrid_broker.agents.open_inputs import OpenInputs
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.agents.retry_module import RetryModule
 from simgrid_broker.agents.scouts import Scouts
+from simgrid_broker.agents.staging_book import StagingBook
 from simgrid_broker.agents.submissions import Submissions
 from simgrid_broker.agents.task_ledger import TaskLedger
 from simgrid_broker.fabric.fabric import Fabric
@@ -68,6 +69,7 @@ class Books:
         self.scouts = Scouts(world, fabric, policies, self.retry_module)
         self.series = Series(world)
         self.lost_files = LostFiles(world)
+        self.staging = StagingBook(world, recorder.write)
         self.usage = Usage(0.0, np.zeros(len(world.arrays.hs06_milli)))
         self.planned_merges: Callable[[], Sequence[PlannedMerge]] = tuple
         fabric.retry_module = self.retry_module.learn
@@ -101,6 +103,7 @@ class Books:
         if self.commands.bring_back:
             rows = np.flatnonzero(~np.isnan(self.world.arrays.task_times[:, TaskStatus.REGISTERED]))
         self._record(rows)
+        self.staging.record_the_rest()
 
     def broken_tasks(self) -> int:
         """Tasks so far that fit no share or resource type; tasks broken by their scouts have an errorDialog."""

@@ -62,6 +62,9 @@ class TaskCommando:
         for given in waiting:
             for row in given.rows:
                 self._take_up(given, row)
+        for row in self.control.books.live_tasks.in_status(T.STAGING).tolist():
+            if self.control.books.staging.has_rule(row):
+                set_status(self.control.world, row, T.STAGED, self.control.now)
         for row, killing in [*self.killing.items()]:
             self._end_marked(row, killing)
             if self.control.now - killing.last_s >= self.control.periods.command_again:

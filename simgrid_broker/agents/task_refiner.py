@@ -13,10 +13,12 @@ from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS, TaskStatus
 from simgrid_broker.policy import user_tasks
+from simgrid_broker.policy.data_carousel import config_of, exceeds_tape_quota
 from simgrid_broker.policy.resource_types import resource_type_of
 from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
 from simgrid_broker.schema.tasks import RAM_UNITS
-from simgrid_broker.world.columns import limit_walltime, move_input, set_task
+from simgrid_broker.world.columns import limit_walltime, move_input, return_to, set_task
+from simgrid_broker.world.input_files import staged_inputs_of
 from simgrid_broker.world.share_tree import leaf_shares
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.work_queues import WorkQueueMap, attributes
@@ -57,10 +59,18 @@ def task_refiner(control: Control) -> Process:
                     move_input(control.world, row, nucleus)          # the output of the parent is there
                 if reads_deleted(control.world, row):
                     _break(control, row)
+                elif control.books.staging.is_needed(row):
+                    _stage_first(control, row, tagger, queues)
                 elif refine(control, row, tagger, queues):
                     _send_first(control, row)
             elif tasks["status"][parent] in FAILURE:
                 _break(control, row)
+        for row in control.books.live_tasks.in_status(TaskStatus.STAGED).tolist():
+            if refine(control, row, tagger, queues):
+                _send_when_staged(control, row)
+        for row in control.books.live_tasks.in_status(TaskStatus.DEFINED).tolist():
+            if tasks["inputprestaging"][row] and not control.books.open_inputs.is_open(row):
+                _send_when_staged(control, row)
         for row in rows[again].tolist():
             set_status(control.world, row, TaskStatus.DEFINED, control.now)
             send_on(control, row)
@@ -138,6 +148,31 @@ def refine(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) -> 
         refine_for_users(control, row)
     set_status(world, row, TaskStatus.DEFINED, control.now)
     return True
+
+
+def _stage_first(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) -> None:
+    """Let a task wait until its input is staged; break one of users with too much of it.
+
+    Source: lifecycle reference, 2.8 and 7.5.
+    """
+    world = control.world
+    size = float(world.arrays.datasets["bytes"][world.arrays.input_dataset[row]])
+    is_user = world.vocabularies["labels"][world.arrays.tasks["label"][row]] in ANALYSIS_LABELS
+    if (not (map_task(world, row, queues) and tag_task(world, row, tagger))
+            or (is_user and exceeds_tape_quota(size, control.cfg))):
+        _break(control, row)
+        return
+    control.books.staging.ask(row, config_of(control.cfg), control.now)
+    set_status(world, row, TaskStatus.STAGING, control.now)
+
+
+def _send_when_staged(control: Control, row: int) -> None:
+    """Send a task on as soon as jobs can be made of some of its input; until then it is on hold."""
+    if staged_inputs_of(control.arrays, row) > 0:
+        _send_first(control, row)
+    else:
+        return_to(control.world, row)
+        set_status(control.world, row, TaskStatus.PENDING, control.now)
 
 
 def map_task(world: World, row: int, queues: WorkQueueMap) -> bool:

@@ -13,6 +13,7 @@ from simgrid_broker.fabric.ending import take_back_all
 from simgrid_broker.fabric.job_fetcher import fetch_jobs
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.lottery import set_priority
+from simgrid_broker.fabric.staging import send_staged
 from simgrid_broker.fabric.submission import cut_jobs, make_jobs, set_up_jobs
 from simgrid_broker.fabric.timeouts import overdue, rules_by_status, shortest_limits
 from simgrid_broker.names import RANKED, WorkerMode
@@ -106,6 +107,13 @@ class Fabric:
             self.world.make_room(transfers=pending, replicas=pending)
             set_up_jobs(self.world.arrays, now)
             raise_fault(self.world.arrays)
+
+    def send_staged(self, number: int, source: int, destination: int, jeditaskid: int, luck: int, size: float,
+                    files: int, now: float) -> None:
+        """Transfer files of a dataset that have been read from tape to another site; arguments as of `send_staged`."""
+        self.world.make_room()
+        send_staged(self.world.arrays, number, source, destination, jeditaskid, luck, size, files, now)
+        raise_fault(self.world.arrays)
 
     def add_jobs(self, now: float) -> None:
         """Fail or finish every job in the Adder's inbox, or transfer its output."""

@@ -266,13 +266,22 @@ def is_express(world: Arrays, task):
 @compiled
 def new_transfer(world: Arrays, kind, activity, source, destination, job, now):
     """Row of an empty transfer between two sites for the files of `job` and others of its task."""
+    row = empty_transfer(world, kind, activity, source, destination, now)
+    transfer = world.transfers[row]
+    transfer["jeditaskid"] = job["jeditaskid"]
+    transfer["luck"] = key_of_attempt(world.tasks[job["task"]]["luck"], job["chunk"], job["attempt"])
+    return row
+
+
+@compiled
+def empty_transfer(world: Arrays, kind, activity, source, destination, now):
+    """Row of a transfer between two sites that has no files yet; the caller says for which task and with which luck."""
     row = take_transfer(world)
     transfer = world.transfers[row]
     transfer["kind"], transfer["activity"] = kind, activity
     transfer["source"], transfer["destination"] = source, destination
     transfer["link"] = source * len(world.sites) + destination
-    transfer["jeditaskid"], transfer["dataset"] = job["jeditaskid"], -1
-    transfer["luck"] = key_of_attempt(world.tasks[job["task"]]["luck"], job["chunk"], job["attempt"])
+    transfer["dataset"] = -1
     transfer["bytes"] = transfer["left_bytes"] = 0.0
     transfer["n_files"] = transfer["n_jobs"] = transfer["attempt"] = 0
     transfer["left_files"] = transfer["failed_files"] = transfer["width"] = 0

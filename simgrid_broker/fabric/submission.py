@@ -16,7 +16,7 @@ from simgrid_broker.fabric.network import enqueue, is_express, join, new_transfe
 from simgrid_broker.luck import STREAMS
 from simgrid_broker.world import input_files
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
-from simgrid_broker.world.replicas import first_replica, is_shared, replica_on_disk
+from simgrid_broker.world.replicas import first_replica, is_shared, part_of_staged, replica_on_disk
 from simgrid_broker.world.rows import is_merge_job, is_recorded, next_place, pop_retry, record_of, take_job
 from simgrid_broker.world.transitions import enter, move
 
@@ -38,6 +38,10 @@ SCOUT_PRIORITY = 901
 """Minimum priority of a scout; source: lifecycle reference, section 2.6."""
 RETRY_PRIORITY_LOSS = 10
 """Decrease of priority when the server retries a job; source: lifecycle reference, section 3.5."""
+
+
+FAR = 1000.0
+"""Distance by which tape is further away than any site for a task whose input is staged before."""
 
 
 @compiled
@@ -272,7 +276,8 @@ def best_source(world: Arrays, task_row, destination):
     any_replica = place >= 0
     while place >= 0:
         replica = world.replicas[place]
-        place, site, fraction = replica["next"], replica["site"], replica["part"]
+        place, site = replica["next"], replica["site"]
+        fraction = part_of_staged(world, task_row, replica["part"])
         if site == destination:
             here = max(here, fraction)
             continue
@@ -280,6 +285,8 @@ def best_source(world: Arrays, task_row, destination):
         if closeness == names.CLOSENESS_BLOCKED or replica["virtual"]:
             continue
         distance = np.float64(closeness) if closeness >= 0 else names.MISSING_CLOSENESS
+        if replica["tape"] and world.tasks[task_row]["inputprestaging"]:
+            distance += FAR                                # what the data carousel has brought is read from disk
         if fraction > best_fraction or (fraction == best_fraction and distance < best_distance):
             best, best_fraction, best_distance = site, fraction, distance
     if not any_replica or here >= names.COMPLETE:

@@ -10,6 +10,8 @@ from simgrid_broker.gdpconfig.key import Component, GdpconfigKey
 from simgrid_broker.gdpconfig.lifecycle import (
     PAUSING,
     anal_job_throttler,
+    anal_watchdog,
+    data_carousel,
     dbproxy,
     job_timeout,
     jobdispatch,
@@ -31,6 +33,6 @@ COMPONENTS = tuple(dict.fromkeys(entry.component for entry in REGISTRY))
 """Names of all components."""
 
 __all__ = ["COMPONENTS", "PAUSING", "REGISTRY", "Component", "GdpconfigKey", "anal_job_throttler", "anal_jobbroker",
-           "analy_eval", "core", "dbproxy", "job_timeout", "jobbroker", "jobdispatch", "jobgen", "meanrss",
-           "pandaserver_dbproxy", "prio_mgr", "prod_job_throttler", "rebroker", "retry_task", "taskbrokerage",
-           "taskrefiner", "watchdog", "watcher"]
+           "anal_watchdog", "analy_eval", "core", "data_carousel", "dbproxy", "job_timeout", "jobbroker", "jobdispatch",
+           "jobgen", "meanrss", "pandaserver_dbproxy", "prio_mgr", "prod_job_throttler", "rebroker", "retry_task",
+           "taskbrokerage", "taskrefiner", "watchdog", "watcher"]

@@ -31,6 +31,7 @@ from simgrid_broker.scenario.rules_grid import GRID_RULES, too_much_space
 from simgrid_broker.scenario.rules_names import unknown_name
 from simgrid_broker.scenario.rules_network import NETWORK_RULES
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys, work_without_share
+from simgrid_broker.scenario.rules_tape import TAPE_REMARKS, TAPE_RULES
 from simgrid_broker.scenario.rules_user_parameters import (
     USER_PARAMETER_RULES,
     patterns_without_queue,
@@ -49,8 +50,8 @@ from simgrid_broker.schema.queues import NUMBERS, option_number, option_value, s
 
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
     *GRID_RULES, *NETWORK_RULES, *WORKER_RULES, too_much_space, *SHARE_RULES, work_without_share, *WORK_RULES,
-    *DATA_RULES, *WORK_QUEUE_RULES, *RETRY_RULES, *USER_PARAMETER_RULES, boosts_of_users, owners_of_accounts,
-    group_findings, unknown_name)
+    *DATA_RULES, *TAPE_RULES, *WORK_QUEUE_RULES, *RETRY_RULES, *USER_PARAMETER_RULES, boosts_of_users,
+    owners_of_accounts, group_findings, unknown_name)
 """Every rule; each gives a finding for everything that breaks it."""
 
 
@@ -198,4 +199,4 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     software_unknown, boosts_without_effect, patterns_without_queue, unread_parameters, accounts_without_effect,
     more_cores_than_slots, queue_of_nothing, slot_memory_larger_than_site, storage_without_room, run_too_short,
     jobs_longer_than_the_run, data_slower_than_the_run, contradicting_incidents, closed_too_soon, nuclei_without_space,
-    closed_storages, endpoints_without_use, words_without_meaning, links_that_always_fail)
+    closed_storages, endpoints_without_use, words_without_meaning, links_that_always_fail, *TAPE_REMARKS)

@@ -204,6 +204,7 @@ class Agents(Part):
                                      "queued files are counted with the statistics")
     reaper: Seconds = Field(600, ge=1, description="Period of ending lifetimes of replicas, and of deleting at "
                             "storages with a rate of deletion; assumed")
+    data_carousel: Seconds = Field(300, ge=1, description="Period of staging requests of datasets on tape")
     own: tuple[str, ...] = Field((), description="Agents of other packages, by the names of their entry points in the "
                                  "group simgrid_broker.agents; they act after the agents of the package")
     sampler: Seconds = Field(600, ge=1, description="Sampling period of the time series")

@@ -16,7 +16,7 @@ RECORDED = {
     "decisions": series.DECISIONS, "candidates": series.CANDIDATES, "steps": series.STEPS,
     "factors": series.FACTORS, "refusals": series.REFUSALS, "shares": series.SHARES,
     "queues": series.QUEUE_SERIES, "task_classes": series.TASK_CLASSES, "links": series.LINK_SERIES,
-    "storages": series.STORAGE_SERIES, "workers": series.WORKER_SERIES}
+    "storages": series.STORAGE_SERIES, "staging": series.STAGING, "workers": series.WORKER_SERIES}
 """The tables that a run leaves as Parquet, by the name of the file."""
 
 WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, NODES, WORKER_ACCOUNTS, LINKS, STORAGES,
@@ -28,6 +28,7 @@ FIXED_WORDS = {
     "job_status": names.JobStatus.words(), "task_status": names.TaskStatus.words(),
     "queue_status": names.QueueStatus.words(), "cause": names.Cause.words(), "closed_by": names.ClosedBy.words(),
     "transfer_kind": names.TransferKind.words(), "activity": names.Activity.words(),
+    "staging_status": names.StagingStatus.words(),
     "decision_kind": names.DecisionKind.words(),
     "full_chain": names.FullChain.words(), "input_lan": ("", *names.InputLan.words()[1:]), "ramunits": RAM_UNITS,
     "throttled_by": ("", *names.ThrottledBy.words()[1:]),

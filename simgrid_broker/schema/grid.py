@@ -229,6 +229,10 @@ class Storage(Part):
     write_lan: Usage = usage("write_lan", "Whether jobs at its site write to it")
     type: str = Field("DATADISK", description="Type in DDM; production brokerage asks for the status of DATADISK alone")
     tape: bool = attribute(False, "Whether its files are on tape", dtype="i2", source=CRIC + " is_tape")
+    drives: int | None = Field(None, ge=1, description="Drives of an endpoint of tape, each of which reads one dataset "
+                               "at a time; needed where the data carousel stages from it")
+    mount_time: Seconds = Field(120, ge=0, description="Time until a drive has mounted and wound a tape, s; assumed")
+    drive_rate: Rate = Field(300e6, gt=0, description="What a drive reads at, bytes/s; assumed")
     blacklisted_read: bool = Field(False, description="Whether no queue takes input from it")
     deletion_rate: Rate | None = attribute(None, "How fast expired data is deleted while less than min_free is free; "
                                            "default: at once, when space is needed", none=inf, gt=0, unit="bytes/s",

@@ -45,6 +45,29 @@ TASK_CLASSES = Table("task_classes", "one change of the class of one analysis ta
     Column("task_class", "i1", "", "PanDA metrics", "Class; null = it has none any more", codes="task_class"),
 ))
 
+STAGING = Table("staging", "one request to stage one dataset from tape", (
+    Column("request", "i8", "", "DATA_CAROUSEL_REQUESTS request_id", "Number of the request, counted from 1"),
+    Column("dataset", "i4", "", "DATA_CAROUSEL_REQUESTS dataset", "Dataset", codes="datasets"),
+    Column("source", "i2", "", "DATA_CAROUSEL_REQUESTS source_rse", "Endpoint of tape", codes="storages"),
+    Column("tape", "i2", "", "DATA_CAROUSEL_REQUESTS source_tape", "Physical tape, whose quota counts",
+           codes="tapes"),
+    Column("destination", "i2", "", "DATA_CAROUSEL_REQUESTS destination_rse", "Endpoint of disk; null = not chosen yet",
+           codes="storages"),
+    Column("status", "i1", "", "DATA_CAROUSEL_REQUESTS status", "Status at the end", codes="staging_status"),
+    Column("share", "i2", "", "PanDA GLOBAL_SHARES", "Leaf share of the first task", codes="shares"),
+    Column("tasks", "i4", "tasks", OURS, "Tasks that have asked for it"),
+    Column("total_files", "i8", "files", "DATA_CAROUSEL_REQUESTS total_files", "Files of the dataset"),
+    Column("staged_files", "i8", "files", "DATA_CAROUSEL_REQUESTS staged_files", "Files on disk at the end"),
+    Column("bytes", "f8", "bytes", "DATA_CAROUSEL_REQUESTS dataset_size", "Size of the dataset"),
+    Column("read_bytes", "f8", "bytes", OURS, "Read from tape"),
+    Column("requested_s", "f8", "s", "DATA_CAROUSEL_REQUESTS creation_time", "When a task asked for it"),
+    Column("started_s", "f8", "s", "DATA_CAROUSEL_REQUESTS start_time", "When its rule was made; null = it is queued"),
+    Column("mounting_s", "f8", "s", OURS, "When a drive took it up first; null = it waits for one"),
+    Column("read_s", "f8", "s", OURS, "When the last byte had been read; null = it has not"),
+    Column("finished_s", "f8", "s", "DATA_CAROUSEL_REQUESTS end_time", "When all files were found on disk, or it was "
+           "cancelled; null = neither"),
+))
+
 LINK_SERIES = Table("links", "one link with traffic since the sample before", _sampled(
     Column("source", "i2", "", OURS, "Site", codes="sites"),
     Column("destination", "i2", "", OURS, "Site", codes="sites"),

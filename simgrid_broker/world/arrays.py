@@ -106,6 +106,7 @@ ORDERED = np.dtype([("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("
 
 DATASET = np.dtype([
     ("bytes", "f8"),                 # 0 = a dataset of one task alone, whose files the task counts
+    ("unstaged", "f8"),              # part that the data carousel has still to bring from tape
     ("version", "i8"),               # changes of its replicas so far; it never goes back
     ("n_files", "i8"),
     ("lost", "f4"),                  # part that no replica has; 0 of a dataset of one task alone

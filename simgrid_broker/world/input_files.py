@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 
-from simgrid_broker.compiled import compiled
+from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.luck import ATTEMPTS, STREAMS, normal_quantile_of, uniform
 from simgrid_broker.views import PIECE
 from simgrid_broker.world.arrays import Arrays
 
 FILE_EVENTS, FILE_SIZE = STREAMS["file_events"], STREAMS["file_size"]
+ROUNDING = 1e-6
+"""Part of an input that may be missing by rounding."""
 
 
 @compiled
@@ -39,11 +41,28 @@ def inputs_to_use(world: Arrays, task_row):
 
 
 @compiled
+def staged_inputs(world: Arrays, task_row):
+    """Inputs of a task of which jobs can be made now: with inputPreStaging only those that have come from tape.
+
+    Source: lifecycle reference, section 7.5.
+    """
+    inputs, task = inputs_to_use(world, task_row), world.tasks[task_row]
+    unstaged = world.datasets[world.input_dataset[task_row]]["unstaged"]
+    if unstaged <= 0.0 or not task["inputprestaging"]:
+        return inputs
+    return min(inputs, np.int64(np.floor(task["n_jobs"] * (1.0 - unstaged) + ROUNDING)))
+
+
+staged_inputs_of = uncompiled(staged_inputs)
+"""As `staged_inputs`, for Python, which asks so seldom that compiling takes longer."""
+
+
+@compiled
 def waiting_at(world: Arrays, task_row, level):
     """Pieces of a task's input at one level of ramCount that await jobs, new ones at the level of the task."""
     waiting = np.int64(world.ram_levels[task_row, level]["waiting"])
     if level == 0:
-        waiting += max(0, inputs_to_use(world, task_row) - world.tasks[task_row]["next_chunk"])
+        waiting += max(0, staged_inputs(world, task_row) - world.tasks[task_row]["next_chunk"])
     return waiting
 
 
@@ -135,7 +154,7 @@ def fill_pieces(world: Arrays, task_row, level, pieces):
                 fill_piece(world, task_row, piece, retry, pieces[n])
                 n += 1
         retry = world.retries[retry]["next"]
-    piece, end = task["next_chunk"], inputs_to_use(world, task_row)
+    piece, end = task["next_chunk"], staged_inputs(world, task_row)
     while level == 0 and piece < end and n < len(pieces):
         fill_piece(world, task_row, piece, -1, pieces[n])
         piece += 1

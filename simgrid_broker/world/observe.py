@@ -14,7 +14,7 @@ from simgrid_broker.world.analysis_input import spread_replicas
 from simgrid_broker.world.analysis_places import analysis_stores
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.input_files import inputs_to_use
+from simgrid_broker.world.input_files import staged_inputs
 from simgrid_broker.world.input_tables import replica_tables
 from simgrid_broker.world.places import RAW
 from simgrid_broker.world.seen_tasks import CLAIMS, PASSES, SEEN, WORDS, counted_inputs_of, see_one, see_sources
@@ -183,7 +183,7 @@ def generating(world: Arrays, rows, n_types, found, keys):
         task = world.tasks[row]
         scouting = task["status"] == SCOUTING
         if ((task["status"] == READY or task["status"] == RUNNING_TASK or scouting)
-                and (task["n_retry"] > 0 or inputs_to_use(world, row) > task["next_chunk"])):
+                and (task["n_retry"] > 0 or staged_inputs(world, row) > task["next_chunk"])):
             place = account_of(world, row) * n_types + task["resource_type"]
             found[n], keys[n] = row, (place << PRIORITY_BITS) + HALF - task["priority"] - scouting
             n += 1

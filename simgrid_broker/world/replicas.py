@@ -42,6 +42,19 @@ def most_of(world: Arrays, number):
 
 
 @compiled
+def part_of_staged(world: Arrays, task_row, part):
+    """Part of the input that a task may use now which a replica with a part of the dataset has.
+
+    A task with inputPreStaging uses what has come from tape so far, which a replica that has as much has whole.
+    """
+    unstaged = world.datasets[world.input_dataset[task_row]]["unstaged"]
+    if unstaged <= 0.0 or unstaged >= 1.0 or not world.tasks[task_row]["inputprestaging"]:
+        return part
+    found = part / (1.0 - unstaged)
+    return 1.0 if found >= COMPLETE else found
+
+
+@compiled
 def add_replica(world: Arrays, number, site, part):
     """Put a replica of a dataset on the disk of a site, behind the others of the dataset; returns its row.
 
@@ -125,6 +138,18 @@ def replica_on_disk(world: Arrays, number, site):
 
 
 @compiled
+def most_on_disk(world: Arrays, number):
+    """Largest part of a dataset that one replica on disk has, 0 to 1."""
+    most, row = 0.0, world.datasets[number]["first_replica"]
+    while row >= 0:
+        replica = world.replicas[row]
+        if not replica["tape"] and not replica["virtual"]:
+            most = max(most, replica["part"])
+        row = replica["next"]
+    return most
+
+
+@compiled
 def grow_replica(world: Arrays, row, size):
     """Let so many bytes of a shared dataset arrive at a replica, whose space was taken before."""
     replica = world.replicas[row]
@@ -165,4 +190,6 @@ def expire(world: Arrays, row):
 add_replica_of, drop_replica_of = uncompiled(add_replica), uncompiled(drop_replica)
 drop_replicas_of, note_change_of = uncompiled(drop_replicas), uncompiled(note_change)
 expire_of, grow_replica_of = uncompiled(expire), uncompiled(grow_replica)
+keep_until_of, most_on_disk_of = uncompiled(keep_until), uncompiled(most_on_disk)
+replica_on_disk_of = uncompiled(replica_on_disk)
 """As the functions of similar names, for Python, which asks so seldom that compiling takes longer."""

@@ -10,7 +10,7 @@ from simgrid_broker.units import MB, MIB
 from simgrid_broker.views import SOURCE, TASK_FIELDS
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.input_files import pieces_at_once
-from simgrid_broker.world.replicas import first_replica
+from simgrid_broker.world.replicas import first_replica, part_of_staged
 
 PASSES = {"documented": np.array([True, False, False]), "deployed": np.array([True, False, True])}
 """Whether an activity of a storage is open, by value of `read_wan_off` and the like: if ON, or (D2) if anything but OFF
@@ -122,7 +122,8 @@ def see_sources(world: Arrays, sight, row):
     place = first_replica(world, row)
     while place >= 0:
         replica = world.replicas[place]
-        place, site, part = replica["next"], replica["site"], replica["part"]
+        place, site = replica["next"], replica["site"]
+        part = part_of_staged(world, row, replica["part"])
         if part <= 0:
             continue
         source, storage = sight.sources[n], world.sites[site]["storage"]

@@ -159,6 +159,13 @@ EXAMPLES = {
                                   "workload": {"campaigns": [{"name": "mc", "hs06sec_per_event": 1, "dataset": "d"}]},
                                   "incidents": [dict(at=1, what="task_arrival", campaign="mc", jobs=3)]},
                              ("incidents[0].jobs", None)),
+    "drives_of_tape": ((*GRID, "storages", DISK, "drives"), 2, (f"grid.storages.{DISK}.drives", None)),
+    "tape_without_drives": ((), {
+        "grid": with_grid(storages={DISK: {"tape": True}}),
+        "gdpconfig": {"DATA_CAROUSEL_CONFIG": {"source_tapes_config": {DISK: {"active": True}}}}},
+        (f"grid.storages.{DISK}.drives", None)),
+    "config_of_carousel": (("gdpconfig",), {"DATA_CAROUSEL_CONFIG": {"source_tapes_config": {DISK: {"activ": True}}}},
+                           (f"gdpconfig.DATA_CAROUSEL_CONFIG.source_tapes_config.{DISK}.activ", "active")),
     "bad_criteria": (*work_queue(criteria="processingTyp = 'simul'"), ("work_queues[0].criteria", "processingType")),
     "bad_partition": (*work_queue(partition="P"), ("work_queues[0].partition", None)),
     "queues_of_nothing": (*work_queue(function="normal", share=0), ("work_queues", None)),

@@ -35,7 +35,7 @@ VOCABULARIES = {
     "preassigned", "connectivities", "input_lan", "closed_by", "work_queues",
     "criteria", "reasons", "texts", "trace_status", "partitions", "batch_queues",
     "task_names", "task_status", "transfer_kind", "activity", "transpaths", "users", "working_groups",
-    "throttled_by", "site_class", "task_class", "user_parameters",
+    "throttled_by", "site_class", "task_class", "user_parameters", "datasets", "tapes", "staging_status",
 }
 NUMBERS_WITHOUT_UNIT = {
     # identifiers, places in a table, and flags: numbers that measure nothing
@@ -44,7 +44,7 @@ NUMBERS_WITHOUT_UNIT = {
     "max_failure", "taskpriority", "retry_class", "old_panda_id", "ram_level", "across_files",
     "pool", "submitted_head", "submitted_tail", "first", "last", "serves_first", "serves_last", "slot", "worker_mode",
     "first_node", "last_node", "whole_nodes", "closed", "active_head", "place", "user_row", "priority_boost",
-    "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io", "gpu", "uses_vp",
+    "down", "tier", "nucleus", "request", "unified", "production", "analysis", "direct_io", "gpu", "uses_vp",
     "disable_reassign", "sends_time", "mean_memory_high", "use_only_local_data", "tape", "read_wan_off",
     "write_wan_off", "read_lan_off", "write_lan_off", "closeness", "decision", "order", "resource_type", "best",
     "source", "dataset",

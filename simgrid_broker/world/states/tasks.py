@@ -65,7 +65,7 @@ REFINING = (
     Move((T.REGISTERED, T.STAGED, T.REREFINE), T.DEFINED, "TaskRefiner", "parameters in order", STATES),
     Move((T.REGISTERED,), T.STAGING, "TaskRefiner", "input must come from tape", STATES),
     Move((T.STAGING,), T.STAGED, "TaskCommando", "the data carousel has brought it", STATES),
-    Move((T.REGISTERED, T.DEFINED), T.TOBROKEN, "TaskRefiner, ContentsFeeder",
+    Move((T.REGISTERED, T.STAGED, T.DEFINED), T.TOBROKEN, "TaskRefiner, ContentsFeeder",
          "no share, wrong parameters, no such dataset, or the parent failed", STATES),
     Move((T.DEFINED,), T.ASSIGNING, "ContentsFeeder", "production without a nucleus", STATES),
     Move((T.DEFINED,), T.READY, "ContentsFeeder", "any other task", STATES),

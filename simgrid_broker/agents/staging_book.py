@@ -1,0 +1,177 @@
+"""Requests of the data carousel: which datasets on tape tasks have asked for, and how far each is."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from simgrid_broker import luck
+from simgrid_broker.names import COMPLETE, TASK_ENDS, StagingStatus, TaskStatus
+from simgrid_broker.policy.data_carousel import Config, source
+from simgrid_broker.schema.series import STAGING
+from simgrid_broker.world.replicas import is_shared, most_on_disk_of, note_change_of
+from simgrid_broker.world.world import World
+
+S, T = StagingStatus, TaskStatus
+
+OVER = (*TASK_ENDS, T.EXHAUSTED, T.ABORTING, T.TOABORT, T.TOBROKEN)
+"""Statuses of tasks that need no staging any more; source: panda-server, DataCarousel."""
+
+
+@dataclass
+class Request:
+    """A request to stage a dataset; tasks: jeditaskids; source, destination: storages; times in s, NaN = not yet.
+
+    reading: whether a drive reads it, or it waits for one.
+    """
+
+    number: int
+    dataset: int
+    source: int
+    tape: str
+    files: int
+    bytes: float
+    share: int
+    requested_s: float
+    to_pin: bool = False
+    destination: int = -1
+    status: StagingStatus = S.QUEUED
+    tasks: list[int] = field(default_factory=list)
+    reading: bool = False
+    read_bytes: float = 0.0
+    staged_files: int = 0
+    started_s: float = nan
+    mounting_s: float = nan
+    read_s: float = nan
+    finished_s: float = nan
+
+
+class StagingBook:
+    """Requests by dataset; write: takes the rows of those that are over.
+
+    can_stage: whether a storage has drives, (n_storages,) bool; datasets, tapes: names of those with a request so far.
+    """
+
+    def __init__(self, world: World, write: Callable[[str, np.ndarray], None]):
+        self.world, self.write = world, write
+        self.requests: dict[int, Request] = {}
+        self.n_requests = 0
+        self.names = {name: list[str]() for name in ("datasets", "tapes")}
+        words: dict[str, Any] = {**self.names}             # they grow while the run goes on
+        world.vocabularies |= words
+        storages = world.scenario.grid.storages
+        self.can_stage = np.array([storage.tape and storage.drives is not None for storage in storages.values()], bool)
+        self.has_tape = bool(self.can_stage.any() and world.catalogue.names)
+
+    def is_needed(self, row: int) -> bool:
+        """Whether a task waits for its input to come from tape: no replica on disk is complete, or the rule of each has
+        ended."""
+        arrays = self.world.arrays
+        if not self.has_tape or not arrays.tasks["inputprestaging"][row]:
+            return False
+        number = int(arrays.input_dataset[row])
+        return bool(is_shared(arrays.datasets[number]) and self.tapes_of(number)
+                    and not any(replica["part"] >= COMPLETE and not replica["expired"]
+                                for replica in self.on_disk(number)))
+
+    def replicas(self, number: int) -> Iterator[np.void]:
+        """Replicas of a dataset that have files."""
+        arrays = self.world.arrays
+        place = int(arrays.datasets["first_replica"][number])
+        while place >= 0:
+            replica = arrays.replicas[place]
+            place = int(replica["next"])
+            if replica["part"] > 0 and not replica["virtual"]:
+                yield replica
+
+    def on_disk(self, number: int) -> Iterator[np.void]:
+        """Replicas of a dataset on disk."""
+        return (replica for replica in self.replicas(number) if not replica["tape"])
+
+    def tapes_of(self, number: int) -> dict[str, float]:
+        """Endpoints of tape with drives that have a dataset whole, each with its draw."""
+        names = self.world.vocabularies["storages"]
+        found = (names[replica["storage"]] for replica in self.replicas(number)
+                 if replica["tape"] and self.can_stage[replica["storage"]] and replica["part"] >= COMPLETE)
+        return {name: self.draw(number, name) for name in found}
+
+    def draw(self, number: int, name: str) -> float:
+        """A number in (0, 1) of a dataset and an endpoint, or a share."""
+        world = self.world
+        return float(luck.uniforms(world.scenario.seed, "tape_draw", luck.key_of(world.catalogue.names[number]),
+                                   luck.key_of(name)))
+
+    def ask(self, row: int, config: Config, now: float) -> None:
+        """Let a task ask for its input; tasks with the same input share the request."""
+        number = int(self.world.arrays.input_dataset[row])
+        request = self.requests.get(number)
+        if request is not None and request.status is S.DONE:
+            self.end(request, S.RETIRED, now)
+            request = None
+        if request is None:
+            request = self.requests[number] = self._new(number, row, config, now)
+            self.note_staged(request)
+        request.tasks.append(int(self.world.arrays.tasks["jeditaskid"][row]))
+
+    def _new(self, number: int, row: int, config: Config, now: float) -> Request:
+        arrays, names = self.world.arrays, self.world.vocabularies["storages"]
+        name = source(self.tapes_of(number), config)
+        self.n_requests += 1
+        expired = [int(replica["storage"]) for replica in self.on_disk(number) if replica["part"] >= COMPLETE]
+        return Request(self.n_requests, number, names.index(name), config.tape_of(name),
+                       int(arrays.datasets["n_files"][number]), float(arrays.datasets["bytes"][number]),
+                       int(arrays.tasks["share"][row]), now, to_pin=bool(expired), destination=(*expired, -1)[0])
+
+    def has_rule(self, row: int) -> bool:
+        """Whether there is a rule for the input of a task, or no request any more."""
+        request = self.requests.get(int(self.world.arrays.input_dataset[row]))
+        return request is None or request.status is not S.QUEUED
+
+    def live_tasks(self, request: Request) -> list[int]:
+        """Rows of the tasks of a request that are not over."""
+        rows = (self.world.row_of.get(task) for task in request.tasks)
+        status = self.world.arrays.tasks["status"]
+        return [row for row in rows if row is not None and status[row] not in OVER]
+
+    def note_staged(self, request: Request) -> None:
+        """Note how much of a dataset is on disk, of which jobs may be made."""
+        arrays, number = self.world.arrays, request.dataset
+        on_disk = float(most_on_disk_of(arrays, number))
+        request.staged_files = int(on_disk * request.files + 0.5)
+        unstaged = 1.0 - on_disk if request.status in (S.QUEUED, S.STAGING) else 0.0
+        if arrays.datasets["unstaged"][number] != unstaged:
+            arrays.datasets["unstaged"][number] = unstaged
+            note_change_of(arrays, number)
+
+    def end(self, request: Request, status: StagingStatus, now: float) -> None:
+        """End a request, whose dataset may then be asked for once more, and record it."""
+        if request.status is not S.DONE:
+            request.finished_s = now
+        request.status = status
+        self.note_staged(request)
+        del self.requests[request.dataset]
+        self._record([request])
+
+    def record_the_rest(self) -> None:
+        """Record the requests that are not over."""
+        self._record([*self.requests.values()])
+
+    def _record(self, requests: list[Request]) -> None:
+        rows = STAGING.empty(len(requests))
+        for row, request in zip(rows, requests, strict=True):
+            for name in ("source", "destination", "status", "share", "bytes", "read_bytes", "staged_files",
+                         "requested_s", "started_s", "mounting_s", "read_s", "finished_s"):
+                row[name] = getattr(request, name)
+            row["request"], row["tasks"], row["total_files"] = request.number, len(request.tasks), request.files
+            row["dataset"] = self._word("datasets", self.world.catalogue.names[request.dataset])
+            row["tape"] = self._word("tapes", request.tape)
+        if len(rows):
+            self.write("staging", rows)
+
+    def _word(self, kind: str, name: str) -> int:
+        words = self.names[kind]
+        if name not in words:
+            words.append(name)
+        return words.index(name)

@@ -1,0 +1,147 @@
+"""The data carousel: which datasets on tape are staged next, where to, and for how long they stay on disk.
+
+Source: lifecycle reference, 7.5; panda-server, DataCarousel.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from simgrid_broker.gdpconfig import data_carousel, rse_expression, taskrefiner
+from simgrid_broker.gdpconfig.carousel_config import Config, TapeConfig, config_from
+from simgrid_broker.units import DAY, HOUR, TB
+from simgrid_broker.views import Gdpconfig
+
+MOST_FAIR = 10_000
+"""Files of a cycle that are divided evenly among the shares, at most."""
+STAGING_S, DONE_S = 15 * DAY, 30 * DAY
+"""Lifetimes of the rule of a dataset that is being staged, and of one that is staged."""
+REFRESHED_BELOW_S, REFRESHED_ABOVE_S = 7 * DAY, 2 * HOUR
+"""Time that a rule has left when it is refreshed: less than the first, more than the second."""
+MOST_PORTIONS = 20
+"""Portions in which a dataset goes from tape to disk, at most; assumed."""
+CERN = "CERN-PROD"
+"""Part of the names of endpoints that are sources only where there is no other."""
+
+
+def config_of(cfg: Gdpconfig) -> Config:
+    """The configuration in force; without one no tape is active."""
+    return config_from(cfg.value(data_carousel.DATA_CAROUSEL_CONFIG) or {})
+
+
+class Waiting(NamedTuple):
+    """A queued request; rank: place of its share, most under-served first; luck: in (0, 1), its own draw."""
+
+    number: int
+    share: int
+    rank: int
+    priority: int
+    files: int
+    luck: float
+    to_pin: bool = False
+
+
+def quota(tape: TapeConfig, files_staging: int) -> int:
+    """Files of a tape that may be asked for now: max_size less those that are still staged from it."""
+    return tape.max_size - files_staging
+
+
+def to_stage(queued: Iterable[Waiting], most: int, staging: Mapping[int, int]) -> list[int]:
+    """Numbers of the requests of one tape that start now, in that order.
+
+    most: the quota, files; staging: files of each share that are being staged. Requests to pin always start. The others
+    start while their sum is below the quota, and one more, which may reach or exceed it.
+    """
+    ordered = sorted(queued, key=lambda one: (not one.to_pin, one.rank, -one.priority, one.number))
+    chosen, total = [one.number for one in ordered if one.to_pin], 0
+    for one in fair_first([one for one in ordered if not one.to_pin], most, staging):
+        total += one.files
+        if most > 0:
+            chosen.append(one.number)
+        if total >= most:
+            break
+    return chosen
+
+
+def fair_first(queued: Sequence[Waiting], most: int, staging: Mapping[int, int]) -> list[Waiting]:
+    """Requests with the fair part of the quota first: the same for each share that waits.
+
+    Shares with more in staging than their part are left out. What the others leave goes to the smallest sums, and to
+    one request of a share that would get nothing, drawn.
+    """
+    fair = min(MOST_FAIR, max(most, 0))
+    if not queued or not fair:
+        return [*queued]
+    shares = [*dict.fromkeys(one.share for one in queued)]
+    part = fair // len(shares)
+    bound = (fair + sum(staging.get(share, 0) for share in shares)) // len(shares)
+    served = [share for share in shares if staging.get(share, 0) < bound]
+    first: list[Waiting] = []
+    rest: list[tuple[int, Waiting]] = []
+    for share in served:
+        total = staging.get(share, 0)
+        for one in (one for one in queued if one.share == share):
+            total += one.files
+            if total <= part:
+                first.append(one)
+            else:
+                rest.append((total, one))
+    more = _left_over(rest, fair - sum(one.files for one in first), first, served)
+    return [*dict.fromkeys((*first, *more, *queued))]
+
+
+def _left_over(rest: Sequence[tuple[int, Waiting]], left: int, first: Sequence[Waiting],
+               served: Sequence[int]) -> list[Waiting]:
+    """Requests that get what is left of the fair part; rest: the others with the sum of their share up to each."""
+    if left <= 0:
+        return []
+    more, over, total = [], [], 0
+    for _, one in sorted(rest, key=lambda pair: (pair[0], pair[1].rank)):
+        total += one.files
+        (more if total <= left else over).append(one)
+    without = {*served} - {one.share for one in (*first, *more)}
+    lucky = [next(one for one in over if one.share == share) for share in without]
+    return more + ([min(lucky, key=lambda one: one.luck)] if lucky else [])
+
+
+class Endpoint(NamedTuple):
+    """A DDM endpoint that could take data; luck: in (0, 1), drawn for the dataset in question."""
+
+    name: str
+    type: str
+    nucleus: bool
+    free_bytes: float
+    available: bool                # whether it may be read and written
+    luck: float
+
+
+def destination(endpoints: Iterable[Endpoint], expression: str, excluded: frozenset[str]) -> str | None:
+    """Endpoint to which a dataset is staged: a random one of those that match and are available, None without one."""
+    matching = [one for one in endpoints if one.available and one.name not in excluded and rse_expression.matches(
+        expression, rse_expression.Rse(one.name, one.type, one.nucleus, one.free_bytes / TB))]
+    return min(matching, key=lambda one: one.luck).name if matching else None
+
+
+def source(endpoints: Mapping[str, float], config: Config) -> str:
+    """Endpoint from which a dataset is staged, of those with a luck in (0, 1) each: an active one, not CERN's if
+    another is; without an active one it waits for the first of them that will be."""
+    active = {name: luck for name, luck in endpoints.items() if config.is_active(name)} or endpoints
+    chosen = {name: luck for name, luck in active.items() if CERN not in name} or active
+    return min(chosen, key=lambda name: chosen[name])
+
+
+def is_refreshed(left_s: float) -> bool:
+    """Whether the lifetime of a rule of an active task is extended, with so much left."""
+    return REFRESHED_ABOVE_S < left_s < REFRESHED_BELOW_S
+
+
+def exceeds_tape_quota(size: float, cfg: Gdpconfig) -> bool:
+    """Whether a task of users asks for too much from tape, bytes; a negative limit is off (lifecycle reference, 7.5).
+    """
+    limit = cfg.value(taskrefiner.USER_MAX_TAPE_INPUT_TB)
+    return limit >= 0 and size > limit * TB
+
+
+def portions(files: int) -> list[int]:
+    """Files that a drive passes on together, as even as possible; assumed, to keep their number small."""
+    n = min(files, MOST_PORTIONS)
+    return [files * (k + 1) // n - files * k // n for k in range(n)]

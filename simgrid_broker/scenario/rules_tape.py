@@ -1,0 +1,187 @@
+"""Checks of tape: drives, the configuration of the data carousel, and the streams that ask for staging."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from simgrid_broker.errors import nearest
+from simgrid_broker.gdpconfig import rse_expression
+from simgrid_broker.gdpconfig.carousel_config import RseConfig, TapeConfig, config_from
+from simgrid_broker.scenario.catalogue import catalogue
+from simgrid_broker.scenario.gdpconfig import find
+from simgrid_broker.scenario.locate import Finding, Key, Rules
+from simgrid_broker.scenario.model import Scenario
+
+CONFIG = "DATA_CAROUSEL_CONFIG"
+SECTIONS: Mapping[str, type] = {"source_tapes_config": TapeConfig, "source_rses_config": RseConfig}
+LISTS = "excluded_destinations", "early_access_users"
+OF_DRIVES = "mount_time", "drive_rate"
+FIELD_TYPES: Mapping[str, tuple[type, str]] = {
+    "active": (bool, "true or false"), "max_size": (int, "a whole number of files, at least 0"),
+    "max_staging_ratio": (int, "a whole number, at least 0"), "destination_expression": (str, "an RSE expression"),
+    "tape": (str, "the name of a physical tape")}
+
+
+def drives_of_tape(scenario: Scenario) -> Iterator[Finding]:
+    """Only tape has drives, and only drives have a mount time and a rate."""
+    for name, storage in scenario.grid.storages.items():
+        if storage.drives is not None and not storage.tape:
+            yield Finding(("grid", "storages", name, "drives"), storage.drives,
+                          "needs `tape: true`: disk has no drives")
+        for key in OF_DRIVES:
+            if key in storage.model_fields_set and storage.drives is None:
+                yield Finding(("grid", "storages", name, key), getattr(storage, key), "needs `drives`")
+
+
+def tape_without_drives(scenario: Scenario) -> Iterator[Finding]:
+    """Where staging is asked for, the tape has drives."""
+    storages = scenario.grid.storages
+    for name, why in (*_asked_by_streams(scenario), *_asked_by_config(scenario)):
+        if name in storages and storages[name].drives is None:
+            yield Finding(("grid", "storages", name, "drives"), None,
+                          f"is missing: {why}, and a tape without drives cannot be read")
+
+
+def config_of_carousel(scenario: Scenario) -> Iterator[Finding]:
+    """DATA_CAROUSEL_CONFIG has PanDA's fields, and its endpoints exist."""
+    for key, said in _configs(scenario):
+        if not isinstance(said, dict):
+            yield Finding(key, None, f"expected a mapping with {', '.join((*SECTIONS, *LISTS))}")
+            continue
+        for name in said:
+            if name not in (*SECTIONS, *LISTS):
+                yield Finding((*key, name), None, "unknown field", nearest(str(name), (*SECTIONS, *LISTS)))
+        for section, kind in SECTIONS.items():
+            yield from _entries((*key, section), said.get(section, {}), kind)
+        for name in LISTS:
+            if not isinstance(said.get(name, []), list):
+                yield Finding((*key, name), None, "expected a list of names")
+        yield from _names(scenario, key, said)
+
+
+def _entries(key: Key, said: Any, kind: Any) -> Iterator[Finding]:
+    """Fields of the entries of one section."""
+    if not isinstance(said, dict):
+        yield Finding(key, None, "expected a mapping by name")
+        return
+    for name, entry in said.items():
+        if not isinstance(entry, dict):
+            yield Finding((*key, name), None, f"expected a mapping with {', '.join(kind._fields)}")
+            continue
+        if "tape" in kind._fields and "tape" not in entry:
+            yield Finding((*key, name, "tape"), None, "is missing (the name of a physical tape)")
+        for field, value in entry.items():
+            if wrong := _wrong(field, value, kind._fields):
+                yield Finding((*key, name, field), value, *wrong)
+
+
+def _wrong(field: str, value: Any, fields: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
+    """What is wrong with a field of an entry, and nearest names; None if it is right."""
+    if field not in fields:
+        return "unknown field", nearest(str(field), fields)
+    kind, expected = FIELD_TYPES[field]
+    if not isinstance(value, kind) or (kind is int and (isinstance(value, bool) or value < 0)):
+        return f"expected {expected}", ()
+    if field == "destination_expression" and (problem := rse_expression.problem(value)):
+        return problem, ()
+    return None
+
+
+def _names(scenario: Scenario, key: Key, said: Mapping[str, Any]) -> Iterator[Finding]:
+    """Endpoints that the configuration names are there; a tape is one that an endpoint names, or an endpoint."""
+    storages = tuple(scenario.grid.storages)
+    rses, tapes = (said.get(name, {}) if isinstance(said.get(name, {}), dict) else {} for name in (
+        "source_rses_config", "source_tapes_config"))
+    named = [((*key, "source_rses_config", name), name) for name in rses]
+    listed = said.get("excluded_destinations", [])
+    named += [((*key, "excluded_destinations", k), name) for k, name in enumerate(listed if isinstance(
+        listed, list) else ())]
+    for where, name in named:
+        if name not in storages:
+            yield Finding(where, name, "unknown storage", nearest(str(name), storages))
+    known = {entry.get("tape") for entry in rses.values() if isinstance(entry, dict)} | set(storages)
+    for name in tapes:
+        if name not in known:
+            yield Finding((*key, "source_tapes_config", name), name, "expected an endpoint of tape, or the tape of an "
+                          "entry of source_rses_config", nearest(str(name), [str(one) for one in known]))
+
+
+def _configs(scenario: Scenario) -> Iterator[tuple[Key, Any]]:
+    """Places and values of the key in gdpconfig and its changes; text that is no JSON is refused elsewhere."""
+    given = [(("gdpconfig", name), name, value) for name, value in scenario.gdpconfig.items()]
+    given += [(("incidents", k, "value"), incident.key, incident.value) for k, incident in enumerate(
+        scenario.incidents) if incident.what == "gdpconfig" and incident.key is not None]
+    for key, name, value in given:
+        if any(match.entry.key == CONFIG for match in find(name)):
+            try:
+                yield key, json.loads(value) if isinstance(value, str) else value
+            except ValueError:
+                continue
+
+
+def _sound_configs(scenario: Scenario) -> Iterator[tuple[Key, Any]]:
+    """Those of them that can be read."""
+    return ((key, said) for key, said in _configs(scenario) if isinstance(said, dict) and not any(
+        True for section, kind in SECTIONS.items() for _ in _entries(key, said.get(section, {}), kind)))
+
+
+def _asked_by_config(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Endpoints of tape that are active by the configuration, and why they are asked for."""
+    for key, said in _sound_configs(scenario):
+        config = config_from(said)
+        for name, storage in scenario.grid.storages.items():
+            if storage.tape and config.is_active(name):
+                yield name, f"{'.'.join(map(str, key))} makes tape {config.tape_of(name)!r} active"
+
+
+def _asked_by_streams(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Endpoints of tape from which streams with inputPreStaging read, and why they are asked for."""
+    streams = _staging_streams(scenario)
+    if not any(stream.dataset or stream.container for stream in streams):
+        return
+    shared, names = catalogue(scenario), list(scenario.grid.storages)
+    on_tape = {number: names[storage] for number, _, storage, _, _, tape, _ in shared.replicas if tape}
+    for stream in streams:
+        numbers = [k for k, name in enumerate(shared.names) if name == stream.dataset] if stream.dataset else (
+            shared.members.get(stream.container or "", ()))
+        for name in dict.fromkeys(on_tape[int(number)] for number in numbers if int(number) in on_tape):
+            yield name, f"tasks of {stream.name!r} have inputPreStaging and input there"
+
+
+def _staging_streams(scenario: Scenario) -> list[Any]:
+    """Streams of single tasks with inputPreStaging; users with bags of tasks cannot ask for it."""
+    return [stream for stream in (*scenario.workload.campaigns, *scenario.workload.users)
+            if getattr(stream, "inputPreStaging", False)]
+
+
+def input_of_one_task(scenario: Scenario) -> Iterator[str]:
+    """The data carousel stages datasets of `data` alone."""
+    for stream in _staging_streams(scenario):
+        if stream.replicas.tape > 0 and not (stream.dataset or stream.container):
+            yield (f"inputPreStaging of {stream.name!r} stages nothing: each task has input of its own, and the data "
+                   "carousel stages datasets of `data`; only brokers look at it.")
+
+
+def inactive_tapes(scenario: Scenario) -> Iterator[str]:
+    """Tapes from which tasks wait for input that nothing stages."""
+    active = {name for _, said in _sound_configs(scenario) for config in (config_from(said),)
+              for name in scenario.grid.storages if config.is_active(name)}
+    for name, why in dict.fromkeys(_asked_by_streams(scenario)):
+        if name not in active:
+            yield f"Nothing is staged from {name}: {why}, but no {CONFIG} makes it active; they wait in staging."
+
+
+def fields_without_effect(scenario: Scenario) -> Iterator[str]:
+    """Fields of the configuration that PanDA does not read either."""
+    for _, said in _sound_configs(scenario):
+        entries = [entry for section in SECTIONS for entry in said.get(section, {}).values()]
+        if any("max_staging_ratio" in entry for entry in entries):
+            yield f"max_staging_ratio in {CONFIG} has no effect: PanDA does not use it."
+        if any("max_size" in entry for entry in said.get("source_rses_config", {}).values()):
+            yield f"max_size of an endpoint in {CONFIG} has no effect: PanDA uses that of the tape."
+        if said.get("early_access_users"):
+            yield f"early_access_users in {CONFIG} has no effect: who may use inputPreStaging is not checked."
+
+
+TAPE_RULES: Rules = (drives_of_tape, tape_without_drives, config_of_carousel)
+TAPE_REMARKS = (input_of_one_task, inactive_tapes, fields_without_effect)
