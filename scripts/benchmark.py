@@ -28,6 +28,7 @@ from benchmark_cases.matching import dirac
 from benchmark_cases.measures import HOUR
 from benchmark_cases.network import files, optimiser
 from benchmark_cases.slots import Feed, busy_cores, fabric
+from benchmark_cases.studies import short_points
 from benchmark_cases.timeouts import timeouts
 from benchmark_cases.users import user_decision
 from benchmark_cases.yardstick import yardstick
@@ -41,6 +42,7 @@ CASES: dict[str, Callable[..., dict]] = {
     "fabric": fabric, "busy_cores": busy_cores, "decision": atlas.decision,
     "user_decision": user_decision, "timeouts": timeouts, "handover": handover,
     "dirac": dirac, "optimiser": optimiser, "files": files, "growth": growth, "long_run": long_run,
+    "short_points": short_points,
     "whole_run_atlas": lambda: atlas.whole_run(6), "whole_run_atlas_2d": lambda: atlas.whole_run(48), **COMMANDS}
 
 BUDGETS = {
@@ -51,6 +53,7 @@ BUDGETS = {
     ("long_run", "cost_ratio"): "at most 1.05", ("long_run", "memory_ratio"): "at most 1.1",
     ("whole_run_atlas", "ratio_to_simpy"): "at least 11", ("whole_run_atlas_2d", "ratio_to_simpy"): "at least 11",
     ("whole_run_atlas", "decision_us"): "at most 100",
+    ("short_points", "lost_percent"): "less than 10",
     ("minimal", "cpu_seconds"): "at most 3", ("first_run", "ratio_to_against"): "at most 0.5 of 1e0ff5c",
     ("one_job_tasks", "cpu_seconds"): "at most 3", ("atlas_day", "peak_mib"): "at most 1024",
     ("whole_run", "ratio_to_against"): "at most 0.5 of 1e0ff5c"}

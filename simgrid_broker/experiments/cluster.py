@@ -17,6 +17,8 @@ from simgrid_broker.errors import Problem, StudyError
 
 PATIENCE_S = 5.0
 """Time within which a scheduler must answer, s."""
+ANY_PORT = "127.0.0.1:0"
+"""Where the scheduler listens for HTTP; its own default is one port of all networks, which two studies would share."""
 QUIET = ("distributed", "distributed.nanny", "distributed.worker", "distributed.scheduler", "distributed.core")
 """Loggers whose warnings about dead workers would interrupt the progress; the study counts these itself."""
 
@@ -37,7 +39,7 @@ class Cluster:
             return
         number = workers or _cores()
         self._local = LocalCluster(n_workers=number, threads_per_worker=1, processes=True, dashboard_address=None,
-                                   silence_logs=logging.CRITICAL)
+                                   scheduler_kwargs={"dashboard_address": ANY_PORT}, silence_logs=logging.CRITICAL)
         self._client = Client(self._local)
 
     def __enter__(self) -> "Cluster":

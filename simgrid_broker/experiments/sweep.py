@@ -171,12 +171,17 @@ def _main_effects(results: pd.DataFrame, keys: tuple[str, ...], figures: tuple[s
     if design not in ("grid", "list"):
         return Section("effects", "Main effects", (_correlations(results, keys, figures),))
     table = effects(results, keys, figures)
-    names = {"setting": "Setting", "figure": "Figure", "value": "Effect", "error": "Error", "low": "Low",
-             "high": "High", "count": "Seeds", "percent": "Effect, % of the mean", "lowest": "Smallest mean",
-             "lowest_at": "at", "highest": "Largest mean", "highest_at": "at value"}
+    idle = [key for key in keys if (table.value[table.setting == key] == 0).all() and key in set(table.setting)]
+    table = table[~table.setting.isin(idle)]
+    table.insert(3, "unit", table.figure.map(results.groupby("figure").unit.first()))
+    names = {"setting": "Setting", "figure": "Figure", "value": "Effect", "unit": "Unit", "error": "Error",
+             "low": "Low", "high": "High", "count": "Seeds", "percent": "Effect, % of the mean",
+             "lowest": "Smallest mean", "lowest_at": "at", "highest": "Largest mean", "highest_at": "at value"}
     shown = table.assign(figure=table.figure.map(label_of), lowest_at=table.lowest_at.map(str),
                          highest_at=table.highest_at.map(str)).rename(columns=names)
     blocks: list[Block] = [TableBlock("", shown, EFFECT, mixed=True)]
+    blocks[:0] = [Note(f"{key} changed none of these figures: whatever its value, runs with the same seed agree.", True)
+                  for key in idle]
     if design == "list" and len(keys) > 1:
         blocks.insert(0, Note("In a list all settings change together, so their effects cannot be separated.", True))
     return Section("effects", "Main effects", tuple(blocks))

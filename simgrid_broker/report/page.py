@@ -43,7 +43,8 @@ figcaption, .reading { color: #555; font-size: 13.5px; max-width: 860px; }
   linear-gradient(to right, #0002, transparent 14px), linear-gradient(to left, #0002, transparent 14px); }
 table { border-collapse: collapse; font-size: 13.5px; margin: 6px 0 4px; }
 th, td { padding: 3px 12px 3px 4px; text-align: left; vertical-align: bottom; border-bottom: 1px solid #e6e6e6; }
-th { border-bottom: 1.5px solid #888; font-weight: 600; min-width: 3.4em; max-width: 130px; line-height: 1.25; }
+th { border-bottom: 1.5px solid #888; font-weight: 600; min-width: 3.4em; max-width: 130px; line-height: 1.25;
+  overflow-wrap: break-word; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; padding: 3px 8px; }
 td { white-space: nowrap; }
 td.w { white-space: normal; overflow-wrap: anywhere; min-width: 16em; }

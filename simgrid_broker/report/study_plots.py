@@ -133,15 +133,15 @@ def heat_map(table: pd.DataFrame, axes: Axes, x: str, y: str, label: str) -> Axe
         cells[up.index(row[y]), across.index(row[x])] = row["value"]
     dress(axes, xlabel=x, ylabel=y, grid="")
     shown = axes.imshow(cells, aspect="auto", origin="lower", cmap="Blues")
-    axes.set_xticks(range(len(across)), [str(value) for value in across])
-    axes.set_yticks(range(len(up)), [str(value) for value in up])
+    axes.set_xticks(range(len(across)), [_spoken(value) for value in across])
+    axes.set_yticks(range(len(up)), [_spoken(value) for value in up])
     low, high = np.nanmin(cells), np.nanmax(cells)
     for row in table.to_dict("records"):
         dark = high > low and (row["value"] - low) / (high - low) > DARK
         axes.text(across.index(row[x]), up.index(row[y]), _with_error(row), ha="center", va="center", fontsize=TICK,
                   color="white" if dark else INK)
-    widen(axes, left=1.1, right=0.9)
-    bar = axes.figure.colorbar(shown, ax=axes)
+    widen(axes, left=1.1, right=0.1)
+    bar = axes.figure.colorbar(shown, ax=axes, fraction=0.09, pad=0.03)
     bar.set_label(label, fontsize=LABEL, color=INK)
     bar.ax.tick_params(labelsize=TICK, colors=INK)
     return axes
@@ -193,8 +193,17 @@ def trade_off(table: pd.DataFrame, axes: Axes, xlabel: str, ylabel: str) -> Axes
 
 
 def _with_error(row: dict) -> str:
+    """A mean and half the width of its interval, which has two digits, as many behind the point as the mean."""
     half = (row["high"] - row["low"]) / 2
-    return number(float(f"{row['value']:.4g}")) + (f"\n± {number(float(f'{half:.2g}'))}" if np.isfinite(half) else "")
+    if not (np.isfinite(half) and half > 0):
+        return number(float(f"{row['value']:.4g}")) + ("\n± 0" if half == 0 else "")
+    decimals = max(1 - int(np.floor(np.log10(half))), 0)
+    return f"{row['value']:,.{decimals}f}\n± {half:,.{decimals}f}"
+
+
+def _spoken(value: object) -> str:
+    """A value of a setting on an axis: a whole number with separators of thousands."""
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def _all_numbers(values: pd.Series) -> bool:

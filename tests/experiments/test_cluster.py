@@ -14,7 +14,7 @@ from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.replicate import replicated
 from simgrid_broker.experiments.running import Workers
 
-SEEDS = 9
+SEEDS = 6
 SCRIPT = f"""
 import sys
 import simgrid_broker as sb
@@ -23,7 +23,7 @@ from simgrid_broker.experiments.replicate import replicated
 from simgrid_broker.experiments.running import Workers
 
 if __name__ == "__main__":
-    replicated(quick(), {SEEDS}, sys.argv[1], Workers(2))
+    replicated(quick(duration="20 min"), {SEEDS}, sys.argv[1], Workers(2))
 """
 
 
@@ -65,7 +65,7 @@ def test_a_study_survives_the_death_of_a_worker_and_of_itself(tmp_path):
     before = finished(folder)
     assert 3 <= len(before) < SEEDS
     states = []
-    done = replicated(quick(), SEEDS, folder, Workers(2, watcher=states.append))
+    done = replicated(quick(duration="20 min"), SEEDS, folder, Workers(2, watcher=states.append))
     after = finished(folder)
     assert set(done.points().state) == {"done"} and len(after) == SEEDS
     assert {seed: after[seed] for seed in before} == before

@@ -1,5 +1,6 @@
 """Sweeps and searches of real runs, and a search for a planted optimum."""
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -9,7 +10,7 @@ from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.running import Workers
 from simgrid_broker.experiments.study import read_study
 from simgrid_broker.experiments.study_file import SweepFile, TuneFile, read_study_file
-from simgrid_broker.experiments.sweep import effects, marginal, swept, write_sweep_report
+from simgrid_broker.experiments.sweep import _main_effects, effects, marginal, swept, write_sweep_report
 from simgrid_broker.experiments.tune import (
     best_of,
     confirmation,
@@ -22,6 +23,7 @@ from simgrid_broker.experiments.tune import (
     tuned,
 )
 from simgrid_broker.experiments.tune_report import write_tune_report
+from simgrid_broker.report.study_plots import _with_error
 
 
 def test_a_sweep_writes_one_tidy_table_and_a_report(tmp_path, here_and_now):
@@ -132,3 +134,21 @@ def test_a_search_ends_with_the_winner_against_today_on_fresh_seeds(tmp_path, he
     assert "--set shares.Analysis.value=" in written and "(from 20.0)" in written
     again = tuned(file, tmp_path / "out", Workers(), "study")
     assert again.trials.equals(result.trials) and again.winner == result.winner
+
+
+def test_a_setting_without_any_effect_is_said_so_and_not_listed():
+    rows = [{"group": "p", "a": a, "b": b, "seed": seed, "figure": "finished", "value": 10.0 * a + seed, "unit": "jobs",
+             "window": "w"} for a in (1, 2) for b in (1, 2) for seed in (1, 2)]
+    note, table = _main_effects(pd.DataFrame(rows), ("a", "b"), ("finished",), "grid").blocks
+    assert note.text.startswith("b changed none of these figures") and note.strong
+    assert table.frame.Setting.tolist() == ["a"] and table.frame.Unit.tolist() == ["jobs"]
+
+
+@pytest.mark.parametrize(("value", "low", "high", "shown"), [
+    pytest.param(27.53, 23.1, 31.9, "27.5\n± 4.4", id="one digit behind the point"),
+    pytest.param(26.4, 24.4, 28.4, "26.4\n± 2.0", id="a whole half width"),
+    pytest.param(8290.4, 7100, 9480, "8,290\n± 1,190", id="thousands"),
+    pytest.param(0.0456, 0.04, 0.0512, "0.0456\n± 0.0056", id="small"),
+    pytest.param(3.0, 3.0, 3.0, "3\n± 0", id="no spread"), pytest.param(3.0, np.nan, np.nan, "3", id="one run")])
+def test_a_mean_of_a_map_has_the_digits_of_its_error(value, low, high, shown):
+    assert _with_error({"value": value, "low": low, "high": high}) == shown

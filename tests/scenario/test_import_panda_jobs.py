@@ -176,6 +176,7 @@ def test_staging_and_overhead_of_the_queue_are_not_part_of_the_payload(tmp_path)
     pytest.param({}, 14_400 * 12, id="CPU time at the power of its queue"),
     pytest.param({"hs06": 80}, 14_400 * 10, id="recorded power wins over the grid's"),
     pytest.param({"work": 5e4}, 5e4, id="recorded work wins"),
+    pytest.param({"work": 5e5, "jobstatus": "failed"}, 14_400 * 12, id="a failed job did not do all of its work"),
     pytest.param({"computingsite": "nowhere"}, 14_400 * 9, id="a queue that the grid lacks"),
     pytest.param({"cpuconsumptiontime": None}, 8 * 3600 * 12, id="unknown CPU time: all of the wall time"),
     pytest.param({"cpuconsumptiontime": 0}, 8 * 3600 * 12, id="no CPU time: all of the wall time"),
@@ -188,10 +189,11 @@ def test_work_of_a_job(tmp_path, fields, work):
 def test_work_of_a_task_is_the_median_of_its_jobs_per_event(tmp_path):
     jobs = [job(pandaid=k, jeditaskid=5, nevents=events, cpuconsumptiontime=cpu)
             for k, (events, cpu) in enumerate([(100, 1000), (100, 1100), (200, 5000)], start=1)]
-    tasks, remarks = replayed(tmp_path, *jobs, job(pandaid=9), work="task")
+    failed = job(pandaid=7, jeditaskid=5, nevents=100, cpuconsumptiontime=50, jobstatus="failed")
+    tasks, remarks = replayed(tmp_path, *jobs, failed, job(pandaid=9), work="task")
     found = dict(zip(tasks.trace["record"].tolist(), (tasks.trace["work_hs06s"] / 12).tolist(), strict=True))
-    assert found == {k: pytest.approx(cpu) for k, cpu in {1: 1100, 2: 1100, 3: 2200, 9: 14_400}.items()}
-    assert "jobs without a task, or whose task has no known work, keep their own work: 1 (9)" in remarks
+    assert found == {k: pytest.approx(cpu) for k, cpu in {1: 1100, 2: 1100, 3: 2200, 7: 50, 9: 14_400}.items()}
+    assert "jobs without a task, or that did not finish, keep their own work: 2 (7, 9)" in remarks
 
 
 def test_jobs_of_a_task_stay_together_and_owners_become_numbers(tmp_path):

@@ -111,25 +111,33 @@ def own_efficiency(jobs: pd.DataFrame, payload_s: pd.Series, at: RanAt, tally: T
 
 
 def work_of(jobs: pd.DataFrame, of_a_core: pd.Series, at: RanAt) -> pd.Series:
-    """CPU work of each job, HS06 s: as recorded, else what its payload did; of_a_core: at a queue without a factor."""
-    return jobs["work"].where(jobs["work"] > 0).fillna(of_a_core * jobs["cores"] * at.factor())
+    """CPU work of each job, HS06 s: as recorded, else what its payload did; of_a_core: at a queue without a factor.
+
+    A job that did not finish has done no more than its payload did.
+    """
+    known = (jobs["work"] > 0) & ~_stopped(jobs["jobstatus"].str.lower().map(STATUS_WORDS))
+    return jobs["work"].where(known).fillna(of_a_core * jobs["cores"] * at.factor())
 
 
 def of_tasks(records: pd.DataFrame, n_events: pd.Series, tally: Tally) -> pd.DataFrame:
     """The records with the work and efficiency of their tasks: medians of its jobs, per event where all have events.
 
-    Jobs without a task, and those of a task of which no job's work is known, keep their own.
+    Jobs without a task, and those that failed or were cancelled, keep their own, and do not count for the medians.
     """
-    events = n_events.where(n_events > 0)
+    events, whole = n_events.where(n_events > 0), ~_stopped(records["status"])
     per_event = events.notna().groupby(records["task"]).transform("all")
     size = events.where(per_event, 1.0)
-    rate = (records["work_hs06s"] / size).groupby(records["task"]).transform("median")
-    has_task = (records["task"] != "") & rate.notna()
-    tally.count_all("jobs without a task, or whose task has no known work, keep their own work",
-                    records["job"][~has_task])
-    typical = records["cpu_efficiency"].groupby(records["task"]).transform("median")
+    rate = (records["work_hs06s"] / size).where(whole).groupby(records["task"]).transform("median")
+    has_task = (records["task"] != "") & whole & rate.notna()
+    tally.count_all("jobs without a task, or that did not finish, keep their own work", records["job"][~has_task])
+    typical = records["cpu_efficiency"].where(whole).groupby(records["task"]).transform("median")
     return records.assign(work_hs06s=(rate * size).where(has_task, records["work_hs06s"]),
                           cpu_efficiency=typical.where(has_task, records["cpu_efficiency"]))
+
+
+def _stopped(status: pd.Series) -> pd.Series:
+    """Whether each job ended without finishing."""
+    return status.isin([STATUS_WORDS["failed"], STATUS_WORDS["cancelled"]])
 
 
 def _has_ended(jobs: pd.DataFrame, tally: Tally) -> pd.Series:
