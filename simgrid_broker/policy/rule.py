@@ -4,6 +4,7 @@ A rule is a plain function, so it can be tested, pickled and found by its name; 
 A rule about all candidates (`criterion`, `factor`) is a function of a case that answers for all of them at once, in
 NumPy. A rule about one candidate (`candidate_criterion`, `candidate_factor`) is a compiled function of the records of
 a `Candidate` (`question` of each brokerage), which may change from minute to minute.
+A rule about the attempt (`attempt_criterion`) is a compiled function of the records of a task and its user.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,13 +1,17 @@
 """The gate of analysis brokerage: boundaries of caps, of the throttle by class, of quotas, and of incomplete input."""
 
+from dataclasses import replace
 from math import nan
 
 import numpy as np
 import pytest
-from analysis_builders import DISK, EDITIONS, dataset, decide, owner, quota, stops, task, view
+from analysis_builders import DISK, EDITIONS, TAPE, cfg, dataset, decide, owner, queues, quota, stops, task, view
 
 from simgrid_broker.names import TaskClass
 from simgrid_broker.policy.analysis_brokerage import gate
+from simgrid_broker.policy.analysis_brokerage.broker import run_brokerage
+from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
+from simgrid_broker.policy.rule import attempt_criterion
 
 CAPS = dict(prio_mgr={"CAP_RUNNING_USER_JOBS": 100, "CAP_RUNNING_USER_CORES": 800, "CAP_RUNNING_GROUP_JOBS": 10,
                       "CAP_RUNNING_GROUP_CORES": 80})
@@ -116,3 +120,22 @@ def test_the_gate_refuses_all():
     verdict, names = decide(seen=view(3, user=quota(over=True)))
     assert names == ["over_quota"] * 3
     assert np.array_equal(verdict.weight, np.zeros(3))
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_a_rule_that_stays_uncompiled_stops_an_attempt_and_leaves_others_as_they_are(edition):
+    @attempt_criterion("-busy", plain=True, unit="jobs", panda="an example", source="this test")
+    def busy(task, user):
+        """Throttle users with more than five running jobs."""
+        return user["running_jobs"] > 5, user["running_jobs"], 5.0
+
+    def verdict(brokerage, running):
+        seen = view(3, [dataset([DISK, TAPE, DISK])], user=owner(running_jobs=running))
+        return run_brokerage(brokerage, task(), queues(3), seen, cfg(edition))
+    own = replace(ANALYSIS[edition], gate=(busy, *ANALYSIS[edition].gate))
+    stopped, free, plain = verdict(own, 6), verdict(own, 5), verdict(ANALYSIS[edition], 5)
+    assert [own.tags[place] for place in stopped.refused_by] == ["-busy"] * 3 and not len(stopped.order)
+    assert (stopped.figures().value.tolist(), stopped.figures().limit.tolist()) == ([6.0] * 3, [5.0] * 3)
+    assert free.order.tolist() == plain.order.tolist() and free.weight.tolist() == plain.weight.tolist()
+    assert [own.tags[place] for place in free.refused_by] == [ANALYSIS[edition].tags[place]
+                                                              for place in plain.refused_by]
