@@ -154,7 +154,9 @@ class World:
         """Grow the tables of tasks to at least `wanted` rows; the new ones are to be cleared."""
         for name in TASK_TABLES:
             self._lengthen(name, wanted)
+        old = len(self.arrays.datasets)
         self._lengthen("datasets", len(self.catalogue.names) + len(self.arrays.tasks))
+        self.arrays.datasets["first_replica"][old:] = -1
 
     def _grow(self, name: str, wanted: int) -> None:
         """At least double a table with row allocation, and its parallel arrays."""

@@ -140,3 +140,11 @@ def test_ten_thousand_jobs_of_as_many_tasks_end_at_once(monkeypatch):
     assert bench.world.state["n_done_tasks"] == n_tasks == len(bench.ended())
     assert sorted(bench.arrays.done_tasks[:n_tasks].tolist()) == list(range(n_tasks))
     bench.check()
+
+
+def test_new_rows_of_tasks_hold_no_replica():
+    bench = Bench(scenario(), {})
+    old = len(bench.arrays.datasets)
+    bench.world.lengthen_tasks(10 * len(bench.arrays.tasks))
+    new = bench.arrays.datasets["first_replica"][old:]
+    assert len(new) and (new == -1).all()
