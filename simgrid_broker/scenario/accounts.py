@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -15,10 +15,10 @@ class Account(Part):
     """Disk quotas and permissions of a user or working group."""
 
     quota: Bytes = Field(0, ge=0, description="Global disk quota, bytes; 0 = none")
-    local_quotas: dict[StorageName, Bytes] = Field(default_factory=dict, description="Local quotas, bytes, by DDM "
-                                                   "endpoint; 0 = none")
-    held: dict[StorageName, Bytes] = Field(default_factory=dict, description="Bytes that the account holds at the "
-                                           "start, by DDM endpoint")
+    local_quotas: dict[StorageName, Annotated[Bytes, Field(ge=0)]] = Field(
+        default_factory=dict, description="Local quotas, bytes, by DDM endpoint; 0 = none")
+    held: dict[StorageName, Annotated[Bytes, Field(ge=0)]] = Field(
+        default_factory=dict, description="Bytes that the account holds at the start, by DDM endpoint")
     output_lifetime: Seconds | None = Field(None, gt=0, description="Time after which output no longer counts; "
                                             "default: it does to the end")
     permissions: Literal["", "s", "g", "sg"] = Field("", description="GRIDPREF: s = tasks jump the queue, g = those of "

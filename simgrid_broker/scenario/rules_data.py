@@ -10,18 +10,19 @@ CONTAINED = ("data", "datasets")
 
 
 def too_large_replicas(scenario: Scenario) -> Iterator[Finding]:
-    """The replicas at a storage are part of what is in use there at the start."""
+    """The replicas at a storage are part of what is in use there at the start, if its parts do not exceed it."""
     storages = scenario.grid.storages
     used_by = {replica.storage for dataset in scenario.data.datasets.values() for replica in dataset.replicas}
     if not used_by <= set(storages) or not {one.site for one in storages.values()} <= set(scenario.grid.sites):
         return                                             # another rule says what is missing
-    taken, names, shared = dict.fromkeys(storages, 0.0), list(storages), catalogue(scenario)
+    names, shared = list(storages), catalogue(scenario)
+    taken: dict[str, float] = {}
     for number, _, storage, part, _, _, virtual in shared.replicas:
         if storage >= 0 and not virtual:
-            taken[names[storage]] += part * float(shared.bytes[number])
+            taken[names[storage]] = taken.get(names[storage], 0.0) + part * float(shared.bytes[number])
     for name, size in taken.items():
         used = storages[name].total - storages[name].free - storages[name].expired
-        if size > used * (1 + 1e-9):
+        if size > used * (1 + 1e-9) and used >= 0:
             yield Finding(("grid", "storages", name, "free"), storages[name].free,
                           f"the replicas of `data` at this endpoint have {size:.6g} bytes, but only {used:.6g} are in "
                           "use (total - free - expired)", depends_on=(("data",),))

@@ -29,7 +29,7 @@ def drives_of_tape(scenario: Scenario) -> Iterator[Finding]:
             yield Finding(("grid", "storages", name, "drives"), storage.drives,
                           "needs `tape: true`: disk has no drives")
         for key in OF_DRIVES:
-            if key in storage.model_fields_set and storage.drives is None:
+            if storage.drives is None and getattr(storage, key) != type(storage).model_fields[key].default:
                 yield Finding(("grid", "storages", name, key), getattr(storage, key), "needs `drives`")
 
 

@@ -74,13 +74,9 @@ def _wrong(entry: object) -> tuple[str, tuple[str, ...]] | None:
 def owners_of_accounts(scenario: Scenario) -> Iterator[Finding]:
     """An account is of a user or working group of the work; a trace has names of its own."""
     known = [*user_names(scenario.workload), *group_names(scenario.workload)] if scenario.workload.trace is None else []
-    for name, account in scenario.accounts.items():
+    for name in scenario.accounts:
         if known and not (name in known or "*" in name and any(fnmatchcase(one, name) for one in known)):
             yield Finding(("accounts", name), name, "unknown user or working group", nearest(name, known[:MOST_NAMES]))
-        for kind in ("local_quotas", "held"):
-            for storage, size in getattr(account, kind).items():
-                if size < 0:
-                    yield Finding(("accounts", name, kind, storage), size, "expected bytes, 0 or above")
 
 
 def accounts_without_effect(scenario: Scenario) -> Iterator[str]:

@@ -13,6 +13,7 @@ PAIR = {"source": "CERN-PROD", "destination": "BNL"}
 TRACE = {"file": "jobs.swf"}
 
 DISK = "CERN-PROD_DATADISK"
+USERS = {"name": "ann", "users": 1, "offered_cores": 10, "hs06sec_per_event": {"median": 10}}
 
 
 def changed(key, value):
@@ -63,6 +64,16 @@ def error_class(**fields):
 
 def incident(**fields):
     return ("incidents",), [{"at": "1h", **fields}]
+
+
+def dataset(size):
+    """One dataset of this size on the disk."""
+    return ("data", "datasets"), {"d": {"files": 1, "bytes": size, "replicas": [{"storage": DISK}]}}
+
+
+def users(**said):
+    """Tasks of one user, and what is said of them."""
+    return ("workload", "users"), [USERS | said]
 
 
 def work_queue(**said):
@@ -147,10 +158,19 @@ EXAMPLES = {
                          ("grid.queues.CERN.params.maxWorkers", None)),
     "slot_larger_than_node": ((*GRID, "sites", "CERN-PROD", "node"), {"cores": 1},
                               ("grid.queues.CERN.corecount", None)),
+    "partition_of_a_batch_system": ((*GRID, "sites", "CERN-PROD", "partitions"), {"SCORE": 1001},
+                                    ("grid.sites.CERN-PROD.partitions", None)),
+    "slots_that_open": ((*GRID, "queues", "CERN", "slot_requests"), [{"slots": 1, "opens": "2h", "expires": "2h"}],
+                        ("grid.queues.CERN.slot_requests[0].opens", None)),
+    "queues_of_patterns": (*users(includedSite=["CER"]), ("workload.users[0].includedSite[0]", "CERN")),
+    "one_place": (*users(site=["CERN"], siteEndpoint=DISK), ("workload.users[0].siteEndpoint", None)),
+    "sites_of_production": (*incident(what="task_command", task="mc", command="retry", includedSite=["CERN"]),
+                            ("incidents[0].includedSite", None)),
+    "owners_of_accounts": ((), {"workload": {"users": [USERS]}, "accounts": {"ann-001": {"quota": "1 TB"}}},
+                           ("accounts.ann-001", "ann-0001")),
     "queue_twice": (*work_queue(name="Analysis"), ("work_queues[0].name", None)),
     "bad_order": (*work_queue(order=None), ("work_queues[0].order", None)),
-    "too_large_replicas": (("data", "datasets"), {"d": {"files": 1, "bytes": 1e18, "replicas": [{"storage": DISK}]}},
-                           (f"grid.storages.{DISK}.free", None)),
+    "too_large_replicas": (*dataset(1e18), (f"grid.storages.{DISK}.free", None)),
     "container_without_draws": (("data",), {"datasets": {"d": {"files": 1, "bytes": 1, "popularity": 2,
                                                                "replicas": [{"storage": DISK}]}}},
                                 ("data.datasets.d.popularity", None)),
@@ -323,6 +343,8 @@ def test_every_check_finds_its_example(name):
     pytest.param((*GRID, "storages", "CERN-PROD_DATADISK", "expired"), "9 PB", [], id="full of deletable data"),
     pytest.param((*GRID, "storages", "CERN-PROD_DATADISK", "expired"), "9.1 PB",
                  [("grid.storages.CERN-PROD_DATADISK.expired", None)], id="more deletable data than there can be"),
+    pytest.param(*dataset("9 PB"), [], id="a replica of all that is in use"),
+    pytest.param(*dataset("9.1 PB"), [("grid.storages.CERN-PROD_DATADISK.free", None)], id="a larger replica"),
     pytest.param((*GRID, "storages", "CERN-PROD_DATADISK", "min_free"), "11 PB",
                  [("grid.storages.CERN-PROD_DATADISK.min_free", None)], id="more to keep free than there is"),
     pytest.param((*GRID, "queues", "BNL_PROD", "cores"), 0, [], id="a queue's own cores are enough"),

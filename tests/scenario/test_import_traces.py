@@ -340,18 +340,23 @@ def test_an_unknown_share(tmp_path):
 
 
 @needs_data
-@pytest.mark.parametrize(("name", "n_tasks", "first_work"), [
-    pytest.param("swf/LCG-2005-1_first60000.swf.gz", 59999, 830, id="LCG"),
-    pytest.param("swf/accasim_workload.swf", 25, 9760, id="no header, decimals"),
-    pytest.param("swf/opendc_ctc_sp2_excerpt.swf", 5, 2867220, id="CTC-SP2"),
-    pytest.param("swf/lapis_unilu_gaia_excerpt.swf", 8, 56865600, id="a long header with comments in between"),
-    pytest.param("gwf/LCG-2005-1_first5000_derived.gwf.gz", 5000, 830, id="GWF of 29 columns"),
-    pytest.param("gwf/opendc_workflow_variant.gwf", 63, 110, id="GWF of seven columns"),
+@pytest.mark.parametrize(("name", "n_tasks", "first_walltime", "efficiency"), [
+    pytest.param("swf/LCG-2005-1_first60000.swf.gz", 59999, 83, 1, id="LCG"),
+    pytest.param("swf/accasim_workload.swf", 25, 976, 1, id="no header, decimals"),
+    pytest.param("swf/opendc_ctc_sp2_excerpt.swf", 5, 306 * 937, 142 / 937, id="CTC-SP2"),
+    pytest.param("swf/lapis_unilu_gaia_excerpt.swf", 8, 160 * 35541, 32096 / 35541,
+                 id="a long header with comments in between"),
+    pytest.param("gwf/LCG-2005-1_first5000_derived.gwf.gz", 5000, 83, 1, id="GWF of 29 columns"),
+    pytest.param("gwf/opendc_workflow_variant.gwf", 63, 11, 1, id="GWF of seven columns"),
 ])
-def test_real_traces(name, n_tasks, first_work):
+def test_real_traces(name, n_tasks, first_walltime, efficiency):
+    """The first job has its wall time, s x cores, and the CPU efficiency that its CPU time gives."""
     tasks, _ = read_trace(DATA / name, group_by=("record",))
     assert len(tasks.rows) == n_tasks
-    assert tasks.rows["work_hs06s_per_event"][0] == first_work
+    first = tasks.rows[0]
+    assert first["cpu_efficiency"] == np.float32(efficiency)
+    walltime = first["work_hs06s_per_event"] / 10 / float(first["cpu_efficiency"])
+    assert walltime == pytest.approx(first_walltime, rel=1e-12)
     assert (np.diff(tasks.rows["arrival_s"]) >= 0).all()
 
 

@@ -65,6 +65,7 @@ def test_the_configuration_is_read_before_the_run(config, key):
     (dict(drives=1, tape=False), ["drives"]), (dict(mount_time=1), ["mount_time"]),
     (dict(drive_rate=1), ["drive_rate"]),
     (dict(drives=1, mount_time=0, drive_rate=1), []),
+    pytest.param(dict(mount_time=120, drive_rate=300e6), [], id="the defaults, as a kept scenario writes them"),
 ])
 def test_only_tape_has_drives(tape, keys):
     assert [key for key, _ in problems(tape=tape)] == [f"grid.storages.TAPE.{key}" for key in keys]
