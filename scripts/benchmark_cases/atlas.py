@@ -50,7 +50,7 @@ def _time_decisions(control, cache, most: int = 2000) -> list[float]:
 
 @contextmanager
 def generating() -> Iterator[list[float]]:
-    """Within, the times of all cycles of job generation, s, are appended to the list."""
+    """Of simulations that begin within, the times of cycles of job generation, s, are appended to the list."""
     cycle, spent = Generator.cycle, list[float]()
 
     def timed(generator: Generator) -> float | None:
@@ -77,14 +77,14 @@ def whole_run(measured_h: float, before_h: float = 12) -> dict:
     resident = []
     with tempfile.TemporaryDirectory() as folder:
         began, cpu = time.perf_counter(), cpu_s()
-        with Simulation(scenario, Path(folder) / "run") as simulation:
+        with generating() as cycles, Simulation(scenario, Path(folder) / "run") as simulation:
             simulation.env.run(until=before_h * HOUR)
             before, decisions = simulation.jobs_ended, simulation.control.books.decisions.n_decisions
+            cycles.clear()
             started, cpu_started = time.perf_counter(), cpu_s()
-            with generating() as cycles:
-                for quarter in range(1, 5):
-                    simulation.env.run(until=(before_h + measured_h * quarter / 4) * HOUR)
-                    resident.append(round(resident_mib()))
+            for quarter in range(1, 5):
+                simulation.env.run(until=(before_h + measured_h * quarter / 4) * HOUR)
+                resident.append(round(resident_mib()))
             ran, cpu_ran = time.perf_counter() - started, cpu_s() - cpu_started
             cores, jobs = simulation.running_cores, simulation.jobs_ended - before
         closing, cpu_closing = time.perf_counter() - started - ran, cpu_s() - cpu_started - cpu_ran

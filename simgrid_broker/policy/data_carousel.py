@@ -94,7 +94,7 @@ def _left_over(rest: Sequence[tuple[int, Waiting]], left: int, first: Sequence[W
     """Requests that get what is left of the fair part; rest: the others with the sum of their share up to each."""
     if left <= 0:
         return []
-    more, over, total = [], [], 0
+    more, over, total = list[Waiting](), list[Waiting](), 0
     for _, one in sorted(rest, key=lambda pair: (pair[0], pair[1].rank)):
         total += one.files
         (more if total <= left else over).append(one)

@@ -16,7 +16,7 @@ CONFIG = "DATA_CAROUSEL_CONFIG"
 SECTIONS: Mapping[str, type] = {"source_tapes_config": TapeConfig, "source_rses_config": RseConfig}
 LISTS = "excluded_destinations", "early_access_users"
 OF_DRIVES = "mount_time", "drive_rate"
-FIELD_TYPES: Mapping[str, tuple[type, str]] = {
+FIELD_TYPES: Mapping[str, tuple[type[Any], str]] = {
     "active": (bool, "true or false"), "max_size": (int, "a whole number of files, at least 0"),
     "max_staging_ratio": (int, "a whole number, at least 0"), "destination_expression": (str, "an RSE expression"),
     "tape": (str, "the name of a physical tape")}
@@ -92,7 +92,7 @@ def _names(scenario: Scenario, key: Key, said: Mapping[str, Any]) -> Iterator[Fi
     storages = tuple(scenario.grid.storages)
     rses, tapes = (said.get(name, {}) if isinstance(said.get(name, {}), dict) else {} for name in (
         "source_rses_config", "source_tapes_config"))
-    named = [((*key, "source_rses_config", name), name) for name in rses]
+    named: list[tuple[Key, Any]] = [((*key, "source_rses_config", name), name) for name in rses]
     listed = said.get("excluded_destinations", [])
     named += [((*key, "excluded_destinations", k), name) for k, name in enumerate(listed if isinstance(
         listed, list) else ())]
