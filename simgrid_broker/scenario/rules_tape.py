@@ -108,7 +108,8 @@ def _names(scenario: Scenario, key: Key, said: Mapping[str, Any]) -> Iterator[Fi
 
 def _configs(scenario: Scenario) -> Iterator[tuple[Key, Any]]:
     """Places and values of the key in gdpconfig and its changes; text that is no JSON is refused elsewhere."""
-    given = [(("gdpconfig", name), name, value) for name, value in scenario.gdpconfig.items()]
+    given: list[tuple[Key, str, Any]] = [
+        (("gdpconfig", name), name, value) for name, value in scenario.gdpconfig.items()]
     given += [(("incidents", k, "value"), incident.key, incident.value) for k, incident in enumerate(
         scenario.incidents) if incident.what == "gdpconfig" and incident.key is not None]
     for key, name, value in given:
