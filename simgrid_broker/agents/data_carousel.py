@@ -15,7 +15,7 @@ from simgrid_broker.fabric.network import NO_SPACE_WAIT_S
 from simgrid_broker.names import CLOSENESS_BLOCKED, COMPLETE, StagingStatus
 from simgrid_broker.policy import data_carousel as policy
 from simgrid_broker.policy.data_carousel import Config, TapeConfig
-from simgrid_broker.world.replicas import add_replica_of, expire_of, grow_replica_of, keep_until_of, replica_on_disk_of
+from simgrid_broker.world.replicas import add_staged_replica, expire_of, grow_replica_of, keep_until_of, replica_on_disk_of
 from simgrid_broker.world.space import IS_OFF, take_space_of
 
 S = StagingStatus
@@ -176,10 +176,8 @@ class DataCarousel:
         row = self._replica(request)
         if row < 0:
             self.control.world.make_room()
-            arrays = self.control.arrays
-            row = int(add_replica_of(arrays, request.dataset, self._site(request.destination), 0.0))
-            arrays.replicas["secondary"][row] = 1
-            arrays.replicas["expires_s"][row] = self.control.now + policy.STAGING_S
+            row = add_staged_replica(self.control.arrays, request.dataset, self._site(request.destination),
+                                     self.control.now + policy.STAGING_S)
         return row
 
     def _replica(self, request: Request) -> int:

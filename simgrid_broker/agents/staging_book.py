@@ -11,7 +11,7 @@ from simgrid_broker import luck
 from simgrid_broker.names import COMPLETE, TASK_ENDS, StagingStatus, TaskStatus
 from simgrid_broker.policy.data_carousel import Config, source
 from simgrid_broker.schema.series import STAGING
-from simgrid_broker.world.replicas import is_shared, most_on_disk_of, note_change_of
+from simgrid_broker.world.replicas import is_shared, most_on_disk_of, note_unstaged
 from simgrid_broker.world.world import World
 
 S, T = StagingStatus, TaskStatus
@@ -137,13 +137,10 @@ class StagingBook:
 
     def note_staged(self, request: Request) -> None:
         """Note how much of a dataset is on disk, of which jobs may be made."""
-        arrays, number = self.world.arrays, request.dataset
-        on_disk = float(most_on_disk_of(arrays, number))
+        on_disk = float(most_on_disk_of(self.world.arrays, request.dataset))
         request.staged_files = int(on_disk * request.files + 0.5)
-        unstaged = 1.0 - on_disk if request.status in (S.QUEUED, S.STAGING) else 0.0
-        if arrays.datasets["unstaged"][number] != unstaged:
-            arrays.datasets["unstaged"][number] = unstaged
-            note_change_of(arrays, number)
+        note_unstaged(self.world.arrays, request.dataset,
+                      1.0 - on_disk if request.status in (S.QUEUED, S.STAGING) else 0.0)
 
     def end(self, request: Request, status: StagingStatus, now: float) -> None:
         """End a request, whose dataset may then be asked for once more, and record it."""

@@ -66,6 +66,7 @@ def cric(
     """Convert a CRIC dump to a grid, and list unused entries and assumptions."""
     from simgrid_broker.scenario.importers import read_cric, write_grid
     grid, remarks = read_cric(pandaqueues, rses, closeness)
+    remarks += write_policies_as_read(grid)
     write_grid(grid, output, remarks)
     show_written(output, remarks)
 
@@ -168,6 +169,18 @@ def network(
     from simgrid_broker.scenario.importers import read_network_metrics
     part, remarks = read_network_metrics(metrics, load_scenario(grid).grid.sites, rates)
     show_part(output, part, remarks, "scenario" if rates else "snapshot")
+
+
+def write_policies_as_read(grid: dict) -> list[str]:
+    """Replace each malformed `fairsharepolicy` of a grid by what PanDA reads in it; a sentence for each."""
+    from simgrid_broker.policy.zero_share import as_read, check_policy
+    remarks = []
+    for name, queue in grid["queues"].items():
+        if wrong := check_policy(said := queue.get("fairsharepolicy", "")):
+            queue["fairsharepolicy"] = as_read(said)
+            remarks.append(f"{name}: fairsharepolicy {said!r} is written as PanDA reads it, "
+                           f"{queue['fairsharepolicy']!r}; {wrong[0]}")
+    return remarks
 
 
 def show_part(output: Path, part: dict, remarks: list[str], of: str = "scenario") -> None:

@@ -63,6 +63,22 @@ def parse_policy(text: str) -> tuple[SubPolicy, ...]:
     return _read(text, "documented")[0]
 
 
+def as_read(text: str) -> str:
+    """A `fairsharepolicy` with the same decisions as the text, in which only what PanDA reads in it is left.
+
+    A pattern that is no regular expression stays: no task is refused for it or for what follows.
+    """
+    return ",".join(_written(policy) for policy in parse_policy(text))
+
+
+def _written(policy: SubPolicy) -> str:
+    """A sub-policy as text; one without a filter holds for every task."""
+    filters = [f"{key}={value}" for key in KEYS[1:] if (value := getattr(policy, key)) is not None]
+    if policy.priority not in (None, "=any"):
+        filters.insert(0, f"priority{policy.priority}")
+    return ":".join((*(filters or ["type=any"]), "0%" if policy.zero else "100%"))
+
+
 def check_policy(text: str, edition: str = "documented") -> tuple[MalformedPolicy, ...]:
     """Everything that PanDA would ignore or never match in a `fairsharepolicy`, in the order of its text."""
     return _read(text, edition)[1]

@@ -193,3 +193,20 @@ expire_of, grow_replica_of = uncompiled(expire), uncompiled(grow_replica)
 keep_until_of, most_on_disk_of = uncompiled(keep_until), uncompiled(most_on_disk)
 replica_on_disk_of = uncompiled(replica_on_disk)
 """As the functions of similar names, for Python, which asks so seldom that compiling takes longer."""
+
+
+def add_staged_replica(world: Arrays, number: int, site: int, expires_s: float) -> int:
+    """Put a secondary replica of a dataset without files on the disk of a site; returns its row.
+
+    expires_s: simulated time, s. The caller makes room.
+    """
+    row = int(add_replica_of(world, number, site, 0.0))
+    world.replicas["secondary"][row], world.replicas["expires_s"][row] = 1, expires_s
+    return row
+
+
+def note_unstaged(world: Arrays, number: int, part: float) -> None:
+    """Note the part of a dataset that a request has still to bring from tape, 0 to 1."""
+    if world.datasets["unstaged"][number] != part:
+        world.datasets["unstaged"][number] = part
+        note_change_of(world, number)

@@ -131,12 +131,15 @@ def test_import_cric_writes_a_grid_that_a_scenario_can_extend(call, tmp_path):
     dump, grid = tmp_path / "queues.json", tmp_path / "grid.yaml"
     queue = {"nickname": "Q", "atlas_site": "S", "status": "online", "state": "ACTIVE", "type": "unified",
              "capability": "ucore", "corecount": 8, "corepower": 12.5, "tier_level": 1, "maxrss": 16000,
-             "astorages": {"read_lan": ["S_DATADISK"], "write_lan": ["S_DATADISK"]}}
+             "astorages": {"read_lan": ["S_DATADISK"], "write_lan": ["S_DATADISK"]},
+             "fairsharepolicy": "type=simul:100%,evgen=100%"}
     dump.write_text(json.dumps({"Q": queue}))
     result = call("import", "cric", dump, "-o", grid)
     assert result.exit_code == 0, result.stderr
     assert f"Written: {grid}" in result.stdout and "1 queues" in result.stdout
-    assert list(yaml.safe_load(grid.read_text())["grid"]["queues"]) == ["Q"]
+    assert "'type=simul:100%,evgen=100%' is written as PanDA reads it" in " ".join(result.stdout.split())
+    queues = yaml.safe_load(grid.read_text())["grid"]["queues"]
+    assert {name: queue["fairsharepolicy"] for name, queue in queues.items()} == {"Q": "type=simul:100%,type=any:100%"}
     scenario = tmp_path / "own.yaml"
     scenario.write_text("extends: grid.yaml\nname: own\nduration: 1h\nshares: [{name: all, value: 1}]\n")
     assert call("check", scenario).exit_code == 0

@@ -80,7 +80,7 @@ def staged(tmp_path_factory):
 def replayed(tmp_path_factory):
     """A run of two recorded jobs of one task."""
     path = tmp_path_factory.mktemp("replayed") / "trace.swf"
-    path.write_text("".join(f"{k} {k} 5 600 1 -1 -1 1 -1 -1 1 1 1 -1 3 1 -1 -1\n" for k in (1, 2)))
+    path.write_text("".join(f"{k} {k} 5 600 1 300 -1 1 -1 -1 1 1 1 -1 3 1 -1 -1\n" for k in (1, 2)))
     plan = load_scenario(SCENARIOS / "minimal.yaml").with_values(
         {"duration": 3600.0, "warm_up": 0, "workload": {"trace": {"file": str(path)}}})
     return simulate(plan, folder=path.parent / "run", validate=True)

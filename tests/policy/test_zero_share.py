@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.policy.zero_share import has_zero_share, parse_policy, processing_group
+from simgrid_broker.policy.zero_share import as_read, check_policy, has_zero_share, parse_policy, processing_group
 
 pytestmark = pytest.mark.rule("has_zero_share", "processing_group")
 
@@ -180,3 +180,20 @@ def test_what_stands_behind_a_match_does_not_matter(policy, priority, processing
         assert zero(policy + ",type=any:100%", **task)
     else:                                           # either a match accepted the task, or nothing matched
         assert not zero(policy + ",type=any:100%", **task)
+
+
+@given(st.one_of(policies(), st.text(alphabet="typegroushare=anyevprio<>!:,;%* [0159", max_size=60)),
+       st.integers(0, 3000), st.sampled_from(["evgen", "simul", "reco"]), st.sampled_from(["documented", "deployed"]))
+def test_a_policy_as_it_is_read_decides_as_the_policy_does(policy, priority, processingtype, edition):
+    task = dict(edition=edition, currentpriority=priority, processingtype=processingtype, workinggroup="AP_Higgs")
+    assert zero(as_read(policy), **task) == zero(policy, **task)
+
+
+@pytest.mark.parametrize(("policy", "read"), [
+    pytest.param("type=evgen:0%;type=reprocessing:0%,type=any:100%", "type=evgen:0%,type=any:100%", id="semicolon"),
+    pytest.param("type=simul:100%,evgen=100%,type=any:0%", "type=simul:100%,type=any:100%,type=any:0%", id="no value"),
+    pytest.param("priority>500:0,group=A:7", "priority>500:0%,group=A:100%", id="well-formed"),
+    pytest.param("", "", id="empty"),
+])
+def test_what_is_read_in_a_policy_is_a_well_formed_policy(policy, read):
+    assert as_read(policy) == read and not check_policy(read)

@@ -149,7 +149,7 @@ def _maxwdir(fields: Fields) -> float:
 def _fairsharepolicy(fields: Fields) -> str:
     policy = fields.text("fairsharepolicy")
     if policy and not well_formed(policy):
-        fields.remark("with a malformed fairsharepolicy, kept as it is")
+        fields.remark("with a malformed fairsharepolicy")
     return policy
 
 
