@@ -1,0 +1,70 @@
+"""Two shares want data from two tapes at once: quotas and drives bound what is staged, and jobs go where it is."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simgrid_broker import metrics
+from simgrid_broker.engine import simulate
+from simgrid_broker.scenario import load_scenario
+from simgrid_broker.units import HOUR
+
+FOLDER = Path(__file__).parents[2] / "scenarios"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of `data_carousel.yaml` as it is."""
+    return simulate(load_scenario(FOLDER / "data_carousel.yaml"), folder=tmp_path_factory.mktemp("tape") / "run",
+                    validate=True)
+
+
+@pytest.fixture(scope="module")
+def requests(run):
+    """Its requests."""
+    return run.table("staging")
+
+
+def test_all_that_was_asked_for_before_the_last_hours_is_staged(requests):
+    early = requests[requests.requested_s < 24 * HOUR]
+    assert len(early) > 8 and set(early.status) == {"done"}
+    assert (early.staged_files == early.total_files).all()
+    assert early.read_bytes.to_numpy() == pytest.approx(early.bytes.to_numpy())
+
+
+def test_requests_wait_hours_for_the_quota(requests):
+    waits = requests.started_s - requests.requested_s
+    assert waits.max() > 2 * HOUR and (waits > HOUR).sum() >= 4
+
+
+def test_a_quota_is_exceeded_by_one_request_at_most(run, requests):
+    """What a tape still has to read, without one of the requests that start now, is below its max_size."""
+    tapes = run.manifest["scenario"]["gdpconfig"]["DATA_CAROUSEL_CONFIG"]["source_tapes_config"]
+    for name, own in requests.groupby("tape", observed=True):
+        for time in own.started_s.dropna().unique():
+            staging = own[own.started_s <= time]
+            read = (time - staging.mounting_s) / (staging.read_s - staging.mounting_s)
+            unread = staging.total_files * (1 - read.fillna(0.0).clip(0, 1))
+            assert unread.sum() - unread[staging.started_s == time].max() < tapes[name]["max_size"]
+
+
+def test_no_more_datasets_are_read_at_once_than_there_are_drives(run, requests):
+    storages = run.manifest["scenario"]["grid"]["storages"]
+    most = {}
+    for name, own in requests.dropna(subset="mounting_s").groupby("source", observed=True):
+        reading = [((own.mounting_s <= time) & ~(own.read_s <= time)).sum() for time in own.mounting_s]
+        most[name] = np.max(reading)
+        assert most[name] <= storages[name]["drives"]
+    assert most == {"NORTH_DATATAPE": 2, "SOUTH_DATATAPE": 1}
+
+
+def test_brokerage_refuses_queues_without_the_staged_input(run):
+    refused = metrics.with_labels(run, metrics.refusals(run))
+    assert refused[refused.rule.str.startswith("-io")].value.sum() > 0
+    finished = run.jobs.query("status == 'finished'").queue.value_counts()
+    assert finished.get("SOUTH", 0) < 0.1 * finished.sum()                 # nothing is staged there
+
+
+def test_tasks_of_the_first_hours_end(run):
+    assert set(run.tasks.query("arrival_s < 72000").status) <= {"done", "finished"}
