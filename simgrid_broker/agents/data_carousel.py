@@ -15,7 +15,13 @@ from simgrid_broker.fabric.network import NO_SPACE_WAIT_S
 from simgrid_broker.names import CLOSENESS_BLOCKED, COMPLETE, StagingStatus
 from simgrid_broker.policy import data_carousel as policy
 from simgrid_broker.policy.data_carousel import Config, TapeConfig
-from simgrid_broker.world.replicas import add_staged_replica, expire_of, grow_replica_of, keep_until_of, replica_on_disk_of
+from simgrid_broker.world.replicas import (
+    add_staged_replica,
+    expire_of,
+    grow_replica_of,
+    keep_until_of,
+    replica_on_disk_of,
+)
 from simgrid_broker.world.space import IS_OFF, take_space_of
 
 S = StagingStatus
