@@ -33,6 +33,7 @@ from simgrid_broker.metrics.replay import (
 )
 from simgrid_broker.metrics.retries import OUT_OF_MEMORY, memory_retries, retry_history
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
+from simgrid_broker.metrics.staging import staging_series
 from simgrid_broker.metrics.summary import jobs_by_status, summary
 from simgrid_broker.metrics.tasks import FINAL as FINAL_TASK
 from simgrid_broker.metrics.tasks import (
@@ -82,8 +83,9 @@ __all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OU
            "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits", "recorded_walltimes",
            "refusal_counts", "refusal_rates", "refusals", "refusals_over_time", "replayed_walltimes", "retry_history",
            "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series", "site_class_series",
-           "site_matrix", "stopped_tasks", "storage_levels", "storage_series", "storage_use", "stretches",
-           "submission_waits", "summary", "task_phases", "task_turnaround", "tasks_by_status", "tasks_of_users",
-           "tasks_without_place", "throttled_by", "throttled_time", "throughput", "tidy", "time_in_phase",
-           "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores", "users", "users_by_class",
-           "users_by_size", "waiting_times", "walltime_errors", "wide", "window_of", "with_labels", "workers"]
+           "site_matrix", "staging_series", "stopped_tasks", "storage_levels", "storage_series", "storage_use",
+           "stretches", "submission_waits", "summary", "task_phases", "task_turnaround", "tasks_by_status",
+           "tasks_of_users", "tasks_without_place", "throttled_by", "throttled_time", "throughput", "tidy",
+           "time_in_phase", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores", "users",
+           "users_by_class", "users_by_size", "waiting_times", "walltime_errors", "wide", "window_of", "with_labels",
+           "workers"]

@@ -18,6 +18,7 @@ from simgrid_broker.report.page import page
 from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
 from simgrid_broker.report.pictures import plots_of, save_plots
 from simgrid_broker.report.replay import replay
+from simgrid_broker.report.staging import staging_blocks
 from simgrid_broker.report.users import users
 from simgrid_broker.report.words import spoken
 from simgrid_broker.report.workers import worker_table
@@ -230,6 +231,7 @@ def data(view: Context) -> Section:
         drawn_by("series.lines", by="storage", ylabel="used (% of the size)", marks=view.marks, least=LEAST_PERCENT),
         "Used fraction of each DDM endpoint, for the eight that are fullest at the end."), "no storage was sampled."))
     blocks.append(_levels(view))
+    blocks += staging_blocks(view)
     if len(storage):
         blocks.append(TableBlock("Storages at the end", wide(storage).head(MOST_ROWS)))
     return Section("data", "Links and storages", tuple(blocks))

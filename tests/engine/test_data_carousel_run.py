@@ -7,8 +7,11 @@ import pytest
 
 from simgrid_broker import metrics
 from simgrid_broker.engine import simulate
+from simgrid_broker.report.canvas import sheet
+from simgrid_broker.report.context import context
+from simgrid_broker.report.staging import staging_blocks
 from simgrid_broker.scenario import load_scenario
-from simgrid_broker.units import HOUR
+from simgrid_broker.units import HOUR, TB
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 
@@ -68,3 +71,29 @@ def test_brokerage_refuses_queues_without_the_staged_input(run):
 
 def test_tasks_of_the_first_hours_end(run):
     assert set(run.tasks.query("arrival_s < 72000").status) <= {"done", "finished"}
+
+
+def test_progress_is_all_that_was_asked_for(run, requests):
+    """Waiting, staging and done add up to what was asked for until then, tape by tape."""
+    table = metrics.staging_series(run)
+    for tape, own in table.groupby("tape"):
+        asked = requests[requests.tape == tape]
+        sums = own.groupby("time_s").value.sum()
+        until = [asked["bytes"][asked.requested_s <= time].sum() / TB for time in sums.index]
+        assert sums.to_numpy() == pytest.approx(until)
+    last = table[(table.time_s == run.end_s) & (table.metric == "done")]
+    assert last.value.sum() == pytest.approx(requests["bytes"][requests.status == "done"].sum() / TB)
+
+
+def test_the_report_draws_the_progress_of_each_tape(run):
+    [plot] = staging_blocks(context(run))
+    _, axes = sheet(plot.size, plot.panels)
+    plot.draw(plot.table, axes)
+    assert [panel.get_ylabel() for panel in axes] == ["waiting (TB)", "staging (TB)", "done (TB)"]
+    assert [line.get_label() for line in axes[0].lines] == ["NORTH_DATATAPE", "SOUTH_DATATAPE"]
+
+
+def test_without_requests_nothing_is_drawn(run, monkeypatch):
+    none = run.table("staging")[:0]
+    monkeypatch.setattr(type(run), "table", lambda *_: none)
+    assert staging_blocks(context(run)) == [] and len(metrics.staging_series(run)) == 0
