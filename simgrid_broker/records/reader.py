@@ -79,8 +79,10 @@ class Run:
     refusals = _loaded("refusals")
     shares = _loaded("shares")
     queues = _loaded("queues")
+    task_classes = _loaded("task_classes")
     links = _loaded("links")
     storages = _loaded("storages")
+    staging = _loaded("staging")
     workers = _loaded("workers")
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pd.DataFrame":
