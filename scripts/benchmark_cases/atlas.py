@@ -48,6 +48,17 @@ def _time_decisions(control, cache, most: int = 2000) -> list[float]:
     return spent
 
 
+def loading(times: int = 5) -> dict:
+    """Reading and checking the ATLAS scenario again, processor time."""
+    spent = []
+    load_scenario(ATLAS)
+    for _ in range(times):
+        began = time.process_time()
+        load_scenario(ATLAS)
+        spent.append(time.process_time() - began)
+    return {"cpu_ms": statistics.median(spent) * 1e3}
+
+
 @contextmanager
 def generating() -> Iterator[list[float]]:
     """Of simulations that begin within, the times of cycles of job generation, s, are appended to the list."""
