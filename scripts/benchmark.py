@@ -47,7 +47,8 @@ CASES: dict[str, Callable[..., dict]] = {
 
 BUDGETS = {
     ("fabric", "ratio_to_simpy"): "at least 165", ("busy_cores", "cost_ratio"): "at most 1.6",
-    ("loading", "cpu_ms"): "at most 1000", ("decision", "median_us_uncached"): "at most 300", ("timeouts", "median_ms"): "at most 50",
+    ("loading", "cpu_ms"): "at most 1000", ("decision", "median_us_uncached"): "at most 300",
+    ("timeouts", "median_ms"): "at most 50",
     ("user_decision", "in_run_us"): "at most 200", ("user_decision", "median_us"): "at most 60",
     ("dirac", "median_us"): "at most 50", ("optimiser", "cpu_ms"): "at most 10", ("files", "us_per_file"): "at most 2",
     ("long_run", "cost_ratio"): "at most 1.05", ("long_run", "memory_ratio"): "at most 1.1",
