@@ -248,7 +248,7 @@ def bars(axes: Axes, tables: Mapping[str, pd.Series], label: str) -> None:
     for number, (name, table) in enumerate(tables.items()):
         places = np.arange(len(table)) + (number - (len(tables) - 1) / 2) * WIDTH
         drawn = axes.bar(places, table, WIDTH, color=RUN_COLOURS[number], label=name)
-        axes.bar_label(drawn, fmt="%.1f", fontsize=7.5, color=INK)
+        axes.bar_label(drawn, fmt="%.1f", fontsize=7.5, color="white", label_type="center")
     axes.set_xticks(np.arange(len(table)), table.index)
     axes.margins(y=0.15)
 
