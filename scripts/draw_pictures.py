@@ -242,13 +242,14 @@ def of_shares(metrics: pd.DataFrame, metric: str) -> pd.Series:
     return metrics[metrics.metric == metric].set_index("share").value.drop("root", errors="ignore")
 
 
-def bars(axes: Axes, tables: Mapping[str, pd.Series], label: str) -> None:
-    """A bar for each run and share, the runs side by side, with their values."""
+def bars(axes: Axes, tables: Mapping[str, pd.Series], label: str, inside: bool = False) -> None:
+    """A bar for each run and share, the runs side by side, with their values above or inside the bars."""
     dress(axes, "", label)
     for number, (name, table) in enumerate(tables.items()):
         places = np.arange(len(table)) + (number - (len(tables) - 1) / 2) * WIDTH
         drawn = axes.bar(places, table, WIDTH, color=RUN_COLOURS[number], label=name)
-        axes.bar_label(drawn, fmt="%.1f", fontsize=7.5, color="white", label_type="center")
+        axes.bar_label(drawn, fmt="%.1f", fontsize=7.5, color="white" if inside else INK,
+                       label_type="center" if inside else "edge")
     axes.set_xticks(np.arange(len(table)), table.index)
     axes.margins(y=0.15)
 
@@ -261,10 +262,10 @@ def dispatch(runs: Runs) -> bytes:
         targets = of_shares(next(iter(compliance.values())), "target")
         waits = {name: of_shares(sb.metrics.waiting_times(run), "wait_km_p50")[targets.index]
                  for name, run in runs.items()}
-        bars(axes[0], given, "given to the share (% of power)")
+        bars(axes[0], given, "given to the share (% of power)", inside=True)
         axes[0].hlines(targets, np.arange(len(targets)) - WIDTH, np.arange(len(targets)) + WIDTH, color=INK,
                        linewidth=1, linestyle="--", label="target")
-        bars(axes[1], waits, "median time from activation to start (h)")
+        bars(axes[1], waits, "median time from activation to start (h)", inside=True)
         legend_above(axes[0], handles_of(axes[0]))
     return png(draw, runs, (10, 3.6), (1, 2))
 
