@@ -71,16 +71,24 @@ def _wrong(entry: object) -> tuple[str, tuple[str, ...]] | None:
     return None
 
 
+def _owners(scenario: Scenario) -> list[str]:
+    """Users and working groups of the work; a trace has names of its own."""
+    return [*user_names(scenario.workload), *group_names(scenario.workload)] if scenario.workload.trace is None else []
+
+
 def owners_of_accounts(scenario: Scenario) -> Iterator[Finding]:
-    """An account is of a user or working group of the work; a trace has names of its own."""
-    known = [*user_names(scenario.workload), *group_names(scenario.workload)] if scenario.workload.trace is None else []
+    """An account is of a user or working group of the work."""
+    known = _owners(scenario)
     for name in scenario.accounts:
         if known and not (name in known or "*" in name and any(fnmatchcase(one, name) for one in known)):
             yield Finding(("accounts", name), name, "unknown user or working group", nearest(name, known[:MOST_NAMES]))
 
 
 def accounts_without_effect(scenario: Scenario) -> Iterator[str]:
-    """Parts of accounts that nothing reads: without a quota, or in the documented edition."""
+    """Accounts, or their parts, that nothing reads: without users, without a quota, or in the documented edition."""
+    if scenario.accounts and scenario.workload.trace is None and not _owners(scenario):
+        yield str(scenario.origin("accounts").problem(
+            "accounts", None, "has no effect: the work has neither users nor working groups"))
     for name, account in scenario.accounts.items():
         key = f"accounts.{name}"
         if not (account.quota or any(account.local_quotas.values())) and (account.held or account.output_lifetime):

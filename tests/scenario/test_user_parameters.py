@@ -72,6 +72,13 @@ def test_parts_of_accounts_without_effect_are_remarked(account, edition, words):
     assert [one for one in told(work(), accounts={"ann-0001": account}, edition=edition) if words in one]
 
 
+def test_accounts_without_users_are_remarked():
+    words = "accounts: has no effect: the work has neither users nor working groups"
+    accounts = {"ann-0001": {"quota": "1 TB"}}
+    assert [one for one in told({}, accounts=accounts) if words in one]
+    assert not [one for one in told(work(), accounts=accounts) if words in one]
+
+
 def test_a_retry_names_known_queues_and_tasks_of_users():
     command = {"at": 3600, "what": "task_command", "task": "ann", "command": "retry", "includedSite": ["CERN"]}
     assert problems((), {"workload": work(), "incidents": [command]}) == []
