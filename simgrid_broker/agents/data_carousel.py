@@ -173,9 +173,11 @@ class DataCarousel:
             key = int(luck.keys(luck.key_of(name), np.array([number]))[0])
             control.fabric.send_staged(request.dataset, source, site, request.tasks[0], key, size, files, control.now)
             return
-        while not take_space_of(control.arrays, request.destination, size):
+        while request.status is S.STAGING:
+            if take_space_of(control.arrays, request.destination, size):
+                grow_replica_of(control.arrays, self._made_replica(request), size)
+                return
             yield control.env.timeout(NO_SPACE_WAIT_S)
-        grow_replica_of(control.arrays, self._made_replica(request), size)
 
     def _made_replica(self, request: Request) -> int:
         """Row of the replica at the destination of a request; a new one is secondary, and has no files."""

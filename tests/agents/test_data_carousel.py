@@ -13,6 +13,7 @@ from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.watch_dog import watch_dog
 from simgrid_broker.world.input_files import staged_inputs
+from simgrid_broker.world.space import take_space_of
 
 TB, GB = 1e12, 1e9
 DISK = dict(total=1000 * TB, free=500 * TB)
@@ -137,6 +138,22 @@ def test_requests_of_ended_tasks_are_cancelled():
     row = stage.recorded("staging")[0]
     assert row["read_bytes"] < 400 * GB and not np.isnan(row["finished_s"])
     stage.check()
+
+
+@pytest.mark.rule("DataCarousel._cancel")
+def test_a_cancelled_request_gives_its_drive_back_though_the_disk_is_full():
+    stage = stage_of(WAITS, {}, {}, n_datasets=2)
+    stage.run(60)                                                         # both have their rules, one has the drive
+    disk = stage.control.world.vocabularies["storages"].index("HERE_DISK")
+    other = stage.control.world.vocabularies["storages"].index("THERE_DISK")
+    for number in (disk, other):
+        assert take_space_of(stage.arrays, number, float(stage.arrays.storages["free_bytes"][number]))
+    stage.run(1000)
+    first = request(stage)
+    assert first.reading and first.status.word == "staging" and np.isnan(request(stage, 1).mounting_s)
+    stage.control.books.commands.give_unasked("abort", [0], stage.now)
+    stage.run(3000)
+    assert not first.reading and request(stage, 1).mounting_s < 3000
 
 
 @pytest.mark.rule("exceeds_tape_quota")

@@ -145,7 +145,7 @@ def test_input_waits_for_space(free, status):
 @pytest.mark.rule("reap")
 @pytest.mark.parametrize(("days", "part"), [
     pytest.param(6.99, 1.0, id="within its lifetime it stays"),
-    pytest.param(7.01, 1.0, id="then it stays readable as long as nobody needs the space"),
+    pytest.param(7.01, 1.0, id="expired files stay readable until their space is needed"),
 ])
 def test_files_expire_after_seven_days(days, part):
     bench = bench_of({}, kind=Stage, agents=(reaper,))

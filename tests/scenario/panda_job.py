@@ -8,7 +8,7 @@ import pandas as pd
 
 JOB = {"pandaid": 1, "creationtime": "2025-01-27 02:00:00", "starttime": "2025-01-27 02:10:00",
        "endtime": "2025-01-27 03:10:00", "jobstatus": "finished", "computingsite": "A", "corecount": 8,
-       "cpuconsumptiontime": 14_400, "prodsourcelabel": "managed", "produsername": "somebody"}
+       "cpuconsumptiontime": 14_400, "prodsourcelabel": "managed", "produsername": "ann"}
 """One hour on eight cores, of which half was used."""
 
 

@@ -21,7 +21,7 @@ def plan(config=None, tape=(), stream=(), **others):
 
 
 def problems(*said, **more):
-    """What is told of a scenario."""
+    """Remarks on a scenario."""
     try:
         plan(*said, **more)
     except ScenarioError as error:
