@@ -125,7 +125,7 @@ class Books:
         rows, tasks = np.array(self.ended, np.int64), self.world.arrays.tasks
         parents = tasks["parent"][self.live_tasks.rows]
         kept = (tasks["n_alive"][rows] > 0) | np.isin(tasks["jeditaskid"][rows], parents[parents > 0])
-        kept |= self.commands.concerns(rows)
+        kept |= self.commands.concerns(rows) | self.staging.holds(rows)
         self.ended = rows[kept].tolist()
         self.n_broken += self._broken(rows[~kept])
         give_back(self.world, rows[~kept])

@@ -15,6 +15,7 @@ from simgrid_broker.fabric.network import NO_SPACE_WAIT_S
 from simgrid_broker.names import CLOSENESS_BLOCKED, COMPLETE, StagingStatus
 from simgrid_broker.policy import data_carousel as policy
 from simgrid_broker.policy.data_carousel import Config, TapeConfig
+from simgrid_broker.world.drives import let_go, mount, read_from_tape, unmount
 from simgrid_broker.world.replicas import (
     add_staged_replica,
     expire_of,
@@ -62,7 +63,7 @@ class DataCarousel:
         book, now = self.book, self.control.now
         active = bool(book.live_tasks(request))
         if request.status is S.DONE:
-            if not active and now - request.finished_s > policy.DONE_S:
+            if not active and (now - request.finished_s > policy.DONE_S or book.is_own(request.dataset)):
                 book.end(request, S.DONE, now)
             return
         if not active:
@@ -122,7 +123,7 @@ class DataCarousel:
             request.destination = world.vocabularies["storages"].index(name)
         request.status, request.started_s = S.STAGING, now
         keep_until_of(self.control.arrays, self._made_replica(request), now + policy.STAGING_S)
-        if self._part(request) < COMPLETE:
+        if self._part(request) < COMPLETE and not self._is_under_way(request):
             self._begin(request)
 
     def _endpoints(self, request: Request) -> list[policy.Endpoint]:
@@ -147,37 +148,47 @@ class DataCarousel:
 
     def _read(self, request: Request) -> Process:
         """Mount the tape of a request as soon as a drive is free, and read what is missing at its destination."""
-        env, storage = self.control.env, self.storages[request.source]
+        env = self.control.env
         with self.drives[request.source].request() as turn:
             yield turn
             if request.status is S.STAGING:
                 request.mounting_s = env.now if np.isnan(request.mounting_s) else request.mounting_s
-                yield env.timeout(storage.mount_time)
-                missing = 1.0 - self._part(request)
-                files = max(1, round(request.files * missing))
-                for number, some in enumerate(policy.portions(files)):
-                    size = request.bytes * missing * some / files
-                    yield env.timeout(size / storage.drive_rate)
-                    if request.status is not S.STAGING:
-                        break
-                    request.read_bytes += size
-                    yield from self._deliver(request, number, size, some)
+                mount(self.control.world, request.source)
+                yield from self._read_portions(request)
+                unmount(self.control.world, request.source)
                 request.read_s = env.now if request.status is S.STAGING else request.read_s
         request.reading = False
+
+    def _read_portions(self, request: Request) -> Process:
+        """Read what is missing of a dataset, portion by portion, while the request lasts."""
+        env, storage = self.control.env, self.storages[request.source]
+        yield env.timeout(storage.mount_time)
+        missing = 1.0 - self._part(request)
+        files = max(1, round(request.files * missing))
+        for number, some in enumerate(policy.portions(files)):
+            size = request.bytes * missing * some / files
+            yield env.timeout(size / storage.drive_rate)
+            if request.status is not S.STAGING:
+                return
+            request.read_bytes += size
+            read_from_tape(self.control.world, request.source, size)
+            yield from self._deliver(request, number, size, some)
 
     def _deliver(self, request: Request, number: int, size: float, files: int) -> Process:
         """Bring a portion from the drive to the destination: at its own site at once, else over the link."""
         control, source, site = self.control, self._site(request.source), self._site(request.destination)
         if source != site:
-            name = control.world.catalogue.names[request.dataset]
-            key = int(luck.keys(luck.key_of(name), np.array([number]))[0])
-            control.fabric.send_staged(request.dataset, source, site, request.tasks[0], key, size, files, control.now)
-            return
-        while request.status is S.STAGING:
-            if take_space_of(control.arrays, request.destination, size):
-                grow_replica_of(control.arrays, self._made_replica(request), size)
-                return
-            yield control.env.timeout(NO_SPACE_WAIT_S)
+            key = int(luck.keys(self.book.key(request.dataset), np.array([number]))[0])
+            self.book.sent.setdefault(request.dataset, []).append(control.fabric.send_staged(
+                request.dataset, source, site, request.tasks[0], key, size, files, control.now))
+        else:
+            while not take_space_of(control.arrays, request.destination, size):
+                yield control.env.timeout(NO_SPACE_WAIT_S)
+                if request.status is not S.STAGING:
+                    let_go(control.world, request.source, size, passed=False)
+                    return
+            grow_replica_of(control.arrays, self._made_replica(request), size)
+        let_go(control.world, request.source, size, passed=True)
 
     def _made_replica(self, request: Request) -> int:
         """Row of the replica at the destination of a request; a new one is secondary, and has no files."""
@@ -203,10 +214,7 @@ class DataCarousel:
 
     def _is_under_way(self, request: Request) -> bool:
         """Whether files that were read are on their way to the destination."""
-        transfers = self.control.arrays.transfers
-        return bool(((transfers["transfer_id"] != 0) & (transfers["dataset"] == request.dataset)
-                     & (transfers["n_jobs"] == 0) & (transfers["source"] == self._site(request.source))
-                     & (transfers["destination"] == self._site(request.destination))).any())
+        return self.book.is_under_way(request.dataset, self._site(request.destination))
 
     def _keep_alive(self, request: Request) -> None:
         """Extend the lifetime of the rule of an active task."""

@@ -13,7 +13,8 @@ from simgrid_broker.world.space import free_space_of
 
 def reaper(control: Control) -> Process:
     """Let replicas expire, and delete at storages with a rate of deletion, if there is anything of that kind."""
-    if len(control.world.catalogue.names) or np.isfinite(control.arrays.storages["deletion_rate"]).any():
+    if (len(control.world.catalogue.names) or control.books.staging.has_tape
+            or np.isfinite(control.arrays.storages["deletion_rate"]).any()):
         yield from control.every(control.periods.reaper, lambda: reap(control), "reaper")
 
 

@@ -11,6 +11,7 @@ from simgrid_broker import luck
 from simgrid_broker.names import COMPLETE, TASK_ENDS, StagingStatus, TaskStatus
 from simgrid_broker.policy.data_carousel import Config, source
 from simgrid_broker.schema.series import STAGING
+from simgrid_broker.world.input_tables import give_size, own_input
 from simgrid_broker.world.replicas import is_shared, most_on_disk_of, note_unstaged
 from simgrid_broker.world.world import World
 
@@ -51,19 +52,21 @@ class Request:
 class StagingBook:
     """Requests by dataset; write: takes the rows of those that are over.
 
-    can_stage: whether a storage has drives, (n_storages,) bool; datasets, tapes: names of those with a request so far.
+    can_stage: whether a storage has drives, (n_storages,) bool; names: those of datasets and tapes with a request so
+    far; sent: by dataset, rows and identifiers of the transfers of files that drives have read.
     """
 
     def __init__(self, world: World, write: Callable[[str, np.ndarray], None]):
         self.world, self.write = world, write
         self.requests: dict[int, Request] = {}
+        self.sent: dict[int, list[tuple[int, int]]] = {}
         self.n_requests = 0
         self.names = {name: list[str]() for name in ("datasets", "tapes")}
         words: dict[str, Any] = {**self.names}             # they grow while the run goes on
         world.vocabularies |= words
         storages = world.scenario.grid.storages
         self.can_stage = np.array([storage.tape and storage.drives is not None for storage in storages.values()], bool)
-        self.has_tape = bool(self.can_stage.any() and world.catalogue.names)
+        self.has_tape = bool(self.can_stage.any())
 
     def is_needed(self, row: int) -> bool:
         """Whether a task waits for its input to come from tape: no replica on disk is complete, or the rule of each has
@@ -72,9 +75,45 @@ class StagingBook:
         if not self.has_tape or not arrays.tasks["inputprestaging"][row]:
             return False
         number = int(arrays.input_dataset[row])
-        return bool(is_shared(arrays.datasets[number]) and self.tapes_of(number)
+        return bool(self.size(row) > 0 and self.tapes_of(number)
                     and not any(replica["part"] >= COMPLETE and not replica["expired"]
                                 for replica in self.on_disk(number)))
+
+    def size(self, row: int) -> float:
+        """Size of the dataset that a task reads, bytes."""
+        dataset = self.world.arrays.datasets[self.world.arrays.input_dataset[row]]
+        return float(dataset["bytes"]) if is_shared(dataset) else own_input(self.world.arrays, row)[0]
+
+    def is_own(self, number: int) -> bool:
+        """Whether a dataset is the input of one task alone."""
+        return number >= len(self.world.catalogue.names)
+
+    def name(self, number: int) -> str:
+        """Name of a dataset; that of a task alone has the number of the task."""
+        names = self.world.catalogue.names
+        return f"task.{self.world.arrays.tasks['jeditaskid'][number - len(names)]}.input" if self.is_own(
+            number) else names[number]
+
+    def key(self, number: int) -> int:
+        """Key of the random draws of a dataset."""
+        names = self.world.catalogue.names
+        return int(self.world.arrays.tasks["luck"][number - len(names)]) if self.is_own(
+            number) else luck.key_of(names[number])
+
+    def holds(self, rows: np.ndarray) -> np.ndarray:
+        """Whether a request, or files under way, need the input of one of these tasks alone, (n,) bool."""
+        if not self.has_tape:
+            return np.zeros(len(rows), bool)
+        transfers = self.world.arrays.transfers
+        needed = [*self.requests, *transfers["dataset"][transfers["transfer_id"] != 0].tolist()]
+        return np.isin(rows + len(self.world.catalogue.names), needed)
+
+    def is_under_way(self, number: int, destination: int) -> bool:
+        """Whether files of a dataset that drives have read are on their way to a site."""
+        transfers = self.world.arrays.transfers
+        left = [(row, known) for row, known in self.sent.get(number, ()) if transfers["transfer_id"][row] == known]
+        self.sent[number] = left
+        return any(transfers["destination"][row] == destination for row, _ in left)
 
     def replicas(self, number: int) -> Iterator[np.void]:
         """Replicas of a dataset that have files."""
@@ -99,9 +138,7 @@ class StagingBook:
 
     def draw(self, number: int, name: str) -> float:
         """A number in (0, 1) of a dataset and an endpoint, or a share."""
-        world = self.world
-        return float(luck.uniforms(world.scenario.seed, "tape_draw", luck.key_of(world.catalogue.names[number]),
-                                   luck.key_of(name)))
+        return float(luck.uniforms(self.world.scenario.seed, "tape_draw", self.key(number), luck.key_of(name)))
 
     def ask(self, row: int, config: Config, now: float) -> None:
         """Let a task ask for its input; tasks with the same input share the request."""
@@ -111,6 +148,8 @@ class StagingBook:
             self.end(request, S.RETIRED, now)
             request = None
         if request is None:
+            if self.is_own(number):
+                give_size(self.world.arrays, row)
             request = self.requests[number] = self._new(number, row, config, now)
             self.note_staged(request)
         request.tasks.append(int(self.world.arrays.tasks["jeditaskid"][row]))
@@ -162,7 +201,7 @@ class StagingBook:
                          "requested_s", "started_s", "mounting_s", "read_s", "finished_s"):
                 row[name] = getattr(request, name)
             row["request"], row["tasks"], row["total_files"] = request.number, len(request.tasks), request.files
-            row["dataset"] = self._word("datasets", self.world.catalogue.names[request.dataset])
+            row["dataset"] = self._word("datasets", self.name(request.dataset))
             row["tape"] = self._word("tapes", request.tape)
         if len(rows):
             self.write("staging", rows)

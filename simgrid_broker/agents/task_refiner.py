@@ -156,7 +156,7 @@ def _stage_first(control: Control, row: int, tagger: Tagger, queues: WorkQueueMa
     Source: lifecycle reference, 2.8 and 7.5.
     """
     world = control.world
-    size = float(world.arrays.datasets["bytes"][world.arrays.input_dataset[row]])
+    size = control.books.staging.size(row)
     is_user = world.vocabularies["labels"][world.arrays.tasks["label"][row]] in ANALYSIS_LABELS
     if (not (map_task(world, row, queues) and tag_task(world, row, tagger))
             or (is_user and exceeds_tape_quota(size, control.cfg))):

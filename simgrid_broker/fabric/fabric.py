@@ -109,11 +109,14 @@ class Fabric:
             raise_fault(self.world.arrays)
 
     def send_staged(self, number: int, source: int, destination: int, jeditaskid: int, luck: int, size: float,
-                    files: int, now: float) -> None:
-        """Transfer files of a dataset that have been read from tape to another site; arguments as of `send_staged`."""
+                    files: int, now: float) -> tuple[int, int]:
+        """Transfer files of a dataset that have been read from tape to another site: row and identifier of the
+        transfer; arguments as of `send_staged`."""
         self.world.make_room()
-        send_staged(self.world.arrays, number, source, destination, jeditaskid, luck, size, files, now)
+        row, transfer_id = send_staged(self.world.arrays, number, source, destination, jeditaskid, luck, size, files,
+                                       now)
         raise_fault(self.world.arrays)
+        return int(row), int(transfer_id)
 
     def add_jobs(self, now: float) -> None:
         """Fail or finish every job in the Adder's inbox, or transfer its output."""

@@ -12,13 +12,14 @@ INPUT, STAGING = int(TransferKind.INPUT), int(Activity.STAGING)
 def send(world: Arrays, number, source, destination, jeditaskid, luck, size, files, now):
     """Transfer so many bytes of dataset `number` from the site of a tape; no job awaits them; the caller makes room.
 
-    luck: key of the random draws of the transfer.
+    luck: key of the random draws of the transfer. Returns its row and identifier.
     """
     row = empty_transfer(world, INPUT, STAGING, source, destination, now)
     transfer = world.transfers[row]
     transfer["jeditaskid"], transfer["luck"], transfer["dataset"] = jeditaskid, luck, number
     transfer["bytes"], transfer["n_files"] = size, files
     enqueue(world, row, now)
+    return row, transfer["transfer_id"]
 
 
 send_staged = uncompiled(send)

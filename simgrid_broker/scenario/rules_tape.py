@@ -138,7 +138,11 @@ def _asked_by_config(scenario: Scenario) -> Iterator[tuple[str, str]]:
 def _asked_by_streams(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """Endpoints of tape from which streams with inputPreStaging read, and why they are asked for."""
     streams = _staging_streams(scenario)
-    if not any(stream.dataset or stream.container for stream in streams):
+    for stream in streams:
+        for name in _with_drives(scenario) if _has_own_on_tape(stream) else ():
+            yield name, f"tasks of {stream.name!r} have inputPreStaging, and input of their own may lie there"
+    streams = [stream for stream in streams if stream.dataset or stream.container]
+    if not streams:
         return
     shared, names = catalogue(scenario), list(scenario.grid.storages)
     on_tape = {number: names[storage] for number, _, storage, _, _, tape, _ in shared.replicas if tape}
@@ -155,12 +159,30 @@ def _staging_streams(scenario: Scenario) -> list[Any]:
             if getattr(stream, "inputPreStaging", False)]
 
 
+def _has_own_on_tape(stream: Any) -> bool:
+    """Whether the tasks of a stream have input of their own that may lie on tape."""
+    return stream.replicas.tape > 0 and not (stream.dataset or stream.container)
+
+
+def _with_drives(scenario: Scenario) -> list[str]:
+    """The endpoint of each site from which input of its tasks is staged: the first one with drives."""
+    first: dict[str, str] = {}
+    for name, storage in scenario.grid.storages.items():
+        if storage.drives is not None:
+            first.setdefault(storage.site, name)
+    return [*first.values()]
+
+
 def input_of_one_task(scenario: Scenario) -> Iterator[str]:
-    """The data carousel stages datasets of `data` alone."""
-    for stream in _staging_streams(scenario):
-        if stream.replicas.tape > 0 and not (stream.dataset or stream.container):
-            yield (f"inputPreStaging of {stream.name!r} stages nothing: each task has input of its own, and the data "
-                   "carousel stages datasets of `data`; only brokers look at it.")
+    """Input of a task alone on tape is staged only where its site has drives."""
+    equipped = {scenario.grid.storages[name].site for name in _with_drives(scenario)}
+    without = [name for name in scenario.grid.sites if name not in equipped]
+    for stream in _staging_streams(scenario) if without else ():
+        if _has_own_on_tape(stream):
+            others = f" and {len(without) - 1} other sites" if len(without) > 1 else ""
+            yield (f"inputPreStaging of {stream.name!r} stages nothing from {without[0]}{others}: input of single "
+                   "tasks is staged from endpoints with `drives`, and there are none; only brokers look at what lies "
+                   "on tape there.")
 
 
 def inactive_tapes(scenario: Scenario) -> Iterator[str]:

@@ -249,6 +249,12 @@ STORAGES = Table("storages", "one DDM endpoint", (
     Column("first_free_bytes", "f8", "bytes", OURS, "Free at the start"),
     Column("deleted_bytes", "f8", "bytes", OURS, "Deleted so far"),
     Column("written_bytes", "f8", "bytes", OURS, "Written so far"),
+    Column("read_bytes", "f8", "bytes", OURS, "Read by its drives so far"),
+    Column("passed_bytes", "f8", "bytes", OURS, "Of these, put on disk at its site or handed to a link"),
+    Column("held_bytes", "f8", "bytes", OURS, "Of these, in drives that wait for room on the disk of their site"),
+    Column("dropped_bytes", "f8", "bytes", OURS, "Of these, given up by drives because the request had ended"),
+    Column("drives", "i4", "drives", OURS, "Drives; 0 = it has none"),
+    Column("mounted", "i4", "drives", OURS, "Drives that mount or read a tape"),
 ))
 
 TRANSFERS = Table("transfers", "files that move together over one link", (

@@ -94,6 +94,8 @@ STORAGE_SERIES = Table("storages", "one DDM endpoint at one sample", _sampled(
     Column("written_bytes", "f8", "bytes", OURS, "Written since the start"),
     Column("deleted_bytes", "f8", "bytes", OURS, "Deleted since the start, replicas that were lost included"),
     Column("min_free_bytes", "f8", "bytes", "Rucio", "Free space below which expired data is deleted"),
+    Column("read_bytes", "f8", "bytes", OURS, "Read by the drives of an endpoint of tape since the start"),
+    Column("mounted", "i8", "drives", OURS, "Drives that mount or read a tape"),
 ))
 
 ENDED = Table("ended", "all job attempts of one kind that ended in one hour; only if jobs are a sample", (

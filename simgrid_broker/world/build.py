@@ -141,6 +141,7 @@ def _storage_table(grid) -> np.ndarray:
     rows = STORAGES.filled(tuple(grid.storages.values()), queue_tables.numbers_of(grid))
     rows["used_bytes"] = rows["total_bytes"] - rows["free_bytes"] - rows["expired_bytes"]
     rows["first_free_bytes"] = rows["free_bytes"]
+    rows["drives"] = [storage.drives or 0 for storage in grid.storages.values()]
     return rows
 
 

@@ -109,7 +109,8 @@ def _fill(arrays: Arrays, number: np.ndarray, site: np.ndarray, part: np.ndarray
     state["n_free_replicas"] = free - n
     made = np.zeros(n, REPLICA)
     made["dataset"], made["site"], made["part"], made["tape"] = number, site, part, tape
-    made["storage"], made["transfer"], made["expires_s"] = arrays.sites["storage"][site], -1, np.inf
+    made["storage"] = np.where(tape & (_tapes(arrays)[site] >= 0), _tapes(arrays)[site], arrays.sites["storage"][site])
+    made["transfer"], made["expires_s"] = -1, np.inf
     begins = np.flatnonzero(np.diff(number, prepend=-1))
     made["next"][:-1] = rows[1:]
     made["next"][np.append(begins[1:], n) - 1] = -1
@@ -122,11 +123,38 @@ def _fill(arrays: Arrays, number: np.ndarray, site: np.ndarray, part: np.ndarray
     state["most_replicas"] = max(int(state["most_replicas"]), int(count.max()))
 
 
+def _tapes(arrays: Arrays) -> np.ndarray:
+    """The first endpoint with drives of each site, (n_sites,), -1 = none."""
+    found, numbers = np.full(len(arrays.sites), -1), np.flatnonzero(arrays.storages["drives"] > 0)[::-1]
+    found[arrays.storages["site"][numbers]] = numbers
+    return found
+
+
+def own_input(arrays: Arrays, row: int) -> tuple[float, int]:
+    """Bytes and files of the input of a task that shares it with none."""
+    task, split = arrays.tasks[row], arrays.splitting[row]
+    if split["n_files"] > 0:
+        return float(split["n_files"]) * float(split["file_bytes"]), int(split["n_files"])
+    n_jobs = int(task["n_jobs"])
+    return n_jobs * float(task["input_bytes_per_job"]), n_jobs * max(1, int(task["n_input_files"]))
+
+
+def give_size(arrays: Arrays, row: int) -> None:
+    """Give the input of one task its size: its files land, take space and expire then as those of shared datasets."""
+    arrays.datasets["bytes"][arrays.input_dataset[row]], arrays.datasets["n_files"][
+        arrays.input_dataset[row]] = own_input(arrays, row)
+
+
 def forget_inputs(world, rows: np.ndarray) -> None:
-    """Take the datasets of tasks that are gone, and their replicas, out of the tables."""
+    """Take the datasets of tasks that are gone, and their replicas, out of the tables; their files are expired data."""
     arrays, n_shared = world.arrays, len(world.catalogue.names)
     numbers = n_shared + rows
     found = _rows_of(arrays, arrays.datasets["first_replica"][numbers])
+    for row in found[(arrays.replicas["bytes"][found] > 0) & (arrays.replicas["storage"][found] >= 0)].tolist():
+        if not arrays.replicas["expired"][row]:
+            expire_of(arrays, row)
+        storage = arrays.storages[arrays.replicas["storage"][row]]
+        storage["expired_replica_bytes"] = max(storage["expired_replica_bytes"] - arrays.replicas["bytes"][row], 0.0)
     arrays.replicas["dataset"][found] = -1
     state = arrays.state[0]
     free = int(state["n_free_replicas"])

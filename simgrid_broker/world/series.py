@@ -132,7 +132,7 @@ class Series:
         storages = self.world.arrays.storages
         rows = STORAGE_SERIES.empty(len(storages))
         rows["storage"] = np.arange(len(rows))
-        for name in ("total_bytes", "free_bytes", "expired_bytes", "written_bytes", "deleted_bytes",
-                     "min_free_bytes"):
+        for name in ("total_bytes", "free_bytes", "expired_bytes", "written_bytes", "deleted_bytes", "min_free_bytes",
+                     "read_bytes", "mounted"):
             rows[name] = storages[name]
         return rows

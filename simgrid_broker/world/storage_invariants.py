@@ -83,6 +83,23 @@ def coming_files_are_under_way(arrays: Arrays, _found: Recount) -> Iterator[str]
             yield f"replica {place} lets {replica['coming']:.9g} of its dataset come, {brought:.9g} is under way"
 
 
+def drives_hold(arrays: Arrays, _found: Recount) -> Iterator[str]:
+    """No endpoint of tape has more tapes mounted than drives, and only mounted ones hold data; bytes read are passed
+    on, held or given up."""
+    storages = arrays.storages
+    slack = CLOSE * storages["read_bytes"]
+    for number in np.flatnonzero((storages["mounted"] < 0) | (storages["mounted"] > storages["drives"])):
+        row = storages[number]
+        yield f"storage {number} has {row['mounted']} tapes mounted in {row['drives']} drives"
+    held = storages["held_bytes"]
+    for number in np.flatnonzero((held < -slack) | ((held > slack) & (storages["mounted"] == 0))):
+        yield f"storage {number}: {storages['mounted'][number]} drives hold {held[number]:.9g} bytes"
+    found = storages["passed_bytes"] + held + storages["dropped_bytes"]
+    for number in np.flatnonzero(np.abs(found - storages["read_bytes"]) > slack):
+        yield (f"storage {number}: {storages['read_bytes'][number]:.9g} bytes were read from tape, {found[number]:.9g} "
+               "are accounted for")
+
+
 STORAGE_INVARIANTS = (space_is_not_negative, space_adds_up, replicas_have_their_space, replicas_stand_in_lists,
-                      coming_files_are_under_way)
+                      coming_files_are_under_way, drives_hold)
 """The checks of storages and replicas, in the form of `invariants.INVARIANTS`."""

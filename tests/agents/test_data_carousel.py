@@ -12,7 +12,10 @@ from simgrid_broker.agents.task_commando import task_commando
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.watch_dog import watch_dog
+from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.input_files import staged_inputs
+from simgrid_broker.world.input_tables import forget_inputs
+from simgrid_broker.world.invariants import broken
 from simgrid_broker.world.space import take_space_of
 
 TB, GB = 1e12, 1e9
@@ -154,6 +157,134 @@ def test_a_cancelled_request_gives_its_drive_back_though_the_disk_is_full():
     stage.control.books.commands.give_unasked("abort", [0], stage.now)
     stage.run(3000)
     assert not first.reading and request(stage, 1).mounting_s < 3000
+
+
+def test_bytes_read_from_tape_are_passed_on_held_or_given_up():
+    stage = stage_of(WAITS, {}, {}, n_datasets=2)
+    stage.run(60)
+    for number in range(2):
+        assert take_space_of(stage.arrays, number, float(stage.arrays.storages["free_bytes"][number]) - 30 * GB)
+    stage.run(1000)                                                       # one portion of 20 GB found room
+    tape = stage.arrays.storages[2]
+    assert (tape["read_bytes"], tape["passed_bytes"], tape["held_bytes"], tape["mounted"]) == pytest.approx(
+        (40 * GB, 20 * GB, 20 * GB, 1))
+    stage.check()
+    stage.control.books.commands.give_unasked("abort", [0, 1], stage.now)
+    stage.run(4000)
+    assert (tape["dropped_bytes"], tape["held_bytes"], tape["mounted"]) == pytest.approx((20 * GB, 0, 0))
+    stage.check()
+
+
+@pytest.mark.parametrize(("column", "value", "text"), [
+    ("mounted", 2, "2 tapes mounted in 1 drives"), ("mounted", -1, "-1 tapes mounted"),
+    ("held_bytes", 1.0, "0 drives hold 1 bytes"), ("passed_bytes", 1.0, "0 bytes were read from tape, 1 are"),
+])
+def test_drives_that_do_too_much_are_found(column, value, text):
+    stage = stage_of(WAITS, {})
+    stage.arrays.storages[column][2] = value
+    assert any(text in message for message in broken(stage.arrays))
+
+
+def test_files_that_are_on_their_way_are_not_read_again_for_the_next_task():
+    there = dict(source_tapes_config=dict(HERE_TAPE=dict(active=True, destination_expression="THERE_DISK")))
+    slow = dict(default=dict(bandwidth=0.1 * GB, latency=0, failure_rate=0))
+    stage = stage_of(WAITS, {}, dict(arrival_s=1000), config=there, more_links=slow)
+    stage.run(900)                                                        # all is read, little has arrived
+    stage.control.books.commands.give_unasked("abort", [0], stage.now)
+    stage.run(6000)
+    second = request(stage)
+    assert second.number == 2 and second.status.word == "done" and second.read_bytes == 0
+    assert stage.arrays.storages["read_bytes"][2] == pytest.approx(400 * GB)
+    stage.check()
+
+
+@pytest.mark.rule("StagingBook.is_needed", "give_size", "DataCarousel._read")
+def test_input_of_a_task_alone_is_staged_from_the_drives_of_its_site():
+    own = dict(replicas={0: 1.0}, nucleus=-1)
+    stage = stage_of(WORKS, own, own, dict(replicas={0: 1.0}))
+    stage.arrays.input_dataset[:] = 1 + np.arange(3)                      # none reads the shared dataset
+    on_tape(stage)
+    stage.run(60)
+    ones = [request(stage, number) for number in (1, 2, 3)]
+    assert [stage.control.books.staging.name(one.dataset) for one in ones] == [f"task.{k}.input" for k in (1, 2, 3)]
+    assert {(one.bytes, one.files, one.source) for one in ones} == {(400 * GB, 100, 2)}
+    stage.run(2000)
+    assert [one.status.word for one in ones] == ["done"] * 3
+    mounted = sorted(one.mounting_s for one in ones)
+    assert np.diff(mounted) == pytest.approx(500)                         # one drive: 100 s to mount, 400 s to read
+    assert stage.task(0) not in ("staging", "pending")
+    stage.check()
+
+
+@pytest.mark.rule("StagingBook.is_needed")
+def test_input_of_a_task_alone_stays_where_its_site_has_no_drives():
+    stage = stage_of((task_source, task_refiner), dict(replicas={1: 1.0}))
+    stage.arrays.input_dataset[0] = 1
+    stage.arrays.replicas["tape"][stage.arrays.replicas["dataset"] == 1] = 1
+    stage.run(60)
+    assert stage.task() == "assigning" and not stage.control.books.staging.requests
+
+
+@pytest.mark.rule("give_size")
+def test_staged_input_of_a_task_alone_is_expired_data_once_the_task_is_gone():
+    stage = stage_of(WAITS, dict(replicas={0: 1.0}))
+    stage.arrays.input_dataset[0] = 1
+    on_tape(stage)
+    book, row = stage.control.books.staging, np.array([0])
+    stage.run(200)
+    assert book.holds(row).all()
+    stage.run(1000)
+    stage.control.books.commands.give_unasked("abort", [0], stage.now)
+    stage.run(1100)
+    assert not book.holds(row).any()
+    forget_inputs(stage.world, row)
+    disks = stage.arrays.storages[:2]
+    assert disks["expired_bytes"].sum() == pytest.approx(400 * GB) and not disks["expired_replica_bytes"].any()
+    stage.check()
+
+
+def on_tape(stage):
+    """Put the replicas of what single tasks read on the tape of HERE."""
+    own = stage.arrays.replicas["dataset"] >= 1
+    stage.arrays.replicas["tape"][own], stage.arrays.replicas["storage"][own] = 1, 2
+
+
+@pytest.mark.rule("DataCarousel._keep_alive", "is_refreshed")
+@pytest.mark.parametrize(("left_s", "ended", "refreshed"), [
+    pytest.param(7 * DAY + 7200, False, False, id="a week is left"),
+    pytest.param(7 * DAY - 7200, False, True, id="less than a week is left"),
+    pytest.param(3 * HOUR, False, True, id="more than two hours are left"),
+    pytest.param(1.5 * HOUR, False, False, id="less than two hours are left"),
+    pytest.param(7 * DAY - 7200, True, False, id="the task has ended"),
+])
+def test_the_rule_of_what_active_tasks_read_is_refreshed(left_s, ended, refreshed):
+    stage = stage_of(WAITS, {})
+    stage.run(1000)
+    if ended:
+        stage.control.books.commands.give_unasked("abort", [0], stage.now)
+        stage.run(1020)
+    row = int(np.flatnonzero((stage.arrays.replicas["dataset"] == 0) & (stage.arrays.replicas["tape"] == 0))[0])
+    stage.arrays.replicas["expires_s"][row] = stage.now + left_s
+    until = stage.now + 3700                                              # rules are looked at once an hour
+    stage.run(until)
+    left = stage.arrays.replicas["expires_s"][row] - stage.now
+    assert left == pytest.approx(30 * DAY if refreshed else left_s - 3700, abs=3700)
+
+
+@pytest.mark.rule("StagingBook._new", "to_stage")
+@pytest.mark.parametrize("max_size", [0, 1000])
+def test_a_whole_copy_on_disk_without_a_rule_is_pinned_whatever_the_quota(max_size):
+    config = dict(source_tapes_config=dict(HERE_TAPE=dict(active=True, max_size=max_size)))
+    stage = stage_of(WAITS, {}, config=config, disk=[dict(storage="THERE_DISK", lifetime=0)])
+    row = int(np.flatnonzero((stage.arrays.replicas["dataset"] == 0) & (stage.arrays.replicas["tape"] == 0))[0])
+    assert stage.arrays.replicas["expired"][row]
+    stage.run(60)
+    one = request(stage)
+    assert one.to_pin and one.status.word == "done" and np.isnan(one.mounting_s) and one.read_bytes == 0
+    assert stage.world.vocabularies["storages"][one.destination] == "THERE_DISK" and stage.task() != "staging"
+    assert not stage.arrays.replicas["expired"][row]
+    assert stage.arrays.replicas["expires_s"][row] == pytest.approx(30 * DAY, abs=60)
+    stage.check()
 
 
 @pytest.mark.rule("exceeds_tape_quota")

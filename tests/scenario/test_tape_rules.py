@@ -73,10 +73,13 @@ def test_only_tape_has_drives(tape, keys):
 
 @pytest.mark.parametrize(("said", "text"), [
     pytest.param(dict(stream=dict(dataset="data"), data=DATA), "Nothing is staged from TAPE", id="no active tape"),
-    pytest.param(dict(stream=dict(replicas=dict(tape=0.5))), "stages nothing", id="input of single tasks"),
+    pytest.param(dict(stream=dict(replicas=dict(tape=0.5)), tape={}), "stages nothing from HERE:",
+                 id="input of single tasks, without drives"),
+    pytest.param(dict(stream=dict(replicas=dict(tape=0.5))), "Nothing is staged from TAPE", id="input of single tasks"),
     pytest.param(dict(config=dict(source_tapes_config=dict(TAPE=dict(max_staging_ratio=3)))), "max_staging_ratio",
                  id="a field that PanDA does not use"),
     pytest.param(dict(config=dict(early_access_users=["x"])), "early_access_users", id="users"),
 ])
 def test_what_has_no_effect_is_remarked(said, text):
-    assert len([remark for remark in remarks(plan(tape=dict(drives=1), **said)) if text in remark]) == 1
+    found = remarks(plan(**dict(tape=dict(drives=1)) | said))
+    assert len([remark for remark in found if text in remark]) == 1
