@@ -72,7 +72,7 @@ class Feed:
 
     def alive(self) -> int:
         """Jobs that have been made and have not ended."""
-        return len(self.world.arrays.jobs) - int(self.world.state["n_free_jobs"])
+        return len(self.world.arrays.jobs) - self.world.free_rows("jobs")
 
 
 def jobs_per_s_of_fabric(n_queues: int, cores: int, least_jobs: int, n_shares: int = 30) -> dict:

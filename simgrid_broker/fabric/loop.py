@@ -16,6 +16,7 @@ from simgrid_broker.fabric.events import (
 from simgrid_broker.fabric.network import enqueue, link_due, transfer_done
 from simgrid_broker.fabric.pilots import job_reports, payload_ends, pilot_asks
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.rows import REPLICAS, RETRIES
 from simgrid_broker.world.slots import worker_of
 
 REACHED, OUTBOX_FULL, ROOM_WANTED, FAULT = range(4)
@@ -35,8 +36,8 @@ def obstacle(world: Arrays):
             or state["n_done_transfers"] + MOST_ENDS > len(world.done_transfers)):
         return OUTBOX_FULL
     pilots_to_come = state["total_cores"] - state["n_pilots"]
-    if (state["n_events"] + pilots_to_come + MOST_ENDS > len(world.events) or state["n_free_retries"] < MOST_ENDS
-            or state["n_free_replicas"] < MOST_ROWS or state["n_holding"] + MOST_ROWS > len(world.holding)
+    if (state["n_events"] + pilots_to_come + MOST_ENDS > len(world.events) or world.n_free[RETRIES] < MOST_ENDS
+            or world.n_free[REPLICAS] < MOST_ROWS or state["n_holding"] + MOST_ROWS > len(world.holding)
             or state["n_done_tasks"] + MOST_ENDS > len(world.done_tasks)):
         return ROOM_WANTED
     return REACHED

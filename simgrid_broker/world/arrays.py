@@ -13,6 +13,12 @@ N_RAM_LEVELS = 1 + len(RAM_LIMITS_MB)
 N_USER_NUMBERS = 4
 N_ACTIVITIES = len(Activity)
 
+REUSED = ("jobs", "transfers", "retries", "submissions", "replicas")
+"""Tables whose rows are given back; the free rows of each are a stack, `free_` and its name in `Arrays`."""
+
+GROWING = (*REUSED, "events", "pending", "holding", "done_jobs", "done_transfers", "done_tasks", "lessons")
+"""Tables of which compiled code takes rows; `events` includes the far ones."""
+
 STATE = np.dtype([
     ("now_s", "f8"),                 # time of the event in hand, or that the fabric has reached
     ("sequence", "i8"),              # events ever scheduled
@@ -22,8 +28,6 @@ STATE = np.dtype([
     ("n_far", "i8"),                 # of these, the events later than the horizon, not in the heap yet
     ("horizon_s", "f8"),
     ("n_processed", "i8"),           # events ever processed
-    ("n_free_jobs", "i8"), ("n_free_transfers", "i8"), ("n_free_retries", "i8"), ("n_free_submissions", "i8"),
-    ("n_free_replicas", "i8"),
     ("n_done_jobs", "i8"),           # rows in the outbox of ended attempts
     ("n_done_transfers", "i8"),      # rows in the outbox of ended transfers
     ("n_done_tasks", "i8"),          # tasks of which nothing is left to do
@@ -177,15 +181,11 @@ FTS_MEMORY = np.dtype([
 ])
 """What FTS's optimiser remembers of a link."""
 
-GROWING = ("jobs", "transfers", "retries", "submissions", "events", "pending", "holding", "done_jobs",
-           "done_transfers", "done_tasks", "lessons", "replicas")
-"""Tables of which compiled code takes rows; `events` includes the far ones."""
-
-
 class Arrays(Bundle):
     """Everything that compiled code reads or writes; tables are structured arrays of `schema`, (rows,)."""
 
     state: np.ndarray
+    n_free: np.ndarray             # of the tables of REUSED: rows that can be allocated
     settings: np.ndarray
     sites: np.ndarray
     queues: np.ndarray

@@ -24,7 +24,7 @@ from simgrid_broker.schema.grid import OFF
 from simgrid_broker.schema.user_parameters import changed
 from simgrid_broker.world import arrays, queue_tables
 from simgrid_broker.world.gates import gate_tables
-from simgrid_broker.world.input_tables import FIRST_REPLICAS, hold_catalogue, hold_inputs, input_tables
+from simgrid_broker.world.input_tables import hold_catalogue, hold_inputs, input_tables
 from simgrid_broker.world.share_tree import leaf_shares, share_tree
 from simgrid_broker.world.task_queues import draw_tables
 from simgrid_broker.world.task_rows import task_tables
@@ -52,11 +52,10 @@ def build(scenario: Scenario, task_list: TaskList, arrival_s: np.ndarray | None 
     n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares_in_use))
     n_groups = n_shares * (1 + n_resource_queues(scenario.work_queues))
     n_types, n_users = len(scenario.resource_types), len(task_list.vocabularies["users"])
+    growing = input_tables(scenario, len(task_list.rows)) | _growing(int(tables["pools"]["cores"].sum()))
     made = arrays.Arrays(
         state=_state(tables["pools"]), settings=_settings(scenario, task_list),
-        **tables,
-        **task_tables(scenario, task_list), **input_tables(scenario, len(task_list.rows)),
-        **_growing(int(tables["pools"]["cores"].sum())),
+        **tables, **task_tables(scenario, task_list), **growing, **_free_rows(growing),
         activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
         newest_activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
         oldest=np.full(len(tables["pseudo_queues"]), -1, np.int32),
@@ -168,10 +167,6 @@ def _state(pools) -> np.ndarray:
     state["fault_row"] = state["fault_table"] = -1
     state["total_cores"] = pools["cores"].sum()
     state["next_cycle_s"] = np.inf
-    state["n_free_jobs"] = first_job_rows(state["total_cores"][0])
-    for name in ("n_free_transfers", "n_free_retries", "n_free_submissions"):
-        state[name] = FIRST_ROWS
-    state["n_free_replicas"] = FIRST_REPLICAS
     return state
 
 
@@ -219,20 +214,24 @@ def any_diskio(scenario: Scenario, task_list: TaskList) -> bool:
 
 def _growing(total_cores: int) -> dict[str, np.ndarray]:
     """The tables that grow with the number of live jobs, and the outboxes; one pilot a core must find an event."""
-    def free(n_rows=FIRST_ROWS):
-        return np.arange(n_rows - 1, -1, -1, dtype=np.int32)
     n_jobs = first_job_rows(total_cores)
     return dict(
         jobs=zeros_in_lines(n_jobs, JOBS.dtype), job_times=zeros_in_lines((n_jobs, arrays.N_STATUS), float),
-        free_jobs=free(n_jobs), ages=np.zeros(n_jobs, arrays.AGE),
-        transfers=TRANSFERS.empty(FIRST_ROWS), retries=np.zeros(FIRST_ROWS, arrays.RETRY),
-        submissions=np.zeros(FIRST_ROWS, arrays.SUBMISSION), free_transfers=free(), free_retries=free(),
-        free_submissions=free(), events=np.zeros(4 * FIRST_ROWS + total_cores, arrays.EVENT),
+        ages=np.zeros(n_jobs, arrays.AGE), transfers=TRANSFERS.empty(FIRST_ROWS),
+        retries=np.zeros(FIRST_ROWS, arrays.RETRY), submissions=np.zeros(FIRST_ROWS, arrays.SUBMISSION),
+        events=np.zeros(4 * FIRST_ROWS + total_cores, arrays.EVENT),
         far_events=np.zeros(4 * FIRST_ROWS + total_cores, arrays.EVENT),
         pending=np.zeros(FIRST_ROWS, arrays.WAITING), holding=np.zeros(FIRST_ROWS, arrays.WAITING),
         done_jobs=JOBS.empty(OUTBOX_ROWS), done_times=np.full((OUTBOX_ROWS, arrays.N_STATUS), np.nan),
         done_transfers=TRANSFERS.empty(OUTBOX_ROWS), done_tasks=np.zeros(FIRST_ROWS, np.int32),
         lessons=np.zeros(FIRST_ROWS, arrays.LESSON))
+
+
+def _free_rows(tables: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Stacks of free rows of tables in which no row is in use: the first row is on top."""
+    n_rows = [len(tables[name]) for name in arrays.REUSED]
+    return dict(n_free=np.array(n_rows), **{f"free_{name}": np.arange(n - 1, -1, -1, dtype=np.int32)
+                                            for name, n in zip(arrays.REUSED, n_rows, strict=True)})
 
 
 def no_retry_rules(n_classes: int = 1) -> np.ndarray:

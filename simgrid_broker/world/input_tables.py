@@ -16,6 +16,7 @@ from simgrid_broker.world.replicas import (
     grow_replica_of,
     note_change_of,
 )
+from simgrid_broker.world.rows import REPLICAS
 from simgrid_broker.world.space import take_space_of
 
 FIRST_REPLICAS = 4096
@@ -30,8 +31,7 @@ def input_tables(scenario: Scenario, n_tasks: int) -> dict[str, np.ndarray]:
     datasets["bytes"][:len(named.names)], datasets["n_files"][:len(named.names)] = named.bytes, named.n_files
     replicas = np.zeros(FIRST_REPLICAS, REPLICA)
     replicas["dataset"] = -1
-    return dict(datasets=datasets, replicas=replicas, input_dataset=np.zeros(n_tasks, np.int32),
-                free_replicas=np.arange(FIRST_REPLICAS - 1, -1, -1, dtype=np.int32))
+    return dict(datasets=datasets, replicas=replicas, input_dataset=np.zeros(n_tasks, np.int32))
 
 
 def hold_catalogue(world) -> None:
@@ -104,9 +104,9 @@ def hold_inputs(world, rows: np.ndarray, task_list: TaskList) -> None:
 def _fill(arrays: Arrays, number: np.ndarray, site: np.ndarray, part: np.ndarray, tape: np.ndarray) -> None:
     """Put replicas, (n,) each, into the lists of datasets that have none yet; those of a dataset stand side by side."""
     n, state = len(number), arrays.state[0]
-    free = int(state["n_free_replicas"])
+    free = arrays.n_free[REPLICAS]
     rows = arrays.free_replicas[free - n:free][::-1]
-    state["n_free_replicas"] = free - n
+    arrays.n_free[REPLICAS] = free - n
     made = np.zeros(n, REPLICA)
     made["dataset"], made["site"], made["part"], made["tape"] = number, site, part, tape
     made["storage"] = np.where(tape & (_tapes(arrays)[site] >= 0), _tapes(arrays)[site], arrays.sites["storage"][site])
@@ -156,10 +156,9 @@ def forget_inputs(world, rows: np.ndarray) -> None:
         storage = arrays.storages[arrays.replicas["storage"][row]]
         storage["expired_replica_bytes"] = max(storage["expired_replica_bytes"] - arrays.replicas["bytes"][row], 0.0)
     arrays.replicas["dataset"][found] = -1
-    state = arrays.state[0]
-    free = int(state["n_free_replicas"])
+    free = arrays.n_free[REPLICAS]
     arrays.free_replicas[free:free + len(found)] = found
-    state["n_free_replicas"] = free + len(found)
+    arrays.n_free[REPLICAS] = free + len(found)
     arrays.input_dataset[rows] = numbers
     version = arrays.datasets["version"][numbers]
     arrays.datasets[numbers] = np.zeros((), DATASET)

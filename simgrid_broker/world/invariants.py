@@ -5,7 +5,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import JobStatus
-from simgrid_broker.world.arrays import N_RAM_LEVELS, Arrays
+from simgrid_broker.world.arrays import N_RAM_LEVELS, REUSED, Arrays
 from simgrid_broker.world.link_invariants import LINK_INVARIANTS
 from simgrid_broker.world.recount import Recount, recount
 from simgrid_broker.world.storage_invariants import STORAGE_INVARIANTS
@@ -208,12 +208,12 @@ def moving_jobs_have_a_transfer(arrays: Arrays, found: Recount):
 
 def rows_are_free_or_in_use(arrays: Arrays, found: Recount):
     """Every row of the growing tables is either in use or free."""
-    state = arrays.state[0]
+    n_free = dict(zip(REUSED, arrays.n_free, strict=True))
     for name, used in (("jobs", len(found.rows)), ("transfers", np.count_nonzero(arrays.transfers["transfer_id"])),
                        ("retries", arrays.tasks["n_retry"].sum()),
                        ("replicas", np.count_nonzero(arrays.replicas["dataset"] >= 0))):
-        if used + state[f"n_free_{name}"] != len(getattr(arrays, name)):
-            yield f"{name}: {used} rows in use and {state[f'n_free_{name}']} free of {len(getattr(arrays, name))}"
+        if used + n_free[name] != len(getattr(arrays, name)):
+            yield f"{name}: {used} rows in use and {n_free[name]} free of {len(getattr(arrays, name))}"
 
 
 def merge_jobs_have_reason(arrays: Arrays, found: Recount):

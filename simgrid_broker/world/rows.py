@@ -3,10 +3,9 @@
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.world.arrays import GROWING, Arrays
+from simgrid_broker.world.arrays import REUSED, Arrays
 
-JOBS, TRANSFERS, RETRIES, SUBMISSIONS, REPLICAS = map(
-    GROWING.index, ("jobs", "transfers", "retries", "submissions", "replicas"))
+JOBS, TRANSFERS, RETRIES, SUBMISSIONS, REPLICAS = map(REUSED.index, REUSED)
 
 
 @compiled
@@ -30,13 +29,27 @@ def next_place(world: Arrays, used, size, table):
 
 
 @compiled
+def take_row(world: Arrays, free, table):
+    """Allocate a row of a table, a number of REUSED: the last of its free rows."""
+    left = world.n_free
+    if left[table] == 0:
+        return out_of_rows(world, table)
+    left[table] -= 1
+    return free[left[table]]
+
+
+@compiled
+def release_row(world: Arrays, free, table, row):
+    """Add a row to the free rows of its table, a number of REUSED; it is the next to be allocated."""
+    left = world.n_free
+    free[left[table]] = row
+    left[table] += 1
+
+
+@compiled
 def take_job(world: Arrays):
     """Allocate a row of `jobs`."""
-    state = world.state[0]
-    if state["n_free_jobs"] == 0:
-        return out_of_rows(world, JOBS)
-    state["n_free_jobs"] -= 1
-    return world.free_jobs[state["n_free_jobs"]]
+    return take_row(world, world.free_jobs, JOBS)
 
 
 @compiled
@@ -60,20 +73,14 @@ def record_of(world: Arrays, job):
 @compiled
 def release_job(world: Arrays, row):
     """Release a row of `jobs`; panda_id 0 marks it as free."""
-    state = world.state[0]
     world.jobs[row]["panda_id"] = 0
-    world.free_jobs[state["n_free_jobs"]] = row
-    state["n_free_jobs"] += 1
+    release_row(world, world.free_jobs, JOBS, row)
 
 
 @compiled
 def take_transfer(world: Arrays):
     """Allocate a row of `transfers`, with a new transfer_id."""
-    state = world.state[0]
-    if state["n_free_transfers"] == 0:
-        return out_of_rows(world, TRANSFERS)
-    state["n_free_transfers"] -= 1
-    row = world.free_transfers[state["n_free_transfers"]]
+    row, state = take_row(world, world.free_transfers, TRANSFERS), world.state[0]
     state["transfer_id"] += 1
     world.transfers[row]["transfer_id"] = state["transfer_id"]
     return row
@@ -82,10 +89,8 @@ def take_transfer(world: Arrays):
 @compiled
 def release_transfer(world: Arrays, row):
     """Release a row of `transfers`; transfer_id 0 marks it as free."""
-    state = world.state[0]
     world.transfers[row]["transfer_id"] = 0
-    world.free_transfers[state["n_free_transfers"]] = row
-    state["n_free_transfers"] += 1
+    release_row(world, world.free_transfers, TRANSFERS, row)
 
 
 @compiled
@@ -94,12 +99,8 @@ def take_retry(world: Arrays, task_row):
 
     The caller may extend it to consecutive pieces.
     """
-    state = world.state[0]
-    if state["n_free_retries"] == 0:
-        return out_of_rows(world, RETRIES)
-    state["n_free_retries"] -= 1
+    row = take_row(world, world.free_retries, RETRIES)
     world.tasks[task_row]["n_retry"] += 1
-    row = world.free_retries[state["n_free_retries"]]
     world.retries[row]["n_chunks"] = 1
     return row
 
@@ -119,52 +120,38 @@ def pop_retry(world: Arrays, task_row, level):
 
     The row is free, but keeps its content until it is allocated again.
     """
-    state = world.state[0]
     same = world.ram_levels[task_row, level]
     row = same["head"]
     same["head"] = world.retries[row]["next"]
     same["waiting"] -= world.retries[row]["n_chunks"]
     world.tasks[task_row]["n_retry"] -= 1
-    world.free_retries[state["n_free_retries"]] = row
-    state["n_free_retries"] += 1
+    release_row(world, world.free_retries, RETRIES, row)
     return row
 
 
 @compiled
 def take_replica(world: Arrays):
     """Allocate a row of `replicas`; the caller fills it."""
-    state = world.state[0]
-    if state["n_free_replicas"] == 0:
-        return out_of_rows(world, REPLICAS)
-    state["n_free_replicas"] -= 1
-    return world.free_replicas[state["n_free_replicas"]]
+    return take_row(world, world.free_replicas, REPLICAS)
 
 
 @compiled
 def release_replica(world: Arrays, row):
     """Release a row of `replicas`; dataset -1 marks it as free."""
-    state = world.state[0]
     world.replicas[row]["dataset"] = -1
-    world.free_replicas[state["n_free_replicas"]] = row
-    state["n_free_replicas"] += 1
+    release_row(world, world.free_replicas, REPLICAS, row)
 
 
 @compiled
 def take_submission(world: Arrays):
     """Allocate a row of `submissions`; the caller fills it."""
-    state = world.state[0]
-    if state["n_free_submissions"] == 0:
-        return out_of_rows(world, SUBMISSIONS)
-    state["n_free_submissions"] -= 1
-    return world.free_submissions[state["n_free_submissions"]]
+    return take_row(world, world.free_submissions, SUBMISSIONS)
 
 
 @compiled
 def release_submission(world: Arrays, row):
     """Release a row of `submissions`."""
-    state = world.state[0]
-    world.free_submissions[state["n_free_submissions"]] = row
-    state["n_free_submissions"] += 1
+    release_row(world, world.free_submissions, SUBMISSIONS, row)
 
 
 @compiled

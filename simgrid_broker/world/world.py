@@ -15,7 +15,7 @@ from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.views import InputAt, JobInput, QueueSoftware, ShareTree, UserView
 from simgrid_broker.world.analysis_metrics import AnalysisMetrics
 from simgrid_broker.world.analysis_places import AnalysisPlaces
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import REUSED, Arrays
 from simgrid_broker.world.gates import Capacities
 from simgrid_broker.world.network_metrics import NetworkMetrics
 from simgrid_broker.world.places import Places
@@ -30,9 +30,6 @@ MARGIN = 1024
 TASK_TABLES = ("tasks", "task_times", "ram_levels", "scout_inputs", "splitting", "input_loss", "waits_in",
                "input_dataset")
 """Tables with a row for each task."""
-
-FREE = {name: f"n_free_{name}" for name in ("jobs", "transfers", "retries", "submissions", "replicas")}
-"""Field of the state that counts the free rows of a table."""
 
 
 class World:
@@ -140,7 +137,7 @@ class World:
         state = self.state
         for name, wanted in (("jobs", jobs), ("transfers", transfers), ("retries", retries),
                              ("submissions", submissions), ("replicas", replicas)):
-            if state[FREE[name]] < wanted:
+            if self.free_rows(name) < wanted:
                 self._grow(name, wanted)
         self._lengthen("pending", state["n_pending"] + jobs + MARGIN)
         self._lengthen("holding", state["n_holding"] + MARGIN)
@@ -149,6 +146,10 @@ class World:
         for name in ("events", "far_events"):
             self._lengthen(name, state["n_events"] + state["total_cores"] - state["n_pilots"]
                            + 4 * len(self.arrays.transfers) + submissions + MARGIN)
+
+    def free_rows(self, name: str) -> int:
+        """Number of free rows of a table of REUSED."""
+        return int(self.arrays.n_free[REUSED.index(name)])
 
     def lengthen_tasks(self, wanted: int) -> None:
         """Grow the tables of tasks to at least `wanted` rows; the new ones are to be cleared."""
@@ -168,11 +169,11 @@ class World:
         if name == "jobs":
             self._lengthen("job_times", new)
             self._lengthen("ages", new)
-        free, n_free = getattr(self.arrays, f"free_{name}"), int(self.state[f"n_free_{name}"])
+        free, n_free = getattr(self.arrays, f"free_{name}"), self.free_rows(name)
         longer = np.zeros(new, np.int32)
         longer[:new - old] = np.arange(new - 1, old - 1, -1)
         longer[new - old:new - old + n_free] = free[:n_free]
-        self.state[f"n_free_{name}"] = n_free + new - old
+        self.arrays.n_free[REUSED.index(name)] = n_free + new - old
         self.arrays = self.arrays.with_arrays(**{f"free_{name}": longer})
 
     def _lengthen(self, name: str, wanted: int) -> None:

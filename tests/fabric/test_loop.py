@@ -8,6 +8,7 @@ from simgrid_broker.fabric.attempts import put_lesson
 from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.network import record_transfer
 from simgrid_broker.fabric.pilots import hold
+from simgrid_broker.world.arrays import REUSED
 from simgrid_broker.world.build import FIRST_ROWS
 from simgrid_broker.world.transitions import raise_fault
 
@@ -107,7 +108,7 @@ def without_room(monkeypatch, **left) -> Bench:
     bench.run(50.0)
     monkeypatch.setattr(bench.world, "make_room", lambda **wanted: None)
     for name, number in left.items():
-        bench.world.state[f"n_free_{name}"] = number
+        bench.arrays.n_free[REUSED.index(name)] = number
     return bench
 
 

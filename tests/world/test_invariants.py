@@ -7,6 +7,7 @@ from builders import Bench, S, two_sites
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.schema import NODES
 from simgrid_broker.world import invariants, link_invariants, rows, storage_invariants
+from simgrid_broker.world.arrays import REUSED
 from simgrid_broker.world.recount import recount
 
 
@@ -256,15 +257,15 @@ def task_without_merging_has_a_merge_job(bench):
 
 
 def row_is_lost(bench):
-    bench.world.state["n_free_jobs"] -= 1
+    bench.arrays.n_free[REUSED.index("jobs")] -= 1
 
 
 def replica_row_is_lost(bench):
-    bench.world.state["n_free_replicas"] -= 1
+    bench.arrays.n_free[REUSED.index("replicas")] -= 1
 
 
 def transfer_row_is_lost(bench):
-    bench.world.state["n_free_transfers"] -= 1
+    bench.arrays.n_free[REUSED.index("transfers")] -= 1
 
 
 SINS = {

@@ -24,7 +24,7 @@ def test_no_row_is_given_out_twice(takes):
             held.append(row)
         else:
             rows.release_job(arrays, held.pop(number % len(held)))
-    free = set(arrays.free_jobs[:arrays.state[0]["n_free_jobs"]].tolist())
+    free = set(arrays.free_jobs[:bench.world.free_rows("jobs")].tolist())
     assert len(free) == FIRST_ROWS - len(held) and not free & set(held)
     assert set(np.flatnonzero(arrays.jobs["panda_id"])) == set(held)
 
@@ -47,7 +47,8 @@ def test_transfers_are_numbered_for_ever():
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.sampled_from([0, 6]), st.integers(0, 99)), max_size=30))
 def test_retries_of_a_task_and_a_ramcount_are_a_stack_of_their_own(pushes):
-    arrays = Bench(None, {}, {}).arrays
+    bench = Bench(None, {}, {})
+    arrays = bench.arrays
     known = {(task, level): [] for task in (0, 1) for level in (0, 6)}
     for task, level, chunk in pushes:
         row = rows.take_retry(arrays, task)
@@ -58,7 +59,7 @@ def test_retries_of_a_task_and_a_ramcount_are_a_stack_of_their_own(pushes):
     for (task, level), chunks in known.items():
         assert arrays.ram_levels[task, level]["waiting"] == len(chunks)
         assert [arrays.retries[rows.pop_retry(arrays, task, level)]["chunk"] for _ in chunks] == chunks[::-1]
-    assert arrays.state[0]["n_free_retries"] == FIRST_ROWS and not arrays.tasks["n_retry"].any()
+    assert bench.world.free_rows("retries") == FIRST_ROWS and not arrays.tasks["n_retry"].any()
     assert (arrays.ram_levels["head"] == -1).all()
 
 
@@ -73,7 +74,7 @@ def test_workers_of_a_pseudo_queue_leave_the_line_in_the_order_in_which_they_cam
         assert rows.take_worker(arrays, 0) == -1                    # no job waits for it
     assert seen == [10, 10, 20, 30, 30, 30]
     assert (queue["submitted_head"], queue["submitted_tail"]) == (-1, -1)
-    assert arrays.state[0]["n_free_submissions"] == FIRST_ROWS
+    assert bench.world.free_rows("submissions") == FIRST_ROWS
 
 
 def test_the_line_can_be_filled_again_after_it_was_empty():
@@ -94,12 +95,12 @@ def test_a_table_grows_and_keeps_what_is_in_it(name):
         for number in range(3):
             getattr(bench.arrays, name)[take(bench.arrays)][getattr(bench.arrays, name).dtype.names[0]] = number + 1
     before = getattr(bench.arrays, name).copy()
-    free_before = set(getattr(bench.arrays, f"free_{name}")[:bench.world.state[f"n_free_{name}"]].tolist())
+    free_before = set(getattr(bench.arrays, f"free_{name}")[:bench.world.free_rows(name)].tolist())
     bench.world.make_room(**{name: FIRST_ROWS + 1})
     after = getattr(bench.arrays, name)
     assert len(after) >= 2 * FIRST_ROWS and np.array_equal(after[:FIRST_ROWS], before)
     assert not after[FIRST_ROWS:].view(np.uint8).any()
-    free = getattr(bench.arrays, f"free_{name}")[:bench.world.state[f"n_free_{name}"]].tolist()
+    free = getattr(bench.arrays, f"free_{name}")[:bench.world.free_rows(name)].tolist()
     assert len(free) == len(set(free)) and set(free) == free_before | set(range(FIRST_ROWS, len(after)))
 
 
