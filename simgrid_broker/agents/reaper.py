@@ -4,23 +4,47 @@ Source: Rucio, daemons/reaper (free space below `minFreeSpace`, expired replicas
 is an assumption. A storage without `deletion_rate` deletes at once, when space is needed.
 """
 
+from collections import deque
+
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.replicas import expire_of
 from simgrid_broker.world.space import free_space_of
 
 
 def reaper(control: Control) -> Process:
-    """Let replicas expire, and delete at storages with a rate of deletion, if there is anything of that kind."""
-    if (len(control.world.catalogue.names) or control.books.staging.has_tape
-            or np.isfinite(control.arrays.storages["deletion_rate"]).any()):
-        yield from control.every(control.periods.reaper, lambda: reap(control), "reaper")
+    """Let files expire, and delete at storages with a rate of deletion, if there are storages."""
+    if len(control.arrays.storages):
+        brought = Brought(float(control.arrays.settings[0]["dispatch_lifetime_s"]))
+        yield from control.every(control.periods.reaper, lambda: reap(control, brought), "reaper")
 
 
-def reap(control: Control) -> None:
+class Brought:
+    """Files that were brought for jobs of one task alone, by the turn of the reaper in which they are first seen."""
+
+    def __init__(self, lifetime_s: float):
+        self.lifetime_s = lifetime_s
+        self.landed = deque[tuple[float, np.ndarray]]()
+
+    def look(self, arrays: Arrays, now: float) -> None:
+        """Begin the lifetime of what has landed since the last turn, and end that of what is old enough."""
+        storages = arrays.storages
+        if storages["landed_bytes"].any():
+            self.landed.append((now, storages["landed_bytes"].copy()))
+            storages["landed_bytes"] = 0.0
+        while self.landed and self.landed[0][0] + self.lifetime_s <= now:
+            size = self.landed.popleft()[1]
+            for name in ("used_bytes", "dispatched_bytes"):
+                storages[name] = np.maximum(storages[name] - size, 0.0)
+            storages["expired_bytes"] += size
+
+
+def reap(control: Control, brought: Brought) -> None:
     """Look at every replica and every storage."""
     arrays, period = control.arrays, control.periods.reaper
+    brought.look(arrays, control.now)
     replicas, storages = arrays.replicas, arrays.storages
     over = (replicas["dataset"] >= 0) & (replicas["expired"] == 0) & (replicas["expires_s"] <= control.now)
     for row in np.flatnonzero(over & (replicas["secondary"] > 0)).tolist():

@@ -1,6 +1,7 @@
 """Retry bookkeeping of an ended attempt: whether its input is retried, and the failure for the retry module."""
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.dispatch_data import keep_brought
 from simgrid_broker.fabric.pilots import PILOT_RSS_GRACE
 from simgrid_broker.names import MOST_ATTEMPTS, JobStatus
 from simgrid_broker.world.arrays import GROWING, Arrays
@@ -55,6 +56,7 @@ def retry_of(world: Arrays, job, failures, limit):
     retry = world.retries[row]
     retry["chunk"], retry["attempt"], retry["old_panda_id"] = job["chunk"], job["attempt"] + 1, job["panda_id"]
     retry["failures"], retry["attempt_limit"], retry["n_chunks"] = failures, limit, job["n_chunks"]
+    keep_brought(retry, job)
     return row
 
 

@@ -131,6 +131,7 @@ def try_again(world: Arrays, task_row, given_up):
         retry["chunk"], retry["attempt"] = piece["chunk"], piece["attempt"]
         retry["old_panda_id"], retry["failures"] = piece["old_panda_id"], piece["failures"]
         retry["attempt_limit"], retry["n_chunks"] = piece["attempt_limit"], piece["n_chunks"]
+        retry["brought_to"] = -1
         push_retry(world, task_row, row, piece["ram_level"])
         world.tasks[task_row]["n_failed"] -= piece["n_chunks"]
 

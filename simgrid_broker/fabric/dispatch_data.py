@@ -1,8 +1,11 @@
-"""Files of shared datasets that are brought to sites for jobs: they land there, serve other jobs, and expire.
+"""Files that are brought to sites for jobs: they land there, serve other jobs, and expire.
 
-A dataset counts its files and does not name them, so a job finds as many of its files at a site as are expected there:
-of the files that its task has not asked for there yet, the part that other tasks have brought. A task that reads a
-dataset for the first time at a site thus moves each file once, and later tasks find what it has brought.
+A shared dataset counts its files and does not name them, so a job finds as many of its files at a site as are expected
+there: of the files that its task has not asked for there yet, the part that other tasks have brought. A task that reads
+a dataset for the first time at a site thus moves each file once, and later tasks find what it has brought.
+
+Of the input of one task alone each job reads other files, so what was brought serves the next attempts at it: where
+that was goes with the input. A storage counts the bytes of all such files, whatever their number and their tasks.
 
 Source: lifecycle reference, section 7.2 (dispatch datasets, whose rules last 7 days).
 """
@@ -10,9 +13,11 @@ Source: lifecycle reference, section 7.2 (dispatch datasets, whose rules last 7 
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.names import TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.replicas import add_replica, drop_replica, grow_replica, keep_until, replica_on_disk
 
+OUTPUT = int(TransferKind.OUTPUT)
 ROUNDING = 1e-9
 """Part of a job's input below which nothing is missing."""
 
@@ -74,9 +79,47 @@ def await_part(world: Arrays, job, transfer_row, number, destination):
 
 
 @compiled
+def note_brought(world: Arrays, job, transfer_row, now):
+    """Note for the next attempts at the input of a job where a transfer brings it."""
+    transfer = world.transfers[transfer_row]
+    job["brought_by"], job["brought_id"] = transfer_row, transfer["transfer_id"]
+    job["brought_to"], job["brought_s"] = transfer["destination"], now
+
+
+@compiled
+def keep_brought(to, of):
+    """Copy where input of one task alone was brought from one row of `jobs` or `retries` to another."""
+    to["brought_by"], to["brought_id"] = of["brought_by"], of["brought_id"]
+    to["brought_to"], to["brought_s"] = of["brought_to"], of["brought_s"]
+
+
+@compiled
+def was_brought(world: Arrays, job, destination, now):
+    """Whether an earlier attempt had the input of a job moved to a site by a rule that has not expired."""
+    return job["brought_to"] == destination and now < job["brought_s"] + world.settings[0]["dispatch_lifetime_s"]
+
+
+@compiled
+def keep_files(world: Arrays, number, size):
+    """Count files of one task alone that have landed at a storage, whose space was taken; -1 = there is none."""
+    if number >= 0:
+        storage = world.storages[number]
+        storage["dispatched_bytes"] += size
+        storage["landed_bytes"] += size
+
+
+@compiled
 def stays_there(world: Arrays, transfer):
-    """Whether the files of a transfer stay at its destination: they belong to a shared dataset, which still exists."""
-    return transfer["dataset"] >= 0 and not world.datasets[transfer["dataset"]]["deleted"]
+    """Whether the files of a transfer stay at its destination: all do but those of a dataset that has been deleted."""
+    return transfer["dataset"] < 0 or not world.datasets[transfer["dataset"]]["deleted"]
+
+
+@compiled
+def is_still_wanted(world: Arrays, transfer, now):
+    """Whether a transfer goes on that no job awaits: its rule has not expired, nor has its source gone."""
+    if transfer["kind"] == OUTPUT or not stays_there(world, transfer) or source_is_gone(world, transfer):
+        return False
+    return transfer["dataset"] >= 0 or now < transfer["submitted_s"] + world.settings[0]["dispatch_lifetime_s"]
 
 
 @compiled
@@ -112,9 +155,12 @@ def give_up_files(world: Arrays, transfer):
 def land_files(world: Arrays, transfer, size, now):
     """Let bytes of a transfer, whose space was taken, become part of the replica at its destination.
 
-    If that was lost meanwhile, they begin a new one.
+    If that was lost meanwhile, they begin a new one. Files of one task alone are counted by the storage.
     """
     number = transfer["dataset"]
+    if number < 0:
+        keep_files(world, world.sites[transfer["destination"]]["storage"], size)
+        return
     row = replica_on_disk(world, number, transfer["destination"])
     if row < 0:
         row = add_replica(world, number, transfer["destination"], 0.0)

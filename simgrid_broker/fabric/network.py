@@ -6,7 +6,13 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated
-from simgrid_broker.fabric.dispatch_data import give_up_files, land_files, source_is_gone, stays_there
+from simgrid_broker.fabric.dispatch_data import (
+    give_up_files,
+    is_still_wanted,
+    land_files,
+    source_is_gone,
+    stays_there,
+)
 from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.events import TRANSFER_AGAIN, TRANSFER_DONE, schedule
 from simgrid_broker.fabric.links import admit, catch_up, count_queued, line_up_transfer
@@ -119,7 +125,7 @@ def failed_files(world: Arrays, transfer):
 def finds_no_space(world: Arrays, transfer, size):
     """Whether files that stay at their destination find it full; otherwise they take `size` bytes there."""
     storage = world.sites[transfer["destination"]]["storage"]
-    if storage < 0 or (transfer["kind"] == INPUT and not stays_there(world, transfer)):
+    if storage < 0 or not stays_there(world, transfer):
         return False
     return not take_space(world, storage, size)
 
@@ -217,12 +223,12 @@ def arrives(world: Arrays, row, now):
 def transfer_done(world: Arrays, row, now):
     """Handle the end of an attempt, or the callback: the jobs of a transfer continue when all its files have arrived.
 
-    Files of a shared dataset come even if no job waits for them any more, as the rule of DDM is still there.
+    Input comes even if no job waits for it any more, as the rule of DDM is still there.
     """
     transfer = world.transfers[row]
     link = world.links[transfer["link"]]
     link["bytes_landing"] -= transfer["left_bytes"]
-    if transfer["n_jobs"] == 0 and (not stays_there(world, transfer) or source_is_gone(world, transfer)):
+    if transfer["n_jobs"] == 0 and not is_still_wanted(world, transfer, now):
         link["bytes_wasted"] += transfer["left_bytes"]
         give_up_files(world, transfer)
         record_transfer(world, row, now)

@@ -10,7 +10,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, rule_of
 from simgrid_broker.fabric.binding import bind, fate_of_attempt
-from simgrid_broker.fabric.dispatch_data import await_part, pin, to_bring
+from simgrid_broker.fabric.dispatch_data import await_part, keep_brought, note_brought, pin, to_bring, was_brought
 from simgrid_broker.fabric.input_loss import condition, first_bad, is_bad
 from simgrid_broker.fabric.network import enqueue, is_express, join, new_transfer
 from simgrid_broker.luck import STREAMS
@@ -110,6 +110,7 @@ def fill(world: Arrays, row, task_row, number, ramcount_mb, resource_type):
     job["n_chunks"] = 1
     job["old_panda_id"] = job["failures"] = job["attempt_limit"] = job["ram_level"] = 0
     job["pilot_start_s"] = np.nan
+    job["brought_s"], job["brought_id"], job["brought_by"], job["brought_to"] = 0.0, 0, -1, -1
     job["source_site"] = job["transfer"] = job["child"] = job["sibling"] = job["previous"] = -1
     job["cause"] = NONE
 
@@ -171,6 +172,7 @@ def give_files(world: Arrays, row, n_pieces, closed_by):
 def remember(world: Arrays, row, retry, level):
     """Copy the retry state, a row of `retries`, into a new job."""
     job = world.jobs[row]
+    keep_brought(job, retry)
     job["old_panda_id"], job["ram_level"] = retry["old_panda_id"], level
     job["failures"], job["attempt_limit"] = retry["failures"], retry["attempt_limit"]
 
@@ -245,6 +247,7 @@ def retry_by_server(world: Arrays, row, now):
     retry["priority"] = job["priority"] - RETRY_PRIORITY_LOSS
     retry["old_panda_id"], retry["ram_level"] = job["panda_id"], job["ram_level"]
     retry["failures"], retry["attempt_limit"] = failures, limit
+    keep_brought(retry, job)
     if input_files.is_cut(world, job["task"]):
         give_files(world, again, job["n_chunks"], job["closed_by"])
     move(world, again, DEFINED, now)
@@ -312,21 +315,18 @@ def activity_of_input(world: Arrays, task_row, source):
 
 
 @compiled
-def awaits(world: Arrays, row, number, destination, arriving, now):
-    """Let a job whose missing files are all under way wait for the transfer that was asked for last, if there is one.
+def awaits(world: Arrays, row, awaited, transfer_id, arriving, now):
+    """Let a job whose missing files are all under way wait for the transfer `awaited`, if that has not ended.
 
-    Returns whether it waits: a file that many want is moved once.
+    Returns whether it waits: a file that many want is moved once. transfer_id: of that transfer, whose row may be
+    another's by now.
     """
-    if arriving <= 0.0:
-        return False
-    replica = world.replicas[replica_on_disk(world, number, destination)]
-    transfer = world.transfers[replica["transfer"]]
-    if replica["transfer"] < 0 or transfer["transfer_id"] != replica["transfer_id"]:
+    if arriving <= 0.0 or awaited < 0 or world.transfers[awaited]["transfer_id"] != transfer_id:
         return False
     job = world.jobs[row]
-    job["source_site"], job["missing_bytes"] = transfer["source"], arriving * job["input_bytes"]
+    job["source_site"], job["missing_bytes"] = world.transfers[awaited]["source"], arriving * job["input_bytes"]
     move(world, row, ASSIGNED, now)
-    join(world, replica["transfer"], row, 0.0, 0)
+    join(world, awaited, row, 0.0, 0)
     return True
 
 
@@ -340,6 +340,7 @@ def set_up_job(world: Arrays, row, bunch, now):
     job = world.jobs[row]
     move(world, row, DEFINED, now)
     destination, number, arriving = world.queues[job["queue"]]["site"], -1, 0.0
+    awaited, awaited_id = job["brought_by"], job["brought_id"]
     if is_merge_job(job):                                  # its input is at the site that produced it
         source, missing = job["source_site"], 0.0 if job["source_site"] < 0 else 1.0
     else:
@@ -348,7 +349,12 @@ def set_up_job(world: Arrays, row, bunch, now):
             number = world.input_dataset[job["task"]]
             missing, arriving = to_bring(world, job, number, destination, missing)
             pin(world, number, destination, now)
-    if job["input_bytes"] <= 0 or (missing <= 0.0 and not awaits(world, row, number, destination, arriving, now)):
+            if arriving > 0.0:
+                replica = world.replicas[replica_on_disk(world, number, destination)]
+                awaited, awaited_id = replica["transfer"], replica["transfer_id"]
+        elif was_brought(world, job, destination, now):
+            missing, arriving = 0.0, missing
+    if job["input_bytes"] <= 0 or (missing <= 0.0 and not awaits(world, row, awaited, awaited_id, arriving, now)):
         move(world, row, ACTIVATED, now)
         put_activated(world, row)
         return bunch
@@ -369,6 +375,8 @@ def set_up_job(world: Arrays, row, bunch, now):
         bunch = new_transfer(world, INPUT, activity_of_input(world, job["task"], source), source, destination, job, now)
     if number >= 0:
         await_part(world, job, bunch, number, destination)
+    elif not is_merge_job(job):
+        note_brought(world, job, bunch, now)
     join(world, bunch, row, job["missing_bytes"], max(1, np.int32(np.ceil(missing * job["n_input_files"]))))
     return bunch
 

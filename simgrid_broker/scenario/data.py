@@ -88,8 +88,8 @@ class Data(Part):
     populations: dict[str, Population] = Field(default_factory=dict, description="Containers of drawn datasets, by "
                                                "name")
     dispatch_lifetime: Seconds = Field(7 * 86400, gt=0, description="Lifetime of files that were moved to a site for "
-                                       "jobs, counted from the last job that reads them there; source: lifecycle "
-                                       "reference, section 7.2")
+                                       "jobs, of shared datasets counted from the last job that reads them there; "
+                                       "source: lifecycle reference, section 7.2")
 
     @model_validator(mode="after")
     def names_are_different(self) -> "Data":

@@ -19,6 +19,9 @@ JOBS = Table("jobs", "one attempt of one job", (
     Column("modification_s", "f8", "s", PANDA + " modificationTime", "Last heartbeat or change of status",
            recorded=False),
     Column("pilot_start_s", "f8", "s", "Harvester worker", "When the pilot that ran the job got its slot"),
+    Column("brought_s", "f8", "s", OURS, "When input was asked for at `brought_to`", recorded=False),
+    Column("brought_id", "i8", "", OURS, "Transfer that brings or brought that input; 0 = none", zero_means="none",
+           recorded=False),
     Column("due_sequence", "i8", "", OURS, "Sequence number of the event that ends the running payload; 0 = none",
            zero_means="none", recorded=False),
     Column("task", "i4", "", OURS, "Row of the task", recorded=False),
@@ -46,6 +49,7 @@ JOBS = Table("jobs", "one attempt of one job", (
            "pseudo-queue; of a starting job without a slot the row of its worker in `submissions`, plus 1; "
            "-1 = it has no worker yet", recorded=False),
     Column("transfer", "i4", "", OURS, "Transfer that the job awaits; -1 = none", recorded=False),
+    Column("brought_by", "i4", "", OURS, "Row of the transfer of `brought_id`, until that has ended", recorded=False),
     Column("queue", "i2", "", PANDA + " computingSite", "PanDA queue", codes="queues"),
     Column("n_chunks", "i2", "chunks", "JEDI_Dataset_Contents",
            "Pieces of the task's input: files, or parts of files; 1 = all jobs of the task have one size, "
@@ -55,6 +59,8 @@ JOBS = Table("jobs", "one attempt of one job", (
     Column("corecount", "i2", "cores", PANDA + " coreCount", "Cores of the slot"),
     Column("nucleus", "i2", "", PANDA + " nucleus", "Site that collects the output", codes="sites"),
     Column("source_site", "i2", "", OURS, "Site that input was fetched from; -1 = none", codes="sites"),
+    Column("brought_to", "i2", "", OURS, "Site to which this or an earlier attempt had input of its task alone moved; "
+           "-1 = none", codes="sites", recorded=False),
     Column("share", "i2", "", PANDA + " gshare", "Global share (leaf)", codes="shares"),
     Column("resource_type", "i2", "", PANDA + " resource_type", "Resource type", codes="resource_types"),
     Column("processing_type", "i2", "", PANDA + " processingType", "Kind of payload", codes="processing_types"),

@@ -79,9 +79,10 @@ EVENT = np.dtype([("time_s", "f8"), ("sequence", "i8"), ("kind", "i4"), ("row", 
 
 RETRY = np.dtype([
     ("old_panda_id", "i8"),          # the job that tried it last
+    ("brought_s", "f8"), ("brought_id", "i8"), ("brought_by", "i4"),     # as in the row of a job, as is the next
+    ("brought_to", "i2"), ("failures", "u1"), ("attempt_limit", "u1"),
     ("chunk", "i4"), ("attempt", "i4"), ("next", "i4"),
     ("n_chunks", "i4"),              # pieces of input, from `chunk` on
-    ("failures", "u1"), ("attempt_limit", "u1"),   # as in the row of a job
 ])
 """A piece of a task's input that awaits another attempt."""
 

@@ -17,7 +17,8 @@ PART = 1e-6
 def space_is_not_negative(arrays: Arrays, _found: Recount) -> Iterator[str]:
     """No storage is overdrawn, and none has more data than was put there."""
     storages = arrays.storages
-    for name in ("free_bytes", "used_bytes", "expired_bytes", "expired_replica_bytes"):
+    for name in ("free_bytes", "used_bytes", "expired_bytes", "expired_replica_bytes", "dispatched_bytes",
+                 "landed_bytes"):
         for number in np.flatnonzero(storages[name] < 0):
             yield f"storage {number} has negative {name}: {storages[name][number]:.9g}"
 
@@ -35,14 +36,16 @@ def space_adds_up(arrays: Arrays, _found: Recount) -> Iterator[str]:
 
 
 def replicas_have_their_space(arrays: Arrays, _found: Recount) -> Iterator[str]:
-    """Replicas take no more than is used at their storage; expired ones take what is expired there for replicas."""
+    """Replicas, and files brought for one task, take no more than is used; expired replicas what is expired for them.
+    """
     rows = arrays.replicas[(arrays.replicas["dataset"] >= 0) & (arrays.replicas["storage"] >= 0)]
     n, storages = len(arrays.storages), arrays.storages
     expired = rows["expired"] > 0
     taken, over = (np.bincount(rows["storage"][chosen], rows["bytes"][chosen], n) for chosen in (~expired, expired))
+    taken = taken + storages["dispatched_bytes"]
     slack = CLOSE * storages["total_bytes"]
     for number in np.flatnonzero(taken > storages["used_bytes"] + slack):
-        yield f"storage {number}: replicas take {taken[number]:.9g} bytes of {storages['used_bytes'][number]:.9g} used"
+        yield f"storage {number}: files take {taken[number]:.9g} bytes of {storages['used_bytes'][number]:.9g} used"
     for number in np.flatnonzero(np.abs(over - storages["expired_replica_bytes"]) > slack):
         yield f"storage {number}: {over[number]:.9g} bytes of replicas are expired, another number is counted"
 

@@ -1,4 +1,4 @@
-"""Files of shared datasets that are moved for jobs: they land, take space, serve other jobs, and expire."""
+"""Files that are moved for jobs: they land, take space, serve other jobs, and expire."""
 
 import numpy as np
 import pytest
@@ -122,12 +122,133 @@ def test_brokers_see_the_new_replica():
     assert bench.arrays.datasets["version"][0] > before
 
 
-def test_input_of_a_task_alone_does_not_stay():
-    bench = Bench(plan(), dict(n_jobs=2, input_bytes_per_job=MB, replicas={1: 1.0}))
-    bench.submit(2)
-    bench.run(100.0)
+def bench_of_one(n_jobs=1, kind=Bench, agents=(), here=None, link=None, part=0.0, **task):
+    """A task alone with files of a MB at THERE, of which `part` lies at HERE, too; its jobs try again once."""
+    row = dict(n_jobs=n_jobs, input_bytes_per_job=MB, nucleus=0, replicas={1: 1.0, 0: part}, max_attempt=2) | task
+    said = plan(here=here, link=link or {})
+    return Stage(agents, said, row) if kind is Stage else Bench(said, row)
+
+
+@pytest.mark.rule("keep_files")
+@pytest.mark.parametrize("part", [0.0, 0.25])
+def test_input_of_a_task_alone_lands_and_takes_space(part):
+    bench = bench_of_one(4, part=part)
+    bench.submit(4)
+    bench.run(33.0 if part == 0 else 32.0)
     assert bench.arrays.storages["free_bytes"][0] == 500 * GB
-    assert observe.replicas(bench.world, 0) == [(1, 1.0, False)]
+    bench.run(100.0)
+    storage = bench.arrays.storages[0]
+    assert storage["free_bytes"] == 500 * GB - (1 - part) * 4 * MB
+    assert storage["dispatched_bytes"] == (1 - part) * 4 * MB
+    assert observe.replicas(bench.world, 0)[0] == (1, 1.0, False)          # brokers see the datasets of JEDI alone
+    bench.check()
+
+
+@pytest.mark.rule("was_brought")
+def test_the_next_attempt_finds_what_was_brought():
+    bench = bench_of_one()
+    bench.submit()
+    bench.run(100.0)
+    bench.take_back()
+    bench.submit()
+    assert bench.statuses() == ["activated"] and bench.arrays.jobs["missing_bytes"][bench.live()].tolist() == [0]
+    assert len(bench.moved()) == 1 and bench.arrays.storages["dispatched_bytes"][0] == MB
+    bench.check()
+
+
+@pytest.mark.rule("was_brought")
+def test_an_attempt_at_another_site_brings_it_there():
+    bench = bench_of_one(replicas={1: 1.0, 0: 0.0})
+    bench.submit()
+    bench.run(100.0)
+    bench.take_back()
+    bench.arrays.retries["brought_to"][bench.arrays.ram_levels[0, 0]["head"]] = 1
+    bench.submit()
+    assert bench.statuses() == ["assigned"]
+    bench.run(200.0)
+    assert bench.arrays.storages["dispatched_bytes"][0] == 2 * MB
+    bench.check()
+
+
+@pytest.mark.rule("awaits")
+def test_the_next_attempt_waits_for_what_is_under_way():
+    bench = bench_of_one(link=dict(latency=50))
+    bench.submit()
+    bench.run(10.0)
+    bench.take_back()
+    bench.submit()
+    assert bench.statuses() == ["assigned"] and bench.arrays.transfers["n_jobs"].max() == 1
+    bench.check()
+    bench.run(51.01)
+    assert bench.statuses() == ["activated"] and bench.moved()["bytes"].tolist() == [MB]
+    bench.check()
+
+
+@pytest.mark.rule("is_still_wanted")
+def test_input_of_a_task_alone_comes_even_if_no_job_waits():
+    bench = bench_of_one()
+    bench.submit()
+    bench.take_back()
+    bench.run(100.0)
+    assert bench.arrays.storages["dispatched_bytes"][0] == MB and bench.link()["bytes_done"] == MB
+    bench.check()
+
+
+@pytest.mark.rule("is_still_wanted")
+@pytest.mark.parametrize(("days", "under_way"), [
+    pytest.param(6.9, 1, id="within the lifetime of its rule it is tried again"),
+    pytest.param(7.1, 0, id="then it is given up"),
+])
+def test_input_that_no_job_awaits_is_tried_until_its_rule_expires(days, under_way):
+    bench = bench_of_one(link=dict(failure_rate=1.0, latency=0, bandwidth=100.0))
+    bench.submit()
+    bench.take_back()
+    bench.run(days * DAY)
+    assert np.count_nonzero(bench.arrays.transfers["transfer_id"]) == under_way
+    bench.check()
+
+
+@pytest.mark.rule("reap")
+def test_input_of_a_task_alone_expires_and_is_deleted_when_space_is_needed():
+    bench = bench_of_one(3, Stage, agents=(reaper,), here=dict(min_free=10 * GB))
+    bench.submit(3)
+    bench.run(34.0 + 7 * DAY - 1)
+    storage = bench.arrays.storages
+    assert (storage["expired_bytes"][0], storage["dispatched_bytes"][0]) == (0, 3 * MB)
+    bench.run(34.0 + 7.1 * DAY)
+    assert (storage["expired_bytes"][0], storage["dispatched_bytes"][0], storage["used_bytes"][0]) == (
+        3 * MB, 0, 500 * GB)
+    bench.check()
+    assert take_space(bench.arrays, 0, 490 * GB)
+    assert (storage["expired_bytes"][0], storage["free_bytes"][0]) == (0, 10 * GB)
+    bench.check()
+
+
+@pytest.mark.rule("was_brought")
+@pytest.mark.parametrize(("days", "status"), [
+    pytest.param(6.99, "activated", id="before it expires"),
+    pytest.param(7.01, "assigned", id="after it has expired it is brought again"),
+])
+def test_what_has_expired_serves_no_attempt(days, status):
+    bench = bench_of_one()
+    bench.submit()
+    bench.run(days * DAY)
+    bench.take_back()
+    bench.submit()
+    assert bench.statuses() == [status]
+    bench.check()
+
+
+@pytest.mark.parametrize(("free", "status"), [
+    pytest.param(4 * MB, "activated", id="just enough"),
+    pytest.param(4 * MB - 1, "assigned", id="a byte too little"),
+])
+def test_input_of_a_task_alone_waits_for_space(free, status):
+    bench = bench_of_one(4, here=dict(total=1000 * GB, free=free))
+    bench.submit(4)
+    bench.run(1000.0)
+    assert bench.statuses() == [status] * 4
+    bench.check()
 
 
 @pytest.mark.parametrize(("free", "status"), [

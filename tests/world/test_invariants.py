@@ -161,6 +161,10 @@ def replica_is_larger_than_what_is_used(bench):
     bench.arrays.replicas["bytes"][0] = 1e18
 
 
+def brought_files_take_more_than_is_used(bench):
+    bench.arrays.storages["dispatched_bytes"][0] = 1e18
+
+
 def expired_replica_is_not_counted(bench):
     bench.arrays.storages["expired_replica_bytes"][0] = 1e12
 
@@ -282,7 +286,8 @@ SINS = {
     invariants.retries_wait_in_lists: (retry_is_in_no_list, failed_job_waits_for_the_retry_module),
     storage_invariants.space_is_not_negative: (storage_is_overdrawn, expired_data_is_overdrawn),
     storage_invariants.space_adds_up: (space_appears, writes_are_forgotten),
-    storage_invariants.replicas_have_their_space: (replica_is_larger_than_what_is_used, expired_replica_is_not_counted),
+    storage_invariants.replicas_have_their_space: (
+        replica_is_larger_than_what_is_used, brought_files_take_more_than_is_used, expired_replica_is_not_counted),
     storage_invariants.replicas_stand_in_lists: (replica_is_in_no_list, replica_has_more_than_all_files),
     storage_invariants.coming_files_are_under_way: (files_come_without_a_transfer,),
     invariants.activated_jobs_can_be_found: (activated_job_is_forgotten, activated_job_is_in_the_heap_twice,
