@@ -169,6 +169,14 @@ def expired_replica_is_not_counted(bench):
     bench.arrays.storages["expired_replica_bytes"][0] = 1e12
 
 
+def tape_is_mounted_without_a_drive(bench):
+    bench.arrays.storages["mounted"][0] = 1
+
+
+def bytes_read_from_tape_are_lost(bench):
+    bench.arrays.storages["read_bytes"][0] = 1e12
+
+
 def replica_is_in_no_list(bench):
     bench.arrays.datasets["first_replica"][bench.arrays.replicas["dataset"][0]] = -1
 
@@ -290,6 +298,7 @@ SINS = {
         replica_is_larger_than_what_is_used, brought_files_take_more_than_is_used, expired_replica_is_not_counted),
     storage_invariants.replicas_stand_in_lists: (replica_is_in_no_list, replica_has_more_than_all_files),
     storage_invariants.coming_files_are_under_way: (files_come_without_a_transfer,),
+    storage_invariants.drives_hold: (tape_is_mounted_without_a_drive, bytes_read_from_tape_are_lost),
     invariants.activated_jobs_can_be_found: (activated_job_is_forgotten, activated_job_is_in_the_heap_twice,
                                              running_job_is_in_the_heap),
     invariants.newest_jobs_stand_where_they_are_said_to: (newest_job_has_left, newest_job_is_of_another_queue),
