@@ -4,8 +4,7 @@ Simplified: DDM's accounting is the output of jobs that have finished, where the
 lifetime is over; brokers know it as old as the last `refresh`.
 """
 
-from collections import deque
-from typing import NamedTuple
+from collections import defaultdict, deque
 
 import numpy as np
 
@@ -21,25 +20,21 @@ NEAR_PART = 0.9
 IN, NEAR, OVER = range(3)
 """States of the global quota of an account."""
 FINE = Quota()
-
-
-class Old(NamedTuple):
-    """Output that no longer counts from a time on, s: row of its account, endpoint, bytes."""
-
-    from_s: float
-    row: int
-    storage: int
-    size: float
+OWNERS = ["user", "working_group"]
+"""Columns of a task that say whose it is."""
+OLD = np.dtype([("from_s", "f8"), ("row", "i4"), ("storage", "i4"), ("size", "f8")])
+"""Output that no longer counts from a time on, s: row of its account, endpoint, bytes."""
 
 
 class UserOutput:
     """Output of the accounts with a quota.
 
     accounts: these by row; of_user, of_group: row of each user and working group by code, -1 = no quota; held: bytes at
-    each endpoint and, last, where no endpoint is known, (n_accounts, n_storages + 1); expiring: in order of time for
-    each account; permissions: GRIDPREF of users with an account, by code; state: IN, NEAR or OVER the global quota,
-    (n_accounts + 1,), full: whether the local one is used up at each PanDA queue, (n_accounts + 1, n_queues), the last
-    of both for those without a quota.
+    each endpoint and, last, where no endpoint is known, (n_accounts, n_storages + 1); quota, local: the quotas, 0 =
+    none, (n_accounts,) and of the shape of `held`; expiring: by lifetime, s, blocks of OLD in order of time;
+    permissions: GRIDPREF of users with an account, by code; state: IN, NEAR or OVER the global quota, (n_accounts + 1,),
+    full: whether the local one is used up at each PanDA queue, (n_accounts + 1, n_queues), the last of both for those
+    without a quota.
     """
 
     def __init__(self, scenario: Scenario, vocabularies: dict[str, tuple[str, ...]], places: AnalysisPlaces):
@@ -55,7 +50,12 @@ class UserOutput:
         for row, account in enumerate(self.accounts):
             for storage, size in account.held.items():
                 self.held[row, self.storages.index(storage)] = size
-        self.expiring: list[deque[Old]] = [deque() for _ in self.accounts]
+        self.quota = np.array([account.quota or 0 for account in self.accounts], float)
+        self.local = np.array([[account.local_quotas.get(storage, 0) for storage in self.storages] + [0]
+                               for account in self.accounts], float).reshape(self.held.shape)
+        lifetimes = [account.output_lifetime for account in self.accounts]
+        self.lifetime_s = np.array([np.inf if lifetime is None else lifetime for lifetime in lifetimes])
+        self.expiring: dict[float, deque[np.ndarray]] = defaultdict(deque)
         self.state = np.zeros(len(self.accounts) + 1, np.int64)
         self.full = np.zeros((len(self.accounts) + 1, len(places.output)), bool)
         self.refresh(0.0)
@@ -70,32 +70,35 @@ class UserOutput:
                 self.accounts.append(account)
         return found
 
-    def row_of(self, task: np.void) -> int:
-        """Row of the account whose quota the output of a task counts for, -1 = none."""
-        group = task["working_group"]
-        return int(self.of_group[group] if self.named[group] else self.of_user[task["user"]])
+    def row_of(self, tasks: np.ndarray | np.void) -> np.ndarray:
+        """Row of the account whose quota the output of each task counts for, -1 = none; of one task or several."""
+        group = tasks["working_group"]
+        return np.where(self.named[group], self.of_group[group], self.of_user[tasks["user"]])
 
     def add(self, arrays: Arrays, jobs: np.ndarray, ended_s: np.ndarray) -> None:
         """Count the output of jobs that have ended, (n,) of JOBS, at some times, s."""
-        tasks = arrays.tasks[jobs["task"]]
-        mine = (jobs["status"] == JobStatus.FINISHED) & self.analysis[tasks["label"]] & (jobs["output_bytes"] > 0)
-        for place in np.flatnonzero(mine).tolist():
-            row = self.row_of(tasks[place])
-            if row < 0:
-                continue
-            storage, size = int(self.places.output[jobs["queue"][place]]), float(jobs["output_bytes"][place])
-            self.held[row, storage] += size
-            lifetime_s = self.accounts[row].output_lifetime
-            if lifetime_s is not None:
-                self.expiring[row].append(Old(float(ended_s[place]) + lifetime_s, row, storage, size))
+        mine = np.flatnonzero((jobs["status"] == JobStatus.FINISHED) & (jobs["output_bytes"] > 0)
+                              & self.analysis[arrays.tasks["label"][jobs["task"]]])
+        rows = self.row_of(arrays.tasks[OWNERS][jobs["task"][mine]])
+        mine, rows = mine[rows >= 0], rows[rows >= 0]
+        new = np.empty(len(rows), OLD)
+        new["row"], new["storage"] = rows, self.places.output[jobs["queue"][mine]]
+        new["size"], new["from_s"] = jobs["output_bytes"][mine], ended_s[mine] + self.lifetime_s[rows]
+        np.add.at(self.held, (new["row"], new["storage"]), new["size"])
+        for lifetime_s in np.unique(self.lifetime_s[rows]).tolist():
+            if lifetime_s < np.inf:
+                block = new[self.lifetime_s[rows] == lifetime_s]
+                self.expiring[lifetime_s].append(block[np.argsort(block["from_s"], kind="stable")])
 
-    def held_by(self, row: int, now: float) -> np.ndarray:
-        """Bytes of an account at each endpoint, what has expired left out, (n_storages + 1,)."""
-        waiting = self.expiring[row]
-        while waiting and waiting[0].from_s <= now:
-            old = waiting.popleft()
-            self.held[row, old.storage] -= old.size
-        return self.held[row]
+    def forget(self, now: float) -> None:
+        """Forget what has expired."""
+        for blocks in self.expiring.values():
+            while blocks and blocks[0]["from_s"][0] <= now:
+                block = blocks.popleft()
+                old, left = np.split(block, [np.searchsorted(block["from_s"], now, side="right")])
+                np.subtract.at(self.held, (old["row"], old["storage"]), old["size"])
+                if len(left):
+                    blocks.appendleft(left)
 
     def refresh(self, now: float) -> None:
         """Compare what each account holds with its quotas.
@@ -103,14 +106,11 @@ class UserOutput:
         The global quota is exceeded above it, a local one is used up when it is reached. Source: brokerage reference,
         3.1 G3 and 3.3 A14c.
         """
-        for row, account in enumerate(self.accounts):
-            held = self.held_by(row, now)
-            used = held.sum()
-            self.state[row] = IN if not account.quota else OVER if used > account.quota else (
-                NEAR if used > NEAR_PART * account.quota else IN)
-            full = [number for number, storage in enumerate(self.storages)
-                    if held[number] >= account.local_quotas.get(storage, 0) > 0]
-            self.full[row] = np.isin(self.places.output, full)
+        self.forget(now)
+        used = self.held.sum(axis=1)
+        self.state[:-1] = np.select([self.quota == 0, used > self.quota, used > NEAR_PART * self.quota],
+                                    [IN, OVER, NEAR], IN)
+        self.full[:-1] = ((self.held >= self.local) & (self.local > 0))[:, self.places.output]
 
     def quota_of(self, task: np.void) -> Quota:
         """The global quota of the owner of a task."""

@@ -72,7 +72,7 @@ def test_only_output_of_finished_jobs_counts_for_the_user_or_the_group():
     assert [seen(stage, task=task)[0] for task in range(3)] == [(False, False), (True, False), (False, False)]
 
 
-@pytest.mark.rule("UserOutput.held_by")
+@pytest.mark.rule("UserOutput.forget")
 def test_output_counts_until_its_lifetime_is_over():
     stage = stage_of({"ann-0001": {"quota": "1 TB", "held": {"HERE": "0.5 TB"}, "output_lifetime": "1h"}})
     finish(stage, 0.6 * TB, at=HOUR)
