@@ -224,14 +224,14 @@ class JobTables:
             self._bundle()
 
     def read(self, row: int, slot: int) -> None:
-        """Put the numbers of a task's share, and the ways to its nucleus or the storages, into the tables."""
+        """Put the numbers of a task's share, and the queues near its nucleus or the storages, into the tables."""
         if self.state[0]["of_users"]:
             self.users.read(row)
             return
         control, task = self.control, self.record[slot]
         kind = int(task["resource_type"]) if self.state[0]["by_type"] else None
         loads.load_row(control.world, control.brokers.snapshot, account_of_task(control.arrays, row), kind)
-        observe.way_row(control.world, int(task["nucleus"]))
+        control.world.places.learn(int(task["nucleus"]))
 
     def verdict(self, row: int, level: int) -> Verdict:
         """The decision in hand, about a task at a level of ramCount, which shares the columns of the tables."""

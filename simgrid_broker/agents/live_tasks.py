@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.world.world import World
 
@@ -37,9 +38,20 @@ class LiveTasks:
         changes = [self.world.status_changes[status] for status in statuses]
         of_rows, known, found = self.lists.get(statuses, (None, changes, self.rows))
         if of_rows is not self.rows or known != changes:
-            found = self.rows[_wanted(statuses)[self.world.arrays.tasks["status"][self.rows]]]
+            found = np.empty_like(self.rows)
+            found = found[:find_in_status(self.world.arrays, self.rows, _wanted(statuses), found)]
             self.lists[statuses] = self.rows, changes, found
         return found
+
+
+@compiled
+def find_in_status(world, rows, wanted, found):
+    """Write those of `rows` whose tasks are in a `wanted` status, (n_status,) bool, to `found`; returns how many."""
+    n = 0
+    for row in rows:
+        found[n] = row
+        n += wanted[world.tasks[row]["status"]]
+    return n
 
 
 @cache

@@ -76,9 +76,10 @@ class Merger:
         ended, self.ended = self.ended, []
         for panda_id, status, cause in ended:
             self._settle(self.under_way.pop(panda_id), status, cause)
-        self._gather()
+        rows = observe.jobs_before_merging(self.control.arrays)
+        self._gather(rows)
         self.waiting = [merge for merge in self.waiting if not self._make(merge)]
-        self._set_statuses()
+        self._set_statuses(rows)
 
     def planned(self) -> list[PlannedMerge]:
         """Merge jobs that wait for brokerage."""
@@ -111,10 +112,9 @@ class Merger:
         else:
             control.fabric.take_back(rows, CANCELLED, int(Cause.MERGE_FAILED), control.now)
 
-    def _gather(self) -> None:
-        """Plan merge jobs for every place at which all jobs of a task are done."""
+    def _gather(self, rows: np.ndarray) -> None:
+        """Plan merge jobs for every place at which all jobs of a task are done; rows: `observe.jobs_before_merging`."""
         arrays = self.control.arrays
-        rows = observe.jobs_before_merging(arrays)
         known = [merge.panda_ids for merge in (*self.waiting, *self.under_way.values())]
         if known:
             rows = rows[~np.isin(arrays.jobs["panda_id"][rows], np.concatenate(known))]
@@ -182,11 +182,11 @@ class Merger:
         merge.panda_id = int(world.arrays.jobs["panda_id"][merge.row])
         self.under_way[merge.panda_id] = merge
 
-    def _set_statuses(self) -> None:
-        """Set tasks with only merging left to `merging`, and tasks with other work to `running`."""
+    def _set_statuses(self, unmerged: np.ndarray) -> None:
+        """Set tasks with only merging left to `merging`, and tasks with other work to `running`; unmerged: jobs."""
         control, rows = self.control, self.control.books.live_tasks.in_status(T.RUNNING, T.MERGING)
         tasks = control.arrays.tasks[rows]
-        new = merging.new_status(tasks["status"], observe.has_other_work(control.arrays)[rows],
+        new = merging.new_status(tasks["status"], observe.has_other_work(control.arrays, unmerged)[rows],
                                  (tasks["n_alive"] > 0) & (tasks["mergeoutput"] != 0))
         for k in np.flatnonzero(new != tasks["status"]).tolist():
             set_status(control.world, int(rows[k]), T(new[k]), control.now)

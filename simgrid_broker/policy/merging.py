@@ -68,11 +68,6 @@ def places(queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, edition: str)
     return (queue.astype(np.int64) << 32) | (chunk // JOBS_PER_SUBDATASET)
 
 
-def complete(place: np.ndarray, is_unmerged: np.ndarray) -> np.ndarray:
-    """Places whose jobs all wait to be merged, sorted, (k,); of the jobs that no merge job reads yet, (n,) each."""
-    return np.setdiff1d(place[is_unmerged], place[~is_unmerged])
-
-
 def cut(unmerged: Unmerged, limits: MergeLimits) -> list[slice]:
     """The merge jobs of the outputs at one place, each a slice of them: greedily, in order, as files are split.
 
@@ -123,12 +118,16 @@ def new_status(status: np.ndarray, has_other_work: np.ndarray, merges: np.ndarra
 
 def ready(task: np.ndarray, queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, unmerged: np.ndarray,
           edition: str) -> Iterator[tuple[int, np.ndarray]]:
-    """Tasks with outputs that can be merged, and the positions of those at one place, (k,).
+    """Tasks with outputs that can be merged, and the positions of those at one place, (k,): all jobs there are done.
 
-    Arguments are columns of live jobs, (n,); unmerged: whether the output of a job waits to be merged.
+    Arguments are columns of the live jobs that no merge job reads yet, (n,); unmerged: whether the output of a job
+    waits to be merged.
     """
-    for number in np.unique(task[unmerged]).tolist():
-        own = np.flatnonzero(task == number)
-        place = places(queue[own], site[own], chunk[own], edition)
-        for each in complete(place, unmerged[own]):
-            yield number, own[place == each]
+    place = places(queue, site, chunk, edition)
+    order = np.lexsort((place, task))
+    if not len(order):
+        return
+    begins = np.flatnonzero(np.append(True, (np.diff(task[order]) != 0) | (np.diff(place[order]) != 0)))
+    done = np.logical_and.reduceat(unmerged[order], begins)
+    for begin, end in zip(begins[done].tolist(), np.append(begins[1:], len(order))[done].tolist(), strict=True):
+        yield int(task[order[begin]]), order[begin:end]

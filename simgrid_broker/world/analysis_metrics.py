@@ -31,6 +31,8 @@ class UserSight(Bundle):
     times: np.ndarray              # (1,) of TIMES
     owners: np.ndarray             # `UserRows.table`
     named: np.ndarray              # `UserRows.named`
+    earlier: np.ndarray            # `UserRows.earlier`
+    last_of_user: np.ndarray       # `UserRows.last_of_user`
     site_class: np.ndarray
     to_running_rate: np.ndarray
     in_hi: np.ndarray
@@ -110,12 +112,12 @@ N_CHAINS, FIRST_ENDS = 4096, 1024
 class Ends:
     """Ends of the jobs of analysis tasks within a window; window_s: its length.
 
-    table: (room,) of END, of which the first `n`; heads: (2, N_CHAINS) first end of each chain, of jobs that finished,
-    and of others. The ends of a task are in one chain.
+    table: (room,) of END, of which the first `n`, n_kept of these since they were last looked through; heads: (2,
+    N_CHAINS) first end of each chain, of jobs that finished, and of others. The ends of a task are in one chain.
     """
 
     def __init__(self, n_queues: int):
-        self.n_queues, self.window_s, self.n = n_queues, 0.0, 0
+        self.n_queues, self.window_s, self.n, self.n_kept = n_queues, 0.0, 0, 0
         self.table, self.heads = np.zeros(FIRST_ENDS, END), np.full((2, N_CHAINS), -1, np.int64)
 
     def note(self, rows: np.ndarray, ended_s: np.ndarray) -> None:
@@ -134,10 +136,13 @@ class Ends:
         self.n += len(ends)
 
     def forget(self, now: float) -> None:
-        """Forget what ended before the window."""
+        """Forget what ended before the window, once the ends are twice as many as were kept."""
+        if self.n < 2 * self.n_kept + FIRST_ENDS:
+            return
         known = self.table[:self.n]
         kept = known[known["ended_s"] >= now - self.window_s]
-        self.n, self.heads[:] = len(kept), -1
+        self.n = self.n_kept = len(kept)
+        self.heads[:] = -1
         self.table[:self.n] = kept
         chain(self.table, self.heads, 0, self.n)
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from simgrid_broker import views
+from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.world import World
 
@@ -25,12 +26,7 @@ def _fill_load(world: World, snapshot, account: int, resource_type: int | None, 
     if snapshot.load_of_all is None:
         snapshot.load_of_all = views.records(views.LOAD, len(queues), n_batch_job=snapshot.workers,
                                              num_slots=queues["num_slots"], **snapshot.activity)
-    raw = f"V{views.LOAD.itemsize}"                  # NumPy copies structured rows field by field otherwise
-    load.view(raw)[:] = snapshot.load_of_all.view(raw)
-    for name, status in (("running", RUNNING), ("assigned", ASSIGNED), ("activated", ACTIVATED),
-                         ("starting", STARTING), ("defined", DEFINED)):
-        load[name] = numbers[status]
-    load["placed"] = snapshot.placed[account]
+    fill_load(snapshot.load_of_all, numbers, snapshot.placed[account], load)
     for queue, rows in world.slots.items():
         load["num_slots"][queue] = slots_of(world, rows, account, resource_type)
     if resource_type is not None:
@@ -39,6 +35,18 @@ def _fill_load(world: World, snapshot, account: int, resource_type: int | None, 
             _fill_typed(load, of_types[:, resource_type], _known(snapshot, account, slice(None), resource_type))
         else:
             _fill_typed(load, of_types.sum(axis=1), True)
+
+
+@compiled
+def fill_load(of_all, numbers, placed, load):
+    """Fill in `load`, (n_queues,) of LOAD: what is equal for all shares, and numbers of one, (n_status, n_queues)."""
+    for queue in range(len(load)):
+        load[queue] = of_all[queue]
+        one = load[queue]
+        one["running"], one["defined"], one["assigned"] = (
+            numbers[RUNNING, queue], numbers[DEFINED, queue], numbers[ASSIGNED, queue])
+        one["activated"], one["starting"] = numbers[ACTIVATED, queue], numbers[STARTING, queue]
+        one["placed"] = placed[queue]
 
 
 def slots_of(world: World, rows, account: int, resource_type: int | None) -> int:

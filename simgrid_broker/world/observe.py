@@ -142,8 +142,8 @@ def stores(world: World) -> np.ndarray:
 def _stores(world: World, number: np.ndarray) -> np.ndarray:
     """Storages by number, -1 = none, (n,) of STORE."""
     arrays, passes = world.arrays, PASSES[world.scenario.edition]
-    storage = np.zeros(len(number), arrays.storages.dtype)
-    storage[number >= 0] = arrays.storages[number[number >= 0]]
+    storage = arrays.storages.view(f"V{arrays.storages.itemsize}")[number].view(arrays.storages.dtype)
+    storage[number < 0] = np.zeros((), storage.dtype)
     usable = (storage["free_bytes"] + storage["expired_bytes"] - storage["min_free_bytes"]
               - storage["unavailable_bytes"])
     open_to = {activity: passes[storage[f"{activity}_off"]] for activity in ACTIVITIES}
@@ -258,16 +258,30 @@ def lies_somewhere(parts: views.JobInput) -> bool:
 
 def jobs_before_merging(arrays: Arrays) -> np.ndarray:
     """Rows of the live jobs of tasks whose output is merged, without merge jobs, by task and chunk."""
-    jobs = arrays.jobs
-    of_merging = (arrays.tasks["mergeoutput"] != 0)[jobs["task"]]
-    rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["n_chunks"] > 0) & of_merging)
+    jobs, rows = arrays.jobs, np.empty(len(arrays.jobs), np.int64)
+    rows = rows[:find_jobs_before_merging(arrays, rows)]
     return rows[np.lexsort((jobs["chunk"][rows], jobs["jeditaskid"][rows]))]
 
 
-def has_other_work(arrays: Arrays) -> np.ndarray:
-    """Whether tasks have input left, or jobs whose output does not wait to be merged yet, (n_tasks,)."""
-    tasks, jobs = arrays.tasks, arrays.jobs[jobs_before_merging(arrays)]
-    others = np.bincount(jobs["task"][jobs["status"] != S.MERGING], minlength=len(tasks))
+@compiled
+def find_jobs_before_merging(world: Arrays, rows):
+    """Write the rows of `jobs_before_merging` to `rows`, in the order of the table; returns their number."""
+    n = 0
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        if job["panda_id"] > 0 and job["n_chunks"] > 0 and world.tasks[job["task"]]["mergeoutput"] != 0:
+            rows[n] = row
+            n += 1
+    return n
+
+
+def has_other_work(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
+    """Whether tasks have input left, or jobs whose output does not wait to be merged yet, (n_tasks,).
+
+    rows: `jobs_before_merging`.
+    """
+    tasks, status = arrays.tasks, arrays.jobs["status"][rows]
+    others = np.bincount(arrays.jobs["task"][rows[status != S.MERGING]], minlength=len(tasks))
     return (tasks["next_chunk"] < tasks["n_jobs"]) | (tasks["n_retry"] > 0) | (others > 0)
 
 

@@ -59,7 +59,7 @@ class UserRows:
     """Gives analysis tasks the row of their user, working group and share.
 
     owners: of each row, None = it is free; table: the same as numbers, (room, 3), FREE = it is free; named: which words
-    for working groups name one.
+    for working groups name one; earlier, last_of_user: room to chain the rows of each user, (room,) and (n_users,).
     """
 
     def __init__(self, vocabularies: dict[str, tuple[str, ...]]):
@@ -68,6 +68,8 @@ class UserRows:
         self.owners: list[Owner | None] = []
         self.row_of: dict[Owner, int] = {}
         self.table = np.full((FIRST_USER_ROWS, 3), FREE, np.int64)
+        self.earlier = np.empty(FIRST_USER_ROWS, np.int64)
+        self.last_of_user = np.empty(len(vocabularies["users"]), np.int64)
 
     def owner(self, task: np.void) -> Owner | None:
         """Whose the jobs of a task are; None if it is not analysis or has no share yet."""
@@ -86,6 +88,7 @@ class UserRows:
             self.row_of[owner] = row
             if row == len(self.table):
                 self.table = np.concatenate([self.table, np.full_like(self.table, FREE)])
+                self.earlier = np.empty(len(self.table), np.int64)
             self.table[row] = owner
         return self.row_of[owner]
 

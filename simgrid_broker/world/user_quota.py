@@ -32,9 +32,9 @@ class UserOutput:
     accounts: these by row; of_user, of_group: row of each user and working group by code, -1 = no quota; held: bytes at
     each endpoint and, last, where no endpoint is known, (n_accounts, n_storages + 1); quota, local: the quotas, 0 =
     none, (n_accounts,) and of the shape of `held`; expiring: by lifetime, s, blocks of OLD in order of time;
-    permissions: GRIDPREF of users with an account, by code; state: IN, NEAR or OVER the global quota, (n_accounts + 1,),
-    full: whether the local one is used up at each PanDA queue, (n_accounts + 1, n_queues), the last of both for those
-    without a quota.
+    permissions: GRIDPREF of users with an account, by code; state: IN, NEAR or OVER the global quota, (n_accounts +
+    1,), full: whether the local one is used up at each PanDA queue, (n_accounts + 1, n_queues), the last of both for
+    those without a quota.
     """
 
     def __init__(self, scenario: Scenario, vocabularies: dict[str, tuple[str, ...]], places: AnalysisPlaces):

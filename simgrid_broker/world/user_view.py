@@ -32,8 +32,9 @@ def user_sight(world: World) -> UserSight:
     else:
         classes = kept[1].task_class
     now = dict(
-        owners=rows.table, named=rows.named, site_class=metrics.site_class, to_running_rate=metrics.to_running_rate,
-        in_hi=metrics.in_hi, leaf_usage=metrics.leaf_usage, equivalent_usage=metrics.equivalent_usage,
+        owners=rows.table, named=rows.named, earlier=rows.earlier, last_of_user=rows.last_of_user,
+        site_class=metrics.site_class, to_running_rate=metrics.to_running_rate, in_hi=metrics.in_hi,
+        leaf_usage=metrics.leaf_usage, equivalent_usage=metrics.equivalent_usage,
         counted_at=metrics.counted_at, users_running=metrics.users_running, n_users=metrics.n_users,
         task_class=classes, used=metrics.used.table, used_by=metrics.used.of, ends=metrics.ends.table,
         heads=metrics.ends.heads, account_of_user=output.of_user, account_of_group=output.of_group,
@@ -110,11 +111,14 @@ def count_users(world: Arrays, sight, share):
     owners = sight.owners
     sight.users_running[share, :] = 0.0
     sight.n_users[share, :] = 0.0
+    sight.last_of_user[:] = -1
     for row in range(len(owners)):
         if owners[row, 2] == share:
+            user = owners[row, 0]
+            sight.earlier[row], sight.last_of_user[user] = sight.last_of_user[user], row
             for queue in range(world.user_jobs.shape[1]):
                 sight.users_running[share, queue] += world.user_jobs[row, queue, RUNNING]
-                if has_jobs(world, row, queue) and not has_had_jobs(world, owners, row, queue):
+                if has_jobs(world, row, queue) and not has_had_jobs(world, sight.earlier, row, queue):
                     sight.n_users[share, queue] += 1
 
 
@@ -125,12 +129,12 @@ def has_jobs(world: Arrays, row, queue):
 
 
 @compiled
-def has_had_jobs(world: Arrays, owners, row, queue):
-    """Whether an earlier row of the same user and share counts jobs at a queue."""
-    for other in range(row):
-        if owners[other, 0] == owners[row, 0] and owners[other, 2] == owners[row, 2] and has_jobs(world, other, queue):
-            return True
-    return False
+def has_had_jobs(world: Arrays, earlier, row, queue):
+    """Whether an earlier row of the same user and share counts jobs at a queue; earlier: of each row, -1 = none."""
+    other = earlier[row]
+    while other >= 0 and not has_jobs(world, other, queue):
+        other = earlier[other]
+    return other >= 0
 
 
 @compiled

@@ -10,7 +10,7 @@ from simgrid_broker.agents.task_evaluator import task_evaluator
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.names import Cause, SiteClass, TaskClass, ThrottledBy
 from simgrid_broker.units import HOUR
-from simgrid_broker.world.analysis_metrics import Ends, Starts, note_use
+from simgrid_broker.world.analysis_metrics import FIRST_ENDS, Ends, Starts, note_use
 from simgrid_broker.world.invariants import broken
 from simgrid_broker.world.queued_work import queued_power
 from simgrid_broker.world.transitions import move
@@ -237,7 +237,22 @@ def test_ends_of_jobs_count_for_the_window():
     ends.forget(150.0)
     assert ends.of_task(7, 150.0).tolist() == [(0, 0, 1), (1, 1, 0)]
     ends.forget(151.0)
-    assert ends.n == 0 and ends.of_task(7, 150.0).tolist() == [(0, 0, 0)] * 2
+    assert ends.of_task(7, 151.0).tolist() == [(0, 0, 0)] * 2
+
+
+def test_ends_before_the_window_make_room_once_they_are_many():
+    ends = Ends(2)
+    ends.window_s = 100.0
+    rows = np.zeros(FIRST_ENDS - 1, [("status", "i4"), ("cause", "i4"), ("jeditaskid", "i8"), ("queue", "i8")])
+    rows["status"] = S.FINISHED
+    ends.note(rows, np.full(len(rows), 50.0))
+    ends.forget(151.0)
+    assert ends.n == FIRST_ENDS - 1
+    rows["status"][:1] = S.CLOSED
+    rows["cause"][:1] = Cause.REASSIGNED
+    ends.note(rows[:2], np.full(2, 60.0))
+    ends.forget(151.0)
+    assert ends.n == 2 and ends.of_task(0, 151.0).tolist() == [(0, 1, 1), (0, 0, 0)]
 
 
 def test_queues_of_tasks_that_are_gone_are_forgotten():

@@ -14,16 +14,16 @@ from simgrid_broker.policy.merging import (
     MergeLimits,
     Unmerged,
     asked_memory_mb,
-    complete,
     cut,
     merge_limits,
     merge_task,
     new_status,
     places,
+    ready,
 )
 from simgrid_broker.views import Premerge
 
-pytestmark = pytest.mark.rule("places", "complete", "merge_limits", "cut", "asked_memory_mb", "merge_task",
+pytestmark = pytest.mark.rule("places", "merge_limits", "cut", "asked_memory_mb", "merge_task",
                               "new_status", "merging.ready")
 
 GIB = 1024**3
@@ -103,12 +103,20 @@ def test_which_jobs_wait_for_each_other(edition, chunk, expected):
 
 
 @pytest.mark.parametrize(("unmerged", "expected"), [
-    pytest.param([True, True, True], [1, 2], id="everything is done"),
-    pytest.param([True, False, True], [2], id="one job still runs at the first place"),
-    pytest.param([False, False, False], [], id="nothing is done"),
+    pytest.param([True, True, True, True], [(7, [3]), (8, [0, 1]), (8, [2])], id="everything is done"),
+    pytest.param([True, False, True, True], [(7, [3]), (8, [2])], id="one job still runs at the first place"),
+    pytest.param([True, True, True, False], [(8, [0, 1]), (8, [2])], id="a task at the same place still runs"),
+    pytest.param([False, False, False, False], [], id="nothing is done"),
 ])
-def test_places_at_which_all_jobs_are_done(unmerged, expected):
-    assert complete(np.array([1, 1, 2]), np.array(unmerged)).tolist() == expected
+def test_places_at_which_all_jobs_of_a_task_are_done(unmerged, expected):
+    task, site = np.array([8, 8, 8, 7]), np.array([1, 1, 2, 1])
+    found = ready(task, np.zeros(4, int), site, np.zeros(4, int), np.array(unmerged), "documented")
+    assert [(number, rows.tolist()) for number, rows in found] == expected
+
+
+def test_nothing_is_ready_without_jobs():
+    none = np.zeros(0, int)
+    assert [*ready(none, none, none, none, none.astype(bool), "deployed")] == []
 
 
 @pytest.mark.parametrize(("asked", "expected"), [
