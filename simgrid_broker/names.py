@@ -120,7 +120,7 @@ class Cause(Word):
     TIMEOUT_PENDING, TIMEOUT_DEFINED, TIMEOUT_ASSIGNED, TIMEOUT_THROTTLED, TIMEOUT_ACTIVATED = range(7, 12)
     TIMEOUT_STARTING, TIMEOUT_SENT, TIMEOUT_RUNNING, TIMEOUT_HOLDING, TIMEOUT_TRANSFERRING = range(12, 17)
     FAST_REBROKERAGE, REASSIGNED, TIMEOUT_WAITING, TIMEOUT_MERGING, ANALYSIS_REBROKERAGE = range(17, 22)
-    TASK_ABORTED, TASK_FINISHED, INPUT_LOST, INPUT_BROKEN, MERGE_FAILED = range(22, 27)
+    TASK_ABORTED, TASK_FINISHED, INPUT_LOST, INPUT_BROKEN, MERGE_FAILED, BUILD_FAILED = range(22, 28)
 
 
 class FullChain(Word):
@@ -178,9 +178,12 @@ class TaskClass(IntEnum):
 
 
 class ThrottledBy(Word):
-    """Why a task was throttled last: failed attempts, or work of its user; source: lifecycle reference, 2.10."""
+    """Why a task was throttled last: failed attempts, work of its user, or input on its way to the jobs of the user.
 
-    NONE, ATTEMPTS, RUNNING_JOBS, QUEUED_JOBS, RUNNING_CORES, QUEUED_CORES = range(6)
+    Source: lifecycle reference, 2.10.
+    """
+
+    NONE, ATTEMPTS, RUNNING_JOBS, QUEUED_JOBS, RUNNING_CORES, QUEUED_CORES, PRESTAGING, TRANSFER = range(8)
 
 
 KNOWN_RESOURCE_TYPES = ("SCORE_LOMEM", "SCORE", "SCORE_HIMEM", "SCORE_VHIMEM", "MCORE_LOMEM", "MCORE", "MCORE_HIMEM",
@@ -213,6 +216,9 @@ AUTO = "AUTO"
 
 PMERGE = "pmerge"
 """Processing type of merge jobs; source: lifecycle reference, 2.14."""
+
+BUILD = "build"
+"""Processing type of build jobs here; PanDA gives them that of their task and the label `panda`."""
 
 PRODUCTION_LABELS = ("managed", "test")
 """Labels of production tasks, which get a nucleus; source: lifecycle reference, section 2.8."""

@@ -1,22 +1,41 @@
-"""JEDI's watchdog of analysis: throttles tasks of users and groups with too much work, and moves nearly done tasks.
+"""JEDI's watchdog of analysis: throttles tasks of users with too much work or input under way, moves nearly done tasks.
 
-Source: brokerage reference, sections 11.3 and 11.4; lifecycle reference, 2.10 and 2.11. In the documentation the first
-belongs to job brokerage alone.
+Source: brokerage reference, sections 11.3 and 11.4; lifecycle reference, 2.10 and 2.11; JEDI TWiki, throttled jobs and
+tasks. In the documentation too much work of a user or group concerns job brokerage alone.
 """
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, USER_ANALYSIS, TaskClass, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, USER_ANALYSIS, TaskClass, TaskStatus, ThrottledBy
 from simgrid_broker.policy import task_classes, user_throttle
 from simgrid_broker.world.columns import limit_walltime
+from simgrid_broker.world.moving_input import input_under_way
 from simgrid_broker.world.task_transitions import set_status, throttle
 
 T = TaskStatus
 SERVED = (T.READY, T.RUNNING)
-"""Statuses in which tasks are throttled."""
+"""Statuses in which tasks are throttled for the work of their owner; for its input only running ones are."""
+FOR_INPUT = (ThrottledBy.PRESTAGING, ThrottledBy.TRANSFER)
+FOR_WORK = (ThrottledBy.RUNNING_JOBS, ThrottledBy.QUEUED_JOBS, ThrottledBy.RUNNING_CORES, ThrottledBy.QUEUED_CORES)
 BOOST_S = 300.0
 """Least time between two looks for tasks that are nearly done, s; source: lifecycle reference, 2.12."""
+
+
+class Look(NamedTuple):
+    """What a look at owners has found: of a task, by its row, why it is throttled, None = it is not.
+
+    causes: what the look is about; statuses: of the tasks that it throttles, none if it throttles none; may_go_on:
+    whether a task, by its row, that it has throttled is released.
+    """
+
+    causes: tuple[ThrottledBy, ...]
+    statuses: tuple[TaskStatus, ...]
+    reason: Callable[[int], ThrottledBy | None]
+    may_go_on: Callable[[int], bool]
 
 
 def analysis_watch_dog(control: Control) -> Process:
@@ -47,34 +66,63 @@ class AnalysisWatchDog:
     def cycle(self) -> None:
         """Release and throttle tasks by the work of their owners; move tasks of class S to Express Analysis."""
         self.control.world.user_output.refresh(self.control.now)
+        self._throttle(self._look_at_input())
         if self.control.edition == "deployed":
-            self._throttle()
+            self._throttle(self._look_at_work())
         if self.control.now - self.boosted_s >= BOOST_S and min(self.slow, self.express) >= 0:
             self.boosted_s = self.control.now
             self._boost()
 
-    def _throttle(self) -> None:
-        """Throttle the tasks of owners above a limit; release those of owners below all, and after two hours."""
+    def _throttle(self, look: Look) -> None:
+        """Release tasks for which nothing speaks any more, and after two hours; throttle the others."""
         control, tasks = self.control, self.control.arrays.tasks
+        for row, since_s in [*self.since_s.items()]:
+            if tasks["status"][row] != T.THROTTLED:
+                del self.since_s[row]
+            elif tasks["throttled_by"][row] in look.causes and (
+                    look.may_go_on(row) or control.now - since_s >= user_throttle.WAIT_S):
+                del self.since_s[row]
+                set_status(control.world, row, T(tasks["old_status"][row]), control.now)
+        for row in control.books.live_tasks.in_status(*look.statuses).tolist():
+            if (reason := look.reason(row)) is not None:
+                self.since_s[row] = control.now
+                throttle(control.world, row, reason, control.now)
+
+    def _look_at_input(self) -> Look:
+        """Tasks with input under way of users who have too much of it; they go on when their user has less."""
+        control = self.control
+        rows, size = input_under_way(control.world)
+        users, place = np.unique(control.arrays.tasks["user"][rows], return_inverse=True)
+        totals = (np.bincount(place.ravel(), size[:, kind], len(users)) for kind in range(len(FOR_INPUT)))
+        too_much = user_throttle.moves_too_much(user_throttle.Moving(*totals), control.cfg, control.edition)
+        held, over = dict[int, ThrottledBy](), set[tuple[int, ThrottledBy]]()
+        for cause, above, moved in zip(FOR_INPUT, too_much, size.T, strict=True):
+            over |= {(user, cause) for user in users[above].tolist()}
+            for row in rows[above[place.ravel()] & (moved > 0)].tolist():
+                held.setdefault(row, cause)
+        tasks = control.arrays.tasks
+        return Look(FOR_INPUT, (T.RUNNING,) if held else (), held.get,
+                    lambda row: (int(tasks["user"][row]), ThrottledBy(tasks["throttled_by"][row])) not in over)
+
+    def _look_at_work(self) -> Look:
+        """Tasks of owners above a limit of jobs or cores; they go on when their owner is below all limits."""
+        control = self.control
         owners, numbers = control.world.user_rows.work(control.arrays)
         work = user_throttle.Work(*numbers)
         bounds = user_throttle.work_limits(owners[:, 1] >= 0, control.cfg)
         reasons, free = user_throttle.exceeded(work, bounds), user_throttle.far_below(work, bounds)
         place: dict[tuple[int, int] | None, int] = {
             (user, group): number for number, (user, group) in enumerate(owners.tolist())}
-        for row, since_s in [*self.since_s.items()]:
-            number = place.get(self._owner_of(row))
-            if tasks["status"][row] != T.THROTTLED:
-                del self.since_s[row]
-            elif number is None or free[number] or control.now - since_s >= user_throttle.WAIT_S:
-                del self.since_s[row]
-                set_status(control.world, row, T(tasks["old_status"][row]), control.now)
         over = {owner: bounds[reasons[number]].cause for owner, number in place.items() if reasons[number] >= 0}
-        if over:
-            for row in control.books.live_tasks.in_status(*SERVED).tolist():
-                if (reason := over.get(self._owner_of(row))) is not None:
-                    self.since_s[row] = control.now
-                    throttle(control.world, row, reason, control.now)
+        freed = {owner for owner, number in place.items() if free[number]}
+
+        def reason(row: int) -> ThrottledBy | None:
+            return over.get(self._owner_of(row))
+
+        def may_go_on(row: int) -> bool:
+            owner = self._owner_of(row)
+            return owner not in place or owner in freed
+        return Look(FOR_WORK, SERVED if over else (), reason, may_go_on)
 
     def _owner_of(self, row: int) -> tuple[int, int] | None:
         """User and working group of an analysis task; only the group if it has one."""

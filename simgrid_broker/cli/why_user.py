@@ -31,9 +31,10 @@ SAYS = {
     "problematic queues": "all queues left have too much of this work, or failed it: {rule}",
     "no queue": "no queue may take them: {rule}",
     "failed attempts": "their tasks are throttled, because attempts failed",
+    "moving input": "their tasks are throttled, as too much of the user's input is on its way ({rule})",
     "scouts": "the scouts of their tasks are not over",
     "turn": "JEDI has not made them yet: the throttler of {share} makes no more jobs than soon find slots",
-    "input": "they are being set up, or their input is on its way",
+    "input": "they are being set up, or their input or the library that they use is on its way",
     "slots": "the slots are taken: they are activated at {places}",
     "stopped": "their task is {rule}",
 }

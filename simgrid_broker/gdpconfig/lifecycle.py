@@ -180,8 +180,9 @@ class taskrefiner(Component, app="jedi", source=f"{SOURCE} 2.6, 6.5, 7.5 and 8.5
 class anal_watchdog(Component, app="jedi", source=f"{SOURCE} 2.10 and 8.6"):
     """Transfers of analysis."""
 
-    USER_PRESTAGE_LIMIT = real(1024, "GB", "Input from tape that a user may have in transfer")
-    USER_TRANSFER_LIMIT = real(1024, "GB", "Input that a user may have in transfer")
+    USER_PRESTAGE_LIMIT = real(1024, "GB", "Input on its way to jobs of a user above which tasks are throttled; in the "
+                               "deployed edition that from tape")
+    USER_TRANSFER_LIMIT = real(1024, "GB", "The same from disk", editions=("deployed",))
 
 
 class user_output(Component, app="jedi", source=f"{SOURCE} 8.6"):

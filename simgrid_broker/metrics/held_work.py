@@ -9,9 +9,9 @@ from simgrid_broker.metrics.window import part_of_jobs, selected_jobs
 from simgrid_broker.names import ANALYSIS_LABELS, TASK_ENDS, JobStatus, TaskStatus, ThrottledBy
 from simgrid_broker.records import JOB_END_TIMES, Run
 
-CAP, CLASS, QUOTA, NO_DATA, PROBLEMS, NO_QUEUE, ATTEMPTS, SCOUTS, TURN, INPUT, SLOTS, STOPPED = (
-    "cap", "class", "quota", "no data", "problematic queues", "no queue", "failed attempts", "scouts", "turn", "input",
-    "slots", "stopped")
+CAP, CLASS, QUOTA, NO_DATA, PROBLEMS, NO_QUEUE, ATTEMPTS, MOVING, SCOUTS, TURN, INPUT, SLOTS, STOPPED = (
+    "cap", "class", "quota", "no data", "problematic queues", "no queue", "failed attempts", "moving input", "scouts",
+    "turn", "input", "slots", "stopped")
 """Causes for which work waits."""
 
 CAUSE_OF_TAG = {
@@ -25,6 +25,9 @@ CAUSE_OF_TAG = {
 OF_JOBS = {JobStatus.THROTTLED: CAP, JobStatus.ACTIVATED: SLOTS, JobStatus.STARTING: SLOTS, JobStatus.SENT: SLOTS,
            **dict.fromkeys((JobStatus.PENDING, JobStatus.DEFINED, JobStatus.WAITING, JobStatus.ASSIGNED), INPUT)}
 """Cause for which jobs of a status wait; jobs of other statuses do not."""
+OF_THROTTLED = {ThrottledBy.ATTEMPTS.word: ATTEMPTS, ThrottledBy.PRESTAGING.word: MOVING,
+                ThrottledBy.TRANSFER.word: MOVING}
+"""Cause for which tasks are throttled, by what throttles them; all others are CAP."""
 SERVED = (TaskStatus.READY.word, TaskStatus.RUNNING.word, TaskStatus.REGISTERED.word, TaskStatus.DEFINED.word)
 """Statuses of tasks whose jobs are made when it is their turn."""
 OVER = tuple(status.word for status in (*TASK_ENDS, TaskStatus.TOBROKEN, TaskStatus.ABORTING))
@@ -100,7 +103,7 @@ def _cause(task) -> tuple[str, str]:
     """Why no more jobs of a task are made, and the rule behind it."""
     if task.status == TaskStatus.THROTTLED.word:
         reason = task.throttled_by or ""
-        return (ATTEMPTS if reason == ThrottledBy.ATTEMPTS.word else CAP), reason
+        return OF_THROTTLED.get(reason, CAP), reason
     if task.status == TaskStatus.PENDING.word:
         rule = task.errordialog if isinstance(task.errordialog, str) else ""
         return CAUSE_OF_TAG.get(rule.partition(" ")[0], NO_QUEUE), rule

@@ -1,15 +1,16 @@
-"""JEDI's analysis watchdog: throttles the tasks of users and groups with too many jobs.
+"""JEDI's analysis watchdog: throttles the tasks of users and groups with too many jobs, and of users who move too much.
 
-Source: brokerage reference, section 11.4; lifecycle reference, section 2.10; the JEDI TWiki throttles jobs only, which
-`policy.user_caps` does.
+Source: brokerage reference, section 11.4; lifecycle reference, section 2.10. For their jobs the JEDI TWiki throttles
+jobs only, which `policy.user_caps` does.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.gdpconfig import prio_mgr
+from simgrid_broker.gdpconfig import anal_watchdog, prio_mgr
 from simgrid_broker.names import ThrottledBy
+from simgrid_broker.units import GB, GIB
 from simgrid_broker.views import Gdpconfig
 
 C = ThrottledBy
@@ -29,6 +30,13 @@ class Work(NamedTuple):
     queued_jobs: np.ndarray
     running_cores: np.ndarray
     queued_cores: np.ndarray
+
+
+class Moving(NamedTuple):
+    """Input on its way to jobs of users, bytes, (n,) each: from tape, and from disk."""
+
+    prestaging: np.ndarray
+    transfer: np.ndarray
 
 
 class Limit(NamedTuple):
@@ -63,6 +71,20 @@ def exceeded(work: Work, bounds: list[Limit]) -> np.ndarray:
 def far_below(work: Work, bounds: list[Limit]) -> np.ndarray:
     """Which owners are far enough below all limits for their tasks to go on, (n,) bool."""
     return np.logical_and.reduce([number <= limit.releases for number, limit in zip(work, bounds, strict=True)])
+
+
+def moves_too_much(moving: Moving, cfg: Gdpconfig, edition: str) -> Moving:
+    """For which of the two users have too much input on its way, (n,) bool each.
+
+    The documentation compares tape and disk together with USER_PRESTAGE_LIMIT, and throttles for both; the deployed
+    edition compares each with a limit of its own, in whole GiB. Source: JEDI TWiki, throttled jobs and tasks, whose
+    PRESTAGE_LIMIT is the key's former name; lifecycle reference, section 2.10.
+    """
+    if edition == "documented":
+        above = (moving.prestaging + moving.transfer) / GB > cfg.value(anal_watchdog.USER_PRESTAGE_LIMIT)
+        return Moving(above, above)
+    return Moving(moving.prestaging // GIB > cfg.value(anal_watchdog.USER_PRESTAGE_LIMIT),
+                  moving.transfer // GIB > cfg.value(anal_watchdog.USER_TRANSFER_LIMIT))
 
 
 def _cap(key, cfg: Gdpconfig) -> float:

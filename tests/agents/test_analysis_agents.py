@@ -8,7 +8,7 @@ from simgrid_broker.agents.analysis_watch_dog import analysis_watch_dog
 from simgrid_broker.agents.metric_collector import metric_collector
 from simgrid_broker.agents.task_evaluator import task_evaluator
 from simgrid_broker.agents.task_source import task_source
-from simgrid_broker.names import Cause, SiteClass, TaskClass, ThrottledBy
+from simgrid_broker.names import Activity, Cause, SiteClass, TaskClass, ThrottledBy, TransferKind
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.analysis_metrics import FIRST_ENDS, Ends, Starts, note_use
 from simgrid_broker.world.invariants import broken
@@ -283,3 +283,46 @@ def test_starts_are_counted_between_six_hours_and_five_minutes_ago():
     assert starts.between(24 * HOUR, 29 * HOUR).tolist() == [300, 0]
     assert starts.rate(29 * HOUR) == pytest.approx([5 * 60 / (6 - 1 / 12), 0])       # samples at 28 h and 23 h
     assert len(starts.samples) <= 26
+
+
+def moving_input(stage, size, task=0, kind=Activity.ANALYSIS_INPUT) -> int:
+    """Row of a transfer of input from the first site to itself for the jobs of a task."""
+    arrays = stage.arrays
+    arrays.state[0]["n_free_transfers"] -= 1
+    row = int(arrays.free_transfers[arrays.state[0]["n_free_transfers"]])
+    transfer = arrays.transfers[row]
+    transfer["transfer_id"], transfer["jeditaskid"], transfer["bytes"] = row + 1, arrays.tasks["jeditaskid"][task], size
+    transfer["kind"], transfer["activity"], transfer["source"] = TransferKind.INPUT, kind, 0
+    return row
+
+
+@pytest.mark.rule("AnalysisWatchDog._look_at_input")
+@pytest.mark.parametrize(("edition", "on_tape", "by"), [
+    pytest.param("documented", False, ThrottledBy.TRANSFER, id="documented, from disk"),
+    pytest.param("documented", True, ThrottledBy.PRESTAGING, id="documented, from tape"),
+    pytest.param("deployed", False, ThrottledBy.NONE, id="deployed, from disk, below its own limit"),
+    pytest.param("deployed", True, ThrottledBy.PRESTAGING, id="deployed, from tape"),
+])
+def test_running_tasks_of_a_user_with_too_much_input_under_way_are_throttled(edition, on_tape, by):
+    stage = stage_of(dict(user="ann", replicas={0: 1.0}), dict(user="ann", replicas={0: 1.0}), dict(user="bob"),
+                     edition=edition, gdpconfig={"USER_PRESTAGE_LIMIT": 10, "USER_TRANSFER_LIMIT": 50})
+    stage.arrays.replicas["tape"][:] = on_tape
+    moving_input(stage, 30e9)
+    moving_input(stage, 1e12, task=2, kind=Activity.PRODUCTION_INPUT)
+    stage.run(130.0)
+    assert stage.arrays.tasks["throttled_by"].tolist() == [by, ThrottledBy.NONE, ThrottledBy.NONE]
+    assert stage.task() == ("throttled" if by else "running")
+
+
+@pytest.mark.rule("AnalysisWatchDog._look_at_input", "AnalysisWatchDog._throttle")
+def test_tasks_go_on_when_less_input_is_under_way_or_after_two_hours():
+    stage = stage_of(dict(user="ann", replicas={0: 1.0}), edition="deployed", gdpconfig={"USER_TRANSFER_LIMIT": 50})
+    row = moving_input(stage, 60e9)
+    stage.run(130.0)
+    assert stage.task() == "throttled" and stage.arrays.tasks["throttled_by"][0] == ThrottledBy.TRANSFER
+    throttled_s = stage.entered(T.THROTTLED)
+    stage.run(throttled_s + 7300.0)
+    assert stage.entered(T.RUNNING) == pytest.approx(throttled_s + 7200.0, abs=61.0) and stage.task() == "throttled"
+    stage.arrays.transfers["bytes"][row] = 50e9
+    stage.run(throttled_s + 7400.0)
+    assert stage.task() == "running"

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from policy_builders import cfg
 
-from simgrid_broker.policy.user_throttle import Work, exceeded, far_below, work_limits
+from simgrid_broker.policy.user_throttle import Moving, Work, exceeded, far_below, moves_too_much, work_limits
+from simgrid_broker.units import GIB
 
 CAPS = cfg("deployed", prio_mgr={"CAP_RUNNING_USER_JOBS": 100, "CAP_RUNNING_USER_CORES": 1000,
                                  "CAP_RUNNING_GROUP_JOBS": 200, "CAP_RUNNING_GROUP_CORES": 2000})
@@ -52,3 +53,18 @@ def test_what_releases_them(numbers, released):
 def test_a_cap_that_is_not_set_limits_nothing():
     assert judged((1e6, 1e6, 1e6, 1e6), keys=cfg("deployed")) == ("", True)
     assert judged((1e6, 1e6, 9, 9), keys=cfg("deployed", prio_mgr={"CAP_RUNNING_USER_CORES": 10})) == ("", False)
+
+
+@pytest.mark.rule("user_throttle.moves_too_much")
+@pytest.mark.parametrize(("edition", "tape", "disk", "throttled"), [
+    pytest.param("documented", 60e9, 40e9, (False, False), id="together at the limit"),
+    pytest.param("documented", 60e9, 40.1e9, (True, True), id="together above it"),
+    pytest.param("deployed", 100 * GIB, 50 * GIB, (False, False), id="each at its limit"),
+    pytest.param("deployed", 101 * GIB - 1, 51 * GIB - 1, (False, False), id="whole GiB count"),
+    pytest.param("deployed", 101 * GIB, 0, (True, False), id="more from tape"),
+    pytest.param("deployed", 0, 51 * GIB, (False, True), id="more from disk"),
+])
+def test_users_who_move_too_much(edition, tape, disk, throttled):
+    keys = cfg(edition, anal_watchdog={"USER_PRESTAGE_LIMIT": 100, "USER_TRANSFER_LIMIT": 50})
+    found = moves_too_much(Moving(np.array([tape]), np.array([disk])), keys, edition)
+    assert (bool(found.prestaging[0]), bool(found.transfer[0])) == throttled
