@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from simgrid_broker import policy
-from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey, jobgen, taskrefiner
+from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey, taskrefiner
 from simgrid_broker.gdpconfig.lifecycle import user_output
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.analysis_brokerage import question as of_analysis
@@ -29,7 +29,6 @@ from simgrid_broker.scenario.unread_keys import unread_keys
 UNREAD = {
     taskrefiner.USER_TASKS_MESSAGE_DRIVEN_PERCENT: "agents act on their periods, not on messages",
     taskrefiner.USER_TASKS_PUSH_STATUS_CHANGES_PERCENT: "no one outside listens to changes of tasks",
-    jobgen.BUILD_JOB_MAX_WALLTIME: "there are no build jobs",
     user_output.OUTPUT_CONTAINER_LIFETIME: "accounts say how long output counts, by output_lifetime"}
 """Why nothing reads a key, where there is more to say."""
 

@@ -5,6 +5,7 @@ import re
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.analysis_brokerage.editions import AnalysisBrokerage
+from simgrid_broker.policy.build_jobs import BUILD_FAILURES
 from simgrid_broker.policy.job_brokerage.decide import RANKING
 from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.rule import Criterion
@@ -42,10 +43,9 @@ def all_criteria(policies: Policies) -> tuple[str, ...]:
 
 
 def all_reasons(policies: Policies) -> tuple[str, ...]:
-    """Values of errorDialog of a task: what rules are called, and the reasons for which scouts exhaust or break a task.
-    """
+    """Values of errorDialog of a task: what rules are called, and why scouts or build jobs exhaust or break a task."""
     return (*dict.fromkeys(label for kind in DecisionKind for label in labels_of(policies, kind).values()),
-            *SCOUT_REASONS)
+            *SCOUT_REASONS, BUILD_FAILURES)
 
 
 def labels_of(policies: Policies, kind: DecisionKind) -> dict[str, str]:

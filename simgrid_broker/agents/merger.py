@@ -66,7 +66,7 @@ class Merger:
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Note merge jobs that have ended."""
-        for job in rows[rows["n_chunks"] == 0]:
+        for job in rows[(rows["n_chunks"] == 0) & (rows["processing_type"] == self.processing_type)]:
             self.ended.append((int(job["panda_id"]), int(job["status"]), int(job["cause"])))
 
     def cycle(self) -> None:

@@ -115,7 +115,7 @@ class Scouts:
             reason, exhausts = rules.verdict(state, self._stream(row).scoutSuccessRate,
                                              self.claims[row].prodsourcelabel, self.policies.cfg, edition)
             if reason:
-                self._stop(row, reason, T.EXHAUSTED if exhausts else T.TOBROKEN, now)
+                self.stop(row, reason, T.EXHAUSTED if exhausts else T.TOBROKEN, now)
             else:
                 self._evaluate(row, now)
         elif edition == "deployed" and self.jobs[row]:
@@ -132,12 +132,12 @@ class Scouts:
         if rules.withdraws_split_rules(jobs, new_jobs, claims.prodsourcelabel, cfg, edition):
             split_by_files(self.world, row, MOST_FILES)
         if reason:
-            self._stop(row, reason, T.EXHAUSTED, now)
+            self.stop(row, reason, T.EXHAUSTED, now)
         else:
             self.release(row)
             set_status(self.world, row, T.SCOUTED, now)
 
-    def _stop(self, row: int, reason: str, status: TaskStatus, now: float) -> None:
+    def stop(self, row: int, reason: str, status: TaskStatus, now: float) -> None:
         """Exhaust or break a task; a retry after exhaustion uses all of its input."""
         set_reason(self.world, row, reason)
         if status is T.EXHAUSTED:

@@ -14,7 +14,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.task_queues import put_waiting, stop_waiting
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.queued_work import max_walltime
-from simgrid_broker.world.rows import is_merge_job
+from simgrid_broker.world.rows import has_no_pieces
 
 URGENT = 2**30
 """Added to the rank of urgent jobs, if they go before all others."""
@@ -119,7 +119,7 @@ def put_into_task_queue(world: Arrays, row):
     """
     job, node = world.jobs[row], world.ages[row]
     node["panda_id"] = job["panda_id"]
-    node["task_queue"] = -1 if is_merge_job(job) else world.waits_in[job["task"], job["ram_level"]]
+    node["task_queue"] = -1 if has_no_pieces(job) else world.waits_in[job["task"], job["ram_level"]]
     if node["task_queue"] < 0:
         return False
     put_waiting(world, world.ages, node["task_queue"], row)

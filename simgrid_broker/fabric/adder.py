@@ -8,7 +8,7 @@ from simgrid_broker.fabric.network import enqueue, is_express, join, new_transfe
 from simgrid_broker.fabric.submission import retry_by_server
 from simgrid_broker.names import JOBS_PER_SUBDATASET, Activity, Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.rows import is_merge_job
+from simgrid_broker.world.rows import has_no_pieces
 from simgrid_broker.world.space import take_space
 from simgrid_broker.world.transitions import move
 
@@ -43,7 +43,7 @@ def add_job(world: Arrays, row, bunch, now):
         move(world, row, FAILED, now)
         archive(world, row, retry_by_server(world, row, now))
         return bunch
-    if world.tasks[job["task"]]["mergeoutput"] and not is_merge_job(job):
+    if world.tasks[job["task"]]["mergeoutput"] and not has_no_pieces(job):
         move(world, row, MERGING, now)
         return bunch
     site = world.queues[job["queue"]]["site"]

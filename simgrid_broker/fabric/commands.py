@@ -6,7 +6,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated, take_out
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.rows import is_merge_job, push_retry, take_retry
+from simgrid_broker.world.rows import has_no_pieces, push_retry, take_retry
 from simgrid_broker.world.transitions import change_share, move
 
 S = JobStatus
@@ -180,7 +180,7 @@ def look_at_owners(world: Arrays, owner_of_task, since, jobs, cores, done, activ
     """
     for row in range(len(world.jobs)):
         job = world.jobs[row]
-        if job["panda_id"] == 0 or owner_of_task[job["task"]] < 0 or is_merge_job(job):
+        if job["panda_id"] == 0 or owner_of_task[job["task"]] < 0 or has_no_pieces(job):
             continue
         owner, queue, status = owner_of_task[job["task"]], job["queue"], job["status"]
         if status == RUNNING or status == STARTING or status == SENT:

@@ -9,7 +9,7 @@ from simgrid_broker.fabric.batch import cancel, end_worker
 from simgrid_broker.fabric.input_loss import is_bad, skip_bad
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
-from simgrid_broker.world.rows import is_merge_job, next_place, push_retry, release_job
+from simgrid_broker.world.rows import has_no_pieces, next_place, push_retry, release_job
 from simgrid_broker.world.slots import payload_is_over, slot_of
 from simgrid_broker.world.transitions import leave, move
 
@@ -37,7 +37,7 @@ def account(world: Arrays, job, status, carried_on):
     else:
         task["lost_walltime_s"] += spent * job["corecount"]
         task["failed_attempts"] += 1 if status == FAILED else 0
-        if carried_on or is_merge_job(job):
+        if carried_on or has_no_pieces(job):
             return
         give_back(world, job, status)
     if task["n_finished"] + task["n_failed"] == task["n_jobs"]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker.fabric import commands, incidents, merging, optimiser
+from simgrid_broker.fabric import building, commands, incidents, merging, optimiser
 from simgrid_broker.fabric.adder import add_jobs, by_task_and_site
 from simgrid_broker.fabric.attempts import learned
 from simgrid_broker.fabric.batch import cancel_old, close_slots, open_slots, submit, submit_for_jobs
@@ -203,6 +203,24 @@ class Fabric:
                                          np.asarray(members, np.int32)))
         raise_fault(self.world.arrays)
         return row
+
+    def make_build_job(self, order: tuple) -> int:
+        """Make a build job; order: as BUILD_ORDER. Returns its row."""
+        self.world.make_room()
+        row = int(building.make_build_job(self.world.arrays, np.array([order], building.BUILD_ORDER)))
+        raise_fault(self.world.arrays)
+        return row
+
+    def hold_for_library(self, places: np.ndarray, now: float) -> None:
+        """Let jobs of the Setupper's inbox wait for a library; places: in the inbox."""
+        building.hold_for_library(self.world.arrays, places, now)
+        raise_fault(self.world.arrays)
+
+    def go_on(self, rows: np.ndarray) -> None:
+        """Put jobs whose library is there into the Setupper's inbox."""
+        self.world.make_room(jobs=len(rows))
+        building.go_on(self.world.arrays, rows)
+        raise_fault(self.world.arrays)
 
     def finish_merged(self, rows, now: float) -> None:
         """Finish jobs whose output was merged."""

@@ -13,6 +13,7 @@ from simgrid_broker.fabric.job_fetcher import get_any_job
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus, WorkerMode
 from simgrid_broker.world.arrays import GROWING, Arrays
+from simgrid_broker.world.queued_work import limit_of_queue_or_build
 from simgrid_broker.world.rows import is_recorded, next_place, record_of
 from simgrid_broker.world.slots import payload_begins, payload_is_over, slot_of, worker_of
 from simgrid_broker.world.space import IS_OFF
@@ -115,9 +116,10 @@ def settle(world: Arrays, job):
         whole = job["stage_in_s"] + payload_s * math.sqrt(luck) + overhead_s
         if job["cause"] == INPUT_LOST:          # there is no input to process
             whole = job["stage_in_s"] = site["stage_latency_s"]
-    if whole > queue["maxtime_s"]:
+    longest = limit_of_queue_or_build(world, job)
+    if whole > longest:
         job["cause"] = WALLTIME_EXCEEDED
-        whole = queue["maxtime_s"]
+        whole = longest
         job["stage_out_s"] = 0.0
         efficiency = well_spent
     job["walltime_s"] = whole

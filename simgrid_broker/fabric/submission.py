@@ -17,7 +17,7 @@ from simgrid_broker.luck import STREAMS
 from simgrid_broker.world import input_files
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
 from simgrid_broker.world.replicas import first_replica, is_shared, part_of_staged, replica_on_disk
-from simgrid_broker.world.rows import is_merge_job, is_recorded, next_place, pop_retry, record_of, take_job
+from simgrid_broker.world.rows import has_no_pieces, is_recorded, next_place, pop_retry, record_of, take_job
 from simgrid_broker.world.transitions import enter, move
 
 PENDING, DEFINED = int(names.JobStatus.PENDING), int(names.JobStatus.DEFINED)
@@ -234,7 +234,7 @@ def retry_by_server(world: Arrays, row, now):
     instead.
     """
     job = world.jobs[row]
-    if is_merge_job(job):
+    if has_no_pieces(job):
         return False
     failures, limit = failures_after(world, job, FAILED), limit_after(world, job, FAILED)
     if (job["server_attempt"] >= world.tasks[job["task"]]["server_retries"] or rule_of(world, job)["learn"]
@@ -338,10 +338,11 @@ def set_up_job(world: Arrays, row, bunch, now):
     -1 = none; it is shared while task, source and destination are the same and it has room.
     """
     job = world.jobs[row]
-    move(world, row, DEFINED, now)
+    if job["status"] == PENDING:                           # else it has waited for its library
+        move(world, row, DEFINED, now)
     destination, number, arriving = world.queues[job["queue"]]["site"], -1, 0.0
     awaited, awaited_id = job["brought_by"], job["brought_id"]
-    if is_merge_job(job):                                  # its input is at the site that produced it
+    if has_no_pieces(job):                                 # what it merges is at the site that produced it
         source, missing = job["source_site"], 0.0 if job["source_site"] < 0 else 1.0
     else:
         source, missing = best_source(world, job["task"], destination)
@@ -375,7 +376,7 @@ def set_up_job(world: Arrays, row, bunch, now):
         bunch = new_transfer(world, INPUT, activity_of_input(world, job["task"], source), source, destination, job, now)
     if number >= 0:
         await_part(world, job, bunch, number, destination)
-    elif not is_merge_job(job):
+    elif not has_no_pieces(job):
         note_brought(world, job, bunch, now)
     join(world, bunch, row, job["missing_bytes"], max(1, np.int32(np.ceil(missing * job["n_input_files"]))))
     return bunch

@@ -6,7 +6,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import SILENT
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import N_STATUS, Arrays
-from simgrid_broker.world.rows import is_merge_job
+from simgrid_broker.world.rows import has_no_pieces
 
 PENDING, HOLDING = int(JobStatus.PENDING), int(JobStatus.HOLDING)
 STARTING, RUNNING = int(JobStatus.STARTING), int(JobStatus.RUNNING)
@@ -62,7 +62,7 @@ def breaks(world: Arrays, row, rule, limit, now):
     job = world.jobs[row]
     if job["priority"] < rule["priority_at_least"] or job["priority"] >= rule["priority_below"]:
         return False
-    if rule["spares_merge_jobs"] and is_merge_job(job):
+    if rule["spares_merge_jobs"] and has_no_pieces(job):
         return False
     return now - since(world, row, rule["clock"]) > limit
 

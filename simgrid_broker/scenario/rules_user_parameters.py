@@ -1,4 +1,4 @@
-"""Checks of what only analysis brokerage reads of a task: queues that it names are there, and some edition reads it."""
+"""Checks of what only tasks of users have: queues that they name are there, and some edition reads the rest."""
 
 from collections.abc import Iterator
 
@@ -47,7 +47,7 @@ def patterns_without_queue(scenario: Scenario) -> Iterator[str]:
 
 
 def unread_parameters(scenario: Scenario) -> Iterator[str]:
-    """Parameters of tasks that no broker reads: of production, of a cloud without queues, or of the other edition."""
+    """Parameters of tasks that nothing reads: of production, of a cloud without queues, or of the other edition."""
     clouds = {queue.cloud for queue in scenario.grid.queues.values()}
     for position, stream in enumerate(scenario.workload.users):
         key = "workload", "users", position
@@ -55,12 +55,23 @@ def unread_parameters(scenario: Scenario) -> Iterator[str]:
         if given and stream.prodsourcelabel not in ANALYSIS_LABELS:
             yield _remark(scenario, (*key, given[0]), getattr(stream, given[0]), "has no effect: only tasks of the "
                           f"labels {' and '.join(sorted(ANALYSIS_LABELS))} go by analysis brokerage")
-        elif stream.cloud not in ANY_CLOUD and scenario.edition == "documented":
+            continue
+        yield from _unread_of_jobs(scenario, stream, key)
+        if stream.cloud not in ANY_CLOUD and scenario.edition == "documented":
             yield _remark(scenario, (*key, "cloud"), stream.cloud, "has no effect: only the deployed edition reads it")
         elif stream.cloud not in (*ANY_CLOUD, *clouds):
             close = nearest(stream.cloud, sorted(cloud for cloud in clouds if cloud))
             yield _remark(scenario, (*key, "cloud"), stream.cloud, "no queue is of this cloud"
                           + (f"; did you mean {', '.join(close)}" if close else ""))
+
+
+def _unread_of_jobs(scenario: Scenario, stream: UserParameters, key: tuple) -> Iterator[str]:
+    """Parameters about the jobs of a task of a user that make no difference."""
+    if stream.nSitesPerJob > 1:
+        yield _remark(scenario, (*key, "nSitesPerJob"), stream.nSitesPerJob, "brokerage looks for so many queues, but "
+                      "jobs are not cloned: clones share the events of event service, which is not implemented")
+    if stream.buildSpec and scenario.dispatch == "dirac":
+        yield _remark(scenario, (*key, "buildSpec"), True, "has no effect: DIRAC's jobs have no site before they run")
 
 
 def _patterns(scenario: Scenario) -> Iterator[tuple[tuple, str, str]]:

@@ -10,7 +10,7 @@ from simgrid_broker.schema.named import QueueName, ResourceTypeName, SiteName
 from simgrid_broker.schema.part import Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.splitting import SplitParameters
 from simgrid_broker.schema.tasks import Chain, TaskClaims
-from simgrid_broker.schema.user_parameters import UserParameters
+from simgrid_broker.schema.user_parameters import BrokerParameters
 
 TASK_BROKERAGE, JOB_BROKERAGE, ANALYSIS_BROKERAGE = "task_brokerage", "job_brokerage", "analysis_brokerage"
 
@@ -63,7 +63,7 @@ class EndedJobs(Part):
     finished: int = Field(0, ge=0, description="Jobs that finished")
 
 
-class AnalysisNumbers(UserParameters):
+class AnalysisNumbers(BrokerParameters):
     """Parameters and numbers of a task that only analysis brokerage reads."""
 
     task_class: Literal["S", "A", "B", "C"] | None = Field(None, description="Class of the task; default: not "

@@ -1,12 +1,17 @@
-"""Parameters of a task that only analysis brokerage reads, which a task has as one word: their JSON."""
+"""Parameters that only tasks of users have: what analysis brokerage reads, and their build step.
 
-from pydantic import Field, field_validator
+A task has them as one word: their JSON.
+"""
+
+from typing import Self
+
+from pydantic import Field, field_validator, model_validator
 
 from simgrid_broker.schema.named import StorageName
-from simgrid_broker.schema.part import Part
+from simgrid_broker.schema.part import Fraction, Megabytes, Part
 
 
-class UserParameters(Part):
+class BrokerParameters(Part):
     """Parameters of a task of a user for analysis brokerage, in PanDA's names."""
 
     includedSite: tuple[str, ...] | None = Field(None, description="PanDA queues to which the task goes, `*` is any "
@@ -31,13 +36,38 @@ class UserParameters(Part):
     def word(self) -> str:
         """The parameters that differ from the default, as JSON; empty if none does."""
         mine = {name: getattr(self, name) for name, field in UserParameters.model_fields.items()
-                if getattr(self, name) != field.default}
+                if getattr(self, name, field.default) != field.default}
         return UserParameters(**mine).model_dump_json(exclude_defaults=True) if mine else ""
 
+
+class UserParameters(BrokerParameters):
+    """Parameters of a task of a user, and what is true of its build jobs."""
+
+    buildSpec: bool = Field(False, description="Whether a build job makes a library of the user's software at each "
+                            "site first, for which the jobs there wait")
+    build_hs06sec: float = Field(4000, ge=0, description="True wall time x cores x HS06 of a build job; the default is "
+                                 "an assumption")
+    build_memory: Megabytes = Field(1000, gt=0, description="True memory of build jobs, MB")
+    build_failure_rate: Fraction = Field(0, description="Payload failures of build jobs")
+
+    @model_validator(mode="after")
+    def parts_of_building(self) -> Self:
+        """Refuse figures of build jobs where nothing is built."""
+        given = [name for name, field in UserParameters.model_fields.items()
+                 if name.startswith("build_") and getattr(self, name) != field.default]
+        if given and not self.buildSpec:
+            raise ValueError(f"{', '.join(given)}: build jobs need buildSpec: true")
+        return self
+
     @classmethod
-    def of_word(cls, word: str) -> "UserParameters":
+    def of_word(cls, word: str) -> Self:
         """The parameters behind a word."""
         return cls.model_validate_json(word) if word else cls()
+
+
+def builds_library(word: str) -> bool:
+    """Whether the task of a word has a build step."""
+    return UserParameters.of_word(word).buildSpec
 
 
 def changed(word: str, sites: dict[str, tuple[str, ...]]) -> str:

@@ -71,6 +71,8 @@ SETTINGS = np.dtype([
     ("callback_s", "f8"),
     ("dispatch_lifetime_s", "f8"),               # of files that were brought to a site for jobs
     ("users", "i8"),                             # bits: labels of analysis work, whose input is Analysis Input
+    ("build", "i4"),                             # code of the processing type of build jobs, -1 = there are none
+    ("build_walltime_s", "f8"),                  # maxWalltime of build jobs without baseWalltime; inf = of their queue
 ])
 """Values of the scenario and of policies that compiled code reads: one row."""
 

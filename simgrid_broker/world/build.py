@@ -7,6 +7,7 @@ from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.names import (
     ANALYSIS_LABELS,
     ASKED_LABELS,
+    BUILD,
     EXPRESS_PRIORITY,
     EXPRESS_TYPE,
     JOB_TYPE_OF_TESTS,
@@ -21,7 +22,7 @@ from simgrid_broker.scenario.tasklist import TaskList
 from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
 from simgrid_broker.schema.grid import OFF
-from simgrid_broker.schema.user_parameters import changed
+from simgrid_broker.schema.user_parameters import builds_library, changed
 from simgrid_broker.world import arrays, queue_tables
 from simgrid_broker.world.gates import gate_tables
 from simgrid_broker.world.input_tables import hold_catalogue, hold_inputs, input_tables
@@ -194,6 +195,7 @@ def _settings(scenario: Scenario, task_list: TaskList) -> np.ndarray:
             seed=scenario.seed, pilot_startup_s=agents.pilot_startup, empty_pilot_s=agents.empty_pilot,
             first_update_s=agents.first_update, by_share=1,
             rank_by_priority=1, urgent=code(EXPRESS_TYPE), express_priority=EXPRESS_PRIORITY[scenario.edition],
+            build=-1, build_walltime_s=np.inf,
             user_labels=bits(ANALYSIS_LABELS) if deployed else 0, production_labels=bits(ASKED_LABELS["production"]),
             analysis_labels=bits(ASKED_LABELS["analysis"]), test_labels=bits(LABELS_OF_TESTS),
             test_type=code(JOB_TYPE_OF_TESTS), only_tests=deployed,
@@ -267,13 +269,13 @@ def vocabularies(scenario: Scenario, task_list: TaskList, tables) -> dict[str, t
     sites = tuple(scenario.grid.sites)
     pseudo = pseudo_queue_names(scenario, tables["pseudo_queues"])
     reassigned = [each.queue for each in scenario.incidents if each.command == "reassign" and each.queue]
-    kinds = task_list.vocabularies["processing_types"]
-    if merges_output(scenario, task_list) and PMERGE not in kinds:
-        kinds = (*kinds, PMERGE)
+    kinds, words = task_list.vocabularies["processing_types"], task_list.vocabularies["user_parameters"]
+    kinds = tuple(dict.fromkeys((*kinds, *((PMERGE,) if merges_output(scenario, task_list) else ()),
+                                 *((BUILD,) if any(map(builds_library, words)) else ()))))
     return dict(
         task_list.vocabularies, sites=sites, processing_types=kinds,
         preassigned=tuple(dict.fromkeys((*task_list.vocabularies["preassigned"], *reassigned))),
-        user_parameters=_user_parameters(scenario, task_list.vocabularies["user_parameters"]),
+        user_parameters=_user_parameters(scenario, words),
         queues=queues, pseudo_queues=pseudo, candidates=queues + sites, brokered=pseudo + sites,
         storages=tuple(scenario.grid.storages),
         shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares_in_use)),

@@ -219,7 +219,8 @@ def rows_are_free_or_in_use(arrays: Arrays, found: Recount):
 def merge_jobs_have_reason(arrays: Arrays, found: Recount):
     """Merge jobs and jobs that wait to be merged exist only in tasks whose output is merged."""
     jobs = arrays.jobs
-    rows = found.rows[(jobs["status"][found.rows] == MERGING) | (jobs["n_chunks"][found.rows] == 0)]
+    rows = found.rows[(jobs["status"][found.rows] == MERGING) | (
+        (jobs["n_chunks"][found.rows] == 0) & (jobs["processing_type"][found.rows] != arrays.settings["build"]))]
     for panda_id in jobs["panda_id"][rows[arrays.tasks["mergeoutput"][jobs["task"][rows]] == 0][:5]]:
         yield f"job {panda_id} merges or waits for it, but nothing of its task is merged"
 

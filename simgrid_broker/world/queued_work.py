@@ -13,6 +13,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import of_shares
+from simgrid_broker.world.rows import has_no_pieces
 
 DEFINED, ASSIGNED = int(JobStatus.DEFINED), int(JobStatus.ASSIGNED)
 ACTIVATED, STARTING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING)
@@ -56,10 +57,24 @@ def queued_power(arrays: Arrays) -> np.ndarray:
 
 
 @compiled
+def limit_of_queue_or_build(world: Arrays, job):
+    """Limit of the wall time of a job, s: of its queue, or the lower one of build jobs; lifecycle reference, 2.6."""
+    settings, limit = world.settings[0], world.queues[job["queue"]]["maxtime_s"]
+    if has_no_pieces(job) and job["processing_type"] == settings["build"]:
+        return min(limit, settings["build_walltime_s"] + world.tasks[job["task"]]["basewalltime_s"])
+    return limit
+
+
+@compiled
 def max_walltime(world: Arrays, job):
-    """maxWalltime of a job, s: its task's claim at this power; else, and for merge jobs, the limit of the queue."""
+    """maxWalltime of a job, s: its task's claim at this power; else, and for merge jobs, the limit of the queue.
+
+    Build jobs have a limit of their own, where there is one.
+    """
     task = world.tasks[job["task"]]
-    if task["cputime"] <= 0 or job["n_chunks"] == 0:
+    if has_no_pieces(job):
+        return limit_of_queue_or_build(world, job)
+    if task["cputime"] <= 0:
         return world.queues[job["queue"]]["maxtime_s"]
     if task["cpuefficiency"] <= 0:
         return np.float64(task["basewalltime_s"])

@@ -53,8 +53,8 @@ def take_job(world: Arrays):
 
 
 @compiled
-def is_merge_job(job):
-    """Whether a job merges the output of others, so that it has no input pieces of its own."""
+def has_no_pieces(job):
+    """Whether a job has no input pieces of its own: it merges the output of others, or builds the library they use."""
     return job["n_chunks"] == 0
 
 

@@ -11,7 +11,7 @@ from simgrid_broker.names import ANALYSIS_LABELS, RAM_LIMITS_MB, TaskStatus
 from simgrid_broker.scenario.snapshot_task import ANALYSIS_BROKERAGE, JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.tasks import Chain
-from simgrid_broker.schema.user_parameters import UserParameters
+from simgrid_broker.schema.user_parameters import BrokerParameters, UserParameters
 from simgrid_broker.views import Task
 from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.input_files import is_cut, pieces_at_once, waiting_at
@@ -132,7 +132,7 @@ def _common(world: World, statistics, row: int, task: dict) -> dict:
     words = world.vocabularies
     plain = claims(SnapshotTask, task, words) | dict(luck=task["luck"])
     plain |= UserParameters.of_word(words["user_parameters"][task["user_parameters"]]).model_dump(
-        exclude_defaults=True, mode="json")
+        include=set(BrokerParameters.model_fields), exclude_defaults=True, mode="json")
     if task["taskpriority"] != task["priority"]:
         plain["taskpriority"] = task["taskpriority"]
     parent = world.parent_of(row)

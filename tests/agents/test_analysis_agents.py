@@ -13,6 +13,7 @@ from simgrid_broker.units import HOUR
 from simgrid_broker.world.analysis_metrics import FIRST_ENDS, Ends, Starts, note_use
 from simgrid_broker.world.invariants import broken
 from simgrid_broker.world.queued_work import queued_power
+from simgrid_broker.world.rows import take_transfer
 from simgrid_broker.world.transitions import move
 from simgrid_broker.world.user_jobs import CORES, FIRST_USER_ROWS, QUEUED, RUNNING, THROTTLED
 from simgrid_broker.world.user_view import user_view
@@ -288,10 +289,9 @@ def test_starts_are_counted_between_six_hours_and_five_minutes_ago():
 def moving_input(stage, size, task=0, kind=Activity.ANALYSIS_INPUT) -> int:
     """Row of a transfer of input from the first site to itself for the jobs of a task."""
     arrays = stage.arrays
-    arrays.state[0]["n_free_transfers"] -= 1
-    row = int(arrays.free_transfers[arrays.state[0]["n_free_transfers"]])
+    row = int(take_transfer(arrays))
     transfer = arrays.transfers[row]
-    transfer["transfer_id"], transfer["jeditaskid"], transfer["bytes"] = row + 1, arrays.tasks["jeditaskid"][task], size
+    transfer["jeditaskid"], transfer["bytes"] = arrays.tasks["jeditaskid"][task], size
     transfer["kind"], transfer["activity"], transfer["source"] = TransferKind.INPUT, kind, 0
     return row
 

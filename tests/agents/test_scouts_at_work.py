@@ -115,7 +115,7 @@ def test_measures_replace_claims_and_the_jobs_that_are_there_keep_theirs():
     assert (queued["ramcount_mb"][queued["chunk"] < 10] == 900).all()
 
 
-@pytest.mark.rule("Scouts._stop", "Scouts._evaluate")
+@pytest.mark.rule("Scouts.stop", "Scouts._evaluate")
 def test_a_task_far_from_its_claim_is_exhausted_and_says_why():
     world = worked(stage(said=dict(cputime=49.0)), jobs=5)
     world.run(world.now + 700)
@@ -124,7 +124,7 @@ def test_a_task_far_from_its_claim_is_exhausted_and_says_why():
     assert world.arrays.tasks["n_attempts"][0] == 10
 
 
-@pytest.mark.rule("Scouts._stop")
+@pytest.mark.rule("Scouts.stop")
 def test_an_exhausted_task_that_is_retried_goes_on_with_all_of_its_input():
     incidents = [dict(at=6000, what="task_command", task=1, command="retry")]
     world = worked(stage(said=dict(cputime=49.0), incidents=incidents), jobs=5)
@@ -135,7 +135,7 @@ def test_an_exhausted_task_that_is_retried_goes_on_with_all_of_its_input():
     world.check()
 
 
-@pytest.mark.rule("Scouts._assess", "Scouts._stop")
+@pytest.mark.rule("Scouts._assess", "Scouts.stop")
 def test_a_task_without_a_successful_scout_is_broken_in_the_next_cycle():
     world = worked(stage(said=dict(failure_rate=1.0)), jobs=10)
     world.run(world.now + 1300)

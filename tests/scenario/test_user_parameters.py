@@ -23,14 +23,17 @@ def work(**said):
     ({"includedSite": [""]}, "workload.users[0].includedSite", None),
     ({"siteEndpoint": "CERN-PROD_DATA"}, "workload.users[0].siteEndpoint", "CERN-PROD_DATADISK"),
     ({"siteEndpoint": "CERN-PROD_DATADISK", "site": ["CERN"]}, "workload.users[0].siteEndpoint", None),
-    ({"nSitesPerJob": 0}, "workload.users[0].nSitesPerJob", None)])
+    ({"nSitesPerJob": 0}, "workload.users[0].nSitesPerJob", None),
+    ({"build_failure_rate": 0.1}, "workload.users[0]", None),
+    ({"buildSpec": True, "build_failure_rate": 1.1}, "workload.users[0].build_failure_rate", None)])
 def test_unknown_queues_and_contradictions_are_refused(said, key, close):
     assert problems(WORK, work(**said)) == [(key, close)]
 
 
 @pytest.mark.parametrize("said", [
     {"includedSite": ["CERN", "AUTO"]}, {"includedSite": ["*N*"], "excludedSite": ["BNL*"]},
-    {"siteEndpoint": "CERN-PROD_DATADISK"}, {"avoidVP": True, "nSitesPerJob": 2, "allowIncompleteInDS": True}])
+    {"siteEndpoint": "CERN-PROD_DATADISK"}, {"avoidVP": True, "allowIncompleteInDS": True},
+    {"buildSpec": True, "build_hs06sec": 0, "build_failure_rate": 0.1}])
 def test_what_names_a_queue_is_accepted_without_a_remark(said):
     assert problems(WORK, work(**said)) == []
     assert not [remark for remark in told(work(**said)) if "workload" in remark]
@@ -45,6 +48,8 @@ def told(work, **others):
     ({"excludedSite": ["RAL*"]}, "documented", "excludedSite[0] = 'RAL*': matches no PanDA queue"),
     ({"cloud": "DE"}, "documented", "has no effect: only the deployed edition reads it"),
     ({"cloud": "DE"}, "deployed", "no queue is of this cloud"),
+    ({"nSitesPerJob": 2}, "deployed", "brokerage looks for so many queues, but jobs are not cloned"),
+    ({"prodsourcelabel": "managed", "buildSpec": True}, "documented", "only tasks of the labels panda and user"),
     ({"prodsourcelabel": "managed", "avoidVP": True}, "deployed", "only tasks of the labels panda and user")])
 def test_what_has_no_effect_is_remarked(said, edition, words):
     assert [remark for remark in told(work(**said), edition=edition) if words in remark]
@@ -70,6 +75,12 @@ def test_unknown_users_and_negative_quotas_are_refused(accounts, key, close):
     ({"permissions": "s"}, "documented", "permissions: has no effect: only the deployed edition reads it")])
 def test_parts_of_accounts_without_effect_are_remarked(account, edition, words):
     assert [one for one in told(work(), accounts={"ann-0001": account}, edition=edition) if words in one]
+
+
+def test_build_jobs_are_not_for_dirac():
+    words = "has no effect: DIRAC's jobs have no site before they run"
+    assert [one for one in told(work(buildSpec=True), dispatch="dirac") if words in one]
+    assert not [one for one in told(work(buildSpec=True)) if words in one]
 
 
 def test_accounts_without_users_are_remarked():
