@@ -287,7 +287,7 @@ def test_starts_are_counted_between_six_hours_and_five_minutes_ago():
 
 
 def moving_input(stage, size, task=0, kind=Activity.ANALYSIS_INPUT) -> int:
-    """Row of a transfer of input from the first site to itself for the jobs of a task."""
+    """Row of a transfer of input from the first site for the jobs of a task."""
     arrays = stage.arrays
     row = int(take_transfer(arrays))
     transfer = arrays.transfers[row]
