@@ -92,13 +92,12 @@ class AnalysisWatchDog:
         """Tasks with input under way of users who have too much of it; they go on when their user has less."""
         control = self.control
         rows, size = input_under_way(control.world)
-        users, place = np.unique(control.arrays.tasks["user"][rows], return_inverse=True)
-        totals = (np.bincount(place.ravel(), size[:, kind], len(users)) for kind in range(len(FOR_INPUT)))
-        too_much = user_throttle.moves_too_much(user_throttle.Moving(*totals), control.cfg, control.edition)
+        users, place, moving = user_throttle.by_user(control.arrays.tasks["user"][rows], size)
+        too_much = user_throttle.moves_too_much(moving, control.cfg, control.edition)
         held, over = dict[int, ThrottledBy](), set[tuple[int, ThrottledBy]]()
         for cause, above, moved in zip(FOR_INPUT, too_much, size.T, strict=True):
             over |= {(user, cause) for user in users[above].tolist()}
-            for row in rows[above[place.ravel()] & (moved > 0)].tolist():
+            for row in rows[above[place] & (moved > 0)].tolist():
                 held.setdefault(row, cause)
         tasks = control.arrays.tasks
         return Look(FOR_INPUT, (T.RUNNING,) if held else (), held.get,

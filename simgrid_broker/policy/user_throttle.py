@@ -73,6 +73,13 @@ def far_below(work: Work, bounds: list[Limit]) -> np.ndarray:
     return np.logical_and.reduce([number <= limit.releases for number, limit in zip(work, bounds, strict=True)])
 
 
+def by_user(user: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray, Moving]:
+    """Users with input on its way, the place of each part among them, and the sums; size: from tape and disk, (k, 2)."""
+    users, place = np.unique(user, return_inverse=True)
+    place = place.ravel()
+    return users, place, Moving(*(np.bincount(place, part, len(users)) for part in size.T))
+
+
 def moves_too_much(moving: Moving, cfg: Gdpconfig, edition: str) -> Moving:
     """For which of the two users have too much input on its way, (n,) bool each.
 
