@@ -74,7 +74,10 @@ def far_below(work: Work, bounds: list[Limit]) -> np.ndarray:
 
 
 def by_user(user: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray, Moving]:
-    """Users with input on its way, the place of each part among them, and the sums; size: from tape and disk, (k, 2)."""
+    """Users with input on its way, the place of each part among them, and their sums.
+
+    user: of each part, (k,); size: its bytes from tape and from disk, (k, 2).
+    """
     users, place = np.unique(user, return_inverse=True)
     place = place.ravel()
     return users, place, Moving(*(np.bincount(place, part, len(users)) for part in size.T))
