@@ -6,7 +6,7 @@ import numpy as np
 
 from simgrid_broker.names import WorkerMode
 from simgrid_broker.policy.worker_throttler import is_throttled
-from simgrid_broker.schema.harvester import HARVESTER
+from simgrid_broker.schema.harvester import HARVESTER, TYPE_LIMITS
 from simgrid_broker.schema.queues import option_number
 from simgrid_broker.schema.throttler import RuleForMissed
 from simgrid_broker.units import MINUTE
@@ -57,7 +57,7 @@ class Harvester:
 
     def _limits_of_types(self, queue) -> np.ndarray:
         """Starting and running jobs of each type at which no more are fetched, (n_types,); formats reference, 1.4."""
-        return np.array([option_number(queue, f"resource_type_limits.{name}", np.inf)
+        return np.array([option_number(queue, f"{TYPE_LIMITS}.{name}", np.inf)
                          for name in self.world.vocabularies["resource_types"]])
 
     def command(self, workers: np.ndarray) -> None:

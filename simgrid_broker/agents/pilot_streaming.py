@@ -11,11 +11,10 @@ import numpy as np
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy.pilot_streaming import ignores_memory
 from simgrid_broker.policy.resource_types import is_high_memory
+from simgrid_broker.schema.harvester import HIGH_MEMORY, TARGET, TYPE_LIMITS
 from simgrid_broker.schema.queues import option_number
 from simgrid_broker.world.pilot_status import pilot_status
 
-HIGH_MEMORY = "HIMEM"
-"""Name of the limit of all high-memory types together; source: formats reference, section 1.4."""
 IDLE_TYPE = "SCORE"
 """Resource type of the worker that keeps an idle queue alive; source: lifecycle reference, section 5.4."""
 
@@ -51,7 +50,7 @@ def streaming_options(queues, types: Mapping) -> dict[str, np.ndarray]:
     def numbers(key: str, default: float) -> np.ndarray:
         return np.array([option_number(queue, key, default) if queue.capability == "ucore" else default
                          for queue in queues])
-    limits = {name: numbers(f"resource_type_limits.{name}", np.inf) for name in (*types, HIGH_MEMORY)}
-    return dict(core_target=numbers("ups_core_target", 0), high_memory_limit=limits.pop(HIGH_MEMORY),
+    limits = {name: numbers(f"{TYPE_LIMITS}.{name}", np.inf) for name in (*types, HIGH_MEMORY)}
+    return dict(core_target=numbers(TARGET, 0), high_memory_limit=limits.pop(HIGH_MEMORY),
                 limit_of_type=np.column_stack(list(limits.values())),
                 high_memory=np.array([is_high_memory(kind) for kind in types.values()]))

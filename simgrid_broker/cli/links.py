@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from simgrid_broker.records import Run
 
-EXAMPLES = """\\b
+EXAMPLES = """\b
 Examples:
   simgrid-broker links results/atlas_day/seed-1
   simgrid-broker links results/atlas_day/seed-1 --matrix

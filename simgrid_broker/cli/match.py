@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from simgrid_broker.cli.broker import shown
-from simgrid_broker.cli.loading import Settings
 from simgrid_broker.cli.text import count, paragraph, table
 
 if TYPE_CHECKING:
@@ -38,7 +37,9 @@ def match(
     report: Annotated[bool | None, typer.Option("--report/--request", help="Whether requests are reports of pilots, "
                                                 "which DIRAC's Matcher translates first, instead of the snapshot's "
                                                 "raw_resource.", show_default=False)] = None,
-    settings: Settings = None,
+    settings: Annotated[list[str] | None, typer.Option(
+        "--set", metavar="KEY=VALUE", help="Set one value of the snapshot by its dotted key, for example "
+        "groups.user.job_share=300; repeatable.", show_default=False)] = None,
     everything: Annotated[bool, typer.Option("--all", help="Name all task queues and jobs, not only the first "
                                              f"{MOST_NAMED}.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: every task queue with its identity, priority and "

@@ -1,6 +1,7 @@
 """`shares`: the share tree of a scenario or run with targets, use, order and what limits each share."""
 
 import json
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from simgrid_broker.records import Run
     from simgrid_broker.scenario import Scenario
 
-EXAMPLES = """\\b
+EXAMPLES = """\b
 Examples:
   simgrid-broker shares scenarios/atlas_day.yaml
   simgrid-broker shares results/quickstart/seed-1 --json
@@ -57,11 +58,11 @@ HEADS = {"target": "target %", "due": "due %", "delivered": "used %", "order": "
 RUN_NOTE = ("due: target with what shares without work leave, to siblings first; order: place in dispatch at the last "
             "sample, 1 = first; waiting: activated jobs then. Limits: no work; seldom or little work: activated jobs "
             "were missing, or too few to reach the target; no slots: of the types of its jobs; not served: below its "
-            "target although work waited; small queues: the same where most cores are at queues with so few slots that "
-            "pilot streaming asks for workers for several shares at once, and Harvester scales the numbers of all "
-            "types alike")
+            "target and below what was due although work waited; small queues: the same where most cores are at queues "
+            "with so few slots that pilot streaming asks for workers for several shares at once, and Harvester scales "
+            "the numbers of all types alike")
 SCENARIO_NOTE = ("cores: target, of all batch systems; offered: cores that the streams of work keep busy on average, "
-                 "without backlogs, a recorded workload, and work that work queues take. Limits: no work; little work: "
+                 "without backlogs, a recorded workload, and work that work queues take; – = these alone. Limits: no work; little work: "
                  "less than 90 % of the target")
 
 
@@ -89,7 +90,8 @@ def of_scenario(scenario: "Scenario") -> list[dict]:
             unknown[node] |= bool(getattr(stream, "backlog", 0))
             node = int(tree.parent[node])
     return [{"share": name, "level": _level(tree.parent, node), "target": float(tree.value[node]),
-             "target_cores": float(tree.value[node]) / 100 * cores, "offered_cores": offered[node],
+             "target_cores": float(tree.value[node]) / 100 * cores,
+             "offered_cores": nan if unknown[node] and not offered[node] else offered[node],
              "limit": _limit_of_work(streams[node], offered[node], tree.value[node] / 100 * cores, unknown[node])}
             for node, name in enumerate(tree.names)]
 
@@ -154,6 +156,6 @@ def _limit_in_run(row, small: bool = False) -> str:
         return "little work" if row.waiting >= SEEN else "seldom work"
     if row.waiting >= SEEN > row.judged:
         return "no slots"
-    if row.delivered >= ENOUGH * row.target:
+    if row.delivered >= ENOUGH * min(row.target, row.due):
         return ""
     return "small queues" if small else "not served"

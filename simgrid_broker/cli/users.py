@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from simgrid_broker.records import Run
 
-EXAMPLES = """\\b
+EXAMPLES = """\b
 Examples:
   simgrid-broker users results/greedy_user/seed-1
   simgrid-broker users results/greedy_user/seed-1 --all --json

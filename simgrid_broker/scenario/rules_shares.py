@@ -1,7 +1,7 @@
 """Checks of the share tree, the resource types and gdpconfig."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from simgrid_broker.errors import nearest
@@ -104,11 +104,18 @@ def work_without_share(scenario: Scenario) -> Iterator[Finding]:
     for kind in ("campaigns", "users"):
         for position, stream in enumerate(getattr(scenario.workload, kind)):
             if leaf_of(scenario, stream) is None:
-                close = {tag: nearest(text, [rule for leaf in leaves if (rule := getattr(leaf, tag))])
-                         for tag in OFTEN_AT_FAULT if (text := getattr(stream, tag))}
-                tag = next((tag for tag, found in close.items() if found), "processingtype")
+                tag, close = _at_fault(stream, leaves)
                 yield Finding(("workload", kind, position, tag), getattr(stream, tag), "no share takes its tasks: name "
-                              "one (`gshare`), or give a share expressions that fit", close.get(tag, ()))
+                              "one (`gshare`), or give a share expressions that fit", close)
+
+
+def _at_fault(stream, leaves: Sequence[Share]) -> tuple[str, tuple[str, ...]]:
+    """The field of a stream that no leaf's expression matches although some are close, and these."""
+    for tag in OFTEN_AT_FAULT:
+        text, rules = getattr(stream, tag), [rule for leaf in leaves if (rule := getattr(leaf, tag))]
+        if text and not any(re.match(rule, text) for rule in rules) and (close := nearest(text, rules)):
+            return tag, close
+    return "processingtype", ()
 
 
 def leaf_of(scenario: Scenario, stream) -> str | None:

@@ -1,11 +1,14 @@
 """Checks of how workers come to queues: workflows, Harvester's limits, nodes."""
 
+from collections import Counter
 from collections.abc import Iterator
+from math import nan
 
-from simgrid_broker.errors import nearest
+from simgrid_broker.errors import did_you_mean, nearest
+from simgrid_broker.names import KNOWN_RESOURCE_TYPES
 from simgrid_broker.scenario.locate import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.schema.harvester import LIMITS, RATIOS
+from simgrid_broker.schema.harvester import LIMITS, RATIOS, TARGET, TYPE_LIMITS, options_of
 from simgrid_broker.schema.queues import Queue
 
 WORKFLOWS = ("pull_ups", "pull", "push", "push_noheartbeat")
@@ -23,22 +26,33 @@ def unknown_workflow(scenario: Scenario) -> Iterator[Finding]:
 
 
 def limit_of_workers(scenario: Scenario) -> Iterator[Finding]:
-    """Harvester's options of a queue are known, and allow at least one worker or job."""
+    """Harvester's options of a queue are known, and allow at least one worker or job; those of streaming are numbers.
+
+    A limit of a resource type may be 0, which closes the queue to it.
+    """
     for name, queue in scenario.grid.queues.items():
         for key, value in queue.params.items():
-            if not key.startswith(BEGINNINGS):
-                continue
-            place = ("grid", "queues", name, "params", key)
-            try:
-                number = float(str(value))
-            except ValueError:
-                number = float("nan")
-            if key not in (*LIMITS, *RATIOS):
+            place, number = ("grid", "queues", name, "params", key), _number(value)
+            if key in RATIOS:
+                if not number > 0:
+                    yield Finding(place, value, "expected a number of percent above 0")
+            elif key in LIMITS:
+                if not number >= 1:
+                    yield Finding(place, value, "expected a number from 1 on: with less the queue would get no workers")
+            elif key.startswith(BEGINNINGS):
                 yield Finding(place, value, "unknown option of Harvester", nearest(key, (*LIMITS, *RATIOS)))
-            elif key in RATIOS and not number > 0:
-                yield Finding(place, value, "expected a number of percent above 0")
-            elif key in LIMITS and not number >= 1:
-                yield Finding(place, value, "expected a number from 1 on: with less the queue would get no workers")
+            elif key == TARGET and not number >= 0:
+                yield Finding(place, value, "expected a number of cores, 0 or above")
+            elif key.startswith(f"{TYPE_LIMITS}.") and not (number >= 1 or number == 0):
+                yield Finding(place, value, "expected a number from 1 on, or 0 for no workers of the type")
+
+
+def _number(value: object) -> float:
+    """A number, also as text; NaN for anything else."""
+    try:
+        return float(str(value))
+    except ValueError:
+        return nan
 
 
 def slot_larger_than_node(scenario: Scenario) -> Iterator[Finding]:
@@ -91,6 +105,21 @@ def slots_that_open(scenario: Scenario) -> Iterator[Finding]:
                 yield Finding(key, row.opens, f"must be before they expire, {row.expires:.15g} s")
             if site is not None and site.node is not None:
                 yield Finding(key, row.opens, f"the cores of {queue.atlas_site} are those of its nodes, which stay")
+
+
+def option_unread(scenario: Scenario) -> Iterator[str]:
+    """Options in `params` that nothing reads: each that is close to one that is read, the others together."""
+    known = options_of(scenario.resource_types)
+    unread = Counter(key for queue in scenario.grid.queues.values() for key in queue.params if key not in known)
+    others = []
+    for key, number in unread.items():
+        of_panda = key.removeprefix(f"{TYPE_LIMITS}.") in KNOWN_RESOURCE_TYPES
+        if near := () if of_panda else nearest(key, known, 1):
+            yield f"Option {key} in params of {number} queue(s) has no effect{did_you_mean(near)}"
+        else:
+            others.append(f"{key} ({number})")
+    if others:
+        yield f"Options in params of queues that nothing here reads, with the number of queues: {', '.join(others)}."
 
 
 WORKER_RULES: Rules = (unknown_workflow, limit_of_workers, slot_larger_than_node, partition_of_a_batch_system,

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
+from types import NoneType
 from typing import Any, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -91,15 +92,15 @@ def _step(kind: Any, here: Any, rest: str) -> tuple[str | int, str]:
         if first not in fields_by_key(kind):
             raise NoSuchKey(f"unknown key {first!r}", nearest(first, fields_by_key(kind)))
         return first, others
-    if get_origin(kind) is tuple:
+    if get_origin(kind) is tuple or kind is Any and isinstance(here, (list, tuple)):
         return _element(here if isinstance(here, (list, tuple)) else (), rest)
-    if get_origin(kind) is not dict:
+    if get_origin(kind) is not dict and not (kind is Any and isinstance(here, (dict, NoneType))):
         raise NoSuchKey(f"there is nothing to set inside, so not {rest!r} either")
     names = list(here) if isinstance(here, dict) else []
     name = _longest(names, rest)
-    if name is None and others:
+    if name is None and others and inside(kind, first) is not Any:      # options have any names, and others inside
         raise NoSuchKey(f"unknown name {first!r}", nearest(first, names))
-    return (rest, "") if name is None else (name, rest[len(name) + 1:])
+    return (first, others) if name is None else (name, rest[len(name) + 1:])
 
 
 def _element(elements: Sequence, rest: str) -> tuple[int, str]:

@@ -3,12 +3,12 @@
 Options are keys of CRIC's `params`, which win over the template (formats reference, section 11).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import inf, nan
 
 from simgrid_broker.names import WorkerMode
 from simgrid_broker.schema.column import Column, Table
-from simgrid_broker.schema.queues import Queue, option_number
+from simgrid_broker.schema.queues import OPTIONS, Queue, option_number
 
 MANY = 999_999
 """ATLAS's way to write that there is no limit."""
@@ -103,5 +103,14 @@ LIMITS = ("nQueueLimitWorker", "nQueueLimitWorkerMax", "nQueueLimitWorkerMin", "
           "nQueueLimitJobMin", "nQueueLimitJobCores", "nQueueLimitJobCoresMin")
 """Options of a queue that limit workers, jobs, cores or memory: at least one worker."""
 
+TARGET, TYPE_LIMITS, HIGH_MEMORY = "ups_core_target", "resource_type_limits", "HIMEM"
+"""Options of a queue for pilot streaming: cores that count as running, and workers of each type, of HIMEM cores of all
+high-memory types together; source: lifecycle reference, section 5.3."""
+
 RATIOS = tuple(f"nQueueLimit{what}Ratio" for what in ("Worker", "WorkerCores", "WorkerMemory", "Job", "JobCores"))
 """Options of a queue in percent of what runs."""
+
+
+def options_of(types: Iterable[str]) -> tuple[str, ...]:
+    """Every option of `params` that something here reads, in a grid with these resource types."""
+    return (*LIMITS, *RATIOS, TARGET, *(f"{TYPE_LIMITS}.{name}" for name in (*types, HIGH_MEMORY)), *OPTIONS)

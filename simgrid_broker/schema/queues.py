@@ -4,11 +4,11 @@ Keys are CRIC's, with CRIC's units (formats reference, section 1.1); a value may
 (`maxtime: 96h`, `maxrss: 16 GB`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import inf, nan
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from simgrid_broker.names import BareNucleus, QueueStatus, WorkerMode
 from simgrid_broker.schema.attribute import attribute, columns_of, derived, text
@@ -37,11 +37,23 @@ NUMBERS = ("max_io_intensity", "minEventsForJumbo", "jobChunkSize")
 """Options that are numbers, from 0 up."""
 
 
+OPTIONS = (*NUMBERS, "bareNucleus", "secondaryNucleus", "nStandby", "per_core_attr", "grandly_unified",
+           "use_only_local_data", "disableReassign", "useJumboJobs", "gpu")
+"""Options of `params` and `catchall` that brokerage and the server read; source: formats reference, section 1.4."""
+
 VIRTUAL = "_VP_DISK"
 """End of the names of DDM endpoints of virtual placement; source: brokerage reference, 3.3 A6."""
 
 BARE = {"only": BareNucleus.ONLY, "allow": BareNucleus.ALLOW}
 """Values of the option bareNucleus; all others mean none (brokerage reference, section 4)."""
+
+
+def _flat(options: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
 
 
 def has_option(queue: "Queue", key: str) -> bool:
@@ -202,7 +214,8 @@ class Queue(Part):
     cloud: str = text("", "Cloud, which an analysis task may ask for")
     fairsharepolicy: str = text("", "Which work the queue refuses")
     catchall: str = Field("", description="key=value options, comma-separated")
-    params: dict[str, Any] = Field(default_factory=dict, description="The same options; they win over catchall")
+    params: dict[str, Any] = Field(default_factory=dict, description="The same options; they win over catchall. Nested "
+                                   "ones count by their names joined with dots: resource_type_limits.SCORE")
     direct_access_lan: bool = Field(False, description="Payload may read from the local storage")
     direct_access_wan: bool = Field(False, description="Payload may read from remote storage")
     releases: tuple[str, ...] = Field(("ANY",), description="AUTO, ANY or release names")
@@ -261,6 +274,12 @@ class Queue(Part):
                                   unit="events")
     job_chunk_size = number("jobChunkSize", 0, "Jobs that come at once", unit="jobs", dtype="i4", seen="i4",
                             zero_means="default")
+
+    @field_validator("params", mode="before")
+    @classmethod
+    def flat_params(cls, given: Any) -> Any:
+        """Options in a nested form, as CRIC's `uconfig` has them, by their names joined with dots."""
+        return dict(_flat(given)) if isinstance(given, Mapping) else given
 
     @model_validator(mode="after")
     def single_core(self) -> Self:

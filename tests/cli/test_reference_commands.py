@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.main import get_command
 
 from simgrid_broker.cli import scenario_keys
+from simgrid_broker.cli.app import app
 from simgrid_broker.cli.reference import topics
 from simgrid_broker.gdpconfig import REGISTRY
 from simgrid_broker.scenario.model import Links, Scenario, Site
@@ -16,16 +18,22 @@ from simgrid_broker.scenario.spread import MegabytesSpread
 from simgrid_broker.schema import RECORDED, WORLD
 from simgrid_broker.schema.queues import Queue
 
-COMMANDS = (["run"], ["check"], ["report"], ["compare"], ["replicate"], ["sweep"], ["sensitivity"], ["tune"],
-            ["describe"], ["gdpconfig"], ["import", "cric"], ["import", "cgsim"])
+def commands(group, above=()):
+    """The words of every command of a group and of the groups below it."""
+    for name, command in group.commands.items():
+        yield from commands(command, (*above, name)) if hasattr(command, "commands") else [(*above, name)]
+
+
 HEAVY = ("numpy", "pandas", "numba", "pydantic", "matplotlib", "pyarrow", "simpy")
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_command_has_help_with_examples(call, command):
+@pytest.mark.parametrize("command", [*commands(get_command(app))], ids=" ".join)
+def test_every_command_has_help_with_examples_on_lines_of_their_own(call, command):
     result = call(*command, "--help")
-    assert result.exit_code == 0 and "Examples:" in result.stdout
-    assert f"simgrid-broker {' '.join(command)}" in result.stdout.split("Examples:")[1]
+    assert result.exit_code == 0
+    _, examples = result.stdout.split("\n  Examples:\n")
+    assert all(line.startswith("    simgrid-broker ") for line in examples.splitlines())
+    assert f"simgrid-broker {' '.join(command)}" in examples
 
 
 def test_help_does_not_wait_for_libraries():

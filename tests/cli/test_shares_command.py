@@ -22,6 +22,11 @@ def test_the_tree_of_a_scenario_has_targets_and_offered_cores(call):
     assert (rows["Analysis"]["offered_cores"], rows["root"]["offered_cores"]) == pytest.approx((60, 310))
 
 
+def test_the_offered_cores_of_a_backlog_alone_are_unknown(call):
+    rows = json.loads(call("shares", SCENARIOS / "unused_shares.yaml", "--json").stdout)
+    assert {row["offered_cores"] for row in rows} == {None} and {row["limit"] for row in rows} == {""}
+
+
 def test_a_share_with_too_little_work_is_called_so(call, tmp_path):
     result = call("shares", SCENARIOS / "full_chain.yaml")
     assert [line.split()[-2:] for line in result.stdout.splitlines()[2:6]].count(["little", "work"]) == 2
@@ -51,8 +56,8 @@ def test_the_tree_of_a_run_has_use_and_order(call, finished):
 class Row:
     """Figures of a share."""
 
-    def __init__(self, delivered=10.0, target=10.0, waiting=100.0, judged=100.0, demand_limited=0.0):
-        self.delivered, self.target, self.waiting = delivered, target, waiting
+    def __init__(self, delivered=10.0, target=10.0, waiting=100.0, judged=100.0, demand_limited=0.0, due=10.0):
+        self.delivered, self.target, self.waiting, self.due = delivered, target, waiting, due
         self.judged, self.demand_limited = judged, demand_limited
 
 
@@ -63,6 +68,8 @@ class Row:
     pytest.param(Row(delivered=1.0, demand_limited=1.0), "little work", id="some jobs"),
     pytest.param(Row(delivered=0.0, judged=10.0), "no slots", id="types of which none runs"),
     pytest.param(Row(delivered=5.0), "not served", id="work waits and could run"),
+    pytest.param(Row(delivered=5.0, due=5.0), "", id="it has what was due, with work for half of the time"),
+    pytest.param(Row(delivered=5.0, due=20.0), "not served", id="siblings left it more than its target"),
 ])
 def test_what_limits_a_share(row, expected):
     assert _limit_in_run(row) == expected
@@ -89,3 +96,14 @@ def test_work_that_no_share_takes_is_refused_with_line_and_near_match(call, tmp_
         load_scenario(part)
     for said in (f"{wrong}:{line}: workload.campaigns", "no share takes its tasks", "did you mean 'simul'?"):
         assert said in result.stderr and said in str(from_python.value), result.stderr
+
+
+def test_a_field_that_a_share_matches_is_not_said_to_be_at_fault(tmp_path):
+    text = MINIMAL.read_text().replace("{name: Production, value: 80, prodsourcelabel: managed}",
+                                       "{name: Production, value: 80, prodsourcelabel: managed, processingtype: reco}")
+    assert "processingtype: reco" in text
+    (tmp_path / "other.yaml").write_text(text)
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(tmp_path / "other.yaml")
+    problem, = caught.value.problems
+    assert problem.key.endswith("processingtype") and problem.value == "simul" and not problem.nearest

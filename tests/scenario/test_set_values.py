@@ -20,6 +20,8 @@ from simgrid_broker.scenario.set_values import NoSuchKey, from_command_line, loc
     pytest.param("incidents.0.at", ("incidents", 0, "at"), id="a position without brackets"),
     pytest.param("gdpconfig.jobbroker.NQUEUELIMITSITE_A.b [0] c", ("gdpconfig", "jobbroker.NQUEUELIMITSITE_A.b [0] c"),
                  id="gdpconfig keys are taken verbatim"),
+    pytest.param("grid.queues.CERN.params.limits.SCORE", ("grid", "queues", "CERN", "params", "limits", "SCORE"),
+                 id="new names inside options"),
     pytest.param("workload.campaigns.mc.jobs_per_task.sigma", ("workload", "campaigns", 0, "jobs_per_task", "sigma"),
                  id="inside a default"),
 ])
