@@ -13,10 +13,11 @@ import sys
 from typing import Any
 
 import case_files
+from pydantic import BaseModel
 
 from simgrid_broker import match
 from simgrid_broker.dry_run.match_answer import Matching, RequestAnswer
-from simgrid_broker.scenario.dirac_snapshot import DiracJob, DiracRequest, DiracSnapshot
+from simgrid_broker.scenario.dirac_snapshot import DiracGroup, DiracJob, DiracRequest, DiracSnapshot
 
 DEFAULTS = dict(Owner="user", OwnerGroup="group", CPUTime=100)
 """Values of a job that a case does not give."""
@@ -27,13 +28,23 @@ ANY_REQUEST = dict(CPUTime=EVERY_CPU)
 
 def asked(case: dict[str, Any]) -> Matching:
     """The answers to all requests of a case."""
-    jobs = [DEFAULTS | {key: value for key, value in job.items() if key in DiracJob.model_fields}
-            for job in case["jobs"]]
-    snapshot = {key: value for key, value in case.items() if key in DiracSnapshot.model_fields}
-    given = case.get("resource", ANY_REQUEST)
-    requests = [ANY_REQUEST | {key: value for key, value in request.items() if key in DiracRequest.model_fields}
-                for request in (given if isinstance(given, list) else [given])]
-    return match(snapshot | dict(jobs=jobs, edition="deployed"), requests)
+    jobs = [DEFAULTS | _known(job, DiracJob) for job in case["jobs"]]
+    snapshot = _given(case, DiracSnapshot)
+    groups = {name: _given(group or {}, DiracGroup) for name, group in snapshot.get("groups", {}).items()}
+    given = case.get("resource") or ANY_REQUEST
+    requests = [ANY_REQUEST | _known(request, DiracRequest) for request in
+                (given if isinstance(given, list) else [given])]
+    return match(snapshot | dict(jobs=jobs, groups=groups, edition="deployed"), requests)
+
+
+def _known(values: dict[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+    """The values whose keys DIRAC knows."""
+    return {key: value for key, value in values.items() if key in model.model_fields}
+
+
+def _given(values: dict[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+    """The values whose keys DIRAC knows, without null, which is no value outside of jobs and requests."""
+    return {key: value for key, value in _known(values, model).items() if value is not None}
 
 
 def matching(found: Matching) -> dict[str, Any]:

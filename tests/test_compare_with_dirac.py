@@ -35,6 +35,14 @@ def test_a_case_of_each_kind(tmp_path):
     assert answer("job", resource=dict(CPUTime=1))["probabilities"] == {"no match": 1}
 
 
+def test_null_has_the_meaning_of_a_missing_field_outside_of_jobs_and_requests(tmp_path):
+    plain = dict(name="a", jobs=[dict(id=1, OwnerGroup="g"), dict(id=2, Owner=None)])
+    bare = plain | dict(groups=None, operations=None, history=None, users=None, negative=None, resource=None)
+    of_group = plain | dict(groups=dict(g=dict(job_share=None, vo=None, job_sharing=None, other=3), group=None))
+    found = json.loads(answers("state", [plain, bare, of_group], tmp_path).read_text())
+    assert found == [dict(name="a", refused=[2], queues=[dict(jobs=[1], priority=1000)])] * 3
+
+
 @pytest.mark.skipif(not RECORDED.is_dir(), reason=f"the recorded cases are not in {RECORDED}")
 @pytest.mark.parametrize(("kind", "number"), [("matching", 141), ("state", 58), ("queue", 24), ("job", 18)])
 def test_all_recorded_cases_without_quirks_agree(kind, number, tmp_path):

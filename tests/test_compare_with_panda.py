@@ -71,6 +71,23 @@ def test_unified_pilot_streaming(script):
         dict(H=dict(managed=dict(SCORE=0, MCORE=2, MCORE_HIMEM=0))), dict(H=dict(managed=dict(SCORE=1))), {}]
 
 
+def test_missing_fields_and_null_have_the_defaults_of_panda(script):
+    ups = dict(id="u", queue=dict(name="Q", status="online", harvester="H", corecount=None),
+               worker_stats=dict(H=dict(managed=dict(SCORE=None))), shares=[dict(name="A", value=1)],
+               resource_types=[["MCORE", 2, None, None, 2000]])
+    assert script.answers("ups", [ups])[0]["new_workers"] == dict(H=dict(managed=dict(SCORE=1)))
+    nulls = dict.fromkeys(("average_memory", "activated_jobs", "hs_distribution", "gdpconfig"))
+    limits = dict(uconfig=dict(resource_type_limits=dict(SCORE=None)))
+    assert script.answers("ups", [ups, ups | nulls | dict(queue=ups["queue"] | limits)]) == [
+        script.answers("ups", [ups])[0]] * 2
+    shares = dict(id="s", shares=[dict(name="A", value=1), dict(name="B", value=None, parent="")])
+    answer, = script.answers("share_order", [shares | dict(hs_distribution=[[None, "executing", 5.0]])])
+    assert answer["order"] == ["A", "B"] and answer["normalised"] == dict(A=100.0, B=0.0)
+    stats = dict(running=dict(SCORE=10), activated=None)
+    assert throttled(script, stats=stats, standby_static=None, standby_dynamic=dict(SCORE=None), gdpconfig=None,
+                     highest_prio_job=None) == throttled(script, queued=0)
+
+
 @pytest.mark.rule("zero_share")
 def test_zero_share(script):
     case = dict(id="z", fairsharepolicy="type=evgen:100%,priority>500:0%,type=any:100%", priority=501,

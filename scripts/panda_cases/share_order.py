@@ -6,7 +6,7 @@ from simgrid_broker.policy.dispatch import GLOBAL_SHARES, share_ranks
 
 def answer(case: dict) -> dict:
     """Order and normalised values of the leaves, and their ranks; shares outside the table are left out."""
-    tree, used, leaves = tree_and_usage(case["shares"], case["hs_distribution"])
+    tree, used, leaves = tree_and_usage(case["shares"], case.get("hs_distribution"))
     of_table = {row["name"] for row in case["shares"]}
     order = GLOBAL_SHARES.shares(tree, used)
     ranks = share_ranks(tree, order, "deployed")

@@ -10,22 +10,24 @@ from simgrid_broker.world.share_tree import share_tree
 
 
 def nested(rows: list[dict]) -> tuple[Share, ...]:
-    """Shares with their children, siblings in the order of the rows."""
+    """Shares with their children, siblings in the order of the rows; one without a parent is at the top."""
     below = defaultdict(list)
     for row in rows:
-        below[row["parent"]].append(row)
+        below[row.get("parent") or None].append(row)
 
     def of(parent: str | None) -> tuple[Share, ...]:
-        return tuple(Share(name=row["name"], value=row["value"], children=of(row["name"])) for row in below[parent])
+        return tuple(Share(name=row["name"], value=row["value"] or 0, children=of(row["name"]))
+                     for row in below[parent])
     return of(None)
 
 
-def tree_and_usage(rows: list[dict], hs_distribution: list[list]) -> tuple[ShareTree, np.ndarray, tuple[str, ...]]:
+def tree_and_usage(rows: list[dict], hs_distribution: list[list] | None) -> tuple[ShareTree, np.ndarray,
+                                                                                 tuple[str, ...]]:
     """The tree, the HS06 in use by leaf and the names of the leaves.
 
-    What is used under an unknown name counts as used: it is a leaf without a target.
+    What is used under an unknown name, or none, counts as used: it is a leaf without a target.
     """
-    known = {row["name"] for row in rows}
+    known, hs_distribution = {row["name"] for row in rows}, [(str(name), *of) for name, *of in hs_distribution or ()]
     unknown = dict.fromkeys(name for name, *_ in hs_distribution if name not in known)
     tree = share_tree((*nested(rows), *(Share(name=name, value=0) for name in unknown)))
     leaves = tuple(tree.names[node] for node in tree.leaves)

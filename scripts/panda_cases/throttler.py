@@ -12,16 +12,16 @@ MERGE_ONLY = 5
 
 def answer(case: dict) -> dict:
     """Whether jobs are made, how many, and from which priority on."""
-    cfg, refused = gdpconfig(case["gdpconfig"])
+    cfg, refused = gdpconfig(case.get("gdpconfig"))
     limits = throttle_limits(cfg, case["share"], case["resource_type"], edition="deployed",
                              throttled=case["gs_throttled"])       # keys of the production throttler for any label
     limits = limits._replace(analysis=case.get("prod_source_label") == ANALYSIS_LABEL)
     types = list(dict.fromkeys([case["resource_type"], *(kind for by_type in _tables(case) for kind in by_type)]))
     alike = [types[number] for number in core_types(case["resource_type"], types)]
     own = _counts(case, types[:1], of_type=True)
+    highest = case.get("highest_prio_job") or {}
     decision = lift(throttle(own, limits, _counts(case, alike), _counts(case, types)),
-                    case["highest_prio_waiting"], case["highest_prio_job"]["highestPrio"],
-                    case["highest_prio_job"]["nNotRun"])
+                    case.get("highest_prio_waiting"), highest.get("highestPrio") or 0, highest.get("nNotRun") or 0)
     unlimited = decision.max_jobs == UNLIMITED or not decision.merging
     return {"throttled": decision.skip and (MERGE_ONLY if decision.merging else True),
             "max_num_jobs": None if unlimited else decision.max_jobs,
@@ -30,18 +30,19 @@ def answer(case: dict) -> dict:
 
 def _tables(case: dict) -> list[dict]:
     """Every table of numbers by resource type."""
-    return [*case["stats"].values(), case.get("standby_static", {}), case.get("standby_dynamic", {})]
+    tables = [*case["stats"].values(), case.get("standby_static"), case.get("standby_dynamic")]
+    return [table or {} for table in tables]
 
 
 def _counts(case: dict, types: list[str], of_type: bool = False) -> WorkQueueCounts:
     """Numbers of the share in some resource types, standby slots included; of_type: at the level of one type."""
     def of(*statuses: str) -> int:
-        return sum(case["stats"].get(status, {}).get(kind) or 0 for status in statuses for kind in types)
+        return sum((case["stats"].get(status) or {}).get(kind) or 0 for status in statuses for kind in types)
 
     def slots(table: str) -> int | None:
-        found = [case.get(table, {})[kind] for kind in types if kind in case.get(table, {})]
+        found = [number for kind in types if (number := (case.get(table) or {}).get(kind)) is not None]
         return sum(found) if found else None
     counts = WorkQueueCounts(of("running"), of("assigned", "activated", "starting"), of("defined"), of("waiting"),
-                             case["total_walltime"])
+                             case.get("total_walltime"))
     standby = Standby(slots("standby_static"), slots("standby_dynamic"))
     return with_standby(counts, standby, of_type)

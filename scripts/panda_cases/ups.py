@@ -22,15 +22,17 @@ BOUNDS = ("mincore", "maxcore", "minrampercore", "maxrampercore")
 
 def answer(case: dict) -> dict:
     """Workers by type for the Harvester instance of the queue; none without instance or statistics."""
-    cfg, limits = gdpconfig(case["gdpconfig"])
-    instance = case["queue"].get("harvester")
-    if instance not in case["worker_stats"]:
+    cfg, limits = gdpconfig(case.get("gdpconfig"))
+    instance, activated = case["queue"].get("harvester"), case.get("activated_jobs") or []
+    by_label = (case.get("worker_stats") or {}).get(instance)
+    if by_label is None:
         return {"new_workers": {}, "limits": limits}
     types = {name: ResourceTypeBounds(**dict(zip(BOUNDS, bounds, strict=True)))
-             for name, *bounds in case.get("resource_types") or ()} or DEFAULT_RESOURCE_TYPES
-    workers = case["worker_stats"][instance].get(LABEL, {})
-    limits += [f"worker_stats.{instance}.{label}" for label in case["worker_stats"][instance] if label != LABEL]
-    limits += [f"resource type {name}" for name in {*workers, *(job["resource_type"] for job in case["activated_jobs"])}
+             for name, *bounds in case.get("resource_types") or ()} or dict(DEFAULT_RESOURCE_TYPES)
+    types.setdefault(BASIC_TYPE, DEFAULT_RESOURCE_TYPES[BASIC_TYPE])            # PanDA keeps a queue alive with it
+    workers = by_label.get(LABEL) or {}
+    limits += [f"worker_stats.{instance}.{label}" for label in by_label if label != LABEL]
+    limits += [f"resource type {name}" for name in {*workers, *(job["resource_type"] for job in activated)}
                if name not in types]
     asked = new_workers(status(case, cfg, types, workers))[0].tolist()
     numbers = {name: number for name, number in zip(types, asked, strict=True) if number or name in workers}
@@ -41,18 +43,20 @@ def answer(case: dict) -> dict:
 
 def status(case: dict, cfg, types: Mapping[str, ResourceTypeBounds], workers: Mapping[str, Mapping]) -> PilotStatus:
     """The view of the queue."""
-    queue, memory = case["queue"], case["average_memory"]
-    tree, used, leaves = tree_and_usage(case["shares"], case["hs_distribution"])
+    queue, memory = case["queue"], case.get("average_memory") or {}
+    tree, used, leaves = tree_and_usage(case["shares"], case.get("hs_distribution"))
     corecount = queue.get("corecount") or 0
     cores = np.array([[cores_of_worker(kind, corecount) for kind in types.values()]])
-    running, queued = (np.array([[sum(workers.get(name, {}).get(state) or 0 for state in states) for name in types]])
+    running, queued = (np.array([[sum((workers.get(name) or {}).get(state) or 0 for state in states)
+                                       for name in types]])
                        for states in (("running",), WAITING))
-    most = (queue.get("uconfig") or {}).get("resource_type_limits") or {}
+    most = {name: limit for name, limit in ((queue.get("uconfig") or {}).get("resource_type_limits") or {}).items()
+            if limit is not None}
     return PilotStatus(
         corecount=np.array([corecount]), cores_running=(running * cores).sum(axis=1),
         cores_queued=(queued * cores).sum(axis=1), workers_queued=queued, worker_cores=cores,
         activated=np.zeros((1, len(leaves), len(types)), np.int64), share_order=GLOBAL_SHARES.shares(tree, used),
-        score=list(types).index(BASIC_TYPE), jobs=_jobs(case["activated_jobs"], leaves, list(types)),
+        score=list(types).index(BASIC_TYPE), jobs=_jobs(case.get("activated_jobs") or [], leaves, list(types)),
         status=np.array([QueueStatus.words().index(queue["status"])]),
         core_target=np.array([(queue.get("params") or {}).get("ups_core_target") or 0]), running_of_type=running,
         limit_of_type=np.array([[most.get(name, inf) for name in types]]),
@@ -60,14 +64,14 @@ def status(case: dict, cfg, types: Mapping[str, ResourceTypeBounds], workers: Ma
         high_memory=np.array([is_high_memory(kind) for kind in types.values()]),
         most_memory=np.array([inf if kind.maxrampercore is None else kind.maxrampercore for kind in types.values()]),
         meanrss=np.array([queue.get("meanrss") or 0]), ignore_meanrss=bool(cfg.value(meanrss.IGNORE_MEANRSS)),
-        mean_memory=np.array([_number(memory["running_submitted"])]),
-        mean_memory_running=np.array([_number(memory["running"])]))
+        mean_memory=np.array([_number(memory.get("running_submitted"))]),
+        mean_memory_running=np.array([_number(memory.get("running"))]))
 
 
 def _jobs(activated: list[dict], leaves: tuple[str, ...], types: list[str]) -> np.ndarray:
     """Activated jobs of known shares and types, one by one."""
     known = [job for job in activated if job["gshare"] in leaves and job["resource_type"] in types]
-    return np.array([(0, leaves.index(job["gshare"]), types.index(job["resource_type"]), job["priority"] or 0, 1)
+    return np.array([(0, leaves.index(job["gshare"]), types.index(job["resource_type"]), job.get("priority") or 0, 1)
                      for job in known], WAITING_JOBS)
 
 

@@ -62,8 +62,8 @@ RUN_NOTE = ("due: target with what shares without work leave, to siblings first;
             "with so few slots that pilot streaming asks for workers for several shares at once, and Harvester scales "
             "the numbers of all types alike")
 SCENARIO_NOTE = ("cores: target, of all batch systems; offered: cores that the streams of work keep busy on average, "
-                 "without backlogs, a recorded workload, and work that work queues take; – = these alone. Limits: no work; little work: "
-                 "less than 90 % of the target")
+                 "without backlogs, a recorded workload, and work that work queues take; – = these alone. Limits: no "
+                 "work; little work: less than 90 % of the target")
 
 
 def _number(value: float | None) -> str:

@@ -80,7 +80,6 @@ class MatchInput:
             for number in range(job.id, job.id + job.count):
                 try:
                     self.queues.insert(number, values)
-                    self.refused.pop(number, None)
                 except Refused as why:
                     self.refused[number] = str(why)
 
@@ -155,10 +154,20 @@ def _on_requests(prepared: MatchInput, asked: DiracRequests) -> Iterator[str]:
                  "counts in the report of a pilot only (raw_resource)" if name in OF_REPORT and not raw else
                  f"has no meaning in the {prepared.edition.name} edition")
         yield f"{name} of {_entries(number, 'request')} {where}"
+    if raw:
+        yield from _on_pilots(prepared, asked)
     lost = sum(raw and "RequiredTag" in known & request.model_fields_set and "Tag" not in request.model_fields_set
                for request in asked.requests)
     if lost:
         yield f"RequiredTag of {_entries(lost, 'request')} without Tag is lost by DIRAC's Matcher"
+
+
+def _on_pilots(prepared: MatchInput, asked: DiracRequests) -> Iterator[str]:
+    """Generic pilots of a VO without a group, which match nothing."""
+    known = {group.vo for group in prepared.snapshot.groups.values()} - {""}
+    pilots = [request.Credentials for request in asked.requests if request.Credentials is not None]
+    for name in dict.fromkeys(pilot.VO for pilot in pilots if pilot.is_generic and pilot.VO not in known):
+        yield f"no group has the vo {name!r} of a generic pilot{did_you_mean(nearest(name, known))}"
 
 
 def _read_instead(prepared: MatchInput) -> Iterable[str]:

@@ -18,6 +18,7 @@ from simgrid_broker.scenario.spread import MegabytesSpread
 from simgrid_broker.schema import RECORDED, WORLD
 from simgrid_broker.schema.queues import Queue
 
+
 def commands(group, above=()):
     """The words of every command of a group and of the groups below it."""
     for name, command in group.commands.items():

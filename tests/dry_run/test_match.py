@@ -7,6 +7,7 @@ import pytest
 
 import simgrid_broker as sb
 from simgrid_broker.dry_run.match_answer import FORMAT, OF_MATCHING, OF_REQUEST, OF_TASK_QUEUE
+from simgrid_broker.policy.dirac.editions import DEPLOYED
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 EXAMPLE = SCENARIOS / "dirac_snapshot.yaml"
@@ -15,6 +16,11 @@ JOBS = [dict(id=1, count=60, Owner="ada", OwnerGroup="user", CPUTime=300, Sites=
         dict(id=63, Owner="bob", OwnerGroup="user", CPUTime=20_000, priority=5),
         dict(id=64, Owner="bob", OwnerGroup="user", CPUTime="300")]
 SNAPSHOT = dict(jobs=JOBS, groups=dict(user=dict(job_share=900)))
+
+
+def job(number, **fields):
+    """A job of one group."""
+    return dict(id=number, Owner="ada", OwnerGroup="user") | fields
 
 
 def asked(request, draws=0, snapshot=SNAPSHOT, **changes):
@@ -131,6 +137,8 @@ def correcting(**options):
      "ShareCorrections has no effect without EnableSharesCorrection"),
     ({}, dict(NumberOfProcessors=4), "NumberOfProcessors of 1 request counts in the report of a pilot only"),
     ({}, dict(OwnerDN="x"), "OwnerDN of 1 request has no meaning in the deployed edition"),
+    (dict(raw_resource=True, groups=dict(user=dict(vo="atlas"))), dict(Credentials=dict(
+        properties=["GenericPilot"], VO="atls")), "the vo 'atls' of a generic pilot; did you mean 'atlas'?"),
     (dict(raw_resource=True), dict(BannedSite="A"), "BannedSite of 1 request is not kept by DIRAC's Matcher"),
     (dict(raw_resource=True), dict(RequiredTag="A"), "RequiredTag of 1 request without Tag is lost"),
     (dict(jobs=[dict(id=1, Owner="a", OwnerGroup="user", Setup="S")]), {}, "Setup of 1 job has no meaning"),
@@ -208,3 +216,14 @@ def test_drawn_frequencies_follow_the_closed_forms(edition):
     of_jobs = {1: 7 / 54, 2: 8 / 27, **dict.fromkeys((3, 4, 5), 31 / 54 * 0.53125 / 3), 6: 31 / 54 * 0.46875}
     assert answer.jobs == pytest.approx(of_jobs)
     assert sum((answer.drawn[job] - n * chance) ** 2 / (n * chance) for job, chance in of_jobs.items()) < 20.5
+
+
+def test_a_number_that_was_refused_once_is_named_though_it_came_again():
+    found = sb.match(dict(jobs=[job(1, priority="x"), job(1), job(2), job(2, Sites="A")]), dict(CPUTime=10**6))
+    assert set(found.refused) == {1, 2} and [jobs for _, jobs in found.queues] == [(1, 2)]
+
+
+def test_the_default_classes_may_be_written_down():
+    classes = sb.match(dict(jobs=[job(1)]), dict(CPUTime=1)).remarks
+    given = dict(JobScheduling=dict(taskQueueCPUTimeIntervals=list(DEPLOYED.cpu_classes)))
+    assert sb.match(dict(jobs=[job(1)], operations=given), dict(CPUTime=1)).remarks == classes

@@ -41,7 +41,8 @@ def test_cpu_time_is_raised_to_its_class(cpu_time, documented, deployed):
 
 @pytest.mark.rule("dirac.edition.cpu_classes")
 @pytest.mark.parametrize(("option", "classes"), [
-    ([100, 1000], (100, 1000)), (["100", "1000"], (100, 1000)), ([100, 100], None), ([0, 5], None), (["x", 5], None),
+    ([100, 1000], (100, 1000)), (["100", "1000"], (100, 1000)), ("100, 1000", (100, 1000)), ("", None),
+    ([100.5, 1000], None), ([100, 100], None), ([0, 5], None), (["x", 5], None),
     ([], None), (None, None), (7, None)])
 def test_classes_are_configured_or_the_defaults_if_the_option_is_no_rising_list(option, classes):
     scheduling = {} if option is None else dict(taskQueueCPUTimeIntervals=option)

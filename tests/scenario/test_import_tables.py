@@ -82,7 +82,8 @@ def test_a_tree_with_an_unknown_field_is_refused(tmp_path):
 def test_resource_types_and_slots_come_with_the_shares(tmp_path):
     types = [dict(resource_name="SCORE", mincore=1, maxcore=1, minrampercore=None, maxrampercore=2000),
              dict(resource_name="MCORE", mincore=2, maxcore=None, minrampercore=None, maxrampercore=None)]
-    slots = [dict(pandaqueuename="Q", gshare=None, resourcetype=None, numslots=7, expirationtime="2026-01-01"),
+    slots = [dict(pandaqueuename="Q", gshare=None, resourcetype=None, numslots=7, expirationtime="2026-01-01",
+                  modificationtime="2025-12-01"),
              dict(pandaqueuename="Q2", gshare="A", resourcetype=None, numslots=7),
              dict(pandaqueuename="Q2", gshare=None, resourcetype="MCORE", numslots=0),
              dict(pandaqueuename="Q3", gshare=None, resourcetype=None, numslots=-1)]
@@ -95,7 +96,8 @@ def test_resource_types_and_slots_come_with_the_shares(tmp_path):
         ("A", None, 7), (None, "MCORE", 0)]
     assert list(whole.resource_types) == ["SCORE", "MCORE"] and whole.resource_types["SCORE"].maxrampercore == 2000
     assert [remark.partition(":")[0] for remark in remarks[1:]] == [
-        "slots that expire, which are kept to the end", "queues with negative slots, which PanDA ignores"]
+        "values of modificationtime, which is not used", "slots that expire, which are kept to the end",
+        "queues with negative slots, which PanDA ignores"]
 
 
 @pytest.mark.parametrize(("types", "expected"), [

@@ -26,7 +26,7 @@ def refusal(queue: dict, site: dict | None = None, **others) -> str:
     pytest.param(dict(params=dict(nQueueLimitWorkerRatio=0)), ("percent above 0",), id="no percent"),
     pytest.param(dict(params=dict(nQueueLimitWorkers=9)), ("unknown option", "nQueueLimitWorker"), id="misspelled"),
     pytest.param({"params": {"resource_type_limits.SCORE": 0}}, (), id="a type that is closed"),
-    pytest.param({"params": {"resource_type_limits.SCORE": 0.5}}, ("limits.SCORE = 0.5", "from 1 on"), id="half of one"),
+    pytest.param({"params": {"resource_type_limits.SCORE": 0.5}}, ("limits.SCORE = 0.5", "from 1 on"), id="half"),
     pytest.param({"params": {"resource_type_limits": {"SCORE": -1}}}, ("limits.SCORE = -1",), id="as CRIC nests it"),
     pytest.param({"params": {"resource_type_limits": {"HIMEM": "x"}}}, ("limits.HIMEM = 'x'",), id="no cores"),
     pytest.param(dict(params=dict(ups_core_target=0)), (), id="no target of cores"),
@@ -63,7 +63,7 @@ def test_nested_options_count_as_flat_ones():
     pytest.param("resource_type_limits.SCORE", (), id="read by streaming"),
     pytest.param("maxWorkrs", ("Option maxWorkrs in params of 1 queue(s)", "'maxWorkers'"), id="misspelled"),
     pytest.param("resource_type_limits.SCOR", ("did you mean 'resource_type_limits.SCORE'",), id="no type"),
-    pytest.param("resource_type_limits.SCORE_VHIMEM", ("nothing here reads", "SCORE_VHIMEM (1)"), id="not in this grid"),
+    pytest.param("resource_type_limits.SCORE_VHIMEM", ("nothing here reads", "SCORE_VHIMEM (1)"), id="not in use"),
     pytest.param("pilot_rss_grace", ("nothing here reads", "pilot_rss_grace (1)"), id="of pilots"),
 ])
 def test_options_that_nothing_reads_are_remarked(option, words):

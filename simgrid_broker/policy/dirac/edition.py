@@ -57,13 +57,14 @@ class Edition:
 
 def cpu_classes(edition: Edition, job_scheduling: object) -> tuple[int, ...]:
     """CPU times of task queues: option taskQueueCPUTimeIntervals, or the default if that is no strictly increasing
-    list of positive whole numbers; source: DIRAC reference, section 3."""
+    list of positive whole numbers, which may also be text with commas; source: DIRAC reference, section 3."""
     option = job_scheduling.get("taskQueueCPUTimeIntervals") if isinstance(job_scheduling, dict) else None
+    option = option.split(",") if isinstance(option, str) else option
     if not edition.configurable or not isinstance(option, (list, tuple)):
         return edition.cpu_classes
     try:
-        classes = tuple(int(value) for value in option)
-    except (TypeError, ValueError):
+        classes = tuple(int(str(value)) for value in option)
+    except ValueError:
         return edition.cpu_classes
     rising = all(lower < upper for lower, upper in zip((0, *classes), classes, strict=False))
     return classes if classes and rising else edition.cpu_classes

@@ -25,6 +25,6 @@ def option_remarks(operations: Mapping[str, Any], edition: Edition) -> Iterator[
         if name in scheduling:
             yield f"{name} has no meaning in the documented edition, which has no limits"
     intervals, classes = scheduling.get("taskQueueCPUTimeIntervals"), cpu_classes(edition, scheduling)
-    if intervals is not None and classes == edition.cpu_classes:
+    if intervals is not None and intervals != list(classes) and classes == edition.cpu_classes:
         yield f"taskQueueCPUTimeIntervals {intervals} is not in force: the classes are {', '.join(map(str, classes))}"
     yield from correction_remarks(scheduling)

@@ -168,6 +168,8 @@ def _slots(rows: Rows, tally: Tally) -> dict[str, dict]:
             said = {"gshare": row.get("gshare"), "resource_type": row.get("resourcetype")}
             requests.setdefault(name, []).append({key: value for key, value in said.items() if value}
                                                  | {"slots": number})
+            if row.get("modificationtime"):
+                tally.count("values of modificationtime, which is not used", name)
             if row.get("expirationtime"):
                 tally.count("slots that expire, which are kept to the end", name)
     found: dict[str, dict] = {name: {"num_slots": one[0]["slots"]} if len(one) == 1 and [*one[0]] == ["slots"]
