@@ -5,38 +5,25 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.network import enqueue, is_express, join, new_transfer
+from simgrid_broker.fabric.output_data import hand_over, stays
 from simgrid_broker.fabric.submission import retry_by_server
 from simgrid_broker.names import JOBS_PER_SUBDATASET, Activity, Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import has_no_pieces
-from simgrid_broker.world.space import take_space
 from simgrid_broker.world.transitions import move
 
 HOLDING, TRANSFERRING = int(JobStatus.HOLDING), int(JobStatus.TRANSFERRING)
 FINISHED, FAILED, MERGING = int(JobStatus.FINISHED), int(JobStatus.FAILED), int(JobStatus.MERGING)
-NONE, TRANSFER_ERROR = int(Cause.NONE), int(Cause.TRANSFER_ERROR)
+NONE = int(Cause.NONE)
 OUTPUT = int(TransferKind.OUTPUT)
 EXPRESS, PRODUCTION_OUTPUT = int(Activity.EXPRESS), int(Activity.PRODUCTION_OUTPUT)
-
-
-@compiled
-def stays(world: Arrays, job, site):
-    """Whether the output of a job is not transferred: no nucleus, no output, or already in the nucleus' storage.
-
-    Source: lifecycle reference, section 7.4.
-    """
-    nucleus = job["nucleus"]
-    if nucleus < 0 or nucleus == site or job["output_bytes"] <= 0:
-        return True
-    storage = world.sites[site]["storage"]
-    return storage >= 0 and storage == world.sites[nucleus]["storage"]
 
 
 @compiled
 def add_job(world: Arrays, row, bunch, now):
     """Handle one ended payload; returns the output bunch in use, as `set_up_job` does for input.
 
-    A job at its nucleus fails if the storage there is full, because its stage-out fails.
+    A transfer has files of one sub-dataset.
     """
     job = world.jobs[row]
     if job["cause"] != NONE:
@@ -47,25 +34,24 @@ def add_job(world: Arrays, row, bunch, now):
         move(world, row, MERGING, now)
         return bunch
     site = world.queues[job["queue"]]["site"]
-    nucleus = job["nucleus"]
     if stays(world, job, site):
-        storage = world.sites[site]["storage"]
-        if nucleus >= 0 and storage >= 0 and not take_space(world, storage, job["output_bytes"]):
-            job["cause"] = TRANSFER_ERROR
-        move(world, row, FINISHED if job["cause"] == NONE else FAILED, now)
+        job["stored"] = 0
+        move(world, row, FINISHED, now)
         archive(world, row, False)
         return bunch
     move(world, row, TRANSFERRING, now)
     if bunch >= 0:
         transfer = world.transfers[bunch]
-        if (transfer["jeditaskid"] != job["jeditaskid"] or transfer["source"] != site
-                or transfer["n_jobs"] >= JOBS_PER_SUBDATASET):
+        if (transfer["subdataset"] != job["subdataset"] or transfer["jeditaskid"] != job["jeditaskid"]
+                or transfer["source"] != site or transfer["n_jobs"] >= JOBS_PER_SUBDATASET):
             enqueue(world, bunch, now)
             bunch = -1
     if bunch < 0:
         activity = EXPRESS if is_express(world, world.tasks[job["task"]]) else PRODUCTION_OUTPUT
-        bunch = new_transfer(world, OUTPUT, activity, site, nucleus, job, now)
+        bunch = new_transfer(world, OUTPUT, activity, site, job["nucleus"], job, now)
+        world.transfers[bunch]["subdataset"] = job["subdataset"]
     join(world, bunch, row, job["output_bytes"], job["n_output_files"])
+    hand_over(world.transfers[bunch], job)
     return bunch
 
 
@@ -91,7 +77,8 @@ def add_jobs(world: Arrays, order, now):
     return done
 
 
-def by_task_and_site(arrays: Arrays) -> np.ndarray:
-    """Positions in the Adder's inbox grouped by task and site, otherwise in order; (n_holding,)."""
+def by_subdataset(arrays: Arrays) -> np.ndarray:
+    """Positions in the Adder's inbox grouped by task, site and sub-dataset, otherwise in order; (n_holding,)."""
     rows = arrays.holding["row"][:arrays.state[0]["n_holding"]]
-    return np.lexsort((arrays.queues["site"][arrays.jobs["queue"][rows]], arrays.jobs["jeditaskid"][rows]))
+    jobs = arrays.jobs[rows]
+    return np.lexsort((jobs["subdataset"], arrays.queues["site"][jobs["queue"]], jobs["jeditaskid"]))

@@ -7,6 +7,7 @@ from simgrid_broker.fabric.activated import take_out
 from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, put_lesson, retry_of, rule_of
 from simgrid_broker.fabric.batch import cancel, end_worker
 from simgrid_broker.fabric.input_loss import is_bad, skip_bad
+from simgrid_broker.fabric.output_data import delete_output, leave_subdataset
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
 from simgrid_broker.world.rows import has_no_pieces, next_place, push_retry, release_job
@@ -75,6 +76,10 @@ def archive(world: Arrays, row, carried_on):
     state = world.state[0]
     job = world.jobs[row]
     leave(world, row)
+    if job["subdataset"] >= 0:
+        leave_subdataset(world, job)
+    if job["stored"]:
+        delete_output(world, job)
     account(world, job, job["status"], carried_on)
     place = next_place(world, state["n_done_jobs"], len(world.done_jobs), OUTBOX)
     if place < 0:

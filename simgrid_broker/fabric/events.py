@@ -17,6 +17,8 @@ TRANSFER_DONE, TRANSFER_AGAIN = 4, 5
 """The callback of a transfer; a failed transfer returns to its link; row = transfer."""
 JOB_REPORTS, WORKER_READY = 6, 7
 """A pilot reports that the payload of its job runs, row = job; a batch system considers a worker, row = submission."""
+SUBDATASET_DONE, OUTPUT_LOOK = 8, 9
+"""The callback of a sub-dataset, row = sub-dataset; the server looks for the output of a transfer, row = transfer."""
 
 EVENTS = GROWING.index("events")
 ARITY = 4

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker.fabric import building, commands, incidents, merging, optimiser
-from simgrid_broker.fabric.adder import add_jobs, by_task_and_site
+from simgrid_broker.fabric.adder import add_jobs, by_subdataset
 from simgrid_broker.fabric.attempts import learned
 from simgrid_broker.fabric.batch import cancel_old, close_slots, open_slots, submit, submit_for_jobs
 from simgrid_broker.fabric.ending import take_back_all
@@ -104,7 +104,7 @@ class Fabric:
         """Define all pending jobs, and activate them or transfer their input."""
         pending = int(self.world.state["n_pending"])
         if pending:
-            self.world.make_room(transfers=pending, replicas=pending)
+            self.world.make_room(transfers=pending, replicas=pending, subdatasets=pending)
             set_up_jobs(self.world.arrays, now)
             raise_fault(self.world.arrays)
 
@@ -122,7 +122,7 @@ class Fabric:
         """Fail or finish every job in the Adder's inbox, or transfer its output."""
         if not self.world.state["n_holding"]:
             return
-        order = by_task_and_site(self.world.arrays)
+        order = by_subdataset(self.world.arrays)
         while len(order):
             self.world.make_room(jobs=len(order), transfers=len(order), retries=2 * len(order))
             done = add_jobs(self.world.arrays, order, now)

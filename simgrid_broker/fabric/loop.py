@@ -6,14 +6,16 @@ from simgrid_broker.fabric.dispatch import fetch_job, first_in_line
 from simgrid_broker.fabric.events import (
     JOB_REPORTS,
     LINK_DUE,
+    OUTPUT_LOOK,
     PAYLOAD_ENDS,
     PILOT_ASKS,
     PILOT_LEAVES,
+    SUBDATASET_DONE,
     TRANSFER_AGAIN,
     TRANSFER_DONE,
     remove_first,
 )
-from simgrid_broker.fabric.network import enqueue, link_due, transfer_done
+from simgrid_broker.fabric.network import enqueue, link_due, output_is_found, subdataset_done, transfer_done
 from simgrid_broker.fabric.pilots import job_reports, payload_ends, pilot_asks
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import REPLICAS, RETRIES
@@ -58,6 +60,10 @@ def handle(world: Arrays, kind, row, sequence, now):
         enqueue(world, row, now)
     elif kind == TRANSFER_DONE:
         transfer_done(world, row, now)
+    elif kind == OUTPUT_LOOK:
+        output_is_found(world, row, sequence, now)
+    elif kind == SUBDATASET_DONE:
+        subdataset_done(world, row, now)
     elif kind == JOB_REPORTS:
         job_reports(world, row, sequence, now)
     else:

@@ -14,17 +14,18 @@ from simgrid_broker.fabric.dispatch_data import (
     stays_there,
 )
 from simgrid_broker.fabric.ending import archive
-from simgrid_broker.fabric.events import TRANSFER_AGAIN, TRANSFER_DONE, schedule
+from simgrid_broker.fabric.events import OUTPUT_LOOK, TRANSFER_AGAIN, TRANSFER_DONE, schedule
 from simgrid_broker.fabric.links import admit, catch_up, count_queued, line_up_transfer
+from simgrid_broker.fabric.output_data import arrive, delete_source, take_off
 from simgrid_broker.luck import STREAMS, key_of_attempt, normal_quantile_of, uniform
 from simgrid_broker.names import JobStatus, TransferKind
 from simgrid_broker.world.arrays import GROWING, Arrays
-from simgrid_broker.world.rows import next_place, release_transfer, take_transfer
+from simgrid_broker.world.rows import next_place, release_subdataset, release_transfer, take_transfer
 from simgrid_broker.world.space import take_space
 from simgrid_broker.world.transitions import move
 
 ACTIVATED, FINISHED = int(JobStatus.ACTIVATED), int(JobStatus.FINISHED)
-INPUT = int(TransferKind.INPUT)
+INPUT, OUTPUT = int(TransferKind.INPUT), int(TransferKind.OUTPUT)
 OUTBOX = GROWING.index("done_transfers")
 TRANSFER_LUCK = STREAMS["transfer"]
 
@@ -33,10 +34,10 @@ MOST_AT_ONCE = 256
 NO_SPACE_WAIT_S = 1800.0
 """Delay before a transfer to a full destination is repeated, s; assumed, without a source."""
 LOOK_S, LOOK_URGENT_S, URGENT = 7200.0, 3600.0, 800
-"""Period in which the server looks for the output of a transferring job, s, that of jobs from a priority on, and that
-priority; source: lifecycle reference, 4.3."""
+"""Time without a change after which the server looks for the output of a transferring job, s, that of jobs from a
+priority on, and that priority; source: lifecycle reference, 4.3."""
 LOOK_PERIOD_S = 2400.0
-"""Period of the datasetManager's look at assigned jobs, s; source: lifecycle reference, 7.2."""
+"""Period of the datasetManager, which looks at assigned and transferring jobs, s; source: lifecycle reference, 7.2."""
 MANY = 100.0
 """Variance of the number of files that fail from which it is drawn from the normal distribution."""
 
@@ -180,25 +181,75 @@ def delay_of_look_up(world: Arrays, transfer, now):
 
 
 @compiled
-def delay_of_callback(world: Arrays, transfer, now):
-    """Time from the last file to the callback, s: of input none unless it is lost, of output exponential.
+def next_look(since_s, unchanged_s, now):
+    """When the datasetManager next looks for the output of jobs that began to transfer at `since_s`, s.
 
-    Output comes with its sub-dataset, or when the server looks for the files; source: lifecycle reference, 4.3 and 7.4.
+    It does so in its first turn in which they have not changed for `unchanged_s`, which the look itself does. Source:
+    lifecycle reference, 4.3.
     """
-    mean = world.settings[0]["callback_s"]
-    if transfer["kind"] == INPUT:
-        return delay_of_look_up(world, transfer, now)
-    if mean <= 0:
-        return 0.0
+    first = math.ceil((since_s + unchanged_s) / LOOK_PERIOD_S) * LOOK_PERIOD_S
+    between = math.ceil(unchanged_s / LOOK_PERIOD_S) * LOOK_PERIOD_S
+    return first + math.ceil(max(now - first, 0.0) / between) * between
+
+
+@compiled
+def await_subdataset(world: Arrays, row, now):
+    """Let output that has arrived wait for the rest of its sub-dataset, or complete this.
+
+    The jobs finish with the callback of the sub-dataset, or when the server looks for their files before; source:
+    lifecycle reference, 4.3 and 7.4.
+    """
+    transfer = world.transfers[row]
+    number = transfer["subdataset"]
+    if number < 0:
+        finish_jobs(world, row, now)
+        return
+    arrive(world, row)
+    if world.subdatasets[number]["open"] == 0:
+        subdataset_done(world, number, now)
+        return
     urgent = world.jobs[transfer["first_job"]]["priority"] >= URGENT
-    look = LOOK_URGENT_S if urgent else LOOK_S
-    luck = uniform(world.settings[0]["seed"], TRANSFER_LUCK, transfer["luck"], transfer["link"], 0)
-    return min(-mean * np.log(luck), look - (now - transfer["submitted_s"]) % look)
+    look_s = next_look(transfer["submitted_s"], LOOK_URGENT_S if urgent else LOOK_S, now)
+    transfer["look_sequence"] = schedule(world, look_s, OUTPUT_LOOK, row)
+
+
+@compiled
+def subdataset_done(world: Arrays, number, now):
+    """Handle the callback of a sub-dataset: all its output has arrived, or will not come."""
+    row = world.subdatasets[number]["first"]
+    while row >= 0:
+        following = world.transfers[row]["next"]
+        finish_jobs(world, row, now)
+        row = following
+    release_subdataset(world, number)
+
+
+@compiled
+def output_is_found(world: Arrays, row, sequence, now):
+    """Handle the server's look for the output of a transfer, unless the event is stale: its jobs finish."""
+    if world.transfers[row]["look_sequence"] == sequence:
+        take_off(world, row)
+        finish_jobs(world, row, now)
+
+
+@compiled
+def finish_jobs(world: Arrays, row, now):
+    """Finish the jobs of a transfer whose output has arrived, and end the transfer."""
+    transfer = world.transfers[row]
+    transfer["look_sequence"] = 0
+    job = transfer["first_job"]
+    while job >= 0:
+        following = world.jobs[job]["sibling"]
+        world.jobs[job]["transfer"] = -1
+        move(world, job, FINISHED, now)
+        archive(world, job, False)
+        job = following
+    record_transfer(world, row, now)
 
 
 @compiled
 def arrives(world: Arrays, row, now):
-    """Handle the end of an attempt; whether all files have arrived and their jobs are to continue at once."""
+    """Handle the end of an attempt; whether all files have arrived and their jobs know it at once."""
     transfer = world.transfers[row]
     link = world.links[transfer["link"]]
     failed = failed_files(world, transfer)
@@ -208,12 +259,16 @@ def arrives(world: Arrays, row, now):
         return False
     size = transfer["left_bytes"]
     land(link, transfer, failed, now)
-    if transfer["kind"] == INPUT and stays_there(world, transfer) and size > transfer["left_bytes"]:
+    if transfer["kind"] == OUTPUT:
+        delete_source(world, transfer, (size - transfer["left_bytes"]) / size)
+    elif stays_there(world, transfer) and size > transfer["left_bytes"]:
         land_files(world, transfer, size - transfer["left_bytes"], now)
     if failed:
         schedule(world, now + delay_of(world, transfer), TRANSFER_AGAIN, row)
         return False
-    delay = delay_of_callback(world, transfer, now)
+    if transfer["kind"] == OUTPUT:
+        return True
+    delay = delay_of_look_up(world, transfer, now)
     if delay > 0:
         schedule(world, now + delay, TRANSFER_DONE, row)
     return delay == 0
@@ -221,7 +276,7 @@ def arrives(world: Arrays, row, now):
 
 @compiled
 def transfer_done(world: Arrays, row, now):
-    """Handle the end of an attempt, or the callback: the jobs of a transfer continue when all its files have arrived.
+    """Handle the end of an attempt, or the look-up of a lost callback: jobs continue when all files have arrived.
 
     Input comes even if no job waits for it any more, as the rule of DDM is still there.
     """
@@ -231,20 +286,20 @@ def transfer_done(world: Arrays, row, now):
     if transfer["n_jobs"] == 0 and not is_still_wanted(world, transfer, now):
         link["bytes_wasted"] += transfer["left_bytes"]
         give_up_files(world, transfer)
+        delete_source(world, transfer, 1.0)
         record_transfer(world, row, now)
         return
     if transfer["left_files"] > 0 and not arrives(world, row, now):
+        return
+    if transfer["kind"] == OUTPUT:
+        await_subdataset(world, row, now)
         return
     job = transfer["first_job"]
     while job >= 0:
         following = world.jobs[job]["sibling"]
         world.jobs[job]["transfer"] = -1
-        if transfer["kind"] == INPUT:
-            move(world, job, ACTIVATED, now)
-            put_activated(world, job)
-        else:
-            move(world, job, FINISHED, now)
-            archive(world, job, False)
+        move(world, job, ACTIVATED, now)
+        put_activated(world, job)
         job = following
     record_transfer(world, row, now)
 
@@ -287,8 +342,9 @@ def empty_transfer(world: Arrays, kind, activity, source, destination, now):
     transfer["kind"], transfer["activity"] = kind, activity
     transfer["source"], transfer["destination"] = source, destination
     transfer["link"] = source * len(world.sites) + destination
-    transfer["dataset"] = -1
-    transfer["bytes"] = transfer["left_bytes"] = 0.0
+    transfer["dataset"] = transfer["subdataset"] = -1
+    transfer["look_sequence"] = 0
+    transfer["bytes"] = transfer["left_bytes"] = transfer["source_bytes"] = 0.0
     transfer["n_files"] = transfer["n_jobs"] = transfer["attempt"] = 0
     transfer["left_files"] = transfer["failed_files"] = transfer["width"] = 0
     transfer["first_job"] = -1

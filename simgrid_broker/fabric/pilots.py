@@ -10,6 +10,7 @@ from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.dispatch import fetch_job, first_in_line, get_job
 from simgrid_broker.fabric.events import JOB_REPORTS, PAYLOAD_ENDS, PILOT_LEAVES, schedule
 from simgrid_broker.fabric.job_fetcher import get_any_job
+from simgrid_broker.fabric.output_data import write_output
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus, WorkerMode
 from simgrid_broker.world.arrays import GROWING, Arrays
@@ -73,17 +74,6 @@ def may_read(world: Arrays, site, job):
     """Whether a job may read its input from the storage of its site: a storage that is off fails its stage-in."""
     storage = site["storage"]
     return storage < 0 or job["input_bytes"] <= 0 or world.storages[storage]["read_lan_off"] != IS_OFF
-
-
-@compiled
-def may_write(world: Arrays, job):
-    """Whether a job can write its output to the storage of its site: that is not off, and has so much free."""
-    number = world.sites[world.queues[job["queue"]]["site"]]["storage"]
-    if number < 0 or job["output_bytes"] <= 0:
-        return True
-    storage = world.storages[number]
-    return (storage["write_lan_off"] != IS_OFF
-            and storage["free_bytes"] + storage["expired_bytes"] >= job["output_bytes"])
 
 
 @compiled
@@ -254,7 +244,7 @@ def payload_ends(world: Arrays, row, sequence, now):
         job["modification_s"] = now
         end_worker(world, slot, now)
         return
-    if job["cause"] == NONE and not may_write(world, job):
+    if job["cause"] == NONE and not write_output(world, job):
         job["cause"] = TRANSFER_ERROR
     hold(world, row, now)
     next_job(world, slot, pilot_start, now)

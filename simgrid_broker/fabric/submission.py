@@ -13,6 +13,7 @@ from simgrid_broker.fabric.binding import bind, fate_of_attempt
 from simgrid_broker.fabric.dispatch_data import await_part, keep_brought, note_brought, pin, to_bring, was_brought
 from simgrid_broker.fabric.input_loss import condition, first_bad, is_bad
 from simgrid_broker.fabric.network import enqueue, is_express, join, new_transfer
+from simgrid_broker.fabric.output_data import join_subdataset
 from simgrid_broker.luck import STREAMS
 from simgrid_broker.world import input_files
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
@@ -111,7 +112,8 @@ def fill(world: Arrays, row, task_row, number, ramcount_mb, resource_type):
     job["old_panda_id"] = job["failures"] = job["attempt_limit"] = job["ram_level"] = 0
     job["pilot_start_s"] = np.nan
     job["brought_s"], job["brought_id"], job["brought_by"], job["brought_to"] = 0.0, 0, -1, -1
-    job["source_site"] = job["transfer"] = job["child"] = job["sibling"] = job["previous"] = -1
+    job["stored"] = 0
+    job["subdataset"] = job["source_site"] = job["transfer"] = job["child"] = job["sibling"] = job["previous"] = -1
     job["cause"] = NONE
 
 
@@ -386,12 +388,13 @@ def set_up_job(world: Arrays, row, bunch, now):
 def set_up_jobs(world: Arrays, now):
     """Set up every job in the inbox of the Setupper, in order of creation; the caller makes room."""
     state = world.state[0]
-    bunch = -1
+    bunch = subdataset = -1
     for k in range(state["n_pending"]):
         if state["fault_row"] >= 0:
             return
         row = world.pending[k]["row"]
         if world.jobs[row]["panda_id"] == world.pending[k]["panda_id"]:
+            subdataset = join_subdataset(world, world.jobs[row], subdataset)
             bunch = set_up_job(world, row, bunch, now)
     if bunch >= 0:
         enqueue(world, bunch, now)

@@ -11,7 +11,7 @@ import numpy as np
 from simgrid_broker.luck import normal_quantile
 from simgrid_broker.scenario.model import SyntheticGrid
 from simgrid_broker.scenario.synthetic_draws import PUBLISHED_AT, interpolated, log_normal, luck, stepped
-from simgrid_broker.scenario.synthetic_network import CALLBACK_S, doors, synthetic_links
+from simgrid_broker.scenario.synthetic_network import doors, synthetic_links
 
 REGIONS = {"DE": 45, "US": 42, "UK": 32, "CH": 25, "ND": 22, "FR": 17, "ES": 14, "IT": 10, "CA": 10, "NL": 9, "RU": 1}
 """Regions and the number of queues in each; source: WS 2.1 (clouds; CERN is CH here)."""
@@ -76,9 +76,8 @@ def synthetic_grid(spec: SyntheticGrid) -> dict:
     if spec.network == "shared":
         sites = {name: sites[name] | {"door_out": width, "door_in": width}
                  for name, width in doors(spec.seed, sites).items()}
-    grid = {"sites": sites, "queues": synthetic_queues(spec, sites, cores), "storages": storages,
+    return {"sites": sites, "queues": synthetic_queues(spec, sites, cores), "storages": storages,
             "links": synthetic_links(spec, sites)}
-    return grid | ({"fts": {"callback": CALLBACK_S}} if spec.network == "shared" else {})
 
 
 def named_sites(n: int) -> dict[str, tuple[int, str]]:

@@ -55,10 +55,6 @@ DELAY_S, DELAY_SIGMA = 2 * MINUTE, 0.5
 """Time from the last byte to the callback of a transfer: median of one end, and sigma of its logarithm; assumptions. A
 link has the longer of its two ends."""
 
-CALLBACK_S = 50 * MINUTE
-"""Mean time from the last file of output to the callback of its sub-dataset: assumption, with which a tenth as many
-jobs transfer as run (WS 2.2). The jobs of a sub-dataset end hours apart (WS 5.1)."""
-
 BACKGROUND = 0.3
 """Part of every door that other experiments and ATLAS's other transfers take: assumption. Production and analysis make
 12 % of ATLAS's own requests (WS 10.2)."""

@@ -49,6 +49,8 @@ JOBS = Table("jobs", "one attempt of one job", (
            "pseudo-queue; of a starting job without a slot the row of its worker in `submissions`, plus 1; "
            "-1 = it has no worker yet", recorded=False),
     Column("transfer", "i4", "", OURS, "Transfer that the job awaits; -1 = none", recorded=False),
+    Column("subdataset", "i4", "", OURS, "Destination sub-dataset that its output is still to come to; -1 = none",
+           recorded=False),
     Column("brought_by", "i4", "", OURS, "Row of the transfer of `brought_id`, until that has ended", recorded=False),
     Column("queue", "i2", "", PANDA + " computingSite", "PanDA queue", codes="queues"),
     Column("n_chunks", "i2", "chunks", "JEDI_Dataset_Contents",
@@ -66,6 +68,8 @@ JOBS = Table("jobs", "one attempt of one job", (
     Column("processing_type", "i2", "", PANDA + " processingType", "Kind of payload", codes="processing_types"),
     Column("status", "i1", "", PANDA + " jobStatus", "Status", codes="job_status"),
     Column("cause", "i1", "", PANDA + " error codes", "Why the attempt ended as it did", codes="cause"),
+    Column("stored", "i1", "", OURS, "Whether its output takes space at its site, and no transfer has it yet",
+           recorded=False),
     Column("closed_by", "i1", "", "JEDI InputChunk", "Limit at which no further file was given to the job",
            codes="closed_by"),
     Column("fate", "i1", "", OURS, "What the dice say will happen to the payload", codes="cause", recorded=False,

@@ -66,9 +66,6 @@ class Fts(Part):
     lost_callbacks: Fraction = Field(0, description="Part of the callbacks of input that are lost: its jobs stay "
                                      "assigned until the datasetManager looks for their files, every 40 min and at "
                                      "each job at most once an hour")
-    callback: Seconds = Field(0, ge=0, description="Mean time from the last file of output to the callback, which "
-                              "comes with the whole sub-dataset; exponential, and at most until the server looks for "
-                              "the files, every 2 h, at priorities from 800 on every hour (lifecycle reference, 4.3)")
 
     @model_validator(mode="after")
     def known_activities(self) -> "Fts":

@@ -13,7 +13,7 @@ N_RAM_LEVELS = 1 + len(RAM_LIMITS_MB)
 N_USER_NUMBERS = 4
 N_ACTIVITIES = len(Activity)
 
-REUSED = ("jobs", "transfers", "retries", "submissions", "replicas")
+REUSED = ("jobs", "transfers", "retries", "submissions", "replicas", "subdatasets")
 """Tables whose rows are given back; the free rows of each are a stack, `free_` and its name in `Arrays`."""
 
 GROWING = (*REUSED, "events", "pending", "holding", "done_jobs", "done_transfers", "done_tasks", "lessons")
@@ -68,7 +68,6 @@ SETTINGS = np.dtype([
     ("any_diskio", "i4"),                        # whether any task, also one that comes later, may have disk traffic
     ("transfer_retries", "i4"), ("retry_delay_s", "f8"), ("stuck_delay_s", "f8"),   # of transfers
     ("lost_callbacks", "f8"),                    # part of those of input
-    ("callback_s", "f8"),
     ("dispatch_lifetime_s", "f8"),               # of files that were brought to a site for jobs
     ("users", "i8"),                             # bits: labels of analysis work, whose input is Analysis Input
     ("build", "i4"),                             # code of the processing type of build jobs, -1 = there are none
@@ -164,6 +163,15 @@ WAITING = np.dtype([("panda_id", "i8"), ("row", "i4")])
 """A job in the inbox of a server agent; stale when the row has since got another panda_id."""
 
 
+SUBDATASET = np.dtype([
+    ("jeditaskid", "i8"),
+    ("n_jobs", "i4"),                # jobs that it was made for; 0 = the row is free
+    ("open", "i4"),                  # of these, the jobs whose output may still come
+    ("first", "i4"),                 # first transfer that has arrived and waits for the others, -1 = none
+    ("source", "i2"), ("destination", "i2"),   # sites
+])
+"""A destination sub-dataset: output of jobs that were set up together, whose callback comes when it is complete."""
+
 LANE = np.dtype([
     ("head", "i4"), ("tail", "i4"),  # first and last transfer that wait, -1 = none
     ("active_files", "i4"),
@@ -213,6 +221,7 @@ class Arrays(Bundle):
     jobs: np.ndarray
     job_times: np.ndarray          # (n_rows, n_status), s, NaN = never; of free rows anything
     transfers: np.ndarray
+    subdatasets: np.ndarray
     retries: np.ndarray
     submissions: np.ndarray
     free_jobs: np.ndarray
@@ -220,6 +229,7 @@ class Arrays(Bundle):
     free_retries: np.ndarray
     free_submissions: np.ndarray
     free_replicas: np.ndarray
+    free_subdatasets: np.ndarray
     events: np.ndarray             # heap of the near ones
     far_events: np.ndarray         # the others, in any order
     activated: np.ndarray          # (n_pseudo_queues, n_shares), best activated job, -1 = none

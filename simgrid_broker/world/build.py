@@ -201,7 +201,7 @@ def _settings(scenario: Scenario, task_list: TaskList) -> np.ndarray:
             test_type=code(JOB_TYPE_OF_TESTS), only_tests=deployed,
             any_diskio=any_diskio(scenario, task_list), users=bits(ANALYSIS_LABELS),
             transfer_retries=fts.retries, retry_delay_s=fts.retry_delay, stuck_delay_s=fts.stuck_delay,
-            callback_s=fts.callback, lost_callbacks=fts.lost_callbacks,
+            lost_callbacks=fts.lost_callbacks,
             dispatch_lifetime_s=scenario.data.dispatch_lifetime).items():
         settings[name] = value
     return settings
@@ -220,7 +220,8 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
     return dict(
         jobs=zeros_in_lines(n_jobs, JOBS.dtype), job_times=zeros_in_lines((n_jobs, arrays.N_STATUS), float),
         ages=np.zeros(n_jobs, arrays.AGE), transfers=TRANSFERS.empty(FIRST_ROWS),
-        retries=np.zeros(FIRST_ROWS, arrays.RETRY), submissions=np.zeros(FIRST_ROWS, arrays.SUBMISSION),
+        retries=np.zeros(FIRST_ROWS, arrays.RETRY), subdatasets=np.zeros(FIRST_ROWS, arrays.SUBDATASET),
+        submissions=np.zeros(FIRST_ROWS, arrays.SUBMISSION),
         events=np.zeros(4 * FIRST_ROWS + total_cores, arrays.EVENT),
         far_events=np.zeros(4 * FIRST_ROWS + total_cores, arrays.EVENT),
         pending=np.zeros(FIRST_ROWS, arrays.WAITING), holding=np.zeros(FIRST_ROWS, arrays.WAITING),

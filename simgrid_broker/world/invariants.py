@@ -6,7 +6,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import N_RAM_LEVELS, REUSED, Arrays
-from simgrid_broker.world.link_invariants import LINK_INVARIANTS
+from simgrid_broker.world.link_invariants import LINK_INVARIANTS, in_line
 from simgrid_broker.world.recount import Recount, recount
 from simgrid_broker.world.storage_invariants import STORAGE_INVARIANTS
 
@@ -206,12 +206,26 @@ def moving_jobs_have_a_transfer(arrays: Arrays, found: Recount):
         yield f"transfer {arrays.transfers[row]['transfer_id']}: {known[row]} jobs await it, another number is counted"
 
 
+def subdatasets_await_their_jobs(arrays: Arrays, found: Recount):
+    """Each sub-dataset counts the jobs whose output is still to come, and lists transfers that have arrived."""
+    subdatasets, transfers = arrays.subdatasets, arrays.transfers
+    in_use = subdatasets["n_jobs"] > 0
+    known = np.bincount(arrays.jobs["subdataset"][found.rows] + 1, minlength=len(subdatasets) + 1)[1:]
+    for number in np.flatnonzero(known != np.where(in_use, subdatasets["open"], 0)):
+        yield f"sub-dataset {number}: {known[number]} jobs are in it, {subdatasets['open'][number]} are counted"
+    waiting = np.flatnonzero((transfers["transfer_id"] != 0) & (transfers["look_sequence"] != 0))
+    listed = [in_line(arrays, first) for first in subdatasets["first"][in_use]]
+    if not np.array_equal(np.sort(np.concatenate([np.zeros(0, int), *listed])), waiting):
+        yield "transfers that have arrived are not those in the lists of sub-datasets"
+
+
 def rows_are_free_or_in_use(arrays: Arrays, found: Recount):
     """Every row of the growing tables is either in use or free."""
     n_free = dict(zip(REUSED, arrays.n_free, strict=True))
     for name, used in (("jobs", len(found.rows)), ("transfers", np.count_nonzero(arrays.transfers["transfer_id"])),
                        ("retries", arrays.tasks["n_retry"].sum()),
-                       ("replicas", np.count_nonzero(arrays.replicas["dataset"] >= 0))):
+                       ("replicas", np.count_nonzero(arrays.replicas["dataset"] >= 0)),
+                       ("subdatasets", np.count_nonzero(arrays.subdatasets["n_jobs"]))):
         if used + n_free[name] != len(getattr(arrays, name)):
             yield f"{name}: {used} rows in use and {n_free[name]} free of {len(getattr(arrays, name))}"
 
@@ -230,7 +244,7 @@ INVARIANTS = (
     nodes_make_up_their_pools, payloads_hold_slots,
     no_input_is_lost, input_is_held_once, attempts_stay_below_limit, retries_wait_in_lists, *STORAGE_INVARIANTS,
     activated_jobs_can_be_found, newest_jobs_stand_where_they_are_said_to, *LINK_INVARIANTS,
-    moving_jobs_have_a_transfer, merge_jobs_have_reason, rows_are_free_or_in_use)
+    moving_jobs_have_a_transfer, merge_jobs_have_reason, subdatasets_await_their_jobs, rows_are_free_or_in_use)
 """The checks of a world: functions of its arrays and the recount that yield a message for every violation."""
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.world.arrays import REUSED, Arrays
 
-JOBS, TRANSFERS, RETRIES, SUBMISSIONS, REPLICAS = map(REUSED.index, REUSED)
+JOBS, TRANSFERS, RETRIES, SUBMISSIONS, REPLICAS, SUBDATASETS = map(REUSED.index, REUSED)
 
 
 @compiled
@@ -140,6 +140,19 @@ def release_replica(world: Arrays, row):
     """Release a row of `replicas`; dataset -1 marks it as free."""
     world.replicas[row]["dataset"] = -1
     release_row(world, world.free_replicas, REPLICAS, row)
+
+
+@compiled
+def take_subdataset(world: Arrays):
+    """Allocate a row of `subdatasets`; the caller fills it."""
+    return take_row(world, world.free_subdatasets, SUBDATASETS)
+
+
+@compiled
+def release_subdataset(world: Arrays, row):
+    """Release a row of `subdatasets`; without jobs it is free."""
+    world.subdatasets[row]["n_jobs"] = 0
+    release_row(world, world.free_subdatasets, SUBDATASETS, row)
 
 
 @compiled

@@ -35,14 +35,23 @@ def space_adds_up(arrays: Arrays, _found: Recount) -> Iterator[str]:
         yield f"storage {number}: {storages['free_bytes'][number]:.9g} bytes are free, {free[number]:.9g} should be"
 
 
-def replicas_have_their_space(arrays: Arrays, _found: Recount) -> Iterator[str]:
-    """Replicas, and files brought for one task, take no more than is used; expired replicas what is expired for them.
-    """
+def _output(arrays: Arrays, found: Recount) -> np.ndarray:
+    """Bytes of output at each storage that a job or a transfer accounts for, (n_storages,)."""
+    jobs = arrays.jobs[found.rows[arrays.jobs["stored"][found.rows] != 0]]
+    moving = arrays.transfers[(arrays.transfers["transfer_id"] != 0) & (arrays.transfers["source_bytes"] > 0)]
+    site = np.concatenate([arrays.queues["site"][jobs["queue"]], moving["source"]])
+    size = np.concatenate([jobs["output_bytes"], moving["source_bytes"]])
+    return np.bincount(arrays.sites["storage"][site], size, len(arrays.storages))
+
+
+def replicas_have_their_space(arrays: Arrays, found: Recount) -> Iterator[str]:
+    """Replicas, files brought for one task, and output on its way take no more than is used; expired replicas take what
+    is expired for them."""
     rows = arrays.replicas[(arrays.replicas["dataset"] >= 0) & (arrays.replicas["storage"] >= 0)]
     n, storages = len(arrays.storages), arrays.storages
     expired = rows["expired"] > 0
     taken, over = (np.bincount(rows["storage"][chosen], rows["bytes"][chosen], n) for chosen in (~expired, expired))
-    taken = taken + storages["dispatched_bytes"]
+    taken = taken + storages["dispatched_bytes"] + _output(arrays, found)
     slack = CLOSE * storages["total_bytes"]
     for number in np.flatnonzero(taken > storages["used_bytes"] + slack):
         yield f"storage {number}: files take {taken[number]:.9g} bytes of {storages['used_bytes'][number]:.9g} used"

@@ -132,11 +132,11 @@ class World:
         self.slots = {queue: rows for queue, rows in kept.items() if rows}
 
     def make_room(self, jobs: int = MARGIN, transfers: int = MARGIN, retries: int = MARGIN,
-                  submissions: int = MARGIN, replicas: int = MARGIN) -> None:
+                  submissions: int = MARGIN, replicas: int = MARGIN, subdatasets: int = 0) -> None:
         """Grow tables until the given numbers of rows are free, and events and inboxes can hold what may follow."""
         state = self.state
         for name, wanted in (("jobs", jobs), ("transfers", transfers), ("retries", retries),
-                             ("submissions", submissions), ("replicas", replicas)):
+                             ("submissions", submissions), ("replicas", replicas), ("subdatasets", subdatasets)):
             if self.free_rows(name) < wanted:
                 self._grow(name, wanted)
         self._lengthen("pending", state["n_pending"] + jobs + MARGIN)
@@ -145,7 +145,7 @@ class World:
         self._lengthen("lessons", state["n_lessons"] + retries + MARGIN)
         for name in ("events", "far_events"):
             self._lengthen(name, state["n_events"] + state["total_cores"] - state["n_pilots"]
-                           + 4 * len(self.arrays.transfers) + submissions + MARGIN)
+                           + 4 * len(self.arrays.transfers) + len(self.arrays.subdatasets) + submissions + MARGIN)
 
     def free_rows(self, name: str) -> int:
         """Number of free rows of a table of REUSED."""

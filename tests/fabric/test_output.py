@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, scenario, two_sites
 
-from simgrid_broker.fabric.network import NO_SPACE_WAIT_S
+from simgrid_broker.fabric.network import NO_SPACE_WAIT_S, next_look
 from simgrid_broker.names import Cause
 from simgrid_broker.world.replicas import give_space_back
 from simgrid_broker.world.space import take_space
@@ -53,41 +53,208 @@ def test_a_job_is_finished_when_its_output_has_arrived():
     bench.check()
 
 
-@pytest.mark.rule("delay_of_callback")
-@pytest.mark.parametrize(("callback", "priority", "moving", "seconds"), [
-    pytest.param(0, 500, 50, 50, id="no delay: with the last file"),
-    pytest.param(1e-9, 500, 50, 50, id="the sub-dataset is complete at once"),
-    pytest.param(1e12, 799, 50, 7200, id="it never is: the server looks after 2 h"),
-    pytest.param(1e12, 800, 50, 3600, id="at urgent jobs after 1 h"),
-    pytest.param(1e12, 799, 7199, 7200, id="the file is there just before the look"),
-    pytest.param(1e12, 799, 7201, 14400, id="and just after it: the next look"),
-])
-def test_output_waits_for_its_callback(callback, priority, moving, seconds):
-    bench = run_far_away(1, 1e6, link=dict(bandwidth=1e6 / moving), fts=dict(callback=callback), priority=priority)
-    bench.run(101.0 + moving)
+def run_one_of(n_jobs, moving=50, slots=1, **task) -> Bench:
+    """Jobs that were set up together at THERE; those with a slot have ended at 101 s, and their output moves to HERE.
+
+    moving: time for which the output of one job moves, s.
+    """
+    plan = two_sites(there=dict(cores=1000), link=dict(bandwidth=1e6 / moving, max_active_files=1),
+                     storages={"HERE_DISK": dict(site="HERE"), "THERE_DISK": dict(site="THERE")})
+    bench = Bench(plan, dict(n_jobs=n_jobs, nucleus=0, output_bytes_per_job=1e6) | task)
+    bench.submit(n_jobs, queue=1)
+    bench.workers(slots, queue=1)
+    bench.run(101.0)
+    bench.collect()
+    return bench
+
+
+@pytest.mark.rule("await_subdataset")
+def test_output_waits_for_the_last_file_of_its_subdataset():
+    bench = run_one_of(2)
+    bench.run(1000.0)
+    assert bench.statuses() == ["transferring", "activated"] and bench.link()["bytes_done"] == 1e6
     bench.check()
-    bench.run(101.0 + 2e4)
-    begin, end = bench.times(S.TRANSFERRING)[0], bench.times(S.FINISHED)[0]
-    assert end - begin == pytest.approx(seconds)
-    assert bench.moved()["ended_s"].tolist() == [end]
+    bench.workers(queue=1)
+    bench.run(1101.0)
+    bench.collect()
+    bench.run(2000.0)
+    assert bench.times(S.FINISHED) == pytest.approx([1101.0 + 50] * 2)
+    assert bench.moved()["ended_s"].tolist() == pytest.approx([1101.0 + 50] * 2)
+    bench.check()
+
+
+@pytest.mark.rule("next_look")
+@pytest.mark.parametrize(("priority", "moving", "finished_s"), [
+    pytest.param(799, 50, 9600, id="in its first turn after 2 h the server looks for the files"),
+    pytest.param(800, 50, 4800, id="at urgent jobs after 1 h"),
+    pytest.param(799, 9498, 9600, id="the file is there just before the look"),
+    pytest.param(799, 9500, 16800, id="and just after it: the next look"),
+    pytest.param(800, 4700, 9600, id="at urgent jobs that is two turns later"),
+])
+def test_the_server_looks_for_output_of_incomplete_subdatasets(priority, moving, finished_s):
+    bench = run_one_of(2, moving, priority=priority)
+    bench.run(finished_s - 1.0)
+    assert bench.statuses() == ["transferring", "activated"]
+    bench.check()
+    bench.run(finished_s)
+    assert bench.times(S.FINISHED) == [finished_s]
+    bench.check()
+
+
+@pytest.mark.rule("next_look")
+@pytest.mark.parametrize(("since", "unchanged", "now", "look"), [
+    pytest.param(0.0, 7200.0, 0.0, 7200.0, id="a turn after exactly 2 h"),
+    pytest.param(1.0, 7200.0, 1.0, 9600.0, id="a second later the next turn"),
+    pytest.param(0.0, 7200.0, 7200.0, 7200.0, id="at the very moment of the look"),
+    pytest.param(0.0, 7200.0, 7200.1, 14400.0, id="it has just been"),
+    pytest.param(0.0, 3600.0, 5000.0, 9600.0, id="an hour is two turns"),
+])
+def test_when_the_server_looks(since, unchanged, now, look):
+    assert next_look(since, unchanged, now) == look
+
+
+@pytest.mark.rule("leave_subdataset")
+@pytest.mark.parametrize("how", ["closed", "failed"])
+def test_output_that_will_not_come_completes_the_subdataset(how):
+    bench = run_one_of(2)
+    bench.run(1000.0)
+    if how == "closed":
+        bench.take_back(bench.live()[1])
+    else:
+        bench.arrays.jobs["fate"][bench.live()[1]] = Cause.PAYLOAD_ERROR
+        bench.workers(queue=1)
+        bench.run(1100.0)
+        bench.collect()
+    bench.check()
+    bench.run(1200.0)
+    assert sorted(bench.ended()["status"].tolist()) == sorted([S.FINISHED, S.CLOSED if how == "closed" else S.FAILED])
+    bench.check()
+
+
+def test_a_subdataset_of_which_nothing_comes_leaves_nothing():
+    bench = run_one_of(3)
+    bench.take_back()
+    bench.check()
+    bench.run(1000.0)
+    assert not bench.arrays.subdatasets["n_jobs"].any() and not bench.arrays.transfers["transfer_id"].any()
+    bench.check()
+
+
+@pytest.mark.rule("join_subdataset")
+@pytest.mark.parametrize(("n_jobs", "sizes"), [
+    pytest.param(50, [50], id="fifty jobs are one sub-dataset"),
+    pytest.param(51, [50, 1], id="one more begins another"),
+])
+def test_jobs_that_are_set_up_together_share_a_subdataset(n_jobs, sizes):
+    bench = run_one_of(n_jobs)
+    assert [n for n in bench.arrays.subdatasets["n_jobs"] if n] == sizes
+    bench.check()
+
+
+def test_jobs_that_are_set_up_later_have_a_subdataset_of_their_own():
+    bench = Bench(two_sites(), dict(n_jobs=2, nucleus=0, output_bytes_per_job=1e6))
+    for _ in range(2):
+        bench.submit(queue=1)
+    bench.workers(queue=1)
+    bench.run(101.0)
+    bench.collect()
+    bench.run(1000.0)
+    assert bench.ended()["status"].tolist() == [S.FINISHED]                # it waits for no later job
+    bench.check()
+
+
+@pytest.mark.rule("join_subdataset")
+@pytest.mark.parametrize("task", [
+    pytest.param(dict(nucleus=1), id="output stays at the nucleus"),
+    pytest.param(dict(nucleus=-1), id="there is no nucleus"),
+    pytest.param(dict(output_bytes_per_job=0.0), id="there is no output"),
+    pytest.param(dict(mergeoutput=1), id="it is merged first"),
+])
+def test_output_that_is_not_transferred_has_no_subdataset(task):
+    bench = run_one_of(2, **task)
+    assert not bench.arrays.subdatasets["n_jobs"].any()
     bench.check()
 
 
 def test_input_has_no_callback_to_wait_for():
-    bench = Bench(two_sites(link=dict(bandwidth=1e9), fts=dict(callback=1e12)),
-                  dict(input_bytes_per_job=50 * GB, replicas={1: 1.0}))
+    bench = Bench(two_sites(link=dict(bandwidth=1e9)), dict(input_bytes_per_job=50 * GB, replicas={1: 1.0}))
     bench.submit()
     bench.run(1e4)
     assert bench.arrays.job_times[bench.live(), S.ACTIVATED].tolist() == pytest.approx([50.0])
 
 
 def test_a_job_killed_before_the_callback_leaves_its_transfer_to_end():
-    bench = run_far_away(1, 1e6, fts=dict(callback=1e12))
+    bench = run_one_of(2)
     bench.run(1000.0)
     bench.check()
-    bench.take_back()
+    bench.take_back(bench.live()[0])
     bench.run(1e4)
     assert len(bench.moved()) == 1 and bench.link()["bytes_done"] == pytest.approx(1e6)
+    bench.check()
+
+
+@pytest.mark.rule("write_output", "delete_source")
+def test_output_takes_space_at_its_site_until_it_has_landed():
+    bench = run_one_of(1, moving=1000)
+    there, here = (bench.arrays.storages[k] for k in (1, 0))
+    assert (there["used_bytes"], here["used_bytes"]) == (1e6, 0)
+    bench.check()
+    bench.run(1000.0)
+    assert (there["used_bytes"], here["used_bytes"]) == (1e6, 0)
+    bench.run(1102.0)
+    assert (there["used_bytes"], here["used_bytes"]) == (0, 1e6)
+    assert (there["written_bytes"], there["deleted_bytes"]) == (1e6, 1e6)
+    bench.check()
+
+
+@pytest.mark.rule("delete_source")
+def test_files_that_failed_stay_at_their_source():
+    plan = two_sites(there=dict(cores=1000), link=dict(failure_rate=0.5), fts=dict(retry_delay=1e6, stuck_delay=1e6),
+                     storages={"HERE_DISK": dict(site="HERE"), "THERE_DISK": dict(site="THERE")})
+    bench = Bench(plan, dict(n_jobs=50, nucleus=0, output_bytes_per_job=1e6))
+    bench.submit(50, queue=1)
+    bench.workers(50, queue=1)
+    bench.run(101.0)
+    bench.collect()
+    bench.run(1000.0)
+    used = bench.arrays.storages["used_bytes"]
+    assert 0 < used[1] < 50e6 and used.sum() == pytest.approx(50e6)
+    bench.check()
+
+
+@pytest.mark.rule("delete_output")
+@pytest.mark.parametrize(("status", "freed_s"), [
+    pytest.param("holding", 100.0, id="it is deleted with a job that the Adder has not seen"),
+    pytest.param("transferring", 200.0, id="a transfer that no job awaits ends first"),
+])
+def test_output_of_a_job_that_was_taken_back_is_deleted(status, freed_s):
+    plan = two_sites(there=dict(cores=1000), link=dict(bandwidth=1e6 / 50),
+                     storages={"HERE_DISK": dict(site="HERE"), "THERE_DISK": dict(site="THERE")})
+    bench = Bench(plan, dict(nucleus=0, output_bytes_per_job=1e6))
+    bench.submit(queue=1)
+    bench.workers(queue=1)
+    bench.run(100.01)
+    if status == "transferring":
+        bench.collect()
+    assert bench.statuses() == [status] and bench.arrays.storages["used_bytes"].tolist() == [0, 1e6]
+    bench.take_back()
+    bench.run(freed_s)
+    assert bench.arrays.storages["used_bytes"].tolist() == [0, 0]
+    bench.check()
+
+
+def test_output_to_be_merged_takes_space():
+    bench = run_one_of(1, mergeoutput=1)
+    assert bench.statuses() == ["merging"] and bench.arrays.storages["used_bytes"].tolist() == [0, 1e6]
+    bench.check()
+    bench.take_back(status=S.CANCELLED)
+    assert bench.arrays.storages["used_bytes"].tolist() == [0, 0]
+    bench.check()
+
+
+def test_output_without_a_nucleus_takes_no_space():
+    bench = run_one_of(1, nucleus=-1)
+    assert bench.arrays.storages["used_bytes"].tolist() == [0, 0]
     bench.check()
 
 
@@ -112,8 +279,9 @@ def test_jobs_of_one_task_and_site_move_together_whatever_the_order_of_their_end
     plan = two_sites(here=dict(cores=1), there=dict(cores=1000), link=dict(max_active_files=1000))
     output = dict(n_jobs=3, nucleus=0, output_bytes_per_job=1.0)
     bench = Bench(plan, output, output)
-    for task in (0, 1, 0, 1, 0, 1):
-        bench.submit(task=task, queue=1)
+    for task in (0, 1):
+        bench.make(3, task=task, queue=1)
+    bench.fabric.set_up_jobs(0.0)
     bench.workers(6, queue=1)
     bench.run(101.0)
     bench.collect()
@@ -125,9 +293,9 @@ def test_jobs_of_one_task_and_site_move_together_whatever_the_order_of_their_end
 def test_output_of_one_task_from_two_sites_moves_in_two_bunches():
     bench = Bench(scenario({"HERE": {}, "A": dict(nucleus=False), "B": dict(nucleus=False)}),
                   dict(n_jobs=4, nucleus=0, output_bytes_per_job=1e6))
-    for queue in (1, 2, 1, 2):
-        bench.submit(queue=queue)
-        bench.workers(queue=queue)
+    for queue in (1, 2):
+        bench.submit(2, queue=queue)
+        bench.workers(2, queue=queue)
     bench.run(101.0)
     bench.collect()
     waiting = bench.arrays.transfers[bench.arrays.transfers["transfer_id"] > 0]

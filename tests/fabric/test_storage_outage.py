@@ -88,7 +88,7 @@ def test_jobs_fail_that_read_from_a_storage_that_is_off(at, rate, direct, found)
     stage.check()
 
 
-@pytest.mark.rule("may_write")
+@pytest.mark.rule("write_output")
 @pytest.mark.parametrize(("incident", "here", "found"), [
     pytest.param([], {}, "none", id="there is room"),
     pytest.param([status("write_lan")], {}, "transfer_error", id="writing over LAN is off: its stage-out fails"),

@@ -169,6 +169,23 @@ def expired_replica_is_not_counted(bench):
     bench.arrays.storages["expired_replica_bytes"][0] = 1e12
 
 
+def output_takes_more_than_is_used(bench):
+    bench.arrays.storages["used_bytes"][1] = 0
+    bench.arrays.storages["free_bytes"][1] = bench.arrays.storages["total_bytes"][1]
+
+
+def job_of_a_subdataset_is_forgotten(bench):
+    bench.arrays.subdatasets["open"][np.flatnonzero(bench.arrays.subdatasets["n_jobs"])[0]] += 1
+
+
+def transfer_waits_in_no_subdataset(bench):
+    bench.arrays.transfers["look_sequence"][np.flatnonzero(bench.arrays.transfers["transfer_id"])[0]] = 1
+
+
+def subdataset_row_is_lost(bench):
+    bench.arrays.n_free[REUSED.index("subdatasets")] -= 1
+
+
 def tape_is_mounted_without_a_drive(bench):
     bench.arrays.storages["mounted"][0] = 1
 
@@ -295,7 +312,8 @@ SINS = {
     storage_invariants.space_is_not_negative: (storage_is_overdrawn, expired_data_is_overdrawn),
     storage_invariants.space_adds_up: (space_appears, writes_are_forgotten),
     storage_invariants.replicas_have_their_space: (
-        replica_is_larger_than_what_is_used, brought_files_take_more_than_is_used, expired_replica_is_not_counted),
+        replica_is_larger_than_what_is_used, brought_files_take_more_than_is_used, output_takes_more_than_is_used,
+        expired_replica_is_not_counted),
     storage_invariants.replicas_stand_in_lists: (replica_is_in_no_list, replica_has_more_than_all_files),
     storage_invariants.coming_files_are_under_way: (files_come_without_a_transfer,),
     storage_invariants.drives_hold: (tape_is_mounted_without_a_drive, bytes_read_from_tape_are_lost),
@@ -310,7 +328,9 @@ SINS = {
     link_invariants.bytes_are_conserved: (bytes_are_lost,),
     invariants.moving_jobs_have_a_transfer: (input_has_no_transfer, output_has_no_transfer),
     invariants.merge_jobs_have_reason: (task_without_merging_has_a_merge_job,),
-    invariants.rows_are_free_or_in_use: (row_is_lost, transfer_row_is_lost, replica_row_is_lost),
+    invariants.subdatasets_await_their_jobs: (job_of_a_subdataset_is_forgotten, transfer_waits_in_no_subdataset),
+    invariants.rows_are_free_or_in_use: (row_is_lost, transfer_row_is_lost, replica_row_is_lost,
+                                         subdataset_row_is_lost),
 }
 
 
