@@ -9,7 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simgrid_broker.compiled import uncompiled
-from simgrid_broker.names import QueueStatus
+from simgrid_broker.names import ANALYSIS_LABELS, QueueStatus
+from simgrid_broker.policy.analysis_brokerage import requirements as of_users
+from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
+from simgrid_broker.policy.analysis_brokerage.question import AnalysisCase
+from simgrid_broker.policy.analysis_brokerage.question import task_record as record_for_analysis
 from simgrid_broker.policy.job_brokerage import requirements
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.policy.job_brokerage.question import JobCase, task_record
@@ -25,8 +29,12 @@ from simgrid_broker.world import observe
 from simgrid_broker.world.build import build
 from simgrid_broker.world.world import World
 
-PACKAGED = "production"
-"""Name of the package's own job brokerage; the rules of others are not known."""
+PACKAGED = {"job_brokerage": "production", "analysis_brokerage": "analysis"}
+"""Names of the package's own brokerages; the rules of others are not known."""
+
+
+ABOUT_MEMORY = requirements.too_little_memory, requirements.too_much_memory
+"""Rules of production that analysis brokerage shares."""
 
 
 class Obstacle(NamedTuple):
@@ -51,9 +59,9 @@ class Obstacle(NamedTuple):
 def work_that_no_queue_takes(scenario: Scenario) -> Iterator[str]:
     """Streams of which no queue that is online, or that an incident opens, takes a typical task."""
     streams = (*scenario.workload.campaigns, *scenario.workload.users)
-    if not streams or scenario.policies.job_brokerage != PACKAGED:
+    if not streams or any(getattr(scenario.policies, kind) != name for kind, name in PACKAGED.items()):
         return
-    world = _world(scenario)
+    world, by_users = _world(scenario), scenario.dispatch != "dirac"
     queues, cfg = observe.queues(world), Gdpconfig(in_force(scenario))
     kinds = tuple(scenario.resource_types.values())
     for row, stream in enumerate(streams):
@@ -61,23 +69,42 @@ def work_that_no_queue_takes(scenario: Scenario) -> Iterator[str]:
         if resource_type_of(kinds, task.corecount, task.ramcount, task.ramunit, task.baseramcount) == UNDEFINED:
             yield (f"No resource type takes a typical task of {stream.name!r}, with {task.corecount} core(s) and "
                    f"{task.ramcount:.6g} {task.ramunit}; it will be broken.")
-        elif (found := obstacles(task, queues, cfg, scenario.edition)) is not None:
+        elif (found := obstacles(task, queues, cfg, scenario.edition, by_users)) is not None:
             yield f"No queue can run a typical task of {stream.name!r}: {told(found)}."
 
 
-def obstacles(task: Task, queues: Queues, cfg: Gdpconfig, edition: str) -> list[Obstacle] | None:
-    """What refuses a task at every candidate; None if one takes it."""
-    case, found = JobCase(task, queues, edition), dict[int, Obstacle]()
+class Questions(NamedTuple):
+    """What a broker is asked about a task: its criteria, those of them about a description alone, a case, a record."""
+
+    criteria: tuple[CriterionFunction, ...]
+    alone: tuple[CriterionFunction, ...]
+    case: JobCase | AnalysisCase
+    record: np.void
+
+
+def questions(task: Task, queues: Queues, cfg: Gdpconfig, edition: str, by_users: bool) -> Questions:
+    """What the broker of a task is asked; by_users: whether analysis brokerage decides about tasks of users."""
+    if by_users and task.prodsourcelabel in ANALYSIS_LABELS:
+        return Questions(ANALYSIS[edition].funnel.criteria, (*ABOUT_MEMORY, *of_users.ABOUT_DESCRIPTIONS),
+                         AnalysisCase(task, queues, edition), record_for_analysis(task, queues, cfg, edition)[0])
     criteria = PRODUCTION[edition].funnel.criteria
+    alone = (rule for rule in criteria if rule.rule.per_candidate
+             and uncompiled(rule).__module__ == requirements.__name__)
+    return Questions(criteria, tuple(alone), JobCase(task, queues, edition), task_record(task, cfg, edition)[0])
+
+
+def obstacles(task: Task, queues: Queues, cfg: Gdpconfig, edition: str,
+              by_users: bool = True) -> list[Obstacle] | None:
+    """What refuses a task at every candidate; None if one takes it; by_users: as in `questions`."""
+    found = dict[int, Obstacle]()
+    criteria, alone, case, record = questions(task, queues, cfg, edition, by_users)
     for rule in (rule for rule in criteria if rule.rule.static is not None):
         answer = rule(case)
         value, limit = (np.broadcast_to(side, len(queues.names)) for side in (
             (answer.value, answer.limit) if isinstance(answer, Answer) else (np.nan, np.nan)))
         for k in np.flatnonzero(refused_of(answer)).tolist():
             found.setdefault(k, _obstacle(queues.names[k], rule, edition, float(value[k]), float(limit[k]), case, k))
-    record = task_record(task, cfg, edition)[0]
-    asked = [(rule, uncompiled(rule)) for rule in criteria if rule.rule.per_candidate
-             and uncompiled(rule).__module__ == requirements.__name__]
+    asked = [(rule, uncompiled(rule)) for rule in criteria if rule in alone]
     for k, name in enumerate(queues.names):
         if k not in found:
             obstacle = _of_candidate(name, record, queues.records[k], asked, edition)

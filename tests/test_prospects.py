@@ -101,3 +101,34 @@ def test_the_dry_run_refuses_for_the_same_reason(edition):
             grid=dict(sites={"HERE": SITE}, storages=DISK, queues={"ONE": queue}))))
         one = answer.candidates[0]
         assert f"{one.tag} refuses 2 candidate(s), nearest ONE, {one.reason}" in remark
+
+
+def of_users(user=None, queues=None, **others):
+    """Remarks on a group of users whose jobs are the plain ones; their queues are for analysis."""
+    stream = dict(name="ann", corecount=1, events_per_job=1, hs06sec_per_event=10_000, cpuefficiency=100,
+                  basewalltime=0, ramunit="MB", ramcount=1000, offered_cores=10, users=1) | (user or {})
+    for_analysis = {name: dict(type="analysis") | (queues or {}).get(name, {}) for name in BOTH}
+    return said(queues=for_analysis, workload=dict(users=[stream]), **others)
+
+
+@EDITIONS
+@pytest.mark.parametrize(("user", "queues", "tag"), [
+    pytest.param({}, {}, None, id="queues for analysis"),
+    pytest.param({}, {name: dict(type="production") for name in BOTH}, "-capability", id="queues for production"),
+    pytest.param(dict(includedSite=["T*"]), {"TWO": dict(maxrss="500 MB")}, "-notincluded", id="includedSite"),
+    pytest.param(dict(excludedSite=["O*", "TWO"]), {}, "-excluded", id="excludedSite"),
+    pytest.param(dict(ramcount=6 * GB), {}, "-lowmemory", id="memory"),
+    pytest.param(dict(hs06sec_per_event=4e6), {}, "-shortwalltime", id="wall time"),
+    pytest.param(dict(output_per_job="30 GB"), {}, "-disk", id="scratch"),
+])
+def test_tasks_of_users_are_judged_by_analysis_brokerage(edition, user, queues, tag):
+    remarks = of_users(user, queues, edition=edition)
+    if tag is None:
+        assert remarks == []
+    else:
+        assert remarks[0].startswith("No queue can run a typical task of 'ann': ")
+        assert f"{tag} refuses " in remarks[0]
+
+
+def test_own_analysis_brokerage_is_not_judged():
+    assert of_users(dict(ramcount=6 * GB), policies=dict(analysis_brokerage="own")) == []

@@ -13,7 +13,7 @@ from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind
 from simgrid_broker.policy.analysis_brokerage.gate import slots_of_class_a
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.policy.job_brokerage.hint import Hints
-from simgrid_broker.views import JobInput, Nuclei, Queues, Stats, Task, Verdict
+from simgrid_broker.views import InputAt, JobInput, Nuclei, Queues, Stats, Task, Verdict
 from simgrid_broker.wording import labels
 from simgrid_broker.world import loads, observe
 from simgrid_broker.world.analysis_metrics import note_use
@@ -65,11 +65,12 @@ class Brokers:
         return task.prodsourcelabel in ANALYSIS_LABELS and self.policies.asks_about_users
 
     def broker(self, row: int, task: Task, parts: JobInput | None, wanted: int,
-               account: int) -> tuple[DecisionKind, Verdict]:
-        """Which broker the jobs of the task in a row go by, and its verdict; arguments as for `question`."""
+               account: int, cache: bool = True) -> tuple[DecisionKind, Verdict]:
+        """Which broker the jobs of the task in a row go by, and its verdict; arguments as for `queues_for`."""
         if self.is_asked_about_users(task):
-            return DecisionKind.ANALYSIS_BROKERAGE, self.analysis_queues_for(row, task, wanted, account)
-        return DecisionKind.JOB_BROKERAGE, self.queues_for(task, parts, wanted, account)
+            given = observe.output_at_queues(self.world, parts, task) if parts is not None and task.is_merging else None
+            return DecisionKind.ANALYSIS_BROKERAGE, self.analysis_queues_for(row, task, wanted, account, cache, given)
+        return DecisionKind.JOB_BROKERAGE, self.queues_for(task, parts, wanted, account, cache)
 
     def note_use(self, task: Task, queues: Iterable[int]) -> None:
         """Note the PanDA queues that got jobs of an analysis task."""
@@ -80,11 +81,15 @@ class Brokers:
                 note_use(used.table, used.of, self.world.row_of[task.jeditaskid], task.jeditaskid, queue)
 
     def analysis_queues_for(self, row: int, task: Task, wanted: float, account: int | None = None,
-                            cache: bool = True) -> Verdict:
-        """Verdict of the analysis brokerage for `wanted` jobs of the task in a row; account: as for `question`."""
+                            cache: bool = True, given: InputAt | None = None) -> Verdict:
+        """Verdict of the analysis brokerage for `wanted` jobs of the task in a row; account: as for `question`.
+
+        given: where their input lies, default the input of the task.
+        """
         account = task.share if account is None else account
         policies = self.policies
-        seen = observe.analysis_view(self.world, self.snapshot, row, account, wanted, slots_of_class_a(policies.cfg))
+        seen = observe.analysis_view(self.world, self.snapshot, row, account, wanted, slots_of_class_a(policies.cfg),
+                                     given)
         return policies.analysis_brokerage(task, self.queues, seen, policies.cfg, policies.edition,
                                            self.cache if cache else None)
 

@@ -2,7 +2,7 @@
 
 The jobs of one owner and kind are counted in one row of the table of tasks, which no cycle of JEDI looks at: all of its
 input has jobs. Source: lifecycle reference, section 7.2 (Setupper). Simplified: the server asks the rules of JEDI's job
-brokerage.
+brokerage, of analysis for jobs of users.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.task_refiner import Tagger, refine
 from simgrid_broker.agents.work_queues import WorkQueues
-from simgrid_broker.names import TASK_ENDS, DecisionKind, TaskStatus
+from simgrid_broker.names import TASK_ENDS, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import spread_jobs
 from simgrid_broker.policy.resource_types import asked_ramcount
 from simgrid_broker.views import Task
@@ -81,13 +81,14 @@ class DirectJobs:
     def _queues_found(self, row: int, task: Task, parts, number: int) -> np.ndarray:
         """Candidate that job brokerage draws for each job, (k,); fewer than `number` if all others are full."""
         control, world = self.control, self.control.world
-        verdict = control.brokers.queues_for(task, parts, number, account_of_task(world.arrays, row))
+        kind, verdict = control.brokers.broker(row, task, parts, number, account_of_task(world.arrays, row))
         if control.books.central_queue is not None:
             control.books.central_queue.place(row, 0, task, verdict, control.brokers.queues, control.now)
         first = int(world.arrays.tasks["next_chunk"][row])
         uniforms = control.brokers.uniforms(QUEUE_DRAW, task, luck.ATTEMPTS * first + 1, verdict, number)
         found, _ = spread_jobs(verdict, number, uniforms, block=1)
-        control.books.decisions.add(DecisionKind.JOB_BROKERAGE, control.now, task, verdict, len(found))
+        control.books.decisions.add(kind, control.now, task, verdict, len(found))
+        control.brokers.note_use(task, np.unique(control.brokers.queues.queue[found]).tolist())
         return found
 
     def _order(self, row: int, task: Task, queues: np.ndarray) -> None:

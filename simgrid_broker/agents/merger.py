@@ -11,7 +11,7 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import ANALYSIS_LABELS, PMERGE, Cause, DecisionKind, JobStatus, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, PMERGE, Cause, JobStatus, TaskStatus
 from simgrid_broker.policy import merging
 from simgrid_broker.policy.job_brokerage.selection import spread_jobs
 from simgrid_broker.views import Premerge, Task
@@ -144,11 +144,11 @@ class Merger:
             return False
         task, parts = self._view(merge)
         account = account_of_task(world.arrays, merge.task)
-        verdict = control.brokers.queues_for(task, parts, 1, account, cache=False)
+        kind, verdict = control.brokers.broker(merge.task, task, parts, 1, account, cache=False)
         chunk = int(world.arrays.jobs["chunk"][merge.rows[0]])
         begins = luck.ATTEMPTS * chunk + merge.attempt
         chosen, _ = spread_jobs(verdict, 1, control.brokers.uniforms(MERGE_DRAW, task, begins, verdict))
-        control.books.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, len(chosen))
+        control.books.decisions.add(kind, now, task, verdict, len(chosen))
         if not len(chosen):
             periods, analysis = control.periods, task.prodsourcelabel in ANALYSIS_LABELS
             merge.stuck_at = min(merge.stuck_at, now)

@@ -7,7 +7,7 @@ from simgrid_broker.metrics.explain import criteria
 from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import selected_jobs, window_of
-from simgrid_broker.names import DecisionKind, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind, TaskStatus
 from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
 
@@ -52,23 +52,31 @@ def tasks_by_status(run: Run) -> pd.DataFrame:
 def unplaced_tasks(run: Run) -> pd.DataFrame:
     """Tasks that arrived at least an hour before the end and never got a job because no broker found a candidate.
 
-    A row per task: jeditaskid, name, share, kind (the broker that found none; that of the nucleus for a task without
-    nucleus whose decisions are not recorded), tag and criterion of the rule that refused the last candidates at its
-    last attempt.
+    A row per task: jeditaskid, name, share, kind (the broker that found none; if the decisions of a task are not
+    recorded that of its label, of the nucleus if it has none), tag and criterion of the rule that refused the last
+    candidates at its last attempt.
     """
-    tasks = run.table("tasks", ["jeditaskid", "name", "share", "nucleus", "status", "arrival_s", "n_attempts",
-                                "errordialog"]).astype({name: object for name in ("name", "share", "errordialog")})
+    tasks = run.table("tasks", ["jeditaskid", "name", "share", "label", "nucleus", "status", "arrival_s", "n_attempts",
+                                "errordialog"])
+    tasks = tasks.astype({name: object for name in ("name", "share", "label", "errordialog")})
     last = run.table("decisions", ["jeditaskid", "kind", "n_kept"]).drop_duplicates("jeditaskid", keep="last")
     last = last.astype({"kind": object}).set_index("jeditaskid").reindex(tasks.jeditaskid).reset_index()
     waits = tasks.status.isin(ON_HOLD) | ((tasks.status == TaskStatus.READY.word) & (last.n_kept == 0))
     waits &= (tasks.n_attempts == 0) & (tasks.arrival_s < window_of(run).end_s - HOUR)
-    kind = np.where(tasks.nucleus.isna(), DecisionKind.TASK_BROKERAGE.word, DecisionKind.JOB_BROKERAGE.word)
+    kind = np.where(tasks.label.isin(ANALYSIS_LABELS), _broker_of_users(run), np.where(
+        tasks.nucleus.isna(), DecisionKind.TASK_BROKERAGE.word, DecisionKind.JOB_BROKERAGE.word))
     tasks = tasks.assign(kind=last.kind.where(last.kind.notna(), kind), name=tasks.name.fillna(""))[waits]
     known = {(kind, rule.label): (rule.tag, rule.criterion) for kind in DecisionKind.words()
              for rule in criteria(run, kind).itertuples()}
     rules = [known.get(about, (about[1], "")) for about in zip(tasks.kind, tasks.errordialog.fillna(""), strict=True)]
     tasks = tasks.assign(tag=[tag for tag, _ in rules], criterion=[name for _, name in rules])
     return tasks[["jeditaskid", "name", "share", "kind", "tag", "criterion"]].reset_index(drop=True)
+
+
+def _broker_of_users(run: Run) -> str:
+    """The broker of tasks of users."""
+    by_dirac = run.manifest["scenario"].get("dispatch") == "dirac"
+    return (DecisionKind.JOB_BROKERAGE if by_dirac else DecisionKind.ANALYSIS_BROKERAGE).word
 
 
 def tasks_without_place(run: Run) -> pd.DataFrame:

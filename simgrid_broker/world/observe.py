@@ -6,7 +6,7 @@ import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import JobStatus, TaskStatus
+from simgrid_broker.names import JobStatus, ReplicaState, TaskStatus
 from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.world import loads
@@ -304,13 +304,16 @@ def work_queue_counts(snapshot, accounts, resource_types) -> views.WorkQueueCoun
     return views.WorkQueueCounts(running, not_running, defined, waiting)
 
 
-def analysis_view(world: World, snapshot, row: int, account: int, n_jobs: float,
-                  slots_of_class_a: float) -> views.AnalysisView:
+def analysis_view(world: World, snapshot, row: int, account: int, n_jobs: float, slots_of_class_a: float,
+                  given: views.InputAt | None = None) -> views.AnalysisView:
     """What analysis brokerage sees for the task in a row.
 
-    account: the share; n_jobs: jobs that may be made of it; slots_of_class_a: USER_USAGE_THRESHOLD_A.
+    account: the share; n_jobs: jobs that may be made of it; slots_of_class_a: USER_USAGE_THRESHOLD_A; given: where the
+    input of the jobs lies, default that of the task.
     """
-    given, told = world.analysis_inputs.get(row) or (input_at_queues(world, row), n_jobs)
+    told = n_jobs
+    if given is None:
+        given, told = world.analysis_inputs.get(row) or (input_at_queues(world, row), n_jobs)
     user = world.user_views.get(row) or user_view(world, row, float(world.state["now_s"]), slots_of_class_a)
     return views.AnalysisView(snapshot.load[loads.load_row(world, snapshot, account, None)],
                               analysis_stores_known(world, snapshot), user, given, told)
@@ -321,6 +324,15 @@ def analysis_stores_known(world: World, snapshot) -> np.ndarray:
     if snapshot.analysis_store is None:
         snapshot.analysis_store = analysis_stores(world)
     return snapshot.analysis_store
+
+
+def output_at_queues(world: World, parts: views.JobInput, task: views.Task) -> views.InputAt:
+    """The input of a merge job at each PanDA queue: all of it at one site; parts: as `input_at`."""
+    there = world.places.site == parts.replicas[0][0]
+    nothing, size = np.zeros(len(there)), task.input_bytes_per_job
+    dataset = views.DatasetAt("input", np.where(there, int(ReplicaState.COMPLETE_DISK), 0), 1, there.astype(float),
+                              nothing, nothing, there * size, parts.inputs[0].sources, (False,))
+    return views.InputAt((dataset,), size)
 
 
 def input_at_queues(world: World, row: int) -> views.InputAt:

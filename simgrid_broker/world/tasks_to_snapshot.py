@@ -56,7 +56,8 @@ def input_by_level(world: World, rows) -> np.ndarray:
 
 def tasks_of(world: World, statistics, live_rows, merges: Sequence[PlannedMerge], raised: Raised,
              asks_about_users: bool) -> tuple:
-    """The tasks of a snapshot by name, at most `record.snapshot_tasks`, and the rows of those that are not merge jobs.
+    """The tasks of a snapshot by name, at most `record.snapshot_tasks`, the rows of those that are no merge jobs, and
+    the row behind each name.
 
     The highest priority comes first, and of equal ones merge jobs; raised: for input that asks for more memory;
     asks_about_users: whether jobs of analysis tasks go by analysis brokerage.
@@ -69,8 +70,9 @@ def tasks_of(world: World, statistics, live_rows, merges: Sequence[PlannedMerge]
     entries += [(-int(world.arrays.tasks["priority"][row]), str(numbers[row]), row) for row in rows]
     chosen = sorted(entries, key=lambda entry: entry[0])[:world.scenario.record.snapshot_tasks]
     plain = {name: _ordered(_task(world, statistics, of, raised, asks_about_users) if isinstance(of, int) else
-                            _merge(world, statistics, of)) for _, name, of in chosen}
-    return plain, np.array([of for _, _, of in chosen if isinstance(of, int)], np.int64)
+                            _merge(world, statistics, of, asks_about_users)) for _, name, of in chosen}
+    return (plain, np.array([of for _, _, of in chosen if isinstance(of, int)], np.int64),
+            {name: of if isinstance(of, int) else of.row for _, name, of in chosen})
 
 
 def _ordered(plain: dict) -> dict:
@@ -107,10 +109,11 @@ def _next_input(world: World, row: int, next_jobs: dict, raised: Raised) -> dict
     return wanted | dict(resource_type=kind, next_jobs=next_jobs | dict(ramcount=float(RAM_LIMITS_MB[level - 1])))
 
 
-def _merge(world: World, statistics, merge: PlannedMerge) -> dict:
+def _merge(world: World, statistics, merge: PlannedMerge, asks_about_users: bool) -> dict:
     """A merge job, as a task with the one job; its work counts at no nucleus a second time."""
     task, view, words = values_of(world.arrays.tasks, merge.row), merge.view, world.vocabularies
     assert view.premerge is not None
+    of_user = asks_about_users and words["labels"][task["label"]] in ANALYSIS_LABELS
     queue, idle, stuck = view.premerge
     plain = _common(world, statistics, merge.row, task)
     plain["next_jobs"] |= dict(merging=True, premerge=dict(queue=words["queues"][queue], input_idle=idle))
@@ -118,7 +121,8 @@ def _merge(world: World, statistics, merge: PlannedMerge) -> dict:
         plain["next_jobs"]["ready_events"] = int(view.jumbo_events)
     site = words["sites"][world.arrays.queues["site"][queue]]
     return plain | dict(
-        jeditaskid=task["jeditaskid"], brokerage=JOB_BROKERAGE, n_jobs=1, n_finished=0, n_failed=0,
+        jeditaskid=task["jeditaskid"], brokerage=ANALYSIS_BROKERAGE if of_user else JOB_BROKERAGE, n_jobs=1,
+        n_finished=0, n_failed=0,
         events_per_job=max(1, view.n_events_per_job), files_per_job=view.n_files_per_job, secondary_input=0.0,
         input_per_job=view.input_bytes_per_job, output_per_job=view.output_bytes_per_job, baseramcount=0.0,
         cputime=0.0, cputimeunit=view.cputimeunit, walltime=0.0, ramcount=0.0,

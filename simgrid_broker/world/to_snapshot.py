@@ -33,7 +33,7 @@ def snapshot_of(world: World, statistics, live_rows, merges: Sequence[PlannedMer
     jobs of users go by job brokerage.
     """
     scenario = world.scenario
-    tasks, chosen = tasks_of(world, statistics, live_rows, merges, raised, slots_of_class_a is not None)
+    tasks, chosen, named = tasks_of(world, statistics, live_rows, merges, raised, slots_of_class_a is not None)
     now = float(world.state["now_s"])
     changes = dict(config_changes or {})
     plain = dict(name=f"{scenario.name} at {now:.15g} s", time=now, statistics_at=statistics.taken_at,
@@ -43,18 +43,20 @@ def snapshot_of(world: World, statistics, live_rows, merges: Sequence[PlannedMer
                  resource_types={name: _said(bounds) for name, bounds in scenario.resource_types.items()},
                  shares=[_said(share) for share in world.shares], grid=_grid(world))
     queues = _queues(world, statistics)
-    users = {} if slots_of_class_a is None else _add_users(world, chosen, slots_of_class_a, queues, tasks)
+    users = {} if slots_of_class_a is None else _add_users(world, named, slots_of_class_a, queues, tasks)
     return plain | users | dict(
         jobs=_jobs(world, statistics), placed=_placed(world, statistics), queues=queues,
         links=_links(world), nuclei=_nuclei(world), work=_work(world, live_rows, chosen), tasks=tasks)
 
 
-def _add_users(world: World, rows, slots_of_class_a: float, queues: dict, tasks: dict) -> dict:
-    """What the snapshot says of users if there are analysis tasks in some rows; adds what queues and tasks say."""
+def _add_users(world: World, named: dict[str, int], slots_of_class_a: float, queues: dict, tasks: dict) -> dict:
+    """What the snapshot says of users if any task is of analysis; adds what queues and tasks say.
+
+    named: row of each task and merge job of the snapshot, by its name there.
+    """
     arrays, labels = world.arrays, world.vocabularies["labels"]
-    of_analysis = {str(arrays.tasks["jeditaskid"][row]): int(row) for row in rows
-                   if labels[arrays.tasks["label"][row]] in ANALYSIS_LABELS}
-    users, of_tasks = of_users(world, of_analysis.values(), slots_of_class_a)
+    of_analysis = {name: row for name, row in named.items() if labels[arrays.tasks["label"][row]] in ANALYSIS_LABELS}
+    users, of_tasks = of_users(world, dict.fromkeys(of_analysis.values()), slots_of_class_a)
     if of_analysis:
         for name, numbers in of_queues(world).items():
             queues[name] |= numbers

@@ -18,7 +18,7 @@ from simgrid_broker.agents.setupper import setupper
 from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
-from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.names import Cause, DecisionKind, JobStatus
 from simgrid_broker.scenario.campaigns import MergeRule
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.task_transitions import set_status
@@ -197,3 +197,26 @@ def test_every_finished_job_was_merged_exactly_once(n_jobs, failures, merge_fail
     finished = others["panda_id"][others["status"] == S.FINISHED].tolist()
     assert sorted(merged) == sorted(finished)
     assert stage.task() in ("done", "finished", "failed")
+
+
+@pytest.mark.rule("Brokers.broker")
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+@pytest.mark.parametrize(("label", "kind"), [
+    pytest.param("user", DecisionKind.ANALYSIS_BROKERAGE, id="of a user"),
+    pytest.param("managed", DecisionKind.JOB_BROKERAGE, id="of production"),
+])
+def test_merge_jobs_go_by_the_broker_of_their_task(label, kind, edition):
+    stage = Merging(two_sites(edition=edition), None, TASK | dict(label=label, nucleus=0))
+    found, ask = [], stage.control.brokers.broker
+
+    def asking(row, task, *about, **how):
+        answer = ask(row, task, *about, **how)
+        if task.is_merging:
+            queues = stage.control.brokers.queues
+            found.append((answer[0], [queues.names[k] for k in answer[1].order]))
+        return answer
+    stage.control.brokers.broker = asking
+    stage.run(6 * HOUR)
+    places = {stage.world.vocabularies["queues"][queue] for queue in stage.others()["queue"].tolist()}
+    assert {one for one, _ in found} == {kind} and stage.task() == "done"
+    assert kind is not DecisionKind.ANALYSIS_BROKERAGE or {name for _, names in found for name in names} <= places

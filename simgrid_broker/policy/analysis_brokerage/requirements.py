@@ -216,6 +216,12 @@ def no_day_for_unknown(task, queue, load, user, store, data):
     return below_a_day(task, queue, others_need_a_day(task))
 
 
+ABOUT_DESCRIPTIONS = (
+    scratch_too_small, scratch_too_small_deployed, maxtime_too_short, maxtime_too_short_deployed, mintime_too_long,
+    mintime_too_long_deployed, no_day_for_scouts, no_day_for_unknown)
+"""The rules that compare what a task asks for with the description of a queue alone."""
+
+
 @candidate_criterion("-nopilot", unit="pilots", says="no pilot called for 3 h", panda="selection for pilots",
                      stage="pilot activity check", source=f"{STEP_3}; brokerage reference, 3.3 A17")
 def pilots_missing(task, queue, load, user, store, data):
