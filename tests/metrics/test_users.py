@@ -97,3 +97,16 @@ def test_what_throttled_them(run):
 def test_fairness(cores, jain, largest_ten):
     found = metrics.fairness(np.array(cores))
     assert (found["jain"], found["largest_ten"]) == pytest.approx((jain, largest_ten), nan_ok=True)
+
+
+@pytest.mark.parametrize(("dispatch", "kinds"), [
+    pytest.param("panda", ["analysis_brokerage", "task_brokerage"], id="panda"),
+    pytest.param("dirac", ["job_brokerage", "task_brokerage"], id="dirac asks no analysis brokerage"),
+])
+def test_tasks_without_a_place_name_the_broker_of_their_label(tmp_path, monkeypatch, dispatch, kinds):
+    monkeypatch.setitem(VOCABULARIES, "labels", ("user", "managed"))
+    rows, times = task_rows([(0, 0, T.PENDING, np.nan)] * 2)
+    rows["jeditaskid"], rows["label"], rows["nucleus"], rows["n_attempts"] = (1, 2), (0, 1), -1, 0
+    run = run_of(tmp_path / "run", tasks=(rows, times))
+    run.manifest["scenario"]["dispatch"] = dispatch
+    assert metrics.unplaced_tasks(run).kind.tolist() == kinds
