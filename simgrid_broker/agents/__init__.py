@@ -22,6 +22,7 @@ from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.post_processor import post_processor
 from simgrid_broker.agents.priority_massage import priority_massage
 from simgrid_broker.agents.production_watch_dog import production_watch_dog
+from simgrid_broker.agents.queue_filler import queue_filler
 from simgrid_broker.agents.queue_tests import queue_tests
 from simgrid_broker.agents.reaper import reaper
 from simgrid_broker.agents.sampler import sampler
@@ -36,6 +37,7 @@ from simgrid_broker.agents.task_evaluator import task_evaluator
 from simgrid_broker.agents.task_queues import task_queues
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
+from simgrid_broker.agents.task_withholder import task_withholder
 from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.agents.trace_source import trace_source
 from simgrid_broker.agents.transfer_optimiser import transfer_optimiser
@@ -47,7 +49,7 @@ Agent = Callable[[Control], Process]
 AGENTS: tuple[Agent, ...] = (
     timeline, reaper, harvester_slots, network_troubles, transfer_optimiser, network_metrics, share_tree_cache,
     gdpconfig_cache, statistics, share_order, task_source, trace_source, task_commando, task_refiner, contents_feeder,
-    data_carousel,
+    data_carousel, task_withholder, queue_filler,
     task_broker, adder, post_processor, watch_dog, production_watch_dog, metric_collector, task_evaluator,
     analysis_watch_dog, copy_archive, priority_massage, merger, job_generator, setupper, pilot_streaming, task_queues,
     site_director, job_fetcher, harvester_submitter, harvester_monitor, queue_tests, sampler, snapshots)

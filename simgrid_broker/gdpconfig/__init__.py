@@ -19,8 +19,10 @@ from simgrid_broker.gdpconfig.lifecycle import (
     meanrss,
     pandaserver_dbproxy,
     prod_job_throttler,
+    queue_filler,
     rebroker,
     retry_task,
+    task_withholder,
     taskrefiner,
     watchdog,
     watcher,
@@ -34,5 +36,5 @@ COMPONENTS = tuple(dict.fromkeys(entry.component for entry in REGISTRY))
 
 __all__ = ["COMPONENTS", "PAUSING", "REGISTRY", "Component", "GdpconfigKey", "anal_job_throttler", "anal_jobbroker",
            "anal_watchdog", "analy_eval", "core", "data_carousel", "dbproxy", "job_timeout", "jobbroker", "jobdispatch",
-           "jobgen", "meanrss", "pandaserver_dbproxy", "prio_mgr", "prod_job_throttler", "rebroker", "retry_task",
-           "taskbrokerage", "taskrefiner", "watchdog", "watcher"]
+           "jobgen", "meanrss", "pandaserver_dbproxy", "prio_mgr", "prod_job_throttler", "queue_filler", "rebroker",
+           "retry_task", "task_withholder", "taskbrokerage", "taskrefiner", "watchdog", "watcher"]

@@ -195,19 +195,22 @@ class task_withholder(Component, app="jedi", source=f"{SOURCE} 7.1 and 8.6"):
     """Tasks withheld for their I/O."""
 
     LIMIT_IOINTENSITY = real(999999, "kB/s", "ioIntensity from which tasks may be withheld; at least 100",
-                             of="<label>", at_least=100)
+                             of="<label>", at_least=100, editions=DEPLOYED)
     LIMIT_PRIORITY = count(-999999, "priority", "Priority from which tasks are not withheld", of="<label>",
-                           at_least=NEGATIVE)
+                           at_least=NEGATIVE, editions=DEPLOYED)
 
 
 class queue_filler(Component, app="jedi", source=f"{SOURCE} 7.1 and 8.6"):
     """Tasks assigned to idle queues."""
 
-    MAX_PREASSIGNED_TASKS = count(3, "tasks", "Tasks assigned to a queue and resource type", of="<label>")
-    MIN_FILES_READY = count(50, "files", "Ready files that a task needs to be assigned", of="<label>")
+    MAX_PREASSIGNED_TASKS = count(3, "tasks", "Tasks assigned to a queue and resource type", of="<label>",
+                                  editions=DEPLOYED)
+    MIN_FILES_READY = count(50, "files", "Ready files that a task needs to be assigned", of="<label>",
+                            editions=DEPLOYED)
     MIN_FILES_READY_FC = count(10, "files", "Ready files that a task in a fat container needs to be assigned",
-                               spelled="MIN_FILES_READY_<label>_FC")
-    MIN_FILES_REMAINING = count(100, "files", "Remaining files that a task needs to be assigned", of="<label>")
+                               spelled="MIN_FILES_READY_<label>_FC", editions=DEPLOYED)
+    MIN_FILES_REMAINING = count(100, "files", "Remaining files that a task needs to be assigned", of="<label>",
+                                editions=DEPLOYED)
 
 
 class data_carousel(Component, app="jedi", source=f"{SOURCE} 7.5 and 8.6"):

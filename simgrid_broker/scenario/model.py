@@ -205,6 +205,10 @@ class Agents(Part):
     reaper: Seconds = Field(600, ge=1, description="Period of ending lifetimes of replicas, and of deleting at "
                             "storages with a rate of deletion; assumed")
     data_carousel: Seconds = Field(300, ge=1, description="Period of staging requests of datasets on tape")
+    task_withholder: Seconds = Field(300, ge=1, description="Period of withholding tasks with heavy input; deployed "
+                                     "edition")
+    queue_filler: Seconds = Field(600, ge=1, description="Period of pinning tasks to queues with too little to do; "
+                                  "deployed edition")
     own: tuple[str, ...] = Field((), description="Agents of other packages, by the names of their entry points in the "
                                  "group simgrid_broker.agents; they act after the agents of the package")
     sampler: Seconds = Field(600, ge=1, description="Sampling period of the time series")

@@ -269,13 +269,15 @@ def vocabularies(scenario: Scenario, task_list: TaskList, tables) -> dict[str, t
     queues, types = tuple(scenario.grid.queues), tuple(scenario.resource_types)
     sites = tuple(scenario.grid.sites)
     pseudo = pseudo_queue_names(scenario, tables["pseudo_queues"])
-    reassigned = [each.queue for each in scenario.incidents if each.command == "reassign" and each.queue]
+    named = [each.queue for each in scenario.incidents if each.command == "reassign" and each.queue]
+    if scenario.edition == "deployed":
+        named += ["", *queues]                             # the queue filler pins tasks to any of them
     kinds, words = task_list.vocabularies["processing_types"], task_list.vocabularies["user_parameters"]
     kinds = tuple(dict.fromkeys((*kinds, *((PMERGE,) if merges_output(scenario, task_list) else ()),
                                  *((BUILD,) if any(map(builds_library, words)) else ()))))
     return dict(
         task_list.vocabularies, sites=sites, processing_types=kinds,
-        preassigned=tuple(dict.fromkeys((*task_list.vocabularies["preassigned"], *reassigned))),
+        preassigned=tuple(dict.fromkeys((*task_list.vocabularies["preassigned"], *named))),
         user_parameters=_user_parameters(scenario, words),
         queues=queues, pseudo_queues=pseudo, candidates=queues + sites, brokered=pseudo + sites,
         storages=tuple(scenario.grid.storages),

@@ -202,6 +202,11 @@ class Snapshot:
         place_jobs(int(share), int(resource_type), queue, number, self.placed, self.placed_by_type, self.load,
                    self.load_known)
 
+    def jobs_in(self, statuses: Collection[int], share: int | None = None) -> np.ndarray:
+        """Jobs in some statuses at each queue, of one share or of all and the Resource queues, (n_queues,)."""
+        shares = self.by_share if share is None else self.by_share[[share]]
+        return shares[:, list(statuses)].sum(axis=(0, 1))
+
     def jobs_at(self, queue: int, accounts: Sequence[int], types: Sequence[int], status: int) -> int:
         """Jobs at a queue in some accounts, resource types and a status; requires `by_queue`."""
         assert self.by_queue is not None

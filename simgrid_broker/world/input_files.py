@@ -187,6 +187,16 @@ def jobs_to_come(arrays: Arrays, task_row: int) -> float:
     return (int(task["n_jobs"]) - int(task["next_chunk"])) / pieces_at_once(arrays, task_row)
 
 
+def files_left(arrays: Arrays, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Files of tasks of which jobs can be made now, and all that have no job, (n,) each."""
+    tasks, split = arrays.tasks[rows], arrays.splitting[rows]
+    of_piece = np.where(split["n_files"] > 0, split["n_files"] / np.maximum(tasks["n_jobs"], 1), tasks["n_input_files"])
+    again = arrays.ram_levels["waiting"][rows].sum(axis=1)
+    usable = np.array([int(staged_inputs_of(arrays, row)) for row in rows.tolist()], np.int64)
+    return (of_piece * (again + np.maximum(usable - tasks["next_chunk"], 0)),
+            of_piece * (again + tasks["n_jobs"] - tasks["next_chunk"]))
+
+
 def waiting_pieces(arrays: Arrays, task_row: int, level: int, most: int) -> np.ndarray:
     """Input of a task at one level of ramCount that awaits jobs, at most `most` pieces, (k,) of PIECE."""
     pieces = np.zeros(most, PIECE)

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from plain_scenario import plain_values
 
 from simgrid_broker.errors import ScenarioError
-from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY, jobbroker, jobgen, rebroker, watcher
-from simgrid_broker.gdpconfig.lifecycle import queue_filler
+from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY, jobbroker, jobgen, queue_filler, rebroker, watcher
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.scenario import Scenario, find, in_force, load_scenario, origins_in_force
 from simgrid_broker.scenario.gdpconfig import DEFAULTS, laid_over, settings, typed
