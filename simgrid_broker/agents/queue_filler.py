@@ -34,8 +34,8 @@ def queue_filler(control: Control) -> Process:
 
 
 class QueueFiller:
-    """Remembers the tasks that it has pinned, by queue and resource type, those that it has released, and since when each
-    queue has had too little to do, s, NaN = it has enough."""
+    """Remembers the tasks that it has pinned, by queue and resource type, those that it has released, by hour, and
+    since when each queue has had too little to do, s, NaN = it has enough."""
 
     def __init__(self, control: Control):
         self.control, world = control, control.world

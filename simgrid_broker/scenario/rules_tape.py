@@ -7,7 +7,6 @@ from typing import Any
 from simgrid_broker.errors import nearest
 from simgrid_broker.gdpconfig import rse_expression
 from simgrid_broker.gdpconfig.carousel_config import RseConfig, TapeConfig, config_from
-from simgrid_broker.scenario.catalogue import catalogue
 from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.locate import Finding, Key, Rules
 from simgrid_broker.scenario.model import Scenario
@@ -141,15 +140,12 @@ def _asked_by_streams(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for stream in streams:
         for name in _with_drives(scenario) if _has_own_on_tape(stream) else ():
             yield name, f"tasks of {stream.name!r} have inputPreStaging, and input of their own may lie there"
-    streams = [stream for stream in streams if stream.dataset or stream.container]
-    if not streams:
-        return
-    shared, names = catalogue(scenario), list(scenario.grid.storages)
-    on_tape = {number: names[storage] for number, _, storage, _, _, tape, _ in shared.replicas if tape}
+    tapes = {name for name, storage in scenario.grid.storages.items() if storage.tape}
     for stream in streams:
-        numbers = [k for k, name in enumerate(shared.names) if name == stream.dataset] if stream.dataset else (
-            shared.members.get(stream.container or "", ()))
-        for name in dict.fromkeys(on_tape[int(number)] for number in numbers if int(number) in on_tape):
+        read = [one for name, one in scenario.data.datasets.items() if name == stream.dataset or (
+            one.container is not None and one.container == stream.container)]
+        held = dict.fromkeys(replica.storage for one in read for replica in one.replicas)
+        for name in (name for name in held if name in tapes):
             yield name, f"tasks of {stream.name!r} have inputPreStaging and input there"
 
 

@@ -38,6 +38,14 @@ def test_staging_from_tape_without_drives_is_refused_with_the_reason():
     assert problems(stream=dict(dataset="data", inputPreStaging=False), data=DATA) == []
 
 
+def test_every_tape_that_has_a_dataset_needs_drives_and_an_unknown_one_is_named():
+    def found(*storages):
+        held = dict(files=10, bytes=TB, container="all", replicas=[dict(storage=name) for name in storages])
+        return sorted(key for key, _ in problems(stream=dict(container="all"), data=dict(datasets=dict(data=held))))
+    assert found("TAPE", "DISK") == ["grid.storages.TAPE.drives"]
+    assert found("TAPES", "TAPE") == ["data.datasets.data.replicas[0].storage", "grid.storages.TAPE.drives"]
+
+
 @pytest.mark.parametrize(("config", "key"), [
     (["TAPE"], "gdpconfig.DATA_CAROUSEL_CONFIG"),
     (dict(source_tape_config={}), "gdpconfig.DATA_CAROUSEL_CONFIG.source_tape_config"),
