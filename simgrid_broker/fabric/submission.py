@@ -273,27 +273,31 @@ def best_source(world: Arrays, task_row, destination):
     """Source site of a task's input (-1 = none), and the fraction of the input missing at the destination.
 
     The source is the most complete replica, among equal ones the closest to the destination, with a link that is up. A
-    replica of virtual placement has no files to send, and jobs at its site read through its cache.
+    replica of virtual placement has no files to send, and jobs at its site read through its cache. Staged input is
+    brought from disk even to the site of the tape, unless no disk elsewhere has it any more.
     """
     n_sites = len(world.sites)
-    best, best_fraction, best_distance, here = -1, 0.0, 0.0, 0.0
+    best, best_fraction, best_distance, here, on_tape = -1, 0.0, 0.0, 0.0, 0.0
     place = first_replica(world, task_row)
     any_replica = place >= 0
     while place >= 0:
         replica = world.replicas[place]
         place, site = replica["next"], replica["site"]
         fraction = part_of_staged(world, task_row, replica["part"])
+        is_staged = replica["tape"] != 0 and world.tasks[task_row]["inputprestaging"] != 0
         if site == destination:
-            here = max(here, fraction)
+            on_tape, here = (max(on_tape, fraction), here) if is_staged else (on_tape, max(here, fraction))
             continue
         closeness = world.links[site * n_sites + destination]["closeness"]
         if closeness == names.CLOSENESS_BLOCKED or replica["virtual"]:
             continue
         distance = np.float64(closeness) if closeness >= 0 else names.MISSING_CLOSENESS
-        if replica["tape"] and world.tasks[task_row]["inputprestaging"]:
+        if is_staged:
             distance += FAR                                # what the data carousel has brought is read from disk
         if fraction > best_fraction or (fraction == best_fraction and distance < best_distance):
             best, best_fraction, best_distance = site, fraction, distance
+    if best < 0:
+        here = max(here, on_tape)
     if not any_replica or here >= names.COMPLETE:
         return -1, 0.0
     return best, 1.0 - here

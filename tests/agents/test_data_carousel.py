@@ -14,7 +14,7 @@ from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.watch_dog import watch_dog
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.input_files import staged_inputs
-from simgrid_broker.world.input_tables import forget_inputs
+from simgrid_broker.world.input_tables import forget_inputs, lose_replica
 from simgrid_broker.world.invariants import broken
 from simgrid_broker.world.space import take_space_of
 
@@ -129,6 +129,21 @@ def test_files_go_on_to_another_site_under_the_activity_staging():
     assert moved["bytes"].sum() == pytest.approx(400 * GB) and moved["n_files"].sum() == 100
     assert set(moved["activity"].tolist()) == {3} and set(moved["n_jobs"].tolist()) == {0}
     stage.check()
+
+
+@pytest.mark.rule("best_source")
+@pytest.mark.parametrize("kept", [pytest.param(True, id="a disk elsewhere"), pytest.param(False, id="only the tape")])
+def test_jobs_at_the_site_of_the_tape_read_what_was_staged_to_a_disk_elsewhere(kept):
+    there = dict(source_tapes_config=dict(HERE_TAPE=dict(active=True, destination_expression="THERE_DISK")))
+    fast = dict(default=dict(bandwidth=100 * GB, latency=0, failure_rate=0))
+    stage = stage_of(WAITS, dict(nucleus=-1), config=there, more_links=fast)
+    stage.run(2000)
+    assert request(stage).status.word == "done"
+    if not kept:
+        lose_replica(stage.world, "data0", "THERE_DISK")
+    stage.submit(1)
+    job = stage.arrays.jobs[stage.live()[0]]
+    assert (job["missing_bytes"], job["source_site"]) == (pytest.approx(4 * GB) if kept else 0, 1 if kept else -1)
 
 
 @pytest.mark.rule("DataCarousel._cancel")
