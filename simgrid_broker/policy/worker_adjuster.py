@@ -45,8 +45,8 @@ def adjust(closed, mode, activated, limits, asked, queued, running, cores, memor
             if cores[queue, kind] > 0:
                 wanted = float(asked[queue, kind])
                 if mode[queue] == PULL:
-                    wanted = max(activated[queue], 1) - queued[queue, kind] if is_generic(cores, memory, queue,
-                                                                                          kind) else 0.0
+                    wanted = max(np.floor(activated[queue] * limit["pull_factor"]), limit["pull_least"])
+                    wanted = wanted - queued[queue, kind] if is_generic(cores, memory, queue, kind) else 0.0
                 wanted = min(wanted, most - queued[queue, kind],
                              limit["most_workers"] - queued[queue, kind] - running[queue, kind],
                              np.ceil(cores_left / cores[queue, kind]), np.ceil(memory_left / memory[queue, kind]),

@@ -8,7 +8,7 @@ from simgrid_broker.errors import did_you_mean, nearest
 from simgrid_broker.names import KNOWN_RESOURCE_TYPES
 from simgrid_broker.scenario.locate import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.schema.harvester import LIMITS, RATIOS, TARGET, TYPE_LIMITS, options_of
+from simgrid_broker.schema.harvester import FACTORS, LIMITS, RATIOS, TARGET, TYPE_LIMITS, options_of
 from simgrid_broker.schema.queues import Queue
 
 WORKFLOWS = ("pull_ups", "pull", "push", "push_noheartbeat")
@@ -41,6 +41,8 @@ def limit_of_workers(scenario: Scenario) -> Iterator[Finding]:
                     yield Finding(place, value, "expected a number from 1 on: with less the queue would get no workers")
             elif key.startswith(BEGINNINGS):
                 yield Finding(place, value, "unknown option of Harvester", nearest(key, (*LIMITS, *RATIOS)))
+            elif key in FACTORS and not (number > 0 or value == "auto"):
+                yield Finding(place, value, "expected a number above 0, or auto")
             elif key == TARGET and not number >= 0:
                 yield Finding(place, value, "expected a number of cores, 0 or above")
             elif key.startswith(f"{TYPE_LIMITS}.") and not (number >= 1 or number == 0):

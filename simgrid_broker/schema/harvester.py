@@ -8,7 +8,7 @@ from math import inf, nan
 
 from simgrid_broker.names import WorkerMode
 from simgrid_broker.schema.column import Column, Table
-from simgrid_broker.schema.queues import OPTIONS, Queue, option_number
+from simgrid_broker.schema.queues import OPTIONS, Queue, option_number, option_value
 
 MANY = 999_999
 """ATLAS's way to write that there is no limit."""
@@ -62,6 +62,13 @@ def least(queue: Queue, what: str, each: float) -> float:
     return option_number(queue, f"nQueueLimit{what}Min", option(queue, f"nQueueLimit{what[:6]}Min") * each)
 
 
+WITHOUT_IDLE, FACTORS = "noPilotsWhenNoActiveJobs", ("activateWorkerFactor", "nCoreFactor")
+"""Options of a pull queue: no worker without activated jobs, and factors of the number of these, for which `auto`, one
+over the number of Harvesters, is 1; source: lifecycle reference, section 5.4."""
+TRUE = ("True", "true", "1")
+"""Values of an option that is on."""
+
+
 def _limit(name: str, key: str, unit: str, description: str, value=None) -> Column:
     return Column(name, "f8", unit, f"Harvester {key}", description, of=value or (lambda queue: option(queue, key)))
 
@@ -85,6 +92,11 @@ HARVESTER = Table("harvester", "one PanDA queue as Harvester is configured for i
     _limit("new_per_cycle", "maxNewWorkersPerCycle", "workers", "Most workers that are submitted in one cycle"),
     _limit("submission_attempts", "maxSubmissionAttempts", "attempts", "Attempts to submit the worker of a job",
            lambda queue: option_number(queue, "maxSubmissionAttempts", SUBMISSION_ATTEMPTS)),
+    _limit("pull_least", "noPilotsWhenNoActiveJobs", "workers", "Workers to be kept waiting at a pull queue without "
+           "activated jobs: 1, or none with the option",
+           lambda queue: 0 if option_value(queue, WITHOUT_IDLE) in TRUE else 1),
+    _limit("pull_factor", "activateWorkerFactor / nCoreFactor", "", "Workers for each activated job of a pull queue",
+           lambda queue: option_number(queue, FACTORS[0], 1) / option_number(queue, FACTORS[1], 1)),
     _limit("new_at_first", "nNewWorkers", "workers", "Workers asked for before the server asks; NaN = none"),
     _limit("jobs_most", "nQueueLimitJob", "jobs", "Most jobs to be kept fetched", lambda queue: ceiling(queue, "Job")),
     _limit("jobs_ratio", "nQueueLimitJobRatio", "%", "Jobs to be kept fetched for 100 running ones; NaN = no ratio"),
@@ -113,4 +125,5 @@ RATIOS = tuple(f"nQueueLimit{what}Ratio" for what in ("Worker", "WorkerCores", "
 
 def options_of(types: Iterable[str]) -> tuple[str, ...]:
     """Every option of `params` that something here reads, in a grid with these resource types."""
-    return (*LIMITS, *RATIOS, TARGET, *(f"{TYPE_LIMITS}.{name}" for name in (*types, HIGH_MEMORY)), *OPTIONS)
+    of_types = (f"{TYPE_LIMITS}.{name}" for name in (*types, HIGH_MEMORY))
+    return (*LIMITS, *RATIOS, *FACTORS, WITHOUT_IDLE, TARGET, *of_types, *OPTIONS)

@@ -1,6 +1,7 @@
 """`match`: one snapshot of DIRAC's task queues, asked by resources and pilots."""
 
 import json
+from math import erfc
 from pathlib import Path
 
 import pytest
@@ -227,3 +228,28 @@ def test_the_default_classes_may_be_written_down():
     classes = sb.match(dict(jobs=[job(1)]), dict(CPUTime=1)).remarks
     given = dict(JobScheduling=dict(taskQueueCPUTimeIntervals=list(DEPLOYED.cpu_classes)))
     assert sb.match(dict(jobs=[job(1)], operations=given), dict(CPUTime=1)).remarks == classes
+
+
+def p_of_chi_square(counts, expected):
+    """Probability of a larger chi-square, by the normal approximation of Wilson and Hilferty."""
+    free = len(counts) - 1
+    chi = sum((counts[name] - number) ** 2 / number for name, number in expected.items())
+    z = ((chi / free) ** (1 / 3) - (1 - 2 / (9 * free))) / (2 / (9 * free)) ** 0.5
+    return erfc(z / 2**0.5) / 2
+
+
+def test_draws_as_documented_follow_the_closed_forms_of_the_longest_task_queues():
+    """Priorities 1, 2 and 3; jobs of two user priorities in the last task queue; source: DIRAC reference, 14.2."""
+    jobs = [job(1, CPUTime=400, priority=9), job(10, count=12, CPUTime=4000), job(30, CPUTime=4000, Sites=["A"]),
+            job(50, count=3, CPUTime=4000, Sites=["B", "C"]), job(60, CPUTime=4000, Sites=["B", "C"], priority=2)]
+    snapshot = dict(jobs=jobs, edition="documented", set_priorities={"10": 1, "30": 2, "50": 3})
+    answer = asked(dict(CPUTime=10**6), 20_000, snapshot)
+    chances = {10: 7 / 54, 30: 8 / 27, 50: 31 / 54}
+    assert {queue.name: queue.probability for queue in answer.queues} == pytest.approx({1: 0} | chances)
+    drawn = {queue.name: queue.drawn for queue in answer.queues}
+    assert drawn.pop(1) == 0
+    assert p_of_chi_square(drawn, {name: 20_000 * chance for name, chance in chances.items()}) > 0.001
+    of_jobs = {number: 7 / 54 / 10 for number in range(10, 20)} | {30: 8 / 27, 60: 31 / 54 * 0.46875}
+    of_jobs |= {number: 31 / 54 * 0.53125 / 3 for number in (50, 51, 52)}
+    assert answer.jobs == pytest.approx(of_jobs)
+    assert p_of_chi_square(answer.drawn, {number: 20_000 * chance for number, chance in of_jobs.items()}) > 0.001

@@ -166,6 +166,15 @@ def test_harvesters_limits_become_options_of_the_queues(tmp_path):
     assert (found.workflow, found.status, found.params["maxWorkers"]) == ("push", "offline", 9)
 
 
+def test_factors_of_pull_queues_become_options(tmp_path):
+    config = {"Q": dict(mapType="NoJob", activateWorkerFactor="auto", nCoreFactor="2", noPilotsWhenNoActiveJobs=True,
+                        nQueueLimitWorkerRatio=0)}
+    part, remarks = read_harvester(file(tmp_path, config), queues(Q=dict(workflow="pull")))
+    assert part["grid"]["queues"]["Q"]["params"] == dict(activateWorkerFactor="auto", nCoreFactor=2,
+                                                         noPilotsWhenNoActiveJobs=True)
+    assert remarks[1:] == ["values of nQueueLimitWorkerRatio that are not numbers above 0, not used: 1 (Q: 0)"]
+
+
 def test_throttlers_of_harvester_become_those_of_queues(tmp_path):
     rules = [dict(level="pq", timeWindow=10, maxMissed=10), dict(level="ce", timeWindow=10, maxMissed=5)]
     plug_in = dict(name="SimpleThrottler", rulesForMissed=rules, logicType="AND")

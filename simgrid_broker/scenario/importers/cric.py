@@ -16,6 +16,7 @@ from simgrid_broker.scenario.importers.cric_values import Fields, clean, number_
 from simgrid_broker.scenario.importers.input_files import JsonFile, Tally, read_json, refuse
 from simgrid_broker.scenario.link_table import SIGNS
 from simgrid_broker.schema.column import Column
+from simgrid_broker.schema.harvester import FACTORS, WITHOUT_IDLE
 from simgrid_broker.schema.queues import OURS, Queue
 
 NOT_A_QUEUE = "ALL"
@@ -32,6 +33,7 @@ OPTIONS = (
     "use_only_local_data", "disableReassign", "jobChunkSize", "bareNucleus", "secondaryNucleus", "allowed_processing",
     "excluded_processing", "allow_no_pilot", "max_io_intensity", "unified_dispatch",
     "resource_type_limits", "ups_core_target", "nQueueLimit", "maxWorkers", "maxNewWorkersPerCycle", "nNewWorkers",
+    "maxSubmissionAttempts", *FACTORS, WITHOUT_IDLE,
     "job_minramcount", "job_maxwalltime", "allow_altstageout", "pilot_walltime_grace", "pilot_rss_grace")
 """Beginnings of the options that brokerage, pilot streaming and pilots know; source: formats reference, section 1.4."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from simgrid_broker.scenario.importers.cric_values import number_of
 from simgrid_broker.scenario.importers.input_files import Tally, read_json
-from simgrid_broker.schema.harvester import LIMITS, RATIOS, TEMPLATE_MODES
+from simgrid_broker.schema.harvester import FACTORS, LIMITS, RATIOS, TEMPLATE_MODES, WITHOUT_IDLE
 from simgrid_broker.schema.queues import PRODUCTION_TYPES, Queue
 from simgrid_broker.schema.throttler import RuleForMissed
 
@@ -87,13 +87,15 @@ def _rules(name: str, throttler: Any, tally: Tally) -> Iterable[dict]:
                         "used", f"{name}: {rule!r}")
 
 
-def _options(name: str, whole: Mapping, tally: Tally, unused: set[str]) -> Iterable[tuple[str, float]]:
+def _options(name: str, whole: Mapping, tally: Tally, unused: set[str]) -> Iterable[tuple[str, Any]]:
     """Limits that Harvester's agents here read; the names of other settings are added to `unused`."""
     for key, value in whole.items():
-        if key in LIMITS or key in RATIOS:
-            number, least = number_of(value), 1 if key in LIMITS else 0
-            if number is None or number < least:
-                tally.count(f"values of {key} that are not numbers from {least} up, not used", f"{name}: {value!r}")
+        if key == WITHOUT_IDLE or key in FACTORS and value == "auto":
+            yield key, value
+        elif key in LIMITS or key in RATIOS or key in FACTORS:
+            number, wanted = number_of(value), "from 1 up" if key in LIMITS else "above 0"
+            if number is None or number <= 0 or key in LIMITS and number < 1:
+                tally.count(f"values of {key} that are not numbers {wanted}, not used", f"{name}: {value!r}")
             else:
                 yield key, int(number) if number.is_integer() else number
         elif key not in (*STRUCTURE, "queueStatus", "throttler"):
