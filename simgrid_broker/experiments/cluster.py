@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import dask
 from distributed import Client, LocalCluster, as_completed
 from distributed.client import FutureCancelledError
 from distributed.scheduler import KilledWorker
@@ -19,6 +20,14 @@ PATIENCE_S = 5.0
 """Time within which a scheduler must answer, s."""
 ANY_PORT = "127.0.0.1:0"
 """Where the scheduler listens for HTTP; its own default is one port of all networks, which two studies would share."""
+CALM = {
+    "distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s", "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.scheduler.active-memory-manager.start": False, "distributed.scheduler.work-stealing": False,
+    "distributed.scheduler.worker-saturation": 1.0, "distributed.client.scheduler-info-interval": "60s"}
+"""What workers of this machine do beside their points: by default they look at themselves up to a hundred times a
+second, which takes 5 % of a core in each process. With a saturation of 1 a worker has no second point that another one
+would have to take over."""
 QUIET = ("distributed", "distributed.nanny", "distributed.worker", "distributed.scheduler", "distributed.core")
 """Loggers whose warnings about dead workers would interrupt the progress; the study counts these itself."""
 
@@ -38,9 +47,11 @@ class Cluster:
             self._client = _connected(scheduler)
             return
         number = workers or _cores()
-        self._local = LocalCluster(n_workers=number, threads_per_worker=1, processes=True, dashboard_address=None,
-                                   scheduler_kwargs={"dashboard_address": ANY_PORT}, silence_logs=logging.CRITICAL)
-        self._client = Client(self._local)
+        with dask.config.set(CALM):
+            self._local = LocalCluster(
+                n_workers=number, threads_per_worker=1, processes=True, dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": ANY_PORT}, silence_logs=logging.CRITICAL)
+            self._client = Client(self._local, set_as_default=False)
 
     def __enter__(self) -> "Cluster":
         return self
@@ -67,7 +78,7 @@ class Cluster:
         """
         shared = self._client.submit(pickle.loads, pickle.dumps(common), pure=False)
         places = {self._client.submit(work, shared, task, pure=False): place for place, task in enumerate(tasks)}
-        for future in as_completed(list(places)):
+        for future in as_completed(list(places), loop=self._client.loop):
             yield places.pop(future), _result(future)
 
 

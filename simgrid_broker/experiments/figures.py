@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 
 from simgrid_broker import metrics
 from simgrid_broker.errors import OutputError, Problem, nearest
 from simgrid_broker.names import JOB_ENDS
-from simgrid_broker.records import Run, write_whole
+from simgrid_broker.records import Run, read_run, write_whole
 from simgrid_broker.scenario import Scenario
 
 FILE = "figures.parquet"
@@ -32,11 +34,16 @@ HEADLINES = ("finished", "failure_rate", "core_occupancy", "lost_core_hours", "w
 """Figures of every run that reports show unless others are asked for."""
 
 
+def figures_in(folder: Path) -> pd.DataFrame:
+    """As `figures`, of the run in a folder, which is read only if it has no FILE."""
+    path = folder / FILE
+    return pq.ParquetFile(path).read().to_pandas() if path.is_file() else figures(read_run(folder))
+
+
 def figures(run: Run) -> pd.DataFrame:
     """All figures of a run: figure, value, unit, window; kept in its folder as FILE."""
-    path = run.folder / FILE
-    if path.is_file():
-        return pd.read_parquet(path)
+    if (path := run.folder / FILE).is_file():
+        return figures_in(run.folder)
     table = pd.concat([table.assign(figure=names)[list(COLUMNS)] for names, table in _named(run)], ignore_index=True)
     if run.manifest["status"] == "complete":
         with suppress(OutputError):                              # a run of another user can be read, not written

@@ -7,11 +7,13 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from simgrid_broker.errors import InputFileError
 from simgrid_broker.records import read_manifest, write_whole
+from simgrid_broker.records.manifest import MANIFEST
 
 DONE, FAILED, OPEN = "done", "failed", "open"
 """What became of a point: open = not run yet, or interrupted."""
@@ -87,9 +89,19 @@ def same(value: Any) -> str:
 
 def _is_complete(folder: Path) -> bool:
     try:
-        return folder.is_dir() and read_manifest(folder)["status"] == "complete"
-    except InputFileError:
+        written = (folder / MANIFEST).stat()
+    except OSError:
         return False
+    return _status(folder, written.st_mtime_ns) == "complete"
+
+
+@lru_cache(maxsize=1 << 17)
+def _status(folder: Path, written_ns: int) -> str:
+    """Status of a run with a manifest of that moment, which is read once for each; empty if it cannot be read."""
+    try:
+        return str(read_manifest(folder)["status"])
+    except InputFileError:
+        return ""
 
 
 def _message_file(folder: Path) -> Path:

@@ -110,9 +110,9 @@ def _series(study: Study) -> Section:
 def series_plots(runs: list, marks: Marks = NO_MARKS) -> tuple[Block, ...]:
     """Series averaged over the runs of each group, with bands."""
     blocks = []
-    for name, title, label, of_run in SERIES:
+    for name, column, title, label in SERIES:
         blocks.append(plot_or_note(Plot(
-            name, title, bands(runs, of_run), drawn_by("study_plots.bands", ylabel=label, marks=marks),
+            name, title, bands(runs, column), drawn_by("study_plots.bands", ylabel=label, marks=marks),
             "Mean over the runs of each group; band: 95 % interval of the mean at each time.", (10, 3.4)),
             "there is no sample."))
     return tuple(blocks)

@@ -89,22 +89,22 @@ def run_on(cluster: "Cluster", points: Sequence[Point], left: Sequence[Point], c
            workers: Workers) -> None:
     """Run the points that are `left` of all `points` on workers that are there."""
     clear_unfinished(common.folder)
-    pace = _Pace(len(points), len(points) - len(left), cluster.n_workers)
+    pace = _Pace(len(points), len(points) - len(left))
     watch = workers.watcher or (lambda progress: None)
-    watch(pace.now())
+    watch(pace.now(cluster.n_workers))
     for place, result in cluster.results(run_point, common, left):
         if isinstance(result, BaseException):
             result = FAILED, f"{type(result).__name__}: {result}"
             keep_message(result[1], left[place], common.folder)
         pace.count(result[0])
-        watch(pace.now())
+        watch(pace.now(cluster.n_workers))
 
 
 class _Pace:
     """Counts of points, and the expected end by the mean time of a point so far."""
 
-    def __init__(self, total: int, before: int, n_workers: int):
-        self.total, self.before, self.n_workers = total, before, n_workers
+    def __init__(self, total: int, before: int):
+        self.total, self.before = total, before
         self.done, self.failed, self.began = before, 0, time.monotonic()
 
     def count(self, state: str) -> None:
@@ -112,12 +112,12 @@ class _Pace:
         self.done += state == DONE
         self.failed += state != DONE
 
-    def now(self) -> Progress:
-        """The progress at this moment."""
+    def now(self, n_workers: int) -> Progress:
+        """The progress at this moment; n_workers: there are now."""
         ended = self.done + self.failed
         left, ran = self.total - ended, ended - self.before
         seconds = (time.monotonic() - self.began) / ran * left if ran else float("nan")
-        return Progress(self.done, self.failed, min(left, self.n_workers), self.total, seconds)
+        return Progress(self.done, self.failed, min(left, n_workers), self.total, seconds)
 
 
 def check_points(points: Sequence[Point], scenarios: Sequence[Scenario], study: StudyFile | None = None,

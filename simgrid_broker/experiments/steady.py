@@ -69,12 +69,11 @@ def steadiness(run: Run) -> pd.DataFrame:
     One row each for activated jobs and running cores: series, suggested_s (NaN if the run is too short to say),
     warm_up_s, value, error, low, high, count (batches), independent, unit, window.
     """
-    jobs, cores = metrics.jobs_over_time(run), metrics.running_cores(run)
-    named = (("activated", jobs[jobs.state == "activated"], "jobs"), ("running_cores", cores, "cores"))
-    rows = []
-    for name, table, unit in named:
-        series = table.groupby("time_s").value.sum()
-        cut, window = mser5(series.to_numpy()), metrics.window_of(run)
+    units, window, rows = {"activated": "jobs", "running_cores": "cores"}, metrics.window_of(run), []
+    totals = metrics.totals_over_time(run, *units)
+    for name, unit in units.items():
+        series = totals[name]
+        cut = mser5(series.to_numpy())
         mean, independent = batch_means(series.to_numpy()[window.holds(series.index)])
         rows.append({"series": name, "suggested_s": series.index[cut.samples] if cut.found else np.nan,
                      "warm_up_s": window.start_s, **mean.columns(), "independent": independent, "unit": unit,

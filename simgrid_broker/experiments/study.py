@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from simgrid_broker.errors import InputFileError, Problem, StudyError, nearest
-from simgrid_broker.experiments.figures import figures
+from simgrid_broker.experiments.figures import figures_in
 from simgrid_broker.experiments.points import DONE, Point, same, state_of
 from simgrid_broker.records import Run, read_run, write_whole
 from simgrid_broker.report.settings import differing
@@ -60,8 +60,8 @@ class Study:
 
     def results_of(self, points: Iterable[Point]) -> pd.DataFrame:
         """The same of some points, which have finished."""
-        tables = [figures(self.run(point)).assign(group=point.group, seed=point.seed, **settings_columns(point))
-                  for point in points]
+        tables = [figures_in(point.folder(self.folder)).assign(
+            group=point.group, seed=point.seed, **settings_columns(point)) for point in points]
         columns = ["group", *self.varied(), "seed", "figure", "value", "unit", "window"]
         if not tables:
             return pd.DataFrame(columns=columns)

@@ -57,7 +57,14 @@ from simgrid_broker.metrics.traffic import (
     traffic_series,
     transfer_summary,
 )
-from simgrid_broker.metrics.usage import STATES, core_capacity, jobs_over_time, running_cores, throughput
+from simgrid_broker.metrics.usage import (
+    STATES,
+    core_capacity,
+    jobs_over_time,
+    running_cores,
+    throughput,
+    totals_over_time,
+)
 from simgrid_broker.metrics.users import (
     fairness,
     moved_input,
@@ -86,6 +93,6 @@ __all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OU
            "site_matrix", "staging_series", "stopped_tasks", "storage_levels", "storage_series", "storage_use",
            "stretches", "submission_waits", "summary", "task_phases", "task_turnaround", "tasks_by_status",
            "tasks_of_users", "tasks_without_place", "throttled_by", "throttled_time", "throughput", "tidy",
-           "time_in_phase", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores", "users",
-           "users_by_class", "users_by_size", "waiting_times", "walltime_errors", "wide", "window_of", "with_labels",
-           "workers"]
+           "time_in_phase", "totals_over_time", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores",
+           "users", "users_by_class", "users_by_size", "waiting_times", "walltime_errors", "wide", "window_of",
+           "with_labels", "workers"]

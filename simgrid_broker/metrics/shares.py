@@ -86,6 +86,7 @@ def _by_type(rows: pd.DataFrame, spot: np.ndarray, shape: tuple[int, int]) -> li
             for name in ("hs06", "running", "activated")]
 
 
+@kept
 def running_samples(run: Run) -> ShareSamples:
     """The samples in the window in which jobs were running."""
     samples = share_samples(run).within(window_of(run))

@@ -10,7 +10,7 @@ from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.replay import submission_waits
 from simgrid_broker.metrics.shares import share_deviation
 from simgrid_broker.metrics.tidy import tidy, wide
-from simgrid_broker.metrics.usage import core_capacity
+from simgrid_broker.metrics.usage import core_capacity, totals_over_time
 from simgrid_broker.metrics.waiting import waiting_times
 from simgrid_broker.metrics.window import Window, end_times, ended_in, part_of_jobs, window_of
 from simgrid_broker.names import JobStatus
@@ -74,7 +74,6 @@ def summary(run: Run) -> pd.DataFrame:
 
 
 def _power(run: Run, window: Window) -> dict[str, float]:
-    rows = run.table("shares", ["time_s", "running_cores", "hs06"])
-    rows = rows[window.holds(rows.time_s)]
-    totals = rows.groupby("time_s").sum()
+    totals = totals_over_time(run, "running_cores", "hs06")
+    totals = totals[window.holds(totals.index)]
     return {name: totals[name].mean() if len(totals) else np.nan for name in ("running_cores", "hs06")}

@@ -34,10 +34,14 @@ def running_cores(run: Run, by: str = "share") -> pd.DataFrame:
     return tidy(table, ["time_s", by], {"running_cores": "cores"}, Window(0.0, run.end_s))
 
 
+def totals_over_time(run: Run, *columns: str) -> pd.DataFrame:
+    """Columns of the samples of shares, such as activated (jobs), summed over the grid; indexed by time_s."""
+    return run.table("shares", ["time_s", *columns]).groupby("time_s").sum()
+
+
 def jobs_over_time(run: Run) -> pd.DataFrame:
     """Jobs of the whole grid by state over time; dimensions time_s and state (STATES)."""
-    columns = ["running", "transferring", "activated", "assigned", "queued"]
-    table = run.table("shares", ["time_s", *columns]).groupby("time_s").sum().reset_index()
+    table = totals_over_time(run, "running", "transferring", "activated", "assigned", "queued").reset_index()
     table["other queued"] = table.queued - table.activated - table.assigned
     long = table.melt("time_s", list(STATES), var_name="state", value_name="jobs")
     return tidy(long, ["time_s", "state"], {"jobs": "jobs"}, Window(0.0, run.end_s))

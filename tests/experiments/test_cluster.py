@@ -1,5 +1,6 @@
 """Workers and whole studies may die at any moment: the same call continues, without losing or repeating a point."""
 
+import json
 import os
 import signal
 import subprocess
@@ -71,6 +72,30 @@ def test_a_study_survives_the_death_of_a_worker_and_of_itself(tmp_path):
     assert {seed: after[seed] for seed in before} == before
     assert states[0].done == len(before) and states[-1][:4] == (SEEDS, 0, 0, SEEDS)
     assert not list(folder.glob("*/.*"))
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """Address of a scheduler with one worker, each a process of its own."""
+    file, options = tmp_path / "scheduler.json", {"cwd": tmp_path, "stderr": subprocess.DEVNULL, "env": os.environ | {
+        "PYTHONPATH": os.pathsep.join(sys.path)}}
+    dask = [sys.executable, "-m", "dask"]
+    with (subprocess.Popen([*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+                            "--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(file)], **options) as first,
+          subprocess.Popen([*dask, "worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny",
+                            "--no-dashboard"], **options) as second):
+        until(lambda: file.is_file() and "address" in file.read_text())
+        yield json.loads(file.read_text())["address"]
+        second.kill()
+        first.kill()
+
+
+def test_points_run_behind_a_scheduler_that_was_there_before(tmp_path, scheduler):
+    states = []
+    done = replicated(quick(duration="20 min"), 2, tmp_path / "study", Workers(scheduler=scheduler,
+                                                                               watcher=states.append))
+    assert list(done.points().state) == ["done", "done"] and states[-1][:4] == (2, 0, 0, 2)
+    assert len(done.results()) and done.plan[0].folder(done.folder).is_dir()
 
 
 def test_a_finished_study_starts_no_worker(tmp_path, monkeypatch):

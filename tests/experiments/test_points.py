@@ -1,6 +1,7 @@
 """Points are ordinary runs: finished ones are never repeated, failed ones keep their message."""
 
 import json
+import math
 
 import pytest
 from small_study import quick
@@ -69,12 +70,12 @@ def test_a_point_that_fails_keeps_its_message_and_leaves_no_folder(tmp_path):
 
 
 def test_progress_expects_the_end_by_the_mean_time_of_the_points_so_far():
-    pace = _Pace(total=10, before=4, n_workers=4)
-    assert (pace.now().done, pace.now().running) == (4, 4) and pace.now().left_s != pace.now().left_s
+    pace = _Pace(total=10, before=4)
+    assert pace.now(4)[:3] == (4, 0, 4) and math.isnan(pace.now(4).left_s)
     pace.began -= 30
     for state in (DONE, DONE, FAILED):
         pace.count(state)
-    now = pace.now()
+    now = pace.now(4)
     assert now[:4] == (6, 1, 3, 10) and now.left_s == pytest.approx(30, abs=1)
 
 
