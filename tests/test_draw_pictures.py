@@ -3,19 +3,20 @@
 import draw_pictures
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
+
+from simgrid_broker.report.canvas import sheet
 
 GIVEN = {"PanDA": pd.Series(dict(Analysis=25.0, Simulation=75.0)),
          "DIRAC": pd.Series(dict(Analysis=10.04, Simulation=89.96))}
 
 
 def test_each_share_has_a_bar_of_each_run_with_its_value():
-    axes = Figure().subplots()
+    _, axes = sheet((10, 4))
     draw_pictures.bars(axes, GIVEN, "given (%)")
     heights = [[bar.get_height() for bar in group] for group in axes.containers]
     assert heights == [[25, 75], [10.04, 89.96]]
     assert [text.get_text() for text in axes.texts] == ["25.0", "75.0", "10.0", "90.0"]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["Analysis", "Simulation"]
+    assert axes.xaxis.get_major_formatter().format_ticks([0, 1]) == ["Analysis", "Simulation"]
     places = [[bar.get_x() + bar.get_width() / 2 for bar in group] for group in axes.containers]
     assert places[0] == pytest.approx([-0.18, 0.82]) and places[1] == pytest.approx([0.18, 1.18])
 

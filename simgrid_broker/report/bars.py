@@ -156,7 +156,6 @@ def heat_map(table: pd.DataFrame, axes: Axes, rows: str, columns: str, order: Se
     dress(axes, xlabel=label, grid="")
     axes.imshow(np.ma.masked_invalid(values), aspect="auto", cmap=HEAT_COLOURS, vmin=0, vmax=largest or 1.0)
     _heat_labels(axes, names, heads)
-    axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     _heat_numbers(axes, values, DARK * largest)
     return axes
@@ -166,10 +165,9 @@ def _heat_labels(axes: Axes, names: Sequence, heads: Sequence) -> None:
     """Write names at the left and slanted heads above, with margins for both."""
     above = [fitted(str(head), TICK, LONGEST) for head in heads]
     beside = [fitted(str(name), TICK, LONGEST) for name in names]
-    axes.set_xticks(range(len(heads)), above, rotation=np.degrees(SLANT), ha="left", va="bottom", fontsize=TICK,
-                    rotation_mode="anchor")
-    axes.xaxis.tick_top()
-    axes.set_yticks(range(len(names)), beside, fontsize=TICK)
+    axes.set_xticks(range(len(heads)), above)
+    axes.tick_params("x", labelrotation=np.degrees(SLANT), bottom=False, labelbottom=False, top=True, labeltop=True)
+    axes.set_yticks(range(len(names)), beside)
     widen(axes, left=max(widest(beside, TICK) + 0.14, LEFT), top=widest(above, TICK) * np.sin(SLANT) + 0.25)
     cell = extent(axes)[0] / len(heads)
     behind = [width(head, TICK) * np.cos(SLANT) - (len(heads) - k - 0.5) * cell for k, head in enumerate(above)]

@@ -14,6 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from simgrid_broker.report.blocks import Marks
+from simgrid_broker.report.frame import Panel
 from simgrid_broker.report.lettering import POINTS, fitted, height, widest, width
 from simgrid_broker.report.palette import FAINT, INK
 from simgrid_broker.report.png_file import png_file
@@ -47,7 +48,7 @@ def sheet(size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> tuple[
     figure = Figure(figsize=size, dpi=DPI, facecolor="white")
     figure.subplots_adjust(LEFT / across, BOTTOM / down, 1 - RIGHT / across, 1 - TOP / down)
     FigureCanvasAgg(figure)
-    return figure, figure.subplots(*panels)
+    return figure, figure.subplots(*panels, subplot_kw={"axes_class": Panel})
 
 
 def picture(figure: Figure) -> bytes:
@@ -91,8 +92,6 @@ def dress(axes: Axes, xlabel: str = "", ylabel: str = "", grid: Literal["x", "y"
     axes.set_xlabel(xlabel, color=INK, fontsize=LABEL)
     axes.set_ylabel(ylabel, color=INK, fontsize=LABEL)
     axes.tick_params(labelsize=TICK, colors=INK, length=3)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT)
     axes.set_axisbelow(True)
     if grid:
         axes.grid(True, axis=grid, color="#E4E4E4", linewidth=0.7)
@@ -111,7 +110,7 @@ def blocks(axes: Axes, left, bottom, widths, heights, **look) -> None:
 def rows_axis(axes: Axes, names: Sequence[str]) -> None:
     """Label one row per name, the first at the bottom; the axis spans at least three rows to keep bars thin."""
     shown = [fitted(str(name), TICK, LONGEST) for name in names]
-    axes.set_yticks(range(len(names)), shown, fontsize=TICK)
+    axes.set_yticks(range(len(names)), shown)
     axes.set_ylim(min(-0.7, len(names) - 3.7), len(names) - 0.3)
     label = height(1, LABEL) if axes.get_ylabel() else 0.0
     widen(axes, left=widest(shown, TICK) + label + 0.14)

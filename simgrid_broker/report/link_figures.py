@@ -46,7 +46,7 @@ def _panel(one: pd.DataFrame, axes: Axes, name: str, limits: Mapping[str, str], 
     for limit, style in zip(limits, STYLES, strict=False):
         axes.step(times, one[limit], where="pre", color=INK, linewidth=1.0, linestyle=style)
     axes.set_ylim(0, 1.08 * np.nanmax([*one.to_numpy(float).ravel(), 1e-9]))
-    axes.set_title(fitted(name, TITLE, canvas.extent(axes)[0]), fontsize=TITLE, color=INK, loc="left", pad=3)
+    axes.set_title(fitted(name, TITLE, canvas.extent(axes)[0]), fontsize=TITLE, color=INK, loc="left", pad=3, y=1)
     axes.tick_params(labelsize=7, labelbottom=label)
 
 

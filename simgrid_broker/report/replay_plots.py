@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
 
 from simgrid_broker.metrics import wide
 from simgrid_broker.report.canvas import dress, handles_of, legend_above, rows_axis
@@ -27,6 +28,7 @@ def job_by_job(table: pd.DataFrame, axes: Axes) -> Axes:
     axes.plot(span, span, color=INK, linewidth=0.9, label="the same")
     axes.set(xscale="log", yscale="log", xlim=span, ylim=span)
     for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(lambda value, _: f"{value:g}")
     legend_above(axes, handles_of(axes))
     return axes

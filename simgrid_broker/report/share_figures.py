@@ -85,7 +85,7 @@ def share_panel(one: pd.DataFrame, axes: Axes, share: str, colour: str, marks: M
     axes.plot(times, one.delivered, color=colour, linewidth=1.2)
     axes.plot(times, one.target, color=INK, linewidth=1.1, linestyle="--")
     axes.set_ylim(0, top)
-    axes.set_title(fitted(share, TITLE, canvas.extent(axes)[0]), fontsize=TITLE, color=INK, loc="left", pad=3)
+    axes.set_title(fitted(share, TITLE, canvas.extent(axes)[0]), fontsize=TITLE, color=INK, loc="left", pad=3, y=1)
     axes.tick_params(labelsize=7, labelbottom=label)
     return axes
 

@@ -42,5 +42,5 @@ def level_panel(one: pd.DataFrame, axes: Axes, storage: str, marks: Marks, label
         below = below + one[name]
     axes.plot(times, size - one.min_free, color=INK, linewidth=1.1, linestyle="--", label="filled but for the minimum")
     axes.set_ylim(0, max(1.02 * size.max(), 1e-9))
-    axes.set_title(fitted(storage, TITLE, canvas.extent(axes)[0]), fontsize=TITLE, color=INK, loc="left", pad=3)
+    axes.set_title(fitted(storage, TITLE, canvas.extent(axes)[0]), fontsize=TITLE, color=INK, loc="left", pad=3, y=1)
     axes.tick_params(labelsize=7, labelbottom=label)

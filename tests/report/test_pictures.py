@@ -15,6 +15,7 @@ from fake_run import write_fake_run
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
 from simgrid_broker.records import read_run
@@ -70,17 +71,17 @@ def figure_of(plot):
 def texts_of(figure):
     """Visible texts with their boxes, pixels."""
     renderer = figure.canvas.get_renderer()
-    shown = {id(label): label for axes in figure.axes if axes.get_visible() for label in seen(axes)}
-    return [(text.get_text(), text.get_rotation(), text.get_window_extent(renderer)) for text in shown.values()]
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    free = {id(text): text for axes in shown for text in seen(axes)}
+    return [*((text.get_text(), text.get_rotation(), text.get_window_extent(renderer)) for text in free.values()),
+            *(written for axes in shown for axis in (axes.xaxis, axes.yaxis) for written in axis.written)]
 
 
 def seen(axes):
-    """Texts of axes that are drawn; ticks beyond its ends are not."""
-    shown = {id(tick) for axis in (axes.xaxis, axes.yaxis) for tick in axis._update_ticks()}
-    hidden = {id(label) for axis in (axes.xaxis, axes.yaxis) for tick in (*axis.majorTicks, *axis.minorTicks)
-              for label in (tick.label1, tick.label2) if id(tick) not in shown or not label.get_visible()}
+    """Texts of axes that are drawn, without those that an axis writes."""
+    of_axis = {id(axes.xaxis.label), id(axes.yaxis.label)}
     return [text for text in axes.findobj(Text) if text.get_visible() and text.get_text().strip()
-            and id(text) not in hidden]
+            and id(text) not in of_axis]
 
 
 def overlapping(texts):
@@ -165,6 +166,23 @@ def test_each_figure_is_drawn_once(plots, monkeypatch):
         size = Image.open(io.BytesIO(canvas.png(plot.draw, plot.table, plot.size, plot.panels))).size
         assert size == tuple(int(inches * canvas.DPI) for inches in plot.size)
     assert len(drawings) == len(plots)
+
+
+@pytest.mark.parametrize(("high", "names", "label"), [
+    pytest.param(2.0, ["0.0", "0.5", "1.0", "1.5", "2.0"], "value", id="as they are"),
+    pytest.param(2e7, ["0.0", "0.5", "1.0", "1.5", "2.0"], "value (1e7)", id="a factor is in the label"),
+    pytest.param(1.9, ["0.0", "0.5", "1.0", "1.5"], "value", id="none beyond the end"),
+])
+def test_an_axis_writes_the_names_of_its_ticks_and_its_label(high, names, label):
+    figure, axes = sheet((10, 4))
+    canvas.dress(axes, xlabel="value")
+    axes.set_xlim(0, high)
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[5]))
+    figure.canvas.draw()
+    assert [written.text for written in axes.xaxis.written] == [*names, label]
+    boxes = [written.box for written in axes.xaxis.written]
+    assert all(box.y1 < axes.bbox.y0 for box in boxes) and boxes[-1].y1 < min(box.y0 for box in boxes[:-1]) + TOUCH
+    assert (boxes[0].x0 + boxes[0].x1) / 2 == pytest.approx(axes.bbox.x0, abs=TOUCH)
 
 
 @pytest.mark.parametrize("n_lines", [1, 2, 40])
