@@ -34,13 +34,16 @@ WHOLE = Pages()
 
 def with_pages(progress: Callable | None, end_s: float, pages: Pages) -> Callable:
     """A progress callback that also starts the import of what draws pages, to happen while the tables are closed."""
-    names = [f"simgrid_broker.report.{name}" for name in ("sections", *(["canvas"] if pages.plots else []))]
+    def load() -> None:
+        import_module("simgrid_broker.report.sections")
+        if pages.plots:
+            import_module("simgrid_broker.report.pictures").canvas()
 
     def at_step(simulation) -> None:
         if progress is not None:
             progress(simulation)
         if simulation.env.now >= end_s:
-            Thread(target=lambda: [import_module(name) for name in names], daemon=True).start()
+            Thread(target=load, daemon=True).start()
     return at_step
 
 

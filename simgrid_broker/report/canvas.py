@@ -1,10 +1,11 @@
 """The style shared by all plots, their margins, and their conversion to PNG without Matplotlib's global state."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Literal, cast
 
 import numpy as np
-from matplotlib import rc_context
+from matplotlib import rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -29,6 +30,8 @@ LONGEST = 2.4
 """Largest width of a name beside the axes, inches."""
 LONGEST_MARK = 3.2
 """Largest width of the text of an incident, inches."""
+MATH = "text.parse_math"
+"""Setting of Matplotlib: whether texts between dollar signs are formulas."""
 MOST_MARKS = 8
 LEAST_DISTANCE = 0.05
 """Part of the time axis below which two incidents have one label."""
@@ -36,10 +39,21 @@ LEAST_DISTANCE = 0.05
 
 def png(draw, table, size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> bytes:
     """PNG of what `draw(table, axes)` draws; size: inches; `axes` is an array if there are several panels."""
-    with rc_context({"text.parse_math": False}):               # a name may contain dollar signs
+    with _without_formulas():
         figure, axes = sheet(size, panels)
         draw(table, axes)
         return picture(figure)
+
+
+@contextmanager
+def _without_formulas() -> Iterator[None]:
+    """Within, dollar signs in names are dollar signs; Matplotlib's `rc_context` would copy all of its settings."""
+    kept = rcParams[MATH]
+    rcParams[MATH] = False
+    try:
+        yield
+    finally:
+        rcParams[MATH] = kept
 
 
 def sheet(size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> tuple[Figure, Axes | np.ndarray]:

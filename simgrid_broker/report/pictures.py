@@ -40,7 +40,7 @@ def save_plots(plots: Sequence[Plot], folder: Path, steps: Callable[[Iterable], 
 
 def drawn(plots: Sequence[Plot], steps: Callable[[Iterable], Iterable] = iter) -> list[bytes]:
     """PNG of each plot; steps: wraps the plots, to show progress."""
-    _canvas()                                                 # before there are children, which would import it each
+    canvas()                                                 # before there are children, which would import it each
     turns = _turns(len(plots))
     children = list(_children(plots, turns, min(_cores(), len(plots) // FEWEST) - 1))
     done = {}
@@ -60,10 +60,10 @@ class _Child(NamedTuple):
 
 
 def _picture(plot: Plot) -> bytes:
-    return _canvas().png(plot.draw, plot.table, plot.size, plot.panels)
+    return canvas().png(plot.draw, plot.table, plot.size, plot.panels)
 
 
-def _canvas() -> ModuleType:
+def canvas() -> ModuleType:
     """What draws, which alone needs Matplotlib."""
     with without_help():
         return import_module("simgrid_broker.report.canvas")

@@ -62,7 +62,7 @@ class Grid(Part):
     sites: dict[str, Site] = Field(default_factory=dict, description="ATLAS sites by name")
     queues: dict[str, Queue] = Field(default_factory=dict, description="PanDA queues by name")
     storages: dict[str, Storage] = Field(default_factory=dict, description="DDM endpoints by name")
-    links: Links = Field(Links(), description="Directed links between sites")
+    links: Links = Field(default_factory=Links, description="Directed links between sites")
     fts: Fts = Field(Fts(), description="The service that transfers files")
     software: Path | None = Field(None, description="CRIC's software and hardware of queues (preset=tags), JSON")
     software_of_all: PublishedSoftware | None = Field(None, description="CRIC's entry ALL: its tags say where images "
@@ -274,15 +274,15 @@ class Scenario(Whole):
                                                           description="Resource types; the first that fits is taken")
     work_queues: tuple[WorkQueue, ...] = Field((), description="JEDI's work queues, in addition to the share tree")
     gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
-    data: Data = Field(Data(), description="Datasets that tasks share")
-    workload: Workload = Field(Workload(), description="All the work: campaigns, users, a recorded trace")
+    data: Data = Field(default_factory=Data, description="Datasets that tasks share")
+    workload: Workload = Field(default_factory=Workload, description="All the work: campaigns, users, a recorded trace")
     accounts: dict[str, Account] = Field(default_factory=dict, description="Disk quotas and permissions by user or "
                                          "working group; `*` is any text; the first entry that fits counts")
     retry_rules: tuple[RetryRule, ...] = Field(DEFAULT_RETRY_RULES, description="What the retry module does about "
                                                "errors; a list of one's own replaces all")
     error_classification: tuple[ErrorClass, ...] = Field((), description="Errors that are the system's fault")
     incidents: tuple[Incident, ...] = Field((), description="What happens at a given time")
-    agents: Agents = Field(Agents(), description="How often each agent wakes")
+    agents: Agents = Field(default_factory=Agents, description="How often each agent wakes")
     policies: Policies = Field(Policies(), description="Names of the policies in use")
     dispatch: Literal["panda", "dirac"] = Field("panda", description="Where activated jobs wait: panda: at the "
                                                 "queue that brokerage gave them; dirac: in DIRAC's task queues, for a "
