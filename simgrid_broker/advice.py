@@ -29,6 +29,8 @@ from simgrid_broker.scenario.unread_keys import unread_keys
 UNREAD = {
     taskrefiner.USER_TASKS_MESSAGE_DRIVEN_PERCENT: "agents act on their periods, not on messages",
     taskrefiner.USER_TASKS_PUSH_STATUS_CHANGES_PERCENT: "no one outside listens to changes of tasks",
+    taskrefiner.PROD_TASKS_PUSH_STATUS_CHANGES_PERCENT: "no one outside listens to changes of tasks",
+    taskrefiner.OUTDISKCOUNT_ANALY_KB: "streams say what their jobs write, which tasks claim as well",
     user_output.OUTPUT_CONTAINER_LIFETIME: "accounts say how long output counts, by output_lifetime"}
 """Why nothing reads a key, where there is more to say."""
 

@@ -39,7 +39,13 @@ def unknown_name(whole: Whole) -> Iterator[Finding]:
         if what not in known:
             known[what] = KNOWN[what](whole)
         if name not in known[what]:
-            yield Finding(key, name, f"unknown {what}", nearest(name, known[what]))
+            yield Finding(key, name, f"unknown {what}{_hint(whole, key, what, name)}", nearest(name, known[what]))
+
+
+def _hint(whole: Whole, key: tuple, what: str, name: str) -> str:
+    """What to say of a DDM endpoint that a task names as its queue, as PanDA allows; empty otherwise."""
+    is_endpoint = what == "queue" and "site" in key and name in whole.grid.storages
+    return "; a DDM endpoint is given as siteEndpoint" if is_endpoint else ""
 
 
 def names_in(value: Any, kind: Any = None, what: str | None = None,

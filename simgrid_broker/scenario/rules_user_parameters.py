@@ -6,6 +6,7 @@ from simgrid_broker.errors import nearest
 from simgrid_broker.names import ANALYSIS_LABELS, AUTO
 from simgrid_broker.scenario.locate import Finding, dotted
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.schema.queues import Queue, scope_of
 from simgrid_broker.schema.user_parameters import UserParameters
 
 LISTS = "includedSite", "excludedSite"
@@ -54,8 +55,9 @@ def unread_parameters(scenario: Scenario) -> Iterator[str]:
         given = [name for name, field in UserParameters.model_fields.items() if getattr(stream, name) != field.default]
         if given and stream.prodsourcelabel not in ANALYSIS_LABELS:
             yield _remark(scenario, (*key, given[0]), getattr(stream, given[0]), "has no effect: only tasks of the "
-                          f"labels {' and '.join(sorted(ANALYSIS_LABELS))} go by analysis brokerage")
+                          f"labels {' and '.join(sorted(ANALYSIS_LABELS))} are of users for JEDI")
             continue
+        yield from _unread_lists(scenario, stream, key)
         yield from _unread_of_jobs(scenario, stream, key)
         if stream.cloud not in ANY_CLOUD and scenario.edition == "documented":
             yield _remark(scenario, (*key, "cloud"), stream.cloud, "has no effect: only the deployed edition reads it")
@@ -63,6 +65,23 @@ def unread_parameters(scenario: Scenario) -> Iterator[str]:
             close = nearest(stream.cloud, sorted(cloud for cloud in clouds if cloud))
             yield _remark(scenario, (*key, "cloud"), stream.cloud, "no queue is of this cloud"
                           + (f"; did you mean {', '.join(close)}" if close else ""))
+
+
+def _unread_lists(scenario: Scenario, stream: UserParameters, key: tuple) -> Iterator[str]:
+    """Queues that a task of a user names without effect: AUTO as documented, an endpoint that no queue reads."""
+    if scenario.edition == "documented" and AUTO in (stream.includedSite or ()):
+        yield _remark(scenario, (*key, LISTS[0]), AUTO, "has no effect: only the deployed edition reads it")
+    name, grid = stream.siteEndpoint, scenario.grid
+    if name is not None and not any(_reads(queue, name, grid.storages[name].site) for queue in grid.queues.values()):
+        yield _remark(scenario, (*key, "siteEndpoint"), name, "has no effect: no PanDA queue reads it for analysis")
+
+
+def _reads(queue: Queue, storage: str, site: str) -> bool:
+    """Whether a queue reads a storage for analysis, by its endpoints or, without any, as that of its site."""
+    if not queue.endpoints:
+        return queue.atlas_site == site
+    return any(one.read and one.storage == storage and one.scope == scope_of(queue, True, True)
+               for one in queue.endpoints)
 
 
 def _unread_of_jobs(scenario: Scenario, stream: UserParameters, key: tuple) -> Iterator[str]:

@@ -199,7 +199,7 @@ def test_every_finished_job_was_merged_exactly_once(n_jobs, failures, merge_fail
     assert stage.task() in ("done", "finished", "failed")
 
 
-@pytest.mark.rule("Brokers.broker")
+@pytest.mark.rule("agents.brokers.Brokers.broker")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 @pytest.mark.parametrize(("label", "kind"), [
     pytest.param("user", DecisionKind.ANALYSIS_BROKERAGE, id="of a user"),

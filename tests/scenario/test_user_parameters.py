@@ -3,6 +3,7 @@
 import pytest
 from test_cross_checks import changed, problems
 
+from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import Scenario, remarks
 from simgrid_broker.schema.user_parameters import UserParameters
 from simgrid_broker.schema.user_parameters import changed as with_sites
@@ -31,7 +32,7 @@ def test_unknown_queues_and_contradictions_are_refused(said, key, close):
 
 
 @pytest.mark.parametrize("said", [
-    {"includedSite": ["CERN", "AUTO"]}, {"includedSite": ["*N*"], "excludedSite": ["BNL*"]},
+    {"includedSite": ["*N*"], "excludedSite": ["BNL*"]},
     {"siteEndpoint": "CERN-PROD_DATADISK"}, {"avoidVP": True, "allowIncompleteInDS": True},
     {"buildSpec": True, "build_hs06sec": 0, "build_failure_rate": 0.1}])
 def test_what_names_a_queue_is_accepted_without_a_remark(said):
@@ -48,6 +49,7 @@ def told(work, **others):
     ({"excludedSite": ["RAL*"]}, "documented", "excludedSite[0] = 'RAL*': matches no PanDA queue"),
     ({"cloud": "DE"}, "documented", "has no effect: only the deployed edition reads it"),
     ({"cloud": "DE"}, "deployed", "no queue is of this cloud"),
+    ({"includedSite": ["CERN", "AUTO"]}, "documented", "'AUTO': has no effect: only the deployed edition reads it"),
     ({"nSitesPerJob": 2}, "deployed", "brokerage looks for so many queues, but jobs are not cloned"),
     ({"prodsourcelabel": "managed", "buildSpec": True}, "documented", "only tasks of the labels panda and user"),
     ({"prodsourcelabel": "managed", "avoidVP": True}, "deployed", "only tasks of the labels panda and user")])
@@ -75,6 +77,11 @@ def test_unknown_users_and_negative_quotas_are_refused(accounts, key, close):
     ({"permissions": "s"}, "documented", "permissions: has no effect: only the deployed edition reads it")])
 def test_parts_of_accounts_without_effect_are_remarked(account, edition, words):
     assert [one for one in told(work(), accounts={"ann-0001": account}, edition=edition) if words in one]
+
+
+def test_an_endpoint_as_site_is_told_where_it_belongs():
+    with pytest.raises(ScenarioError, match="unknown queue; a DDM endpoint is given as siteEndpoint"):
+        Scenario.from_dict(changed((), {"workload": work(site=["CERN-PROD_DATADISK"])}))
 
 
 def test_build_jobs_are_not_for_dirac():
