@@ -15,6 +15,7 @@ from simgrid_broker.report.context import context
 from simgrid_broker.report.page import page
 from simgrid_broker.report.pictures import plots_of, save_plots
 from simgrid_broker.report.settings import differing, differing_names
+from simgrid_broker.report.texts import texts_of_python
 from simgrid_broker.report.words import SUMMARY_LABELS, spoken
 
 MOST_DIFFERENCES = 40
@@ -50,6 +51,7 @@ BUSIEST = ("links", "doors")
 """Tables of these of which the largest rows are shown, as of those in LIFE."""
 
 
+@texts_of_python()
 def write_comparison(run_a: Run, run_b: Run, folder: Path, steps: Callable[[Iterable], Iterable] = iter) -> Path:
     """Write the comparison of two runs into `folder` and return the path of its page; raises OutputError.
 

@@ -19,6 +19,7 @@ from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
 from simgrid_broker.report.pictures import plots_of, save_plots
 from simgrid_broker.report.replay import replay
 from simgrid_broker.report.staging import staging_blocks
+from simgrid_broker.report.texts import texts_of_python
 from simgrid_broker.report.users import users
 from simgrid_broker.report.words import spoken
 from simgrid_broker.report.workers import worker_table
@@ -274,6 +275,7 @@ SECTIONS = (overview, shares, cores, jobs, waiting, users, brokerage, data, fail
 """The sections of a run's report; each is a function of the context."""
 
 
+@texts_of_python()
 def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter, plots: bool = True) -> Path:
     """Write the report of `run` into its folder and return the path of report.html; raises OutputError.
 

@@ -10,6 +10,7 @@ from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
 from simgrid_broker.records import Run
 from simgrid_broker.report.caveats import warnings_of
+from simgrid_broker.report.texts import texts_of_python
 from simgrid_broker.report.words import number, reason_in_words, shortened, spoken
 
 WIDTH = 100
@@ -20,6 +21,7 @@ MOST_SHARES = 40
 """Maximum number of listed nodes of the share tree; the deepest levels are dropped first."""
 
 
+@texts_of_python()
 def terminal_summary(run: Run) -> str:
     """Jobs by status, core occupancy, waiting times, and delivered against target power by share, as text."""
     value = {row.metric: number(row.value) for row in metrics.summary(run).itertuples()}

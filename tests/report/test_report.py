@@ -17,7 +17,8 @@ import simgrid_broker.report
 from simgrid_broker.errors import OutputError
 from simgrid_broker.metrics import share_compliance
 from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
-from simgrid_broker.report import canvas, terminal_summary, write_comparison, write_report
+from simgrid_broker.report import canvas, sections, terminal_summary, write_comparison, write_report
+from simgrid_broker.report.blocks import Section
 from simgrid_broker.report.canvas import apart, sheet, spread
 from simgrid_broker.report.colours import share_colours
 from simgrid_broker.report.comparison import setting_differences
@@ -80,6 +81,18 @@ def test_every_plot_has_its_table_next_to_it(report, run):
         assert {"metric", "value", "unit", "window"} <= set(table.columns)
         assert len(table)
         assert base64.b64encode(picture.read_bytes()).decode() in report.read_text(encoding="utf-8")
+
+
+def test_texts_of_tables_are_kept_as_pythons_while_a_page_is_written(run, monkeypatch):
+    name, kept = "mode.string_storage", []
+
+    def section(view):
+        kept.append(pd.get_option(name))
+        return Section("only", "Only", ())
+    before = pd.get_option(name)
+    monkeypatch.setattr(sections, "SECTIONS", (section,))
+    write_report(run, plots=False)
+    assert (kept, pd.get_option(name)) == (["python"], before)
 
 
 def test_the_same_runs_give_the_same_bytes_and_leave_matplotlib_as_it_was(tmp_path, run):
