@@ -39,7 +39,8 @@ class jobbroker(Component, app="jedi", source=SOURCE):
     MAX_PRIO_TO_BOOTSTRAP = count(150, "priority", "Highest priority for bootstrapping and numSlots", at_least=NEGATIVE)
     MAX_DISKIO_DEFAULT = real(1e10, "kB/s per core", "Limit of disk I/O where the queue has none", unset=0)
     STORAGE_MIN_FREE_SIZE = real(200, "GB", "Usable space that a storage needs", unset=0)
-    NQUEUELIMITSITE = count(20, "jobs", "Lower bound of the cap of queued jobs at a queue", of="<gshare>", unset=0)
+    NQUEUELIMITSITE = count(20, "jobs", "Lower bound of the cap of queued jobs at a queue", of="<gshare>", unset=0,
+                            editions=("deployed",))
     MIN_WEIGHT = real(0, "weight", "Weight that a candidate needs", of="<label>[_<gshare>]", at_least=NEGATIVE)
     MAX_MISSING_INPUT_FILES = count(10, "files", "Missing files up to which input is regarded as complete",
                                     editions=("deployed",))

@@ -33,7 +33,7 @@ from simgrid_broker.metrics.replay import (
 )
 from simgrid_broker.metrics.retries import OUT_OF_MEMORY, memory_retries, retry_history
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
-from simgrid_broker.metrics.staging import staging_series
+from simgrid_broker.metrics.staging import drives_series, staging_series, staging_summary
 from simgrid_broker.metrics.summary import jobs_by_status, summary
 from simgrid_broker.metrics.tasks import FINAL as FINAL_TASK
 from simgrid_broker.metrics.tasks import (
@@ -84,15 +84,15 @@ from simgrid_broker.names import USED
 __all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED",
            "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost", "criteria",
            "cut_jobs", "data_waits", "decisions", "difference", "door_series", "door_use", "drift", "drifting",
-           "explain", "factors", "failures", "fairness", "first_jobs", "funnels", "held_work", "jobs_by_status",
-           "jobs_over_time", "last_classes", "link_series", "link_use", "link_waits", "live_jobs", "mean_cores",
-           "memory_retries", "moved_input", "part_of_jobs", "phase_of", "places_of", "queue_of", "reach",
+           "drives_series", "explain", "factors", "failures", "fairness", "first_jobs", "funnels", "held_work",
+           "jobs_by_status", "jobs_over_time", "last_classes", "link_series", "link_use", "link_waits", "live_jobs",
+           "mean_cores", "memory_retries", "moved_input", "part_of_jobs", "phase_of", "places_of", "queue_of", "reach",
            "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits", "recorded_walltimes",
            "refusal_counts", "refusal_rates", "refusals", "refusals_over_time", "replayed_walltimes", "retry_history",
            "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series", "site_class_series",
-           "site_matrix", "staging_series", "stopped_tasks", "storage_levels", "storage_series", "storage_use",
-           "stretches", "submission_waits", "summary", "task_phases", "task_turnaround", "tasks_by_status",
-           "tasks_of_users", "tasks_without_place", "throttled_by", "throttled_time", "throughput", "tidy",
-           "time_in_phase", "totals_over_time", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores",
-           "users", "users_by_class", "users_by_size", "waiting_times", "walltime_errors", "wide", "window_of",
-           "with_labels", "workers"]
+           "site_matrix", "staging_series", "staging_summary", "stopped_tasks", "storage_levels", "storage_series",
+           "storage_use", "stretches", "submission_waits", "summary", "task_phases", "task_turnaround",
+           "tasks_by_status", "tasks_of_users", "tasks_without_place", "throttled_by", "throttled_time", "throughput",
+           "tidy", "time_in_phase", "totals_over_time", "traffic_series", "transfer_summary", "unplaced_tasks",
+           "user_cores", "users", "users_by_class", "users_by_size", "waiting_times", "walltime_errors", "wide",
+           "window_of", "with_labels", "workers"]

@@ -11,9 +11,10 @@ from simgrid_broker.metrics.failures import failures, rule_losses
 from simgrid_broker.metrics.progress import time_in_phase
 from simgrid_broker.metrics.refusal import refusals
 from simgrid_broker.metrics.shares import share_compliance
+from simgrid_broker.metrics.staging import staging_summary
 from simgrid_broker.metrics.summary import summary
 from simgrid_broker.metrics.tasks import task_turnaround
-from simgrid_broker.metrics.traffic import data_waits, link_use
+from simgrid_broker.metrics.traffic import data_waits, link_use, storage_use
 from simgrid_broker.metrics.usage import running_cores
 from simgrid_broker.metrics.waiting import waiting_times
 from simgrid_broker.metrics.window import window_of
@@ -42,7 +43,8 @@ def comparison(base: Run, changed: Run, steps: Callable[[Iterable], Iterable] = 
         "summary": summary, "shares": lambda run: share_compliance(run).drop(columns=["node", "level"]),
         "waiting": waiting_times, "sites": mean_cores, "failures": failures, "refusals": _refusals_by_rule,
         "tasks": task_turnaround, "attempts": attempts, "rules": rule_losses, "moves": rebrokerage,
-        "phases": time_in_phase, "data": data_waits, "links": link_use, "doors": door_use}
+        "phases": time_in_phase, "data": data_waits, "links": link_use, "doors": door_use,
+        "storages": storage_use, "staging": staging_summary}
     return {name: difference(figure(base), figure(changed)) for name, figure in steps(figures.items())}
 
 

@@ -41,13 +41,18 @@ REST = (
      {"moved": "Moved, TB", "peak_rate": "Peak, GB/s", "failed": "Failed, %", "queued_files": "Longest queue, files"}),
     ("doors", "Doors with most traffic", ("door",),
      {"rate": "Mean, Gb/s", "use": "Use, %", "peak_use": "Use at peak, %", "queued_files": "Longest queue, files"}),
+    ("storages", "Storages at the end, those with most written", ("storage",),
+     {"written": "Written, TB", "used": "Used, %", "free": "Free, TB", "expired": "Expired, TB"}),
+    ("staging", "Datasets from tape", ("tape",),
+     {"requests": "Requests", "done": "Done", "for_quota": "Wait for the quota, h", "for_drive": "Wait for a drive, h",
+      "staged": "Until all is on disk, h"}),
     ("refusals", "Refusals by broker and rule", ("kind", "rule"), {"refusals": "Refusals"}),
     ("failures", "Failures", ("status", "cause"), {"jobs": "Attempts", "lost_core_hours": "Lost core h"}),
     ("tasks", "Tasks by campaign", ("campaign",), {"ended": "Ended", "open": "Open",
                                                    "turnaround_p50": "Median turnaround, h"}),
 )
 """Tables of the last section, in the same form as LIFE."""
-BUSIEST = ("links", "doors")
+BUSIEST = ("links", "doors", "storages")
 """Tables of these of which the largest rows are shown, as of those in LIFE."""
 
 

@@ -65,6 +65,7 @@ def _queues(view: Context, links: pd.DataFrame) -> Block:
     """Files at the links with the longest queues, beside the limit of active files."""
     found = wide(links, "queued_files") if len(links) else pd.DataFrame(columns=["source", "destination"])
     if len(found):
+        found = found[found.queued_files > 0]
         found = found.sort_values("queued_files", ascending=False, kind="stable").head(MOST_PANELS)
     pairs = list(zip(found.source, found.destination, strict=True))
     series = view.over_time(metrics.link_series(view.run, pairs))
@@ -75,7 +76,7 @@ def _queues(view: Context, links: pd.DataFrame) -> Block:
                  value="queued_files", limits={"active_limit": "files that FTS lets move at once"}, ylabel="files",
                  marks=view.marks),
         "Blue: files that wait or are under way; dashed: how many FTS lets move at once. What is above the dashed line "
-        "waits.", (10, 0.9 + 1.35 * n_rows), (n_rows, PANEL_COLUMNS)), "there was no transfer in the window.")
+        "waits.", (10, 0.9 + 1.35 * n_rows), (n_rows, PANEL_COLUMNS)), "no file waited or moved at any sample.")
 
 
 def _matrix(view: Context) -> Block:

@@ -51,9 +51,10 @@ def too_much_space(scenario: Scenario) -> Iterator[Finding]:
         elif storage.free + storage.expired > storage.total:
             yield Finding(("grid", "storages", name, "expired"), storage.expired,
                           f"together with free must not exceed total, {storage.total:.15g} bytes")
-        if storage.min_free > storage.total:
-            yield Finding(("grid", "storages", name, "min_free"), storage.min_free,
-                          f"must not exceed total, {storage.total:.15g} bytes")
+        for key in ("min_free", "unavailable"):
+            if getattr(storage, key) > storage.total:
+                yield Finding(("grid", "storages", name, key), getattr(storage, key),
+                              f"must not exceed total, {storage.total:.15g} bytes")
 
 
 def no_queue(scenario: Scenario) -> Iterator[Finding]:

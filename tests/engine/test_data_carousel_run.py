@@ -86,11 +86,32 @@ def test_progress_is_all_that_was_asked_for(run, requests):
 
 
 def test_the_report_draws_the_progress_of_each_tape(run):
-    [plot] = staging_blocks(context(run))
+    plot, table = staging_blocks(context(run))
     _, axes = sheet(plot.size, plot.panels)
     plot.draw(plot.table, axes)
-    assert [panel.get_ylabel() for panel in axes] == ["waiting (TB)", "staging (TB)", "done (TB)"]
+    assert [panel.get_ylabel() for panel in axes] == ["waiting (TB)", "staging (TB)", "done (TB)",
+                                                       "drives at work"]
+    assert table.frame.tape.tolist() == ["NORTH_DATATAPE", "SOUTH_DATATAPE"]
     assert [line.get_label() for line in axes[0].lines] == ["NORTH_DATATAPE", "SOUTH_DATATAPE"]
+
+
+def test_drives_at_work_are_those_of_the_tapes(run):
+    table = metrics.drives_series(run)
+    assert table.groupby("tape").value.max().to_dict() == {"NORTH_DATATAPE": 2, "SOUTH_DATATAPE": 1}
+    read = run.storages[run.storages.time_s == run.end_s].astype({"storage": object}).set_index("storage").read_bytes
+    requests = run.table("staging").astype({"source": object})
+    assert requests.groupby("source").read_bytes.sum().to_dict() == pytest.approx(
+        read[["NORTH_DATATAPE", "SOUTH_DATATAPE"]].to_dict())
+
+
+def test_waits_of_the_requests_by_tape(run, requests):
+    table = metrics.staging_summary(run).set_index(["tape", "metric"]).value
+    own = requests[requests.tape == "NORTH_DATATAPE"]
+    assert table["NORTH_DATATAPE", "requests"] == len(own)
+    assert table["NORTH_DATATAPE", "for_quota"] == pytest.approx((own.started_s - own.requested_s).mean() / 3600)
+    assert table["NORTH_DATATAPE", "for_drive"] == pytest.approx((own.mounting_s - own.started_s).mean() / 3600)
+    same = metrics.comparison(run, run)["staging"]
+    assert (same.difference.dropna() == 0).all() and set(same.tape) == {"NORTH_DATATAPE", "SOUTH_DATATAPE"}
 
 
 def test_without_requests_nothing_is_drawn(run, monkeypatch):

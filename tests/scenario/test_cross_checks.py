@@ -347,6 +347,8 @@ def test_every_check_finds_its_example(name):
     pytest.param(*dataset("9.1 PB"), [("grid.storages.CERN-PROD_DATADISK.free", None)], id="a larger replica"),
     pytest.param((*GRID, "storages", "CERN-PROD_DATADISK", "min_free"), "11 PB",
                  [("grid.storages.CERN-PROD_DATADISK.min_free", None)], id="more to keep free than there is"),
+    pytest.param((*GRID, "storages", "CERN-PROD_DATADISK", "unavailable"), "11 PB",
+                 [("grid.storages.CERN-PROD_DATADISK.unavailable", None)], id="more promised than there is"),
     pytest.param((*GRID, "queues", "BNL_PROD", "cores"), 0, [], id="a queue's own cores are enough"),
     pytest.param((*GRID, "sites", "BNL", "cores"), 8, [], id="a site of a single slot"),
     pytest.param((*GRID, "sites", "BNL", "cores"), 19_999_000, [], id="as many cores as there may be"),
