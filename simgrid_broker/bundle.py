@@ -57,19 +57,21 @@ class Bundle:
 
     def with_arrays(self, **changes: np.ndarray) -> Self:
         """The same with some arrays replaced; what compiled code reads of the others is not worked out again."""
-        known, kept = vars(self), {name: vars(self)[name] for name in type(self).__annotations__}
-        if unknown := changes.keys() - kept.keys():
+        known, names, made = vars(self), type(self).__annotations__, object.__new__(type(self))
+        if unknown := changes.keys() - names.keys():
             raise TypeError(f"{type(self).__name__} has no arrays {', '.join(sorted(unknown))}")
-        made = object.__new__(type(self))
-        vars(made).update(kept)
-        vars(made).update(_in_order(type(self).__name__, changes))
-        if "words" in known and all(array.ndim == known[name].ndim and array.dtype == known[name].dtype
-                                    for name, array in changes.items()):
-            words, kind = self.words.copy(), self._numba_type_
+        own = vars(made)
+        own.update(known)
+        own.update(_in_order(type(self).__name__, changes))
+        own.pop("address", None)
+        words, _ = own.pop("words", None), own.pop("_numba_type_", None)
+        if words is not None and all(array.ndim == known[name].ndim and array.dtype == known[name].dtype
+                                     for name, array in changes.items()):
+            words, kind = words.copy(), self._numba_type_
             for name, array in changes.items():
                 place = kind.fields[name][1]
                 words[place:place + FIXED_WORDS + 2 * array.ndim] = words_of(array)
-            vars(made).update(words=words, _numba_type_=kind)
+            own.update(words=words, _numba_type_=kind)
         return made
 
     @cached_property

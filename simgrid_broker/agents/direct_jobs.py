@@ -6,12 +6,16 @@ brokerage, of analysis for jobs of users.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from math import inf
 
 import numpy as np
 
+import simgrid_broker.agents.direct_cycle as direct_cycle
+import simgrid_broker.agents.job_cycle as job_cycle
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
+from simgrid_broker.agents.job_tables import JobTables
 from simgrid_broker.agents.task_refiner import Tagger, refine
 from simgrid_broker.agents.work_queues import WorkQueues
 from simgrid_broker.names import TASK_ENDS, TaskStatus
@@ -35,40 +39,77 @@ class DirectJobs:
         self.control = control
         self.tagger = Tagger(control.world, control.world.scenario.shares_in_use)
         self.work_queues, self.map = WorkQueues(control, inf), WorkQueueMap(control.world.scenario)
+        self.tables = JobTables(control, self.work_queues)
+        self.cycle: Callable[..., int] = self.tables.deciding(direct_cycle.send)
+        self.names_queue = np.array([bool(word) for word in control.world.vocabularies["preassigned"]])
         self.waiting = Counter[int]()
         self.due_s: dict[int, float] = {}
 
     def send(self) -> None:
         """Make the jobs that have been submitted and for which there is a queue."""
-        submissions, now = self.control.books.submissions, self.control.now
-        if not submissions.as_jobs:
-            return
-        self.waiting.update(submissions.take(now))
-        for row in [row for row in self.waiting if self.due_s.get(row, 0) <= now]:
+        now = self.control.now
+        self.waiting.update(self.control.books.submissions.take(now))
+        rows = [row for row in self.waiting if self.due_s.get(row, 0) <= now]
+        for row in rows:
             if self._status(row) == T.REGISTERED and refine(self.control, row, self.tagger, self.map):
                 set_status(self.control.world, row, T.READY, now)
-            if self._status(row) in TAKES_JOBS:
-                self._send(row, self.waiting[row])
-            elif self._status(row) in TASK_ENDS:
+            if self._status(row) in TASK_ENDS:
                 del self.waiting[row]
-        self.control.fabric.make_jobs()
+        rows = [row for row in rows if self._status(row) in TAKES_JOBS]
+        if rows:
+            self._send(np.array(rows, np.int64))
 
     def _status(self, row: int) -> int:
         return self.control.arrays.tasks["status"][row].item()     # a number of NumPy is compared slowly
 
-    def _send(self, row: int, number: int) -> None:
-        """Order the next `number` jobs of a task, as far as there are queues for them."""
+    def _send(self, rows: np.ndarray) -> None:
+        """Order the jobs that wait of the tasks in `rows`, as far as there are queues for them."""
+        control, tables = self.control, self.tables
+        left = np.array([self.waiting[row] for row in rows.tolist()])
+        asks = self.names_queue[control.arrays.tasks["preassigned"][rows]]
+        state = tables.begin(control.now, tables.users.decides)
+        while (reason := self._go_on(rows, left, asks)) != job_cycle.OVER:
+            row = int(rows[state["task"]])
+            if reason == job_cycle.ASK:
+                left[state["task"]] -= self._ask(row, int(state["wanted"]))
+                state["task"] += 1
+            else:
+                tables.act(reason, row)
+        for row, number in zip(rows.tolist(), left.tolist(), strict=True):
+            self._note(row, self.waiting[row] - number, number)
+        control.fabric.make_jobs(tables.take_orders())
+
+    def _go_on(self, rows: np.ndarray, left: np.ndarray, asks: np.ndarray) -> int:
+        """Go on with the tasks in `rows`, as `direct_cycle.send`."""
+        control, tables, users = self.control, self.tables, self.tables.users
+        return self.cycle(control.arrays, tables.tables, tables.desk, control.world.sight, tables.kinds.tables,
+                          control.books.decisions.watch, users.tables, users.desk, users.kinds.tables, users.known,
+                          rows, left, asks)
+
+    def _note(self, row: int, sent: int, left: int) -> None:
+        """Note how many jobs of a task were sent and how many were left, which are brokered again later."""
+        if left:
+            self.due_s[row], self.waiting[row] = self.control.now + self.control.periods.job_generator, left
+        else:
+            del self.waiting[row]
+        if sent:
+            self.control.books.submissions.add_input(row, sent)
+            self._set_running(row)
+
+    def _ask(self, row: int, number: int) -> int:
+        """Order up to `number` jobs of a task that names its queue, or by an own brokerage; returns how many."""
+        control, placed = self.control, []
         task, parts = self.work_queues.view(row)
         queues = self._queues_named(task, number)
         if not len(queues):
             queues = self._queues_found(row, task, parts, number)
-        if len(queues) < number:
-            self.due_s[row] = self.control.now + self.control.periods.job_generator
-        self.waiting[row] -= len(queues)
-        if not self.waiting[row]:
-            del self.waiting[row]
-        if len(queues):
-            self._order(row, task, queues)
+        for place in queues.tolist():
+            queue, cores = control.brokers.queues.queue_and_cores[place]
+            self.tables.order((control.now, row, place, 1, asked_ramcount(task, cores), 0, task.resource_type))
+            placed.append((queue, 1))
+        if placed:
+            control.brokers.snapshot.place(account_of_task(control.arrays, row), task.resource_type, placed)
+        return len(placed)
 
     def _queues_named(self, task: Task, number: int) -> np.ndarray:
         """The queue that the jobs name, if it has slots of their resource type, once for each job."""
@@ -90,18 +131,6 @@ class DirectJobs:
         control.books.decisions.add(kind, control.now, task, verdict, len(found))
         control.brokers.note_use(task, np.unique(control.brokers.queues.queue[found]).tolist())
         return found
-
-    def _order(self, row: int, task: Task, queues: np.ndarray) -> None:
-        """Order a job at each of `queues`, (k,) numbers of candidates, and count them for later decisions."""
-        control, placed = self.control, []
-        control.books.submissions.add_input(row, len(queues))
-        for number in queues.tolist():
-            queue, cores = control.brokers.queues.queue_and_cores[number]
-            ram = asked_ramcount(task, cores)
-            control.fabric.order_jobs(row, number, 1, ram, control.now, 0, task.resource_type)
-            placed.append((queue, 1))
-        control.brokers.snapshot.place(account_of_task(control.arrays, row), task.resource_type, placed)
-        self._set_running(row)
 
     def _set_running(self, row: int) -> None:
         status = self._status(row)

@@ -25,11 +25,11 @@ from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import first_waiting, is_cut, waiting_at
 from simgrid_broker.world.places import fill_ways
 
-OVER, PREPARE, READ, COUNT, ASK, LOOK, PLACE, START, HOLD, GROW = range(10)
+OVER, PREPARE, READ, COUNT, ASK, LOOK, PLACE, HOLD, GROW = range(9)
 """Why a cycle returns: it is over; a task of an unknown kind must be described; what is known of its share and nucleus
 must be read; refusals of a share are counted for the first time; Python must make the jobs; a decision is recorded with
-its candidates; the task queue in which jobs wait is to be found; a task starts; a task without a queue is put on hold;
-there is no room for more tasks, orders or decisions."""
+its candidates; the task queue in which jobs wait is to be found; a task without a queue is put on hold; there is no
+room for more tasks, orders or decisions."""
 BEGIN, NEXT, DECIDE, SUBMIT, END = range(5)
 """Where in a task it goes on: at its begin, with the next level of ramCount, with the decision about it, with the jobs
 that were placed, at its end."""
@@ -54,6 +54,7 @@ CYCLE = np.dtype([
     ("most", "i8"), ("made", "i8"), ("refused_by", "i8"),    # of the task in hand
     ("wanted", "i8"), ("slot", "i8"), ("block", "i8"), ("n_blocks", "i8"), ("n_best", "i8"), ("placed", "i8"),
     ("n_orders", "i8"),              # since Python last took them
+    ("n_started", "i8"),             # tasks, the same
 ])
 """State of a cycle."""
 
@@ -98,6 +99,7 @@ class Desk(Bundle):
     uniforms: np.ndarray           # (n_blocks, most candidates)
     places: np.ndarray             # (most candidates,) of `selection.PLACE`
     orders: np.ndarray             # of ORDERED
+    started: np.ndarray            # rows of tasks that got their first jobs, as many as orders at most
 
 
 @compiled
@@ -137,24 +139,23 @@ def go_on(world, tables, desk, sight, kinds, watch, users, user_desk, user_kinds
         if state["next"] == DECIDE:
             if state["of_users"]:
                 state["n_best"] = decide_for_user(users)
-                draw_for_user(world, users, user_desk, desk, state, row)
+                draw_for_user(world, users, user_desk, desk, state, first_waiting(world, row, state["level"]))
                 whole = note_for_user(world, users, desk, watch, state, row)
             else:
                 state["n_best"] = decide(tables, state["slot"])
-                draw(world, tables, desk, state)
+                draw(world, tables, desk, state, first_waiting(world, row, state["level"]))
                 whole = note(world, tables, desk, watch, state, row)
             if whole:
                 return LOOK
         if state["next"] == SUBMIT:
             if state["of_users"]:
                 note_uses(world, users, desk, known, state, row)
-                starts = submit(world, tables, desk, state, row, users.task[0])
+                submit(world, tables, desk, state, row, users.task[0])
             else:
                 if state["late"] and state["placed"] > 0 and is_elsewhere(tables, desk, state):
                     return PLACE
-                starts = submit(world, tables, desk, state, row, tables.task[state["slot"]])
-            if starts:
-                return START
+                submit(world, tables, desk, state, row, tables.task[state["slot"]])
+            state["next"] = NEXT
         if state["next"] == END:
             state["left"] -= state["made"]
             state["task"] += 1
@@ -194,33 +195,42 @@ def find_level(world, tables, desk, sight, kinds, watch, user_desk, user_kinds, 
         return OVER
     state["level"], state["wanted"] = level, wanted
     state["of_users"] = desk.of_users[row] and not is_cut(world, row)
-    if state["of_users"]:
-        return find_kind(world, desk, user_desk, user_kinds, state, row)
-    if state["asks"] or desk.asks[row] or is_cut(world, row):
+    if not state["of_users"] and (state["asks"] or desk.asks[row] or is_cut(world, row)):
         state["n_levels"] += 1
         return ASK
+    reason = find_question(world, tables, desk, sight, kinds, watch, user_desk, user_kinds, state, row)
+    if reason != OVER:
+        return reason
+    is_scout = world.scout_inputs[row] != 0 if state["of_users"] else tables.task[state["slot"]]["is_scout"]
+    if not take_room(tables, desk, state, SCOUTS_PER_BLOCK if is_scout else JOBS_PER_BLOCK):
+        return GROW
+    state["n_levels"] += 1
+    return OVER
+
+
+@compiled
+def find_question(world, tables, desk, sight, kinds, watch, user_desk, user_kinds, state, row):
+    """Find the slot of the task in hand, and what is known of its share and nucleus; returns what Python must do."""
+    if state["of_users"]:
+        return find_kind(world, desk, user_desk, user_kinds, state, row)
     reason = find_slot(world, tables, desk, sight, kinds, watch, state, row)
     if reason != OVER:
         return reason
     slot = state["slot"]
     if not (desk.load_known[tables.asked[slot]["load"]] and knows_ways(world, tables, desk, slot)):
         return READ
-    if not desk.is_counted[world.tasks[row]["share"]]:
-        return COUNT
-    if not take_room(desk, state, tables.task[slot]["is_scout"]):
-        return GROW
-    ask(tables, desk, state, slot)
-    return OVER
+    return OVER if desk.is_counted[world.tasks[row]["share"]] else COUNT
 
 
 @compiled
-def take_room(desk, state, is_scout):
-    """Whether there is room for the jobs wanted, if so a decision is next."""
-    state["block"] = SCOUTS_PER_BLOCK if is_scout else JOBS_PER_BLOCK
+def take_room(tables, desk, state, block):
+    """Whether there is room for the jobs wanted, `block` for each draw; if so a decision about them is next."""
+    state["block"] = block
     state["n_blocks"] = (state["wanted"] + state["block"] - 1) // state["block"]
     if state["n_orders"] + state["n_blocks"] > len(desk.orders) or desk.numbers[RECORDED] == len(desk.room):
         return False
-    state["n_levels"] += 1
+    if not state["of_users"]:
+        ask(tables, desk, state, state["slot"])
     state["next"] = DECIDE
     return True
 
@@ -234,9 +244,7 @@ def find_kind(world, desk, user_desk, user_kinds, state, row):
         return PREPARE
     if not (user_desk.is_fresh[0] and desk.load_known[load_row_of_share(world, desk, row)]):
         return READ
-    if not user_desk.is_counted[world.tasks[row]["share"]]:
-        return COUNT
-    return OVER if take_room(desk, state, world.scout_inputs[row] != 0) else GROW
+    return OVER if user_desk.is_counted[world.tasks[row]["share"]] else COUNT
 
 
 @compiled
@@ -284,8 +292,8 @@ def ask(tables, desk, state, slot):
 
 
 @compiled
-def draw(world, tables, desk, state):
-    """Count the refusals of a decision, and draw queues for the jobs wanted."""
+def draw(world, tables, desk, state, begins):
+    """Count the refusals of a decision, and draw queues for the jobs wanted; begins: key of the first of them."""
     slot, n_best = state["slot"], state["n_best"]
     task = tables.task[slot]
     state["next"] = SUBMIT
@@ -294,8 +302,7 @@ def draw(world, tables, desk, state):
     desk.times[task["share"], first] += 1
     tally_open(desk.counts, task["share"], tables.refused_by, first, tables.open, tables.n_open, desk.closed_furthest,
                desk.groups, desk.ranks, desk.furthest)
-    luck.fill_draws(world.settings[0]["seed"], QUEUE_DRAW, task["luck"],
-                    first_waiting(world, desk.slots[slot]["task"], state["level"]), state["block"], state["wanted"],
+    luck.fill_draws(world.settings[0]["seed"], QUEUE_DRAW, task["luck"], begins, state["block"], state["wanted"],
                     desk.keys, tables.best, n_best, desk.uniforms)
     drawn = draw_blocks(tables.best, n_best, tables.weight, tables.backlog, tables.cap, desk.uniforms, True, True,
                         state["block"], state["wanted"], desk.places, desk.chosen, desk.sizes)
@@ -303,14 +310,14 @@ def draw(world, tables, desk, state):
 
 
 @compiled
-def draw_for_user(world, users, user_desk, desk, state, row):
+def draw_for_user(world, users, user_desk, desk, state, begins):
     """As `draw`, for a task of a user."""
     task, n_best = users.task[0], state["n_best"]
     state["next"] = SUBMIT
     desk.numbers[MADE] += 1
     tally_refusals(user_desk.counts, task["share"], users.refused_by, desk.groups, user_desk.ranks, desk.furthest)
-    luck.fill_draws(world.settings[0]["seed"], QUEUE_DRAW, task["luck"], first_waiting(world, row, state["level"]),
-                    state["block"], state["wanted"], desk.keys, users.best, n_best, desk.uniforms)
+    luck.fill_draws(world.settings[0]["seed"], QUEUE_DRAW, task["luck"], begins, state["block"], state["wanted"],
+                    desk.keys, users.best, n_best, desk.uniforms)
     drawn = draw_blocks(users.best, n_best, users.weight, users.weight, users.weight, desk.uniforms, False, False,
                         state["block"], state["wanted"], desk.places, desk.chosen, desk.sizes)
     add_up(desk, state, drawn, users.refused_by, user_desk.ranks)
@@ -347,7 +354,7 @@ def is_elsewhere(tables, desk, state):
 
 @compiled
 def submit(world, tables, desk, state, row, task):
-    """Order the jobs that were placed and count them for later decisions; returns whether the task starts."""
+    """Order the jobs that were placed and count them for later decisions; note the task if it starts."""
     level = state["level"]
     account = account_of(world, row)
     for k in range(state["n_blocks"]):
@@ -362,8 +369,9 @@ def submit(world, tables, desk, state, row, task):
         place_block(account, task["resource_type"], queue["queue"], size, desk.placed, desk.placed_by_type, tables.load,
                     desk.load_known)
     state["made"] += state["placed"]
-    state["next"] = NEXT
-    if state["placed"] == 0:
-        return False
-    thaw(world, row)
-    return world.tasks[row]["status"] == READY
+    if state["placed"] > 0:
+        thaw(world, row)
+        n_started = state["n_started"]
+        if world.tasks[row]["status"] == READY and (n_started == 0 or desk.started[n_started - 1] != row):
+            desk.started[n_started] = row
+            state["n_started"] += 1

@@ -66,9 +66,6 @@ class Generator:
         self.splitter = JobSplitter(control)
         self.n_polls = self.n_turns = 0                    # number the random draws
         self.told = ""                                     # the tag that left a task without a queue, if Python asked
-        self.acts = {job_cycle.PREPARE: self._prepare, job_cycle.READ: self._read, job_cycle.COUNT: self._count,
-                     job_cycle.ASK: self._ask, job_cycle.LOOK: self._look, job_cycle.PLACE: self._place,
-                     job_cycle.START: self._start, job_cycle.HOLD: self._hold, job_cycle.GROW: self._grow}
 
     def cycle(self) -> float | None:
         """Make as many jobs as the throttler allows; returns the delay to the next cycle if more are to be made.
@@ -137,50 +134,33 @@ class Generator:
 
         A task with input that finds no queue goes on hold. Files count as the jobs that they typically make.
         """
-        tables, acts = self.tables, self.acts
-        state = tables.begin(self.control.now, left, rule, least, analysis)
-        while (reason := tables.go_on(rows)) != job_cycle.OVER:
-            acts[reason](rows, state, rule)
-        return int(state["left"])
+        tables = self.tables
+        state = tables.begin_with(self.control.now, left, rule, least, analysis)
+        while True:
+            reason = tables.go_on(rows)
+            for row in tables.take_started():
+                self._set_running(row)
+            if reason == job_cycle.OVER:
+                return int(state["left"])
+            if reason == job_cycle.HOLD:
+                self._hold(int(rows[state["task"] - 1]), state)
+            elif reason == job_cycle.ASK:
+                self._ask(int(rows[state["task"]]), state, rule)
+            else:
+                tables.act(reason, int(rows[state["task"]]))
 
-    def _prepare(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
-        self.tables.prepare(int(rows[state["task"]]), int(state["level"]))
-
-    def _read(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
-        self.tables.read(int(rows[state["task"]]), int(state["slot"]))
-
-    def _count(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
-        self.tables.count(int(self.control.arrays.tasks["share"][rows[state["task"]]]))
-
-    def _look(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
-        """Record the candidates of the decision in hand."""
-        verdict = self.tables.verdict(int(rows[state["task"]]), int(state["level"]))
-        self.control.books.decisions.add_candidates(self.tables.kind, verdict)
-
-    def _place(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
-        """Find the task queue in which the jobs of the decision in hand wait."""
-        row, level, central = int(rows[state["task"]]), int(state["level"]), self.control.books.central_queue
-        assert central is not None
-        task, _parts = self.work_queues.view(row, level)
-        central.place(row, level, task, self.tables.verdict(row, level), self.control.brokers.queues, self.control.now)
-
-    def _start(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
-        self._set_running(int(rows[state["task"]]))
-
-    def _hold(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
+    def _hold(self, row: int, state: np.void) -> None:
+        """Put a task without a queue on hold."""
         refused_by, policies = int(state["refused_by"]), self.control.policies
         said = self.told if refused_by == job_cycle.TOLD else ""
         if refused_by >= 0:
             rules = policies.analysis_rules if state["of_users"] else policies.job_rules
             said = rules.labels[rules.rules[refused_by].name]
-        hold(self.control, int(rows[state["task"] - 1]), said)
+        hold(self.control, row, said)
 
-    def _grow(self, *_: Any) -> None:
-        self.tables.grow()
-
-    def _ask(self, rows: np.ndarray, state: np.void, rule: Selection) -> None:
+    def _ask(self, row: int, state: np.void, rule: Selection) -> None:
         """Make the jobs wanted of a task whose jobs are cut from files, or by an own brokerage."""
-        row, wanted, level = int(rows[state["task"]]), int(state["wanted"]), int(state["level"])
+        wanted, level = int(state["wanted"]), int(state["level"])
         cut = is_cut(self.control.arrays, row)
         made, tag = self._cut(row, wanted, level, rule) if cut else self._make(row, wanted, level)
         state["made"] += made

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+import simgrid_broker.agents.job_cycle as job_cycle
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.decision_log import DecisionLog
@@ -98,9 +99,7 @@ class JobTables:
         self.brokerage = control.policies.job_rules
         self.asks = control.policies.job_brokerage not in (broker_jobs, broker_to_task_queues)
         self.users = UserTables(control, work_queues)
-        self._go_on: Callable[..., int] = compiled_with(
-            go_on, decide=decide if self.asks else self.brokerage.decide,
-            decide_for_user=self.users.brokerage.decide if self.users.decides else decide_for_user)
+        self._go_on = self.deciding(go_on)
         self.state = np.zeros(1, CYCLE)
         self.state[0]["by_type"] = control.edition == "deployed"
         self.state[0]["asks"], self.state[0]["kind"] = self.asks, UNKNOWN
@@ -169,19 +168,50 @@ class JobTables:
             setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, missing))))
         return True
 
-    def begin(self, now: float, left: int, rule: Selection, least: int, analysis: bool = False) -> np.void:
-        """Begin a cycle that may make `left` jobs of tasks of at least a priority; returns its state.
+    def deciding(self, cycle: Callable[..., int]) -> Callable[..., int]:
+        """A compiled cycle with the decisions of the scenario's brokers in place of `decide` and `decide_for_user`."""
+        return compiled_with(cycle, decide=decide if self.asks else self.brokerage.decide,
+                             decide_for_user=self.users.brokerage.decide if self.users.decides else decide_for_user)
 
-        analysis: whether there are tasks of users.
-        """
+    def begin(self, now: float, analysis: bool = False) -> np.void:
+        """Begin a cycle; returns its state. analysis: whether there are tasks of users."""
         self.renew()
         if analysis:
             self.users.look()
         state = self.state[0]
-        state["n_tasks"], state["least"] = rule.n_tasks, least
-        state["now_s"], state["left"], state["n_files"], state["reads_more"] = now, left, rule.n_files, rule.reads_more
-        state["task"] = state["next"] = 0
+        state["now_s"], state["task"], state["next"], state["n_started"] = now, 0, job_cycle.BEGIN, 0
         return state
+
+    def begin_with(self, now: float, left: int, rule: Selection, least: int, analysis: bool = False) -> np.void:
+        """Begin a cycle that may make `left` jobs of tasks of at least a priority; returns its state."""
+        state = self.begin(now, analysis)
+        state["n_tasks"], state["least"] = rule.n_tasks, least
+        state["left"], state["n_files"], state["reads_more"] = left, rule.n_files, rule.reads_more
+        return state
+
+    def act(self, reason: int, row: int) -> None:
+        """Do what a cycle needs to go on with the task in a row, for a reason other than ASK and HOLD."""
+        state, control = self.state[0], self.control
+        level = int(state["level"])
+        if reason == job_cycle.PREPARE:
+            self.prepare(row, level)
+        elif reason == job_cycle.READ:
+            self.read(row, int(state["slot"]))
+        elif reason == job_cycle.COUNT:
+            self.count(int(control.arrays.tasks["share"][row]))
+        elif reason == job_cycle.LOOK:
+            control.books.decisions.add_candidates(self.kind, self.verdict(row, level))
+        elif reason == job_cycle.PLACE:
+            self.wait_in_queue(row, level)
+        else:
+            self.grow()
+
+    def wait_in_queue(self, row: int, level: int) -> None:
+        """Find the task queue in which the jobs of the decision in hand wait."""
+        control, central = self.control, self.control.books.central_queue
+        assert central is not None
+        task, _parts = self.work_queues.view(row, level)
+        central.place(row, level, task, self.verdict(row, level), control.brokers.queues, control.now)
 
     def count(self, share: int) -> None:
         """Begin to count the refusals of a share."""
@@ -258,6 +288,12 @@ class JobTables:
         self.state[0]["n_orders"] = 0
         return taken
 
+    def take_started(self) -> list[int]:
+        """Rows of the tasks that got their first jobs since this was last asked."""
+        taken: list[int] = self.desk.started[:self.state[0]["n_started"]].tolist()
+        self.state[0]["n_started"] = 0
+        return taken
+
     def _compress(self) -> None:
         """Keep the slots of live tasks, and make room for twice as many if they are more than half."""
         kept = np.flatnonzero(np.isin(self.slots["task"], self.control.books.live_tasks.rows))
@@ -295,7 +331,7 @@ class JobTables:
             groups=log.groups, ranks=steps.ranks, furthest=log.furthest,
             closed_furthest=self.first.furthest, times=self.first.times, keys=luck.keys_of(queues.names),
             chosen=np.empty(n, np.int64), sizes=np.empty(n, np.int64), uniforms=np.empty((n, most)),
-            places=np.empty(most, PLACE), orders=self.orders, **self._statistics())
+            places=np.empty(most, PLACE), orders=self.orders, started=np.empty(n, np.int64), **self._statistics())
 
     def _statistics(self) -> dict[str, np.ndarray]:
         """The tables of the desk that come with the statistics, and the room for decisions."""

@@ -8,6 +8,8 @@ from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.world import World
 
 T = TaskStatus
+READ = ["status", "old_status", "n_jobs", "n_finished", "n_failed"]
+"""Columns of a task that are read together, which is faster."""
 
 
 def post_processor(control: Control) -> Process:
@@ -47,13 +49,13 @@ def send_on(control: Control, ended: list[int]) -> None:
 
 def settled(control: Control, row: int, ended: list[int]) -> bool:
     """End a task with nothing left once its status allows; returns whether it needs no further look."""
-    world, task = control.world, control.arrays.tasks[row]
-    status, old_status = T(task["status"].item()), T(task["old_status"].item())
-    if task["n_finished"] + task["n_failed"] != task["n_jobs"] or status in SETTLED:
+    world = control.world
+    status, old_status, n_jobs, n_finished, n_failed = control.arrays.tasks[row][READ].item()
+    if n_finished + n_failed != n_jobs or status in SETTLED:
         return True
-    if status is T.PENDING and old_status in PREPARABLE:
+    if status == T.PENDING and old_status in PREPARABLE:
         status = old_status
-        set_status(world, row, status, control.now)
+        set_status(world, row, T(status), control.now)
     if status not in PREPARABLE:
         return False
     if control.books.open_inputs.is_open(row) or control.books.submissions.is_open(row):
@@ -61,7 +63,7 @@ def settled(control: Control, row: int, ended: list[int]) -> bool:
         return True
     set_status(world, row, T.PREPARED, control.now)
     final = final_status_of(world, row)
-    if final is T.FINISHED and task["n_failed"] and uses_exhausted(world, row):
+    if final is T.FINISHED and n_failed and uses_exhausted(world, row):
         return_to(world, row, T.RUNNING)                     # where a retry continues
         set_status(world, row, T.EXHAUSTED, control.now)
     else:

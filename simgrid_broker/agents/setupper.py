@@ -7,11 +7,12 @@ from simgrid_broker.agents.direct_jobs import DirectJobs
 
 def setupper(control: Control) -> Process:
     """Send jobs without a task in JEDI to their queues, and set up pending jobs, those first that wait for none."""
-    direct_jobs = DirectJobs(control)
+    direct_jobs = DirectJobs(control) if control.books.submissions.as_jobs else None
     builder = Builder(control) if builds(control.world) else None
 
     def set_up() -> None:
-        direct_jobs.send()
+        if direct_jobs is not None:
+            direct_jobs.send()
         if builder is not None:
             builder.look()
         control.fabric.set_up_jobs(control.now)

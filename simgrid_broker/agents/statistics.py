@@ -19,13 +19,15 @@ def statistics(control: Control) -> Process:
     in_detail = bool(world.scenario.record.snapshots)
     by_queue = in_detail or control.edition == "deployed"
     types, pushed = TypesInUse(), pushed_queues(world)
+    any_pushed = bool(pushed.any())
 
     def refresh() -> None:
         control.brokers.snapshot = take_snapshot(world.arrays, control.now, by_queue, in_detail)
         if by_queue:
             control.brokers.snapshot.types_at = types.known_at(world.arrays, control.now)
         world.network.read_queues(world.arrays)
-        look_at_memory(control, pushed)
+        if any_pushed:
+            look_at_memory(control, pushed)
         control.books.usage = Usage(control.now, observe.share_usage(world))
     yield from control.every(control.periods.statistics, refresh, "statistics")
 

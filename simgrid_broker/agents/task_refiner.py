@@ -33,10 +33,10 @@ SERVER_RETRIES = 2
 MOVE_INPUT = 48
 """Question of the draw that decides whether the input of a task may be moved."""
 
-TAGGED_BY = ("label", "working_group", "campaign", "transpath", "processing_type", "preassigned")
+TAGGED_BY = ["label", "working_group", "campaign", "transpath", "processing_type", "preassigned"]
 """Columns by which tasks are tagged with their share."""
 
-TYPED_BY = "corecount", "ramcount", "ramunit", "baseramcount"
+TYPED_BY = ["corecount", "ramcount", "ramunit", "baseramcount"]
 """Columns by which tasks get their resource type."""
 
 SUCCESS, FAILURE = (TaskStatus.DONE, TaskStatus.FINISHED), (TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
@@ -94,14 +94,14 @@ class Tagger:
 
     def share_of(self, task: np.void) -> int:
         """The leaf whose rule matches first, UNDEFINED if none does."""
-        codes = tuple(task[column].item() for column in TAGGED_BY)
+        codes = task[TAGGED_BY].item()
         if codes not in self.found:
             self.found[codes] = tag(self.rules, self._words(task))
         return self.found[codes]
 
     def type_of(self, task: np.void) -> int:
         """The first resource type that fits, UNDEFINED if none does."""
-        claims = tuple(task[column].item() for column in TYPED_BY)
+        claims = task[TYPED_BY].item()
         if claims not in self.types:
             corecount, ramcount, unit, baseramcount = claims
             self.types[claims] = resource_type_of(self.bounds, corecount, ramcount or nan, RAM_UNITS[unit],

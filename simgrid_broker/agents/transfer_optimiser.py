@@ -8,6 +8,8 @@ def transfer_optimiser(control: Control) -> Process:
     period = control.periods.transfer_optimiser
 
     def cycle() -> None:
-        control.fabric.set_background(control.world.scenario.grid.links.background.load_at(control.now))
+        load = control.world.scenario.grid.links.background.load_at(control.now)
+        if load != control.world.capacities.background:
+            control.fabric.set_background(load)
         control.fabric.share_gates(control.now, period)
     yield from control.every(period, cycle, "transfer_optimiser")

@@ -257,7 +257,8 @@ class Fabric:
 
     def share_gates(self, now: float, period: float = 0.0) -> None:
         """Share doors and backbones among the links; period: of a cycle of the optimiser, s, 0 = between cycles."""
-        self.world.make_room()
+        if self.world.state["n_busy_links"]:
+            self.world.make_room()
         optimiser.share_gates(self.world.arrays, period, now)
         raise_fault(self.world.arrays)
 

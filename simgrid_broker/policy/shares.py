@@ -28,11 +28,7 @@ def share_order(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
     """
     ratio = [used / target if target > 0 else NO_TARGET_RATIO for used, target in zip(
         _sums(tree, hs06_by_leaf), targets(tree, hs06_by_leaf).tolist(), strict=True)]
-    children: list[list[int]] = [[] for _ in ratio]
-    for node, parent in enumerate(tree.parent.tolist()):
-        if parent >= 0:
-            children[parent].append(node)
-    leaf_at = {node: leaf for leaf, node in enumerate(tree.leaves.tolist())}
+    children, leaf_at = tree.children, tree.leaf_at
     ordered, stack = [], [0]
     while stack:
         node = stack.pop()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -55,3 +56,17 @@ class ShareTree:
     parent: np.ndarray
     value: np.ndarray
     leaves: np.ndarray
+
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """Nodes below each node, in the order of the table."""
+        found: list[list[int]] = [[] for _ in self.names]
+        for node, parent in enumerate(self.parent.tolist()):
+            if parent >= 0:
+                found[parent].append(node)
+        return found
+
+    @cached_property
+    def leaf_at(self) -> dict[int, int]:
+        """Number of each leaf by its node."""
+        return {node: leaf for leaf, node in enumerate(self.leaves.tolist())}

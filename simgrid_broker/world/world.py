@@ -27,6 +27,9 @@ from simgrid_broker.world.user_quota import UserOutput
 MARGIN = 1024
 """Rows to keep free in every table that the fabric allocates from: more than one event can use."""
 
+COUNTERS = ["n_pending", "n_holding", "n_done_tasks", "n_lessons", "n_events", "total_cores", "n_pilots"]
+"""Fields of the state from which follows how long inboxes and events must be; read together, which is faster."""
+
 TASK_TABLES = ("tasks", "task_times", "ram_levels", "scout_inputs", "splitting", "input_loss", "waits_in",
                "input_dataset")
 """Tables with a row for each task."""
@@ -81,6 +84,7 @@ class World:
         self.analysis = AnalysisMetrics(len(arrays.queues), len(vocabularies["users"]),
                                         len(arrays.hs06_milli))
         self._seen: tuple[np.ndarray, Sight] | None = None
+        self._counted = arrays.state, arrays.state[COUNTERS]
 
     @property
     def state(self) -> np.void:
@@ -134,18 +138,20 @@ class World:
     def make_room(self, jobs: int = MARGIN, transfers: int = MARGIN, retries: int = MARGIN,
                   submissions: int = MARGIN, replicas: int = MARGIN, subdatasets: int = 0) -> None:
         """Grow tables until the given numbers of rows are free, and events and inboxes can hold what may follow."""
-        state = self.state
-        for name, wanted in (("jobs", jobs), ("transfers", transfers), ("retries", retries),
-                             ("submissions", submissions), ("replicas", replicas), ("subdatasets", subdatasets)):
-            if self.free_rows(name) < wanted:
-                self._grow(name, wanted)
-        self._lengthen("pending", state["n_pending"] + jobs + MARGIN)
-        self._lengthen("holding", state["n_holding"] + MARGIN)
-        self._lengthen("done_tasks", state["n_done_tasks"] + retries + MARGIN)
-        self._lengthen("lessons", state["n_lessons"] + retries + MARGIN)
+        free = self.arrays.n_free.tolist()
+        for place, wanted in enumerate((jobs, transfers, retries, submissions, replicas, subdatasets)):
+            if free[place] < wanted:
+                self._grow(REUSED[place], wanted)
+        if self._counted[0] is not self.arrays.state:
+            self._counted = self.arrays.state, self.arrays.state[COUNTERS]
+        pending, holding, done, lessons, events, cores, pilots = self._counted[1].item()
+        self._lengthen("pending", pending + jobs + MARGIN)
+        self._lengthen("holding", holding + MARGIN)
+        self._lengthen("done_tasks", done + retries + MARGIN)
+        self._lengthen("lessons", lessons + retries + MARGIN)
         for name in ("events", "far_events"):
-            self._lengthen(name, state["n_events"] + state["total_cores"] - state["n_pilots"]
-                           + 4 * len(self.arrays.transfers) + len(self.arrays.subdatasets) + submissions + MARGIN)
+            self._lengthen(name, events + cores - pilots + 4 * len(self.arrays.transfers)
+                           + len(self.arrays.subdatasets) + submissions + MARGIN)
 
     def free_rows(self, name: str) -> int:
         """Number of free rows of a table of REUSED."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from simgrid_broker import metrics, simulate
+from simgrid_broker.agents import job_tables, user_tables
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.report.terminal import terminal_summary
 from simgrid_broker.scenario import Scenario
@@ -66,6 +67,23 @@ def test_all_recorded_jobs_end_as_they_were_recorded(run):
     assert set(run.jobs.status) == {"finished"} and len(run.jobs) == N_JOBS
     assert run.jobs.walltime_s.tolist() == pytest.approx([RUN_S] * N_JOBS)
     assert set(run.tasks.status) == {"done"} and run.tasks.n_jobs.sum() == N_JOBS
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_jobs_without_tasks_go_to_the_queues_that_a_brokerage_asked_job_by_job_gives_them(tmp_path, monkeypatch,
+                                                                                         edition):
+    def tables(name):
+        (tmp_path / name).mkdir()
+        found = replayed(tmp_path / name, steady(60), **{
+            "as": "jobs", "edition": edition, "duration": "1h", "record.candidates": 0.5,
+            "grid.sites.S0.failure_rate": 0.5})
+        return {table: getattr(found, table).to_csv() for table in ("jobs", "tasks", "decisions", "candidates",
+                                                                    "refusals")}
+    compiled = tables("compiled")
+    for module, broker in ((job_tables, "broker_jobs"), (user_tables, "broker_analysis")):
+        monkeypatch.setattr(module, broker, None)                     # as own brokerages are asked
+    asked = tables("asked")
+    assert compiled == asked and len(compiled["candidates"]) > len(compiled["decisions"])
 
 
 def test_the_jobs_of_an_owner_and_a_program_are_one_task(run):
