@@ -11,7 +11,6 @@ from simgrid_broker.agents.job_cycle import (
     LOOK,
     OVER,
     PLACE,
-    SUBMIT,
     decide,
     decide_for_user,
     draw,
@@ -47,44 +46,27 @@ def send(world, tables, desk, sight, kinds, watch, users, user_desk, user_kinds,
                 return GROW
             if state["of_users"]:
                 fill_for_user(world, users, user_desk, desk, user_kinds, sight, known, state, row)
-        begins = luck.ATTEMPTS * np.int64(world.tasks[row]["next_chunk"]) + 1
-        if state["of_users"]:
-            if send_for_user(world, tables, desk, watch, users, user_desk, known, state, row, begins):
+        if state["next"] == DECIDE:
+            begins = luck.ATTEMPTS * np.int64(world.tasks[row]["next_chunk"]) + 1
+            if state["of_users"]:
+                state["n_best"] = decide_for_user(users)
+                draw_for_user(world, users, user_desk, desk, state, begins)
+                whole = note_for_user(world, users, desk, watch, state, row)
+            else:
+                state["n_best"] = decide(tables, state["slot"])
+                draw(world, tables, desk, state, begins)
+                desk.slots[state["slot"]]["can_run"] = 0       # JEDI may have put retries into another task queue
+                whole = note(world, tables, desk, watch, state, row)
+            if whole:
                 return LOOK
+        if state["of_users"]:
+            note_uses(world, users, desk, known, state, row)
+            submit(world, tables, desk, state, row, users.task[0])
         else:
-            reason = send_jobs(world, tables, desk, watch, state, row, begins)
-            if reason != OVER:
-                return reason
+            if state["late"] and state["placed"] > 0 and is_elsewhere(tables, desk, state):
+                return PLACE
+            submit(world, tables, desk, state, row, tables.task[state["slot"]])
         numbers[state["task"]] -= state["placed"]
         state["next"] = BEGIN
         state["task"] += 1
     return OVER
-
-
-@compiled
-def send_jobs(world, tables, desk, watch, state, row, begins):
-    """Decide about the jobs in hand and order them; returns what Python must do. begins: key of the first."""
-    if state["next"] == DECIDE:
-        state["n_best"] = decide(tables, state["slot"])
-        draw(world, tables, desk, state, begins)
-        desk.slots[state["slot"]]["can_run"] = 0           # JEDI may have put retries into another task queue
-        if note(world, tables, desk, watch, state, row):
-            return LOOK
-    if state["next"] == SUBMIT:
-        if state["late"] and state["placed"] > 0 and is_elsewhere(tables, desk, state):
-            return PLACE
-        submit(world, tables, desk, state, row, tables.task[state["slot"]])
-    return OVER
-
-
-@compiled
-def send_for_user(world, tables, desk, watch, users, user_desk, known, state, row, begins):
-    """As `send_jobs`, for jobs of a user; returns whether the candidates are to be recorded."""
-    if state["next"] == DECIDE:
-        state["n_best"] = decide_for_user(users)
-        draw_for_user(world, users, user_desk, desk, state, begins)
-        if note_for_user(world, users, desk, watch, state, row):
-            return True
-    note_uses(world, users, desk, known, state, row)
-    submit(world, tables, desk, state, row, users.task[0])
-    return False
