@@ -91,7 +91,7 @@ class AnalysisWatchDog:
     def _look_at_input(self) -> Look:
         """Tasks with input under way of users who have too much of it; they go on when their user has less."""
         control = self.control
-        rows, size = input_under_way(control.world)
+        rows, size = input_under_way(control.world, user_throttle.least_bytes(control.cfg))
         users, place, moving = user_throttle.by_user(control.arrays.tasks["user"][rows], size)
         too_much = user_throttle.moves_too_much(moving, control.cfg, control.edition)
         held, over = dict[int, ThrottledBy](), set[tuple[int, ThrottledBy]]()

@@ -73,6 +73,11 @@ def far_below(work: Work, bounds: list[Limit]) -> np.ndarray:
     return np.logical_and.reduce([number <= limit.releases for number, limit in zip(work, bounds, strict=True)])
 
 
+def least_bytes(cfg: Gdpconfig) -> float:
+    """Input on its way up to which no user has too much, in either edition."""
+    return GB * min(cfg.value(anal_watchdog.USER_PRESTAGE_LIMIT), cfg.value(anal_watchdog.USER_TRANSFER_LIMIT))
+
+
 def by_user(user: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray, Moving]:
     """Users with input on its way, the place of each part among them, and their sums.
 
