@@ -23,8 +23,6 @@ ENOUGH = 0.9
 """Part of its target that a share can reach and is not called limited by its work."""
 MOSTLY = 0.5
 """Part of the running cores at small queues from which these limit a share that is not served."""
-SEEN = 50
-"""Part of the samples, %, in which a share has work that could run, below which that limits it."""
 
 
 def shares(
@@ -150,11 +148,12 @@ def _limit_in_run(row, small: bool = False) -> str:
 
     small: whether most cores are at small queues of pilot streaming.
     """
+    from simgrid_broker.metrics.shares import SEEN, limited_by
     if not row.waiting and not row.delivered:
         return "no work"
     if row.demand_limited:
         return "little work" if row.waiting >= SEEN else "seldom work"
-    if row.waiting >= SEEN > row.judged:
+    if limited_by(row) == "slots":
         return "no slots"
     if row.delivered >= ENOUGH * min(row.target, row.due):
         return ""

@@ -20,6 +20,9 @@ from simgrid_broker.records import Run
 NEAR = 0.1
 """Relative deviation up to which a share counts as near what it is due."""
 
+SEEN = 50
+"""Part of the samples, %, in which a share has work, or work that could run, below which that limits it."""
+
 COUNTED = ("hs06", "running_cores", "running", "activated", "queued")
 """Columns of the series that are summed over resource types and leaves."""
 
@@ -145,15 +148,24 @@ def share_deviation(run: Run) -> pd.DataFrame:
 
     Metrics: share_deviation: mean over leaves of their mean absolute deviation where they had work that could have run,
     percentage points; share_misplaced: power above due, the mean over the samples of half the sum of absolute
-    deviations, % of all power.
+    deviations, % of all power; NaN if work waited and none of it could have run.
     """
     window, samples = window_of(run), running_samples(run)
     gap = np.abs(samples.percent("hs06") - samples.percent("due_hs06"))[:, samples.tree.leaves]
     deviation = _mean_where(gap, samples.able[:, samples.tree.leaves])
     judged = deviation[~np.isnan(deviation)]
+    known = len(judged) or not samples.activated.any()
     table = pd.DataFrame({"share_deviation": [judged.mean() if len(judged) else np.nan],
-                          "share_misplaced": [_mean(gap.sum(axis=1)) / 2]})
+                          "share_misplaced": [_mean(gap.sum(axis=1)) / 2 if known else np.nan]})
     return tidy(table, [], {"share_deviation": "% points", "share_misplaced": "%"}, window)
+
+
+def limited_by(row) -> str:
+    """What kept a share, a row of `share_compliance`, below its target: demand, slots of its types, or neither ("")."""
+    if row.demand_limited:
+        return "demand"
+    is_short = row.delivered < (1 - NEAR) * row.target
+    return "slots" if is_short and row.waiting >= SEEN > row.judged else ""
 
 
 def _enough_waiting(samples: ShareSamples) -> np.ndarray:

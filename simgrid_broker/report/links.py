@@ -36,6 +36,8 @@ def _busiest(view: Context, links: pd.DataFrame) -> list[Block]:
         return [plot]
     waits = metrics.wide(metrics.link_waits(view.run)).reindex(columns=["source", "destination", "wait", "took"])
     frame = wide(links).head(MOST_ROWS).merge(waits, how="left", on=["source", "destination"])
+    frame = frame.rename(columns={"peak_rate": "Peak rate, GB/s", "failed": "Failed, %", "wait": "Wait, min",
+                                  "took": "Took, min"})
     return [plot, TableBlock(
         "Busiest links: figures", frame, "Rates in GB/s, the peak with the bytes of failed attempts; utilisation: % of "
         "the time in which bytes moved; failed: % of the attempts at files; wait: from request to first byte, took: to "
@@ -57,7 +59,9 @@ def _doors(view: Context) -> list[Block]:
         "Blue: what moved through the door since the previous sample, bytes of failed attempts included; dashed: its "
         "capacity; dotted: what other traffic leaves of it.", (10, 0.9 + 1.35 * n_rows), (n_rows, PANEL_COLUMNS)),
         "there was no sample."),
-        TableBlock("Most used doors: figures", use.head(MOST_ROWS),
+        TableBlock("Most used doors: figures", use.head(MOST_ROWS).rename(columns={
+            "door": "Door", "capacity": "Capacity, Gb/s", "rate": "Mean rate, Gb/s", "peak_rate": "Peak rate, Gb/s",
+            "use": "Mean use, %", "peak_use": "Peak use, %"}),
                    "Rates in Gb/s, of failed attempts too; use: % of the capacity, mean and busiest sample.")]
 
 

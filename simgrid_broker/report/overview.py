@@ -69,9 +69,9 @@ def _about(view: Context) -> pd.DataFrame:
             "Status": manifest["status"], "Edition of the rules": scenario.get("edition", "–"),
             "Seed": str(manifest["seed"]), "Simulated time": format_seconds(float(manifest["duration_s"])),
             "Window of the figures": str(view.window),
-            "Grid": f"{len(grid['sites'])} sites, {len(grid['queues'])} PanDA queues, "
-                    f"{number(metrics.core_capacity(view.run))} cores",
-            "Share tree": f"{len(view.tree.leaves)} leaf shares, {view.tree.level.max()} levels"}
+            "Grid": f"sites: {len(grid['sites'])}; PanDA queues: {len(grid['queues'])}; "
+                    f"cores: {number(metrics.core_capacity(view.run))}",
+            "Share tree": f"leaf shares: {len(view.tree.leaves)}; levels: {view.tree.level.max()}"}
     return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
+from simgrid_broker.metrics.shares import limited_by
 from simgrid_broker.records import Run, write_whole
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.context import Context, context
@@ -76,7 +77,7 @@ def _compliance_table(compliance: pd.DataFrame) -> Block:
     rows = wide(compliance)
     if not rows.samples.any():
         return Note("There is no sample in the window, so there are no compliance figures.")
-    rows["limit"] = ["demand" if limited else "" for limited in rows.demand_limited]
+    rows["limit"] = [limited_by(row) for row in rows.itertuples()]
     rows["difference"] = rows.delivered - rows.due
     frame = rows[["share", "target", "due", "delivered", "difference", "deviation", "near", "judged", "waiting",
                   "limit"]]
@@ -85,8 +86,9 @@ def _compliance_table(compliance: pd.DataFrame) -> Block:
         f"Over {int(rows.samples.iloc[0])} samples, {compliance.window.iloc[0]}. Work is waiting while the share has "
         "activated jobs. What a share is due is its target with what shares without enough work leave, to siblings "
         "first; it is judged by that in the samples in which it had activated jobs that could have run in the slots at "
-        "hand. A share is limited by demand if it received less than 90 % of its target and, in most of the samples "
-        "below target, had too few activated jobs to reach it.", tuple(rows.level))
+        "hand. A share that received less than 90 % of its target is limited by demand if, in most of the samples "
+        "below target, it had too few activated jobs to reach it, and by slots if it had activated jobs in most of the "
+        "samples, but seldom any that could have run.", tuple(rows.level))
 
 
 def cores(view: Context) -> Section:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
+from simgrid_broker.metrics.shares import limited_by
 from simgrid_broker.records import Run
 from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.texts import texts_of_python
@@ -54,7 +55,8 @@ def _figures(run: Run, value: Mapping[str, str]) -> list[str]:
             f"mean {value['wait_little']} h (Little)",
             *_from_submission(value),
             *_out_of_memory(run), *_lost(run), *_tasks(run),
-            f"shares    power above due: {value['share_misplaced']} %",
+            "shares    power above due: " + ("not known, no work that waited could have run" if
+                                             value["share_misplaced"] == "–" else f"{value['share_misplaced']} %"),
             f"speed     {number(jobs_per_second(run.manifest))} simulated jobs per second of wall-clock time"]
 
 
@@ -123,7 +125,7 @@ def _shares(run: Run) -> list[str]:
     left_out = len(wide(metrics.share_compliance(run))) - 1 - len(rows)
     cells = [("  " * (row.level - 1) + row.share,
               *_percents(row.target, row.due, row.delivered, row.deviation, row.near),
-              "demand" if row.demand_limited else "") for row in rows.itertuples()]
+              limited_by(row)) for row in rows.itertuples()]
     lines = _table(("share", "target %", "due %", "delivered %", "deviation", "within 10 %", "limit"), cells)
     lines += [f"({left_out} shares at deeper levels are in the report)"] if left_out else []
     return [*lines, "due: target with what shares without work leave; in samples with work that could run:",

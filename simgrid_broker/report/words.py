@@ -45,7 +45,10 @@ COLUMN_LABELS = {
     "attempt": "Attempt", "memory": "Memory per core", "finished": "Finished", "out_of_memory": "Out of memory",
     "origin": "Origin", "figure": "Figure", "outcome": "Outcome", "phase": "Phase", "statuses": "Statuses",
     "moves": "Jobs", "lost_wait_hours": "Lost wait, h", "time_mean": "Mean, h", "time_p50": "Median, h",
-    "time_p95": "95 %, h", "time_total": "All tasks, h", "when": "When", "what": "What",
+    "queue": "Queue", "resource_type": "Resource type", "submitted": "Submitted", "missed": "Missed",
+    "cancelled": "Cancelled", "empty": "Empty", "used_core_h": "Used, core h", "idle_core_h": "Idle, core h",
+    "wasted_core_h": "Wasted, core h", "time_p95": "95 %, h", "time_total": "All tasks, h", "when": "When",
+    "what": "What", "name": "Name",
 }
 
 REASONS = {

@@ -113,15 +113,18 @@ def option_unread(scenario: Scenario) -> Iterator[str]:
     """Options in `params` that nothing reads: each that is close to one that is read, the others together."""
     known = options_of(scenario.resource_types)
     unread = Counter(key for queue in scenario.grid.queues.values() for key in queue.params if key not in known)
-    others = []
+    types, others = list[str](), list[str]()
     for key, number in unread.items():
-        of_panda = key.removeprefix(f"{TYPE_LIMITS}.") in KNOWN_RESOURCE_TYPES
-        if near := () if of_panda else nearest(key, known, 1):
+        if key.removeprefix(f"{TYPE_LIMITS}.") in KNOWN_RESOURCE_TYPES:
+            types.append(f"{key} ({number})")
+        elif near := nearest(key, known, 1):
             yield f"Option {key} in params of {number} queue(s) has no effect{did_you_mean(near)}"
         else:
             others.append(f"{key} ({number})")
-    if others:
-        yield f"Options in params of queues that nothing here reads, with the number of queues: {', '.join(others)}."
+    for what, keys in (("for resource types that the scenario does not have", types),
+                       ("that nothing here reads", others)):
+        if keys:
+            yield f"Options in params {what}, with the number of queues: {', '.join(keys)}."
 
 
 WORKER_RULES: Rules = (unknown_workflow, limit_of_workers, slot_larger_than_node, partition_of_a_batch_system,

@@ -67,6 +67,7 @@ class Row:
     pytest.param(Row(delivered=1.0, demand_limited=1.0, waiting=20.0), "seldom work", id="seldom a job"),
     pytest.param(Row(delivered=1.0, demand_limited=1.0), "little work", id="some jobs"),
     pytest.param(Row(delivered=0.0, judged=10.0), "no slots", id="types of which none runs"),
+    pytest.param(Row(judged=10.0), "", id="types of which none runs, and its target all the same"),
     pytest.param(Row(delivered=5.0), "not served", id="work waits and could run"),
     pytest.param(Row(delivered=5.0, due=5.0), "", id="it has what was due, with work for half of the time"),
     pytest.param(Row(delivered=5.0, due=20.0), "not served", id="siblings left it more than its target"),

@@ -74,6 +74,11 @@ def test_the_page_is_self_contained(report, run):
     assert page.images == len(list((run.folder / "plots").glob("*.png"))) == 25
 
 
+def test_every_column_of_its_tables_has_a_name_in_words(report):
+    heads = re.findall(r"<th[^>]*>([^<]*)</th>", report.read_text(encoding="utf-8"))
+    assert heads and [head for head in heads if re.fullmatch("[a-z][a-z0-9_]*", head)] == []
+
+
 def test_every_plot_has_its_table_next_to_it(report, run):
     pictures = sorted((run.folder / "plots").glob("*.png"))
     for picture in pictures:

@@ -66,7 +66,7 @@ def test_nested_options_count_as_flat_ones():
     pytest.param("resource_type_limits.SCORE", (), id="read by streaming"),
     pytest.param("maxWorkrs", ("Option maxWorkrs in params of 1 queue(s)", "'maxWorkers'"), id="misspelled"),
     pytest.param("resource_type_limits.SCOR", ("did you mean 'resource_type_limits.SCORE'",), id="no type"),
-    pytest.param("resource_type_limits.SCORE_VHIMEM", ("nothing here reads", "SCORE_VHIMEM (1)"), id="not in use"),
+    pytest.param("resource_type_limits.SCORE_VHIMEM", ("does not have", "SCORE_VHIMEM (1)"), id="not in use"),
     pytest.param("pilot_rss_grace", ("nothing here reads", "pilot_rss_grace (1)"), id="of pilots"),
 ])
 def test_options_that_nothing_reads_are_remarked(option, words):
