@@ -2,7 +2,7 @@
 served.
 
 Source: lifecycle reference, 7.5. Simplified: a dataset lies on one tape, is read in one go, and goes on in at most 20
-portions; files to a full disk wait in the drive.
+portions; files to a full disk wait in the drive; a drive ends a portion when an endpoint is switched off.
 """
 
 import numpy as np
@@ -162,17 +162,26 @@ class DataCarousel:
     def _read_portions(self, request: Request) -> Process:
         """Read what is missing of a dataset, portion by portion, while the request lasts."""
         env, storage = self.control.env, self.storages[request.source]
+        yield from self._until_open(request)
         yield env.timeout(storage.mount_time)
         missing = 1.0 - self._part(request)
         files = max(1, round(request.files * missing))
         for number, some in enumerate(policy.portions(files)):
             size = request.bytes * missing * some / files
+            yield from self._until_open(request)
             yield env.timeout(size / storage.drive_rate)
             if request.status is not S.STAGING:
                 return
             request.read_bytes += size
             read_from_tape(self.control.world, request.source, size)
             yield from self._deliver(request, number, size, some)
+
+    def _until_open(self, request: Request) -> Process:
+        """Wait while the tape is switched off for reading, or the disk at its site for writing, over WAN."""
+        storages, is_local = self.control.arrays.storages, self._site(request.source) == self._site(request.destination)
+        while request.status is S.STAGING and (storages["read_wan_off"][request.source] == IS_OFF or (
+                is_local and storages["write_wan_off"][request.destination] == IS_OFF)):
+            yield self.control.env.timeout(self.control.periods.data_carousel)
 
     def _deliver(self, request: Request, number: int, size: float, files: int) -> Process:
         """Bring a portion from the drive to the destination: at its own site at once, else over the link."""

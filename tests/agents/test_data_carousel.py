@@ -13,6 +13,7 @@ from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.watch_dog import watch_dog
 from simgrid_broker.units import DAY, HOUR
+from simgrid_broker.world.columns import set_activity
 from simgrid_broker.world.input_files import staged_inputs
 from simgrid_broker.world.input_tables import forget_inputs, lose_replica
 from simgrid_broker.world.invariants import broken
@@ -128,6 +129,32 @@ def test_files_go_on_to_another_site_under_the_activity_staging():
     assert one.status.word == "done" and stage.world.vocabularies["storages"][one.destination] == "THERE_DISK"
     assert moved["bytes"].sum() == pytest.approx(400 * GB) and moved["n_files"].sum() == 100
     assert set(moved["activity"].tolist()) == {3} and set(moved["n_jobs"].tolist()) == {0}
+    stage.check()
+
+
+@pytest.mark.rule("DataCarousel._until_open")
+@pytest.mark.parametrize(("storage", "activity", "stops"), [
+    ("HERE_TAPE", "read_wan", True), ("HERE_DISK", "write_wan", True), ("HERE_TAPE", "read_lan", False),
+    ("HERE_DISK", "read_wan", False), ("THERE_DISK", "write_wan", False),
+])
+@pytest.mark.parametrize("begin", [pytest.param(60, id="before the tape is mounted"), pytest.param(300, id="midway")])
+def test_drives_stop_while_an_endpoint_is_switched_off(storage, activity, stops, begin):
+    here = dict(source_tapes_config=dict(HERE_TAPE=dict(active=True, destination_expression="HERE_DISK")))
+    stage = stage_of(WAITS, {}, config=here)
+    stage.run(begin)
+    set_activity(stage.world, storage, activity, "OFF")
+    stage.run(begin + 600)
+    one = request(stage)
+    read = one.read_bytes
+    if stops:
+        assert read < 400 * GB and one.status.word == "staging"
+    else:
+        assert read == pytest.approx(400 * GB)
+    stage.run(begin + 1000)
+    assert request(stage).read_bytes == read                              # not one byte more
+    set_activity(stage.world, storage, activity, "ON")
+    stage.run(begin + 2000)
+    assert request(stage).status.word == "done"
     stage.check()
 
 
