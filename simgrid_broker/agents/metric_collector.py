@@ -44,8 +44,8 @@ class MetricCollector:
         analysis = self.analysis[self.control.arrays.tasks["label"][rows["task"]]]
         if not analysis.any():
             return
-        ended, when = rows[analysis], times[analysis]
-        self.control.world.analysis.ends.note(ended, when[np.arange(len(ended)), ended["status"]])
+        ended = rows.view(f"V{rows.itemsize}")[analysis].view(rows.dtype)      # NumPy copies field by field otherwise
+        self.control.world.analysis.ends.note(ended, times[np.flatnonzero(analysis), ended["status"]])
         chosen = analysis & self.measuring[rows["processing_type"]] & ~np.isnan(times[:, S.RUNNING])
         if chosen.any():
             started_s = times[chosen, S.RUNNING]

@@ -84,7 +84,7 @@ class UserTables:
         """Put the numbers of a task's share, and the storages, into the tables."""
         world, snapshot = self.control.world, self.control.brokers.snapshot
         loads.load_row(world, snapshot, account_of_task(world.arrays, row), None)
-        self.tables = self.tables.with_arrays(store=observe.analysis_stores_known(world, snapshot))
+        self.tables.store[:] = observe.analysis_stores_known(world, snapshot)
         self.is_fresh[0] = True
 
     def verdict(self, row: int, level: int, n_best: int) -> Verdict:

@@ -16,6 +16,7 @@ PILOTS_OF_S = 3 * HOUR
 """Window in which pilot contacts are counted, s; source: as above."""
 S = JobStatus
 RUNNING, TRANSFERRING = int(S.RUNNING), int(S.TRANSFERRING)
+OF_ALL_SHARES = (S.RUNNING, S.ACTIVATED, S.STARTING, S.TRANSFERRING)
 
 
 class Details(NamedTuple):
@@ -47,7 +48,8 @@ def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> dict[str, np.n
     by_share: (n_shares, n_status, n_queues) jobs. Before the run every queue had pilots and started jobs. A queue has
     pilots if a worker holds a slot or a pilot requested a job within PILOTS_OF_S.
     """
-    queues, of_all = arrays.queues, by_share.sum(axis=0)
+    queues = arrays.queues
+    of_all = {status: by_share[:, status].sum(axis=0) for status in OF_ALL_SHARES}
     laststart = np.maximum(queues["laststart_s"], 0.0)
     workers = np.bincount(arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"], len(queues))
     return dict(running_all=of_all[S.RUNNING], activated_all=of_all[S.ACTIVATED], starting_all=of_all[S.STARTING],

@@ -16,7 +16,8 @@ class AnalysisPlaces:
     """Storages of the PanDA queues for analysis, in the scope of analysis where a queue has it.
 
     reads, writes: storages of input and output of each queue; output, input: the default ones, (n_queues,), -1 = none;
-    bare: (n_queues,), queues of sites without storage, which every check passes. Source: brokerage reference, 0.2.
+    bare: (n_queues,), queues of sites without storage, which every check passes; described: what of `ANALYSIS_STORE`
+    does not change, (n_queues,). Source: brokerage reference, 0.2.
     """
 
     def __init__(self, arrays: Arrays, grid):
@@ -39,6 +40,10 @@ class AnalysisPlaces:
         self.bare = np.array([not (read or put or queue.endpoints) for read, put, queue in zip(
             self.reads, self.writes, grid.queues.values(), strict=True)], bool)
         self.numbers = {"reads": _table(self.reads), "writes": _table(self.writes)}
+        has = {name: (numbers >= 0).any(axis=1) | self.bare for name, numbers in self.numbers.items()}
+        self.described = np.zeros(len(self.output), views.ANALYSIS_STORE)
+        self.described["has_output"], self.described["has_input"] = has["writes"], has["reads"]
+        self.described["output"], self.described["one"] = self.output, self.output == self.input
 
 
 def _table(uses: list[tuple[int, ...]]) -> np.ndarray:
@@ -52,10 +57,7 @@ def _table(uses: list[tuple[int, ...]]) -> np.ndarray:
 def analysis_stores(world) -> np.ndarray:
     """The storages of each PanDA queue for analysis, (n_queues,) of `views.ANALYSIS_STORE`."""
     places, rows, passes = world.analysis_places, world.arrays.storages, PASSES[world.scenario.edition]
-    found = np.zeros(len(places.output), views.ANALYSIS_STORE)
-    found["has_output"], found["has_input"] = ((places.numbers[name] >= 0).any(axis=1) | places.bare
-                                               for name in ("writes", "reads"))
-    found["output"], found["one"] = places.output, places.output == places.input
+    found = places.described.copy()
     usable = rows["free_bytes"] + rows["expired_bytes"] - rows["min_free_bytes"] - rows["unavailable_bytes"]
     for column, number, values in (("usable_output", places.output, usable), ("usable_input", places.input, usable),
                                    ("free_bytes", places.output, rows["free_bytes"])):

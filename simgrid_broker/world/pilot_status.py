@@ -66,7 +66,7 @@ def jobs_by_priority(arrays: Arrays, types: WorkerTypes) -> Callable[[np.ndarray
         pair, kind = np.nonzero(types.pseudo_queue[queue] >= 0)
         queue, share = queue[pair], share[pair]
         pseudo_queue = types.pseudo_queue[queue, kind]
-        number = arrays.counts[..., ACTIVATED].sum(axis=(1, 2), dtype=np.int64)[queue].sum()
+        number = arrays.counts[queue, :, :, ACTIVATED].sum(dtype=np.int64)
         found = np.zeros(number, views.WAITING_JOBS)
         oldest, stack = np.zeros(number, np.int64), np.zeros(number + 1, np.int64)
         n = 0
