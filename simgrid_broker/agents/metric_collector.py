@@ -13,7 +13,7 @@ from simgrid_broker.policy import site_classes as sites
 from simgrid_broker.policy import task_classes as classes
 from simgrid_broker.world.observe import share_usage
 from simgrid_broker.world.queued_work import queued_power
-from simgrid_broker.world.user_jobs import CORES
+from simgrid_broker.world.user_jobs import CORES, FREE
 
 S = JobStatus
 WAITING = (S.ACTIVATED, S.SENT)
@@ -103,8 +103,8 @@ class MetricCollector:
     def _slots(self) -> classes.Slots:
         """Running slots of each user."""
         world, metrics = self.control.world, self.control.world.analysis
-        rows = [(row, owner.user) for row, owner in enumerate(world.user_rows.owners)
-                if owner is not None and self.with_class[owner.share]]
-        numbers, users = np.array(rows, np.int64).reshape(-1, 2).T
-        cores = world.arrays.user_jobs[numbers, :, CORES] * self.is_grid
-        return classes.slots_of_users(users, cores, metrics.site_class, len(world.vocabularies["users"]))
+        user, _, share = world.user_rows.table.T
+        rows = np.flatnonzero(share != FREE)
+        rows = rows[self.with_class[share[rows]]]
+        cores = world.arrays.user_jobs[rows, :, CORES] * self.is_grid
+        return classes.slots_of_users(user[rows], cores, metrics.site_class, len(world.vocabularies["users"]))

@@ -94,12 +94,13 @@ class UserRows:
 
     def work(self, arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
         """Accounts with tasks, (n, 2), and their running and queued jobs and running and queued cores, (4, n)."""
-        rows = np.array([(number, *owner.account) for number, owner in enumerate(self.owners) if owner is not None],
-                        np.int64).reshape(-1, 3)
-        accounts, place = np.unique(rows[:, 1:], axis=0, return_inverse=True)
-        jobs = arrays.user_jobs[rows[:, 0]].sum(axis=1)
+        rows = np.flatnonzero(self.table[:, 2] != FREE)
+        owners = self.table[rows, :2]
+        owners[owners[:, 1] >= 0, 0] = -1                              # as `Owner.account`
+        accounts, place = np.unique(owners, axis=0, return_inverse=True)
+        jobs = arrays.user_jobs[rows].sum(axis=1)
         of_rows = (jobs[:, RUNNING], jobs[:, QUEUED] + jobs[:, THROTTLED], jobs[:, CORES],
-                   arrays.user_queued_cores[rows[:, 0]])
+                   arrays.user_queued_cores[rows])
         return accounts, np.array([np.bincount(place.ravel(), numbers, len(accounts)) for numbers in of_rows])
 
     def _release(self, arrays: Arrays) -> None:
