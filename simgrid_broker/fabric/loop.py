@@ -10,13 +10,14 @@ from simgrid_broker.fabric.events import (
     PAYLOAD_ENDS,
     PILOT_ASKS,
     PILOT_LEAVES,
+    STAGE_OUT,
     SUBDATASET_DONE,
     TRANSFER_AGAIN,
     TRANSFER_DONE,
     remove_first,
 )
 from simgrid_broker.fabric.network import enqueue, link_due, output_is_found, subdataset_done, transfer_done
-from simgrid_broker.fabric.pilots import job_reports, payload_ends, pilot_asks
+from simgrid_broker.fabric.pilots import job_reports, payload_ends, pilot_asks, stage_out
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import REPLICAS, RETRIES
 from simgrid_broker.world.slots import worker_of
@@ -62,6 +63,8 @@ def handle(world: Arrays, kind, row, sequence, now):
         transfer_done(world, row, now)
     elif kind == OUTPUT_LOOK:
         output_is_found(world, row, sequence, now)
+    elif kind == STAGE_OUT:
+        stage_out(world, row, sequence, now)
     elif kind == SUBDATASET_DONE:
         subdataset_done(world, row, now)
     elif kind == JOB_REPORTS:

@@ -204,7 +204,7 @@ def await_subdataset(world: Arrays, row, now):
     if number < 0:
         finish_jobs(world, row, now)
         return
-    arrive(world, row)
+    arrive(world, row, now)
     if world.subdatasets[number]["open"] == 0:
         subdataset_done(world, number, now)
         return
@@ -308,7 +308,8 @@ def transfer_done(world: Arrays, row, now):
 def record_transfer(world: Arrays, row, now):
     """Copy an ended transfer to the outbox and release its row."""
     state = world.state[0]
-    world.transfers[row]["ended_s"] = now
+    if np.isnan(world.transfers[row]["ended_s"]):
+        world.transfers[row]["ended_s"] = now
     place = next_place(world, state["n_done_transfers"], len(world.done_transfers), OUTBOX)
     if place < 0:
         return

@@ -67,9 +67,10 @@ def leave_subdataset(world: Arrays, job):
 
 
 @compiled
-def arrive(world: Arrays, row):
+def arrive(world: Arrays, row, now):
     """Note that the output of the jobs of a transfer has arrived, and put the transfer into the list of those."""
     transfer = world.transfers[row]
+    transfer["ended_s"] = now
     subdataset = world.subdatasets[transfer["subdataset"]]
     job = transfer["first_job"]
     while job >= 0:

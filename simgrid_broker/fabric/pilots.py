@@ -8,7 +8,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.dispatch import fetch_job, first_in_line, get_job
-from simgrid_broker.fabric.events import JOB_REPORTS, PAYLOAD_ENDS, PILOT_LEAVES, schedule
+from simgrid_broker.fabric.events import JOB_REPORTS, PAYLOAD_ENDS, PILOT_LEAVES, STAGE_OUT, schedule
 from simgrid_broker.fabric.job_fetcher import get_any_job
 from simgrid_broker.fabric.output_data import write_output
 from simgrid_broker.luck import STREAMS, uniform
@@ -39,8 +39,9 @@ def stage_time(site, size):
 
 
 @compiled
-def stage_in_time(world: Arrays, site, size):
-    """Time to copy input that is asked for now to a slot, s: what others asked for before goes first over LAN."""
+def copy_time(world: Arrays, site, size):
+    """Time to copy files between a slot and the local storage from now on, s: over LAN, what others began before is
+    copied first."""
     alone = stage_time(site, size)
     if size <= 0 or site["lan"] == np.inf:
         return alone
@@ -90,7 +91,7 @@ def settle(world: Arrays, job):
     power = job["hs06_milli"] * 1e-3 * (cores / job["corecount"])
     payload_s = task["basewalltime_s"] + job["work_hs06s"] / (power * well_spent)
     job["cause"] = job["fate"]
-    job["stage_in_s"] = 0.0 if queue["direct_io"] else stage_in_time(world, site, job["input_bytes"])
+    job["stage_in_s"] = 0.0 if queue["direct_io"] else copy_time(world, site, job["input_bytes"])
     job["stage_out_s"] = stage_time(site, job["output_bytes"])
     compare_memory(world, job)
     whole = job["stage_in_s"] + payload_s + job["stage_out_s"] + overhead_s
@@ -162,7 +163,28 @@ def start_payload(world: Arrays, row, now):
     if pool["unfilled_cores"] > 0:
         pool["unfilled_cores"] -= job["corecount"]
         join_midway(world, job)
-    job["due_sequence"] = schedule(world, now + job["walltime_s"], PAYLOAD_ENDS, row)
+    if job["stage_out_s"] > 0 and world.sites[world.queues[job["queue"]]["site"]]["lan"] < np.inf:
+        job["due_sequence"] = schedule(world, now + (job["walltime_s"] - job["stage_out_s"]), STAGE_OUT, row)
+    else:
+        job["due_sequence"] = schedule(world, now + job["walltime_s"], PAYLOAD_ENDS, row)
+
+
+@compiled
+def stage_out(world: Arrays, row, sequence, now):
+    """Let a running job write its output over a LAN with a capacity, unless the event is stale.
+
+    What it waits for others counts as stage-out; the batch system may end it meanwhile.
+    """
+    job = world.jobs[row]
+    if job["panda_id"] == 0 or job["due_sequence"] != sequence:
+        return
+    queue = world.queues[job["queue"]]
+    before_s = job["walltime_s"] - job["stage_out_s"]
+    job["stage_out_s"] = max(job["stage_out_s"], copy_time(world, world.sites[queue["site"]], job["output_bytes"]))
+    job["walltime_s"] = before_s + job["stage_out_s"]
+    if job["walltime_s"] > queue["maxtime_s"]:
+        job["cause"], job["walltime_s"], job["stage_out_s"] = WALLTIME_EXCEEDED, queue["maxtime_s"], 0.0
+    job["due_sequence"] = schedule(world, now + (job["walltime_s"] - before_s), PAYLOAD_ENDS, row)
 
 
 @compiled

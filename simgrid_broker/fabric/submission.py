@@ -39,8 +39,6 @@ SCOUT_PRIORITY = 901
 """Minimum priority of a scout; source: lifecycle reference, section 2.6."""
 RETRY_PRIORITY_LOSS = 10
 """Decrease of priority when the server retries a job; source: lifecycle reference, section 3.5."""
-
-
 FAR = 1000.0
 """Distance by which tape is further away than any site for a task whose input is staged before."""
 

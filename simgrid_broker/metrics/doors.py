@@ -82,8 +82,9 @@ class Traffic:
 def door_series(run: Run, names: Collection[str] | None = None) -> pd.DataFrame:
     """Use of doors over time; dimensions time_s and door (name and direction), by default all of them.
 
-    Metrics: rate (mean since the sample before, with the bytes of failed attempts, Gb/s), capacity, left (what other
-    traffic leaves of it at that hour), use (rate over capacity, %), queued_files (of the links through it).
+    Metrics: rate (mean since the sample before, with the bytes of failed attempts), capacity (of the scenario, whatever
+    incidents and troubles make of it), left (what other traffic leaves of it at that hour), Gb/s; use (rate over
+    capacity, %); queued_files (of the links through it).
     """
     shown, traffic = [door for door in doors(run) if names is None or door.name in names], Traffic(run)
     past = np.diff(traffic.times, prepend=np.nan)

@@ -44,8 +44,8 @@ def link_use(run: Run) -> pd.DataFrame:
 def link_waits(run: Run) -> pd.DataFrame:
     """Waits of the transfers that ended in the window, by link; dimensions source and destination.
 
-    Metrics, min, means: wait (from request to first byte), took (from request to end: the last file, of output its
-    callback). Empty if the run did not record its transfers.
+    Metrics, min, means: wait (from request to first byte), took (from request to the last file). Empty if the run did
+    not record its transfers.
     """
     window = window_of(run)
     rows = run.table("transfers", ["source", "destination", "submitted_s", "started_s", "ended_s"])

@@ -8,6 +8,7 @@ from simgrid_broker.report.blocks import Block, Note, Plot, TableBlock, drawn_by
 from simgrid_broker.report.context import Context
 
 MOST_PANELS, PANEL_COLUMNS = 8, 2
+MOST_BARS = 15
 MOST_SITES = 20
 MOST_ROWS = 20
 
@@ -27,21 +28,21 @@ def _traffic(view: Context) -> Block:
 
 
 def _busiest(view: Context, links: pd.DataFrame) -> list[Block]:
-    n_rows = min(15, max(links.groupby(["source", "destination"]).ngroups, 3))
+    n_rows = min(MOST_BARS, max(links.groupby(["source", "destination"]).ngroups, 3))
     plot = plot_or_note(Plot(
-        "links", "Busiest links", links, drawn_by("bars.link_bars"),
+        "links", "Busiest links", links, drawn_by("bars.link_bars", most=MOST_BARS),
         "Bar: part of the window in which bytes moved; mark: busiest sample; right: volume moved.",
         (10, 1.1 + 0.25 * n_rows)), "there was no transfer in the window.")
     if not len(links):
         return [plot]
-    waits = metrics.wide(metrics.link_waits(view.run)).reindex(columns=["source", "destination", "wait", "took"])
+    waits = wide(metrics.link_waits(view.run)).reindex(columns=["source", "destination", "wait", "took"])
     frame = wide(links).head(MOST_ROWS).merge(waits, how="left", on=["source", "destination"])
     frame = frame.rename(columns={"peak_rate": "Peak rate, GB/s", "failed": "Failed, %", "wait": "Wait, min",
                                   "took": "Took, min"})
     return [plot, TableBlock(
         "Busiest links: figures", frame, "Rates in GB/s, the peak with the bytes of failed attempts; utilisation: % of "
         "the time in which bytes moved; failed: % of the attempts at files; wait: from request to first byte, took: to "
-        "the last file or the callback of output, mean of the transfers that ended in the window, min.")]
+        "the last file, means of the transfers that ended in the window, min.")]
 
 
 def _doors(view: Context) -> list[Block]:
@@ -51,13 +52,13 @@ def _doors(view: Context) -> list[Block]:
         return [Note("Doors: no site, endpoint or backbone has a capacity that its links share.")]
     shown = use.door.head(MOST_PANELS).tolist()
     series = view.over_time(metrics.door_series(view.run, shown))
-    n_rows = -(-len(shown) // PANEL_COLUMNS)
+    size, grid = _panels(len(shown))
     return [plot_or_note(Plot(
         "doors", "Most used doors", series,
         drawn_by("link_figures.limited_panels", names=shown, by="door", value="rate",
                  limits={"capacity": "capacity", "left": "left by other traffic"}, ylabel="Gb/s", marks=view.marks),
         "Blue: what moved through the door since the previous sample, bytes of failed attempts included; dashed: its "
-        "capacity; dotted: what other traffic leaves of it.", (10, 0.9 + 1.35 * n_rows), (n_rows, PANEL_COLUMNS)),
+        "capacity in the scenario; dotted: what other traffic leaves of it.", size, grid),
         "there was no sample."),
         TableBlock("Most used doors: figures", use.head(MOST_ROWS).rename(columns={
             "door": "Door", "capacity": "Capacity, Gb/s", "rate": "Mean rate, Gb/s", "peak_rate": "Peak rate, Gb/s",
@@ -73,14 +74,20 @@ def _queues(view: Context, links: pd.DataFrame) -> Block:
         found = found.sort_values("queued_files", ascending=False, kind="stable").head(MOST_PANELS)
     pairs = list(zip(found.source, found.destination, strict=True))
     series = view.over_time(metrics.link_series(view.run, pairs))
-    n_rows = max(-(-len(pairs) // PANEL_COLUMNS), 1)
+    size, grid = _panels(len(pairs))
     return plot_or_note(Plot(
         "link_queues", "Links with the longest queues", series,
         drawn_by("link_figures.limited_panels", names=list(map(" \N{RIGHTWARDS ARROW} ".join, pairs)), by="link",
                  value="queued_files", limits={"active_limit": "files that FTS lets move at once"}, ylabel="files",
                  marks=view.marks),
         "Blue: files that wait or are under way; dashed: how many FTS lets move at once. What is above the dashed line "
-        "waits.", (10, 0.9 + 1.35 * n_rows), (n_rows, PANEL_COLUMNS)), "no file waited or moved at any sample.")
+        "waits.", size, grid), "no file waited or moved at any sample.")
+
+
+def _panels(count: int) -> tuple[tuple[float, float], tuple[int, int]]:
+    """Size of a plot with so many panels, inches, and its rows and columns."""
+    n_rows = max(-(-count // PANEL_COLUMNS), 1)
+    return (10, 0.9 + 1.35 * n_rows), (n_rows, PANEL_COLUMNS)
 
 
 def _matrix(view: Context) -> Block:

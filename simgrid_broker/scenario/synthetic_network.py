@@ -23,6 +23,9 @@ FAILURE_MEDIAN, FAILURE_SIGMA, FAILURE_MOST = 0.009, 1.9, 0.55
 """Failure rate of attempts caused by one end of a link. Two ends give links the published spread: median 0.03, 75 %
 0.11, 95 % 0.54, mean over attempts 0.07 to 0.12; source: WS 10.1."""
 
+FAILURE_MOST_LARGE = 0.05
+"""The most of it at a site of tier 0 or 1, which has staff day and night: assumption."""
+
 CLOSENESS_COUNTS = (4, 6, 113, 1012, 2029, 2676, 1412, 136, 38, 21, 441, 1210)
 """Ordered pairs of endpoints with closeness 0, 1, ... 11 in 2021; source: WS 10.4."""
 
@@ -65,10 +68,10 @@ TROUBLES = ({"every": 30 * DAY, "lasts": 4 * HOUR, "factor": 0.0},
 
 
 def synthetic_links(spec: SyntheticGrid, sites: dict) -> dict:
-    """Links as a dict of YAML shape: default, one attachment for each site, and the closeness matrix."""
+    """Links as a dict of YAML shape: default, one attachment for each site, closeness, on request what delays files."""
     failures = log_normal(spec.seed, "link failures", len(sites), FAILURE_MEDIAN, FAILURE_SIGMA, FAILURE_MOST)
-    large = np.array([site["tier"] < 2 for site in sites.values()])
-    failures[large] = np.minimum(failures[large], 0.05)                # assumption: large sites have staff
+    large = _is_large(sites)
+    failures[large] = np.minimum(failures[large], FAILURE_MOST_LARGE)
     shared = spec.network == "shared"
     ends = _ends_at_doors(spec, sites) if shared else _ends(spec, sites)
     attachments = {name: end | {"failure_rate": round(float(rate), 4)}
@@ -76,6 +79,11 @@ def synthetic_links(spec: SyntheticGrid, sites: dict) -> dict:
     links = {"default": {"latency": LATENCY_S, "max_active_files": MAX_ACTIVE_FILES}, "by_site": attachments,
              "closeness": {"sites": list(sites), "rows": list(matrix_rows(closeness(spec.seed, sites)))}}
     return links | (_waits() if shared else {})
+
+
+def _is_large(sites: dict) -> np.ndarray:
+    """Whether each site is of tier 0 or 1, (n_sites,)."""
+    return np.array([site["tier"] < 2 for site in sites.values()])
 
 
 def _ends(spec: SyntheticGrid, sites: dict) -> dict[str, dict]:
@@ -108,7 +116,7 @@ def _ends_at_doors(spec: SyntheticGrid, sites: dict) -> dict[str, dict]:
 
 
 def _waits() -> dict:
-    """Traffic of others, and troubles."""
+    """Traffic of others and troubles of networks, for which files wait."""
     return {"background": {"load": BACKGROUND}, "troubles": [dict(trouble) for trouble in TROUBLES]}
 
 
@@ -116,7 +124,7 @@ def closeness(seed: int, sites: dict) -> np.ndarray:
     """Closeness of each ordered pair, (n_sites, n_sites), 0 best to 11 worst, in the published proportions."""
     n = len(sites)
     region = np.array([site["region"] for site in sites.values()])
-    large = np.array([site["tier"] < 2 for site in sites.values()])
+    large = _is_large(sites)
     mutual, one_way = (normal_quantile(luck(seed, name, n * n)).reshape(n, n) for name in ("mutual", "one way"))
     distance = np.triu(mutual, 1) + np.triu(mutual, 1).T + ONE_WAY * one_way
     distance -= SAME_REGION * (region[:, None] == region) + LARGE_SITE * (large[:, None] | large)

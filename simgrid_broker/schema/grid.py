@@ -51,9 +51,9 @@ class Site(Part):
                                            "written", source=OURS, hidden=True)
     stage_in_rate: Rate = attribute(30e6, "Rate at which one job reads its input, bytes/s", gt=0, unit="bytes/s",
                                     source=OURS)
-    lan: Rate | None = attribute(None, "Rate at which all jobs of the site together read their input, bytes/s: those "
-                                 "that stage in at once wait for each other; default: no limit", gt=0, none=inf,
-                                 unit="bytes/s", source=OURS)
+    lan: Rate | None = attribute(None, "Rate at which all jobs of the site together copy input and output, bytes/s: "
+                                 "those that stage in or out at once wait for each other; default: no limit", gt=0,
+                                 none=inf, unit="bytes/s", source=OURS)
     stage_latency: Seconds = attribute(5, "Time that staging takes whatever the size, s", ge=0, unit="s", source=OURS)
     storage: str | None = Field(None, description="DDM endpoint that takes output; default: the first one of the site")
     door_out: Rate | None = Field(None, gt=0, description="Capacity of all links out of the site together, bytes/s; "
@@ -83,8 +83,8 @@ class Site(Part):
 SITES = Table("sites", "one ATLAS site", (
     *columns_of(Site),
     Column("down", "i4", "", OURS, "Outages of the site that are not over", hidden=True),
-    Column("lan_backlog_bytes", "f8", "bytes", OURS, "Input that jobs were to read over LAN at `lan_updated_s`"),
-    Column("lan_updated_s", "f8", "s", OURS, "When a job last began to read over LAN"),
+    Column("lan_backlog_bytes", "f8", "bytes", OURS, "Files that jobs were to copy over LAN at `lan_updated_s`"),
+    Column("lan_updated_s", "f8", "s", OURS, "When a job last began to copy over LAN"),
     Column("storage", "i2", "", CRIC + " astorages", "Storage that takes output; -1 = none", codes="storages"),
     Column("bare_nucleus", "i2", "", CRIC + " catchall bareNucleus of its queues", "0 no, 1 allow, 2 only"),
     Column("secondary_nucleus", "i2", "", CRIC + " catchall secondaryNucleus of its queues",
@@ -264,7 +264,7 @@ TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("bytes", "f8", "bytes", OURS, "Size of all files together"),
     Column("submitted_s", "f8", "s", OURS, "When the transfer was asked for"),
     Column("started_s", "f8", "s", OURS, "When its first byte moved"),
-    Column("ended_s", "f8", "s", OURS, "When it was done; null = it was under way at the end"),
+    Column("ended_s", "f8", "s", OURS, "When its last file had arrived; null = it was under way at the end"),
     Column("finish_tag", "f8", "bytes/file", OURS, "Value of the link's clock at which it ends", recorded=False),
     Column("attempt_s", "f8", "s", OURS, "When the first byte of the present attempt moved", recorded=False),
     Column("left_bytes", "f8", "bytes", OURS, "Size of the files that have not arrived yet", recorded=False),

@@ -1,7 +1,7 @@
-"""A job's data: stage-in over a shared LAN, lost callbacks, and replicas of virtual placement."""
+"""A job's data: stage-in and stage-out over a shared LAN, lost callbacks, and replicas of virtual placement."""
 
 import pytest
-from builders import Bench, scenario, two_sites
+from builders import Bench, S, scenario, two_sites
 
 from simgrid_broker.names import ReplicaState
 from simgrid_broker.world import observe
@@ -38,6 +38,69 @@ def test_a_lan_forgets_what_was_read():
     bench.run(1000.0)
     bench.collect()
     assert sorted(bench.ended()["stage_in_s"].tolist()) == pytest.approx([10, 16])       # six are left of ten
+
+
+@pytest.mark.parametrize(("lan", "staged"), [
+    pytest.param(None, [10, 10, 10], id="each at its own rate"),
+    pytest.param("1 MB/s", [10, 20, 30], id="one after the other at the rate of the LAN"),
+    pytest.param("2 MB/s", [10, 10, 15], id="two at once fill the LAN"),
+    pytest.param("3 MB/s", [10, 10, 10], id="the LAN has room for three"),
+])
+def test_stage_out_shares_the_lan(lan, staged):
+    site = dict(stage_in_rate=1 * MB) | ({} if lan is None else dict(lan=lan))
+    bench = Bench(scenario({"HERE": site}), dict(n_jobs=3, output_bytes_per_job=10 * MB))
+    bench.submit(3)
+    bench.workers(3)
+    bench.run(1000.0)
+    bench.collect()
+    ended = bench.ended()
+    assert sorted(ended["stage_out_s"].tolist()) == pytest.approx(staged)
+    assert (ended["walltime_s"] - ended["stage_out_s"]).tolist() == pytest.approx([100.0] * 3)
+    assert sorted(bench.times(S.HOLDING)) == pytest.approx([100.0 + seconds for seconds in staged])
+    bench.check()
+
+
+@pytest.mark.parametrize(("maxtime", "statuses"), [
+    pytest.param(120, [S.FINISHED, S.FINISHED], id="it just ends in time"),
+    pytest.param(119, [S.FAILED, S.FINISHED], id="the batch system ends it while it waits for the LAN"),
+])
+def test_a_job_that_waits_for_the_lan_may_exceed_its_wall_time(maxtime, statuses):
+    plan = scenario({"HERE": dict(stage_in_rate=1 * MB, lan="1 MB/s")},
+                    queues=dict(HERE=dict(atlas_site="HERE", maxtime=maxtime)))
+    bench = Bench(plan, dict(n_jobs=2, output_bytes_per_job=10 * MB))
+    bench.submit(2)
+    bench.workers(2)
+    bench.run(1000.0)
+    bench.collect()
+    assert sorted(bench.ended()["status"].tolist()) == sorted(statuses)
+    assert bench.ended()["walltime_s"].max() == maxtime
+    bench.check()
+
+
+def test_input_and_output_share_the_lan():
+    bench = Bench(scenario({"HERE": dict(stage_in_rate=1 * MB, lan="1 MB/s")}),
+                  dict(output_bytes_per_job=10 * MB), dict(input_bytes_per_job=10 * MB, replicas={0: 1.0}))
+    bench.submit()
+    bench.workers()
+    bench.run(98.0)
+    bench.submit(task=1)
+    bench.workers()                                        # it reads until 108 s
+    bench.run(1000.0)
+    bench.collect()
+    assert bench.ended()["stage_out_s"].tolist() == pytest.approx([18.0, 0.0])
+    bench.check()
+
+
+def test_a_job_that_is_killed_while_it_writes_leaves_its_slot():
+    bench = Bench(scenario({"HERE": dict(stage_in_rate=1 * MB, lan="1 MB/s")}), dict(output_bytes_per_job=10 * MB))
+    bench.submit()
+    bench.workers()
+    bench.run(105.0)
+    bench.take_back()
+    bench.check()
+    bench.run(1000.0)
+    assert bench.ended()["status"].tolist() == [S.CLOSED]
+    bench.check()
 
 
 @pytest.mark.rule("delay_of_look_up")
