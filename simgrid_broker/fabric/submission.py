@@ -12,12 +12,13 @@ from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_
 from simgrid_broker.fabric.binding import bind, fate_of_attempt
 from simgrid_broker.fabric.dispatch_data import await_part, keep_brought, note_brought, pin, to_bring, was_brought
 from simgrid_broker.fabric.input_loss import condition, first_bad, is_bad
-from simgrid_broker.fabric.network import enqueue, is_express, join, new_transfer
+from simgrid_broker.fabric.network import enqueue, join, new_transfer
 from simgrid_broker.fabric.output_data import join_subdataset
+from simgrid_broker.fabric.sources import activity_of_input, best_source
 from simgrid_broker.luck import STREAMS
 from simgrid_broker.world import input_files
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
-from simgrid_broker.world.replicas import first_replica, is_shared, part_of_staged, replica_on_disk
+from simgrid_broker.world.replicas import is_shared, replica_on_disk
 from simgrid_broker.world.rows import has_no_pieces, is_recorded, next_place, pop_retry, record_of, take_job
 from simgrid_broker.world.transitions import enter, move
 
@@ -26,8 +27,6 @@ ASSIGNED, ACTIVATED, FAILED = int(names.JobStatus.ASSIGNED), int(names.JobStatus
 MERGING = int(names.JobStatus.MERGING)
 NONE = int(names.Cause.NONE)
 INPUT = int(names.TransferKind.INPUT)
-EXPRESS, STAGING = int(names.Activity.EXPRESS), int(names.Activity.STAGING)
-PRODUCTION_INPUT, ANALYSIS_INPUT = int(names.Activity.PRODUCTION_INPUT), int(names.Activity.ANALYSIS_INPUT)
 INBOX = GROWING.index("pending")
 WORK, MEMORY = STREAMS["work"], STREAMS["memory"]
 
@@ -39,8 +38,6 @@ SCOUT_PRIORITY = 901
 """Minimum priority of a scout; source: lifecycle reference, section 2.6."""
 RETRY_PRIORITY_LOSS = 10
 """Decrease of priority when the server retries a job; source: lifecycle reference, section 3.5."""
-FAR = 1000.0
-"""Distance by which tape is further away than any site for a task whose input is staged before."""
 
 
 @compiled
@@ -264,58 +261,6 @@ def make_jobs(world: Arrays, orders):
         left = input_files.waiting_at(world, order["task"], order["ram_level"])
         for _ in range(min(order["count"], left)):
             make_job(world, order, 1, 0)
-
-
-@compiled
-def best_source(world: Arrays, task_row, destination):
-    """Source site of a task's input (-1 = none), and the fraction of the input missing at the destination.
-
-    The source is the most complete replica, among equal ones the closest to the destination, with a link that is up. A
-    replica of virtual placement has no files to send, and jobs at its site read through its cache. Staged input is
-    brought from disk even to the site of the tape, unless no disk elsewhere has it any more.
-    """
-    n_sites = len(world.sites)
-    best, best_fraction, best_distance, here, on_tape = -1, 0.0, 0.0, 0.0, 0.0
-    place = first_replica(world, task_row)
-    any_replica = place >= 0
-    while place >= 0:
-        replica = world.replicas[place]
-        place, site = replica["next"], replica["site"]
-        fraction = part_of_staged(world, task_row, replica["part"])
-        is_staged = replica["tape"] != 0 and world.tasks[task_row]["inputprestaging"] != 0
-        if site == destination:
-            on_tape, here = (max(on_tape, fraction), here) if is_staged else (on_tape, max(here, fraction))
-            continue
-        closeness = world.links[site * n_sites + destination]["closeness"]
-        if closeness == names.CLOSENESS_BLOCKED or replica["virtual"]:
-            continue
-        distance = np.float64(closeness) if closeness >= 0 else names.MISSING_CLOSENESS
-        if is_staged:
-            distance += FAR                                # what the data carousel has brought is read from disk
-        if fraction > best_fraction or (fraction == best_fraction and distance < best_distance):
-            best, best_fraction, best_distance = site, fraction, distance
-    if best < 0:
-        here = max(here, on_tape)
-    if not any_replica or here >= names.COMPLETE:
-        return -1, 0.0
-    return best, 1.0 - here
-
-
-@compiled
-def activity_of_input(world: Arrays, task_row, source):
-    """Activity under which FTS transfers the input of a task from a site; source: lifecycle reference, section 7.2."""
-    task = world.tasks[task_row]
-    if (world.settings[0]["users"] >> task["label"]) & 1:
-        return ANALYSIS_INPUT
-    if is_express(world, task):
-        return EXPRESS
-    place = first_replica(world, task_row)
-    while place >= 0:
-        replica = world.replicas[place]
-        if replica["site"] == source and not replica["tape"]:
-            return PRODUCTION_INPUT
-        place = replica["next"]
-    return STAGING
 
 
 @compiled
