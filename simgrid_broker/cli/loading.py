@@ -53,7 +53,8 @@ def unknown_plugins(scenario: "Scenario | Snapshot") -> list[Problem]:
     from simgrid_broker.agents.own import GROUP
     from simgrid_broker.plugins import offered
     from simgrid_broker.policy.registry import BUILT_IN, names
-    wanted = [(f"policies.{kind}", getattr(scenario.policies, kind), names(kind)) for kind in BUILT_IN]
+    wanted = [(f"policies.{kind}", name, names(kind)) for kind, known in BUILT_IN.items()
+              if (name := getattr(scenario.policies, kind)) not in known]     # else what is installed is not searched
     if hasattr(scenario, "agents"):
         wanted += [("agents.own", name, offered(GROUP)) for name in scenario.agents.own]
     problems = []

@@ -10,6 +10,7 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.font_manager import FontProperties
 from matplotlib.path import Path
 from matplotlib.transforms import Bbox, IdentityTransform, Transform
+from matplotlib.typing import ColorType
 
 from simgrid_broker.report.palette import FAINT
 
@@ -29,7 +30,7 @@ class Style(NamedTuple):
     """
 
     size: float
-    colour: str
+    colour: ColorType
     across: float = 0.5
     up: float = MIDDLE
     angle: float = 0.0
