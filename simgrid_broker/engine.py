@@ -53,9 +53,9 @@ def simulate(scenario: Scenario, out: str | Path = "results", folder: str | Path
 
     out: folder of results, in which the run gets `<scenario>/<run>`; folder: the run's own folder instead; validate:
     check all invariants at every sample; progress(simulation): called 200 times; agents: generator functions of
-    `control` that run after those of the package and those that the scenario names. Ctrl-C ends the run early, keeps
-    what is complete and is raised again. Raises OutputError, PluginError, ForbiddenMove, OutOfRows, InvariantBroken; a
-    run that cannot begin leaves no folder.
+    `control` that run after those of the package and those that the scenario names; the tables that they see are gone
+    when this returns. Ctrl-C ends the run early, keeps what is complete and is raised again. Raises OutputError,
+    PluginError, ForbiddenMove, OutOfRows, InvariantBroken; a run that cannot begin leaves no folder.
     """
     chosen = Path(folder) if folder else new_run_folder(Path(out), scenario.name, scenario.seed)
     try:
@@ -66,6 +66,7 @@ def simulate(scenario: Scenario, out: str | Path = "results", folder: str | Path
         raise
     with simulation.env.interruptible(), simulation:
         simulation.run(progress)
+    simulation.let_go()
     return read_run(chosen)
 
 
@@ -96,6 +97,14 @@ class Simulation:
         start_agents(self.control, (*AGENTS, *map(guarded, self.own_agents)))
         self.writer = RunWriter(self.folder, self.world.vocabularies)      # last: errors before leave no folder
         self.timings["built"] = time.perf_counter()
+
+    def let_go(self) -> None:
+        """Drop the tables, after which nothing can be asked of the world.
+
+        Agents, their waits and the world refer to one another, so the tables of a run that is over would stay in memory
+        until the next search for garbage among old objects, which many short runs in one process hardly cause.
+        """
+        vars(self.world).clear()
 
     @property
     def jobs_ended(self) -> int:

@@ -250,9 +250,10 @@ class Fit:
         """Probability that each site makes a job fail that does not fail of itself."""
         for name, rows in self.jobs[~self.jobs["held_out"] & (self.jobs["fails"] != "payload")].groupby("site",
                                                                                                     sort=False):
-            rate, count = float((rows["fails"] == "site").mean()), len(rows)
-            enough = count >= FEWEST
-            yield str(name), Estimate(rate if enough else np.nan, np.sqrt(rate * (1 - rate) / count), count)
+            failed, count = int((rows["fails"] == "site").sum()), len(rows)
+            likely = (failed + 1) / (count + 2)              # Laplace: no failure seen is no proof that there is none
+            yield str(name), Estimate(failed / count if count >= FEWEST else np.nan,
+                                      np.sqrt(likely * (1 - likely) / (count + 3)), count)
 
 
 def chain_s(scenario: Scenario) -> float:

@@ -1,6 +1,8 @@
 """Agents of one's own: given to `simulate` or named in the scenario, and named in the manifest."""
 
+import gc
 import importlib
+import weakref
 
 import pytest
 import simpy
@@ -44,6 +46,20 @@ def test_an_agent_given_to_simulate_runs_and_is_in_the_manifest(tmp_path):
     assert SEEN == [(3600.0, 0), (7200.0, 0), (10800.0, 0)]
     assert run.manifest["agents"] == [
         {"name": "looker", "module": __name__, "source": f"given to simulate, of module {__name__}"}]
+
+
+def test_the_tables_of_a_run_that_is_over_take_no_memory(tmp_path):
+    tables = {}
+
+    def keeper(control):
+        yield control.env.timeout(3600)
+        tables.update({name: weakref.ref(getattr(control.arrays, name)) for name in ("jobs", "transfers")})
+    gc.disable()                                             # it frees them, but seldom in a process of many runs
+    try:
+        sb.simulate(plan(), tmp_path, agents=[keeper])
+        assert [name for name, table in tables.items() if table() is not None] == []
+    finally:
+        gc.enable()
 
 
 def test_an_agent_of_another_package_is_found_by_the_name_of_its_entry_point(tmp_path, monkeypatch):

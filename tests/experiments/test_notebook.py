@@ -1,5 +1,6 @@
-"""The notebook of the examples runs from its first cell to its last, with a study in it."""
+"""The notebook of the examples runs from its first cell to its last, with a study and a calibration in it."""
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -7,6 +8,11 @@ import pytest
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[2]
+
+
+def fields(table):
+    """Fields of the rows of a table as HTML."""
+    return [row for row in (re.findall("<td>(.*?)</td>", part) for part in table.split("<tr>")) if row]
 
 
 @pytest.mark.filterwarnings("ignore")                     # those of Jupyter's own packages
@@ -21,5 +27,8 @@ def test_the_notebook_runs_and_shows_its_study(tmp_path, monkeypatch):
                    resources={"metadata": {"path": str(tmp_path / "examples")}}).execute()
     shown = ["".join(output.data.get("text/html", "")) for cell in book.cells if cell.cell_type == "code"
              for output in cell.outputs if output.output_type == "execute_result"]
-    assert len(shown) == 4 and "wait_p50" in shown[0] and "replicate" in shown[1] and "minimal/seed-1" in shown[2]
-    assert "is_real" in shown[3]
+    replicated, study, run, compared, powers, errors = shown
+    assert "wait_p50" in replicated and "replicate" in study and "minimal/seed-1" in run and "is_real" in compared
+    assert {row[1]: round(float(row[4]), 2) for row in fields(powers)} == {"CENTRE": 10, "NORTH": 12, "SOUTH": 8}
+    off = {when: max(float(row[6]) for row in fields(errors) if row[2] == when) for when in ("before", "after")}
+    assert off["after"] < 2 < off["before"]
