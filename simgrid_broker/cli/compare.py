@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simgrid_broker.cli.loading import loaded
+from simgrid_broker.cli.loading import Settings, Until, loaded
 from simgrid_broker.cli.progress import steps
 from simgrid_broker.cli.study_options import HERE, Figures, RunOn, grouped_options, seeds_given
 from simgrid_broker.cli.text import paragraph, table
@@ -34,6 +34,8 @@ def compare(
                                                  show_default=False)],
     seeds: Annotated[str | None, typer.Option(metavar="SEEDS", help="Seeds with which scenarios are run: a number, or "
                                               f"a range such as 5-9; default: {SEEDS}.", show_default=False)] = None,
+    until: Until = None,
+    settings: Settings = None,
     figures: Figures = None,
     run_on: RunOn = HERE,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the comparison; default: next to the "
@@ -48,25 +50,28 @@ def compare(
         raise BadArgument("RUN|SCENARIO...", str(things[0]), "name at least two runs, folders of runs or scenarios")
     with_scenarios = any(thing.is_file() for thing in things)
     if not with_scenarios:
-        refuse_unused(seeds, run_on)
+        refuse_unused(seeds, until, settings, run_on)
     if len(things) == 2 and all(is_run(thing) for thing in things):
         compare_two(things[0], things[1], figures, out)
         return
     from simgrid_broker.experiments.compare import grouped, write_groups_report
+    chosen = tuple(figures or ())
     with run_on.watched() as workers:
-        groups, study = grouped(things, seeds_given(seeds or SEEDS), out if with_scenarios else None, workers, loaded)
+        groups, study = grouped(things, seeds_given(seeds or SEEDS), out if with_scenarios else None, workers,
+                                lambda file: loaded(file, None, until, settings), chosen)
     folder = study.folder if study is not None else out or default_folder(groups)
-    page, rows = write_groups_report(groups, folder, tuple(figures or ()), steps("Writing the report"))
+    page, rows = write_groups_report(groups, folder, chosen, steps("Writing the report"))
     show_groups(groups, rows)
     typer.echo(f"\nReport: {page}\nTables: {folder} (differences, means, results as .csv and .parquet)")
 
 
-def refuse_unused(seeds: str | None, run_on: RunOn) -> None:
+def refuse_unused(seeds: str | None, until: str | None, settings: list[str] | None, run_on: RunOn) -> None:
     """Raise BadArgument for an option that only acts on scenarios."""
-    for name, value in (("--seeds", seeds), ("--workers", run_on.workers), ("--scheduler", run_on.scheduler),
+    for name, value in (("--seeds", seeds), ("--until", until), ("--set", " ".join(settings or ()) or None),
+                        ("--workers", run_on.workers), ("--scheduler", run_on.scheduler),
                         ("--reports", run_on.reports or None)):
         if value is not None:
-            raise BadArgument(name, value, "has no effect without a scenario: recorded runs have their seeds")
+            raise BadArgument(name, value, "has no effect without a scenario: recorded runs keep seeds and settings")
 
 
 def is_run(folder: Path) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from simgrid_broker.errors import InputFileError, Problem, StudyError, nearest
-from simgrid_broker.experiments.figures import headlines, unknown_figures
+from simgrid_broker.experiments.figures import headlines, known_figures, unknown_figures
 from simgrid_broker.experiments.groups import Group, of_study, recorded, scenario_names, setting_table
 from simgrid_broker.experiments.pages import (
     asked,
@@ -45,19 +45,26 @@ def compare(*things: Thing, seeds: int | str = 10, out: str | Path | None = None
     things: a Scenario or the path of one, which is run with the seeds; a Run, its folder, or a folder or sequence of
     runs. Figures: default: the headlines. Raises StudyError, InputFileError, OutputError.
     """
-    groups, _ = grouped(things, seeds, out, workers, load_scenario)
+    chosen = tuple(figures)
+    groups, _ = grouped(things, seeds, out, workers, load_scenario, chosen)
     results = all_results(groups)
-    return differences(results, groups[0].name, chosen_figures(results, tuple(figures)))
+    return differences(results, groups[0].name, chosen_figures(results, chosen))
 
 
 def grouped(things: Sequence[Thing], seeds: int | str, out: str | Path | None, workers: Workers,
-            load: Callable[[Path], Scenario]) -> tuple[list[Group], Study | None]:
-    """The groups to compare, and the study in which scenarios among them were run."""
+            load: Callable[[Path], Scenario], figures: tuple[str, ...] = ()) -> tuple[list[Group], Study | None]:
+    """The groups to compare, and the study in which scenarios among them were run.
+
+    Raises StudyError before anything runs, also for figures that no run of the scenarios has.
+    """
     if not things:
         raise StudyError([Problem(None, None, "", None, "name at least two scenarios, runs or folders of runs")])
     loaded: list[Thing] = [load(Path(thing)) if isinstance(thing, (str, Path)) and Path(thing).is_file() else thing
               for thing in things]
     scenarios = [thing for thing in loaded if isinstance(thing, Scenario)]
+    known = tuple(dict.fromkeys(name for scenario in scenarios for name in known_figures(scenario)))
+    if scenarios and (problems := unknown_figures(figures, known, None, "--figure")):
+        raise StudyError(problems)
     names = _names(things, loaded)
     study = _run(scenarios, [name for name, thing in zip(names, loaded, strict=True) if isinstance(thing, Scenario)],
                  seeds, out, workers) if scenarios else None
@@ -203,6 +210,3 @@ def difference_rows(table: pd.DataFrame) -> pd.DataFrame:
 def _curves(groups: Sequence[Group]) -> Section:
     runs = [(group.name, run) for group in groups for run in group.runs[:MOST_SERIES]]
     return Section("curves", "Cores and jobs over time", series_plots(runs))
-
-
-

@@ -16,6 +16,8 @@ from simgrid_broker.report.words import SUMMARY_LABELS
 
 INTERVALS = ("Error: standard error of the mean over the seeds. Low and high: Student's 95 % interval; bootstrap: the "
              "same by the bootstrap-t method, which follows skewed values. Runs: number of seeds.")
+HEADS = {"group": "Group", "run": "Run", "seed": "Seed", "state": "State", "message": "Message"}
+"""Heads of the columns of tables of runs; settings keep their keys."""
 MOST_RUNS = 200
 """Runs that a report lists; the others are in the table of the study."""
 
@@ -58,11 +60,12 @@ def runs_section(study: Study) -> Section:
              for row in shown.itertuples()]
     shown = shown.assign(run=pd.Series(links, shown.index, dtype=object)).drop(columns=["seed", "message", "folder"])
     shown = shown[["group", "run", *[name for name in shown.columns if name not in ("group", "run")]]]
+    shown = shown.rename(columns=HEADS)
     more = len(points) - len(shown)
     blocks: list[Block] = [TableBlock("", shown, f"{more} more are in points.csv." if more > 0 else "")]
     failed = points[points.state == FAILED][["group", "seed", "message"]]
     if len(failed):
-        blocks.append(TableBlock("Failed runs", failed.assign(seed=failed.seed.map(str))))
+        blocks.append(TableBlock("Failed runs", failed.assign(seed=failed.seed.map(str)).rename(columns=HEADS)))
     return Section("runs", "Runs", tuple(blocks))
 
 

@@ -124,6 +124,7 @@ def _steadiness(study: Study) -> Section:
         runs=("seed", "size"), settled=("suggested_s", "count"), suggested_h=("suggested_s", _median_hours),
         largest_h=("suggested_s", _longest_hours), warm_up_h=("warm_up_s", _longest_hours),
         independent=("independent", "sum")).reset_index()
+    rows["series"] = rows.series.map({"activated": "Activated jobs", "running_cores": "Running cores"})
     names = {"series": "Series", "runs": "Runs", "settled": "Runs that settle", "suggested_h": "MSER-5, median, h",
              "largest_h": "MSER-5, largest, h", "warm_up_h": "Warm-up of the scenario, h",
              "independent": "Runs with independent batches"}

@@ -1,5 +1,7 @@
 """The verbs of studies as a user calls them."""
 
+import json
+
 import pandas as pd
 import pytest
 from small_study import MINIMAL, QUICK, quick, runs_of, study_file
@@ -42,7 +44,12 @@ def test_compare_runs_scenarios_in_pairs(tmp_path, here_and_now):
     other.write_text(f"extends: {MINIMAL}\nname: other\nedition: deployed\nduration: 40 min\nwarm_up: 10 min\n")
     base = tmp_path / "base.yaml"
     base.write_text(f"extends: {MINIMAL}\nduration: 40 min\nwarm_up: 10 min\n")
-    result = called("compare", base, other, "--seeds", 2, "--out", tmp_path / "out")
+    wrong = called("compare", base, other, "--seeds", 2, "--out", tmp_path / "out", "--figure", "finishd")
+    assert wrong.exit_code == 2 and "did you mean 'finished'" in wrong.stderr and not here_and_now.asked
+    result = called("compare", base, other, "--seeds", 2, "--out", tmp_path / "out", "--until", "30m", "--set",
+                    "shares.Analysis.value=33")
+    asked = json.loads((tmp_path / "out" / "study.json").read_text())["definition"]["scenarios"]
+    assert [(one["duration"], one["shares"][0]["value"]) for one in asked.values()] == [(1800, 33)] * 2
     assert result.exit_code == 0, result.output
     assert "different scenarios, minimal, other" in " ".join(result.stdout.split()) and "edition" in result.stdout
     assert sorted(here_and_now.asked) == [("minimal", 1), ("minimal", 2), ("other", 1), ("other", 2)]
@@ -50,6 +57,7 @@ def test_compare_runs_scenarios_in_pairs(tmp_path, here_and_now):
 
 @pytest.mark.parametrize(("options", "expected"), [
     pytest.param(["--seeds", "3"], "--seeds = '3': has no effect without a scenario", id="seeds of recorded runs"),
+    pytest.param(["--set", "seed=3"], "--set = 'seed=3': has no effect without", id="settings of recorded runs"),
     pytest.param(["--figure", "finished"], "has no effect on two single runs", id="figures of two runs")])
 def test_options_without_effect_are_refused(tmp_path, options, expected):
     runs = [run.folder for run in runs_of(tmp_path, quick(duration="20 min", warm_up=0), [1, 2])]
