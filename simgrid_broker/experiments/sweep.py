@@ -175,10 +175,10 @@ def _main_effects(results: pd.DataFrame, keys: tuple[str, ...], figures: tuple[s
     table = table[~table.setting.isin(idle)]
     table.insert(3, "unit", table.figure.map(results.groupby("figure").unit.first()))
     names = {"setting": "Setting", "figure": "Figure", "value": "Effect", "unit": "Unit", "error": "Error",
-             "low": "Low", "high": "High", "count": "Seeds", "percent": "Effect, % of the mean",
-             "lowest": "Smallest mean", "lowest_at": "at", "highest": "Largest mean", "highest_at": "at value"}
-    shown = table.assign(figure=table.figure.map(label_of), lowest_at=table.lowest_at.map(str),
-                         highest_at=table.highest_at.map(str)).rename(columns=names)
+             "low": "Low", "high": "High", "count": "Seeds", "percent": "% of mean", "ends": "Means at the ends"}
+    ends = [f"{number(row.lowest)} ({row.lowest_at}), {number(row.highest)} ({row.highest_at})"
+            for row in table.itertuples()]
+    shown = table.assign(figure=table.figure.map(label_of), ends=ends)[list(names)].rename(columns=names)
     blocks: list[Block] = [TableBlock("", shown, EFFECT, mixed=True)]
     blocks[:0] = [Note(f"{key} changed none of these figures: whatever its value, runs with the same seed agree.", True)
                   for key in idle]
