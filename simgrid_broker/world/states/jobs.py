@@ -19,7 +19,7 @@ def _move(old: tuple[JobStatus, ...], new: JobStatus, by: str, when: str, source
 
 MEANING: dict[Word, str] = {
     S.PENDING: "made by JEDI, not yet set up by the server",
-    S.DEFINED: "set up; its input is looked for",
+    S.DEFINED: "set up; its input is looked for, or the library that it uses is built",
     S.WAITING: "waits for others: a stand-in of jumbo jobs, or a merge job of event service",
     S.ASSIGNED: "at its queue, input still on the way",
     S.THROTTLED: "would be ready, but its user has too many or its task is paused",
@@ -33,7 +33,7 @@ MEANING: dict[Word, str] = {
     S.FINISHED: "succeeded, output in place",
     S.FAILED: "did not succeed",
     S.CLOSED: "taken back by the system, which brokers its input again",
-    S.CANCELLED: "killed by a person or with its task",
+    S.CANCELLED: "killed by a person or with its task, or the library that it uses could not be built",
 }
 
 JOB = Machine("job", MEANING, (

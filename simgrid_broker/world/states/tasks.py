@@ -82,7 +82,7 @@ GENERATING = (
     Move((T.SCOUTING,), T.SCOUTED, "PostProcessor", "half of the scouts finished, or all are over and enough did",
          SCOUTS),
     Move((T.SCOUTING, T.RUNNING), T.EXHAUSTED, "PostProcessor, WatchDog", "measured far from the claim", SCOUTS),
-    Move((T.SCOUTING,), T.TOBROKEN, "PostProcessor", "too few scouts succeeded", SCOUTS),
+    Move((T.SCOUTING,), T.TOBROKEN, "PostProcessor", "too few scouts succeeded, or three build jobs failed", SCOUTS),
     Move((T.SCOUTED,), T.RUNNING, "PostProcessor", "in its next cycle", SCOUTS),
     Move((T.RUNNING,), T.MERGING, "JobGenerator", "only merge jobs are left", STATES),
     Move((T.MERGING,), T.RUNNING, "JobGenerator", "input is tried again because it could not be merged", MERGED),
