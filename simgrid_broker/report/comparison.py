@@ -9,6 +9,7 @@ import pandas as pd
 from simgrid_broker import metrics
 from simgrid_broker.metrics.tree import Tree
 from simgrid_broker.records import Run, write_whole
+from simgrid_broker.report import staging
 from simgrid_broker.report.blocks import Block, Marks, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.context import context
@@ -43,9 +44,7 @@ REST = (
      {"rate": "Mean, Gb/s", "use": "Use, %", "peak_use": "Use at peak, %", "queued_files": "Longest queue, files"}),
     ("storages", "Storages at the end, those with most written", ("storage",),
      {"written": "Written, TB", "used": "Used, %", "free": "Free, TB", "expired": "Expired, TB"}),
-    ("staging", "Datasets from tape", ("tape",),
-     {"requests": "Requests", "done": "Done", "for_quota": "Wait for the quota, h", "for_drive": "Wait for a drive, h",
-      "staged": "Until all is on disk, h"}),
+    ("staging", "Datasets from tape", ("tape",), staging.LABELS),
     ("refusals", "Refusals by broker and rule", ("kind", "rule"), {"refusals": "Refusals"}),
     ("failures", "Failures", ("status", "cause"), {"jobs": "Attempts", "lost_core_hours": "Lost core h"}),
     ("tasks", "Tasks by campaign", ("campaign",), {"ended": "Ended", "open": "Open",

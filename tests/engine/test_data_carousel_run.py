@@ -91,7 +91,7 @@ def test_the_report_draws_the_progress_of_each_tape(run):
     plot.draw(plot.table, axes)
     assert [panel.get_ylabel() for panel in axes] == ["waiting (TB)", "staging (TB)", "done (TB)",
                                                        "drives at work"]
-    assert table.frame.tape.tolist() == ["NORTH_DATATAPE", "SOUTH_DATATAPE"]
+    assert table.frame["Tape"].tolist() == ["NORTH_DATATAPE", "SOUTH_DATATAPE"]
     assert [line.get_label() for line in axes[0].lines] == ["NORTH_DATATAPE", "SOUTH_DATATAPE"]
 
 
