@@ -1,6 +1,7 @@
 """`calibrate`: queues and sites of a scenario fitted to PanDA job records."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,7 +55,8 @@ def calibrate(
     page = write_calibration(found, scenario, records, folder, part, steps("Writing the report"))
     show(found)
     typer.echo(f"\nReport: {page}\nFitted values: {folder / FRAGMENT}\nTables: {folder} (parameters, errors: .csv and "
-               f".parquet)\nRun it: simgrid-broker run {folder / RUNNABLE}")
+               f".parquet)\nRun it: simgrid-broker run {folder / RUNNABLE}"
+               + "".join(f" --set {quote(one)}" for one in settings or ()))
 
 
 def part_given(text: str) -> float:

@@ -94,7 +94,7 @@ def tune(
     """
     from simgrid_broker.experiments.study_file import TuneFile, base_scenario, read_study_file
     from simgrid_broker.experiments.tune import confirmation, today, tuned
-    from simgrid_broker.experiments.tune_report import winner_settings, write_tune_report
+    from simgrid_broker.experiments.tune_report import in_words, winner_settings, write_tune_report
     file = Instead(settings=settings).of(read_study_file(study, TuneFile))
     with run_on.watched() as workers:
         result = tuned(file, out, workers, study.stem, refuse_unusable)
@@ -105,7 +105,8 @@ def tune(
         before = today(file, base_scenario(file))
         after = winner_settings(result, before)
         typer.echo(f"Winner: {result.winner} of {len(result.trials)} trials\n")
-        typer.echo(table(("setting", "from", "to"), [(key, str(before[key]), str(after[key])) for key in before]))
+        typer.echo(table(("setting", "from", "to"), [(key, in_words(before[key]), in_words(after[key]))
+                                                     for key in before]))
         rows = confirmation(result, file)
         typer.echo("\n" + difference_text(rows[rows.figure.isin([*file.objectives, *file.constraints])]))
     finish(result.study, page)

@@ -72,7 +72,7 @@ def winner_settings(result: Tuned, keys: Iterable[str]) -> dict[str, Any]:
 
 def _winner(result: Tuned, file: TuneFile, before: Mapping[str, Any], rows: pd.DataFrame) -> Section:
     chosen = winner_settings(result, before)
-    settings = pd.DataFrame([(key, _shown(before[key]), _shown(value)) for key, value in chosen.items()],
+    settings = pd.DataFrame([(key, in_words(before[key]), in_words(value)) for key, value in chosen.items()],
                             columns=["Setting", "From (today)", "To"])
     figures = [*file.objectives, *file.constraints]
     figures += [name for name in headlines(tuple(rows.figure)) if name not in figures]
@@ -136,5 +136,6 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def _shown(value: Any) -> str:
+def in_words(value: Any) -> str:
+    """The value of a setting; none where the scenario has none."""
     return "none" if value is None else str(value)

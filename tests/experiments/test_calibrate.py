@@ -178,10 +178,12 @@ def test_the_command_shows_errors_before_and_after(tmp_path):
     table = records(*((k, 50_000 * k, 1) for k in range(80)), gshare="Simulation").rename(columns={"work": "hs"})
     path = written(tmp_path, table)
     called = CliRunner(env={"COLUMNS": "100"}).invoke(app, [
-        "calibrate", str(base), str(path), "--column", "work=hs", "--held-out", "25%", "--out", str(tmp_path / "out")])
+        "calibrate", str(base), str(path), "--column", "work=hs", "--held-out", "25%", "--out", str(tmp_path / "out"),
+        "--set", "agents.setupper=70"])
     assert called.exit_code == 0, called.output
     assert "off before" in called.stdout and "SITE-A" in called.stdout and "Simulation" in called.stdout
-    assert "run " in called.stdout and (tmp_path / "out" / "calibrated.yaml").is_file()
+    assert f"run {tmp_path / 'out' / 'scenario.yaml'} --set agents.setupper=70" in called.stdout and (
+        tmp_path / "out" / "calibrated.yaml").is_file()
     assert max(map(len, called.stdout.split("Report:")[0].splitlines())) <= 100
 
 
