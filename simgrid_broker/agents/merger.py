@@ -119,10 +119,9 @@ class Merger:
         if known:
             rows = rows[~np.isin(arrays.jobs["panda_id"][rows], np.concatenate(known))]
         rows = rows[np.isin(arrays.tasks["status"][arrays.jobs["task"][rows]], SERVED)]
-        jobs = arrays.jobs[rows]
-        site = arrays.queues["site"][jobs["queue"]]
-        for task, chosen in merging.ready(jobs["jeditaskid"], jobs["queue"], site, jobs["chunk"],
-                                          jobs["status"] == MERGING, self.control.edition):
+        task_of, queue, chunk, status = (arrays.jobs[name][rows] for name in ("jeditaskid", "queue", "chunk", "status"))
+        for task, chosen in merging.ready(task_of, queue, arrays.queues["site"][queue], chunk, status == MERGING,
+                                          self.control.edition):
             self._plan(self.control.world.row_of[task], rows[chosen])
 
     def _plan(self, task: int, rows: np.ndarray) -> None:

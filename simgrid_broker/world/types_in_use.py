@@ -26,8 +26,9 @@ def types_in_use(arrays: Arrays) -> dict[int, TypesAt]:
     if not mixed.any():
         return {}
     jobs = arrays.jobs
-    jobs = jobs[(jobs["panda_id"] > 0) & mixed[jobs["task"]] & (jobs["status"] >= FIRST) & (jobs["status"] <= LAST)]
-    keys, number = np.unique(np.stack([jobs[name] for name in ("task", "queue", "resource_type")]), axis=1,
+    rows = np.flatnonzero((jobs["panda_id"] > 0) & mixed[jobs["task"]] & (jobs["status"] >= FIRST)
+                          & (jobs["status"] <= LAST))
+    keys, number = np.unique(np.stack([jobs[name][rows] for name in ("task", "queue", "resource_type")]), axis=1,
                              return_counts=True)
     found: dict[int, dict[int, dict[int, int]]] = {}
     for (task, queue, kind), n_jobs in zip(keys.T.tolist(), number.tolist(), strict=True):
