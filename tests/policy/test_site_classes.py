@@ -6,7 +6,6 @@ from scipy import stats
 
 from simgrid_broker.names import SiteClass
 from simgrid_broker.policy.site_classes import Waits, site_classes, upper_limits, waits, weights_of, with_recent_starts
-from simgrid_broker.policy.student import student_95
 from simgrid_broker.units import DAY, HOUR
 
 HI, MID, LO = SiteClass.HI, SiteClass.MID, SiteClass.LO
@@ -40,15 +39,6 @@ def test_the_upper_limit_is_a_quantile_of_students_distribution():
     assert mean[0] == 300
     assert upper[0] == pytest.approx(stats.t.ppf(0.95, df=4, loc=300, scale=np.sqrt(20_000)))
     assert np.isnan([mean[1], upper[1]]).all()                                  # no job started at the second queue
-
-
-@pytest.mark.parametrize("degrees", [1 / 9, 0.5, 1.0, 2.0, 30.0, 1e7])
-def test_the_quantile_is_that_of_scipy(degrees):
-    assert student_95(np.array([degrees]))[0] == pytest.approx(stats.t.ppf(0.95, degrees), rel=1e-10)
-
-
-def test_the_quantile_of_hardly_any_degree_is_finite_and_as_large_as_that_of_a_ninth():
-    assert student_95(np.array([1e-9]))[0] == student_95(np.array([1 / 9]))[0] > 1e8
 
 
 @pytest.mark.rule("upper_limits")
