@@ -24,12 +24,14 @@ def share_order(control: Control) -> Process:
 
 
 class ShareOrder:
-    """Remembers from what the order was made, and past usage where the order of dispatch counts it."""
+    """Remembers from what the order was made, what was served, and past usage where the order of dispatch counts it.
+    """
 
     def __init__(self, control: Control):
         self.control = control
         self.stretchable = stretchable_nodes(control.world)
         self.made_of: tuple[object, object, object] = None, None, None
+        self.served: tuple[list[int], tuple[str, ...], float] | None = None
         self.usage, self.usage_s = np.zeros(len(control.arrays.hs06_milli)), 0.0
 
     def look(self) -> float | None:
@@ -57,8 +59,10 @@ class ShareOrder:
         self.usage = decayed(self.usage, known.hs06, known.taken_at - self.usage_s, order.half_life_s)
         self.usage_s = known.taken_at
         shares = order.shares(world.tree, self.usage)
-        control.fabric.serve_shares(shares, share_ranks(world.tree, shares, control.edition),
-                                    sloppy_fraction(control.cfg, control.edition))
+        served = shares.tolist(), world.tree.names, sloppy_fraction(control.cfg, control.edition)
+        if served != self.served:
+            self.served = served
+            control.fabric.serve_shares(shares, share_ranks(world.tree, shares, control.edition), served[-1])
 
 
 def leaves_with_tasks(control: Control) -> np.ndarray:

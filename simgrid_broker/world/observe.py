@@ -199,6 +199,8 @@ def tasks_by_work_queue(world: World, rows) -> dict[tuple[int, int], np.ndarray]
     n_types = len(world.scenario.resource_types)
     arrays = world.arrays
     n = generating(arrays, rows, n_types, found, keys)
+    if n == 0:
+        return {}
     order = np.argsort(keys[:n], kind="stable")
     place, found = keys[order] >> PRIORITY_BITS, found[order]
     begins = np.flatnonzero(np.diff(place, prepend=-1)).tolist()
