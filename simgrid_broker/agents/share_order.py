@@ -24,8 +24,7 @@ def share_order(control: Control) -> Process:
 
 
 class ShareOrder:
-    """Remembers from what the order was made, what was served, and past usage where the order of dispatch counts it.
-    """
+    """Remembers from what the order was made, what was served, and past usage where the order of dispatch counts it."""
 
     def __init__(self, control: Control):
         self.control = control

@@ -89,19 +89,19 @@ class Tagger:
     def __init__(self, world: World, shares):
         self.world, self.rules = world, tag_rules(shares)
         self.bounds = tuple(world.scenario.resource_types.values())
-        self.found: dict[tuple[int, ...], int] = {}
+        self.found: dict[tuple[Any, ...], int] = {}
         self.types: dict[tuple[Any, ...], int] = {}
 
     def share_of(self, task: np.void) -> int:
         """The leaf whose rule matches first, UNDEFINED if none does."""
-        codes = task[TAGGED_BY].item()
+        codes: tuple[Any, ...] = task[TAGGED_BY].item()
         if codes not in self.found:
             self.found[codes] = tag(self.rules, self._words(task))
         return self.found[codes]
 
     def type_of(self, task: np.void) -> int:
         """The first resource type that fits, UNDEFINED if none does."""
-        claims = task[TYPED_BY].item()
+        claims: tuple[Any, ...] = task[TYPED_BY].item()
         if claims not in self.types:
             corecount, ramcount, unit, baseramcount = claims
             self.types[claims] = resource_type_of(self.bounds, corecount, ramcount or nan, RAM_UNITS[unit],

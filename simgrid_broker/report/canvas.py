@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 import numpy as np
 from matplotlib import rcParams
@@ -30,7 +30,7 @@ LONGEST = 2.4
 """Largest width of a name beside the axes, inches."""
 LONGEST_MARK = 3.2
 """Largest width of the text of an incident, inches."""
-MATH = "text.parse_math"
+MATH: Final = "text.parse_math"
 """Setting of Matplotlib: whether texts between dollar signs are formulas."""
 MOST_MARKS = 8
 LEAST_DISTANCE = 0.05

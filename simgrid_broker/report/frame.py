@@ -1,7 +1,7 @@
 """Axes whose grid and ticks are drawn at once: the objects that Matplotlib makes for ticks take half of a picture."""
 
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -86,7 +86,7 @@ class Across(XAxis):
 
     def draw(self, renderer):
         """Called by Matplotlib: draw grid, ticks, their names and the label."""
-        box, look, point = self.axes.bbox, _look(self), renderer.points_to_pixels(1.0)
+        box, look, point = self.axes.bbox, _look(self), _pixels(renderer, 1.0)
         places, names = _shown(self, self.axes.get_xaxis_transform(), 0, (box.x0, box.x1))
         edge, outwards = (box.y1, 1) if look.at_top else (box.y0, -1)
         _grid(renderer, look, places, (box.y0, box.y1), slice(None))
@@ -117,7 +117,7 @@ class Upwards(YAxis):
 
     def draw(self, renderer):
         """Called by Matplotlib: draw grid, ticks, their names and the label."""
-        box, look, point = self.axes.bbox, _look(self), renderer.points_to_pixels(1.0)
+        box, look, point = self.axes.bbox, _look(self), _pixels(renderer, 1.0)
         places, names = _shown(self, self.axes.get_yaxis_transform(), 1, (box.y0, box.y1))
         _grid(renderer, look, places, (box.x0, box.x1), slice(None, None, -1))
         _ticks(renderer, look, places, (box.x0, box.x0 - look.length * point), slice(None, None, -1),
@@ -146,7 +146,7 @@ def _shown(axis: Across | Upwards, transform: Transform, which: int, ends: tuple
     if not len(values):
         return values, []
     named = _look(axis).is_named
-    names = axis.get_major_formatter().format_ticks(values) if named else [""] * len(values)
+    names = axis.get_major_formatter().format_ticks(values.tolist()) if named else [""] * len(values)
     at = np.zeros((len(values), 2))
     at[:, which] = values
     places = transform.transform(at)[:, which]
@@ -176,7 +176,7 @@ def _lines(renderer: RendererBase, places: np.ndarray, ends: tuple[float, float]
     corners[:, 0], corners[0::2, 1], corners[1::2, 1] = np.repeat(places, 2), *ends
     context = renderer.new_gc()
     context.set_foreground(colour)
-    context.set_linewidth(renderer.points_to_pixels(points))
+    context.set_linewidth(_pixels(renderer, points))
     context.set_snap(True)
     renderer.draw_path(context, Path(corners[:, order], np.resize([Path.MOVETO, Path.LINETO], len(corners))),
                        IdentityTransform())
@@ -190,12 +190,17 @@ def _label(axis: Across | Upwards, renderer: RendererBase, x: float, y: float, u
     text = f"{text} ({factor})".lstrip() if factor else text
     if not text:
         return ()
-    return (write(renderer, x, y, text, Style(axis.label.get_fontsize(), axis.label.get_color(), 0.5, up, angle)),)
+    style = Style(float(axis.label.get_fontsize()), axis.label.get_color(), 0.5, up, angle)
+    return (write(renderer, x, y, text, style),)
+
+
+def _pixels(renderer: RendererBase, points: float) -> float:
+    return float(cast(float, renderer.points_to_pixels(points)))
 
 
 def write(renderer: RendererBase, x: float, y: float, text: str, style: Style) -> Written:
     """Write a text of one line with a point of it at a place, pixels from the lower left corner of the picture."""
-    wide, size = _width(renderer, text, style), renderer.points_to_pixels(style.size)
+    wide, size = _width(renderer, text, style), _pixels(renderer, style.size)
     along, above = np.cos(np.radians(style.angle)), np.sin(np.radians(style.angle))
     turn = np.array([[along, above], [-above, along]])
     start = np.array([x, y]) - np.array([style.across * wide, style.up * size]) @ turn

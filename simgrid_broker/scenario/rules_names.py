@@ -44,7 +44,7 @@ def unknown_name(whole: Whole) -> Iterator[Finding]:
 
 def _hint(whole: Whole, key: tuple, what: str, name: str) -> str:
     """What to say of a DDM endpoint that a task names as its queue, as PanDA allows; empty otherwise."""
-    is_endpoint = what == "queue" and "site" in key and name in whole.grid.storages
+    is_endpoint = what == "queue" and "site" in key and name in KNOWN["storage"](whole)
     return "; a DDM endpoint is given as siteEndpoint" if is_endpoint else ""
 
 

@@ -16,6 +16,7 @@ from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.post_processor import post_processor
 from simgrid_broker.agents.setupper import setupper
 from simgrid_broker.agents.statistics import statistics
+from simgrid_broker.agents.task_broker import task_broker
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.names import Cause, DecisionKind, JobStatus
@@ -206,7 +207,7 @@ def test_every_finished_job_was_merged_exactly_once(n_jobs, failures, merge_fail
     pytest.param("managed", DecisionKind.JOB_BROKERAGE, id="of production"),
 ])
 def test_merge_jobs_go_by_the_broker_of_their_task(label, kind, edition):
-    stage = Merging(two_sites(edition=edition), None, TASK | dict(label=label, nucleus=0))
+    stage = Merging(two_sites(edition=edition), None, TASK | dict(label=label), agents=(*LIFE, task_broker))
     found, ask = [], stage.control.brokers.broker
 
     def asking(row, task, *about, **how):
