@@ -278,8 +278,8 @@ def put_job(bench: Bench, status: JobStatus, **columns) -> int:
     row = rows.take_job(bench.arrays)
     job = bench.arrays.jobs[row]
     bench.world.state["panda_id"] += 1
-    plain = dict(panda_id=bench.world.state["panda_id"], attempt=1, n_chunks=1, corecount=1, hs06_milli=10_000,
-                 subdataset=-1)
+    plain = dict(panda_id=bench.world.state["panda_id"], attempt=1, n_chunks=1, corecount=1, hs06_milli=10_000)
+    bench.arrays.job_files["subdataset"][row] = -1
     for name, value in (plain | columns).items():
         job[name] = value
     job["jeditaskid"] = bench.arrays.tasks["jeditaskid"][job["task"]]

@@ -51,7 +51,6 @@ class Builder:
         self.rules = [UserParameters.of_word(word) for word in words["user_parameters"]]
         self.building = np.array([rule.buildSpec for rule in self.rules])
         self.processing_type = words["processing_types"].index(BUILD)
-        control.arrays.settings["build"] = self.processing_type
         self.libraries: dict[tuple[int, int], Library] = {}
         self.under_way: dict[int, tuple[int, int]] = {}
         self.ended: list[tuple[int, int, float]] = []
@@ -73,7 +72,7 @@ class Builder:
 
     def look(self) -> None:
         """Let jobs go on whose library is made, cancel those whose is not, and hold back new ones without one."""
-        self.control.arrays.settings["build_walltime_s"] = build_jobs.max_walltime_s(self.control.cfg)
+        self.control.fabric.limit_build_jobs(self.processing_type, build_jobs.max_walltime_s(self.control.cfg))
         if self.under_way:
             self.control.fabric.empty_outboxes()
         ended, self.ended = self.ended, []

@@ -11,7 +11,7 @@ import numpy as np
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.replicas import expire_of
-from simgrid_broker.world.space import free_space_of
+from simgrid_broker.world.space import expire_brought, free_space_of, take_landed
 
 
 def reaper(control: Control) -> Process:
@@ -30,15 +30,11 @@ class Brought:
 
     def look(self, arrays: Arrays, now: float) -> None:
         """Begin the lifetime of what has landed since the last turn, and end that of what is old enough."""
-        storages = arrays.storages
-        if storages["landed_bytes"].any():
-            self.landed.append((now, storages["landed_bytes"].copy()))
-            storages["landed_bytes"] = 0.0
+        size = take_landed(arrays)
+        if size.any():
+            self.landed.append((now, size))
         while self.landed and self.landed[0][0] + self.lifetime_s <= now:
-            size = self.landed.popleft()[1]
-            for name in ("used_bytes", "dispatched_bytes"):
-                storages[name] = np.maximum(storages[name] - size, 0.0)
-            storages["expired_bytes"] += size
+            expire_brought(arrays, self.landed.popleft()[1])
 
 
 def reap(control: Control, brought: Brought) -> None:

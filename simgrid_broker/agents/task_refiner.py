@@ -5,7 +5,7 @@ Simplified: the content of input datasets is known at once; a child waits as reg
 """
 
 from math import nan
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -94,14 +94,14 @@ class Tagger:
 
     def share_of(self, task: np.void) -> int:
         """The leaf whose rule matches first, UNDEFINED if none does."""
-        codes: tuple[Any, ...] = task[TAGGED_BY].item()
+        codes = cast("tuple[Any, ...]", task[TAGGED_BY].item())
         if codes not in self.found:
             self.found[codes] = tag(self.rules, self._words(task))
         return self.found[codes]
 
     def type_of(self, task: np.void) -> int:
         """The first resource type that fits, UNDEFINED if none does."""
-        claims: tuple[Any, ...] = task[TYPED_BY].item()
+        claims = cast("tuple[Any, ...]", task[TYPED_BY].item())
         if claims not in self.types:
             corecount, ramcount, unit, baseramcount = claims
             self.types[claims] = resource_type_of(self.bounds, corecount, ramcount or nan, RAM_UNITS[unit],

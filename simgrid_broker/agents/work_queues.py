@@ -17,7 +17,7 @@ from simgrid_broker.views import Task, WorkQueueCounts
 from simgrid_broker.world import observe
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.input_tables import replicas_version
-from simgrid_broker.world.queued_work import QueuedWork, queued_work
+from simgrid_broker.world.queued_work import QueuedPriority, QueuedWalltime, queued_priority, queued_walltime
 from simgrid_broker.world.work_queues import AlignedQueue
 
 NOTHING = np.zeros(0, np.int64)
@@ -131,10 +131,12 @@ def count_of_labels(world: Arrays, labels, rows):
 class JobNumbers:
     """Job numbers of work queues as the throttler compares them."""
 
+    walltime: QueuedWalltime
+    priority: QueuedPriority
+
     def __init__(self, control: Control):
         self.control = control
-        self.read_at: dict[str, float] = {}
-        self.known: dict[str, QueuedWork] = {}
+        self.walltime_read_at = self.priority_read_at = -math.inf
         queues, types = control.world.scenario.grid.queues.values(), control.world.vocabularies["resource_types"]
         self.standby = [(number, share, types.index(kind), slots) for number, queue in enumerate(queues)
                         for _, share, kind, slots in standby_slots(queue) if share is not None and kind in types]
@@ -148,11 +150,15 @@ class JobNumbers:
 
     def walltime_s(self, queue: AlignedQueue) -> float | None:
         """Wall time that the queued jobs of a work queue request, s, at most five minutes old; None = unknown."""
-        return self._queued("walltime", WALLTIME_AGE_S).total_walltime_s(queue.accounts, queue.types)
+        if self.control.now - self.walltime_read_at >= WALLTIME_AGE_S:
+            self.walltime, self.walltime_read_at = queued_walltime(self.control.arrays), self.control.now
+        return self.walltime.total_s(queue.accounts, queue.types)
 
     def highest_priority(self, queue: AlignedQueue) -> tuple[int, int]:
         """Highest priority of the queued jobs of a work queue and their number, at most a minute old."""
-        return self._queued("priority", PRIORITY_AGE_S).highest(queue.accounts, queue.types)
+        if self.control.now - self.priority_read_at >= PRIORITY_AGE_S:
+            self.priority, self.priority_read_at = queued_priority(self.control.arrays), self.control.now
+        return self.priority.highest(queue.accounts, queue.types)
 
     def has_jobs(self, queue: AlignedQueue) -> bool:
         """Whether the statistics show any job of a work queue; if not, it is inactive."""
@@ -166,10 +172,3 @@ class JobNumbers:
         return [(slots, snapshot.jobs_at(number, queue.accounts, (kind,), JobStatus.STARTING))
                 for number, share, kind, slots in self.standby
                 if share == queue.name and kind in types and status[number] == QueueStatus.STANDBY]
-
-    def _queued(self, name: str, age_s: float) -> QueuedWork:
-        """Requests of queued jobs, read again at an age of `age_s`."""
-        now = self.control.now
-        if now - self.read_at.get(name, -math.inf) >= age_s:
-            self.known[name], self.read_at[name] = queued_work(self.control.arrays), now
-        return self.known[name]

@@ -25,7 +25,7 @@ def add_job(world: Arrays, row, bunch, now):
 
     A transfer has files of one sub-dataset.
     """
-    job = world.jobs[row]
+    job, subdataset = world.jobs[row], world.job_files[row]["subdataset"]
     if job["cause"] != NONE:
         move(world, row, FAILED, now)
         archive(world, row, retry_by_server(world, row, now))
@@ -35,23 +35,23 @@ def add_job(world: Arrays, row, bunch, now):
         return bunch
     site = world.queues[job["queue"]]["site"]
     if stays(world, job, site):
-        job["stored"] = 0
+        world.job_files[row]["stored"] = 0
         move(world, row, FINISHED, now)
         archive(world, row, False)
         return bunch
     move(world, row, TRANSFERRING, now)
     if bunch >= 0:
         transfer = world.transfers[bunch]
-        if (transfer["subdataset"] != job["subdataset"] or transfer["jeditaskid"] != job["jeditaskid"]
+        if (transfer["subdataset"] != subdataset or transfer["jeditaskid"] != job["jeditaskid"]
                 or transfer["source"] != site or transfer["n_jobs"] >= JOBS_PER_SUBDATASET):
             enqueue(world, bunch, now)
             bunch = -1
     if bunch < 0:
         activity = EXPRESS if is_express(world, world.tasks[job["task"]]) else PRODUCTION_OUTPUT
         bunch = new_transfer(world, OUTPUT, activity, site, job["nucleus"], job, now)
-        world.transfers[bunch]["subdataset"] = job["subdataset"]
+        world.transfers[bunch]["subdataset"] = subdataset
     join(world, bunch, row, job["output_bytes"], job["n_output_files"])
-    hand_over(world.transfers[bunch], job)
+    hand_over(world, world.transfers[bunch], row)
     return bunch
 
 
@@ -81,4 +81,4 @@ def by_subdataset(arrays: Arrays) -> np.ndarray:
     """Positions in the Adder's inbox grouped by task, site and sub-dataset, otherwise in order; (n_holding,)."""
     rows = arrays.holding["row"][:arrays.state[0]["n_holding"]]
     jobs = arrays.jobs[rows]
-    return np.lexsort((jobs["subdataset"], arrays.queues["site"][jobs["queue"]], jobs["jeditaskid"]))
+    return np.lexsort((arrays.job_files["subdataset"][rows], arrays.queues["site"][jobs["queue"]], jobs["jeditaskid"]))

@@ -50,13 +50,14 @@ def may_try_again(world: Arrays, job, failures, limit):
 
 
 @compiled
-def retry_of(world: Arrays, job, failures, limit):
+def retry_of(world: Arrays, job_row, failures, limit):
     """Row of `retries` for the next attempt at the input of a job, not yet in a list."""
+    job = world.jobs[job_row]
     row = take_retry(world, job["task"])
     retry = world.retries[row]
     retry["chunk"], retry["attempt"], retry["old_panda_id"] = job["chunk"], job["attempt"] + 1, job["panda_id"]
     retry["failures"], retry["attempt_limit"], retry["n_chunks"] = failures, limit, job["n_chunks"]
-    keep_brought(retry, job)
+    keep_brought(retry, world.job_files[job_row])
     return row
 
 

@@ -79,24 +79,24 @@ def await_part(world: Arrays, job, transfer_row, number, destination):
 
 
 @compiled
-def note_brought(world: Arrays, job, transfer_row, now):
-    """Note for the next attempts at the input of a job where a transfer brings it."""
+def note_brought(world: Arrays, files, transfer_row, now):
+    """Note in the row of `job_files`, for the next attempts at the input of the job, where a transfer brings it."""
     transfer = world.transfers[transfer_row]
-    job["brought_by"], job["brought_id"] = transfer_row, transfer["transfer_id"]
-    job["brought_to"], job["brought_s"] = transfer["destination"], now
+    files["brought_by"], files["brought_id"] = transfer_row, transfer["transfer_id"]
+    files["brought_to"], files["brought_s"] = transfer["destination"], now
 
 
 @compiled
 def keep_brought(to, of):
-    """Copy where input of one task alone was brought from one row of `jobs` or `retries` to another."""
+    """Copy where input of one task alone was brought from one row of `job_files` or `retries` to another."""
     to["brought_by"], to["brought_id"] = of["brought_by"], of["brought_id"]
     to["brought_to"], to["brought_s"] = of["brought_to"], of["brought_s"]
 
 
 @compiled
-def was_brought(world: Arrays, job, destination, now):
+def was_brought(world: Arrays, files, destination, now):
     """Whether an earlier attempt had the input of a job moved to a site by a rule that has not expired."""
-    return job["brought_to"] == destination and now < job["brought_s"] + world.settings[0]["dispatch_lifetime_s"]
+    return files["brought_to"] == destination and now < files["brought_s"] + world.settings[0]["dispatch_lifetime_s"]
 
 
 @compiled

@@ -22,12 +22,13 @@ OUTBOX, OUTBOX_OF_TASKS = GROWING.index("done_jobs"), GROWING.index("done_tasks"
 
 
 @compiled
-def account(world: Arrays, job, status, carried_on):
+def account(world: Arrays, row, status, carried_on):
     """Record the end of an attempt in its task: the chunk is processed, waits for another attempt, or is given up.
 
     carried_on: the server has already made another attempt. Failed and closed attempts both count towards
     `maxAttempt`; source: lifecycle reference, section 3.2.
     """
+    job = world.jobs[row]
     task_row = job["task"]
     task = world.tasks[task_row]
     spent = np.float64(job["walltime_s"])
@@ -40,7 +41,7 @@ def account(world: Arrays, job, status, carried_on):
         task["failed_attempts"] += 1 if status == FAILED else 0
         if carried_on or has_no_pieces(job):
             return
-        give_back(world, job, status)
+        give_back(world, row, status)
     if task["n_finished"] + task["n_failed"] == task["n_jobs"]:
         state = world.state[0]
         place = next_place(world, state["n_done_tasks"], len(world.done_tasks), OUTBOX_OF_TASKS)
@@ -50,15 +51,16 @@ def account(world: Arrays, job, status, carried_on):
 
 
 @compiled
-def give_back(world: Arrays, job, status):
+def give_back(world: Arrays, row, status):
     """Queue the input of a job for another attempt, or give it up; a retry rule may consult the retry module first."""
+    job = world.jobs[row]
     failures, limit = failures_after(world, job, status), limit_after(world, job, status)
     if status == FAILED and is_bad(job["cause"]):
-        skip_bad(world, job, failures, limit)
+        skip_bad(world, row, failures, limit)
         return
     retry = -1
     if may_try_again(world, job, failures, limit):
-        retry = retry_of(world, job, failures, limit)
+        retry = retry_of(world, row, failures, limit)
     else:
         world.tasks[job["task"]]["n_failed"] += job["n_chunks"]
     if status == FAILED and rule_of(world, job)["learn"]:
@@ -76,11 +78,12 @@ def archive(world: Arrays, row, carried_on):
     state = world.state[0]
     job = world.jobs[row]
     leave(world, row)
-    if job["subdataset"] >= 0:
-        leave_subdataset(world, job)
-    if job["stored"]:
-        delete_output(world, job)
-    account(world, job, job["status"], carried_on)
+    files = world.job_files[row]
+    if files["subdataset"] >= 0:
+        leave_subdataset(world, files)
+    if files["stored"]:
+        delete_output(world, row)
+    account(world, row, job["status"], carried_on)
     place = next_place(world, state["n_done_jobs"], len(world.done_jobs), OUTBOX)
     if place < 0:
         return

@@ -204,6 +204,11 @@ class Fabric:
         raise_fault(self.world.arrays)
         return row
 
+    def limit_build_jobs(self, processing_type: int, walltime_s: float) -> None:
+        """Set the processing type of build jobs and their maxWalltime without baseWalltime, s; inf = of their queue."""
+        settings = self.world.arrays.settings
+        settings["build"], settings["build_walltime_s"] = processing_type, walltime_s
+
     def make_build_job(self, order: tuple) -> int:
         """Make a build job; order: as BUILD_ORDER. Returns its row."""
         self.world.make_room()

@@ -50,28 +50,30 @@ def is_bad(cause):
 
 
 @compiled
-def skip_bad(world: Arrays, job, failures, limit):
+def skip_bad(world: Arrays, job_row, failures, limit):
     """Give up the bad piece of a job, and queue the pieces before and after it again, in at most two runs.
 
     The caller makes room.
     """
+    job = world.jobs[job_row]
     bad, end = first_bad(world, job), job["chunk"] + job["n_chunks"]
     if bad < 0:                                            # it has been recovered
-        give_run_back(world, job, job["chunk"], job["n_chunks"], failures, limit)
+        give_run_back(world, job_row, job["chunk"], job["n_chunks"], failures, limit)
         return
     world.tasks[job["task"]]["n_failed"] += 1
-    give_run_back(world, job, job["chunk"], bad - job["chunk"], failures, limit)
-    give_run_back(world, job, bad + 1, end - bad - 1, failures, limit)
+    give_run_back(world, job_row, job["chunk"], bad - job["chunk"], failures, limit)
+    give_run_back(world, job_row, bad + 1, end - bad - 1, failures, limit)
 
 
 @compiled
-def give_run_back(world: Arrays, job, begin, count, failures, limit):
+def give_run_back(world: Arrays, job_row, begin, count, failures, limit):
     """Queue `count` pieces of a failed job from `begin` on for another attempt, or give them up if none is left."""
     if count <= 0:
         return
+    job = world.jobs[job_row]
     if not may_try_again(world, job, failures, limit):
         world.tasks[job["task"]]["n_failed"] += count
         return
-    row = retry_of(world, job, failures, limit)
+    row = retry_of(world, job_row, failures, limit)
     world.retries[row]["chunk"], world.retries[row]["n_chunks"] = begin, count
     push_retry(world, job["task"], row, job["ram_level"])

@@ -27,11 +27,12 @@ def stays(world: Arrays, job, site):
 
 
 @compiled
-def join_subdataset(world: Arrays, job, number):
+def join_subdataset(world: Arrays, row, number):
     """Put a new job whose output is to be transferred into a sub-dataset; returns the one in use.
 
     number: that of the job before, which it shares if task and sites are the same, up to 50 jobs; -1 = none.
     """
+    job = world.jobs[row]
     site = world.queues[job["queue"]]["site"]
     if stays(world, job, site) or (world.tasks[job["task"]]["mergeoutput"] and not has_no_pieces(job)):
         return number
@@ -47,15 +48,15 @@ def join_subdataset(world: Arrays, job, number):
         new["n_jobs"], new["open"], new["first"] = 0, 0, -1
     world.subdatasets[number]["n_jobs"] += 1
     world.subdatasets[number]["open"] += 1
-    job["subdataset"] = number
+    world.job_files[row]["subdataset"] = number
     return number
 
 
 @compiled
-def leave_subdataset(world: Arrays, job):
+def leave_subdataset(world: Arrays, files):
     """Note that the output of a job will not come; if that completes its sub-dataset, the callback comes at once."""
-    number = job["subdataset"]
-    job["subdataset"] = -1
+    number = files["subdataset"]
+    files["subdataset"] = -1
     subdataset = world.subdatasets[number]
     subdataset["open"] -= 1
     if subdataset["open"] > 0:
@@ -74,7 +75,7 @@ def arrive(world: Arrays, row, now):
     subdataset = world.subdatasets[transfer["subdataset"]]
     job = transfer["first_job"]
     while job >= 0:
-        world.jobs[job]["subdataset"] = -1
+        world.job_files[job]["subdataset"] = -1
         job = world.jobs[job]["sibling"]
     subdataset["open"] -= transfer["n_jobs"]
     transfer["next"], subdataset["first"] = subdataset["first"], row
@@ -95,11 +96,12 @@ def take_off(world: Arrays, row):
 
 
 @compiled
-def write_output(world: Arrays, job):
+def write_output(world: Arrays, row):
     """Write the output of a job to the storage of its site; False if that is off or full.
 
     Output for a nucleus takes space until it has arrived there. Other output only needs room.
     """
+    job = world.jobs[row]
     number = world.sites[world.queues[job["queue"]]["site"]]["storage"]
     if number < 0 or job["output_bytes"] <= 0:
         return True
@@ -110,22 +112,22 @@ def write_output(world: Arrays, job):
         return storage["free_bytes"] + storage["expired_bytes"] >= job["output_bytes"]
     if not take_space(world, number, job["output_bytes"]):
         return False
-    job["stored"] = 1
+    world.job_files[row]["stored"] = 1
     return True
 
 
 @compiled
-def hand_over(transfer, job):
+def hand_over(world: Arrays, transfer, row):
     """Let a transfer have the output of a job, with the space that it takes."""
-    if job["stored"]:
-        transfer["source_bytes"] += job["output_bytes"]
-        job["stored"] = 0
+    if world.job_files[row]["stored"]:
+        transfer["source_bytes"] += world.jobs[row]["output_bytes"]
+        world.job_files[row]["stored"] = 0
 
 
 @compiled
-def delete_output(world: Arrays, job):
+def delete_output(world: Arrays, row):
     """Delete the output of a job at its site, which has been merged or is not wanted any more."""
-    job["stored"] = 0
+    world.job_files[row]["stored"], job = 0, world.jobs[row]
     storage = world.storages[world.sites[world.queues[job["queue"]]["site"]]["storage"]]
     give_space_back(storage, job["output_bytes"], False)
 

@@ -266,7 +266,7 @@ def payload_ends(world: Arrays, row, sequence, now):
         job["modification_s"] = now
         end_worker(world, slot, now)
         return
-    if job["cause"] == NONE and not write_output(world, job):
+    if job["cause"] == NONE and not write_output(world, row):
         job["cause"] = TRANSFER_ERROR
     hold(world, row, now)
     next_job(world, slot, pilot_start, now)

@@ -89,6 +89,13 @@ def priority_of(world: Arrays, task_row):
 
 
 @compiled
+def clear_files(files):
+    """Note in a row of `job_files` that nothing was brought for a new job, and that it has no output."""
+    files["brought_s"], files["brought_id"], files["brought_by"], files["brought_to"] = 0.0, 0, -1, -1
+    files["subdataset"], files["stored"] = -1, 0
+
+
+@compiled
 def fill(world: Arrays, row, task_row, number, ramcount_mb, resource_type):
     """Fill a new row with the values of the task and the slot."""
     job, task = world.jobs[row], world.tasks[task_row]
@@ -106,9 +113,8 @@ def fill(world: Arrays, row, task_row, number, ramcount_mb, resource_type):
     job["n_chunks"] = 1
     job["old_panda_id"] = job["failures"] = job["attempt_limit"] = job["ram_level"] = 0
     job["pilot_start_s"] = np.nan
-    job["brought_s"], job["brought_id"], job["brought_by"], job["brought_to"] = 0.0, 0, -1, -1
-    job["stored"] = 0
-    job["subdataset"] = job["source_site"] = job["transfer"] = job["child"] = job["sibling"] = job["previous"] = -1
+    clear_files(world.job_files[row])
+    job["source_site"] = job["transfer"] = job["child"] = job["sibling"] = job["previous"] = -1
     job["cause"] = NONE
 
 
@@ -169,7 +175,7 @@ def give_files(world: Arrays, row, n_pieces, closed_by):
 def remember(world: Arrays, row, retry, level):
     """Copy the retry state, a row of `retries`, into a new job."""
     job = world.jobs[row]
-    keep_brought(job, retry)
+    keep_brought(world.job_files[row], retry)
     job["old_panda_id"], job["ram_level"] = retry["old_panda_id"], level
     job["failures"], job["attempt_limit"] = retry["failures"], retry["attempt_limit"]
 
@@ -244,7 +250,7 @@ def retry_by_server(world: Arrays, row, now):
     retry["priority"] = job["priority"] - RETRY_PRIORITY_LOSS
     retry["old_panda_id"], retry["ram_level"] = job["panda_id"], job["ram_level"]
     retry["failures"], retry["attempt_limit"] = failures, limit
-    keep_brought(retry, job)
+    keep_brought(world.job_files[again], world.job_files[row])
     if input_files.is_cut(world, job["task"]):
         give_files(world, again, job["n_chunks"], job["closed_by"])
     move(world, again, DEFINED, now)
@@ -290,7 +296,8 @@ def set_up_job(world: Arrays, row, bunch, now):
     if job["status"] == PENDING:                           # else it has waited for its library
         move(world, row, DEFINED, now)
     destination, number, arriving = world.queues[job["queue"]]["site"], -1, 0.0
-    awaited, awaited_id = job["brought_by"], job["brought_id"]
+    files = world.job_files[row]
+    awaited, awaited_id = files["brought_by"], files["brought_id"]
     if has_no_pieces(job):                                 # what it merges is at the site that produced it
         source, missing = job["source_site"], 0.0 if job["source_site"] < 0 else 1.0
     else:
@@ -302,7 +309,7 @@ def set_up_job(world: Arrays, row, bunch, now):
             if arriving > 0.0:
                 replica = world.replicas[replica_on_disk(world, number, destination)]
                 awaited, awaited_id = replica["transfer"], replica["transfer_id"]
-        elif was_brought(world, job, destination, now):
+        elif was_brought(world, files, destination, now):
             missing, arriving = 0.0, missing
     if job["input_bytes"] <= 0 or (missing <= 0.0 and not awaits(world, row, awaited, awaited_id, arriving, now)):
         move(world, row, ACTIVATED, now)
@@ -326,7 +333,7 @@ def set_up_job(world: Arrays, row, bunch, now):
     if number >= 0:
         await_part(world, job, bunch, number, destination)
     elif not has_no_pieces(job):
-        note_brought(world, job, bunch, now)
+        note_brought(world, files, bunch, now)
     join(world, bunch, row, job["missing_bytes"], max(1, np.int32(np.ceil(missing * job["n_input_files"]))))
     return bunch
 
@@ -341,7 +348,7 @@ def set_up_jobs(world: Arrays, now):
             return
         row = world.pending[k]["row"]
         if world.jobs[row]["panda_id"] == world.pending[k]["panda_id"]:
-            subdataset = join_subdataset(world, world.jobs[row], subdataset)
+            subdataset = join_subdataset(world, row, subdataset)
             bunch = set_up_job(world, row, bunch, now)
     if bunch >= 0:
         enqueue(world, bunch, now)

@@ -80,7 +80,7 @@ EVENT = np.dtype([("time_s", "f8"), ("sequence", "i8"), ("kind", "i4"), ("row", 
 
 RETRY = np.dtype([
     ("old_panda_id", "i8"),          # the job that tried it last
-    ("brought_s", "f8"), ("brought_id", "i8"), ("brought_by", "i4"),     # as in the row of a job, as is the next
+    ("brought_s", "f8"), ("brought_id", "i8"), ("brought_by", "i4"),     # as of JOB_FILES, as is the next
     ("brought_to", "i2"), ("failures", "u1"), ("attempt_limit", "u1"),
     ("chunk", "i4"), ("attempt", "i4"), ("next", "i4"),
     ("n_chunks", "i4"),              # pieces of input, from `chunk` on
@@ -151,6 +151,16 @@ SUBMISSION = np.dtype([
     ("job", "i4"),                   # row of the job that the only worker was submitted for, -1 = none
 ])
 """Workers of one pseudo-queue that were submitted together and wait in the batch system."""
+
+JOB_FILES = np.dtype([
+    ("brought_s", "f8"),             # when input of one task alone was asked for at `brought_to`, s
+    ("brought_id", "i8"),            # transfer that brings or brought it, 0 = none
+    ("brought_by", "i4"),            # row of that transfer, until it has ended
+    ("subdataset", "i4"),            # destination sub-dataset that the job's output is still to come to, -1 = none
+    ("brought_to", "i2"),            # site to which this or an earlier attempt had that input moved, -1 = none
+    ("stored", "i1"),                # whether output takes space at the job's site, and no transfer has it yet
+], align=True)
+"""Files of a job, in the row of the job: apart from the job, because most steps of its life do not need them."""
 
 AGE = np.dtype([("panda_id", "i8"), ("rank", "i4"), ("child", "i4"), ("sibling", "i4"), ("previous", "i4"),
                 ("task_queue", "i4")])
@@ -236,6 +246,7 @@ class Arrays(Bundle):
     newest_activated: np.ndarray   # the same shape, the one that came last; -1 = it has left, or none has come
     oldest: np.ndarray             # (n_pseudo_queues,), oldest activated job, -1 = none; kept if ages are
     ages: np.ndarray               # (n_rows,) of AGE, as `jobs`
+    job_files: np.ndarray          # (n_rows,), as `jobs`
     share_order: np.ndarray        # (n_shares,), most under-served first
     share_rank: np.ndarray         # (n_shares,), rank of each share in dispatch; those of equal rank compete by job
     shares_by_rank: np.ndarray     # (n_shares,), the shares of lower rank first

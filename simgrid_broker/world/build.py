@@ -219,7 +219,8 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
     n_jobs = first_job_rows(total_cores)
     return dict(
         jobs=zeros_in_lines(n_jobs, JOBS.dtype), job_times=zeros_in_lines((n_jobs, arrays.N_STATUS), float),
-        ages=np.zeros(n_jobs, arrays.AGE), transfers=TRANSFERS.empty(FIRST_ROWS),
+        ages=np.zeros(n_jobs, arrays.AGE), job_files=np.zeros(n_jobs, arrays.JOB_FILES),
+        transfers=TRANSFERS.empty(FIRST_ROWS),
         retries=np.zeros(FIRST_ROWS, arrays.RETRY), subdatasets=np.zeros(FIRST_ROWS, arrays.SUBDATASET),
         submissions=np.zeros(FIRST_ROWS, arrays.SUBMISSION),
         events=np.zeros(4 * FIRST_ROWS + total_cores, arrays.EVENT),

@@ -210,7 +210,7 @@ def subdatasets_await_their_jobs(arrays: Arrays, found: Recount):
     """Each sub-dataset counts the jobs whose output is still to come, and lists transfers that have arrived."""
     subdatasets, transfers = arrays.subdatasets, arrays.transfers
     in_use = subdatasets["n_jobs"] > 0
-    known = np.bincount(arrays.jobs["subdataset"][found.rows] + 1, minlength=len(subdatasets) + 1)[1:]
+    known = np.bincount(arrays.job_files["subdataset"][found.rows] + 1, minlength=len(subdatasets) + 1)[1:]
     for number in np.flatnonzero(known != np.where(in_use, subdatasets["open"], 0)):
         yield f"sub-dataset {number}: {known[number]} jobs are in it, {subdatasets['open'][number]} are counted"
     waiting = np.flatnonzero((transfers["transfer_id"] != 0) & (transfers["look_sequence"] != 0))

@@ -20,22 +20,29 @@ ACTIVATED, STARTING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING)
 NO_PRIORITY = -(2**31)
 
 
-class QueuedWork(NamedTuple):
-    """By account (`groups`) and resource type, (n_accounts, n_types) each.
+class QueuedWalltime(NamedTuple):
+    """Requested wall time of defined, activated and starting jobs.
 
-    walltime_s: requested wall time of defined, activated and starting jobs, scaled up for jobs without a limit, NaN =
-    no job has a limit; priority: highest of the defined, assigned and activated jobs; n_highest: number of these jobs
-    with it.
+    walltime_s: by account (`groups`) and resource type, (n_accounts, n_types), s, scaled up for jobs without a limit,
+    NaN = no job has a limit.
     """
 
     walltime_s: np.ndarray
-    priority: np.ndarray
-    n_highest: np.ndarray
 
-    def total_walltime_s(self, accounts: Sequence[int], types: Sequence[int]) -> float | None:
+    def total_s(self, accounts: Sequence[int], types: Sequence[int]) -> float | None:
         """Requested wall time in some accounts and resource types, s; None = unknown."""
         total = float(self.walltime_s[np.ix_(accounts, types)].sum())
         return None if math.isnan(total) else total
+
+
+class QueuedPriority(NamedTuple):
+    """Highest priority of defined, assigned and activated jobs, and how many have it.
+
+    priority, n_highest: by account (`groups`) and resource type, (n_accounts, n_types).
+    """
+
+    priority: np.ndarray
+    n_highest: np.ndarray
 
     def highest(self, accounts: Sequence[int], types: Sequence[int]) -> tuple[int, int]:
         """Highest priority in some accounts and resource types, and the number of jobs with it."""
@@ -92,39 +99,64 @@ def max_walltimes(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def look_at_queued(world: Arrays, n_special, walltime_s, priority, n_highest, n_jobs, n_known):
-    """Fill the three tables of `QueuedWork`, initialised with 0, NO_PRIORITY and 0, and count jobs.
+def account_of(world: Arrays, job, n_special):
+    """Account of a job: its share, or behind the shares its work queue if that is one of the `n_special` first ones."""
+    if n_special > 0:
+        work_queue = world.tasks[job["task"]]["work_queue"]
+        if 0 <= work_queue < n_special:
+            return np.int64(len(world.hs06_milli)) + work_queue
+    return np.int64(job["share"])
 
-    n_jobs: jobs whose wall time counts; n_known: jobs with a wall time; both initialised with 0.
-    """
+
+@compiled
+def add_walltimes(world: Arrays, n_special, walltime_s, n_jobs, n_known):
+    """Add the wall time of queued jobs, their number, and the number of those with a wall time to three tables."""
     for row in range(len(world.jobs)):
         job = world.jobs[row]
         status = job["status"]
-        if job["panda_id"] == 0 or not (status == DEFINED or status == ASSIGNED or status == ACTIVATED
-                                        or status == STARTING):
+        if not (status == DEFINED or status == ACTIVATED or status == STARTING) or job["panda_id"] == 0:
             continue
-        account, kind = np.int64(job["share"]), job["resource_type"]
-        work_queue = world.tasks[job["task"]]["work_queue"]
-        if 0 <= work_queue < n_special:
-            account = np.int64(len(world.hs06_milli)) + work_queue
-        if status != ASSIGNED:
-            walltime = max_walltime(world, job)
-            n_jobs[account, kind] += 1
-            if walltime < np.inf:
-                n_known[account, kind] += 1
-                walltime_s[account, kind] += walltime
-        if status != STARTING and job["n_chunks"] > 0:        # merge jobs do not count
-            if job["priority"] > priority[account, kind]:
-                priority[account, kind], n_highest[account, kind] = job["priority"], 0
-            n_highest[account, kind] += job["priority"] == priority[account, kind]
+        account, kind = account_of(world, job, n_special), job["resource_type"]
+        walltime = max_walltime(world, job)
+        n_jobs[account, kind] += 1
+        if walltime < np.inf:
+            n_known[account, kind] += 1
+            walltime_s[account, kind] += walltime
 
 
-def queued_work(arrays: Arrays) -> QueuedWork:
-    """Current `QueuedWork` of all accounts and resource types."""
+@compiled
+def find_highest(world: Arrays, n_special, priority, n_highest):
+    """Fill the tables of `QueuedPriority`, initialised with NO_PRIORITY and 0; merge jobs do not count."""
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        status = job["status"]
+        if (not (status == DEFINED or status == ASSIGNED or status == ACTIVATED) or job["n_chunks"] == 0
+                or job["panda_id"] == 0):
+            continue
+        account, kind = account_of(world, job, n_special), job["resource_type"]
+        if job["priority"] > priority[account, kind]:
+            priority[account, kind], n_highest[account, kind] = job["priority"], 0
+        n_highest[account, kind] += job["priority"] == priority[account, kind]
+
+
+def _accounts(arrays: Arrays) -> tuple[int, tuple[int, int]]:
+    """Number of work queues with an account of their own, and the shape of tables by account and resource type."""
     special = arrays.counts.shape[1] // len(arrays.hs06_milli) - 1
-    shape = len(arrays.hs06_milli) + special, arrays.counts.shape[2]
-    walltime_s, priority, n_highest = np.zeros(shape), np.full(shape, NO_PRIORITY, np.int64), np.zeros(shape, np.int64)
-    n_jobs, n_known = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    look_at_queued(arrays, special, walltime_s, priority, n_highest, n_jobs, n_known)
+    return special, (len(arrays.hs06_milli) + special, arrays.counts.shape[2])
+
+
+def queued_walltime(arrays: Arrays) -> QueuedWalltime:
+    """Current `QueuedWalltime`."""
+    special, shape = _accounts(arrays)
+    walltime_s, n_jobs, n_known = np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    add_walltimes(arrays, special, walltime_s, n_jobs, n_known)
     scaled = walltime_s * n_jobs / np.where(n_known > 0, n_known, np.nan)
-    return QueuedWork(np.where(n_jobs > 0, scaled, 0.0), priority, n_highest)
+    return QueuedWalltime(np.where(n_jobs > 0, scaled, 0.0))
+
+
+def queued_priority(arrays: Arrays) -> QueuedPriority:
+    """Current `QueuedPriority`."""
+    special, shape = _accounts(arrays)
+    found = QueuedPriority(np.full(shape, NO_PRIORITY, np.int64), np.zeros(shape, np.int64))
+    find_highest(arrays, special, *found)
+    return found

@@ -67,3 +67,17 @@ def take_space(world: Arrays, number, size):
 
 free_space_of, take_space_of = uncompiled(free_space), uncompiled(take_space)
 """As `free_space` and `take_space`, for Python, which asks so seldom that compiling takes longer."""
+
+
+def take_landed(arrays: Arrays) -> np.ndarray:
+    """Bytes that have landed for one task alone at each storage since the last call, (n_storages,)."""
+    size = arrays.storages["landed_bytes"].copy()
+    arrays.storages["landed_bytes"] = 0.0
+    return size
+
+
+def expire_brought(arrays: Arrays, size: np.ndarray) -> None:
+    """Let bytes of files that were brought for one task alone, (n_storages,), become expired data."""
+    for name in ("used_bytes", "dispatched_bytes"):
+        arrays.storages[name] = np.maximum(arrays.storages[name] - size, 0.0)
+    arrays.storages["expired_bytes"] += size

@@ -37,7 +37,7 @@ def space_adds_up(arrays: Arrays, _found: Recount) -> Iterator[str]:
 
 def _output(arrays: Arrays, found: Recount) -> np.ndarray:
     """Bytes of output at each storage that a job or a transfer accounts for, (n_storages,)."""
-    jobs = arrays.jobs[found.rows[arrays.jobs["stored"][found.rows] != 0]]
+    jobs = arrays.jobs[found.rows[arrays.job_files["stored"][found.rows] != 0]]
     moving = arrays.transfers[(arrays.transfers["transfer_id"] != 0) & (arrays.transfers["source_bytes"] > 0)]
     site = np.concatenate([arrays.queues["site"][jobs["queue"]], moving["source"]])
     size = np.concatenate([jobs["output_bytes"], moving["source_bytes"]])

@@ -25,13 +25,12 @@ def types_in_use(arrays: Arrays) -> dict[int, TypesAt]:
     mark_mixed(arrays, mixed)
     if not mixed.any():
         return {}
-    jobs = arrays.jobs
-    rows = np.flatnonzero((jobs["panda_id"] > 0) & mixed[jobs["task"]] & (jobs["status"] >= FIRST)
-                          & (jobs["status"] <= LAST))
-    keys, number = np.unique(np.stack([jobs[name][rows] for name in ("task", "queue", "resource_type")]), axis=1,
-                             return_counts=True)
+    shape = len(arrays.tasks), len(arrays.queues), arrays.counts.shape[2]
+    places = np.empty(len(arrays.jobs), np.int64)
+    places, number = np.unique(places[:find_places(arrays, mixed, shape[2], places)], return_counts=True)
     found: dict[int, dict[int, dict[int, int]]] = {}
-    for (task, queue, kind), n_jobs in zip(keys.T.tolist(), number.tolist(), strict=True):
+    for task, queue, kind, n_jobs in zip(*map(np.ndarray.tolist, (*np.unravel_index(places, shape), number)),
+                                         strict=True):
         found.setdefault(int(arrays.tasks["jeditaskid"][task]), {}).setdefault(queue, {})[kind] = n_jobs
     return {task: tuple((queue, tuple(kind for kind, n_jobs in kinds.items() if n_jobs >= LEAST_PART * sum(
         kinds.values()))) for queue, kinds in queues.items()) for task, queues in found.items()}
@@ -57,3 +56,18 @@ def mark_mixed(world: Arrays, mixed):
         job = world.jobs[row]
         if job["panda_id"] > 0 and job["resource_type"] != world.tasks[job["task"]]["resource_type"]:
             mixed[job["task"]] = True
+
+
+@compiled
+def find_places(world: Arrays, mixed, n_types, places):
+    """Write task, queue and resource type of each counted job of a marked task as one number into `places`.
+
+    Returns how many there are; the order of these numbers is that of task, queue and type.
+    """
+    n, n_queues = 0, len(world.queues)
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        if FIRST <= job["status"] <= LAST and job["panda_id"] > 0 and mixed[job["task"]]:
+            places[n] = (np.int64(job["task"]) * n_queues + job["queue"]) * n_types + job["resource_type"]
+            n += 1
+    return n

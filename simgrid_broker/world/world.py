@@ -175,6 +175,7 @@ class World:
         if name == "jobs":
             self._lengthen("job_times", new)
             self._lengthen("ages", new)
+            self._lengthen("job_files", new)
         free, n_free = getattr(self.arrays, f"free_{name}"), self.free_rows(name)
         longer = np.zeros(new, np.int32)
         longer[:new - old] = np.arange(new - 1, old - 1, -1)

@@ -8,7 +8,7 @@ from simgrid_broker.agents import AGENTS, control, start_agents
 PERIODS = dict.fromkeys(("task_commando", "task_refiner", "task_broker", "job_generator", "setupper",
                          "pilot_streaming", "harvester_submitter", "harvester_monitor", "adder", "post_processor",
                          "watch_dog", "copy_archive", "transfer_optimiser", "network_metrics", "share_tree",
-                         "gdpconfig", "statistics", "share_order", "sampler"), 60)
+                         "gdpconfig", "statistics", "share_order", "sampler", "reaper"), 60)
 
 
 def test_agents_of_one_moment_come_in_the_order_of_the_list(monkeypatch):
@@ -25,7 +25,7 @@ def test_agents_of_one_moment_come_in_the_order_of_the_list(monkeypatch):
     monkeypatch.setattr(control.Control, "every", watched)
     start_agents(stage.control)
     stage.run(61.0)
-    names = ["transfer_optimiser", "network_metrics", "share_tree", "gdpconfig", "statistics", "share_order",
+    names = ["reaper", "transfer_optimiser", "network_metrics", "share_tree", "gdpconfig", "statistics", "share_order",
              "taskcmd", "refiner", "taskbroker", "adder", "postprocessor", "watchdog", "prodwatchdog", "copyarchive",
              "jobgen All SCORE", "setupper", "pilots", "harvester_submitter", "harvester_monitor"]
     assert [(now, name) for now, name in woken] == [(now, name) for now in (0.0, 60.0) for name in names]
@@ -34,7 +34,7 @@ def test_agents_of_one_moment_come_in_the_order_of_the_list(monkeypatch):
 def test_every_agent_is_started():
     stage = Stage((), None, {})
     start_agents(stage.control)
-    assert len(AGENTS) == 38
+    assert len(AGENTS) == 40
     stage.run(1.0)
     assert stage.control.books.live_tasks.rows.tolist() == [0]           # the source has run
     assert "storages" in stage.kept                                # and the sampler

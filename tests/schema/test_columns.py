@@ -47,7 +47,7 @@ NUMBERS_WITHOUT_UNIT = {
     "down", "tier", "nucleus", "request", "unified", "production", "analysis", "direct_io", "gpu", "uses_vp",
     "disable_reassign", "sends_time", "mean_memory_high", "use_only_local_data", "tape", "read_wan_off",
     "write_wan_off", "read_lan_off", "write_lan_off", "closeness", "decision", "order", "resource_type", "best",
-    "source", "dataset",
+    "source", "dataset", "subdataset", "look_sequence",
     "destination", "queue", "site", "storage", "luck", "n_nuclei", "bare_nucleus", "parent", "t1weight",
     "inputprestaging",
     "taskbrokeronmaster", "pull_ups", "only_tags_for_fc", "express", "always_direct_io", "use_jumbo_jobs", "uselocalio",
@@ -94,7 +94,7 @@ def test_a_row_has_the_columns_in_their_types_and_order(table):
 @pytest.mark.parametrize(("table", "most_bytes"), [
     pytest.param(schema.JOBS, 192, id="jobs: half a million live at once"),
     pytest.param(schema.TASKS, 320, id="tasks"),
-    pytest.param(schema.TRANSFERS, 128, id="transfers"),
+    pytest.param(schema.TRANSFERS, 152, id="transfers"),
 ])
 def test_a_row_is_small_and_wastes_little(table, most_bytes):
     used = sum(np.dtype(column.dtype).itemsize for column in table.columns)
