@@ -164,14 +164,17 @@ class Fit:
         if not len(rows):
             return Work(log_own, np.zeros(self.groups.max() + 1), np.zeros(self.groups.max() + 1, bool))
         tasks, numbers = np.unique(rows, return_inverse=True)
-        of_tasks, _ = polished((log_cpu - log_own)[self.fitted] + self._log_today()[self.queues][self.fitted], numbers,
-                               queues)
-        n_parts = len(set(parts(numbers, queues)[np.unique(queues)]))
-        if n_parts > 1:
+        of_tasks, of_queues = polished((log_cpu - log_own)[self.fitted]
+                                       + self._log_today()[self.queues][self.fitted], numbers, queues)
+        used, part = np.unique(queues), parts(numbers, queues)
+        mean = pd.Series(of_queues[used]).groupby(part[used]).mean()        # each queue once: its power is kept in mean
+        shift = np.zeros(len(of_tasks))
+        shift[numbers] = mean.loc[part[queues]].to_numpy()
+        if (n_parts := len(mean)) > 1:
             self.remarks.append(f"The queues fall into {n_parts} groups without a common task; powers can be compared "
                                 "within a group only.")
         known, of_group = np.zeros(self.groups.max() + 1, bool), np.zeros(self.groups.max() + 1)
-        known[tasks], of_group[tasks] = True, of_tasks
+        known[tasks], of_group[tasks] = True, of_tasks + shift
         return Work(log_own, of_group, known)
 
     def _log_today(self) -> np.ndarray:

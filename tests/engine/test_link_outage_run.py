@@ -67,4 +67,4 @@ def test_compare_shows_the_jobs_that_wait(run, tmp_path):
     assert doors["FAR out", "rate"] < 0 and doors["FAR out", "capacity"] == 0
     table = tables["data"].set_index(["kind", "metric"])
     waiting = table.loc["output", "waiting_jobs"]
-    assert waiting.changed > 2 * waiting.base
+    assert waiting.changed > 1.5 * waiting.base            # output also waits for the last file of its sub-dataset

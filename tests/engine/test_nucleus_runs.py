@@ -63,7 +63,7 @@ def test_levels_of_storages_are_shown(full):
 def test_a_second_nucleus_relieves_the_door_of_the_first(pair):
     table = metrics.comparison(*pair)["data"].set_index(["kind", "metric"])
     waiting = table.loc["output", "waiting_jobs"]
-    assert waiting.changed < 0.2 * waiting.base
+    assert waiting.changed < 0.5 * waiting.base            # output also waits for the last file of its sub-dataset
     assert 0.3 < (pair[1].tasks.nucleus == "SOUTH").mean() < 0.8
 
 
