@@ -20,6 +20,8 @@ LINE_WIDTH = 0.6
 """Width of the line of an axis and of its ticks, points."""
 ASCENT, DESCENT, MIDDLE = 0.76, 0.24, 0.36
 """Top, bottom and middle of a line of text above and below its baseline, parts of the font size."""
+SPACING = 1.2
+"""Distance of lines of text, parts of the font size."""
 VISIBLE = 0.5
 """Pixels by which a tick may be beyond the end of its axis."""
 
@@ -190,8 +192,11 @@ def _label(axis: Across | Upwards, renderer: RendererBase, x: float, y: float, u
     text = f"{text} ({factor})".lstrip() if factor else text
     if not text:
         return ()
-    style = Style(float(axis.label.get_fontsize()), axis.label.get_color(), 0.5, up, angle)
-    return (write(renderer, x, y, text, style),)
+    style, lines = Style(float(axis.label.get_fontsize()), axis.label.get_color(), 0.5, up, angle), text.split("\n")
+    far = _pixels(renderer, style.size) * SPACING
+    if angle:                                              # the last line is the one next to the axis
+        return tuple(write(renderer, x - far * (len(lines) - 1 - k), y, line, style) for k, line in enumerate(lines))
+    return tuple(write(renderer, x, y - far * k, line, style) for k, line in enumerate(lines))
 
 
 def _pixels(renderer: RendererBase, points: float) -> float:
