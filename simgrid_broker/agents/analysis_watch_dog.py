@@ -74,7 +74,7 @@ class AnalysisWatchDog:
             self._boost()
 
     def _throttle(self, look: Look) -> None:
-        """Release tasks for which nothing speaks any more, and after two hours; throttle the others."""
+        """Release throttled tasks whose cause is over, or after two hours; throttle those of owners above a limit."""
         control, tasks = self.control, self.control.arrays.tasks
         for row, since_s in [*self.since_s.items()]:
             if tasks["status"][row] != T.THROTTLED:

@@ -27,13 +27,14 @@ def withhold(control: Control) -> None:
     world, tasks = control.world, control.arrays.tasks
     rows = control.books.live_tasks.in_status(*rules.WITHHELD)
     shares, labels = world.vocabularies["shares"], world.vocabularies["labels"]
+    always_closed = _closed_endpoints(control)
     for label in (name for name in rules.LABELS if name in labels):
         own = rows[tasks["label"][rows] == labels.index(label)]
         bound = rules.withheld_from(label, control.cfg)
         chosen = rules.concerned(tasks["iointensity"][own], tasks["priority"][own], bound)
         own = own[chosen & has_input(control.arrays, own)]
         for share in np.unique(tasks["share"][own]).tolist():
-            closed = _busy_endpoints(control, share, shares[share]) | _closed_endpoints(control)
+            closed = _busy_endpoints(control, share, shares[share]) | always_closed
             for row in own[tasks["share"][own] == share].tolist():
                 if rules.is_withheld(endpoints_with_input(control.arrays, row), closed):
                     return_to(world, row)

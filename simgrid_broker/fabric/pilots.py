@@ -178,12 +178,13 @@ def stage_out(world: Arrays, row, sequence, now):
     job = world.jobs[row]
     if job["panda_id"] == 0 or job["due_sequence"] != sequence:
         return
-    queue = world.queues[job["queue"]]
+    site = world.sites[world.queues[job["queue"]]["site"]]
     before_s = job["walltime_s"] - job["stage_out_s"]
-    job["stage_out_s"] = max(job["stage_out_s"], copy_time(world, world.sites[queue["site"]], job["output_bytes"]))
+    job["stage_out_s"] = max(job["stage_out_s"], copy_time(world, site, job["output_bytes"]))
     job["walltime_s"] = before_s + job["stage_out_s"]
-    if job["walltime_s"] > queue["maxtime_s"]:
-        job["cause"], job["walltime_s"], job["stage_out_s"] = WALLTIME_EXCEEDED, queue["maxtime_s"], 0.0
+    longest = limit_of_queue_or_build(world, job)
+    if job["walltime_s"] > longest:
+        job["cause"], job["walltime_s"], job["stage_out_s"] = WALLTIME_EXCEEDED, longest, 0.0
     job["due_sequence"] = schedule(world, now + (job["walltime_s"] - before_s), PAYLOAD_ENDS, row)
 
 

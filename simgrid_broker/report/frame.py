@@ -72,8 +72,8 @@ class Panel(Axes):
         return {}
 
 
-class Across(XAxis):
-    """The horizontal axis, at the bottom; its names may be at the top, slanted."""
+class Tickless:
+    """An axis without Matplotlib's objects for ticks."""
 
     majorTicks: list[Tick] = []
     minorTicks: list[Tick] = []
@@ -85,6 +85,10 @@ class Across(XAxis):
         return []
 
     get_minor_ticks = get_major_ticks
+
+
+class Across(Tickless, XAxis):
+    """The horizontal axis, at the bottom; its names may be at the top, slanted."""
 
     def draw(self, renderer):
         """Called by Matplotlib: draw grid, ticks, their names and the label."""
@@ -103,19 +107,8 @@ class Across(XAxis):
                                        ASCENT, 0.0)
 
 
-class Upwards(YAxis):
+class Upwards(Tickless, YAxis):
     """The vertical axis, at the left."""
-
-    majorTicks: list[Tick] = []
-    minorTicks: list[Tick] = []
-    written: tuple[Written, ...] = ()
-    """The texts of the last drawing."""
-
-    def get_major_ticks(self, numticks=None):
-        """Called by Matplotlib for its objects: there are none."""
-        return []
-
-    get_minor_ticks = get_major_ticks
 
     def draw(self, renderer):
         """Called by Matplotlib: draw grid, ticks, their names and the label."""

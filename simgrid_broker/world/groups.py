@@ -53,6 +53,13 @@ def account_of(world: Arrays, row):
     return np.int64(task["share"])
 
 
+@compiled
+def account_of_job(world: Arrays, job):
+    """Account of a live job, by its own share: that of its group, whatever the share within a Resource queue."""
+    group, n_shares = group_of(world, job), len(world.hs06_milli)
+    return group if group < n_shares else n_shares + group // n_shares - 1
+
+
 account_of_task = uncompiled(account_of)
 """As `account_of`, for Python, which asks so seldom that compiling takes longer."""
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.compiled import compiled
+from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.groups import of_shares
+from simgrid_broker.world.groups import account_of_job, n_special, of_shares
 from simgrid_broker.world.rows import has_no_pieces
 
 DEFINED, ASSIGNED = int(JobStatus.DEFINED), int(JobStatus.ASSIGNED)
@@ -99,24 +99,14 @@ def max_walltimes(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def account_of(world: Arrays, job, n_special):
-    """Account of a job: its share, or behind the shares its work queue if that is one of the `n_special` first ones."""
-    if n_special > 0:
-        work_queue = world.tasks[job["task"]]["work_queue"]
-        if 0 <= work_queue < n_special:
-            return np.int64(len(world.hs06_milli)) + work_queue
-    return np.int64(job["share"])
-
-
-@compiled
-def add_walltimes(world: Arrays, n_special, walltime_s, n_jobs, n_known):
+def add_walltimes(world: Arrays, walltime_s, n_jobs, n_known):
     """Add the wall time of queued jobs, their number, and the number of those with a wall time to three tables."""
     for row in range(len(world.jobs)):
         job = world.jobs[row]
         status = job["status"]
         if not (status == DEFINED or status == ACTIVATED or status == STARTING) or job["panda_id"] == 0:
             continue
-        account, kind = account_of(world, job, n_special), job["resource_type"]
+        account, kind = account_of_job(world, job), job["resource_type"]
         walltime = max_walltime(world, job)
         n_jobs[account, kind] += 1
         if walltime < np.inf:
@@ -125,7 +115,7 @@ def add_walltimes(world: Arrays, n_special, walltime_s, n_jobs, n_known):
 
 
 @compiled
-def find_highest(world: Arrays, n_special, priority, n_highest):
+def find_highest(world: Arrays, priority, n_highest):
     """Fill the tables of `QueuedPriority`, initialised with NO_PRIORITY and 0; merge jobs do not count."""
     for row in range(len(world.jobs)):
         job = world.jobs[row]
@@ -133,30 +123,29 @@ def find_highest(world: Arrays, n_special, priority, n_highest):
         if (not (status == DEFINED or status == ASSIGNED or status == ACTIVATED) or job["n_chunks"] == 0
                 or job["panda_id"] == 0):
             continue
-        account, kind = account_of(world, job, n_special), job["resource_type"]
+        account, kind = account_of_job(world, job), job["resource_type"]
         if job["priority"] > priority[account, kind]:
             priority[account, kind], n_highest[account, kind] = job["priority"], 0
         n_highest[account, kind] += job["priority"] == priority[account, kind]
 
 
-def _accounts(arrays: Arrays) -> tuple[int, tuple[int, int]]:
-    """Number of work queues with an account of their own, and the shape of tables by account and resource type."""
-    special = arrays.counts.shape[1] // len(arrays.hs06_milli) - 1
-    return special, (len(arrays.hs06_milli) + special, arrays.counts.shape[2])
+def _shape(arrays: Arrays) -> tuple[int, int]:
+    """Shape of tables by account and resource type."""
+    return len(arrays.hs06_milli) + uncompiled(n_special)(arrays), arrays.counts.shape[2]
 
 
 def queued_walltime(arrays: Arrays) -> QueuedWalltime:
     """Current `QueuedWalltime`."""
-    special, shape = _accounts(arrays)
+    shape = _shape(arrays)
     walltime_s, n_jobs, n_known = np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    add_walltimes(arrays, special, walltime_s, n_jobs, n_known)
+    add_walltimes(arrays, walltime_s, n_jobs, n_known)
     scaled = walltime_s * n_jobs / np.where(n_known > 0, n_known, np.nan)
     return QueuedWalltime(np.where(n_jobs > 0, scaled, 0.0))
 
 
 def queued_priority(arrays: Arrays) -> QueuedPriority:
     """Current `QueuedPriority`."""
-    special, shape = _accounts(arrays)
+    shape = _shape(arrays)
     found = QueuedPriority(np.full(shape, NO_PRIORITY, np.int64), np.zeros(shape, np.int64))
-    find_highest(arrays, special, *found)
+    find_highest(arrays, *found)
     return found

@@ -1,0 +1,55 @@
+"""Wall time and highest priority of queued jobs, by share or Resource queue, and resource type."""
+
+import numpy as np
+import pytest
+from builders import Bench, S, put_job, scenario
+
+from simgrid_broker.world.groups import account_of_job, account_of_task
+from simgrid_broker.world.queued_work import queued_priority, queued_walltime
+
+HPC = dict(name="HPC", function="Resource", order=1, criteria="workingGroup = 'HPC'")
+OF_SHARE, OF_HPC = 0, 1
+"""Accounts of the only share, and of the Resource queue; the latter is that of the second task."""
+
+
+@pytest.fixture
+def bench():
+    """A queue, a Resource queue, and two tasks, of which the second belongs to it."""
+    bench = Bench(scenario(work_queues=[HPC]), {}, {})
+    bench.arrays.tasks["work_queue"] = [-1, 0]
+    return bench
+
+
+@pytest.mark.parametrize("task", [0, 1])
+def test_a_job_has_the_account_of_its_task(bench, task):
+    row = put_job(bench, S.ACTIVATED, task=task)
+    assert account_of_job(bench.arrays, bench.arrays.jobs[row]) == account_of_task(bench.arrays, task) == task
+
+
+@pytest.mark.parametrize(("status", "n_highest", "n_walltimes"), [
+    pytest.param(S.PENDING, 0, 0, id="pending: not queued"), pytest.param(S.DEFINED, 1, 1, id="defined"),
+    pytest.param(S.ASSIGNED, 1, 0, id="assigned: has no wall time yet"),
+    pytest.param(S.ACTIVATED, 1, 1, id="activated"),
+    pytest.param(S.STARTING, 0, 1, id="starting: waits no more"), pytest.param(S.RUNNING, 0, 0, id="running")])
+def test_statuses_that_count(bench, status, n_highest, n_walltimes):
+    bench.arrays.queues["maxtime_s"] = 3600.0
+    put_job(bench, status, task=1, priority=7)
+    assert queued_priority(bench.arrays).n_highest[OF_HPC].sum() == n_highest
+    walltime = queued_walltime(bench.arrays)
+    assert walltime.total_s([OF_HPC], [0]) == 3600.0 * n_walltimes and walltime.total_s([OF_SHARE], [0]) == 0.0
+
+
+def test_jobs_of_the_highest_priority_are_counted_without_merge_jobs(bench):
+    for priority, pieces in ((5, 1), (9, 1), (9, 1), (10, 0)):
+        put_job(bench, S.ACTIVATED, priority=priority, n_chunks=pieces)
+    assert queued_priority(bench.arrays).highest([OF_SHARE], [0]) == (9, 2)
+
+
+def test_wall_times_are_scaled_up_for_jobs_without_a_limit_and_unknown_if_none_has_one(bench):
+    bench.arrays.queues["maxtime_s"] = np.inf
+    put_job(bench, S.ACTIVATED)
+    assert queued_walltime(bench.arrays).total_s([OF_SHARE], [0]) is None
+    bench.arrays.tasks["cputime"][1], bench.arrays.tasks["cpuefficiency"][1] = 1.0, 0
+    bench.arrays.tasks["basewalltime_s"][1], bench.arrays.tasks["work_queue"][1] = 600.0, -1
+    put_job(bench, S.ACTIVATED, task=1)
+    assert queued_walltime(bench.arrays).total_s([OF_SHARE], [0]) == 2 * 600.0
