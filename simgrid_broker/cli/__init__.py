@@ -1,10 +1,11 @@
 """The command line: one module per command; each imports libraries only when it runs, to keep `--help` fast."""
 
+import atexit
 import gc
 
 from simgrid_broker.cli.signals import end_at_once
 
-FEWEST_NEW = 100_000
+FEWEST_NEW = 300_000
 """New objects for which garbage is searched; most come with imports, models and pages, and stay."""
 
 
@@ -12,5 +13,6 @@ def main() -> None:
     """Run the program and exit."""
     end_at_once()
     gc.set_threshold(FEWEST_NEW)
+    atexit.register(gc.freeze)                 # the end of the process gives back all memory, without a last search
     from simgrid_broker.cli import app
     app.main()
