@@ -38,6 +38,10 @@ class Look(NamedTuple):
     may_go_on: Callable[[int], bool]
 
 
+NO_INPUT = Look(FOR_INPUT, (), lambda _: None, lambda _: True)
+"""No owner has input under way: nothing is throttled, and everything that was is released."""
+
+
 def analysis_watch_dog(control: Control) -> Process:
     """Check analysis tasks, if there can be any."""
     if any(label in ANALYSIS_LABELS for label in control.world.vocabularies["labels"]):
@@ -83,7 +87,7 @@ class AnalysisWatchDog:
                     look.may_go_on(row) or control.now - since_s >= user_throttle.WAIT_S):
                 del self.since_s[row]
                 set_status(control.world, row, T(tasks["old_status"][row]), control.now)
-        for row in control.books.live_tasks.in_status(*look.statuses).tolist():
+        for row in control.books.live_tasks.in_status(*look.statuses).tolist() if look.statuses else ():
             if (reason := look.reason(row)) is not None:
                 self.since_s[row] = control.now
                 throttle(control.world, row, reason, control.now)
@@ -92,6 +96,8 @@ class AnalysisWatchDog:
         """Tasks with input under way of users who have too much of it; they go on when their user has less."""
         control = self.control
         rows, size = input_under_way(control.world, user_throttle.least_bytes(control.cfg))
+        if not len(rows):
+            return NO_INPUT
         users, place, moving = user_throttle.by_user(control.arrays.tasks["user"][rows], size)
         too_much = user_throttle.moves_too_much(moving, control.cfg, control.edition)
         held, over = dict[int, ThrottledBy](), set[tuple[int, ThrottledBy]]()

@@ -20,6 +20,7 @@ from simgrid_broker.agents.submissions import Submissions
 from simgrid_broker.agents.task_ledger import TaskLedger
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import TaskStatus
+from simgrid_broker.world.rows import copied
 from simgrid_broker.world.series import Series
 from simgrid_broker.world.task_rows import give_back, place
 from simgrid_broker.world.task_transitions import BROKEN
@@ -112,7 +113,7 @@ class Books:
     def _record(self, rows: np.ndarray) -> None:
         """Record tasks, and how the input of those with files was split."""
         arrays = self.world.arrays
-        self.recorder.write("tasks", arrays.tasks[rows], arrays.task_times[rows])
+        self.recorder.write("tasks", copied(arrays.tasks, rows), arrays.task_times[rows])
         cut = rows[arrays.splitting["n_files"][rows] > 0]
         if len(cut):
             self.recorder.write("splitting", arrays.splitting[cut])

@@ -29,6 +29,7 @@ from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.work_queues import AlignedQueue, aligned_queues
 
 QUEUE_DRAW, INACTIVE_POLL = luck.STREAMS["queue_draw"], luck.STREAMS["inactive_poll"]
+READY, SCOUTING, RUNNING = TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING
 POLL_PROBABILITY = 0.25
 """Probability that a share and type without jobs is visited in a cycle; source: lifecycle reference, section 1.6."""
 
@@ -209,9 +210,9 @@ class Generator:
         """Move a task that has got its first jobs to running, or scouting."""
         arrays, world = self.control.arrays, self.control.world
         set_task(world, row, frozen_s=np.nan)
-        if arrays.tasks["status"][row] == TaskStatus.READY:
+        if arrays.tasks["status"][row] == READY:
             scouts = arrays.scout_inputs[row] > 0
-            set_status(world, row, TaskStatus.SCOUTING if scouts else TaskStatus.RUNNING, self.control.now)
+            set_status(world, row, SCOUTING if scouts else RUNNING, self.control.now)
 
 
 def hold(control: Control, row: int, tag: str) -> None:

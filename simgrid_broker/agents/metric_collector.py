@@ -13,6 +13,7 @@ from simgrid_broker.policy import site_classes as sites
 from simgrid_broker.policy import task_classes as classes
 from simgrid_broker.world.observe import share_usage
 from simgrid_broker.world.queued_work import queued_power
+from simgrid_broker.world.rows import copied
 from simgrid_broker.world.user_jobs import CORES, FREE
 
 S = JobStatus
@@ -44,7 +45,7 @@ class MetricCollector:
         analysis = self.analysis[self.control.arrays.tasks["label"][rows["task"]]]
         if not analysis.any():
             return
-        ended = rows.view(f"V{rows.itemsize}")[analysis].view(rows.dtype)      # NumPy copies field by field otherwise
+        ended = copied(rows, analysis)
         self.control.world.analysis.ends.note(ended, times[np.flatnonzero(analysis), ended["status"]])
         chosen = analysis & self.measuring[rows["processing_type"]] & ~np.isnan(times[:, S.RUNNING])
         if chosen.any():

@@ -15,6 +15,9 @@ QUEUED_PART = 0.4
 MIN_SLOTS_QUEUED, MIN_SLOTS_NEEDED = 75, 5
 """Least number of waiting slots, and of slots requested if there are jobs for them."""
 
+COUNTED = np.isin(list(QueueStatus), (QueueStatus.ONLINE, QueueStatus.BROKEROFF))
+"""Whether `core_target` cores of a queue count as running, by its status."""
+
 
 def ignores_memory(cfg: Gdpconfig) -> bool:
     """Whether gdpconfig turns the comparison with `meanrss` off."""
@@ -113,8 +116,7 @@ def _wanted(status: PilotStatus) -> np.ndarray:
 def _need(status: PilotStatus) -> np.ndarray:
     """Cores to ask for, (n_queues,); where brokerage is not stopped at least `core_target` cores count as running."""
     slot = np.maximum(status.corecount, 1)
-    counted = np.isin(status.status, (QueueStatus.ONLINE, QueueStatus.BROKEROFF))
-    running = np.maximum(status.cores_running, np.where(counted, status.core_target, 0))
+    running = np.maximum(status.cores_running, np.where(COUNTED[np.asarray(status.status)], status.core_target, 0))
     target = np.maximum(np.trunc(QUEUED_PART * running), MIN_SLOTS_QUEUED * slot)
     return np.maximum(target - status.cores_queued, MIN_SLOTS_NEEDED * slot)
 

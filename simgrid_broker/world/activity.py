@@ -15,8 +15,11 @@ from simgrid_broker.world.arrays import Arrays
 PILOTS_OF_S = 3 * HOUR
 """Window in which pilot contacts are counted, s; source: as above."""
 S = JobStatus
-RUNNING, TRANSFERRING = int(S.RUNNING), int(S.TRANSFERRING)
-OF_ALL_SHARES = (S.RUNNING, S.ACTIVATED, S.STARTING, S.TRANSFERRING)
+RUNNING, TRANSFERRING, ACTIVATED, STARTING = map(int, (S.RUNNING, S.TRANSFERRING, S.ACTIVATED, S.STARTING))
+ACTIVITY = np.dtype([
+    ("running_all", "i8"), ("activated_all", "i8"), ("starting_all", "i8"), ("transferring", "i8"),
+    ("cores_running", "i8"), ("cores_starting", "i8"), ("idle_s", "f8"), ("n_pilot", "f8")])
+"""Columns of `views.LOAD` that follow from counters."""
 
 
 class Details(NamedTuple):
@@ -42,20 +45,35 @@ def details(arrays: Arrays) -> Details:
                    transferring)
 
 
-def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> dict[str, np.ndarray]:
-    """Columns of `views.LOAD` over all shares, (n_queues,) each.
+def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Submitted and running workers of each queue, and columns of `views.LOAD` over all shares, (n_queues,) each.
 
     by_share: (n_shares, n_status, n_queues) jobs. Before the run every queue had pilots and started jobs. A queue has
     pilots if a worker holds a slot or a pilot requested a job within PILOTS_OF_S.
     """
-    queues = arrays.queues
-    of_all = {status: by_share[:, status].sum(axis=0) for status in OF_ALL_SHARES}
-    laststart = np.maximum(queues["laststart_s"], 0.0)
-    workers = np.bincount(arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"], len(queues))
-    return dict(running_all=of_all[S.RUNNING], activated_all=of_all[S.ACTIVATED], starting_all=of_all[S.STARTING],
-                transferring=of_all[S.TRANSFERRING], cores_running=arrays.running_cores.sum(axis=(1, 2)),
-                cores_starting=of_all[S.STARTING] * queues["corecount"], idle_s=now - laststart,
-                n_pilot=workers + (now - queues["lastpilot_s"] <= PILOTS_OF_S), **_of_jobs(arrays))
+    workers, found = np.zeros(len(arrays.queues), np.int64), np.zeros(len(arrays.queues), ACTIVITY)
+    look_at_queues(arrays, by_share, float(now), workers, found)
+    return workers, {name: found[name] for name in ACTIVITY.names or ()} | _of_jobs(arrays)
+
+
+@compiled
+def look_at_queues(world: Arrays, by_share, now, workers, found):
+    """Add submitted and running workers to `workers`, and fill in `found`, of ACTIVITY; arguments as of `activity`."""
+    for queue in range(len(found)):
+        one, described = found[queue], world.queues[queue]
+        for share in range(len(by_share)):
+            numbers = by_share[share]
+            one["running_all"] += numbers[RUNNING, queue]
+            one["activated_all"] += numbers[ACTIVATED, queue]
+            one["starting_all"] += numbers[STARTING, queue]
+            one["transferring"] += numbers[TRANSFERRING, queue]
+        one["cores_running"] = world.running_cores[queue].sum()
+        one["cores_starting"] = one["starting_all"] * described["corecount"]
+        one["idle_s"] = now - max(described["laststart_s"], 0.0)
+        one["n_pilot"] = now - described["lastpilot_s"] <= PILOTS_OF_S
+    for pseudo in world.pseudo_queues:
+        workers[pseudo["queue"]] += pseudo["n_submitted"] + pseudo["n_running"]
+        found[pseudo["queue"]]["n_pilot"] += pseudo["n_running"]
 
 
 def _of_jobs(arrays: Arrays) -> dict[str, np.ndarray]:

@@ -44,6 +44,7 @@ class AnalysisPlaces:
         self.described = np.zeros(len(self.output), views.ANALYSIS_STORE)
         self.described["has_output"], self.described["has_input"] = has["writes"], has["reads"]
         self.described["output"], self.described["one"] = self.output, self.output == self.input
+        self.known = b"", self.described                             # storages, and what follows from them
 
 
 def _table(uses: list[tuple[int, ...]]) -> np.ndarray:
@@ -55,8 +56,14 @@ def _table(uses: list[tuple[int, ...]]) -> np.ndarray:
 
 
 def analysis_stores(world) -> np.ndarray:
-    """The storages of each PanDA queue for analysis, (n_queues,) of `views.ANALYSIS_STORE`."""
+    """The storages of each PanDA queue for analysis, (n_queues,) of `views.ANALYSIS_STORE`.
+
+    The answer is that of the last call, and not to be changed, unless a storage has changed since.
+    """
     places, rows, passes = world.analysis_places, world.arrays.storages, PASSES[world.scenario.edition]
+    state = rows.tobytes()
+    if state == places.known[0]:
+        return places.known[1]
     found = places.described.copy()
     usable = rows["free_bytes"] + rows["expired_bytes"] - rows["min_free_bytes"] - rows["unavailable_bytes"]
     for column, number, values in (("usable_output", places.output, usable), ("usable_input", places.input, usable),
@@ -65,4 +72,5 @@ def analysis_stores(world) -> np.ndarray:
     for activity in ACTIVITIES:
         is_open = np.append(passes[rows[f"{activity}_off"]], False)              # the last is for no storage
         found[activity] = places.bare | is_open[places.numbers[USES[activity]]].any(axis=1)
+    places.known = state, found
     return found

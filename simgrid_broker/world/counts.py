@@ -234,14 +234,13 @@ def take_snapshot(arrays: Arrays, now: float, by_queue: bool = False, in_detail:
     Pending jobs, which the statistics do not contain, keep counting as placed.
     """
     by_share, by_type = sums_by_group(arrays.counts)
-    n_queues, n_shares = len(arrays.queues), len(arrays.hs06_milli)
+    n_shares = len(arrays.hs06_milli)
     by_share, by_type = of_accounts(by_share, n_shares), of_accounts(by_type, n_shares)
-    pseudo = arrays.pseudo_queues
-    workers = np.bincount(pseudo["queue"], pseudo["n_submitted"] + pseudo["n_running"], n_queues).astype(np.int64)
+    workers, of_queues = activity(arrays, by_share, now)
     placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].copy()
     counts = of_accounts(arrays.counts.copy(), n_shares, axis=1) if by_queue else None
     return Snapshot(now, counts, by_share, by_type.tolist(), workers, placed,
-                    placed_by_type, activity(arrays, by_share, now), details=details(arrays) if in_detail else None)
+                    placed_by_type, of_queues, details=details(arrays) if in_detail else None)
 
 
 def candidates_left(refused_by: np.ndarray, ranks: np.ndarray,

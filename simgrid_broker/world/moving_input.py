@@ -5,6 +5,9 @@ import numpy as np
 from simgrid_broker.names import Activity, TransferKind
 from simgrid_broker.world.world import World
 
+NONE = np.zeros(0, np.int64), np.zeros((0, 2))
+"""No task with input on its way."""
+
 
 def input_under_way(world: World, least: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """Analysis tasks with input on its way to their jobs, rows, (k,), and its bytes from tape and from disk, (k, 2).
@@ -13,10 +16,12 @@ def input_under_way(world: World, least: float = 0.0) -> tuple[np.ndarray, np.nd
     listed if all of them together have no more than `least` bytes on their way.
     """
     transfers = world.arrays.transfers
+    if world.free_rows("transfers") == len(transfers):
+        return NONE
     moving = transfers[transfers["activity"] == Activity.ANALYSIS_INPUT]        # one pass: the table may be long
     moving = moving[(moving["transfer_id"] > 0) & (moving["kind"] == TransferKind.INPUT)]
     if moving["bytes"].sum() <= least:
-        return np.zeros(0, np.int64), np.zeros((0, 2))
+        return NONE
     ways, place = np.unique(moving[["jeditaskid", "source"]], return_inverse=True)
     size = np.bincount(place.ravel(), moving["bytes"], len(ways))
     found = [(row, size[k], _is_from_tape(world, row, source)) for k, (task, source) in enumerate(ways.tolist())

@@ -17,6 +17,7 @@ from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import staged_inputs
 from simgrid_broker.world.input_tables import replica_tables
 from simgrid_broker.world.places import RAW
+from simgrid_broker.world.rows import copied
 from simgrid_broker.world.seen_tasks import CLAIMS, PASSES, SEEN, WORDS, counted_inputs_of, see_one, see_sources
 from simgrid_broker.world.user_parameters import fields_of_word
 from simgrid_broker.world.user_view import user_view
@@ -142,7 +143,7 @@ def stores(world: World) -> np.ndarray:
 def _stores(world: World, number: np.ndarray) -> np.ndarray:
     """Storages by number, -1 = none, (n,) of STORE."""
     arrays, passes = world.arrays, PASSES[world.scenario.edition]
-    storage = arrays.storages.view(f"V{arrays.storages.itemsize}")[number].view(arrays.storages.dtype)
+    storage = copied(arrays.storages, number)
     storage[number < 0] = np.zeros((), storage.dtype)
     usable = (storage["free_bytes"] + storage["expired_bytes"] - storage["min_free_bytes"]
               - storage["unavailable_bytes"])
@@ -203,7 +204,7 @@ def tasks_by_work_queue(world: World, rows) -> dict[tuple[int, int], np.ndarray]
         return {}
     order = np.argsort(keys[:n], kind="stable")
     place, found = keys[order] >> PRIORITY_BITS, found[order]
-    begins = np.flatnonzero(np.diff(place, prepend=-1)).tolist()
+    begins = [0, *(np.flatnonzero(place[1:] != place[:-1]) + 1).tolist()]
     return {divmod(of, n_types): found[begin:end] for of, begin, end in
             zip(place[begins].tolist(), begins, [*begins[1:], n], strict=False)}
 

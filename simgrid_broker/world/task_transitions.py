@@ -12,14 +12,14 @@ T = TaskStatus
 
 TASK_MOVES = TASK.pairs
 
-BROKEN = T.BROKEN
+BROKEN, THROTTLED, REGISTERED = T.BROKEN, T.THROTTLED, T.REGISTERED
 
 
 def register(world: World, row: int, now: float) -> None:
     """Set the first status of a task that arrives."""
-    world.arrays.tasks["status"][row] = T.REGISTERED
-    world.status_changes[T.REGISTERED] += 1
-    world.arrays.task_times[row, T.REGISTERED] = now
+    world.arrays.tasks["status"][row] = REGISTERED
+    world.status_changes[REGISTERED] += 1
+    world.arrays.task_times[row, REGISTERED] = now
 
 
 def set_status(world: World, row: int, status: TaskStatus, now: float) -> None:
@@ -30,8 +30,8 @@ def set_status(world: World, row: int, status: TaskStatus, now: float) -> None:
     if (old, status) not in TASK_MOVES:
         raise ForbiddenMove(f"task {task['jeditaskid']} may not go from {T(old).word} to {status.word} "
                             f"(at {now:.3f} s)\n" + story(world, row))
-    if old == T.THROTTLED:
-        task["throttled_total_s"] += now - arrays.task_times[row, T.THROTTLED]
+    if old == THROTTLED:
+        task["throttled_total_s"] += now - arrays.task_times[row, THROTTLED]
     task["status"], task["modification_s"] = status, now
     world.status_changes[old] += 1
     world.status_changes[status] += 1

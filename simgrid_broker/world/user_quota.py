@@ -106,6 +106,8 @@ class UserOutput:
         The global quota is exceeded above it, a local one is used up when it is reached. Source: brokerage reference,
         3.1 G3 and 3.3 A14c.
         """
+        if not self.accounts:
+            return
         self.forget(now)
         used = self.held.sum(axis=1)
         self.state[:-1] = np.select([self.quota == 0, used > self.quota, used > NEAR_PART * self.quota],
