@@ -26,19 +26,20 @@ BOOST_S = 300.0
 
 
 class Look(NamedTuple):
-    """What a look at owners has found: of a task, by its row, why it is throttled, None = it is not.
+    """What a look at owners has found.
 
-    causes: what the look is about; statuses: of the tasks that it throttles, none if it throttles none; may_go_on:
-    whether a task, by its row, that it has throttled is released.
+    causes: what the look is about; statuses: of the tasks that it throttles, none if it throttles none; reasons: of
+    tasks, by their rows, (n,), why they are throttled, `ThrottledBy`, NONE = they are not; may_go_on: which tasks that
+    it has throttled are released, by their rows, (n,) bool.
     """
 
     causes: tuple[ThrottledBy, ...]
     statuses: tuple[TaskStatus, ...]
-    reason: Callable[[int], ThrottledBy | None]
-    may_go_on: Callable[[int], bool]
+    reasons: Callable[[np.ndarray], np.ndarray]
+    may_go_on: Callable[[np.ndarray], np.ndarray]
 
 
-NO_INPUT = Look(FOR_INPUT, (), lambda _: None, lambda _: True)
+NO_INPUT = Look(FOR_INPUT, (), np.zeros_like, lambda rows: np.ones(len(rows), bool))
 """No owner has input under way: nothing is throttled, and everything that was is released."""
 
 
@@ -78,19 +79,30 @@ class AnalysisWatchDog:
             self._boost()
 
     def _throttle(self, look: Look) -> None:
-        """Release throttled tasks whose cause is over, or after two hours; throttle those of owners above a limit."""
+        """Release tasks that the look has throttled if they may go on; throttle those of owners above a limit."""
+        control, now = self.control, self.control.now
+        if self.since_s:
+            self._release(look)
+        if not look.statuses:
+            return
+        rows = control.books.live_tasks.in_status(*look.statuses)
+        reasons = look.reasons(rows)
+        for k in np.flatnonzero(reasons != ThrottledBy.NONE).tolist():
+            self.since_s[int(rows[k])] = now
+            throttle(control.world, int(rows[k]), ThrottledBy(reasons[k]), now)
+
+    def _release(self, look: Look) -> None:
+        """Release throttled tasks whose cause is over, or after two hours; forget those that are not throttled."""
         control, tasks = self.control, self.control.arrays.tasks
-        for row, since_s in [*self.since_s.items()]:
-            if tasks["status"][row] != T.THROTTLED:
-                del self.since_s[row]
-            elif tasks["throttled_by"][row] in look.causes and (
-                    look.may_go_on(row) or control.now - since_s >= user_throttle.WAIT_S):
-                del self.since_s[row]
-                set_status(control.world, row, T(tasks["old_status"][row]), control.now)
-        for row in control.books.live_tasks.in_status(*look.statuses).tolist() if look.statuses else ():
-            if (reason := look.reason(row)) is not None:
-                self.since_s[row] = control.now
-                throttle(control.world, row, reason, control.now)
+        rows, since_s = (np.fromiter(part, kind, len(self.since_s)) for part, kind in (
+            (self.since_s.keys(), np.int64), (self.since_s.values(), np.float64)))
+        throttled = tasks["status"][rows] == T.THROTTLED
+        goes_on = throttled & np.isin(tasks["throttled_by"][rows], look.causes)
+        goes_on &= look.may_go_on(rows) | (control.now - since_s >= user_throttle.WAIT_S)
+        for row in rows[goes_on | ~throttled].tolist():
+            del self.since_s[row]
+        for row in rows[goes_on].tolist():
+            set_status(control.world, row, T(tasks["old_status"][row]), control.now)
 
     def _look_at_input(self) -> Look:
         """Tasks with input under way of users who have too much of it; they go on when their user has less."""
@@ -100,39 +112,30 @@ class AnalysisWatchDog:
             return NO_INPUT
         users, place, moving = user_throttle.by_user(control.arrays.tasks["user"][rows], size)
         too_much = user_throttle.moves_too_much(moving, control.cfg, control.edition)
-        held, over = dict[int, ThrottledBy](), set[tuple[int, ThrottledBy]]()
-        for cause, above, moved in zip(FOR_INPUT, too_much, size.T, strict=True):
-            over |= {(user, cause) for user in users[above].tolist()}
-            for row in rows[above[place] & (moved > 0)].tolist():
-                held.setdefault(row, cause)
         tasks = control.arrays.tasks
-        return Look(FOR_INPUT, (T.RUNNING,) if held else (), held.get,
-                    lambda row: (int(tasks["user"][row]), ThrottledBy(tasks["throttled_by"][row])) not in over)
+        over = np.zeros((len(control.world.vocabularies["users"]), len(ThrottledBy)), bool)
+        reasons = np.full(len(tasks), ThrottledBy.NONE, np.int64)
+        looks = [*zip(FOR_INPUT, too_much, size.T, strict=True)]
+        for cause, above, moved in reversed(looks):                            # of two causes the first one counts
+            over[users[above], cause] = True
+            reasons[rows[above[place] & (moved > 0)]] = cause
+        return Look(FOR_INPUT, (T.RUNNING,) if reasons.any() else (), reasons.__getitem__,
+                    lambda throttled: ~over[tasks["user"][throttled], tasks["throttled_by"][throttled]])
 
     def _look_at_work(self) -> Look:
         """Tasks of owners above a limit of jobs or cores; they go on when their owner is below all limits."""
-        control = self.control
-        owners, numbers = control.world.user_rows.work(control.arrays)
+        control, user_rows = self.control, self.control.world.user_rows
+        accounts, numbers = user_rows.work(control.arrays)
         work = user_throttle.Work(*numbers)
-        bounds = user_throttle.work_limits(owners[:, 1] >= 0, control.cfg)
-        reasons, free = user_throttle.exceeded(work, bounds), user_throttle.far_below(work, bounds)
-        place: dict[tuple[int, int] | None, int] = {
-            (user, group): number for number, (user, group) in enumerate(owners.tolist())}
-        over = {owner: bounds[reasons[number]].cause for owner, number in place.items() if reasons[number] >= 0}
-        freed = {owner for owner, number in place.items() if free[number]}
-
-        def reason(row: int) -> ThrottledBy | None:
-            return over.get(self._owner_of(row))
-
-        def may_go_on(row: int) -> bool:
-            owner = self._owner_of(row)
-            return owner not in place or owner in freed
-        return Look(FOR_WORK, SERVED if over else (), reason, may_go_on)
-
-    def _owner_of(self, row: int) -> tuple[int, int] | None:
-        """User and working group of an analysis task; only the group if it has one."""
-        owner = self.control.world.user_rows.owner(self.control.arrays.tasks[row])
-        return None if owner is None else owner.account
+        bounds = user_throttle.work_limits(user_rows.is_group[accounts], control.cfg)
+        causes = np.array([*(bound.cause for bound in bounds), ThrottledBy.NONE], np.int64)
+        n = len(user_rows.is_group) + 1                                        # the last one: of no account
+        reasons, free = np.full(n, ThrottledBy.NONE, np.int64), np.ones(n, bool)
+        reasons[accounts] = causes[user_throttle.exceeded(work, bounds)]
+        free[accounts] = user_throttle.far_below(work, bounds)
+        tasks = control.arrays.tasks
+        return Look(FOR_WORK, SERVED if reasons.any() else (), lambda rows: reasons[user_rows.accounts(tasks, rows)],
+                    lambda rows: free[user_rows.accounts(tasks, rows)])
 
     def _boost(self) -> None:
         """Move tasks of class S to Express Analysis; those that say nothing of the size of jobs get jobs of an hour."""

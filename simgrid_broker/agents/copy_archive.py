@@ -39,7 +39,10 @@ def copy_archive(control: Control) -> Process:
             apply(control, in_force, stage, rows, broken)
             if stage in turns:
                 cause, found = turns[stage]
-                control.fabric.take_back(found(), RESULTS["close"], int(cause), control.now)
+                taken = found()
+                control.fabric.take_back(taken, RESULTS["close"], int(cause), control.now)
+                if len(taken):
+                    control.fabric.empty_outboxes()        # brokers see at once which queues the jobs have left
     yield from control.every(control.periods.copy_archive, look, "copyarchive")
 
 

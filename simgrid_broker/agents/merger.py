@@ -115,14 +115,26 @@ class Merger:
     def _gather(self, rows: np.ndarray) -> None:
         """Plan merge jobs for every place at which all jobs of a task are done; rows: `observe.jobs_before_merging`."""
         arrays = self.control.arrays
-        known = [merge.panda_ids for merge in (*self.waiting, *self.under_way.values())]
-        if known:
-            rows = rows[~np.isin(arrays.jobs["panda_id"][rows], np.concatenate(known))]
-        rows = rows[np.isin(arrays.tasks["status"][arrays.jobs["task"][rows]], SERVED)]
+        rows = self._not_planned(rows)
+        task, merges = arrays.jobs["task"][rows], np.zeros(len(arrays.tasks), bool)
+        merges[task[arrays.jobs["status"][rows] == MERGING]] = True
+        rows = rows[(merges & np.isin(arrays.tasks["status"], SERVED))[task]]
+        rows = rows[np.lexsort((arrays.jobs["chunk"][rows], arrays.jobs["jeditaskid"][rows]))]
         task_of, queue, chunk, status = (arrays.jobs[name][rows] for name in ("jeditaskid", "queue", "chunk", "status"))
         for task, chosen in merging.ready(task_of, queue, arrays.queues["site"][queue], chunk, status == MERGING,
                                           self.control.edition):
             self._plan(self.control.world.row_of[task], rows[chosen])
+
+    def _not_planned(self, rows: np.ndarray) -> np.ndarray:
+        """Those of `rows` whose jobs are in no merge yet."""
+        merges, panda_id = [*self.waiting, *self.under_way.values()], self.control.arrays.jobs["panda_id"]
+        if not merges:
+            return rows
+        members, panda_ids = (np.concatenate([getattr(merge, name) for merge in merges])
+                              for name in ("rows", "panda_ids"))
+        planned = np.zeros(len(panda_id), bool)
+        planned[members[panda_id[members] == panda_ids]] = True
+        return rows[~planned[rows]]
 
     def _plan(self, task: int, rows: np.ndarray) -> None:
         """Plan the merge jobs of outputs at one place."""

@@ -52,8 +52,8 @@ class AnalysisJobs:
         chosen = self.analysis[self.control.arrays.tasks["label"][rows["task"]]]
         chosen &= np.isin(rows["status"], rules.ENDED_WELL)
         if chosen.any():
-            rows, times = rows[chosen], times[chosen]
-            self.ended.append((self._group(rows), times[np.arange(len(rows)), rows["status"]]))
+            places = np.flatnonzero(chosen)
+            self.ended.append((self._group(rows, places), times[places, rows["status"][places]]))
 
     def waiting(self) -> np.ndarray:
         """Rows of the jobs that analysis rebrokerage withdraws, youngest first."""
@@ -68,9 +68,9 @@ class AnalysisJobs:
         chosen = rows[rules.groups_to_rebroker(groups, control.cfg, control.edition, control.now)]
         return np.flip(oldest_first(control.arrays, chosen)).copy()
 
-    def _group(self, jobs: np.ndarray) -> np.ndarray:
-        """Numbers of the groups of jobs of a task at a queue, (n_jobs,)."""
-        return jobs["jeditaskid"] * len(self.control.arrays.queues) + jobs["queue"]
+    def _group(self, jobs: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Numbers of the groups, jobs of a task at a queue, of the jobs in some rows of a table, (n_rows,)."""
+        return jobs["jeditaskid"][rows] * len(self.control.arrays.queues) + jobs["queue"][rows]
 
     def _rows(self, statuses: Iterable[int], longer_than_s: float) -> np.ndarray:
         """Rows of the analysis jobs in some statuses that were made longer ago."""
@@ -87,9 +87,12 @@ class AnalysisJobs:
         """Waiting jobs of all groups with one of the `old` ones, and the history of the group of each."""
         control, arrays = self.control, self.control.arrays
         jobs, times = arrays.jobs, arrays.job_times
+        has_old = np.zeros(len(arrays.tasks), bool)
+        has_old[jobs["task"][old]] = True
         rows = self._rows(S, -np.inf)
-        group = self._group(jobs[rows])
-        concerned = np.isin(group, self._group(jobs[old]))
+        rows = rows[has_old[jobs["task"][rows]]]
+        group = self._group(jobs, rows)
+        concerned = np.isin(group, self._group(jobs, old))
         rows, group = rows[concerned], group[concerned]
         control.fabric.empty_outboxes()
         self.ended = [piece for piece in self.ended if (control.now - piece[1] < rules.QUIET_S).any()]

@@ -47,7 +47,8 @@ class WhyWaits:
 
     tasks, jobs, held, places: of `metrics.tasks_of_users`, `live_jobs`, `held_work` and `places_of`; classes: class of
     each task that has one, by jeditaskid; throttled: of `metrics.throttled_by`; rules: of the last recorded decision
-    about each task the refusing rules, with their words and numbers of candidates.
+    about each task the refusing rules, with their words and numbers of candidates; half_since_s: of
+    `metrics.half_since`.
     """
 
     about: str
@@ -60,6 +61,7 @@ class WhyWaits:
     throttled: "pd.DataFrame"
     rules: "pd.DataFrame"
     caps: dict[str, float]
+    half_since_s: float
     end_s: float
 
     def to_dict(self) -> dict:
@@ -86,7 +88,7 @@ def of_task(run: "Run", task: int) -> WhyWaits | None:
     from simgrid_broker import metrics
     tasks = metrics.tasks_of_users(run)
     tasks = tasks[tasks.jeditaskid == task].reset_index(drop=True)
-    return _answer(run, f"Task {task}", str(tasks.user[0]), tasks) if len(tasks) else None
+    return _answer(run, f"task {task}", str(tasks.user[0]), tasks) if len(tasks) else None
 
 
 def _answer(run: "Run", about: str, user: str, tasks: "pd.DataFrame") -> WhyWaits:
@@ -95,9 +97,10 @@ def _answer(run: "Run", about: str, user: str, tasks: "pd.DataFrame") -> WhyWait
     jobs = metrics.live_jobs(run, numbers)
     throttled = metrics.throttled_by(run)
     caps = {key: given["value"] for key, given in run.manifest["gdpconfig"].items() if ".CAP_RUNNING_" in f".{key}"}
-    return WhyWaits(about, user, tasks, jobs, metrics.held_work(run, tasks, jobs), metrics.places_of(run, jobs),
-                    metrics.last_classes(run, numbers), throttled[throttled.jeditaskid.isin(numbers)],
-                    _last_refusals(run, numbers), caps, run.end_s)
+    held = metrics.held_work(run, tasks, jobs)
+    return WhyWaits(about, user, tasks, jobs, held, metrics.places_of(run, jobs), metrics.last_classes(run, numbers),
+                    throttled[throttled.jeditaskid.isin(numbers)], _last_refusals(run, numbers), caps,
+                    metrics.half_since(held, jobs), run.end_s)
 
 
 def _last_refusals(run: "Run", tasks: set[int]) -> "pd.DataFrame":
@@ -115,15 +118,22 @@ def sentence(why: WhyWaits) -> str:
     """Why the work waits, in one sentence: the cause that holds most jobs, and the next one if it holds many."""
     if not len(why.held):
         running = int((why.jobs.status == "running").sum())
-        return f"{why.about} waits for nothing: {count(running, 'job')} {'runs' if running == 1 else 'run'}."
+        return f"No job of {why.about} waits: {count(running, 'job')} {'runs' if running == 1 else 'run'}."
     by_cause = why.held.groupby("cause").jobs.sum().sort_values(ascending=False, kind="stable")
     whole, first = by_cause.sum(), by_cause.index[0]
-    since = format_seconds(why.end_s - why.held[why.held.cause == first].since_s.min())
     part = "all" if by_cause[first] == whole else f"{by_cause[first]:,.0f}"
     others = [f", and {by_cause[cause]:,.0f} because {_says(why, cause)}" for cause in by_cause.index[1:2]
               if by_cause[cause] >= LEAST_PART * whole]
-    return (f"{why.about} has waited for {since}: of {count(round(whole), 'waiting job')} {part} wait because "
-            f"{_says(why, first)}{''.join(others)}.")
+    return f"{_how_long(why, round(whole))}: {part} wait because {_says(why, first)}{''.join(others)}."
+
+
+def _how_long(why: WhyWaits, n_waiting: int) -> str:
+    """How many jobs have waited for how long."""
+    half, longest = (format_seconds(why.end_s - since_s) for since_s in (why.half_since_s, why.held.since_s.min()))
+    if half == longest:
+        return f"{count(n_waiting, 'job')} of {why.about} {'has' if n_waiting == 1 else 'have'} waited for {longest}"
+    return (f"Half of the {n_waiting:,} waiting jobs of {why.about} have waited for at least {half}, the first for "
+            f"{longest}")
 
 
 def _says(why: WhyWaits, cause: str) -> str:
@@ -169,21 +179,23 @@ def text(why: WhyWaits, everything: bool = False) -> str:
 
 def _tasks(why: WhyWaits, everything: bool) -> str:
     """Tasks that are not over, those with most waiting jobs first."""
-    waiting = why.held.groupby("jeditaskid").jobs.sum()
+    waiting, since = why.held.groupby("jeditaskid").jobs.sum(), why.held.groupby("jeditaskid").since_s.min()
     causes = why.held.groupby("jeditaskid").cause.agg(", ".join)
     running = why.jobs[why.jobs.status == "running"].groupby("jeditaskid").size()
     rows = why.tasks.assign(waiting=why.tasks.jeditaskid.map(waiting).fillna(0),
                             running=why.tasks.jeditaskid.map(running).fillna(0))
+    rows = rows.assign(waits=why.end_s - rows.jeditaskid.map(since))
     rows = rows[(rows.waiting > 0) | (rows.running > 0)].sort_values("waiting", ascending=False, kind="stable")
     cells = [(str(row.jeditaskid), str(row.name), row.status, format_seconds(why.end_s - row.since_s),
               why.classes.get(row.jeditaskid, "–"), *(f"{number:,.0f}" for number in (
-                  row.n_jobs, row.n_finished, row.running, row.waiting)), causes.get(row.jeditaskid, ""))
+                  row.n_jobs, row.n_finished, row.running, row.waiting)),
+              format_seconds(row.waits) if row.waiting else "–", causes.get(row.jeditaskid, ""))
              for row in (rows if everything else rows.head(MOST_TASKS)).itertuples(index=False)]
     if not cells:
         return ""
     more = len(rows) - len(cells)
-    return table(("task", "name", "status", "for", "class", "jobs", "done", "running", "waiting", "because of"), cells,
-                 numbers=(3, 5, 6, 7, 8)) + (f"\n... and {more} more; --all shows all" if more else "")
+    head = "task", "name", "status", "for", "class", "jobs", "done", "running", "waiting", "longest", "because of"
+    return table(head, cells, numbers=(3, 5, 6, 7, 8, 9)) + (f"\n... and {more} more; --all shows all" if more else "")
 
 
 def _jobs(why: WhyWaits) -> str:

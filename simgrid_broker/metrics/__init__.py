@@ -19,7 +19,7 @@ from simgrid_broker.metrics.explain import (
     with_labels,
 )
 from simgrid_broker.metrics.failures import RULES, failures, rule_losses
-from simgrid_broker.metrics.held_work import held_work, last_classes, live_jobs, places_of, tasks_of_users
+from simgrid_broker.metrics.held_work import half_since, held_work, last_classes, live_jobs, places_of, tasks_of_users
 from simgrid_broker.metrics.progress import phase_of, task_phases, time_in_phase
 from simgrid_broker.metrics.reach import cores_lost, reach, reach_recorded, refusal_rates
 from simgrid_broker.metrics.refusal import brokerage_funnel, refusal_counts, refusals, refusals_over_time
@@ -84,7 +84,7 @@ from simgrid_broker.names import USED
 __all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED",
            "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost", "criteria",
            "cut_jobs", "data_waits", "decisions", "difference", "door_series", "door_use", "drift", "drifting",
-           "drives_series", "explain", "factors", "failures", "fairness", "first_jobs", "funnels", "held_work",
+           "drives_series", "explain", "factors", "failures", "fairness", "first_jobs", "funnels", "half_since", "held_work",
            "jobs_by_status", "jobs_over_time", "last_classes", "link_series", "link_use", "link_waits", "live_jobs",
            "mean_cores", "memory_retries", "moved_input", "part_of_jobs", "phase_of", "places_of", "queue_of", "reach",
            "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits", "recorded_walltimes",

@@ -25,6 +25,7 @@ CAUSE_OF_TAG = {
 OF_JOBS = {JobStatus.THROTTLED: CAP, JobStatus.ACTIVATED: SLOTS, JobStatus.STARTING: SLOTS, JobStatus.SENT: SLOTS,
            **dict.fromkeys((JobStatus.PENDING, JobStatus.DEFINED, JobStatus.WAITING, JobStatus.ASSIGNED), INPUT)}
 """Cause for which jobs of a status wait; jobs of other statuses do not."""
+CAUSE_OF_STATUS = {status.word: cause for status, cause in OF_JOBS.items()}
 OF_THROTTLED = {ThrottledBy.ATTEMPTS.word: ATTEMPTS, ThrottledBy.PRESTAGING.word: MOVING,
                 ThrottledBy.TRANSFER.word: MOVING}
 """Cause for which tasks are throttled, by what throttles them; all others are CAP."""
@@ -56,25 +57,37 @@ def live_jobs(run: Run, tasks: Collection[int]) -> pd.DataFrame:
 
 
 def held_work(run: Run, tasks: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame:
-    """Jobs that wait at the end, by task and cause, most first: jeditaskid, cause, rule, jobs and since_s.
+    """Jobs that wait at the end, by task and cause, most first: jeditaskid, cause, rule, jobs, since_s and made.
 
-    tasks, jobs: of `tasks_of_users` and `live_jobs`. Jobs that are not yet made count as pieces of input; since_s: when
-    the first of the jobs came to wait, of those not yet made when the last ones of the task were made, or the task
-    arrived. rule: label of the rule of the brokerage, or what throttles the task. If jobs are a sample, numbers are
-    scaled up.
+    tasks, jobs: of `tasks_of_users` and `live_jobs`. made: whether the jobs exist; those that are not yet made count as
+    pieces of input. since_s: when the first of the jobs came to wait, of those not yet made when the last ones of the
+    task were made, or the task arrived. rule: label of the rule of the brokerage, or what throttles the task. If jobs
+    are a sample, numbers are scaled up.
     """
     found = [*_not_made(run, tasks, jobs), *_waiting(run, jobs)]
-    table = pd.DataFrame(found, columns=["jeditaskid", "cause", "rule", "jobs", "since_s"])
+    table = pd.DataFrame(found, columns=["jeditaskid", "cause", "rule", "jobs", "since_s", "made"])
     return table.sort_values(["jobs", "since_s"], ascending=[False, True], kind="stable", ignore_index=True)
+
+
+def half_since(held: pd.DataFrame, jobs: pd.DataFrame) -> float:
+    """Time since which half of the jobs that wait have done so, s, NaN if none does.
+
+    held, jobs: of `held_work` and `live_jobs`.
+    """
+    not_made, waiting = held[~held.made.astype(bool)], jobs.since_s[jobs.status.isin(CAUSE_OF_STATUS)]
+    scale = (held.jobs.sum() - not_made.jobs.sum()) / max(len(waiting), 1)
+    since = np.concatenate([not_made.since_s, waiting])
+    order, weight = np.argsort(since), np.concatenate([not_made.jobs, np.full(len(waiting), scale)])
+    reached = np.cumsum(weight[order])
+    return float(since[order][np.searchsorted(reached, reached[-1] / 2)]) if len(since) else np.nan
 
 
 def _waiting(run: Run, jobs: pd.DataFrame) -> list[tuple]:
     """Jobs that exist and wait."""
-    causes = {status.word: cause for status, cause in OF_JOBS.items()}
-    waiting = jobs[jobs.status.isin(causes)]
-    groups = waiting.groupby(["jeditaskid", waiting.status.map(causes)]).since_s.agg(["size", "min"])
+    waiting = jobs[jobs.status.isin(CAUSE_OF_STATUS)]
+    groups = waiting.groupby(["jeditaskid", waiting.status.map(CAUSE_OF_STATUS)]).since_s.agg(["size", "min"])
     part = part_of_jobs(run) or 1
-    return [(task, cause, "", row["size"] / part, row["min"]) for (task, cause), row in groups.iterrows()]
+    return [(task, cause, "", row["size"] / part, row["min"], True) for (task, cause), row in groups.iterrows()]
 
 
 def _not_made(run: Run, tasks: pd.DataFrame, jobs: pd.DataFrame) -> list[tuple]:
@@ -86,7 +99,7 @@ def _not_made(run: Run, tasks: pd.DataFrame, jobs: pd.DataFrame) -> list[tuple]:
     found = []
     for row in tasks.assign(left=left)[~tasks.status.isin(OVER)].itertuples():
         if row.left:
-            found.append((row.jeditaskid, *_cause(row), row.left, made.get(row.jeditaskid, row.arrival_s)))
+            found.append((row.jeditaskid, *_cause(row), row.left, made.get(row.jeditaskid, row.arrival_s), False))
     return found
 
 

@@ -15,9 +15,8 @@ ALIVE_FROM_S = DAY
 """Begin of the window in which a job must have started at a queue of class hi; source: as above, 11.2."""
 OF_PILOT = [cause for cause, error in PANDA_ERRORS.items() if error.source == "pilotErrorCode"]
 """Causes of failures that have an error code of the pilot."""
-REASSIGNED = (Cause.REASSIGNED, Cause.ANALYSIS_REBROKERAGE, Cause.FAST_REBROKERAGE)
+REASSIGNED = [Cause.REASSIGNED, Cause.ANALYSIS_REBROKERAGE, Cause.FAST_REBROKERAGE]
 """Causes for which jobs are closed to run elsewhere."""
-
 
 TIMES = np.dtype([("sites_at", "f8"), ("slots_at", "f8"), ("tasks_at", "f8"), ("shares_at", "f8"), ("window_s", "f8")])
 """When what PanDA's daemons know was made, s, and how long ends of jobs count."""
@@ -106,6 +105,12 @@ END = np.dtype([("ended_s", "f8"), ("jeditaskid", "i8"), ("queue", "i4"), ("kind
 """End of a job, and the next one in its chain, -1 = none."""
 FINISHED, FAILED, CLOSED = range(3)
 """Kinds of ends."""
+NO_KIND = -1
+KINDS = np.full((len(JobStatus), len(Cause)), NO_KIND, np.int8)
+"""Kind of the end of a job by its status and cause."""
+KINDS[JobStatus.FINISHED, :] = FINISHED
+KINDS[JobStatus.FAILED, OF_PILOT] = FAILED
+KINDS[JobStatus.CLOSED, REASSIGNED] = CLOSED
 N_CHAINS, FIRST_ENDS = 4096, 1024
 
 
@@ -122,18 +127,15 @@ class Ends:
 
     def note(self, rows: np.ndarray, ended_s: np.ndarray) -> None:
         """Note jobs that have ended, (n,), and when: finished, failed with an error of the pilot, or reassigned."""
-        failed = (rows["status"] == JobStatus.FAILED) & np.isin(rows["cause"], OF_PILOT)
-        closed = (rows["status"] == JobStatus.CLOSED) & np.isin(rows["cause"], REASSIGNED)
-        kind = np.select([rows["status"] == JobStatus.FINISHED, failed, closed], [FINISHED, FAILED, CLOSED], -1)
-        chosen = kind >= 0
-        ends = np.zeros(np.count_nonzero(chosen), END)
+        kind = KINDS[rows["status"], rows["cause"]]
+        chosen = np.flatnonzero(kind != NO_KIND)
+        begin, self.n = self.n, self.n + len(chosen)
+        if self.n > len(self.table):
+            self.table = np.concatenate([self.table, np.zeros(len(self.table) + len(chosen), END)])
+        ends = self.table[begin:self.n]
         ends["ended_s"], ends["kind"] = ended_s[chosen], kind[chosen]
         ends["jeditaskid"], ends["queue"] = rows["jeditaskid"][chosen], rows["queue"][chosen]
-        if self.n + len(ends) > len(self.table):
-            self.table = np.concatenate([self.table, np.zeros(len(self.table) + len(ends), END)])
-        self.table[self.n:self.n + len(ends)] = ends
-        chain(self.table, self.heads, self.n, self.n + len(ends))
-        self.n += len(ends)
+        chain(self.table, self.heads, begin, self.n)
 
     def forget(self, now: float) -> None:
         """Forget what ended before the window, once the ends are twice as many as were kept."""

@@ -260,15 +260,14 @@ def lies_somewhere(parts: views.JobInput) -> bool:
 
 
 def jobs_before_merging(arrays: Arrays) -> np.ndarray:
-    """Rows of the live jobs of tasks whose output is merged, without merge jobs, by task and chunk."""
-    jobs, rows = arrays.jobs, np.empty(len(arrays.jobs), np.int64)
-    rows = rows[:find_jobs_before_merging(arrays, rows)]
-    return rows[np.lexsort((jobs["chunk"][rows], jobs["jeditaskid"][rows]))]
+    """Rows of the live jobs of tasks whose output is merged, without merge jobs, in the order of the table."""
+    rows = np.empty(len(arrays.jobs), np.int64)
+    return rows[:find_jobs_before_merging(arrays, rows)]
 
 
 @compiled
 def find_jobs_before_merging(world: Arrays, rows):
-    """Write the rows of `jobs_before_merging` to `rows`, in the order of the table; returns their number."""
+    """Write the rows of `jobs_before_merging` to `rows`; returns their number."""
     n = 0
     for row in range(len(world.jobs)):
         job = world.jobs[row]

@@ -31,11 +31,6 @@ class Owner(NamedTuple):
     working_group: int
     share: int
 
-    @property
-    def account(self) -> tuple[int, int]:
-        """Whom caps concern: the user and -1, or -1 and the working group."""
-        return (-1, self.working_group) if self.working_group >= 0 else (self.user, -1)
-
 
 @compiled
 def count_for_user(world: Arrays, job, status, change):
@@ -55,16 +50,27 @@ def count_for_user(world: Arrays, job, status, change):
         world.user_queued_cores[row] += cores
 
 
+@compiled
+def add_queues(world: Arrays, rows, jobs):
+    """Add the numbers of some rows at all queues to `jobs`, (n, N_USER_NUMBERS)."""
+    for k in range(len(rows)):
+        for queue in range(world.user_jobs.shape[1]):
+            for number in range(N_USER_NUMBERS):
+                jobs[k, number] += world.user_jobs[rows[k], queue, number]
+
+
 class UserRows:
     """Gives analysis tasks the row of their user, working group and share.
 
     owners: of each row, None = it is free; table: the same as numbers, (room, 3), FREE = it is free; named: which words
-    for working groups name one; earlier, last_of_user: room to chain the rows of each user, (room,) and (n_users,).
+    for working groups name one; is_group: of the accounts that caps concern, numbered as users and behind them working
+    groups, which are groups; earlier, last_of_user: room to chain the rows of each user, (room,) and (n_users,).
     """
 
     def __init__(self, vocabularies: dict[str, tuple[str, ...]]):
         self.analysis = np.isin(vocabularies["labels"], ANALYSIS_LABELS)
         self.named = np.array([bool(word) for word in vocabularies["working_groups"]])
+        self.is_group = np.arange(len(vocabularies["users"]) + len(self.named)) >= len(vocabularies["users"])
         self.owners: list[Owner | None] = []
         self.row_of: dict[Owner, int] = {}
         self.table = np.full((FIRST_USER_ROWS, 3), FREE, np.int64)
@@ -92,16 +98,22 @@ class UserRows:
             self.table[row] = owner
         return self.row_of[owner]
 
+    def accounts(self, tasks: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Numbers of the accounts of the tasks in rows, (n,); -1 = it is not analysis or has no share yet."""
+        counted = self.analysis[tasks["label"][rows]] & (tasks["share"][rows] >= 0)
+        group = tasks["working_group"][rows]
+        return np.where(counted, np.where(self.named[group], len(self.last_of_user) + group, tasks["user"][rows]), -1)
+
     def work(self, arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
-        """Accounts with tasks, (n, 2), and their running and queued jobs and running and queued cores, (4, n)."""
+        """Accounts with tasks, (n,), and their running and queued jobs and running and queued cores, (4, n)."""
         rows = np.flatnonzero(self.table[:, 2] != FREE)
-        owners = self.table[rows, :2]
-        owners[owners[:, 1] >= 0, 0] = -1                              # as `Owner.account`
-        accounts, place = np.unique(owners, axis=0, return_inverse=True)
-        jobs = arrays.user_jobs[rows].sum(axis=1)
+        user, group, _ = self.table[rows].T
+        accounts, place = np.unique(np.where(group >= 0, len(self.last_of_user) + group, user), return_inverse=True)
+        jobs = np.zeros((len(rows), N_USER_NUMBERS), np.int64)
+        add_queues(arrays, rows, jobs)
         of_rows = (jobs[:, RUNNING], jobs[:, QUEUED] + jobs[:, THROTTLED], jobs[:, CORES],
                    arrays.user_queued_cores[rows])
-        return accounts, np.array([np.bincount(place.ravel(), numbers, len(accounts)) for numbers in of_rows])
+        return accounts, np.array([np.bincount(place, numbers, len(accounts)) for numbers in of_rows])
 
     def _release(self, arrays: Arrays) -> None:
         """Free the rows to which no task and no live job refers."""

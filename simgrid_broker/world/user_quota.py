@@ -31,7 +31,8 @@ class UserOutput:
 
     accounts: these by row; of_user, of_group: row of each user and working group by code, -1 = no quota; held: bytes at
     each endpoint and, last, where no endpoint is known, (n_accounts, n_storages + 1); quota, local: the quotas, 0 =
-    none, (n_accounts,) and of the shape of `held`; expiring: by lifetime, s, blocks of OLD in order of time;
+    none, (n_accounts,) and of the shape of `held`; changed: which accounts hold more or less since the last `refresh`,
+    (n_accounts,) bool; expiring: by lifetime, s, blocks of OLD in order of time;
     permissions: GRIDPREF of users with an account, by code; state: IN, NEAR or OVER the global quota, (n_accounts +
     1,), full: whether the local one is used up at each PanDA queue, (n_accounts + 1, n_queues), the last of both for
     those without a quota.
@@ -56,6 +57,7 @@ class UserOutput:
         lifetimes = [account.output_lifetime for account in self.accounts]
         self.lifetime_s = np.array([np.inf if lifetime is None else lifetime for lifetime in lifetimes])
         self.expiring: dict[float, deque[np.ndarray]] = defaultdict(deque)
+        self.changed = np.ones(len(self.accounts), bool)
         self.state = np.zeros(len(self.accounts) + 1, np.int64)
         self.full = np.zeros((len(self.accounts) + 1, len(places.output)), bool)
         self.refresh(0.0)
@@ -85,6 +87,7 @@ class UserOutput:
         new["row"], new["storage"] = rows, self.places.output[jobs["queue"][mine]]
         new["size"], new["from_s"] = jobs["output_bytes"][mine], ended_s[mine] + self.lifetime_s[rows]
         np.add.at(self.held, (new["row"], new["storage"]), new["size"])
+        self.changed[rows] = True
         for lifetime_s in np.unique(self.lifetime_s[rows]).tolist():
             if lifetime_s < np.inf:
                 block = new[self.lifetime_s[rows] == lifetime_s]
@@ -97,6 +100,7 @@ class UserOutput:
                 block = blocks.popleft()
                 old, left = np.split(block, [np.searchsorted(block["from_s"], now, side="right")])
                 np.subtract.at(self.held, (old["row"], old["storage"]), old["size"])
+                self.changed[old["row"]] = True
                 if len(left):
                     blocks.appendleft(left)
 
@@ -109,10 +113,14 @@ class UserOutput:
         if not self.accounts:
             return
         self.forget(now)
-        used = self.held.sum(axis=1)
-        self.state[:-1] = np.select([self.quota == 0, used > self.quota, used > NEAR_PART * self.quota],
-                                    [IN, OVER, NEAR], IN)
-        self.full[:-1] = ((self.held >= self.local) & (self.local > 0))[:, self.places.output]
+        rows = np.flatnonzero(self.changed)
+        if not len(rows):
+            return
+        held, local, quota = self.held[rows], self.local[rows], self.quota[rows]
+        used = held.sum(axis=1)
+        self.state[rows] = np.select([quota == 0, used > quota, used > NEAR_PART * quota], [IN, OVER, NEAR], IN)
+        self.full[rows] = ((held >= local) & (local > 0))[:, self.places.output]
+        self.changed[:] = False
 
     def quota_of(self, task: np.void) -> Quota:
         """The global quota of the owner of a task."""

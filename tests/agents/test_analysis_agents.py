@@ -90,10 +90,12 @@ def test_members_of_a_group_are_counted_apart():
                      working_group="GP_Top"))
     for task in range(3):
         put(stage, S.RUNNING, 2 + task, task)
-    owners, work = stage.world.user_rows.work(stage.arrays)
-    groups = stage.world.vocabularies["working_groups"]
-    assert [groups[group] if group >= 0 else "" for _, group in owners.tolist()] == ["GP_Top", ""]
-    assert work[0].tolist() == [7, 2]
+    rows = stage.world.user_rows
+    accounts, work = rows.work(stage.arrays)
+    ann, top = rows.accounts(stage.arrays.tasks, np.array([0, 1])).tolist()
+    assert accounts.tolist() == [ann, top] and rows.is_group[accounts].tolist() == [False, True]
+    assert rows.accounts(stage.arrays.tasks, np.array([2])).tolist() == [top]
+    assert work[0].tolist() == [2, 7]
 
 
 def test_rows_of_users_who_are_gone_are_given_to_others():

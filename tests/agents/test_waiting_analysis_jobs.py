@@ -4,6 +4,7 @@ import pytest
 from builders import S, Stage, put_job, scenario
 
 from simgrid_broker.agents.copy_archive import copy_archive
+from simgrid_broker.agents.metric_collector import MetricCollector
 from simgrid_broker.agents.rebrokerage import AnalysisJobs
 from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.names import Cause
@@ -122,3 +123,13 @@ def test_the_agent_closes_the_jobs(edition):
     ended = stage.ended()
     assert ended["status"].tolist() == [S.CLOSED] and ended["cause"].tolist() == [Cause.ANALYSIS_REBROKERAGE]
     assert stage.arrays.tasks["n_retry"].tolist() == [1, 0, 0]
+
+
+def test_brokerage_knows_at_once_which_queue_the_jobs_have_left():
+    stage = stage_of("deployed", copy_archive)
+    MetricCollector(stage.control)
+    stage.world.analysis.ends.window_s = 6 * HOUR
+    waiting_job(stage)
+    stage.run(13 * HOUR)
+    task = int(stage.arrays.tasks["jeditaskid"][0])
+    assert stage.world.analysis.ends.of_task(task, stage.now)["closed"].tolist() == [1, 0]

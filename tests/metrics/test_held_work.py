@@ -1,6 +1,7 @@
 """Why the work of a user waits: one user each with work that is capped, throttled, refused, queued, or not yet made."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from small_run import HOUR, VOCABULARIES, job, run_of, task_rows
 
@@ -72,19 +73,29 @@ def test_jobs_wait_for_what_their_status_says_and_what_is_alive_is_not_made_agai
     assert places.values.tolist() == [["QX", 3, 1, 7, 0]]
 
 
+@pytest.mark.parametrize(("made", "half"), [
+    pytest.param((), 5, id="made jobs alone"), pytest.param((1,), 2, id="an old piece that is not made"),
+    pytest.param((1, 1, 1), 1, id="half are not made")])
+def test_half_of_the_jobs_have_waited_since(made, half):
+    held = pd.DataFrame([(1, "slots", "", 3, 2, True), *((2, "turn", "", 1, since_s, False) for since_s in made)],
+                        columns=["jeditaskid", "cause", "rule", "jobs", "since_s", "made"])
+    jobs = pd.DataFrame({"status": ["activated", "running", "assigned", "activated"], "since_s": [5, 0, 2, 8]})
+    assert metrics.half_since(held, jobs) == half
+
+
 def test_the_class_of_a_task_is_the_last_that_it_had(run):
     assert metrics.last_classes(run, {2, 3}) == {2: "C", 3: "B"}
 
 
 @pytest.mark.parametrize(("user", "words"), [
-    ("capped", "capped has waited for 7 h: of 10 waiting jobs all wait because a cap holds them back: too many running "
-     "jobs for CAP_RUNNING_USER_JOBS."),
+    ("capped", "10 jobs of capped have waited for 7 h: all wait because a cap holds them back: too many running jobs "
+     "for CAP_RUNNING_USER_JOBS."),
     ("throttled", "too many queued cores for CAP_RUNNING_USER_CORES."),
     ("class", "A uses too much of its target for their class: -share_throttle."),
-    ("jobs", "of 5 waiting jobs 3 wait because the slots are taken: they are activated at 1 queue (QX), 1 of them "
-     "without a free core, and 1 because a cap holds them back: their jobs are throttled, as the running jobs or cores "
-     "have reached CAP_RUNNING_USER_JOBS or _CORES."),
-    ("over", "over waits for nothing: 0 jobs run.")])
+    ("jobs", "Half of the 5 waiting jobs of jobs have waited for at least 2 h, the first for 5 h: 3 wait because the "
+     "slots are taken: they are activated at 1 queue (QX), 1 of them without a free core, and 1 because a cap holds "
+     "them back: their jobs are throttled, as the running jobs or cores have reached CAP_RUNNING_USER_JOBS or _CORES."),
+    ("over", "No job of over waits: 0 jobs run.")])
 def test_one_sentence_says_why_a_user_waits(run, user, words):
     assert why_user.sentence(why_user.of_user(run, user)).endswith(words)
 
