@@ -119,7 +119,6 @@ class Merger:
         task, merges = arrays.jobs["task"][rows], np.zeros(len(arrays.tasks), bool)
         merges[task[arrays.jobs["status"][rows] == MERGING]] = True
         rows = rows[(merges & np.isin(arrays.tasks["status"], SERVED))[task]]
-        rows = rows[np.lexsort((arrays.jobs["chunk"][rows], arrays.jobs["jeditaskid"][rows]))]
         task_of, queue, chunk, status = (arrays.jobs[name][rows] for name in ("jeditaskid", "queue", "chunk", "status"))
         for task, chosen in merging.ready(task_of, queue, arrays.queues["site"][queue], chunk, status == MERGING,
                                           self.control.edition):
