@@ -118,7 +118,7 @@ def new_status(status: np.ndarray, has_other_work: np.ndarray, merges: np.ndarra
 
 def ready(task: np.ndarray, queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, unmerged: np.ndarray,
           edition: str) -> Iterator[tuple[int, np.ndarray]]:
-    """Tasks with outputs that can be merged, and the positions of those at one place, (k,), by chunk: all jobs are done.
+    """Tasks with outputs that can be merged, and the positions of those at one place by chunk, (k,): all jobs done.
 
     Arguments are columns of the live jobs that no merge job reads yet, (n,); unmerged: whether the output of a job
     waits to be merged.
