@@ -44,7 +44,7 @@ from simgrid_broker.metrics.tasks import (
     tasks_without_place,
     unplaced_tasks,
 )
-from simgrid_broker.metrics.tidy import tidy, wide
+from simgrid_broker.metrics.tidy import matrix, tidy, wide
 from simgrid_broker.metrics.traffic import (
     data_waits,
     link_series,
@@ -86,14 +86,14 @@ __all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OU
            "criteria", "cut_jobs", "data_waits", "decisions", "difference", "door_series", "door_use", "drift",
            "drifting", "drives_series", "explain", "factors", "failures", "fairness", "first_jobs", "funnels",
            "half_since", "held_work", "jobs_by_status", "jobs_over_time", "last_classes", "link_series", "link_use",
-           "link_waits", "live_jobs", "mean_cores", "memory_retries", "moved_input", "part_of_jobs", "phase_of",
-           "places_of", "queue_of", "reach", "reach_recorded", "reasons", "rebrokerage", "recorded_statuses",
-           "recorded_waits", "recorded_walltimes", "refusal_counts", "refusal_rates", "refusals",
+           "link_waits", "live_jobs", "matrix", "mean_cores", "memory_retries", "moved_input", "part_of_jobs",
+           "phase_of", "places_of", "queue_of", "reach", "reach_recorded", "reasons", "rebrokerage",
+           "recorded_statuses", "recorded_waits", "recorded_walltimes", "refusal_counts", "refusal_rates", "refusals",
            "refusals_over_time", "replayed_walltimes", "retry_history", "rule_losses", "running_cores",
-           "share_compliance", "share_deviation", "share_series", "site_class_series", "site_matrix",
-           "staging_series", "staging_summary", "stopped_tasks", "storage_levels", "storage_series", "storage_use",
-           "stretches", "submission_waits", "summary", "task_phases", "task_turnaround", "tasks_by_status",
-           "tasks_of_users", "tasks_without_place", "throttled_by", "throttled_time", "throughput", "tidy",
-           "time_in_phase", "totals_over_time", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores",
-           "users", "users_by_class", "users_by_size", "waiting_times", "walltime_errors", "wide", "window_of",
-           "with_labels", "workers"]
+           "share_compliance", "share_deviation", "share_series", "site_class_series", "site_matrix", "staging_series",
+           "staging_summary", "stopped_tasks", "storage_levels", "storage_series", "storage_use", "stretches",
+           "submission_waits", "summary", "task_phases", "task_turnaround", "tasks_by_status", "tasks_of_users",
+           "tasks_without_place", "throttled_by", "throttled_time", "throughput", "tidy", "time_in_phase",
+           "totals_over_time", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores", "users",
+           "users_by_class", "users_by_size", "waiting_times", "walltime_errors", "wide", "window_of", "with_labels",
+           "workers"]

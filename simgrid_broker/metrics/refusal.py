@@ -8,7 +8,7 @@ import pandas as pd
 
 from simgrid_broker.metrics.explain import JOB_BROKERAGE, criteria
 from simgrid_broker.metrics.kept import kept
-from simgrid_broker.metrics.tidy import tidy
+from simgrid_broker.metrics.tidy import matrix, tidy
 from simgrid_broker.metrics.window import window_of
 from simgrid_broker.names import USED
 from simgrid_broker.records import Run
@@ -35,7 +35,7 @@ def brokerage_funnel(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
     if not (rows.tag == USED).any():
         return tidy(rows[:0].assign(left=0.0), ["share", *RULE], {"left": "candidates"}, window_of(run))
     n_candidates = len(run.manifest["vocabularies"]["pseudo_queues"])
-    steps = rows.pivot_table("count", "share", "criterion", aggfunc="sum", fill_value=0)
+    steps = matrix(rows, "share", "criterion", "count").fillna(0.0)
     steps = steps[sorted(steps.columns, key=dict(zip(rows.criterion, rows.step, strict=True)).__getitem__)]
     asked = steps.sum(axis=1)
     left = (-steps.drop(columns=USED).cumsum(axis=1)).add(asked, axis=0).mul(n_candidates).div(asked, axis=0)

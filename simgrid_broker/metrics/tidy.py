@@ -52,3 +52,13 @@ def wide(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
     values[column, row] = table.value
     figures = dict(zip(metrics, values, strict=True))
     return pd.DataFrame({name: firsts[name].array for name in dims} | figures)
+
+
+def matrix(table: pd.DataFrame, rows: str, columns: str, values: str = "value") -> pd.DataFrame:
+    """Sums of `values` for each pair of the values of two columns, both in their order, NaN for a pair without rows."""
+    (row, down), (column, across) = (pd.factorize(table[name], sort=True) for name in (rows, columns))
+    place, n_places = (row * len(across) + column)[(row >= 0) & (column >= 0)], len(down) * len(across)
+    given = table[values].to_numpy(float)[(row >= 0) & (column >= 0)]
+    sums = np.where(np.bincount(place, minlength=n_places) > 0, np.bincount(place, given, n_places), np.nan)
+    return pd.DataFrame(sums.reshape(len(down), len(across)), pd.Index(np.asarray(down), name=rows),
+                        pd.Index(np.asarray(across), name=columns))

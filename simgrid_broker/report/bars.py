@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from simgrid_broker.metrics import wide
+from simgrid_broker.metrics import matrix, wide
 from simgrid_broker.report.canvas import (
     LEFT,
     LONGEST,
@@ -77,7 +77,7 @@ def waiting_pair(table: pd.DataFrame, axes: Axes, by: str = "share",
 def stacked_bars(table: pd.DataFrame, axes: Axes, rows: str, parts: str, xlabel: str, most: int = 15,
                  most_parts: int = 7) -> Axes:
     """Horizontal bars of the `most` largest `rows`, stacked by `parts`; all but `most_parts` parts are combined."""
-    values = table.pivot_table("value", rows, parts, aggfunc="sum", fill_value=0.0)
+    values = matrix(table, rows, parts).fillna(0.0)
     order = values.sum(axis=1).sort_values(ascending=False, kind="stable").index[:most][::-1]
     by_size = values.sum().sort_values(ascending=False, kind="stable").index
     shown = {part: values.loc[order, part] for part in by_size[:most_parts]}
@@ -150,7 +150,7 @@ def heat_map(table: pd.DataFrame, axes: Axes, rows: str, columns: str, order: Se
     """
     present = set(table[columns])
     names, heads = list(dict.fromkeys(table[rows])), [head for head in order if head in present]
-    cells = table.pivot_table("value", rows, columns, aggfunc="sum").reindex(index=names, columns=heads)
+    cells = matrix(table, rows, columns).reindex(index=names, columns=heads)
     values = cells.to_numpy(float)
     largest = np.nanmax(values) if np.isfinite(values).any() else 1.0
     dress(axes, xlabel=label, grid="")

@@ -69,7 +69,7 @@ def picture(figure: Figure) -> bytes:
     """PNG of a figure, drawn once: `savefig` would draw it twice."""
     canvas = cast(FigureCanvasAgg, figure.canvas)
     canvas.draw()
-    return png_file(np.asarray(canvas.buffer_rgba())[:, :, :3], DPI)
+    return png_file(np.asarray(canvas.buffer_rgba()), DPI)
 
 
 def widen(axes: Axes, left: float = 0.0, right: float = 0.0, bottom: float = 0.0, top: float = 0.0) -> None:

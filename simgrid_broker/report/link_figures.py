@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 import simgrid_broker.report.canvas as canvas
+from simgrid_broker.metrics import matrix
 from simgrid_broker.report.blocks import NO_MARKS, Marks
 from simgrid_broker.report.lettering import fitted
 from simgrid_broker.report.palette import BASE, INK
@@ -27,7 +28,7 @@ def limited_panels(table: pd.DataFrame, axes: np.ndarray, names: Sequence[str], 
     canvas.widen(panels[0], top=0.62)
     canvas.gaps(panels, across=0.34, down=0.42)
     for k, (panel, name) in enumerate(zip(panels, names, strict=False)):
-        one = table[table[by] == name].pivot_table("value", "time_s", "metric", observed=True)
+        one = matrix(table[(table[by] == name) & table.value.notna()], "time_s", "metric")
         _panel(one.reindex(columns=[value, *limits]), panel, name, limits, marks, label=k >= len(names) - n_columns)
         panel.set_ylabel(ylabel if k % n_columns == 0 else "", fontsize=8)
     for panel in panels[len(names):]:

@@ -10,27 +10,38 @@ COMPRESSION = 3
 """Level of zlib; higher ones take longer and gain little."""
 TRUE_COLOUR, NO_FILTER, UP = 2, 0, 2
 """Colour type, and filters of a line: as it is, or as the difference from the line above."""
+COLOURS = 3
+"""Bytes of a pixel: red, green and blue."""
 INCH = 0.0254
 """m; PNG counts pixels per metre."""
 
 
 def png_file(pixels: np.ndarray, dpi: float) -> bytes:
-    """The PNG of pixels, (n_lines, n_columns, 3) uint8, `dpi` of them an inch; source: PNG specification, RFC 2083."""
+    """The PNG of pixels, (n_lines, n_columns, 3 or more) uint8, `dpi` of them an inch; only the first three count.
+
+    Source: PNG specification, RFC 2083.
+    """
     n_lines, n_columns, _ = pixels.shape
     per_metre = round(dpi / INCH)
-    content = _filtered(pixels.reshape(n_lines, 3 * n_columns)).data
+    content = _filtered(pixels).data
     parts = ((b"IHDR", struct.pack(">IIBBBBB", n_columns, n_lines, 8, TRUE_COLOUR, 0, 0, 0)),
              (b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1)),
              (b"IDAT", zlib.compress(content, COMPRESSION)), (b"IEND", b""))
     return SIGNATURE + b"".join(_chunk(name, part) for name, part in parts)
 
 
-def _filtered(lines: np.ndarray) -> np.ndarray:
-    """Lines of bytes as differences from the lines above them, each behind the number of its filter."""
-    found = np.empty((len(lines), 1 + lines.shape[1]), np.uint8)
-    found[:1, 0], found[:1, 1:] = NO_FILTER, lines[:1]
-    found[1:, 0] = UP
-    np.subtract(lines[1:], lines[:-1], out=found[1:, 1:])
+def _filtered(pixels: np.ndarray) -> np.ndarray:
+    """Lines of bytes as differences from the lines above them, each behind the number of its filter.
+
+    Colour by colour, because NumPy takes several times as long to copy three of four bytes.
+    """
+    n_lines, n_columns, _ = pixels.shape
+    differences = pixels.copy()
+    np.subtract(pixels[1:], pixels[:-1], out=differences[1:])
+    found = np.empty((n_lines, 1 + COLOURS * n_columns), np.uint8)
+    found[:1, 0], found[1:, 0] = NO_FILTER, UP
+    for colour in range(COLOURS):
+        found[:, 1 + colour::COLOURS] = differences[:, :, colour]
     return found
 
 

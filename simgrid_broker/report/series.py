@@ -8,7 +8,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from simgrid_broker.metrics import FINAL_TASK, phase_of, wide
+from simgrid_broker.metrics import FINAL_TASK, matrix, phase_of, wide
 from simgrid_broker.report.blocks import NO_MARKS, Marks
 from simgrid_broker.report.canvas import (
     SIDE,
@@ -39,7 +39,7 @@ ENDS = {"done": ("o", "#009E73"), "finished": ("D", "#56B4E9"), "failed": ("X", 
 
 def layers(table: pd.DataFrame, by: str, order: Sequence[str] | None = None, most: int = MOST_LAYERS) -> pd.DataFrame:
     """Values as (time, name), in the given order or largest first; names beyond the `most` largest are combined."""
-    values = table.pivot_table("value", "time_s", by, aggfunc="sum", observed=True)
+    values = matrix(table, "time_s", by)
     by_size = sorted(values.columns, key=lambda name: (-values[name].sum(), name))
     kept = by_size if len(by_size) <= most else by_size[:most - 1]
     names = [name for name in (order or kept) if name in kept]
@@ -85,7 +85,7 @@ def _with_capacity(axes: Axes, top: float, capacity: float) -> float:
 def lines(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, marks: Marks = NO_MARKS, most: int = 8,
           least: float = 0.0) -> Axes:
     """Lines over time for the `most` names in column `by` with the highest final values, labelled at the right."""
-    values = table.pivot_table("value", "time_s", by, observed=True)
+    values = matrix(table[table.value.notna()], "time_s", by)
     names = sorted(values.columns, key=lambda name: (-values[name].iloc[-1], name))[:most]
     colours = categories(names)
     dress(axes, ylabel=ylabel)

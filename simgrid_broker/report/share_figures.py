@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 import simgrid_broker.report.canvas as canvas
-from simgrid_broker.metrics import NEAR, wide
+from simgrid_broker.metrics import NEAR, matrix, wide
 from simgrid_broker.report.blocks import NO_MARKS, Marks
 from simgrid_broker.report.colours import share_colours
 from simgrid_broker.report.lettering import POINTS, fitted, width
@@ -166,4 +166,4 @@ def _decimals(values: pd.Series, digits: int) -> dict[float, str]:
 def _by_time(table: pd.DataFrame, metric: str, shares: Sequence[str]) -> pd.DataFrame:
     """Values of one metric as (time, share) for the named leaves."""
     one = table[table.metric == metric]
-    return one.pivot_table("value", "time_s", "share", aggfunc="first", dropna=False).reindex(columns=list(shares))
+    return matrix(one, "time_s", "share").reindex(columns=list(shares))

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from simgrid_broker.metrics import matrix
 from simgrid_broker.report import canvas
 from simgrid_broker.report.blocks import NO_MARKS, Marks
 from simgrid_broker.report.lettering import fitted
@@ -20,7 +21,7 @@ def levels(table: pd.DataFrame, axes: np.ndarray, marks: Marks = NO_MARKS) -> np
     canvas.widen(panels[0], top=0.5)
     canvas.gaps(panels, across=0.65, down=0.36)
     for k, (panel, storage) in enumerate(zip(panels, storages, strict=False)):
-        one = table[table.storage == storage].pivot_table("value", "time_s", "metric", dropna=False)
+        one = matrix(table[table.storage == storage], "time_s", "metric")
         level_panel(one, panel, storage, marks, label=k >= len(storages) - n_columns)
         panel.set_ylabel("TB" if k % n_columns == 0 else "", fontsize=TITLE)
     for panel in panels[len(storages):]:
