@@ -1,11 +1,12 @@
 """Classes of queues by how long analysis jobs wait there; source: brokerage reference, section 11.2 (D65)."""
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 
 from simgrid_broker.names import SiteClass
-from simgrid_broker.policy.student import upper_quantiles
 from simgrid_broker.units import DAY, HOUR
 
 WINDOW_S = 4 * DAY
@@ -55,8 +56,15 @@ def upper_limits(queue: np.ndarray, wait_s: np.ndarray, weight: np.ndarray,
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = first / degrees
         deviation = np.sqrt(np.maximum(second / degrees - mean ** 2, 0.0))
-        upper = mean + np.where(deviation > 0, deviation * upper_quantiles(degrees, 1 - CONFIDENCE), 0.0)
+    upper, spread = mean.copy(), deviation > 0
+    if spread.any():
+        upper[spread] += deviation[spread] * _student()(degrees[spread], CONFIDENCE)
     return mean, np.where(degrees > 0, np.minimum(upper, LONGEST_S), np.nan)
+
+
+def _student() -> Callable:
+    """Quantiles of Student's t distribution, from SciPy, which takes longer to load than a small run to begin."""
+    return import_module("scipy.special").stdtrit
 
 
 def waits(started: tuple[np.ndarray, np.ndarray, np.ndarray], waiting: tuple[np.ndarray, np.ndarray],
