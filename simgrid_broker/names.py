@@ -142,15 +142,22 @@ class BareNucleus(Word):
 
 
 class TransferKind(Word):
-    """What a transfer carries: inputs to the computing site, or outputs to the nucleus."""
+    """What a transfer carries: inputs to the computing site, outputs to the nucleus, or what a running job reads."""
 
-    INPUT, OUTPUT = range(2)
+    INPUT, OUTPUT, READING = range(3)
 
 
 class Activity(Word):
-    """Activity under which a file waits for FTS; source: lifecycle reference, 7.2; workload statistics, 10.2."""
+    """Activity under which a file waits for FTS, or is read by a running job from another site, without FTS.
 
-    EXPRESS, PRODUCTION_OUTPUT, PRODUCTION_INPUT, STAGING, ANALYSIS_INPUT = range(5)
+    Source: lifecycle reference, 7.2; workload statistics, 10.2.
+    """
+
+    EXPRESS, PRODUCTION_OUTPUT, PRODUCTION_INPUT, STAGING, ANALYSIS_INPUT, DIRECT_READING = range(6)
+
+
+FTS_ACTIVITIES = tuple(Activity)[:Activity.DIRECT_READING]
+"""Activities of FTS."""
 
 
 class StagingStatus(Word):

@@ -8,6 +8,7 @@ from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_
 from simgrid_broker.fabric.batch import cancel, end_worker
 from simgrid_broker.fabric.input_loss import is_bad, skip_bad
 from simgrid_broker.fabric.output_data import delete_output, leave_subdataset
+from simgrid_broker.fabric.remote_reading import stop_reading
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
 from simgrid_broker.world.rows import has_no_pieces, next_place, push_retry, release_job
@@ -127,6 +128,8 @@ def take_back(world: Arrays, row, status, cause, now):
         silent = job["due_sequence"] == 0                  # the slot was lost earlier, with its site
         job["walltime_s"] = (last_heard_s if silent else now) - world.job_times[row, RUNNING]
         job["cputime_s"] = 0.0
+        if job["transfer"] >= 0:
+            stop_reading(world, row, now)
         if not silent:
             payload_is_over(world, job, now)
     if job["due_sequence"] != 0:

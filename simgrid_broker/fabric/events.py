@@ -19,8 +19,8 @@ JOB_REPORTS, WORKER_READY = 6, 7
 """A pilot reports that the payload of its job runs, row = job; a batch system considers a worker, row = submission."""
 SUBDATASET_DONE, OUTPUT_LOOK = 8, 9
 """The callback of a sub-dataset, row = sub-dataset; the server looks for the output of a transfer, row = transfer."""
-STAGE_OUT = 10
-"""A running job begins to write its output over a LAN with a capacity, row = job."""
+STAGE_OUT, READING_DONE = 10, 11
+"""A running job has read all and begins to write, row = job; a reading over WAN is over, row = transfer."""
 
 EVENTS = GROWING.index("events")
 ARITY = 4

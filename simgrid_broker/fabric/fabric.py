@@ -292,7 +292,7 @@ class Fabric:
         incidents.site_comes_back(self.world.arrays, site, now)
 
     def storage_is_switched(self, storage: int, activity: str, off: bool, now: float) -> None:
-        """Switch an activity of a storage off or on again: transfers over WAN stop, jobs that read over LAN fail."""
+        """Switch an activity of a storage off or on again: transfers over WAN stop, jobs that read from it fail."""
         self.world.make_room()
         if activity.endswith("_wan"):
             incidents.storage_is_switched(self.world.arrays, storage, activity == "read_wan", off, now)

@@ -6,6 +6,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import SILENT, start_workers
 from simgrid_broker.fabric.events import PAYLOAD_ENDS, schedule
 from simgrid_broker.fabric.links import admit, catch_up, settle_rate
+from simgrid_broker.fabric.remote_reading import NOTHING, reads_all, stop_reading
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.slots import free_slot, payload_is_over, slot_of
@@ -35,6 +36,8 @@ def site_goes_down(world: Arrays, site, now):
         free_slot(world, slot_of(job), now)
         if job["status"] == RUNNING:
             payload_is_over(world, job, now)
+            if job["transfer"] >= 0:
+                stop_reading(world, row, now)
         job["slot"] = SILENT
     for other in range(len(world.sites)):
         link_goes_down(world, site, other, now)
@@ -57,7 +60,7 @@ def site_comes_back(world: Arrays, site, now):
 
 @compiled
 def storage_is_switched(world: Arrays, storage, reads, off, now):
-    """Stop the transfers from a storage (reads) or to it, or let them go on."""
+    """Stop the transfers from a storage (reads) or to it, or let them go on; jobs that read from it fail."""
     for site in range(len(world.sites)):
         if world.sites[site]["storage"] != storage:
             continue
@@ -67,6 +70,8 @@ def storage_is_switched(world: Arrays, storage, reads, off, now):
                 link_goes_down(world, source, destination, now)
             elif other != site:
                 link_comes_back(world, source, destination, now)
+    if reads and off:
+        fail_remote_readers(world, storage, now)
 
 
 @compiled
@@ -77,17 +82,33 @@ def fail_readers(world: Arrays, storage, now):
         if job["panda_id"] == 0 or job["status"] != RUNNING or job["due_sequence"] == 0 or job["cause"] != NONE:
             continue
         queue, begun_s = world.queues[job["queue"]], world.job_times[row, RUNNING]
-        if world.sites[queue["site"]]["storage"] != storage or job["input_bytes"] <= 0:
+        if world.sites[queue["site"]]["storage"] != storage or job["input_bytes"] <= read_elsewhere(world, row):
             continue
         if queue["direct_io"] or now < begun_s + job["stage_in_s"]:
             end_now(world, row, now - begun_s, now)
 
 
 @compiled
+def read_elsewhere(world: Arrays, row):
+    """Bytes of its input that a running job reads, or has read, from other sites."""
+    return world.jobs[row]["missing_bytes"] if world.job_files[row]["reads"] != NOTHING else 0.0
+
+
+@compiled
+def fail_remote_readers(world: Arrays, storage, now):
+    """Let running jobs fail that read from a storage over WAN."""
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        if (job["panda_id"] != 0 and job["status"] == RUNNING and job["transfer"] >= 0 and reads_all(job)
+                and world.sites[world.transfers[job["transfer"]]["source"]]["storage"] == storage):
+            end_now(world, row, now - world.job_times[row, RUNNING], now)
+
+
+@compiled
 def end_now(world: Arrays, row, walltime_s, now):
     """Let a running payload fail at its site after some time, without the output that it would have written."""
     job = world.jobs[row]
-    job["cputime_s"] *= walltime_s / max(np.float64(job["walltime_s"]), 1e-9)
+    job["cputime_s"] *= min(walltime_s / max(np.float64(job["walltime_s"]), 1e-9), 1.0)
     job["cause"], job["walltime_s"], job["stage_out_s"] = SITE_ERROR, walltime_s, 0.0
     job["stage_in_s"] = min(np.float64(job["stage_in_s"]), walltime_s)
     job["due_sequence"] = schedule(world, now, PAYLOAD_ENDS, row)

@@ -72,7 +72,7 @@ def settle_rate(world: Arrays, number):
         return
     if link["rate"] > 0:
         return
-    rate = usable_rate(link, link["active_limit"])
+    rate = usable_rate(link, link["active_limit"] + link["readers"])
     for place in range(world.link_gates.shape[1]):
         gate = world.link_gates[number, place]
         if gate < 0:
@@ -171,7 +171,8 @@ def width_of(world: Arrays, number, activity):
     link, lane = world.links[number], world.lanes[number, activity]
     part = part_of(world, number, activity)
     wanted = min(np.int64(world.transfers[lane["head"]]["left_files"]), part)
-    room = min(part - lane["active_files"], np.int64(link["active_limit"] - link["active_files"]))
+    of_fts = link["active_files"] - link["readers"]
+    room = min(part - lane["active_files"], np.int64(link["active_limit"] - of_fts))
     return wanted if wanted <= room else np.int64(0)
 
 
@@ -193,6 +194,18 @@ def next_activity(world: Arrays, number):
 
 
 @compiled
+def take_off_active(world: Arrays, link, row):
+    """Remove a transfer from the list of the active ones of a link."""
+    transfers, before = world.transfers, link["active_head"]
+    if before == row:
+        link["active_head"] = transfers[row]["next"]
+        return
+    while transfers[before]["next"] != row:
+        before = transfers[before]["next"]
+    transfers[before]["next"] = transfers[row]["next"]
+
+
+@compiled
 def insert_active(world: Arrays, link, row):
     """Insert a transfer into the active ones of a link, in the order of their ends."""
     transfers = world.transfers
@@ -210,20 +223,28 @@ def insert_active(world: Arrays, link, row):
 @compiled
 def start(world: Arrays, number, activity, now):
     """Start the first transfer of a line; one with more files than FTS allows moves so many at once."""
-    link, lane = world.links[number], world.lanes[number, activity]
+    lane = world.lanes[number, activity]
     row = lane["head"]
     transfer = world.transfers[row]
-    transfer["width"] = width_of(world, number, activity)
+    width = width_of(world, number, activity)
     lane["head"] = transfer["next"]
-    lane["served"] += transfer["width"] / world.activity_shares[activity]
+    lane["served"] += width / world.activity_shares[activity]
+    lane["active_files"] += width
+    let_move(world, row, width, now)
+
+
+@compiled
+def let_move(world: Arrays, row, width, now):
+    """Let so many files of a transfer move at once over its link, whose clock is up to date."""
+    transfer = world.transfers[row]
+    link = world.links[transfer["link"]]
     if link["active_files"] == 0:
         link["virtual"] = 0.0
     if np.isnan(transfer["started_s"]):
         transfer["started_s"] = now
-    transfer["attempt_s"] = now
-    transfer["finish_tag"] = link["virtual"] + transfer["left_bytes"] / transfer["width"]
-    lane["active_files"] += transfer["width"]
-    link["active_files"] += transfer["width"]
+    transfer["attempt_s"], transfer["width"] = now, width
+    transfer["finish_tag"] = link["virtual"] + transfer["left_bytes"] / width
+    link["active_files"] += width
     insert_active(world, link, row)
 
 

@@ -10,6 +10,7 @@ from simgrid_broker.fabric.events import (
     PAYLOAD_ENDS,
     PILOT_ASKS,
     PILOT_LEAVES,
+    READING_DONE,
     STAGE_OUT,
     SUBDATASET_DONE,
     TRANSFER_AGAIN,
@@ -17,9 +18,9 @@ from simgrid_broker.fabric.events import (
     remove_first,
 )
 from simgrid_broker.fabric.network import enqueue, link_due, output_is_found, subdataset_done, transfer_done
-from simgrid_broker.fabric.pilots import job_reports, payload_ends, pilot_asks, stage_out
+from simgrid_broker.fabric.pilots import job_reports, payload_ends, pilot_asks, reading_done, stage_out
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.rows import REPLICAS, RETRIES
+from simgrid_broker.world.rows import REPLICAS, RETRIES, TRANSFERS
 from simgrid_broker.world.slots import worker_of
 
 REACHED, OUTBOX_FULL, ROOM_WANTED, FAULT = range(4)
@@ -40,7 +41,8 @@ def obstacle(world: Arrays):
         return OUTBOX_FULL
     pilots_to_come = state["total_cores"] - state["n_pilots"]
     if (state["n_events"] + pilots_to_come + MOST_ENDS > len(world.events) or world.n_free[RETRIES] < MOST_ENDS
-            or world.n_free[REPLICAS] < MOST_ROWS or state["n_holding"] + MOST_ROWS > len(world.holding)
+            or world.n_free[REPLICAS] < MOST_ROWS or world.n_free[TRANSFERS] < MOST_ROWS
+            or state["n_holding"] + MOST_ROWS > len(world.holding)
             or state["n_done_tasks"] + MOST_ENDS > len(world.done_tasks)):
         return ROOM_WANTED
     return REACHED
@@ -65,6 +67,8 @@ def handle(world: Arrays, kind, row, sequence, now):
         output_is_found(world, row, sequence, now)
     elif kind == STAGE_OUT:
         stage_out(world, row, sequence, now)
+    elif kind == READING_DONE:
+        reading_done(world, row, now)
     elif kind == SUBDATASET_DONE:
         subdataset_done(world, row, now)
     elif kind == JOB_REPORTS:

@@ -14,19 +14,20 @@ from simgrid_broker.fabric.dispatch_data import (
     stays_there,
 )
 from simgrid_broker.fabric.ending import archive
-from simgrid_broker.fabric.events import OUTPUT_LOOK, TRANSFER_AGAIN, TRANSFER_DONE, schedule
+from simgrid_broker.fabric.events import OUTPUT_LOOK, READING_DONE, TRANSFER_AGAIN, TRANSFER_DONE, schedule
 from simgrid_broker.fabric.links import admit, catch_up, count_queued, line_up_transfer
 from simgrid_broker.fabric.output_data import arrive, delete_source, take_off
-from simgrid_broker.luck import STREAMS, key_of_attempt, normal_quantile_of, uniform
+from simgrid_broker.fabric.remote_reading import leave_link
+from simgrid_broker.fabric.transfer_rows import record_transfer
+from simgrid_broker.luck import STREAMS, normal_quantile_of, uniform
 from simgrid_broker.names import JobStatus, TransferKind
-from simgrid_broker.world.arrays import GROWING, Arrays
-from simgrid_broker.world.rows import next_place, release_subdataset, release_transfer, take_transfer
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.rows import release_subdataset
 from simgrid_broker.world.space import take_space
 from simgrid_broker.world.transitions import move
 
 ACTIVATED, FINISHED = int(JobStatus.ACTIVATED), int(JobStatus.FINISHED)
-INPUT, OUTPUT = int(TransferKind.INPUT), int(TransferKind.OUTPUT)
-OUTBOX = GROWING.index("done_transfers")
+OUTPUT, READING = int(TransferKind.OUTPUT), int(TransferKind.READING)
 TRANSFER_LUCK = STREAMS["transfer"]
 
 MOST_AT_ONCE = 256
@@ -58,11 +59,15 @@ def enqueue(world: Arrays, row, now):
 
 @compiled
 def end_of_attempt(world: Arrays, link, row, now):
-    """Let the last byte of a transfer arrive; the callback comes after the latency."""
+    """Let the last byte of a transfer arrive, or be read; the callback, or the byte, comes after the latency."""
     transfer = world.transfers[row]
+    link["bytes_landing"] += transfer["left_bytes"]
+    if transfer["kind"] == READING:
+        leave_link(world, link, transfer)
+        schedule(world, now + link["latency_s"], READING_DONE, row)
+        return
     link["active_files"] -= transfer["width"]
     world.lanes[transfer["link"], transfer["activity"]]["active_files"] -= transfer["width"]
-    link["bytes_landing"] += transfer["left_bytes"]
     count_queued(world, transfer["link"], transfer["activity"], -transfer["left_files"])
     schedule(world, now + link["latency_s"], TRANSFER_DONE, row)
 
@@ -302,68 +307,3 @@ def transfer_done(world: Arrays, row, now):
         put_activated(world, job)
         job = following
     record_transfer(world, row, now)
-
-
-@compiled
-def record_transfer(world: Arrays, row, now):
-    """Copy an ended transfer to the outbox and release its row."""
-    state = world.state[0]
-    if np.isnan(world.transfers[row]["ended_s"]):
-        world.transfers[row]["ended_s"] = now
-    place = next_place(world, state["n_done_transfers"], len(world.done_transfers), OUTBOX)
-    if place < 0:
-        return
-    world.done_transfers[place] = world.transfers[row]
-    state["n_done_transfers"] += 1
-    release_transfer(world, row)
-
-
-@compiled
-def is_express(world: Arrays, task):
-    """Whether FTS transfers the files of a task as Express: it is urgent or of high priority."""
-    settings = world.settings[0]
-    return task["priority"] >= settings["express_priority"] or task["processing_type"] == settings["urgent"]
-
-
-@compiled
-def new_transfer(world: Arrays, kind, activity, source, destination, job, now):
-    """Row of an empty transfer between two sites for the files of `job` and others of its task."""
-    row = empty_transfer(world, kind, activity, source, destination, now)
-    transfer = world.transfers[row]
-    transfer["jeditaskid"] = job["jeditaskid"]
-    transfer["luck"] = key_of_attempt(world.tasks[job["task"]]["luck"], job["chunk"], job["attempt"])
-    return row
-
-
-@compiled
-def empty_transfer(world: Arrays, kind, activity, source, destination, now):
-    """Row of a transfer between two sites that has no files yet; the caller says for which task and with which luck."""
-    row = take_transfer(world)
-    transfer = world.transfers[row]
-    transfer["kind"], transfer["activity"] = kind, activity
-    transfer["source"], transfer["destination"] = source, destination
-    transfer["link"] = source * len(world.sites) + destination
-    transfer["dataset"] = transfer["subdataset"] = -1
-    transfer["look_sequence"] = 0
-    transfer["bytes"] = transfer["left_bytes"] = transfer["source_bytes"] = 0.0
-    transfer["n_files"] = transfer["n_jobs"] = transfer["attempt"] = 0
-    transfer["left_files"] = transfer["failed_files"] = transfer["width"] = 0
-    transfer["first_job"] = -1
-    transfer["submitted_s"] = now
-    transfer["started_s"] = transfer["ended_s"] = transfer["attempt_s"] = np.nan
-    return row
-
-
-@compiled
-def join(world: Arrays, row, job_row, size, files):
-    """Attach a job to a transfer and add its bytes and files."""
-    transfer = world.transfers[row]
-    job = world.jobs[job_row]
-    first = transfer["first_job"]
-    job["transfer"], job["sibling"], job["previous"] = row, first, -1
-    if first >= 0:
-        world.jobs[first]["previous"] = job_row
-    transfer["first_job"] = job_row
-    transfer["bytes"] += size
-    transfer["n_files"] += files
-    transfer["n_jobs"] += 1

@@ -63,7 +63,8 @@ def measure(world: Arrays, period, demand, gates, now):
             adapt(world, number, period)
             admit(world, number, now)
         active = link["active_files"] > 0 and link["down"] == 0
-        files = max(link["active_files"], min(link["queued_files"], link["active_limit"]))
+        of_fts = min(link["queued_files"] - link["readers"], link["active_limit"])
+        files = max(link["active_files"], of_fts + link["readers"])
         demand[k] = usable_rate(link, files) if active else 0.0
         for place in range(gates.shape[1]):
             gates[k, place] = world.link_gates[number, place]

@@ -8,9 +8,22 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.dispatch import fetch_job, first_in_line, get_job
+from simgrid_broker.fabric.dispatch_data import source_is_gone
 from simgrid_broker.fabric.events import JOB_REPORTS, PAYLOAD_ENDS, PILOT_LEAVES, STAGE_OUT, schedule
+from simgrid_broker.fabric.incidents import end_now
 from simgrid_broker.fabric.job_fetcher import get_any_job
 from simgrid_broker.fabric.output_data import write_output
+from simgrid_broker.fabric.remote_reading import (
+    REMOTE,
+    WAITS,
+    account_for,
+    begin_reading,
+    find_input,
+    reads_all,
+    sends,
+    stop_reading,
+)
+from simgrid_broker.fabric.transfer_rows import record_transfer
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus, WorkerMode
 from simgrid_broker.world.arrays import GROWING, Arrays
@@ -71,17 +84,23 @@ def used_cores(world: Arrays, job, task):
 
 
 @compiled
-def may_read(world: Arrays, site, job):
-    """Whether a job may read its input from the storage of its site: a storage that is off fails its stage-in."""
+def may_read(world: Arrays, site, job, remote):
+    """Whether a job may read its input from the storage of its site, and `remote` bytes of it from another.
+
+    A storage that is off fails its stage-in.
+    """
+    if remote > 0 and not sends(world, job["source_site"]):
+        return False
     storage = site["storage"]
-    return storage < 0 or job["input_bytes"] <= 0 or world.storages[storage]["read_lan_off"] != IS_OFF
+    return storage < 0 or job["input_bytes"] <= remote or world.storages[storage]["read_lan_off"] != IS_OFF
 
 
 @compiled
-def settle(world: Arrays, job):
+def settle(world: Arrays, job, remote):
     """Determine how a starting payload will end: sets cause, staging, wall and CPU time of the job.
 
-    The random draws of the job were made at its creation; memory and wall time are compared with the slot.
+    The random draws of the job were made at its creation; memory and wall time are compared with the slot. remote:
+    bytes that it reads from another site, which takes no time here; returns those that it begins to read.
     """
     task, queue = world.tasks[job["task"]], world.queues[job["queue"]]
     site = world.sites[queue["site"]]
@@ -96,7 +115,8 @@ def settle(world: Arrays, job):
     compare_memory(world, job)
     whole = job["stage_in_s"] + payload_s + job["stage_out_s"] + overhead_s
     efficiency = well_spent
-    if job["cause"] == NONE and not may_read(world, site, job):
+    readable = may_read(world, site, job, remote)
+    if job["cause"] == NONE and not readable:
         job["cause"] = SITE_ERROR
         whole = job["stage_in_s"] = site["stage_latency_s"]
         job["stage_out_s"] = 0.0
@@ -116,17 +136,20 @@ def settle(world: Arrays, job):
     job["walltime_s"] = whole
     busy = max(whole - job["stage_in_s"] - job["stage_out_s"] - overhead_s, 0.0)
     job["cputime_s"] = busy * cores * efficiency
+    return remote if readable and job["cause"] != INPUT_LOST else 0.0
 
 
 @compiled
 def join_midway(world: Arrays, job):
-    """Cut a job of a filled start to what is left of it: in equilibrium any part of its time has passed alike."""
+    """Cut a job of a filled start to what is left of it, and return that part: in equilibrium any part of its time has
+    passed alike."""
     task = world.tasks[job["task"]]
     left = uniform(world.settings[0]["seed"], TIME_LEFT, task["luck"], job["chunk"], job["attempt"])
     job["walltime_s"] *= left
     job["cputime_s"] *= left
     job["stage_in_s"] *= left
     job["stage_out_s"] *= left
+    return left
 
 
 @compiled
@@ -154,16 +177,20 @@ def job_reports(world: Arrays, row, sequence, now):
 def start_payload(world: Arrays, row, now):
     """Start the payload of a job with a slot."""
     job = world.jobs[row]
+    queue = world.queues[job["queue"]]
     move(world, row, RUNNING, now)
-    world.queues[job["queue"]]["laststart_s"] = now
-    world.queues[job["queue"]]["n_started"] += 1
-    settle(world, job)
+    queue["laststart_s"] = now
+    queue["n_started"] += 1
+    is_remote = queue["reads_wan"] != 0 and world.job_files[row]["reads"] == REMOTE
+    remote = settle(world, job, find_input(world, row) if is_remote else 0.0)
     payload_begins(world, job, now)
     pool = world.pools[world.pseudo_queues[job["pseudo_queue"]]["pool"]]
     if pool["unfilled_cores"] > 0:
         pool["unfilled_cores"] -= job["corecount"]
-        join_midway(world, job)
-    if job["stage_out_s"] > 0 and world.sites[world.queues[job["queue"]]["site"]]["lan"] < np.inf:
+        remote *= join_midway(world, job)
+    if remote > 0:
+        begin_reading(world, row, remote, now)
+    if (job["stage_out_s"] > 0 and world.sites[queue["site"]]["lan"] < np.inf) or (remote > 0 and reads_all(job)):
         job["due_sequence"] = schedule(world, now + (job["walltime_s"] - job["stage_out_s"]), STAGE_OUT, row)
     else:
         job["due_sequence"] = schedule(world, now + job["walltime_s"], PAYLOAD_ENDS, row)
@@ -171,21 +198,74 @@ def start_payload(world: Arrays, row, now):
 
 @compiled
 def stage_out(world: Arrays, row, sequence, now):
-    """Let a running job write its output over a LAN with a capacity, unless the event is stale.
+    """Let a running job write its output when it has read all of its input, unless the event is stale.
 
-    What it waits for others counts as stage-out; the batch system may end it meanwhile.
+    What it waits for others at a LAN with a capacity counts as stage-out; the batch system may end it meanwhile.
     """
     job = world.jobs[row]
     if job["panda_id"] == 0 or job["due_sequence"] != sequence:
         return
+    if job["transfer"] >= 0:
+        wait_for_input(world, row, now)
+        return
     site = world.sites[world.queues[job["queue"]]["site"]]
     before_s = job["walltime_s"] - job["stage_out_s"]
-    job["stage_out_s"] = max(job["stage_out_s"], copy_time(world, site, job["output_bytes"]))
+    if job["stage_out_s"] > 0 and site["lan"] < np.inf:
+        job["stage_out_s"] = max(job["stage_out_s"], copy_time(world, site, job["output_bytes"]))
     job["walltime_s"] = before_s + job["stage_out_s"]
     longest = limit_of_queue_or_build(world, job)
     if job["walltime_s"] > longest:
         job["cause"], job["walltime_s"], job["stage_out_s"] = WALLTIME_EXCEEDED, longest, 0.0
     job["due_sequence"] = schedule(world, now + (job["walltime_s"] - before_s), PAYLOAD_ENDS, row)
+
+
+@compiled
+def wait_for_input(world: Arrays, row, now):
+    """Let a job that has done all but read the rest of its input wait for it, until the batch system ends it."""
+    job, state = world.jobs[row], world.state[0]
+    world.job_files[row]["reads"] = WAITS
+    end_s = world.job_times[row, RUNNING] + limit_of_queue_or_build(world, job)
+    if end_s < np.inf:
+        job["due_sequence"] = schedule(world, max(end_s, now), PAYLOAD_ENDS, row)
+    else:
+        state["sequence"] += 1
+        job["due_sequence"] = state["sequence"]            # it has a slot, but no event ends it
+
+
+@compiled
+def reading_done(world: Arrays, place, now):
+    """Handle the last byte of a reading: a job that has waited for it goes on; it fails if its source has vanished.
+
+    A reading whose job has ended is recorded alone.
+    """
+    transfer = world.transfers[place]
+    account_for(world.links[transfer["link"]], transfer)
+    row = transfer["first_job"]
+    if row >= 0:
+        job, begun_s = world.jobs[row], world.job_times[row, RUNNING]
+        job["transfer"] = -1
+        if source_is_gone(world, transfer) and reads_all(job):
+            transfer["failed_files"] = 1
+            end_now(world, row, now - begun_s, now)
+        elif world.job_files[row]["reads"] == WAITS:
+            job["walltime_s"] = now - begun_s + job["stage_out_s"]
+            job["due_sequence"] = schedule(world, now, STAGE_OUT, row)
+    record_transfer(world, place, now)
+
+
+@compiled
+def give_up_reading(world: Arrays, row, now):
+    """Stop the reading of a payload that ends; one that waited for its input has reached the limit of its time.
+
+    It has used the CPU for the events that it has read.
+    """
+    job, part = world.jobs[row], stop_reading(world, row, now)
+    if world.job_files[row]["reads"] != WAITS:
+        return
+    job["cputime_s"] *= part
+    if reads_all(job):
+        job["cause"], job["walltime_s"] = WALLTIME_EXCEEDED, now - world.job_times[row, RUNNING]
+        job["stage_out_s"] = 0.0
 
 
 @compiled
@@ -263,6 +343,8 @@ def payload_ends(world: Arrays, row, sequence, now):
     if asks_again(world, worker_of(world, slot), pilot_start, now):
         fetch_job(world, first_in_line(world, worker_of(world, slot)))
     payload_is_over(world, job, now)
+    if job["transfer"] >= 0:
+        give_up_reading(world, row, now)
     if job["cause"] == LOST_HEARTBEAT:
         job["modification_s"] = now
         end_worker(world, slot, now)

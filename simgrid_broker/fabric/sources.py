@@ -4,7 +4,6 @@ import numpy as np
 
 from simgrid_broker import names
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.network import is_express
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.replicas import first_replica, part_of_staged
 
@@ -48,6 +47,13 @@ def best_source(world: Arrays, task_row, destination):
     if not any_replica or here >= names.COMPLETE:
         return -1, 0.0
     return best, 1.0 - here
+
+
+@compiled
+def is_express(world: Arrays, task):
+    """Whether FTS transfers the files of a task as Express: it is urgent or of high priority."""
+    settings = world.settings[0]
+    return task["priority"] >= settings["express_priority"] or task["processing_type"] == settings["urgent"]
 
 
 @compiled

@@ -1,7 +1,8 @@
 """Files of a dataset that the data carousel has read from tape, on their way to another site."""
 
 from simgrid_broker.compiled import compiled, uncompiled
-from simgrid_broker.fabric.network import empty_transfer, enqueue
+from simgrid_broker.fabric.network import enqueue
+from simgrid_broker.fabric.transfer_rows import empty_transfer
 from simgrid_broker.names import Activity, TransferKind
 from simgrid_broker.world.arrays import Arrays
 

@@ -12,9 +12,11 @@ from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_
 from simgrid_broker.fabric.binding import bind, fate_of_attempt
 from simgrid_broker.fabric.dispatch_data import await_part, keep_brought, note_brought, pin, to_bring, was_brought
 from simgrid_broker.fabric.input_loss import condition, first_bad, is_bad
-from simgrid_broker.fabric.network import enqueue, join, new_transfer
+from simgrid_broker.fabric.network import enqueue
 from simgrid_broker.fabric.output_data import join_subdataset
+from simgrid_broker.fabric.remote_reading import NOTHING, REMOTE, may_read_remotely
 from simgrid_broker.fabric.sources import activity_of_input, best_source
+from simgrid_broker.fabric.transfer_rows import join, new_transfer
 from simgrid_broker.luck import STREAMS
 from simgrid_broker.world import input_files
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
@@ -92,7 +94,7 @@ def priority_of(world: Arrays, task_row):
 def clear_files(files):
     """Note in a row of `job_files` that nothing was brought for a new job, and that it has no output."""
     files["brought_s"], files["brought_id"], files["brought_by"], files["brought_to"] = 0.0, 0, -1, -1
-    files["subdataset"], files["stored"] = -1, 0
+    files["subdataset"], files["stored"], files["reads"] = -1, 0, NOTHING
 
 
 @compiled
@@ -287,10 +289,10 @@ def awaits(world: Arrays, row, awaited, transfer_id, arriving, now):
 
 @compiled
 def set_up_job(world: Arrays, row, bunch, now):
-    """Define a job; activate it if its input is at the site, else attach it to a transfer. Returns the bunch in use.
+    """Define a job; activate it if its input is at the site or read remotely, else attach it to a transfer.
 
     A job without a source for its input stays assigned until a timeout closes it. bunch: transfer of the previous job,
-    -1 = none; it is shared while task, source and destination are the same and it has room.
+    -1 = none; it is shared while task, source and destination are the same and it has room. Returns the bunch in use.
     """
     job = world.jobs[row]
     if job["status"] == PENDING:                           # else it has waited for its library
@@ -302,7 +304,10 @@ def set_up_job(world: Arrays, row, bunch, now):
         source, missing = job["source_site"], 0.0 if job["source_site"] < 0 else 1.0
     else:
         source, missing = best_source(world, job["task"], destination)
-        if is_shared(world.datasets[world.input_dataset[job["task"]]]):
+        if missing > 0.0 and source >= 0 and may_read_remotely(world, job) and not was_brought(
+                world, files, destination, now):
+            files["reads"], missing = REMOTE, 0.0          # it looks for its files again when it starts
+        elif is_shared(world.datasets[world.input_dataset[job["task"]]]):
             number = world.input_dataset[job["task"]]
             missing, arriving = to_bring(world, job, number, destination, missing)
             pin(world, number, destination, now)

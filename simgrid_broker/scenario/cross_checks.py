@@ -17,6 +17,7 @@ from simgrid_broker.scenario.hopeless import (
     more_cores_than_slots,
     nuclei_without_space,
     queue_of_nothing,
+    remote_reading_nowhere,
     run_too_short,
     slot_memory_larger_than_site,
     storage_without_room,
@@ -198,6 +199,7 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     setting_without_match, option_of_full_chain, option_no_number, option_unread, standby_of_nothing,
     software_without_transhome,
     software_unknown, boosts_without_effect, patterns_without_queue, unread_parameters, accounts_without_effect,
-    more_cores_than_slots, queue_of_nothing, slot_memory_larger_than_site, storage_without_room, run_too_short,
-    jobs_longer_than_the_run, data_slower_than_the_run, contradicting_incidents, closed_too_soon, nuclei_without_space,
-    closed_storages, endpoints_without_use, words_without_meaning, links_that_always_fail, *TAPE_REMARKS)
+    more_cores_than_slots, queue_of_nothing, remote_reading_nowhere, slot_memory_larger_than_site,
+    storage_without_room, run_too_short, jobs_longer_than_the_run, data_slower_than_the_run, contradicting_incidents,
+    closed_too_soon, nuclei_without_space, closed_storages, endpoints_without_use, words_without_meaning,
+    links_that_always_fail, *TAPE_REMARKS)

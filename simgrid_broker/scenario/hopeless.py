@@ -104,6 +104,16 @@ def data_slower_than_the_run(scenario: Scenario) -> Iterator[str]:
                    "fastest site, longer than the run.")
 
 
+def remote_reading_nowhere(scenario: Scenario) -> Iterator[str]:
+    """Work with allowInputWAN of users, or for whose jobs no queue reads over WAN."""
+    yield from (f"allowInputWAN of {stream.name!r} has no effect: only the broker of production lets jobs read "
+                "remotely." for stream in scenario.workload.users if stream.allowInputWAN)
+    asking = [stream.name for stream in scenario.workload.campaigns if stream.allowInputWAN]
+    if asking and not any(queue.production and queue.reads_wan for queue in scenario.grid.queues.values()):
+        yield (f"allowInputWAN has no effect ({named(asking)}): no queue of production has both direct_access_lan and "
+               "direct_access_wan.")
+
+
 def more_cores_than_slots(scenario: Scenario) -> Iterator[str]:
     """Work whose jobs ask for more cores than any slot has: PanDA's jobs have the cores of their queue."""
     slots = [queue.corecount or 1 for queue in scenario.grid.queues.values()]

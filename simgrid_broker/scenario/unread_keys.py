@@ -110,6 +110,7 @@ DEFAULTS = {"outdiskunit": SnapshotTask.model_fields["outdiskunit"].default,
 
 UNREAD: tuple[tuple[tuple[str, ...], Callable[[SnapshotTask, str], bool], str], ...] = (
     (("n_jobs_to_broker", "next_jobs.premerge"), lambda task, _: task.broker != JOB_BROKERAGE, FOR_JOBS),
+    (("allowInputWAN",), lambda task, _: True, "has no effect: jobs read by it in runs, brokers do not ask"),
     (("useLocalIO", "next_jobs.premerge.input_idle", *OF_JUMBO), _documented, ONLY_DEPLOYED),
     (OF_JUMBO[1:], lambda task, edition: edition == "deployed" and not task.nJumboJobs, JUMBO),
     (OF_MERGING, _without_merging, "has no effect without next_jobs.merging"),

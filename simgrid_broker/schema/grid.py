@@ -199,6 +199,7 @@ LINKS = Table("links", "one directed pair of sites", (
     Column("due_s", "f8", "s", OURS, "Time of the earliest event that waits for this link; inf = none"),
     Column("files_done", "i8", "files", OURS, "Files delivered so far"),
     Column("active_files", "i4", "files", OURS, "Files under way"),
+    Column("readers", "i4", "jobs", OURS, "Jobs that read over it, each with one of the files under way"),
     Column("queued_files", "i4", "files", "NWS files queued", "Files that wait or are under way"),
     Column("active_head", "i4", "", OURS, "Transfer that ends next; -1 = none"),
     Column("active_limit", "i4", "files", "FTS", "Files under way at once that FTS allows now"),
@@ -261,7 +262,7 @@ STORAGES = Table("storages", "one DDM endpoint", (
 
 TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("transfer_id", "i8", "", OURS, "Identifier, counted from 1"),
-    Column("bytes", "f8", "bytes", OURS, "Size of all files together"),
+    Column("bytes", "f8", "bytes", OURS, "Size of all files together; of a job that ended before, what it had read"),
     Column("submitted_s", "f8", "s", OURS, "When the transfer was asked for"),
     Column("started_s", "f8", "s", OURS, "When its first byte moved"),
     Column("ended_s", "f8", "s", OURS, "When its last file had arrived; null = it was under way at the end"),
@@ -288,6 +289,6 @@ TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("attempt", "i4", "", OURS, "Attempts made so far"),
     Column("source", "i2", "", OURS, "Site it comes from", codes="sites"),
     Column("destination", "i2", "", OURS, "Site it goes to", codes="sites"),
-    Column("kind", "i2", "", OURS, "Input or output", codes="transfer_kind"),
-    Column("activity", "i2", "", "FTS", "Activity under which it waits at its link", codes="activity"),
+    Column("kind", "i2", "", OURS, "Input, output, or reading by a running job", codes="transfer_kind"),
+    Column("activity", "i2", "", "FTS", "Activity under which it uses its link", codes="activity"),
 ))

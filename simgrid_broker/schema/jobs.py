@@ -15,7 +15,8 @@ JOBS = Table("jobs", "one attempt of one job", (
     Column("work_hs06s", "f8", "HS06 s", OURS, "True CPU work of the payload", hidden=True),
     Column("input_bytes", "f8", "bytes", PANDA + " inputFileBytes", "Total size of the input files"),
     Column("output_bytes", "f8", "bytes", PANDA + " outputFileBytes", "Total size of the output files"),
-    Column("missing_bytes", "f8", "bytes", OURS, "Input that had to be moved to the queue's site before activation"),
+    Column("missing_bytes", "f8", "bytes", OURS, "Input that had to be moved to the queue's "
+           "site before activation, or is read from other sites by the running job"),
     Column("modification_s", "f8", "s", PANDA + " modificationTime", "Last heartbeat or change of status",
            recorded=False),
     Column("pilot_start_s", "f8", "s", "Harvester worker", "When the pilot that ran the job got its slot"),
@@ -54,7 +55,7 @@ JOBS = Table("jobs", "one attempt of one job", (
     Column("n_output_files", "i2", "files", PANDA + " nOutputDataFiles", "Number of output files"),
     Column("corecount", "i2", "cores", PANDA + " coreCount", "Cores of the slot"),
     Column("nucleus", "i2", "", PANDA + " nucleus", "Site that collects the output", codes="sites"),
-    Column("source_site", "i2", "", OURS, "Site that input was fetched from; -1 = none", codes="sites"),
+    Column("source_site", "i2", "", OURS, "Site that input was fetched or is read from; -1 = none", codes="sites"),
     Column("share", "i2", "", PANDA + " gshare", "Global share (leaf)", codes="shares"),
     Column("resource_type", "i2", "", PANDA + " resource_type", "Resource type", codes="resource_types"),
     Column("processing_type", "i2", "", PANDA + " processingType", "Kind of payload", codes="processing_types"),

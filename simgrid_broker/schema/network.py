@@ -4,10 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from simgrid_broker.names import Activity
+from simgrid_broker.names import FTS_ACTIVITIES
 from simgrid_broker.schema.named import SiteName
 from simgrid_broker.schema.part import Fraction, Part, Rate, Seconds
 
+SHARED = tuple(activity.word for activity in FTS_ACTIVITIES[1:])
+"""Activities of FTS that have a share: all but express."""
 HOURS = 24
 """Hours of a day, which a profile of background traffic repeats."""
 
@@ -57,7 +59,7 @@ class Fts(Part):
 
     shares: dict[str, Annotated[float, Field(gt=0)]] = Field(
         default_factory=dict, description="Weight of each activity where several wait at a link ("
-        + ", ".join(Activity.words()[1:]) + "); default: 1; express goes first")
+        + ", ".join(SHARED) + "); default: 1; express goes first")
     retries: int = Field(3, ge=0, description="Attempts after the first one before a transfer is stuck; source: Rucio "
                          "core/request.py, should_retry_request")
     retry_delay: Seconds = Field(600, ge=0, description="Time from a failed attempt to the next; assumed")
@@ -70,7 +72,6 @@ class Fts(Part):
     @model_validator(mode="after")
     def known_activities(self) -> "Fts":
         """Refuse shares of activities that do not exist, and of express, which has no share."""
-        known = Activity.words()[1:]
-        if wrong := sorted(set(self.shares) - set(known)):
-            raise ValueError(f"unknown activity {', '.join(wrong)}; there are {', '.join(known)}")
+        if wrong := sorted(set(self.shares) - set(SHARED)):
+            raise ValueError(f"unknown activity {', '.join(wrong)}; there are {', '.join(SHARED)}")
         return self

@@ -217,7 +217,8 @@ class Queue(Part):
     params: dict[str, Any] = Field(default_factory=dict, description="The same options; they win over catchall. Nested "
                                    "ones count by their names joined with dots: resource_type_limits.SCORE")
     direct_access_lan: bool = Field(False, description="Payload may read from the local storage")
-    direct_access_wan: bool = Field(False, description="Payload may read from remote storage")
+    direct_access_wan: bool = Field(False, description="Payload may read from remote storage, with `direct_access_lan` "
+                                    "and the task's `allowInputWAN`")
     releases: tuple[str, ...] = Field(("ANY",), description="AUTO, ANY or release names")
     wnconnectivity: str = text("full", "Outbound network of worker nodes # IP stack")
     jobseed: str = text("std", "Which jobs go by event service", empty="std")
@@ -261,6 +262,8 @@ class Queue(Part):
                                source="CRIC maxinputsize", seen="?")
     direct_io = derived(lambda queue: queue.always_direct_io or queue.direct_access_lan,
                         "1 if jobs read from the storage", source="CRIC maxinputsize, direct_access_lan", seen="?")
+    reads_wan = derived(lambda queue: queue.direct_access_lan and queue.direct_access_wan,
+                        "1 if jobs may read input from other sites", source="CRIC direct_access_lan, direct_access_wan")
     use_only_local_data = flag("use_only_local_data", "1 if input must be on its disk", seen="?")
     disable_reassign = flag("disableReassign", "1 if timeout rules are off")
     use_jumbo_jobs = flag("useJumboJobs", "1 if the queue is for jumbo jobs", seen="?")

@@ -85,6 +85,9 @@ class TaskParameters(Part):
     allowInputLAN: Literal["use", "only"] | None = number(
         "use", "Whether jobs may or must read from the storage where a queue can; null = brokerage counts on copies",
         codes="input_lan", code=lambda word: InputLan.of(word or "none"), dtype="i1", seen="U", recorded=False)
+    allowInputWAN: bool = flag("Whether jobs of production read input that is not at their site from other sites while "
+                               "they run, at queues with `direct_access_lan` and `direct_access_wan`, instead of "
+                               "waiting until it is moved", seen="")
     useLocalIO: bool = flag("Brokerage counts on copies of the input in any case")
     ipConnectivity: str = number("", "Outbound network that jobs need: full, http or none, and behind `#` the IP "
                                  "stack, such as http#IPv4", codes="connectivities", seen="U", recorded=False)
@@ -239,8 +242,8 @@ ORDER = (
     "workdiskcount_mb iointensity diskio cpuefficiency basewalltime_s n_jobs n_events_per_job "
     "n_input_files n_finished n_failed n_attempts priority name user max_attempt max_failure corecount "
     "share resource_type processing_type label working_group campaign transpath ramunit work_queue "
-    "nucleus status failed_attempts user_parameters lost_walltime_s used_hs06s parent fullchain architecture transhome "
-    "container_name preassigned eventservice errordialog "
+    "nucleus status failed_attempts user_parameters allowinputwan lost_walltime_s used_hs06s parent fullchain "
+    "architecture transhome container_name preassigned eventservice errordialog "
 ).split()
 """Columns with which a row begins, in the order of `tasks.parquet`; all others follow."""
 

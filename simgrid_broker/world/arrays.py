@@ -3,7 +3,7 @@
 import numpy as np
 
 from simgrid_broker.bundle import Bundle
-from simgrid_broker.names import RAM_LIMITS_MB, RANKED, Activity, JobStatus
+from simgrid_broker.names import FTS_ACTIVITIES, RAM_LIMITS_MB, RANKED, JobStatus
 from simgrid_broker.schema import JOBS
 
 N_STATUS = len(JobStatus)
@@ -11,7 +11,7 @@ JOB_BYTES, TIMES_BYTES = JOBS.dtype.itemsize, 8 * N_STATUS
 """Bytes of a job, and of its times."""
 N_RAM_LEVELS = 1 + len(RAM_LIMITS_MB)
 N_USER_NUMBERS = 4
-N_ACTIVITIES = len(Activity)
+N_ACTIVITIES = len(FTS_ACTIVITIES)
 
 REUSED = ("jobs", "transfers", "retries", "submissions", "replicas", "subdatasets")
 """Tables whose rows are given back; the free rows of each are a stack, `free_` and its name in `Arrays`."""
@@ -159,6 +159,7 @@ JOB_FILES = np.dtype([
     ("subdataset", "i4"),            # destination sub-dataset that the job's output is still to come to, -1 = none
     ("brought_to", "i2"),            # site to which this or an earlier attempt had that input moved, -1 = none
     ("stored", "i1"),                # whether output takes space at the job's site, and no transfer has it yet
+    ("reads", "i1"),                 # whether it reads input from other sites while it runs, a code of `remote_reading`
 ], align=True)
 """Files of a job, in the row of the job: apart from the job, because most steps of its life do not need them."""
 

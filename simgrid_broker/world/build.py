@@ -10,10 +10,10 @@ from simgrid_broker.names import (
     BUILD,
     EXPRESS_PRIORITY,
     EXPRESS_TYPE,
+    FTS_ACTIVITIES,
     JOB_TYPE_OF_TESTS,
     LABELS_OF_TESTS,
     PMERGE,
-    Activity,
     Cause,
 )
 from simgrid_broker.scenario.link_table import link_table
@@ -160,7 +160,7 @@ def _link_tables(scenario: Scenario) -> dict[str, np.ndarray]:
     shares = scenario.grid.fts.shares
     return dict(links=table, lanes=lanes, busy_links=np.zeros(len(table), np.int32),
                 fts_memory=np.zeros(len(table), arrays.FTS_MEMORY),
-                activity_shares=np.array([shares.get(word, 1.0) for word in Activity.words()]))
+                activity_shares=np.array([shares.get(activity.word, 1.0) for activity in FTS_ACTIVITIES]))
 
 
 def _state(pools) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import InvariantBroken
-from simgrid_broker.names import JobStatus
+from simgrid_broker.names import JobStatus, TransferKind
 from simgrid_broker.world.arrays import N_RAM_LEVELS, REUSED, Arrays
 from simgrid_broker.world.link_invariants import LINK_INVARIANTS, in_line
 from simgrid_broker.world.recount import Recount, recount
@@ -12,6 +12,7 @@ from simgrid_broker.world.storage_invariants import STORAGE_INVARIANTS
 
 ACTIVATED, MERGING = int(JobStatus.ACTIVATED), int(JobStatus.MERGING)
 ASSIGNED, TRANSFERRING = int(JobStatus.ASSIGNED), int(JobStatus.TRANSFERRING)
+RUNNING = int(JobStatus.RUNNING)
 
 
 def counts_equal_recount(arrays: Arrays, found: Recount):
@@ -188,12 +189,14 @@ def newest_jobs_stand_where_they_are_said_to(arrays: Arrays, _found):
 
 
 def moving_jobs_have_a_transfer(arrays: Arrays, found: Recount):
-    """Every job that awaits input or moves output belongs to a transfer in progress, and is counted there.
+    """Every job that awaits input, moves output, or reads while it runs belongs to a transfer in progress, and is
+    counted there.
 
     Jobs without a source for their input have no transfer and are excluded.
     """
     jobs, status = arrays.jobs, arrays.jobs["status"][found.rows]
-    rows = found.rows[(status == ASSIGNED) | (status == TRANSFERRING)]
+    rows = found.rows[(status == ASSIGNED) | (status == TRANSFERRING)
+                      | ((status == RUNNING) & (jobs["transfer"][found.rows] >= 0))]
     under_way = arrays.transfers["transfer_id"] != 0
     rows = rows[(jobs["transfer"][rows] >= 0) | (jobs["source_site"][rows] >= 0)
                 | (jobs["status"][rows] == TRANSFERRING)]
@@ -204,6 +207,18 @@ def moving_jobs_have_a_transfer(arrays: Arrays, found: Recount):
     known = np.bincount(transfer[~lost], minlength=len(under_way))
     for row in np.flatnonzero(under_way & (known != arrays.transfers["n_jobs"])):
         yield f"transfer {arrays.transfers[row]['transfer_id']}: {known[row]} jobs await it, another number is counted"
+
+
+def readings_belong_to_running_jobs(arrays: Arrays, _found):
+    """Each reading whose job has not ended is of one running job that holds a slot and knows it."""
+    transfers, jobs = arrays.transfers, arrays.jobs
+    rows = np.flatnonzero((transfers["transfer_id"] != 0) & (transfers["kind"] == TransferKind.READING)
+                          & (transfers["n_jobs"] > 0))
+    job = jobs[transfers["first_job"][rows]]
+    wrong = ((transfers["n_jobs"][rows] != 1) | (job["panda_id"] == 0) | (job["status"] != RUNNING)
+             | (job["transfer"] != rows) | (job["due_sequence"] == 0))
+    for transfer_id in transfers["transfer_id"][rows[wrong][:5]]:
+        yield f"transfer {transfer_id} is a reading, but not of one running job"
 
 
 def subdatasets_await_their_jobs(arrays: Arrays, found: Recount):
@@ -244,7 +259,8 @@ INVARIANTS = (
     nodes_make_up_their_pools, payloads_hold_slots,
     no_input_is_lost, input_is_held_once, attempts_stay_below_limit, retries_wait_in_lists, *STORAGE_INVARIANTS,
     activated_jobs_can_be_found, newest_jobs_stand_where_they_are_said_to, *LINK_INVARIANTS,
-    moving_jobs_have_a_transfer, merge_jobs_have_reason, subdatasets_await_their_jobs, rows_are_free_or_in_use)
+    moving_jobs_have_a_transfer, readings_belong_to_running_jobs, merge_jobs_have_reason, subdatasets_await_their_jobs,
+    rows_are_free_or_in_use)
 """The checks of a world: functions of its arrays and the recount that yield a message for every violation."""
 
 

@@ -22,20 +22,21 @@ def in_line(arrays: Arrays, row: int) -> np.ndarray:
 
 
 def files_of_links_add_up(arrays: Arrays, _found: Recount) -> Iterator[str]:
-    """Files of each link and activity equal those of its transfers; active files respect the limit, or are of one."""
+    """Files of each link and activity equal those of its transfers; active files respect the limit, readers apart."""
     links, transfers = arrays.links, arrays.transfers
     for number in np.flatnonzero((links["active_head"] >= 0) | (links["queued_files"] != 0)
                                  | (links["active_files"] != 0)):
         link, lanes = links[number], arrays.lanes[number]
         active = in_line(arrays, link["active_head"])
         waiting = np.concatenate([in_line(arrays, head) for head in lanes["head"]])
-        width = np.bincount(transfers["activity"][active], transfers["width"][active], len(lanes))
+        width = np.bincount(transfers["activity"][active], transfers["width"][active], len(Activity))
         both = transfers[np.concatenate([active, waiting])]
-        queued = np.bincount(both["activity"], both["left_files"], len(lanes))
-        if width.sum() != link["active_files"] or not np.array_equal(width, lanes["active_files"]):
+        queued = np.bincount(both["activity"], both["left_files"], len(Activity))
+        of_fts = link["active_files"] - link["readers"]
+        if width.sum() != link["active_files"] or not np.array_equal(width, [*lanes["active_files"], link["readers"]]):
             yield f"link {number}: {link['active_files']} active files counted, {width.sum():.0f} found"
-        if link["active_files"] > link["max_active_files"]:
-            yield f"link {number}: {link['active_files']} active files, at most {link['max_active_files']} are allowed"
+        if of_fts > link["max_active_files"]:
+            yield f"link {number}: {of_fts} active files of FTS, at most {link['max_active_files']} are allowed"
         if queued.sum() != link["queued_files"]:
             yield f"link {number}: {link['queued_files']} queued files counted, {queued.sum():.0f} found"
         if (queued[Activity.PRODUCTION_OUTPUT], queued[Activity.EXPRESS]) != (link["queued_output"],

@@ -283,7 +283,7 @@ OF_SCENARIOS = {
 """Keys of parts that scenarios have as well."""
 NAMES_OR_WORDS = {"description", "tasks.<name>.username"}
 """Keys for the reader."""
-REMARKED = {*(f"tasks.<name>.splitting.{name}" for name in LARGER_JOBS),
+REMARKED = {"tasks.<name>.allowInputWAN", *(f"tasks.<name>.splitting.{name}" for name in LARGER_JOBS),
             *(f"jobs[].{status}" for status in NOT_COUNTED),
             "policies"}
 
@@ -321,6 +321,8 @@ WITHOUT_EFFECT = [
                  id="unified pilot streaming as documented"),
     pytest.param(101, OLD, {"nuclei.WEST.work_from": {0: 5e9}}, "nuclei.WEST.work_from: has no effect: only the",
                  id="work by priority as documented"),
+    pytest.param(102, NEW, of_task(allowInputWAN=True), "allowInputWAN = True: has no effect: jobs read by it in runs",
+                 id="reading over WAN is no matter of brokers"),
     pytest.param(102, OLD, of_task(useLocalIO=True), "useLocalIO = True: has no effect: only the deployed",
                  id="local copies as documented"),
     pytest.param(102, OLD, of_task(nJumboJobs=1, next_jobs={"jumbo": "only"}), "nJumboJobs = 1: has no effect: only",

@@ -6,8 +6,8 @@ from builders import Bench, S, scenario, two_sites
 from simgrid_broker.errors import ForbiddenMove, OutOfRows
 from simgrid_broker.fabric.attempts import put_lesson
 from simgrid_broker.fabric.ending import archive
-from simgrid_broker.fabric.network import record_transfer
 from simgrid_broker.fabric.pilots import hold
+from simgrid_broker.fabric.transfer_rows import record_transfer
 from simgrid_broker.world.arrays import REUSED
 from simgrid_broker.world.build import FIRST_ROWS
 from simgrid_broker.world.transitions import raise_fault

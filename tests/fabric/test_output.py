@@ -396,7 +396,7 @@ def test_a_full_outbox_is_written_while_the_adder_works():
     bench.check()
 
 
-@pytest.mark.rule("network.is_express")
+@pytest.mark.rule("sources.is_express")
 @pytest.mark.parametrize(("edition", "task", "output", "express"), [
     pytest.param("documented", dict(), 3, 0, id="production output"),
     pytest.param("documented", dict(priority=999), 3, 0, id="priority 999 is not yet express"),

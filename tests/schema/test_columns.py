@@ -51,7 +51,7 @@ NUMBERS_WITHOUT_UNIT = {
     "destination", "queue", "site", "storage", "luck", "n_nuclei", "bare_nucleus", "parent", "t1weight",
     "inputprestaging",
     "taskbrokeronmaster", "pull_ups", "only_tags_for_fc", "express", "always_direct_io", "use_jumbo_jobs", "uselocalio",
-    "eventservice", "n_es_consumers", "max_attempt_es", "mergeoutput",
+    "eventservice", "allowinputwan", "reads_wan", "n_es_consumers", "max_attempt_es", "mergeoutput",
     # ratios
     "lost_heartbeats", "stage_out_errors", "memory_kills", "failed_cpu_efficiency",
     "failure_rate", "work_spread", "memory_spread", "cpu_efficiency", "utilisation", "best_weight",

@@ -5,6 +5,7 @@ import pytest
 from builders import Bench, S, two_sites
 
 from simgrid_broker.errors import InvariantBroken
+from simgrid_broker.names import TransferKind
 from simgrid_broker.schema import NODES
 from simgrid_broker.world import invariants, link_invariants, rows, storage_invariants
 from simgrid_broker.world.arrays import REUSED
@@ -281,6 +282,15 @@ def output_has_no_transfer(bench):
     bench.arrays.transfers["transfer_id"][transfer] = 0
 
 
+def reading_is_of_no_running_job(bench):
+    transfer = int(bench.arrays.jobs["transfer"][first(bench, S.ASSIGNED)])
+    bench.arrays.transfers["kind"][transfer] = TransferKind.READING
+
+
+def reader_is_miscounted(bench):
+    bench.link(1, 0)["readers"] += 1
+
+
 def task_without_merging_has_a_merge_job(bench):
     bench.arrays.jobs["n_chunks"][first(bench, S.RUNNING)] = 0
 
@@ -320,13 +330,14 @@ SINS = {
     invariants.activated_jobs_can_be_found: (activated_job_is_forgotten, activated_job_is_in_the_heap_twice,
                                              running_job_is_in_the_heap),
     invariants.newest_jobs_stand_where_they_are_said_to: (newest_job_has_left, newest_job_is_of_another_queue),
-    link_invariants.files_of_links_add_up: (files_are_miscounted, more_files_than_may_be_active,
+    link_invariants.files_of_links_add_up: (files_are_miscounted, reader_is_miscounted, more_files_than_may_be_active,
                                             queued_files_are_miscounted, output_is_miscounted),
     link_invariants.busy_links_are_listed: (busy_link_is_forgotten, busy_link_does_not_know_its_place),
     link_invariants.doors_hold: (door_gives_too_much, door_forgets_what_it_has),
     link_invariants.idle_links_have_no_rate: (idle_link_keeps_its_rate, link_has_more_than_it_carries),
     link_invariants.bytes_are_conserved: (bytes_are_lost,),
     invariants.moving_jobs_have_a_transfer: (input_has_no_transfer, output_has_no_transfer),
+    invariants.readings_belong_to_running_jobs: (reading_is_of_no_running_job,),
     invariants.merge_jobs_have_reason: (task_without_merging_has_a_merge_job,),
     invariants.subdatasets_await_their_jobs: (job_of_a_subdataset_is_forgotten, transfer_waits_in_no_subdataset),
     invariants.rows_are_free_or_in_use: (row_is_lost, transfer_row_is_lost, replica_row_is_lost,
