@@ -269,7 +269,7 @@ def put_task(bench: Bench, row: int, status: TaskStatus) -> None:
     """Give a task any status, without having come there."""
     for changed in (bench.arrays.tasks["status"][row], status):
         bench.world.status_changes[changed] += 1
-    bench.arrays.tasks["status"][row] = status
+    bench.arrays.tasks["status"][row] = bench.world.statuses[row] = status
 
 
 def put_job(bench: Bench, status: JobStatus, **columns) -> int:

@@ -23,13 +23,14 @@ from simgrid_broker.world.columns import thaw
 from simgrid_broker.world.counts import place_block, tally_open, tally_refusals
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import first_waiting, is_cut, waiting_at
+from simgrid_broker.world.loads import fill_load
 from simgrid_broker.world.places import fill_ways
 
 OVER, PREPARE, READ, COUNT, ASK, LOOK, PLACE, HOLD, GROW = range(9)
 """Why a cycle returns: it is over; a task of an unknown kind must be described; what is known of its share and nucleus
 must be read; refusals of a share are counted for the first time; Python must make the jobs; a decision is recorded with
-its candidates; the task queue in which jobs wait is to be found; a task without a queue is put on hold; there is no
-room for more tasks, orders or decisions."""
+its candidates; the task queue in which jobs wait is to be found; Python has left a task without a queue, or there is no
+room for more of them; there is none for more tasks, orders or decisions."""
 BEGIN, NEXT, DECIDE, SUBMIT, END = range(5)
 """Where in a task it goes on: at its begin, with the next level of ramCount, with the decision about it, with the jobs
 that were placed, at its end."""
@@ -44,6 +45,7 @@ CYCLE = np.dtype([
     ("now_s", "f8"), ("by_type", "?"),       # by_type: brokers count the jobs of a task's resource type alone
     ("n_files", "i8"), ("reads_more", "?"),  # of the selection of the work queue
     ("asks", "?"),                   # whether Python is asked for every decision
+    ("plain", "?"),                  # whether the numbers of a share are those of all its jobs, without other slots
     ("late", "?"),                   # whether jobs wait for a pilot of any queue that can run them
     ("left", "i8"),                  # jobs that may still be made
     ("n_tasks", "i8"), ("least", "i8"),      # tasks that may still be served, and their least priority
@@ -54,9 +56,13 @@ CYCLE = np.dtype([
     ("most", "i8"), ("made", "i8"), ("refused_by", "i8"),    # of the task in hand
     ("wanted", "i8"), ("slot", "i8"), ("block", "i8"), ("n_blocks", "i8"), ("n_best", "i8"), ("placed", "i8"),
     ("n_orders", "i8"),              # since Python last took them
-    ("n_started", "i8"),             # tasks, the same
+    ("n_started", "i8"), ("n_held", "i8"),   # tasks, the same
 ])
 """State of a cycle."""
+
+HELD = np.dtype([("task", "i8"), ("refused_by", "i8"), ("of_users", "?")])
+"""A task without a queue, which goes on hold, with the rule that left no candidate and whose it is."""
+
 
 class Desk(Bundle):
     """What a cycle reads and writes beside the tables of world and brokerage.
@@ -74,6 +80,8 @@ class Desk(Bundle):
     placed: np.ndarray
     placed_by_type: np.ndarray
     load_known: np.ndarray
+    load_of_all: np.ndarray
+    by_share: np.ndarray
     nuclei: np.ndarray
     waiting: np.ndarray
     ways_known: np.ndarray
@@ -100,6 +108,7 @@ class Desk(Bundle):
     places: np.ndarray             # (most candidates,) of `selection.PLACE`
     orders: np.ndarray             # of ORDERED
     started: np.ndarray            # rows of tasks that got their first jobs, as many as orders at most
+    held: np.ndarray               # (room,) of HELD
 
 
 @compiled
@@ -160,8 +169,17 @@ def go_on(world, tables, desk, sight, kinds, watch, users, user_desk, user_kinds
             state["left"] -= state["made"]
             state["task"] += 1
             state["next"] = BEGIN
-            if state["refused_by"] != NOTHING:
+            if state["refused_by"] != NOTHING and not hold(desk, state, row):
                 return HOLD
+
+
+@compiled
+def hold(desk, state, row):
+    """Note a task that goes on hold; whether the cycle can go on before Python has heard of it."""
+    held = desk.held[state["n_held"]]
+    held["task"], held["refused_by"], held["of_users"] = row, state["refused_by"], state["of_users"]
+    state["n_held"] += 1
+    return state["refused_by"] != TOLD and state["n_held"] < len(desk.held)
 
 
 @compiled
@@ -217,7 +235,11 @@ def find_question(world, tables, desk, sight, kinds, watch, user_desk, user_kind
     if reason != OVER:
         return reason
     slot = state["slot"]
-    if not (desk.load_known[tables.asked[slot]["load"]] and knows_ways(world, tables, desk, slot)):
+    load = tables.asked[slot]["load"]
+    if state["plain"] and not desk.load_known[load]:
+        fill_load(desk.load_of_all, desk.by_share, desk.placed, account_of(world, row), tables.load, load)
+        desk.load_known[load] = True
+    if not (desk.load_known[load] and knows_ways(world, tables, desk, slot)):
         return READ
     return OVER if desk.is_counted[world.tasks[row]["share"]] else COUNT
 

@@ -141,21 +141,20 @@ class Generator:
             reason = tables.go_on(rows)
             for row in tables.take_started():
                 self._set_running(row)
+            for held in tables.take_held():
+                self._hold(*held)
             if reason == job_cycle.OVER:
                 return int(state["left"])
-            if reason == job_cycle.HOLD:
-                self._hold(int(rows[state["task"] - 1]), state)
-            elif reason == job_cycle.ASK:
+            if reason == job_cycle.ASK:
                 self._ask(int(rows[state["task"]]), state, rule)
-            else:
+            elif reason != job_cycle.HOLD:
                 tables.act(reason, int(rows[state["task"]]))
 
-    def _hold(self, row: int, state: np.void) -> None:
+    def _hold(self, row: int, refused_by: int, of_users: bool) -> None:
         """Put a task without a queue on hold."""
-        refused_by, policies = int(state["refused_by"]), self.control.policies
-        said = self.told if refused_by == job_cycle.TOLD else ""
+        policies, said = self.control.policies, self.told if refused_by == job_cycle.TOLD else ""
         if refused_by >= 0:
-            rules = policies.analysis_rules if state["of_users"] else policies.job_rules
+            rules = policies.analysis_rules if of_users else policies.job_rules
             said = rules.labels[rules.rules[refused_by].name]
         hold(self.control, row, said)
 

@@ -9,7 +9,7 @@ import simgrid_broker.agents.job_cycle as job_cycle
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.decision_log import DecisionLog
-from simgrid_broker.agents.job_cycle import CYCLE, Desk, decide, decide_for_user, go_on
+from simgrid_broker.agents.job_cycle import CYCLE, HELD, Desk, decide, decide_for_user, go_on
 from simgrid_broker.agents.job_slots import SLOT
 from simgrid_broker.agents.rows import Rows
 from simgrid_broker.agents.task_kinds import UNKNOWN, TaskKinds
@@ -180,6 +180,7 @@ class JobTables:
             self.users.look()
         state = self.state[0]
         state["now_s"], state["task"], state["next"], state["n_started"] = now, 0, job_cycle.BEGIN, 0
+        state["n_held"], state["plain"] = 0, not (state["by_type"] or self.control.world.slots)
         return state
 
     def begin_with(self, now: float, left: int, rule: Selection, least: int, analysis: bool = False) -> np.void:
@@ -294,6 +295,12 @@ class JobTables:
         self.state[0]["n_started"] = 0
         return taken
 
+    def take_held(self) -> list[tuple[int, int, bool]]:
+        """Tasks that found no queue since this was last asked: row, rule that left no candidate, whether of users."""
+        taken: list[tuple[int, int, bool]] = self.desk.held[:self.state[0]["n_held"]].tolist()
+        self.state[0]["n_held"] = 0
+        return taken
+
     def _compress(self) -> None:
         """Keep the slots of live tasks, and make room for twice as many if they are more than half."""
         kept = np.flatnonzero(np.isin(self.slots["task"], self.control.books.live_tasks.rows))
@@ -331,12 +338,14 @@ class JobTables:
             groups=log.groups, ranks=steps.ranks, furthest=log.furthest,
             closed_furthest=self.first.furthest, times=self.first.times, keys=luck.keys_of(queues.names),
             chosen=np.empty(n, np.int64), sizes=np.empty(n, np.int64), uniforms=np.empty((n, most)),
-            places=np.empty(most, PLACE), orders=self.orders, started=np.empty(n, np.int64), **self._statistics())
+            places=np.empty(most, PLACE), orders=self.orders, started=np.empty(n, np.int64), held=np.empty(n, HELD),
+            **self._statistics())
 
     def _statistics(self) -> dict[str, np.ndarray]:
         """The tables of the desk that come with the statistics, and the room for decisions."""
         snapshot = self.control.brokers.snapshot
         return dict(placed=snapshot.placed, placed_by_type=snapshot.placed_by_type, load_known=snapshot.load_known,
+                    load_of_all=loads.load_of_all(self.control.world, snapshot), by_share=snapshot.by_share,
                     room=self.control.books.decisions.room)
 
     def _renew_statistics(self) -> None:

@@ -39,18 +39,21 @@ class LiveTasks:
         of_rows, known, found = self.lists.get(statuses, (None, changes, self.rows))
         if of_rows is not self.rows or known != changes:
             found = np.empty_like(self.rows)
-            found = found[:find_in_status(self.world.arrays, self.rows, _wanted(statuses), found)]
+            found = found[:find_in_status(self.world.statuses, self.rows, _wanted(statuses), found)]
             self.lists[statuses] = self.rows, changes, found
         return found
 
 
 @compiled
-def find_in_status(world, rows, wanted, found):
-    """Write those of `rows` whose tasks are in a `wanted` status, (n_status,) bool, to `found`; returns how many."""
+def find_in_status(statuses, rows, wanted, found):
+    """Write those of `rows` whose tasks are in a `wanted` status, (n_status,) bool, to `found`; returns how many.
+
+    statuses: of the task in each row of the table, (n_tasks,).
+    """
     n = 0
     for row in rows:
         found[n] = row
-        n += wanted[world.tasks[row]["status"]]
+        n += wanted[statuses[row]]
     return n
 
 

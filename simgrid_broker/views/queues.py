@@ -72,6 +72,27 @@ class Queues:
         number = {key: k for k, key in enumerate(distinct)}
         return tuple(distinct.values()), np.array([number[id(one)] for one in self.software], np.int64)
 
+    def distinct(self, text: str) -> tuple[tuple[str, ...], np.ndarray]:
+        """The different values of a column of TEXTS, and the number of each candidate's value, (n,)."""
+        if text not in self._distinct:
+            number = {value: k for k, value in enumerate(dict.fromkeys(self.texts[text]))}
+            self._distinct[text] = tuple(number), np.array([number[value] for value in self.texts[text]], np.int64)
+        return self._distinct[text]
+
+    @cached_property
+    def _distinct(self) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+        return {}
+
+    def has_in_name(self, word: str) -> np.ndarray:
+        """Candidates with a word in the name, whatever the case, (n,) bool; not to be changed."""
+        if word not in self._has_in_name:
+            self._has_in_name[word] = np.array([word in name.lower() for name in self.names], bool)
+        return self._has_in_name[word]
+
+    @cached_property
+    def _has_in_name(self) -> dict[str, np.ndarray]:
+        return {}
+
     @cached_property
     def queue_and_cores(self) -> tuple[tuple[int, int], ...]:
         """PanDA queue and cores of each candidate, as plain numbers."""

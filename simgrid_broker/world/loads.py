@@ -22,11 +22,8 @@ def load_row(world: World, snapshot, account: int, resource_type: int | None) ->
 
 def _fill_load(world: World, snapshot, account: int, resource_type: int | None, load: np.ndarray) -> None:
     """Fill in the job numbers of a share at each PanDA queue, (n_queues,) of LOAD."""
-    queues, numbers = world.arrays.queues, snapshot.by_share[account]
-    if snapshot.load_of_all is None:
-        snapshot.load_of_all = views.records(views.LOAD, len(queues), n_batch_job=snapshot.workers,
-                                             num_slots=queues["num_slots"], **snapshot.activity)
-    fill_load(snapshot.load_of_all, numbers, snapshot.placed[account], load)
+    row = snapshot.load_row(account, resource_type)
+    fill_load(load_of_all(world, snapshot), snapshot.by_share, snapshot.placed, account, snapshot.load, row)
     for queue, rows in world.slots.items():
         load["num_slots"][queue] = slots_of(world, rows, account, resource_type)
     if resource_type is not None:
@@ -37,16 +34,27 @@ def _fill_load(world: World, snapshot, account: int, resource_type: int | None, 
             _fill_typed(load, of_types.sum(axis=1), True)
 
 
+def load_of_all(world: World, snapshot) -> np.ndarray:
+    """What is equal for all shares, (n_queues,) of LOAD."""
+    if snapshot.load_of_all is None:
+        queues = world.arrays.queues
+        snapshot.load_of_all = views.records(views.LOAD, len(queues), n_batch_job=snapshot.workers,
+                                             num_slots=queues["num_slots"], **snapshot.activity)
+    return snapshot.load_of_all
+
+
 @compiled
-def fill_load(of_all, numbers, placed, load):
-    """Fill in `load`, (n_queues,) of LOAD: what is equal for all shares, and numbers of one, (n_status, n_queues)."""
-    for queue in range(len(load)):
-        load[queue] = of_all[queue]
-        one = load[queue]
-        one["running"], one["defined"], one["assigned"] = (
-            numbers[RUNNING, queue], numbers[DEFINED, queue], numbers[ASSIGNED, queue])
-        one["activated"], one["starting"] = numbers[ACTIVATED, queue], numbers[STARTING, queue]
-        one["placed"] = placed[queue]
+def fill_load(of_all, by_share, placed, account, load, row):
+    """Fill in a row of `load`, (n_rows, n_queues) of LOAD: what is equal for all shares, and the numbers of one.
+
+    by_share: (n_accounts, n_status, n_queues); placed: (n_accounts, n_queues).
+    """
+    for queue in range(load.shape[1]):
+        load[row, queue] = of_all[queue]
+        one = load[row, queue]
+        one["running"], one["defined"] = by_share[account, RUNNING, queue], by_share[account, DEFINED, queue]
+        one["assigned"], one["activated"] = by_share[account, ASSIGNED, queue], by_share[account, ACTIVATED, queue]
+        one["starting"], one["placed"] = by_share[account, STARTING, queue], placed[account, queue]
 
 
 def slots_of(world: World, rows, account: int, resource_type: int | None) -> int:

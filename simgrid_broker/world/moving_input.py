@@ -2,11 +2,14 @@
 
 import numpy as np
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.names import Activity, TransferKind
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.world import World
 
 NONE = np.zeros(0, np.int64), np.zeros((0, 2))
 """No task with input on its way."""
+ANALYSIS_INPUT, INPUT = int(Activity.ANALYSIS_INPUT), int(TransferKind.INPUT)
 
 
 def input_under_way(world: World, least: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -15,19 +18,34 @@ def input_under_way(world: World, least: float = 0.0) -> tuple[np.ndarray, np.nd
     A task may be listed more than once. Whole transfers count until the jobs that wait for them go on. No task is
     listed if all of them together have no more than `least` bytes on their way.
     """
-    transfers = world.arrays.transfers
-    if world.free_rows("transfers") == len(transfers):
+    n_sites, n_rows = len(world.arrays.sites), len(world.arrays.transfers)
+    if world.free_rows("transfers") == n_rows:
         return NONE
-    moving = transfers[transfers["activity"] == Activity.ANALYSIS_INPUT]        # one pass: the table may be long
-    moving = moving[(moving["transfer_id"] > 0) & (moving["kind"] == TransferKind.INPUT)]
-    if moving["bytes"].sum() <= least:
+    of, moved = np.empty(n_rows, np.int64), np.empty(n_rows)
+    n = find_moving(world.arrays, n_sites, of, moved)
+    if moved[:n].sum() <= least:
         return NONE
-    ways, place = np.unique(moving[["jeditaskid", "source"]], return_inverse=True)
-    size = np.bincount(place.ravel(), moving["bytes"], len(ways))
-    found = [(row, size[k], _is_from_tape(world, row, source)) for k, (task, source) in enumerate(ways.tolist())
-             if (row := world.row_of.get(task)) is not None]
+    ways, place = np.unique(of[:n], return_inverse=True)
+    size = np.bincount(place, moved[:n], len(ways))
+    found = [(row, size[k], _is_from_tape(world, row, way % n_sites)) for k, way in enumerate(ways.tolist())
+             if (row := world.row_of.get(way // n_sites)) is not None]
     rows, moved, tape = np.array(found, float).reshape(-1, 3).T
     return rows.astype(np.int64), np.stack([moved * tape, moved * (1 - tape)], axis=1)
+
+
+@compiled
+def find_moving(world: Arrays, n_sites, of, moved):
+    """Write task and source of each transfer of input of users as one number into `of`, and its bytes into `moved`.
+
+    Returns how many there are; the order of these numbers is that of task and source.
+    """
+    n = 0
+    for row in range(len(world.transfers)):
+        transfer = world.transfers[row]
+        if transfer["activity"] == ANALYSIS_INPUT and transfer["transfer_id"] > 0 and transfer["kind"] == INPUT:
+            of[n], moved[n] = transfer["jeditaskid"] * n_sites + transfer["source"], transfer["bytes"]
+            n += 1
+    return n
 
 
 def _is_from_tape(world: World, row: int, source: int) -> bool:

@@ -202,11 +202,22 @@ def tasks_by_work_queue(world: World, rows) -> dict[tuple[int, int], np.ndarray]
     n = generating(arrays, rows, n_types, found, keys)
     if n == 0:
         return {}
-    order = np.argsort(keys[:n], kind="stable")
+    order = in_order(keys[:n])
     place, found = keys[order] >> PRIORITY_BITS, found[order]
     begins = [0, *(np.flatnonzero(place[1:] != place[:-1]) + 1).tolist()]
     return {divmod(of, n_types): found[begin:end] for of, begin, end in
             zip(place[begins].tolist(), begins, [*begins[1:], n], strict=False)}
+
+
+def in_order(keys: np.ndarray) -> np.ndarray:
+    """Numbers of keys, (n,) int64 from 0 on, in their order, equal ones in that of the numbers.
+
+    Keys with the number in their last bits are sorted several times as fast as numbers by their keys.
+    """
+    bits = len(keys).bit_length()
+    if keys.max(initial=0) >> 63 - bits:
+        return np.argsort(keys, kind="stable")
+    return np.sort((keys << bits) + np.arange(len(keys))) & (1 << bits) - 1
 
 
 def replicas(world: World, row: int) -> list[tuple[int, float, int]]:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker import views
+from simgrid_broker.bundle import fetch
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus, WorkerMode
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import JOB_BYTES, Arrays
 from simgrid_broker.world.groups import of_shares
 
 ACTIVATED, STARTING, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING), int(JobStatus.RUNNING)
@@ -68,27 +69,28 @@ def jobs_by_priority(arrays: Arrays, types: WorkerTypes) -> Callable[[np.ndarray
         pseudo_queue = types.pseudo_queue[queue, kind]
         number = arrays.counts[queue, :, :, ACTIVATED].sum(dtype=np.int64)
         found = np.zeros(number, views.WAITING_JOBS)
-        oldest, stack = np.zeros(number, np.int64), np.zeros(number + 1, np.int64)
+        oldest, queued = np.zeros(number, np.int64), np.zeros(number, np.int64)
         n = 0
         for place in zip(queue.tolist(), share.tolist(), kind.tolist(), pseudo_queue.tolist(), strict=True):
-            n = count_by_priority(arrays, *place, found, oldest, stack, n)
+            n = count_by_priority(arrays, *place, found, oldest, queued, n)
         return found[:n][np.argsort(oldest[:n], kind="stable")]
     return look_up
 
 
 @compiled
-def count_by_priority(world: Arrays, queue, share, kind, pseudo_queue, found, oldest, stack, n):
+def count_by_priority(world: Arrays, queue, share, kind, pseudo_queue, found, oldest, queued, n):
     """Add the activated jobs of a pseudo-queue and share to `found` from row `n` on, a row for each priority.
 
-    oldest: smallest PandaID of each row; stack: room for as many jobs. Returns the rows in use.
+    oldest: smallest PandaID of each row; queued: room for as many jobs, which are looked at in turn, so that each has
+    been fetched by then. Returns the rows in use.
     """
-    first, height = n, 0
+    first, done, known = n, 0, 0
     root = world.activated[pseudo_queue, share]
     if root >= 0:
-        stack[0], height = root, 1
-    while height > 0:
-        height -= 1
-        job = world.jobs[stack[height]]
+        queued[0], known = root, 1
+    while done < known:
+        job = world.jobs[queued[done]]
+        done += 1
         place = first
         while place < n and found[place]["priority"] != job["priority"]:
             place += 1
@@ -101,8 +103,9 @@ def count_by_priority(world: Arrays, queue, share, kind, pseudo_queue, found, ol
         oldest[place] = min(oldest[place], job["panda_id"])
         for following in (job["child"], job["sibling"]):
             if following >= 0:
-                stack[height] = following
-                height += 1
+                fetch(world.jobs, following, JOB_BYTES)
+                queued[known] = following
+                known += 1
     return n
 
 

@@ -17,7 +17,7 @@ BROKEN, THROTTLED, REGISTERED = T.BROKEN, T.THROTTLED, T.REGISTERED
 
 def register(world: World, row: int, now: float) -> None:
     """Set the first status of a task that arrives."""
-    world.arrays.tasks["status"][row] = REGISTERED
+    world.arrays.tasks["status"][row] = world.statuses[row] = REGISTERED
     world.status_changes[REGISTERED] += 1
     world.arrays.task_times[row, REGISTERED] = now
 
@@ -32,7 +32,7 @@ def set_status(world: World, row: int, status: TaskStatus, now: float) -> None:
                             f"(at {now:.3f} s)\n" + story(world, row))
     if old == THROTTLED:
         task["throttled_total_s"] += now - arrays.task_times[row, THROTTLED]
-    task["status"], task["modification_s"] = status, now
+    task["status"], task["modification_s"], world.statuses[row] = status, now, status
     world.status_changes[old] += 1
     world.status_changes[status] += 1
     arrays.task_times[row, status] = now

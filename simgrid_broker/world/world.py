@@ -46,7 +46,8 @@ class World:
     nuclei; user_views, analysis_inputs: of analysis tasks by row, the latter with the jobs that the input makes.
     row_of: row of each task of the table by jeditaskid; free_tasks: rows without a task; blocks: the tasks that come
     after those; merges_output: whether any task, also of the blocks, may ask for merging; status_changes: how often a
-    task has entered or left each status; user_rows: rows of `arrays.user_jobs`; analysis: what PanDA's daemons know
+    task has entered or left each status; statuses: that of the task in each row once more, dense: agents look for tasks
+    by it all the time; user_rows: rows of `arrays.user_jobs`; analysis: what PanDA's daemons know
     about it; capacities: of links, doors and backbones; catalogue: the datasets of the scenario.
     """
 
@@ -79,6 +80,7 @@ class World:
         self.blocks: Iterator[TaskList] = iter(())
         self.merges_output = False
         self.status_changes = [0] * len(TaskStatus)
+        self.statuses = arrays.tasks["status"].astype(np.int8)
         self.user_rows = UserRows(vocabularies)
         self.user_output = UserOutput(scenario, vocabularies, self.analysis_places)
         self.analysis = AnalysisMetrics(len(arrays.queues), len(vocabularies["users"]),
@@ -164,6 +166,7 @@ class World:
         old = len(self.arrays.datasets)
         self._lengthen("datasets", len(self.catalogue.names) + len(self.arrays.tasks))
         self.arrays.datasets["first_replica"][old:] = -1
+        self.statuses = np.pad(self.statuses, (0, len(self.arrays.tasks) - len(self.statuses)))
 
     def _grow(self, name: str, wanted: int) -> None:
         """At least double a table with row allocation, and its parallel arrays."""

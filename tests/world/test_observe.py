@@ -93,6 +93,14 @@ def test_what_was_placed_since_the_snapshot_counts_in_every_table_of_the_share()
     assert snapshot.placed_by_type.tolist() == [[0, 4], [9, 0]]
 
 
+@pytest.mark.parametrize("keys", [
+    pytest.param([], id="none"), pytest.param([3, 1, 3, 1, 2, 1], id="equal ones in the order of their numbers"),
+    pytest.param([2**62, 0, 2**62, 5], id="no bits left for the number")])
+def test_keys_are_put_in_order(keys):
+    keys = np.array(keys, np.int64)
+    assert observe.in_order(keys).tolist() == np.argsort(keys, kind="stable").tolist()
+
+
 def test_numbers_of_a_type():
     bench = bench_of()
     for kind, status in ((0, S.RUNNING), (1, S.RUNNING), (1, S.ACTIVATED), (1, S.ASSIGNED)):

@@ -18,6 +18,18 @@ def test_a_task_goes_its_way_and_remembers_when():
     assert bench.arrays.tasks["modification_s"][0] == 11
 
 
+def test_the_dense_statuses_are_those_of_the_table():
+    bench = Bench()
+    register(bench.world, 0, 5.0)
+    set_status(bench.world, 0, T.DEFINED, 6.0)
+    with pytest.raises(ForbiddenMove):
+        set_status(bench.world, 0, T.DONE, 7.0)
+    bench.world.lengthen_tasks(3 * len(bench.arrays.tasks))
+    register(bench.world, len(bench.arrays.tasks) - 1, 8.0)
+    assert bench.world.statuses.tolist() == bench.arrays.tasks["status"].tolist()
+    assert bench.world.statuses[0] == T.DEFINED
+
+
 def test_a_forbidden_move_tells_the_story_of_the_task():
     bench = Bench()
     register(bench.world, 0, 5.0)

@@ -83,7 +83,8 @@ def frame(brokerage: JobBrokerage, task: Task, queues: Queues, cfg: Gdpconfig,
         load=np.empty((1, 0), LOAD), link=np.empty((1, 0), LINK), store=np.empty(0, STORE), parts=NO_PARTS,
         first=known.first[None], **open_of(brokerage, known.first[None]), static_weight=known.static_weight[None],
         **room(0, MAX_CANDIDATES, len(brokerage.candidate_factors)))
-    found.words.setflags(write=False)                          # worked out here once, and copied for each question
+    if cache is not None:
+        found.words.setflags(write=False)                      # worked out here once, and copied for each question
     return found
 
 

@@ -38,7 +38,7 @@ def named_test(case: JobCase) -> np.ndarray:
     """Refuse queues with `test` in the name, whatever the case, unless the task is pre-assigned; PanDA logs none."""
     if not is_open(case):
         return np.zeros(case.n_candidates, bool)
-    return np.array([NAME_OF_TEST_QUEUES in name.lower() for name in case.queues.names], bool)
+    return case.queues.has_in_name(NAME_OF_TEST_QUEUES)
 
 
 @criterion("-status", says="{text}", text=named_values.status, applies=is_open, panda="selection for status",
@@ -47,7 +47,7 @@ def not_open(case: JobCase) -> np.ndarray:
     """Refuse queues that are not online, or standby in the deployed edition, unless the task is pre-assigned (D19)."""
     if not is_open(case):
         return np.zeros(case.n_candidates, bool)
-    return ~np.isin(case.queues.status, OPEN[case.edition])
+    return np.logical_and.reduce([case.queues.status != status for status in OPEN[case.edition]])
 
 
 def asks_policies(case: JobCase) -> bool:
@@ -68,10 +68,9 @@ def zero_share(case: JobCase) -> np.ndarray:
     """
     if not asks_policies(case):
         return np.zeros(case.n_candidates, bool)
-    policies = case.queues.fairsharepolicy
+    policies, number = case.queues.distinct("fairsharepolicy")
     fields = {name: getattr(case.task, name) for name in TASK_FIELDS}
-    zero = {policy: has_zero_share(policy, edition=case.edition, **fields) for policy in dict.fromkeys(policies)}
-    return np.array([zero[policy] for policy in policies], bool)
+    return np.array([has_zero_share(policy, edition=case.edition, **fields) for policy in policies], bool)[number]
 
 
 CORE_FIELDS = (*NAMED, "corecount", "is_merging", "mergecorecount")

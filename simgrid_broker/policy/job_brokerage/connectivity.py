@@ -138,7 +138,8 @@ def _uses_events(case: JobCase) -> bool:
 
 def _seeded(case: JobCase, seed: str) -> np.ndarray:
     """Candidates with a jobseed, (n,) bool."""
-    return np.array([each == seed for each in case.queues.jobseed], bool)
+    seeds, number = case.queues.distinct("jobseed")
+    return np.array([each == seed for each in seeds], bool)[number]
 
 
 def _none(case: JobCase) -> np.ndarray:

@@ -62,7 +62,9 @@ def is_spared(case: JobCase) -> bool:
 
 def is_named(task: Task, queues: Queues) -> np.ndarray:
     """Candidates of PanDA queues that the task or its merge jobs name, (n,) bool."""
-    return np.isin(queues.queue, task.preassigned if task.premerge is None else task.premerge.queue)
+    if task.premerge is not None:
+        return queues.queue == task.premerge.queue
+    return np.isin(queues.queue, task.preassigned) if task.preassigned else np.zeros(len(queues.queue), bool)
 
 
 def lapsed(premerge: Premerge, edition: str) -> bool:
