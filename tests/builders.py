@@ -89,7 +89,7 @@ def tasks(*said: dict) -> TaskList:
     """Tasks, each plain but for what is said of it; `replicas` is site number to the part that lies there.
 
     Words (user, label, ...) are given as words; `ramunit` likewise. `split` says how jobs are cut from files, in
-    columns of SPLITTING. Sorted by arrival before they are numbered.
+    columns of SPLITTING, `container` the number of the one that is read whole. Sorted by arrival before they are numbered.
     """
     said = sorted(said, key=lambda one: one.get("arrival_s", 0.0))
     table = new_rows(len(said))
@@ -103,13 +103,13 @@ def tasks(*said: dict) -> TaskList:
             words += [] if word in words else [word]
             row[column] = words.index(word)
         for column, value in (TASK | one).items():
-            if column not in ("replicas", "ramunit", "split", *WORDS):
+            if column not in ("replicas", "ramunit", "split", "container", *WORDS):
                 row[column] = value
         row["ramunit"] = RAM_UNITS.index(one.get("ramunit", "MB"))
         row["jeditaskid"] = number + 1
         row["luck"] = one.get("luck", number + 1)
     return TaskList(table, site, fraction, {name: tuple(words) for name, words in vocabularies.items()},
-                    splitting=_splitting(table, said))
+                    splitting=_splitting(table, said), container=np.array([one.get("container", -1) for one in said]))
 
 
 def _splitting(table, said) -> np.ndarray:

@@ -20,6 +20,8 @@ from simgrid_broker.agents.submissions import Submissions
 from simgrid_broker.agents.task_ledger import TaskLedger
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import TaskStatus
+from simgrid_broker.schema import TASK_DATASETS
+from simgrid_broker.world.containers import members_of
 from simgrid_broker.world.rows import copied
 from simgrid_broker.world.series import Series
 from simgrid_broker.world.task_rows import give_back, place
@@ -111,12 +113,25 @@ class Books:
         return self.n_broken + self._broken(np.arange(len(self.world.arrays.tasks)))
 
     def _record(self, rows: np.ndarray) -> None:
-        """Record tasks, and how the input of those with files was split."""
+        """Record tasks, how the input of those with files was split, and the datasets of containers."""
         arrays = self.world.arrays
         self.recorder.write("tasks", copied(arrays.tasks, rows), arrays.task_times[rows])
         cut = rows[arrays.splitting["n_files"][rows] > 0]
         if len(cut):
             self.recorder.write("splitting", arrays.splitting[cut])
+        for row in rows[arrays.containers["number"][rows] > 0].tolist():
+            self.recorder.write("task_datasets", self._datasets_of(row))
+
+    def _datasets_of(self, row: int) -> np.ndarray:
+        """Datasets of the container that a task reads whole, (n,) of TASK_DATASETS."""
+        members = members_of(self.world.arrays, row)
+        found = TASK_DATASETS.empty(len(members))
+        found["jeditaskid"] = self.world.arrays.tasks["jeditaskid"][row]
+        found["dataset"] = [self.staging.word("datasets", self.staging.name(int(number)))
+                            for number in members["dataset"]]
+        found["chunk"], found["n_pieces"], found["n_used"] = (
+            members["first_piece"], members["n_pieces"], members["used"])
+        return found
 
     def _give_back(self) -> None:
         """Free the rows of ended tasks to which nothing refers: no live job, live child, or command of the timeline."""

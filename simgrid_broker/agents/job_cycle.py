@@ -22,15 +22,16 @@ from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.columns import thaw
 from simgrid_broker.world.counts import place_block, tally_open, tally_refusals
 from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.input_files import first_waiting, is_cut, waiting_at
+from simgrid_broker.world.input_files import first_waiting, is_cut, reads_container, take_in_hand
 from simgrid_broker.world.loads import fill_load
 from simgrid_broker.world.places import fill_ways
 
-OVER, PREPARE, READ, COUNT, ASK, LOOK, PLACE, HOLD, GROW = range(9)
+OVER, PREPARE, READ, COUNT, ASK, LOOK, PLACE, HOLD, GROW, MAKE = range(10)
 """Why a cycle returns: it is over; a task of an unknown kind must be described; what is known of its share and nucleus
 must be read; refusals of a share are counted for the first time; Python must make the jobs; a decision is recorded with
 its candidates; the task queue in which jobs wait is to be found; Python has left a task without a queue, or there is no
-room for more of them; there is none for more tasks, orders or decisions."""
+room for more of them; there is none for more tasks, orders or decisions; the jobs ordered must be made before another
+dataset of a container is brokered."""
 BEGIN, NEXT, DECIDE, SUBMIT, END = range(5)
 """Where in a task it goes on: at its begin, with the next level of ramCount, with the decision about it, with the jobs
 that were placed, at its end."""
@@ -38,6 +39,8 @@ NOTHING, NO_TAG, TOLD = -3, -2, -1
 """Refusals of the task in hand: none; one without a tag, as every queue was full; one whose tag Python knows."""
 READY, SCOUTING, RUNNING = int(TaskStatus.READY), int(TaskStatus.SCOUTING), int(TaskStatus.RUNNING)
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
+MOST_DATASETS = 10
+"""Datasets of a task of which a cycle makes jobs; source: lifecycle reference, section 2.3."""
 FACTOR, PRIME = 1_000_003, 2**31 - 1
 """Of the digest of a set of candidates."""
 
@@ -52,6 +55,7 @@ CYCLE = np.dtype([
     ("next", "i8"),                  # where to go on, number of the task, of its levels of ramCount that are done
     ("task", "i8"), ("n_levels", "i8"), ("level", "i8"),
     ("n_slots", "i8"), ("kind", "i8"),       # slots in use; kind of the task in hand if Python has described it
+    ("n_datasets", "i8"),            # of the container of the task in hand of which jobs were ordered
     ("of_users", "?"),               # its jobs go by analysis brokerage
     ("most", "i8"), ("made", "i8"), ("refused_by", "i8"),    # of the task in hand
     ("wanted", "i8"), ("slot", "i8"), ("block", "i8"), ("n_blocks", "i8"), ("n_best", "i8"), ("placed", "i8"),
@@ -165,6 +169,8 @@ def go_on(world, tables, desk, sight, kinds, watch, users, user_desk, user_kinds
                     return PLACE
                 submit(world, tables, desk, state, row, tables.task[state["slot"]])
             state["next"] = NEXT
+            if has_more_datasets(world, state, row):
+                return MAKE
         if state["next"] == END:
             state["left"] -= state["made"]
             state["task"] += 1
@@ -198,6 +204,19 @@ def begin_task(world, state, row):
     state["most"] = state["left"] if is_cut(world, row) else most_jobs(
         state["left"], n_files, state["n_files"], state["reads_more"])
     state["made"], state["refused_by"], state["n_levels"], state["next"] = 0, NOTHING, 0, NEXT
+    state["n_datasets"] = 0
+
+
+@compiled
+def has_more_datasets(world, state, row):
+    """Whether all jobs of one dataset of a container were placed and another may follow; if so its level is next."""
+    if not reads_container(world, row) or state["placed"] == 0 or state["placed"] < state["wanted"]:
+        return False
+    state["n_datasets"] += 1
+    if state["n_datasets"] == MOST_DATASETS or state["made"] >= state["most"]:
+        return False
+    state["n_levels"] -= 1
+    return True
 
 
 @compiled
@@ -207,7 +226,7 @@ def find_level(world, tables, desk, sight, kinds, watch, user_desk, user_kinds, 
         state["next"] = END
         return OVER
     level = (state["n_levels"] + 1) % N_RAM_LEVELS
-    wanted = min(waiting_at(world, row, level), state["most"] - state["made"])
+    wanted = min(take_in_hand(world, row, level), state["most"] - state["made"])
     if wanted <= 0:
         state["n_levels"] += 1
         return OVER
@@ -351,7 +370,7 @@ def add_up(desk, state, drawn, refused_by, ranks):
     state["n_blocks"], state["placed"] = drawn, 0
     for k in range(drawn):
         state["placed"] += desk.sizes[k]
-    if state["placed"] == 0:
+    if state["placed"] == 0 and state["n_datasets"] == 0:      # what fails for a later dataset does not stop the task
         state["refused_by"] = NO_TAG
         last = -1
         for k in range(len(refused_by) if state["n_best"] == 0 else 0):

@@ -23,7 +23,7 @@ from simgrid_broker.policy.throttle import Throttle, ThrottleLimits, lift, throt
 from simgrid_broker.views import Gdpconfig, Task
 from simgrid_broker.world.columns import return_to, set_reason, set_task
 from simgrid_broker.world.groups import account_of_task
-from simgrid_broker.world.input_files import first_waiting, is_cut
+from simgrid_broker.world.input_files import first_waiting, is_cut, take_in_hand_of
 from simgrid_broker.world.queued_work import NO_PRIORITY
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.work_queues import AlignedQueue, aligned_queues
@@ -79,7 +79,7 @@ class Generator:
             return None
         self._read_config()
         again = [self._serve(part, analysis) for analysis, part in self.work_queues.by_kind(rows)]
-        self.control.fabric.make_jobs(self.tables.take_orders())     # at once: no other cycle orders the same input
+        self._make_ordered()                                   # at once: no other cycle orders the same input
         return self.control.periods.job_generator_lacking if any(again) else None
 
     def _is_visited(self) -> bool:
@@ -147,6 +147,8 @@ class Generator:
                 return int(state["left"])
             if reason == job_cycle.ASK:
                 self._ask(int(rows[state["task"]]), state, rule)
+            elif reason == job_cycle.MAKE:
+                self._make_ordered()
             elif reason != job_cycle.HOLD:
                 tables.act(reason, int(rows[state["task"]]))
 
@@ -164,8 +166,23 @@ class Generator:
         cut = is_cut(self.control.arrays, row)
         made, tag = self._cut(row, wanted, level, rule) if cut else self._make(row, wanted, level)
         state["made"] += made
-        if not made:
+        if not made and not state["n_datasets"]:
             self.told, state["refused_by"] = tag, job_cycle.TOLD
+        if made and self.control.arrays.containers["number"][row]:
+            self._ask_again(row, state, level)
+
+    def _ask_again(self, row: int, state: np.void, level: int) -> None:
+        """Let the cycle go on with the next dataset of a container if no input of the one in hand is left."""
+        self._make_ordered()
+        arrays, dataset = self.control.arrays, int(self.control.arrays.input_dataset[row])
+        state["n_datasets"] += 1
+        if (state["n_datasets"] < job_cycle.MOST_DATASETS and state["made"] < state["most"]
+                and take_in_hand_of(arrays, row, level) and arrays.input_dataset[row] != dataset):
+            state["n_levels"] -= 1
+
+    def _make_ordered(self) -> None:
+        """Make the jobs ordered so far."""
+        self.control.fabric.make_jobs(self.tables.take_orders())
 
     def _make(self, row: int, wanted: int, level: int) -> tuple[int, str]:
         """Broker `wanted` jobs of one ramCount; returns how many found a queue, and the tag that left no candidate."""

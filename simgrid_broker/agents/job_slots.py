@@ -16,7 +16,7 @@ from simgrid_broker.world.seen_tasks import see, see_sources
 SLOT = np.dtype([
     ("task", "i4"), ("level", "i4"),         # row, and level of ramCount
     *((name, TASKS.dtype[name]) for name in CHANGING), ("changes", "i8"),    # of the task when its slot was filled
-    ("replicas", "i8"),              # version of its dataset then
+    ("replicas", "i8"), ("dataset", "i4"),   # version of its dataset then; which that was
     ("has_input", "?"), ("files_per_job", "f8"),
     ("can_run", "i8"),               # digest of the candidates that could run its last jobs, 0 = unknown
     ("recorded", "?"), ("whole", "?"),       # whether decisions about the task are recorded, with their candidates
@@ -32,6 +32,7 @@ def is_current(world, tables, desk, state, row, slot):
         if seen[name] != task[name]:
             return False
     return (seen["changes"] == desk.changes[row] and seen["replicas"] == version_of(world, row)
+            and seen["dataset"] == world.input_dataset[row]
             and tables.asked[slot]["load"] == load_row(world, tables, desk, state, slot))
 
 
@@ -66,7 +67,7 @@ def fill(world, tables, desk, sight, kinds, watch, slot, kind):
     asked["link"] = task["nucleus"]
     for name in literal_unroll(CHANGING):
         seen[name] = world.tasks[row][name]
-    seen["replicas"] = version_of(world, row)
+    seen["replicas"], seen["dataset"] = version_of(world, row), world.input_dataset[row]
     seen["changes"], seen["files_per_job"], seen["can_run"] = desk.changes[row], task["n_files_per_job"], 0
     record = watch.record[0]
     seen["whole"] = keeps(world, watch, record["of_candidates"], task["jeditaskid"], task["luck"])

@@ -17,7 +17,7 @@ from simgrid_broker.schema.splitting import SplitParameters
 from simgrid_broker.views import Task, Verdict
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import account_of_task
-from simgrid_broker.world.input_files import first_waiting, inputs_to_use, pieces_at_once, waiting_pieces
+from simgrid_broker.world.input_files import end_of_dataset, first_waiting, pieces_at_once, waiting_pieces
 
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 
@@ -86,11 +86,11 @@ class JobSplitter:
         return jobs[:cut_jobs(pieces, taken, limits, jobs)]
 
     def _is_incomplete(self, row: int, pieces: np.ndarray, taken: int, jobs: np.ndarray) -> bool:
-        """Whether the last job would get more files if all files of the task had been read; then it waits."""
+        """Whether the last job would get more files if all files of the dataset had been read; then it waits."""
         if not len(jobs) or jobs[-1]["closed_by"] != ClosedBy.END or taken == len(jobs) - 1 == 0:
             return False
         last = pieces[int(jobs["first"][-1] + jobs["count"][-1]) - 1]
-        return bool(last["retry"] < 0 and last["unit"] + 1 < inputs_to_use(self.control.arrays, row))
+        return bool(last["retry"] < 0 and last["unit"] + 1 < end_of_dataset(self.control.arrays, row))
 
     def _order(self, row: int, task: Task, level: int, number: int, jobs: np.ndarray) -> None:
         """Submit jobs at a candidate to the server."""

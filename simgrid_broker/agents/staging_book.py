@@ -11,6 +11,7 @@ from simgrid_broker import luck
 from simgrid_broker.names import COMPLETE, TASK_ENDS, StagingStatus, TaskStatus
 from simgrid_broker.policy.data_carousel import Config, source
 from simgrid_broker.schema.series import STAGING
+from simgrid_broker.world.containers import datasets_of
 from simgrid_broker.world.input_tables import give_size, own_input
 from simgrid_broker.world.replicas import is_shared, most_on_disk_of, note_unstaged
 from simgrid_broker.world.world import World
@@ -52,8 +53,8 @@ class Request:
 class StagingBook:
     """Requests by dataset; write: takes the rows of those that are over.
 
-    can_stage: whether a storage has drives, (n_storages,) bool; names: those of datasets and tapes with a request so
-    far; sent: by dataset, rows and identifiers of the transfers of files that drives have read.
+    can_stage: whether a storage has drives, (n_storages,) bool; names, codes: those of datasets and tapes with a
+    request, and of datasets of containers, so far; sent: by dataset, rows and identifiers of the transfers of files that drives have read.
     """
 
     def __init__(self, world: World, write: Callable[[str, np.ndarray], None]):
@@ -62,6 +63,7 @@ class StagingBook:
         self.sent: dict[int, list[tuple[int, int]]] = {}
         self.n_requests = 0
         self.names = {name: list[str]() for name in ("datasets", "tapes")}
+        self.codes = {name: dict[str, int]() for name in self.names}
         words: dict[str, Any] = {**self.names}             # they grow while the run goes on
         world.vocabularies |= words
         storages = world.scenario.grid.storages
@@ -69,19 +71,26 @@ class StagingBook:
         self.has_tape = bool(self.can_stage.any())
 
     def is_needed(self, row: int) -> bool:
-        """Whether a task waits for its input to come from tape: no replica on disk is complete, or the rule of each has
+        """Whether a task waits for input to come from tape."""
+        return bool(self.needed(row))
+
+    def needed(self, row: int) -> list[int]:
+        """Datasets that a task waits for to come from tape: no replica on disk is complete, or the rule of each has
         ended."""
         arrays = self.world.arrays
         if not self.has_tape or not arrays.tasks["inputprestaging"][row]:
-            return False
-        number = int(arrays.input_dataset[row])
-        return bool(self.size(row) > 0 and self.tapes_of(number)
-                    and not any(replica["part"] >= COMPLETE and not replica["expired"]
-                                for replica in self.on_disk(number)))
+            return []
+        return [number for number in datasets_of(arrays, row)
+                if self._size(row, number) > 0 and self.tapes_of(number) and not any(
+                    replica["part"] >= COMPLETE and not replica["expired"] for replica in self.on_disk(number))]
 
     def size(self, row: int) -> float:
-        """Size of the dataset that a task reads, bytes."""
-        dataset = self.world.arrays.datasets[self.world.arrays.input_dataset[row]]
+        """Size of the datasets that a task waits for to come from tape, bytes."""
+        return sum(self._size(row, number) for number in self.needed(row))
+
+    def _size(self, row: int, number: int) -> float:
+        """Size of a dataset that a task reads, bytes."""
+        dataset = self.world.arrays.datasets[number]
         return float(dataset["bytes"]) if is_shared(dataset) else own_input(self.world.arrays, row)[0]
 
     def is_own(self, number: int) -> bool:
@@ -141,8 +150,11 @@ class StagingBook:
         return float(luck.uniforms(self.world.scenario.seed, "tape_draw", self.key(number), luck.key_of(name)))
 
     def ask(self, row: int, config: Config, now: float) -> None:
-        """Let a task ask for its input; tasks with the same input share the request."""
-        number = int(self.world.arrays.input_dataset[row])
+        """Let a task ask for the datasets that it waits for; tasks with the same input share the requests."""
+        for number in self.needed(row):
+            self._ask(number, row, config, now)
+
+    def _ask(self, number: int, row: int, config: Config, now: float) -> None:
         request = self.requests.get(number)
         if request is not None and request.status is S.DONE:
             self.end(request, S.RETIRED, now)
@@ -164,9 +176,9 @@ class StagingBook:
                        int(arrays.tasks["share"][row]), now, to_pin=bool(expired), destination=(*expired, -1)[0])
 
     def has_rule(self, row: int) -> bool:
-        """Whether there is a rule for the input of a task, or no request any more."""
-        request = self.requests.get(int(self.world.arrays.input_dataset[row]))
-        return request is None or request.status is not S.QUEUED
+        """Whether there is a rule for any input of a task, or no request any more."""
+        found = [self.requests[number] for number in datasets_of(self.world.arrays, row) if number in self.requests]
+        return not found or any(request.status is not S.QUEUED for request in found)
 
     def live_tasks(self, request: Request) -> list[int]:
         """Rows of the tasks of a request that are not over."""
@@ -201,13 +213,15 @@ class StagingBook:
                          "requested_s", "started_s", "mounting_s", "read_s", "finished_s"):
                 row[name] = getattr(request, name)
             row["request"], row["tasks"], row["total_files"] = request.number, len(request.tasks), request.files
-            row["dataset"] = self._word("datasets", self.name(request.dataset))
-            row["tape"] = self._word("tapes", request.tape)
+            row["dataset"] = self.word("datasets", self.name(request.dataset))
+            row["tape"] = self.word("tapes", request.tape)
         if len(rows):
             self.write("staging", rows)
 
-    def _word(self, kind: str, name: str) -> int:
-        words = self.names[kind]
-        if name not in words:
+    def word(self, kind: str, name: str) -> int:
+        """Code of the name of a dataset or tape in the tables."""
+        words, codes = self.names[kind], self.codes[kind]
+        if name not in codes:
+            codes[name] = len(words)
             words.append(name)
-        return words.index(name)
+        return codes[name]

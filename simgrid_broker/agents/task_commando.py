@@ -16,7 +16,7 @@ from simgrid_broker.fabric.commands import jobs_of
 from simgrid_broker.names import PRODUCTION_LABELS, Cause, JobStatus, TaskCommand, TaskStatus
 from simgrid_broker.policy.task_commands import INCREMENT, NOT_RETRIED_WITH_PARENT, accepts, retry_refused
 from simgrid_broker.schema.user_parameters import changed
-from simgrid_broker.world.columns import add_attempts, return_to, set_task
+from simgrid_broker.world.columns import add_attempts, add_input, return_to, set_task
 from simgrid_broker.world.task_transitions import set_status
 
 C, S, T = TaskCommand, JobStatus, TaskStatus
@@ -200,7 +200,7 @@ class TaskCommando:
         """Let a task find more input and retry what was given up (incremental execution)."""
         control, world = self.control, self.control.world
         set_status(world, row, T.TOINCEXEC, control.now)
-        set_task(world, row, n_jobs=int(world.arrays.tasks["n_jobs"][row]) + (given.options.get("jobs") or 0))
+        add_input(world, row, given.options.get("jobs") or 0)
         self._revive(row, lost=True)
         set_status(world, row, T.REREFINE, control.now)
         task = world.arrays.tasks[row]

@@ -18,6 +18,7 @@ from simgrid_broker.policy.resource_types import resource_type_of
 from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world.columns import limit_walltime, move_input, return_to, set_task
+from simgrid_broker.world.containers import datasets_of
 from simgrid_broker.world.input_files import staged_inputs_of
 from simgrid_broker.world.share_tree import leaf_shares
 from simgrid_broker.world.task_transitions import set_status
@@ -118,9 +119,9 @@ class Tagger:
 
 
 def reads_deleted(world: World, row: int) -> bool:
-    """Whether DDM does not know the dataset that a task reads: the ContentsFeeder then breaks it; JEDI TWiki, dataset
+    """Whether DDM does not know a dataset that a task reads: the ContentsFeeder then breaks it; JEDI TWiki, dataset
     status."""
-    return bool(world.arrays.datasets["deleted"][world.arrays.input_dataset[row]])
+    return bool(world.arrays.datasets["deleted"][datasets_of(world.arrays, row)].any())
 
 
 def _break(control: Control, row: int) -> None:

@@ -11,6 +11,7 @@ from simgrid_broker.units import GIB
 from simgrid_broker.world.analysis_input import spread_replicas
 from simgrid_broker.world.analysis_metrics import note_use
 from simgrid_broker.world.groups import account_of
+from simgrid_broker.world.input_files import in_hand
 from simgrid_broker.world.seen_tasks import see, see_sources
 from simgrid_broker.world.user_view import see_user
 
@@ -59,9 +60,9 @@ def fill_for_user(world, users, user_desk, desk, user_kinds, sight, known, state
 
 @compiled
 def fill_input(world, users, user_desk, sight, row):
-    """Fill in the input of a task: one dataset, whose files lie at the sites of its replicas."""
-    task, shown = users.task[0], world.tasks[row]
-    n, size = see_sources(world, sight, row), np.float64(shown["n_jobs"] * shown["input_bytes_per_job"])
+    """Fill in the input of a task: the dataset in hand, whose files lie at the sites of its replicas."""
+    task, (pieces, piece_bytes) = users.task[0], in_hand(world, row)
+    n, size = see_sources(world, sight, row), np.float64(pieces * piece_bytes)
     task["n_datasets"], task["total_gb"] = 1 if n > 0 else 0, size // GIB if n > 0 else 0.0
     dataset = users.datasets[0]
     dataset["n_files"], dataset["n_sources"] = 1, n

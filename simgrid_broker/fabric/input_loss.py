@@ -6,7 +6,7 @@ from simgrid_broker.fabric.attempts import may_try_again, retry_of
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.input_files import file_of
+from simgrid_broker.world.input_files import dataset_of, file_in_task
 from simgrid_broker.world.rows import push_retry
 
 NONE, INPUT_LOST, INPUT_BROKEN = int(Cause.NONE), int(Cause.INPUT_LOST), int(Cause.INPUT_BROKEN)
@@ -14,20 +14,20 @@ INPUT_LOSS = STREAMS["input_loss"]
 
 
 @compiled
-def lost_part(world: Arrays, task_row):
-    """Part of a task's input that is gone: for the task alone, or because no replica of a shared dataset has it."""
+def lost_part(world: Arrays, task_row, piece):
+    """Part of the dataset of a piece that is gone: for the task alone, or because no replica of a shared one has it."""
     own = world.input_loss[task_row]["lost"]
-    return 1.0 - (1.0 - own) * (1.0 - world.datasets[world.input_dataset[task_row]]["lost"])
+    return 1.0 - (1.0 - own) * (1.0 - world.datasets[dataset_of(world, task_row, piece)]["lost"])
 
 
 @compiled
 def condition(world: Arrays, task_row, piece):
     """INPUT_LOST or INPUT_BROKEN if the file of a piece is, else NONE; the random draw is keyed by the file."""
-    loss, lost = world.input_loss[task_row], lost_part(world, task_row)
+    loss, lost = world.input_loss[task_row], lost_part(world, task_row, piece)
     if lost <= 0 and loss["broken"] <= 0:
         return NONE
     seed, luck = world.settings[0]["seed"], world.tasks[task_row]["luck"]
-    file = file_of(world.splitting[task_row], piece)
+    file = file_in_task(world, task_row, piece)
     if uniform(seed, INPUT_LOSS, luck, file, 0) < lost:
         return INPUT_LOST
     return INPUT_BROKEN if uniform(seed, INPUT_LOSS, luck, file, 1) < loss["broken"] else NONE
@@ -36,7 +36,7 @@ def condition(world: Arrays, task_row, piece):
 @compiled
 def first_bad(world: Arrays, job):
     """The first piece of a job's input that is lost or broken, -1 if none is."""
-    if lost_part(world, job["task"]) > 0 or world.input_loss[job["task"]]["broken"] > 0:
+    if lost_part(world, job["task"], job["chunk"]) > 0 or world.input_loss[job["task"]]["broken"] > 0:
         for piece in range(job["chunk"], job["chunk"] + job["n_chunks"]):
             if condition(world, job["task"], piece) != NONE:
                 return piece

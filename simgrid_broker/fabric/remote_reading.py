@@ -19,7 +19,8 @@ from simgrid_broker.fabric.sources import best_source
 from simgrid_broker.fabric.transfer_rows import join, new_transfer
 from simgrid_broker.names import Activity, Cause, TransferKind
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.replicas import first_replica, is_shared
+from simgrid_broker.world.input_files import dataset_of
+from simgrid_broker.world.replicas import is_shared
 from simgrid_broker.world.rows import has_no_pieces
 from simgrid_broker.world.space import IS_OFF
 
@@ -44,8 +45,9 @@ def find_input(world: Arrays, row):
     Without any replica it is all of its input, from no site.
     """
     job = world.jobs[row]
-    source, missing = best_source(world, job["task"], world.queues[job["queue"]]["site"])
-    if first_replica(world, job["task"]) < 0:
+    number = dataset_of(world, job["task"], job["chunk"])
+    source, missing = best_source(world, job["task"], number, world.queues[job["queue"]]["site"])
+    if world.datasets[number]["first_replica"] < 0:
         missing = 1.0
     job["source_site"] = source
     job["missing_bytes"] = missing * job["input_bytes"]
@@ -70,7 +72,8 @@ def sends(world: Arrays, site):
 @compiled
 def begin_reading(world: Arrays, row, size, now):
     """Let a job that has started read `size` bytes from its source, one file after the other."""
-    job, number = world.jobs[row], world.input_dataset[world.jobs[row]["task"]]
+    job = world.jobs[row]
+    number = dataset_of(world, job["task"], job["chunk"])
     place = new_transfer(world, READING, DIRECT_READING, job["source_site"], world.queues[job["queue"]]["site"], job,
                          now)
     files = max(1, np.int32(np.ceil(size / job["input_bytes"] * job["n_input_files"])))

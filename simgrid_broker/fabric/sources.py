@@ -5,7 +5,7 @@ import numpy as np
 from simgrid_broker import names
 from simgrid_broker.compiled import compiled
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.replicas import first_replica, part_of_staged
+from simgrid_broker.world.replicas import part_of_staged
 
 EXPRESS, STAGING = int(names.Activity.EXPRESS), int(names.Activity.STAGING)
 PRODUCTION_INPUT, ANALYSIS_INPUT = int(names.Activity.PRODUCTION_INPUT), int(names.Activity.ANALYSIS_INPUT)
@@ -15,8 +15,8 @@ FAR = 1000.0
 
 
 @compiled
-def best_source(world: Arrays, task_row, destination):
-    """Source site of a task's input (-1 = none), and the fraction of the input missing at the destination.
+def best_source(world: Arrays, task_row, number, destination):
+    """Source site of a dataset that a task reads (-1 = none), and the fraction missing at the destination.
 
     The source is the most complete replica, among equal ones the closest to the destination, with a link that is up. A
     replica of virtual placement has no files to send, and jobs at its site read through its cache. Staged input is
@@ -24,12 +24,12 @@ def best_source(world: Arrays, task_row, destination):
     """
     n_sites = len(world.sites)
     best, best_fraction, best_distance, here, on_tape = -1, 0.0, 0.0, 0.0, 0.0
-    place = first_replica(world, task_row)
+    place = world.datasets[number]["first_replica"]
     any_replica = place >= 0
     while place >= 0:
         replica = world.replicas[place]
         place, site = replica["next"], replica["site"]
-        fraction = part_of_staged(world, task_row, replica["part"])
+        fraction = part_of_staged(world, task_row, number, replica["part"])
         is_staged = replica["tape"] != 0 and world.tasks[task_row]["inputprestaging"] != 0
         if site == destination:
             on_tape, here = (max(on_tape, fraction), here) if is_staged else (on_tape, max(here, fraction))
@@ -57,14 +57,14 @@ def is_express(world: Arrays, task):
 
 
 @compiled
-def activity_of_input(world: Arrays, task_row, source):
-    """Activity under which FTS transfers the input of a task from a site; source: lifecycle reference, section 7.2."""
+def activity_of_input(world: Arrays, task_row, number, source):
+    """Activity under which FTS transfers a dataset for a task from a site; source: lifecycle reference, section 7.2."""
     task = world.tasks[task_row]
     if (world.settings[0]["users"] >> task["label"]) & 1:
         return ANALYSIS_INPUT
     if is_express(world, task):
         return EXPRESS
-    place = first_replica(world, task_row)
+    place = world.datasets[number]["first_replica"]
     while place >= 0:
         replica = world.replicas[place]
         if replica["site"] == source and not replica["tape"]:

@@ -108,7 +108,8 @@ def fill(world: Arrays, row, task_row, number, ramcount_mb, resource_type):
     job["processing_type"], job["nucleus"] = task["processing_type"], task["nucleus"]
     job["n_events"], job["n_input_files"] = task["n_events_per_job"], task["n_input_files"]
     job["n_output_files"] = 1
-    job["input_bytes"], job["output_bytes"] = task["input_bytes_per_job"], task["output_bytes_per_job"]
+    job["input_bytes"] = input_files.input_bytes_of(world, task_row, job["chunk"])
+    job["output_bytes"] = task["output_bytes_per_job"]
     job["ramcount_mb"] = ramcount_mb
     job["missing_bytes"] = job["walltime_s"] = job["cputime_s"] = job["stage_in_s"] = job["stage_out_s"] = 0.0
     job["due_sequence"] = job["slot"] = job["server_attempt"] = job["closed_by"] = 0
@@ -151,14 +152,16 @@ def give_files(world: Arrays, row, n_pieces, closed_by):
     task, split = world.tasks[job["task"]], world.splitting[job["task"]]
     seed = world.settings[0]["seed"]
     all_events, size, work, memory, n_files = 0.0, 0.0, 0.0, 0.0, 0
+    first, before, of_dataset = input_files.place_of(world, job["task"], job["chunk"])
     last_file: Any = np.int64(-1)
     for piece in range(job["chunk"], job["chunk"] + n_pieces):
-        file, events = np.int64(input_files.file_of(split, piece)), input_files.events_of(world, job["task"], piece)
+        file = before + np.int64(input_files.file_of(split, piece - first))
+        events = input_files.events_of(world, job["task"], piece)
         all_events += events
         size += input_files.bytes_of(world, job["task"], piece, events)
         work += events * input_files.spread_factor(seed, WORK, task, file, task["work_spread"])
         memory = max(memory, input_files.spread_factor(seed, MEMORY, task, file, task["memory_spread"]))
-        end = np.int64(input_files.last_file_of(split, piece))
+        end = before + np.int64(input_files.last_file_of(split, piece - first, of_dataset))
         n_files += end - max(file - 1, last_file)
         last_file = end
     secondary = math.ceil(np.float64(split["secondary_ratio"]) * n_pieces)
@@ -216,9 +219,9 @@ def make_job(world: Arrays, order, n_pieces, closed_by):
             retry["n_chunks"] -= n_pieces
             same["waiting"] -= n_pieces
     else:
-        task = world.tasks[task_row]
-        row = begin_attempt(world, task_row, number, task["next_chunk"], 1, ramcount_mb, resource_type, now)
-        task["next_chunk"] += n_pieces
+        piece = input_files.next_piece(world, task_row)
+        row = begin_attempt(world, task_row, number, piece, 1, ramcount_mb, resource_type, now)
+        input_files.use_pieces(world, task_row, n_pieces)
     if input_files.is_cut(world, task_row):
         give_files(world, row, n_pieces, closed_by)
     put_pending(world, row)
@@ -292,23 +295,25 @@ def set_up_job(world: Arrays, row, bunch, now):
     """Define a job; activate it if its input is at the site or read remotely, else attach it to a transfer.
 
     A job without a source for its input stays assigned until a timeout closes it. bunch: transfer of the previous job,
-    -1 = none; it is shared while task, source and destination are the same and it has room. Returns the bunch in use.
+    -1 = none; it is shared while task, dataset, source and destination are the same and it has room. Returns the bunch
+    in use.
     """
     job = world.jobs[row]
     if job["status"] == PENDING:                           # else it has waited for its library
         move(world, row, DEFINED, now)
-    destination, number, arriving = world.queues[job["queue"]]["site"], -1, 0.0
+    destination, number, arriving = world.queues[job["queue"]]["site"], np.int64(-1), 0.0
+    read = input_files.dataset_of(world, job["task"], job["chunk"])
     files = world.job_files[row]
     awaited, awaited_id = files["brought_by"], files["brought_id"]
     if has_no_pieces(job):                                 # what it merges is at the site that produced it
         source, missing = job["source_site"], 0.0 if job["source_site"] < 0 else 1.0
     else:
-        source, missing = best_source(world, job["task"], destination)
+        source, missing = best_source(world, job["task"], read, destination)
         if missing > 0.0 and source >= 0 and may_read_remotely(world, job) and not was_brought(
                 world, files, destination, now):
             files["reads"], missing = REMOTE, 0.0          # it looks for its files again when it starts
-        elif is_shared(world.datasets[world.input_dataset[job["task"]]]):
-            number = world.input_dataset[job["task"]]
+        elif is_shared(world.datasets[read]):
+            number = read
             missing, arriving = to_bring(world, job, number, destination, missing)
             pin(world, number, destination, now)
             if arriving > 0.0:
@@ -330,11 +335,13 @@ def set_up_job(world: Arrays, row, bunch, now):
     if bunch >= 0:
         transfer = world.transfers[bunch]
         if (transfer["jeditaskid"] != job["jeditaskid"] or transfer["source"] != source
-                or transfer["destination"] != destination or transfer["n_jobs"] >= JOBS_PER_BUNCH):
+                or transfer["destination"] != destination or transfer["n_jobs"] >= JOBS_PER_BUNCH
+                or (number >= 0 and 0 <= transfer["dataset"] != number)):
             enqueue(world, bunch, now)
             bunch = -1
     if bunch < 0:
-        bunch = new_transfer(world, INPUT, activity_of_input(world, job["task"], source), source, destination, job, now)
+        activity = activity_of_input(world, job["task"], read, source)
+        bunch = new_transfer(world, INPUT, activity, source, destination, job, now)
     if number >= 0:
         await_part(world, job, bunch, number, destination)
     elif not has_no_pieces(job):

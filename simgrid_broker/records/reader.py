@@ -70,6 +70,7 @@ class Run:
     ended = _loaded("ended")
     tasks = _loaded("tasks")
     splitting = _loaded("splitting")
+    task_datasets = _loaded("task_datasets")
     trace = _loaded("trace")
     transfers = _loaded("transfers")
     decisions = _loaded("decisions")

@@ -84,6 +84,7 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     """What the jobs of a task are: their names for the tagging of shares, what they claim, and what is true."""
 
     _shared_files: float | None = PrivateAttr(None)       # mean files of the shared datasets that the tasks read
+    _datasets: int = PrivateAttr(1)                       # number of those of a task
 
     name: str = Field(min_length=1, description="Name of the stream; it keys the random draws of its tasks")
     source: str = Field("", description="Where the figures come from, or which of them are assumptions")
@@ -112,7 +113,9 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     dataset: DatasetName | None = Field(None, description="Dataset of `data` that every task reads: the size of the "
                                         "input, and where it lies, follow; each job reads files_per_job of its files")
     container: ContainerName | None = Field(None, description="Container of `data`; each task reads one of its "
-                                            "datasets, drawn by popularity")
+                                            "datasets, drawn by popularity, or with whole_container all of them")
+    whole_container: bool = Field(False, description="Each task reads all datasets of the `container`, whose jobs are "
+                                  "brokered dataset by dataset, as for an input container in JEDI")
     iointensity: float | None = Field(None, ge=0, description="kB/s per core; 0 = no claim; default: from the sizes")
 
     failure_rate: FractionSpread = Field(FractionSpread(median=0.03), description="Payload failures, over tasks")
@@ -149,6 +152,8 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     @model_validator(mode="after")
     def shared_input(self) -> "Payload":
         """Refuse input of two kinds, and sizes or replicas beside a shared dataset, which has its own."""
+        if self.whole_container and self.container is None:
+            raise ValueError("whole_container needs container, the name of what the tasks read whole")
         if self.dataset is None and self.container is None:
             if self.input is not None and self.input.files is None:
                 raise ValueError("input needs files, their number in a task, or the stream a dataset of `data`")
@@ -176,9 +181,10 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
             raise ValueError(f"{', '.join(given)}: merge jobs need mergeOutput: true")
         return self
 
-    def reads_files(self, number: float | None) -> None:
-        """Note how many files the shared datasets of the tasks have on average, None = the tasks share none."""
-        self._shared_files = number
+    def reads_files(self, number: float | None, datasets: int = 1) -> None:
+        """Note how many files the shared datasets of the tasks have on average, None = the tasks share none; datasets:
+        how many of them a task reads."""
+        self._shared_files, self._datasets = number, datasets
 
     @property
     def cores(self) -> int:
@@ -205,8 +211,10 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
         files = self._shared_files
         if self.input is not None:
             own = self.input.files.mean if self.input.files is not None else 1.0
-            return (own if files is None else files) / self.typical_files
-        return self.jobs_per_task.mean if files is None else math.ceil(files / max(1, self.files_per_job))
+            return (own if files is None else files * self._datasets) / self.typical_files
+        if files is None:
+            return self.jobs_per_task.mean
+        return math.ceil(files / max(1, self.files_per_job)) * self._datasets
 
 
 class Campaign(ProductionParameters, Payload):

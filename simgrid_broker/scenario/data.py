@@ -99,19 +99,33 @@ class Data(Part):
             raise ValueError(f"{', '.join(both)} is a population and the container of single datasets")
         return self
 
-    def mean_files(self, dataset: str | None, container: str | None) -> float | None:
-        """Mean number of files of what a stream reads, None if it names nothing that is there."""
+    def mean_files(self, dataset: str | None, container: str | None, whole: bool = False) -> float | None:
+        """Mean number of files of a dataset that a stream reads, None if it names nothing that is there.
+
+        whole: whether it reads all datasets of the container.
+        """
         if dataset in self.datasets:
             return self.datasets[dataset].files
-        members = [one for one in self.datasets.values() if container is not None and one.container == container]
+        members = self.members(container)
+        if members and whole:
+            return sum(one.files for one in members) / len(members)
         if members:
             return sum(one.files * one.popularity for one in members) / sum(one.popularity for one in members)
         population = self.populations.get(container or (dataset or "").rpartition(".")[0])
         return None if population is None else population.files.mean
 
+    def members(self, container: str | None) -> list[Dataset]:
+        """The single datasets of a container."""
+        return [one for one in self.datasets.values() if container is not None and one.container == container]
+
+    def n_datasets(self, container: str | None) -> int:
+        """How many datasets a container has; 1 if there is none of that name."""
+        population = self.populations.get(container or "")
+        return (len(self.members(container)) or 1) if population is None else population.datasets
+
     @property
     def containers(self) -> tuple[str, ...]:
-        """Names from which streams may draw."""
+        """Names of what streams may read."""
         formed = (dataset.container for dataset in self.datasets.values() if dataset.container is not None)
         return tuple(dict.fromkeys((*formed, *self.populations)))
 

@@ -7,7 +7,7 @@ included, except for `jeditaskid`, which counts all tasks in order of arrival.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -175,8 +175,8 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
     if payload.walltime:
         rows["cputime"] = 0
     splitting = _splitting(payload, scenario, key, index)
-    dataset = _read_dataset(rows, splitting, payload, scenario, key, index)
-    _fill_pieces(rows, splitting, payload)
+    read = _read_dataset(rows, splitting, payload, scenario, key, index)
+    _fill_pieces(rows, splitting, payload, read.members)
     if payload.workQueueName is not None:
         rows["work_queue"] = queue_names(scenario.work_queues).index(payload.workQueueName)
     of_input = (favourites(payload, scenario.seed, key, index, rows["user"].astype(np.int64))
@@ -189,25 +189,52 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
     words["user_parameters"] = (payload.word() if isinstance(payload, UserParameters) else "",)
     on_tape = uniforms(scenario.seed, "task_draw", key, index[:, None], _TAPE + np.arange(N_REPLICAS))
     return TaskList(rows, *places, words, replica_tape=on_tape < payload.replicas.tape, splitting=splitting,
-                    dataset=dataset)
+                    dataset=read.dataset, container=read.container)
+
+
+class _Read(NamedTuple):
+    """What tasks read of shared datasets: number of the dataset, and of the container that is read whole, (n_tasks,)
+    each, and files of the datasets of that container, (n,)."""
+
+    dataset: np.ndarray | None = None
+    container: np.ndarray | None = None
+    members: np.ndarray | None = None
 
 
 def _read_dataset(tasks: np.ndarray, splitting: np.ndarray, payload: Payload, scenario: Scenario, key: int,
-                  index) -> np.ndarray | None:
-    """Number of the shared dataset that each task reads, (n,), None without any; its files and sizes become theirs."""
+                  index) -> _Read:
+    """What is shared of the input of each task; the files and sizes of datasets become those of the tasks."""
     if payload.dataset is None and payload.container is None:
-        return None
+        return _Read()
     shared = catalogue(scenario)
-    number = datasets_read(shared, payload.dataset, payload.container, scenario.seed, key, index)
-    files, size = shared.n_files[number], shared.bytes[number]
+    if payload.whole_container:
+        found = list(shared.members).index(payload.container or ""), shared.members[payload.container or ""]
+        read = _Read(np.full(len(index), found[1][0]), np.full(len(index), found[0]), shared.n_files[found[1]])
+        files, size = shared.n_files[found[1]].sum(), shared.bytes[found[1]].sum()
+        jobs = pieces_of_members(shared.n_files[found[1]], None, payload.files_per_job).sum()
+    else:
+        number = datasets_read(shared, payload.dataset, payload.container, scenario.seed, key, index)
+        read, files, size = _Read(number), shared.n_files[number], shared.bytes[number]
+        jobs = np.ceil(files / payload.files_per_job)
     if payload.input is not None:
         splitting["n_files"], splitting["file_bytes"] = files, size / files
-        return number
-    jobs = np.ceil(files / payload.files_per_job)
+        return read
     tasks["n_jobs"], tasks["input_bytes_per_job"] = jobs, size / jobs
     if payload.iointensity is None:
         tasks["iointensity"] += size / jobs / 1e3 / np.maximum(_core_s(tasks, payload), 1)
-    return number
+    return read
+
+
+def pieces_of_members(n_files: np.ndarray, split: np.void | None, files_per_job: int) -> np.ndarray:
+    """Pieces of input of each dataset of a container, (n,), of which none crosses datasets.
+
+    n_files: of each, (n,); split: row of SPLITTING of the task, None or without files = jobs of `files_per_job` files.
+    """
+    if split is None or not split["n_files"]:
+        return -(-n_files // max(1, files_per_job))
+    rows = np.repeat(np.asarray(split)[None], len(n_files))
+    rows["n_files"] = n_files
+    return n_pieces(rows)
 
 
 def _fill_parameters(rows, payload: Payload, scenario: Scenario) -> dict[str, tuple[str, ...]]:
@@ -250,11 +277,16 @@ def n_pieces(rows: np.ndarray) -> np.ndarray:
     return np.where(split, parts, files)
 
 
-def _fill_pieces(tasks: np.ndarray, rows: np.ndarray, payload: Payload) -> None:
-    """Fill the rows of tasks with files, which count pieces of input; other rows count jobs."""
+def _fill_pieces(tasks: np.ndarray, rows: np.ndarray, payload: Payload, members: np.ndarray | None) -> None:
+    """Fill the rows of tasks with files, which count pieces of input; other rows count jobs.
+
+    members: files of each dataset of the container that the tasks read whole, if they do.
+    """
     if payload.input is None:
         return
     pieces = n_pieces(rows)
+    if members is not None and len(rows):
+        pieces[:] = pieces_of_members(members, rows[0], 0).sum()
     events = rows["n_files"].astype(np.int64) * rows["events_per_file"] / pieces
     master, secondary = rows["n_files"] * rows["file_bytes"] / pieces, rows["secondary_ratio"] * rows["secondary_bytes"]
     inputs, outputs = master + secondary, rows["output_bytes_per_event"] * events

@@ -24,8 +24,9 @@ class TaskList:
     `VOCABULARY_OF`. remarks: what an importer could not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is
     on tape; None = all are on disk. splitting: (n,) of `schema.SPLITTING`, how jobs are cut from files; None = no task
     has files. trace: of `schema.TRACE`, what was recorded of the jobs of a trace; trace_words: words of its
-    vocabularies. dataset: (n,), number of the shared dataset that each task reads, -1 = it has input of its own; None =
-    all have.
+    vocabularies. dataset: (n,), number of the shared dataset that each task reads, of a whole container of the first,
+    -1 = it has input of its own; None = all have. container: (n,), number of the container that each task reads whole,
+    in the order of `Catalogue.members`, -1 = none; None = no task does.
     """
 
     rows: np.ndarray
@@ -38,6 +39,7 @@ class TaskList:
     trace: np.ndarray = field(default_factory=lambda: TRACE.empty(0))
     trace_words: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict.fromkeys(TRACE_VOCABULARIES, ()))
     dataset: np.ndarray | None = None
+    container: np.ndarray | None = None
 
     def tape(self) -> np.ndarray:
         """Whether each replica is on tape, (n, N_REPLICAS) bool."""
@@ -46,6 +48,10 @@ class TaskList:
     def shared(self) -> np.ndarray:
         """Number of the shared dataset that each task reads, (n,), -1 = none."""
         return np.full(len(self.rows), -1) if self.dataset is None else self.dataset
+
+    def containers(self) -> np.ndarray:
+        """Number of the container that each task reads whole, (n,), -1 = none."""
+        return np.full(len(self.rows), -1) if self.container is None else self.container
 
     def split(self) -> np.ndarray:
         """How the input of each task is split, (n,) of `schema.SPLITTING`."""
@@ -109,8 +115,9 @@ def merged(parts: Sequence[TaskList], first: int = 1) -> TaskList:
     splitting = np.concatenate([SPLITTING.empty(0), *(part.split() for part in parts)])[order]
     remarks = tuple(remark for part in parts for remark in part.remarks)
     dataset = np.concatenate([np.zeros(0, np.int64), *(part.shared() for part in parts)])[order]
+    container = np.concatenate([np.zeros(0, np.int64), *(part.containers() for part in parts)])[order]
     return TaskList(rows, site, fraction, vocabularies, remarks, tape, splitting, *_traced(parts, order, first),
-                    dataset)
+                    dataset, container)
 
 
 def _traced(parts: Sequence[TaskList], order: np.ndarray,

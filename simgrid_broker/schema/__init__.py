@@ -8,11 +8,13 @@ from simgrid_broker.schema.grid import LINKS, SITES, STORAGES, TRANSFERS
 from simgrid_broker.schema.jobs import JOB_TIMES, JOBS
 from simgrid_broker.schema.queues import PSEUDO_QUEUES, QUEUES
 from simgrid_broker.schema.splitting import SPLITTING
+from simgrid_broker.schema.task_datasets import TASK_DATASETS
 from simgrid_broker.schema.tasks import RAM_UNITS, TASK_TIMES, TASKS
 from simgrid_broker.schema.trace import TRACE, TRACE_STATUS
 
 RECORDED = {
-    "jobs": JOBS, "ended": series.ENDED, "tasks": TASKS, "splitting": SPLITTING, "trace": TRACE, "transfers": TRANSFERS,
+    "jobs": JOBS, "ended": series.ENDED, "tasks": TASKS, "splitting": SPLITTING,
+    "task_datasets": TASK_DATASETS, "trace": TRACE, "transfers": TRANSFERS,
     "decisions": series.DECISIONS, "candidates": series.CANDIDATES, "steps": series.STEPS,
     "factors": series.FACTORS, "refusals": series.REFUSALS, "shares": series.SHARES,
     "queues": series.QUEUE_SERIES, "task_classes": series.TASK_CLASSES, "links": series.LINK_SERIES,
@@ -39,5 +41,5 @@ FIXED_WORDS = {
 """Vocabularies that do not depend on the scenario."""
 
 __all__ = ["Column", "Table", "FIXED_WORDS", "RECORDED", "WORLD", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS",
-           "SPLITTING", "TRACE", "SITES", "QUEUES", "PSEUDO_QUEUES", "POOLS", "NODES", "WORKER_ACCOUNTS",
+           "SPLITTING", "TASK_DATASETS", "TRACE", "SITES", "QUEUES", "PSEUDO_QUEUES", "POOLS", "NODES", "WORKER_ACCOUNTS",
            "LINKS", "STORAGES", "TRANSFERS"]

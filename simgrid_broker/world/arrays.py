@@ -140,6 +140,21 @@ REPLICA = np.dtype([
 ])
 """A replica of a dataset at a storage."""
 
+MEMBER = np.dtype([
+    ("piece_bytes", "f8"),           # mean size of its pieces
+    ("dataset", "i4"),
+    ("first_piece", "i4"), ("n_pieces", "i4"),     # pieces of the task's input that it has
+    ("first_file", "i4"),            # files of the members before it
+    ("used", "i4"),                  # pieces for which jobs were made
+])
+"""A dataset of a container that a task reads whole, as a row of JEDI_Datasets; those of a task stand side by side."""
+
+CONTAINER = np.dtype([
+    ("first", "i4"), ("number", "i4"),       # members; 0 = the task reads a single dataset
+    ("now", "i4"),                   # row of the member that is brokered
+])
+"""The container that a task reads whole, in the table of members."""
+
 INPUT_LOSS = np.dtype([("lost", "f4"), ("broken", "f4")])
 """Parts of a task's input that are gone since it was submitted, and that are corrupt."""
 
@@ -226,7 +241,9 @@ class Arrays(Bundle):
     storages: np.ndarray
     tasks: np.ndarray
     task_times: np.ndarray         # (n_tasks, n_task_status), s, NaN = never
-    input_dataset: np.ndarray      # (n_tasks,), dataset that each task reads
+    input_dataset: np.ndarray      # (n_tasks,), dataset that each task reads; of a whole container the one in hand
+    containers: np.ndarray         # (n_tasks,)
+    members: np.ndarray            # of containers, task by task
     datasets: np.ndarray           # (n_named + n_tasks,), those of the scenario, then one for each task
     replicas: np.ndarray           # in lists by dataset
     jobs: np.ndarray

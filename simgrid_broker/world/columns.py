@@ -9,6 +9,7 @@ from simgrid_broker.names import QueueStatus
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.grid import OFF
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.containers import members_of, note_added
 from simgrid_broker.world.input_tables import replica_tables
 from simgrid_broker.world.replicas import add_replica_of, drop_replicas_of
 from simgrid_broker.world.world import World
@@ -44,6 +45,7 @@ give_nucleus_of = uncompiled(give_nucleus)
 def add_input(world: World, row: int, number: int) -> None:
     """Add jobs or pieces to the input of a task."""
     world.arrays.tasks["n_jobs"][row] += number
+    note_added(world.arrays, row, number)
 
 
 def return_to(world: World, row: int, status: int | None = None) -> None:
@@ -95,19 +97,28 @@ def lose_files(world: World, site: str, fraction: float, tasks: np.ndarray) -> t
 
     tasks: rows of the tasks whose files are looked at.
 
-    Tasks with all their input at another site as well lose none.
+    Tasks with all their input at another site as well lose none; of a container the files are lost evenly.
     """
-    arrays = world.arrays
-    replica, part, _ = replica_tables(arrays, tasks)
-    held = replica == world.vocabularies["sites"].index(site)
-    elsewhere = np.where(held | (replica < 0), 0, part).max(axis=1)
-    concerned = held.any(axis=1) & (elsewhere < 1)
-    rows = tasks[concerned]
+    arrays, place = world.arrays, world.vocabularies["sites"].index(site)
+    gone = fraction * _only_at(arrays, arrays.input_dataset[tasks], place)
+    for k in np.flatnonzero(arrays.containers["number"][tasks]).tolist():
+        members = members_of(arrays, int(tasks[k]))
+        parts = _only_at(arrays, members["dataset"], place)
+        gone[k] = np.nan if np.isnan(parts).all() else fraction * np.average(np.nan_to_num(parts),
+                                                                             weights=members["n_pieces"])
+    rows, gone = tasks[~np.isnan(gone)], gone[~np.isnan(gone)]
     before = arrays.input_loss["lost"][rows].copy()
-    here = np.where(held, part, 0).max(axis=1)
-    gone = fraction * np.minimum(1 - elsewhere[concerned], here[concerned])
     arrays.input_loss["lost"][rows] = 1 - (1 - before) * (1 - gone)
     return rows, before
+
+
+def _only_at(arrays: Arrays, datasets: np.ndarray, site: int) -> np.ndarray:
+    """Part of each dataset that no other site has, (n,); NaN = the site has none of it, or another has all."""
+    replica, part, _ = replica_tables(arrays, datasets)
+    held = replica == site
+    elsewhere = np.where(held | (replica < 0), 0, part).max(axis=1)
+    only = np.minimum(1 - elsewhere, np.where(held, part, 0).max(axis=1))
+    return np.where(held.any(axis=1) & (elsewhere < 1), only, np.nan)
 
 
 def restore_files(world: World, rows: np.ndarray, lost: np.ndarray) -> None:

@@ -41,16 +41,87 @@ def inputs_to_use(world: Arrays, task_row):
 
 
 @compiled
-def staged_inputs(world: Arrays, task_row):
-    """Inputs of a task of which jobs can be made now: with inputPreStaging only those that have come from tape.
+def reads_container(world: Arrays, task_row):
+    """Whether a task reads all datasets of a container, its members."""
+    return world.containers[task_row]["number"] > 0
+
+
+@compiled
+def member_of(world: Arrays, task_row, piece):
+    """Row of the member in which a piece of a task with a container lies; pieces never cross members."""
+    container = world.containers[task_row]
+    row, last = np.int64(container["first"]), container["first"] + container["number"] - 1
+    while row < last and world.members[row + 1]["first_piece"] <= piece:
+        row += 1
+    return row
+
+
+@compiled
+def dataset_of(world: Arrays, task_row, piece):
+    """Number of the dataset in which a piece of a task's input lies."""
+    if not reads_container(world, task_row):
+        return np.int64(world.input_dataset[task_row])
+    return np.int64(world.members[member_of(world, task_row, piece)]["dataset"])
+
+
+@compiled
+def staged_of(world: Arrays, task_row, number, pieces):
+    """How many of the pieces of a dataset a task may use: with inputPreStaging only those that have come from tape.
 
     Source: lifecycle reference, section 7.5.
     """
+    unstaged = world.datasets[number]["unstaged"]
+    if unstaged <= 0.0 or not world.tasks[task_row]["inputprestaging"]:
+        return np.int64(pieces)
+    return np.int64(np.floor(pieces * (1.0 - unstaged) + ROUNDING))
+
+
+@compiled
+def new_pieces(world: Arrays, task_row, row):
+    """Pieces of a member of a task's container that may be used and have no job."""
+    member = world.members[row]
+    return max(0, staged_of(world, task_row, member["dataset"], member["n_pieces"]) - member["used"])
+
+
+@compiled
+def next_member(world: Arrays, task_row):
+    """Row of the member of which jobs are made next, the first with new pieces; -1 = none has any."""
+    container = world.containers[task_row]
+    for row in range(container["first"], container["first"] + container["number"]):
+        if new_pieces(world, task_row, row) > 0:
+            return np.int64(row)
+    return np.int64(-1)
+
+
+@compiled
+def next_piece(world: Arrays, task_row):
+    """The next piece of a task's input of which no job was ever made."""
+    if reads_container(world, task_row):
+        row = next_member(world, task_row)
+        if row >= 0:
+            return np.int64(world.members[row]["first_piece"] + world.members[row]["used"])
+    return np.int64(world.tasks[task_row]["next_chunk"])
+
+
+@compiled
+def use_pieces(world: Arrays, task_row, pieces):
+    """Note that a job was made of the next new pieces of a task's input."""
+    row = next_member(world, task_row) if reads_container(world, task_row) else -1
+    if row >= 0:
+        world.members[row]["used"] += pieces
+    world.tasks[task_row]["next_chunk"] += pieces
+
+
+@compiled
+def staged_inputs(world: Arrays, task_row):
+    """Inputs of a task of which jobs were or can be made now; source: lifecycle reference, section 7.5."""
     inputs, task = inputs_to_use(world, task_row), world.tasks[task_row]
-    unstaged = world.datasets[world.input_dataset[task_row]]["unstaged"]
-    if unstaged <= 0.0 or not task["inputprestaging"]:
-        return inputs
-    return min(inputs, np.int64(np.floor(task["n_jobs"] * (1.0 - unstaged) + ROUNDING)))
+    if not reads_container(world, task_row):
+        return min(inputs, staged_of(world, task_row, world.input_dataset[task_row], task["n_jobs"]))
+    container, known = world.containers[task_row], np.int64(task["next_chunk"])
+    for row in range(container["first"], container["first"] + container["number"]):
+        known += new_pieces(world, task_row, row)
+    return min(inputs, known)
 
 
 staged_inputs_of = uncompiled(staged_inputs)
@@ -67,6 +138,42 @@ def waiting_at(world: Arrays, task_row, level):
 
 
 @compiled
+def offered(world: Arrays, task_row, level):
+    """How many of the pieces of `waiting_at` are brokered together: of a container those of one dataset.
+
+    JEDI makes an input chunk of each dataset and brokers it by itself. Source: JEDI TWiki, database design and workflow
+    for analysis; lifecycle reference, section 2.3.
+    """
+    if not reads_container(world, task_row):
+        return waiting_at(world, task_row, level)
+    number, pieces, retry = np.int64(-1), np.int64(0), world.ram_levels[task_row, level]["head"]
+    while retry >= 0:
+        of = dataset_of(world, task_row, world.retries[retry]["chunk"])
+        if number >= 0 and of != number:
+            return pieces
+        number, pieces = of, pieces + world.retries[retry]["n_chunks"]
+        retry = world.retries[retry]["next"]
+    row = next_member(world, task_row) if level == 0 else -1
+    if row < 0 or (number >= 0 and world.members[row]["dataset"] != number):
+        return pieces
+    left = inputs_to_use(world, task_row) - world.tasks[task_row]["next_chunk"]
+    return pieces + max(0, min(new_pieces(world, task_row, row), left))
+
+
+@compiled
+def take_in_hand(world: Arrays, task_row, level):
+    """Turn a task to the dataset of the input that is brokered next at a level; returns `offered`."""
+    if not reads_container(world, task_row):
+        return waiting_at(world, task_row, level)
+    head, pieces = world.ram_levels[task_row, level]["head"], offered(world, task_row, level)
+    if pieces > 0:
+        row = member_of(world, task_row, world.retries[head]["chunk"]) if head >= 0 else next_member(world, task_row)
+        world.containers[task_row]["now"] = row
+        world.input_dataset[task_row] = world.members[row]["dataset"]
+    return pieces
+
+
+@compiled
 def first_waiting(world: Arrays, task_row, level):
     """Chunk and attempt of the first input of a task at one level of ramCount that awaits a job, as one number.
 
@@ -74,13 +181,41 @@ def first_waiting(world: Arrays, task_row, level):
     """
     row = world.ram_levels[task_row, level]["head"]
     if row < 0:
-        return ATTEMPTS * np.int64(world.tasks[task_row]["next_chunk"]) + 1
+        return ATTEMPTS * next_piece(world, task_row) + 1
     return ATTEMPTS * np.int64(world.retries[row]["chunk"]) + world.retries[row]["attempt"]
 
 
 @compiled
+def place_of(world: Arrays, task_row, piece):
+    """The dataset of a piece within a task's input: its first piece, the files before it, and its files."""
+    if not reads_container(world, task_row):
+        return np.int64(0), np.int64(0), np.int64(world.splitting[task_row]["n_files"])
+    member = world.members[member_of(world, task_row, piece)]
+    n_files = np.int64(world.datasets[member["dataset"]]["n_files"])
+    return np.int64(member["first_piece"]), np.int64(member["first_file"]), n_files
+
+
+@compiled
+def input_bytes_of(world: Arrays, task_row, piece):
+    """Input of a job of a task whose jobs have one size, which begins with a piece, bytes; -1 = with none."""
+    if piece < 0 or not reads_container(world, task_row):
+        return world.tasks[task_row]["input_bytes_per_job"]
+    return world.members[member_of(world, task_row, piece)]["piece_bytes"]
+
+
+@compiled
+def in_hand(world: Arrays, task_row):
+    """Pieces of the dataset of a task that is brokered, and their mean size, bytes."""
+    if not reads_container(world, task_row):
+        task = world.tasks[task_row]
+        return np.int64(task["n_jobs"]), task["input_bytes_per_job"]
+    member = world.members[world.containers[task_row]["now"]]
+    return np.int64(member["n_pieces"]), member["piece_bytes"]
+
+
+@compiled
 def first_event(split, piece):
-    """First event of a piece, counted through all files of the task."""
+    """First event of a piece, counted through all files of the dataset."""
     size, events = np.int64(split["events_per_piece"]), np.int64(split["events_per_file"])
     if split["across_files"]:
         return piece * size
@@ -89,14 +224,14 @@ def first_event(split, piece):
 
 
 @compiled
-def last_event(split, piece):
-    """End of a piece: of its events or of its file; if events cross files, of the last file.
+def last_event(split, piece, n_files):
+    """End of a piece: of its events or of its file; if events cross files, of the last one of `n_files`.
 
     Pieces of files that are added to a task later are complete.
     """
     events = np.int64(split["events_per_file"])
     first = first_event(split, piece)
-    end = np.int64(split["n_files"]) * events if split["across_files"] else (first // events + 1) * events
+    end = np.int64(n_files) * events if split["across_files"] else (first // events + 1) * events
     whole = first + split["events_per_piece"]
     return whole if first >= end else min(whole, end)
 
@@ -108,9 +243,18 @@ def file_of(split, piece):
 
 
 @compiled
-def last_file_of(split, piece):
-    """Number of the file in which a piece ends."""
-    return (last_event(split, piece) - 1) // split["events_per_file"] if split["events_per_piece"] > 0 else piece
+def last_file_of(split, piece, n_files):
+    """Number of the file in which a piece of a dataset of `n_files` ends."""
+    if split["events_per_piece"] <= 0:
+        return piece
+    return (last_event(split, piece, n_files) - 1) // split["events_per_file"]
+
+
+@compiled
+def file_in_task(world: Arrays, task_row, piece):
+    """Number of the file in which a piece begins, counted through all datasets of the task."""
+    first, before, _ = place_of(world, task_row, piece)
+    return before + file_of(world.splitting[task_row], piece - first)
 
 
 @compiled
@@ -118,7 +262,8 @@ def events_of(world: Arrays, task_row, piece):
     """Events of a piece."""
     split, task = world.splitting[task_row], world.tasks[task_row]
     if split["events_per_piece"] > 0:
-        return np.float64(last_event(split, piece) - first_event(split, piece))
+        first, _, n_files = place_of(world, task_row, piece)
+        return np.float64(last_event(split, piece - first, n_files) - first_event(split, piece - first))
     factor = spread_factor(world.settings[0]["seed"], FILE_EVENTS, task, piece, split["events_spread"])
     return max(1.0, np.float64(round(split["events_per_file"] * factor)))
 
@@ -127,35 +272,45 @@ def events_of(world: Arrays, task_row, piece):
 def bytes_of(world: Arrays, task_row, piece, events):
     """Size of a piece with `events` events, in proportion to the file (lifecycle reference, 2.6)."""
     split, task = world.splitting[task_row], world.tasks[task_row]
-    factor = spread_factor(world.settings[0]["seed"], FILE_SIZE, task, file_of(split, piece), split["size_spread"])
-    return split["file_bytes"] * factor * events / split["events_per_file"]
+    file = file_in_task(world, task_row, piece)
+    factor = spread_factor(world.settings[0]["seed"], FILE_SIZE, task, file, split["size_spread"])
+    return file_bytes_of(world, task_row, piece) * factor * events / split["events_per_file"]
 
 
 @compiled
-def boundary_of(split, piece):
-    """A number that changes with every respected lumi block or boundaryID."""
-    file = file_of(split, piece)
+def file_bytes_of(world: Arrays, task_row, piece):
+    """Mean size of the files of the dataset in which a piece lies, bytes."""
+    if not reads_container(world, task_row):
+        return world.splitting[task_row]["file_bytes"]
+    dataset = world.datasets[world.members[member_of(world, task_row, piece)]["dataset"]]
+    return dataset["bytes"] / dataset["n_files"]
+
+
+@compiled
+def boundary_of(split, file):
+    """A number that changes with every respected lumi block or boundaryID; file: of the task, by its number."""
     blocks = file // split["files_per_lumiblock"] if split["files_per_lumiblock"] > 0 else 0
     return blocks + (file // split["files_per_boundary"] if split["files_per_boundary"] > 0 else 0)
 
 
 @compiled
 def fill_pieces(world: Arrays, task_row, level, pieces):
-    """Fill `pieces`, (k,) of PIECE, with input of a task at one level of ramCount that awaits jobs; returns the number.
+    """Fill `pieces`, (k,) of PIECE, with the input of a task at one level of ramCount that is brokered next; returns
+    the number.
 
     Retried pieces come first, in the order of their list; new input has the ramCount of the task.
     """
-    task = world.tasks[task_row]
     n, retry = 0, world.ram_levels[task_row, level]["head"]
-    while retry >= 0 and n < len(pieces):
+    most = min(len(pieces), offered(world, task_row, level))
+    while retry >= 0 and n < most:
         begin = world.retries[retry]["chunk"]
         for piece in range(begin, begin + world.retries[retry]["n_chunks"]):
-            if n < len(pieces):
+            if n < most:
                 fill_piece(world, task_row, piece, retry, pieces[n])
                 n += 1
         retry = world.retries[retry]["next"]
-    piece, end = task["next_chunk"], staged_inputs(world, task_row)
-    while level == 0 and piece < end and n < len(pieces):
+    piece = next_piece(world, task_row)
+    while n < most:
         fill_piece(world, task_row, piece, -1, pieces[n])
         piece += 1
         n += 1
@@ -168,7 +323,7 @@ def fill_piece(world: Arrays, task_row, piece, retry, record):
     events = events_of(world, task_row, piece)
     record["unit"], record["retry"], record["events"] = piece, retry, events
     record["bytes"] = bytes_of(world, task_row, piece, events)
-    record["boundary"] = boundary_of(world.splitting[task_row], piece)
+    record["boundary"] = boundary_of(world.splitting[task_row], file_in_task(world, task_row, piece))
 
 
 @compiled
@@ -179,6 +334,20 @@ def pieces_at_once(world: Arrays, task_row):
     """
     split = world.splitting[task_row]
     return 1 if split["neventsperjob"] else max(1, np.int64(split["nfilesperjob"]))
+
+
+def end_of_dataset(arrays: Arrays, task_row: int) -> int:
+    """End of the pieces of the dataset in hand of a task of which jobs may be made, scouts or not."""
+    usable = int(inputs_to_use(arrays, task_row))
+    if not arrays.containers["number"][task_row]:
+        return usable
+    member = arrays.members[arrays.containers["now"][task_row]]
+    left = usable - int(arrays.tasks["next_chunk"][task_row])
+    return int(member["first_piece"]) + min(int(member["n_pieces"]), int(member["used"]) + left)
+
+
+in_hand_of, take_in_hand_of = uncompiled(in_hand), uncompiled(take_in_hand)
+"""As `in_hand` and `take_in_hand`, for Python, which asks so seldom that compiling takes longer."""
 
 
 def jobs_to_come(arrays: Arrays, task_row: int) -> float:

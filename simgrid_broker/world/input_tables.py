@@ -1,13 +1,12 @@
 """Tables of datasets and replicas: those of the scenario at the start, and the input of each task that arrives."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from simgrid_broker.scenario.catalogue import catalogue
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.tasklist import TaskList
 from simgrid_broker.world.arrays import DATASET, REPLICA, Arrays
+from simgrid_broker.world.containers import container_tables, forget_containers, hold_containers
 from simgrid_broker.world.replicas import (
     add_replica_of,
     drop_replica_of,
@@ -31,7 +30,8 @@ def input_tables(scenario: Scenario, n_tasks: int) -> dict[str, np.ndarray]:
     datasets["bytes"][:len(named.names)], datasets["n_files"][:len(named.names)] = named.bytes, named.n_files
     replicas = np.zeros(FIRST_REPLICAS, REPLICA)
     replicas["dataset"] = -1
-    return dict(datasets=datasets, replicas=replicas, input_dataset=np.zeros(n_tasks, np.int32))
+    return dict(datasets=datasets, replicas=replicas, input_dataset=np.zeros(n_tasks, np.int32),
+                **container_tables(n_tasks))
 
 
 def hold_catalogue(world) -> None:
@@ -93,6 +93,7 @@ def hold_inputs(world, rows: np.ndarray, task_list: TaskList) -> None:
     n_shared, arrays = len(world.catalogue.names), world.arrays
     shared = task_list.shared()
     arrays.input_dataset[rows] = np.where(shared >= 0, shared, n_shared + rows)
+    hold_containers(world, rows, task_list)
     site, part, tape = task_list.replica_site, task_list.replica_fraction, task_list.tape()
     task, place = np.nonzero((site >= 0) & (shared < 0)[:, None])
     if not len(task):
@@ -160,6 +161,7 @@ def forget_inputs(world, rows: np.ndarray) -> None:
     arrays.free_replicas[free:free + len(found)] = found
     arrays.n_free[REPLICAS] = free + len(found)
     arrays.input_dataset[rows] = numbers
+    forget_containers(world, rows)
     version = arrays.datasets["version"][numbers]
     arrays.datasets[numbers] = np.zeros((), DATASET)
     arrays.datasets["version"][numbers], arrays.datasets["first_replica"][numbers] = version + 1, -1
@@ -175,14 +177,15 @@ def _rows_of(arrays: Arrays, first: np.ndarray) -> np.ndarray:
     return np.concatenate(found)
 
 
-def replicas_version(arrays: Arrays, task: int) -> int:
-    """Changes so far of the replicas of what a task reads."""
-    return int(arrays.datasets["version"][arrays.input_dataset[task]])
+def replicas_version(arrays: Arrays, task: int) -> tuple[int, int]:
+    """Number of the dataset that a task reads, of a container the one in hand, and changes of its replicas so far."""
+    number = int(arrays.input_dataset[task])
+    return number, int(arrays.datasets["version"][number])
 
 
-def replica_tables(arrays: Arrays, tasks: np.ndarray | Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Site (-1 = none), part of the files, and whether on tape, of the replicas of what tasks read, (n, most) each."""
-    row = arrays.datasets["first_replica"][arrays.input_dataset[tasks]]
+def replica_tables(arrays: Arrays, datasets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Site (-1 = none), part of the files, and whether on tape, of the replicas of datasets, (n, most) each."""
+    row = arrays.datasets["first_replica"][datasets]
     columns: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     while not columns or (row >= 0).any():
         known = row >= 0

@@ -8,13 +8,19 @@ import numpy as np
 
 from simgrid_broker.names import COMPLETE
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.containers import datasets_of
 
 
 def endpoints_with_input(arrays: Arrays, row: int) -> set[int]:
-    """Endpoints that have the input of a task whole, or with inputPreStaging by a rule; a site without a storage counts
-    as one of its own, negative."""
-    staged, found = arrays.tasks["inputprestaging"][row], set()
-    place = int(arrays.datasets["first_replica"][arrays.input_dataset[row]])
+    """Endpoints that have the input of a task whole, of a container each dataset, or with inputPreStaging by a rule; a
+    site without a storage counts as one of its own, negative."""
+    staged = bool(arrays.tasks["inputprestaging"][row])
+    return set.intersection(*(_endpoints_with(arrays, number, staged) for number in datasets_of(arrays, row)))
+
+
+def _endpoints_with(arrays: Arrays, number: int, staged: bool) -> set[int]:
+    """The same of one dataset."""
+    found, place = set[int](), int(arrays.datasets["first_replica"][number])
     while place >= 0:
         replica = arrays.replicas[place]
         place = int(replica["next"])

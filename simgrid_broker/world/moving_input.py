@@ -5,6 +5,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import Activity, TransferKind
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.containers import datasets_of
 from simgrid_broker.world.world import World
 
 NONE = np.zeros(0, np.int64), np.zeros((0, 2))
@@ -49,12 +50,13 @@ def find_moving(world: Arrays, n_sites, of, moved):
 
 
 def _is_from_tape(world: World, row: int, source: int) -> bool:
-    """Whether a site has the input of the task in a row on tape only."""
+    """Whether a site has the input of the task in a row on tape only; of a container each dataset that is there."""
     arrays, seen = world.arrays, []
-    place = int(arrays.datasets["first_replica"][arrays.input_dataset[row]])
-    while place >= 0:
-        replica = arrays.replicas[place]
-        place = int(replica["next"])
-        if replica["site"] == source:
-            seen.append(bool(replica["tape"]))
+    for number in datasets_of(arrays, row):
+        place = int(arrays.datasets["first_replica"][number])
+        while place >= 0:
+            replica = arrays.replicas[place]
+            place = int(replica["next"])
+            if replica["site"] == source:
+                seen.append(bool(replica["tape"]))
     return bool(seen) and all(seen)

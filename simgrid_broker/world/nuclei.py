@@ -7,9 +7,9 @@ import numpy as np
 
 from simgrid_broker import luck, views
 from simgrid_broker.bundle import Bundle
-from simgrid_broker.compiled import compiled
+from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.names import COMPLETE, TaskStatus, TransferKind
-from simgrid_broker.world.replicas import first_replica
+from simgrid_broker.world.input_files import reads_container
 from simgrid_broker.world.seen_tasks import PASSES, counted_inputs
 from simgrid_broker.world.world import World
 
@@ -216,25 +216,71 @@ def fill(world, row, passes, work, draws, rows):
         site = nucleus["site"]
         nucleus["remaining_work_hs06s"], nucleus["priority_work_hs06s"] = work[0, site], work[1, site]
         nucleus["draw"] = draws[0, k]
-        disk, held = 0.0, 0.0
-        place = first_replica(world, row)
-        while place >= 0:
-            replica = world.replicas[place]
-            if replica["site"] == site:
-                held = max(held, replica["part"])
-                if not replica["tape"]:
-                    disk = max(disk, replica["part"])
-            place = replica["next"]
+        held, disk, files = parts_at(world, row, site)
         nucleus["local_input_bytes"] = np.rint(held * counted * task["input_bytes_per_job"])
         nucleus["disk_input_bytes"] = np.rint(disk * counted * task["input_bytes_per_job"])
-        nucleus["local_input_files"] = np.floor(held * counted * task["n_input_files"] + ROUNDING)
-    return has_complete_replica(world, row, passes)
+        nucleus["local_input_files"] = np.floor(files * counted * task["n_input_files"] + ROUNDING)
+    return has_complete_replicas(world, row, passes)
 
 
 @compiled
-def has_complete_replica(world, row, passes):
+def parts_at(world, row, site):
+    """Parts of a task's input at a site: of the bytes on disk or tape, on disk, and of the files on either.
+
+    Those of the datasets of a container are added (brokerage reference, 1.3).
+    """
+    if not reads_container(world, row):
+        held, disk = parts_of_dataset(world, world.input_dataset[row], site)
+        return held, disk, held
+    container, all_bytes, all_pieces = world.containers[row], 0.0, 0.0
+    any_bytes, disk_bytes, files = 0.0, 0.0, 0.0
+    for k in range(container["first"], container["first"] + container["number"]):
+        member = world.members[k]
+        held, disk = parts_of_dataset(world, member["dataset"], site)
+        size = member["n_pieces"] * member["piece_bytes"]
+        all_bytes, all_pieces = all_bytes + size, all_pieces + member["n_pieces"]
+        any_bytes, disk_bytes, files = any_bytes + held * size, disk_bytes + disk * size, (
+            files + held * member["n_pieces"])
+    if all_bytes <= 0.0:
+        return 0.0, 0.0, files / all_pieces
+    return any_bytes / all_bytes, disk_bytes / all_bytes, files / all_pieces
+
+
+parts_at_of = uncompiled(parts_at)
+"""As `parts_at`, for Python, which asks so seldom that compiling takes longer."""
+
+
+@compiled
+def parts_of_dataset(world, number, site):
+    """Largest parts of a dataset that a replica at a site has: on disk or tape, and on disk."""
+    disk, held = 0.0, 0.0
+    place = world.datasets[number]["first_replica"]
+    while place >= 0:
+        replica = world.replicas[place]
+        if replica["site"] == site:
+            held = max(held, replica["part"])
+            if not replica["tape"]:
+                disk = max(disk, replica["part"])
+        place = replica["next"]
+    return held, disk
+
+
+@compiled
+def has_complete_replicas(world, row, passes):
+    """Whether sites that send files have each dataset of a task whole; T2 in the brokerage reference, 1.2."""
+    if not reads_container(world, row):
+        return has_complete_replica(world, row, world.input_dataset[row], passes)
+    container = world.containers[row]
+    for k in range(container["first"], container["first"] + container["number"]):
+        if not has_complete_replica(world, row, world.members[k]["dataset"], passes):
+            return False
+    return True
+
+
+@compiled
+def has_complete_replica(world, row, number, passes):
     """Whether a site that sends files has a complete replica on disk or tape, or there is no known input."""
-    place = first_replica(world, row)
+    place = world.datasets[number]["first_replica"]
     known = place >= 0
     while place >= 0:
         replica = world.replicas[place]

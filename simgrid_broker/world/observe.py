@@ -13,12 +13,22 @@ from simgrid_broker.world import loads
 from simgrid_broker.world.analysis_input import spread_replicas
 from simgrid_broker.world.analysis_places import analysis_stores
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.containers import members_of
 from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.input_files import staged_inputs
+from simgrid_broker.world.input_files import in_hand_of, staged_inputs
 from simgrid_broker.world.input_tables import replica_tables
 from simgrid_broker.world.places import RAW
 from simgrid_broker.world.rows import copied
-from simgrid_broker.world.seen_tasks import CLAIMS, PASSES, SEEN, WORDS, counted_inputs_of, see_one, see_sources
+from simgrid_broker.world.seen_tasks import (
+    CLAIMS,
+    PASSES,
+    SEEN,
+    WORDS,
+    counted_inputs_of,
+    see_one,
+    see_sources,
+    see_sources_of,
+)
 from simgrid_broker.world.user_parameters import fields_of_word
 from simgrid_broker.world.user_view import user_view
 from simgrid_broker.world.world import World
@@ -222,27 +232,37 @@ def in_order(keys: np.ndarray) -> np.ndarray:
 
 def replicas(world: World, row: int) -> list[tuple[int, float, int]]:
     """Site, part of the input and whether it is on tape, of each replica of a task."""
-    return [replica for replica in zip(*(table[0].tolist() for table in replica_tables(world.arrays, np.array([row]))),
-                                       strict=True) if replica[1] > 0]
+    tables = replica_tables(world.arrays, world.arrays.input_dataset[[row]])
+    return [replica for replica in zip(*(table[0].tolist() for table in tables), strict=True) if replica[1] > 0]
 
 
 def job_input(world: World, row: int) -> views.JobInput | None:
     """The input of a task whose jobs read something that lies somewhere, else None."""
     if row in world.inputs:
         return world.inputs[row]
-    n, sites = see_sources(world.arrays, world.sight, row), world.vocabularies["sites"]
-    found = world.sight.sources[:n].tolist()
-    if not found:
+    n = see_sources(world.arrays, world.sight, row)
+    if not n:
         return None
-    sources = tuple(views.Source(sites[site], part, missing, lan, wan) for site, part, missing, lan, wan, *_ in found)
-    return views.JobInput(tuple((site, part, tape) for site, part, _, _, _, tape, _ in found),
-                          (views.InputDataset("input", sources),), world.places.site)
+    held = tuple((site, part, tape) for site, part, _, _, _, tape, _ in world.sight.sources[:n].tolist())
+    return views.JobInput(held, (views.InputDataset("input", _sources(world, n)),), world.places.site)
+
+
+def _sources(world: World, n: int) -> tuple[views.Source, ...]:
+    """The first `n` replicas of `world.sight.sources`, as rules of completeness see them."""
+    sites = world.vocabularies["sites"]
+    return tuple(views.Source(sites[site], part, missing, lan, wan)
+                 for site, part, missing, lan, wan, *_ in world.sight.sources[:n].tolist())
 
 
 def datasets(world: World, row: int) -> tuple[views.InputDataset, ...]:
     """The datasets that jobs of a task read, as far as they lie somewhere."""
-    found = job_input(world, row)
-    return () if found is None else found.inputs
+    found = []
+    for number, pieces in members_of(world.arrays, row)[["dataset", "n_pieces"]].tolist():
+        n = see_sources_of(world.arrays, world.sight, row, number, pieces)
+        if n:
+            found.append(views.InputDataset(world.catalogue.names[number], _sources(world, n)))
+    single = None if found else job_input(world, row)
+    return tuple(found) if single is None else single.inputs
 
 
 def input_at(world: World, site: int) -> views.JobInput:
@@ -356,8 +376,8 @@ def input_at_queues(world: World, row: int) -> views.InputAt:
     states = np.zeros(len(world.arrays.queues), np.int64)
     disk, tape = np.zeros((2, len(states)))
     spread_replicas(world.sight.sources, len(found.replicas), world.places.site, states, disk, tape)
-    t = world.arrays.tasks[row]
-    size = float(t["n_jobs"] * t["input_bytes_per_job"])
+    pieces, piece_bytes = in_hand_of(world.arrays, row)
+    size = float(pieces * piece_bytes)
     sources = found.inputs[0].sources
     tapes = tuple(bool(on_tape) for *_, on_tape in found.replicas)
     dataset = views.DatasetAt("input", states, 1, disk, tape, np.zeros(len(states)), disk * size, sources, tapes)

@@ -10,7 +10,8 @@ from simgrid_broker.world.rows import release_replica, take_replica
 
 @compiled
 def first_replica(world: Arrays, task_row):
-    """First replica of the dataset that a task reads, -1 = none; the others follow by `next`."""
+    """First replica of the dataset that a task reads, of a container the one in hand, -1 = none; the others follow by
+    `next`."""
     return world.datasets[world.input_dataset[task_row]]["first_replica"]
 
 
@@ -42,12 +43,12 @@ def most_of(world: Arrays, number):
 
 
 @compiled
-def part_of_staged(world: Arrays, task_row, part):
-    """Part of the input that a task may use now which a replica with a part of the dataset has.
+def part_of_staged(world: Arrays, task_row, number, part):
+    """Part of a dataset that a task may use now which a replica with a part of all of it has.
 
     A task with inputPreStaging uses what has come from tape so far, which a replica that has as much has whole.
     """
-    unstaged = world.datasets[world.input_dataset[task_row]]["unstaged"]
+    unstaged = world.datasets[number]["unstaged"]
     if unstaged <= 0.0 or unstaged >= 1.0 or not world.tasks[task_row]["inputprestaging"]:
         return part
     found = part / (1.0 - unstaged)

@@ -9,7 +9,7 @@ from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.units import MB, MIB
 from simgrid_broker.views import SOURCE, TASK_FIELDS
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.input_files import pieces_at_once
+from simgrid_broker.world.input_files import in_hand, pieces_at_once, reads_container
 from simgrid_broker.world.replicas import first_replica, part_of_staged
 
 PASSES = {"documented": np.array([True, False, False]), "deployed": np.array([True, False, True])}
@@ -94,13 +94,25 @@ def see_one(world: Arrays, sight, row):
 
 
 @compiled
+def has_replicas(world: Arrays, row):
+    """Whether there is a replica of anything that a task reads."""
+    if not reads_container(world, row):
+        return first_replica(world, row) >= 0
+    container = world.containers[row]
+    for k in range(container["first"], container["first"] + container["number"]):
+        if world.datasets[world.members[k]["dataset"]]["first_replica"] >= 0:
+            return True
+    return False
+
+
+@compiled
 def counted_inputs(world: Arrays, row):
     """Inputs of a task that task brokerage counts, in jobs: all or the master's part; without replica none.
 
     Source: PanDA brokerage documentation, production task brokerage (taskBrokerOnMaster).
     """
     task = world.tasks[row]
-    if first_replica(world, row) < 0:
+    if not has_replicas(world, row):
         return 0.0
     return np.float64(task["n_jobs"]) * (1.0 - task["secondary_fraction"] * task["taskbrokeronmaster"])
 
@@ -111,19 +123,27 @@ counted_inputs_of = uncompiled(counted_inputs)
 
 @compiled
 def see_sources(world: Arrays, sight, row):
-    """Fill in `sight.sources`, the replicas of a task's input; returns how many, 0 = none, or its jobs read nothing.
+    """Fill in `sight.sources`, the replicas of the dataset in hand of a task; returns how many, 0 = none, or its jobs
+    read nothing."""
+    pieces, _ = in_hand(world, row)
+    return see_sources_of(world, sight, row, world.input_dataset[row], pieces)
+
+
+@compiled
+def see_sources_of(world: Arrays, sight, row, number, pieces):
+    """The same for a dataset of which a task has so many pieces.
 
     A site without storage lets everyone read; nothing is read from a replica of virtual placement but at its site.
     """
     task, n = world.tasks[row], 0
     if task["input_bytes_per_job"] <= 0:
         return n
-    files = np.float64(task["n_input_files"]) * np.float64(task["n_jobs"])
-    place = first_replica(world, row)
+    files = np.float64(task["n_input_files"]) * np.float64(pieces)
+    place = world.datasets[number]["first_replica"]
     while place >= 0:
         replica = world.replicas[place]
         place, site = replica["next"], replica["site"]
-        part = part_of_staged(world, row, replica["part"])
+        part = part_of_staged(world, row, number, replica["part"])
         if part <= 0:
             continue
         source, storage = sight.sources[n], world.sites[site]["storage"]

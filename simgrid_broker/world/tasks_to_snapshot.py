@@ -14,7 +14,8 @@ from simgrid_broker.schema.tasks import Chain
 from simgrid_broker.schema.user_parameters import BrokerParameters, UserParameters
 from simgrid_broker.views import Task
 from simgrid_broker.world.arrays import N_RAM_LEVELS
-from simgrid_broker.world.input_files import is_cut, pieces_at_once, waiting_at
+from simgrid_broker.world.input_files import is_cut, pieces_at_once, take_in_hand_of, waiting_at
+from simgrid_broker.world.nuclei import parts_at_of
 from simgrid_broker.world.observe import replicas, values_of
 from simgrid_broker.world.world import World
 
@@ -85,9 +86,11 @@ def _task(world: World, statistics, row: int, raised: Raised, asks_about_users: 
     task = values_of(world.arrays.tasks, row)
     of_user = asks_about_users and world.vocabularies["labels"][task["label"]] in ANALYSIS_LABELS
     to_nucleus = task["status"] == T.ASSIGNING or (task["status"] == T.PENDING and task["old_status"] == T.ASSIGNING)
+    if not to_nucleus:
+        take_in_hand_of(world.arrays, row, _next_level(world, row))
     plain = _common(world, statistics, row, task) | dict(
         brokerage=TASK_BROKERAGE if to_nucleus else ANALYSIS_BROKERAGE if of_user else JOB_BROKERAGE,
-        n_nuclei=task["n_nuclei"], input=_input(world, row),
+        n_nuclei=task["n_nuclei"], input=_input(world, row, bool(to_nucleus)),
         frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]))
     if is_cut(world.arrays, row):
         split = world.arrays.splitting[row]
@@ -100,13 +103,20 @@ def _task(world: World, statistics, row: int, raised: Raised, asks_about_users: 
 
 def _next_input(world: World, row: int, next_jobs: dict, raised: Raised) -> dict:
     """The jobs that JEDI brokers next: of one ramCount, the raised ones first (lifecycle reference, 2.3)."""
-    plain, *others = input_by_level(world, np.array([row]))[0].tolist()
-    level, pieces = next(((level, pieces) for level, pieces in enumerate(others, start=1) if pieces), (0, plain))
+    level = _next_level(world, row)
+    pieces = int(take_in_hand_of(world.arrays, row, level))
     wanted = dict(n_jobs_to_broker=math.ceil(pieces / pieces_at_once(world.arrays, row)))
     if not level:
         return wanted
     kind = world.vocabularies["resource_types"][raised(row, level).resource_type]
     return wanted | dict(resource_type=kind, next_jobs=next_jobs | dict(ramcount=float(RAM_LIMITS_MB[level - 1])))
+
+
+def _next_level(world: World, row: int) -> int:
+    """Level of ramCount of the input of a task that JEDI brokers next, the raised ones first; lifecycle reference, 2.3.
+    """
+    _, *others = input_by_level(world, np.array([row]))[0].tolist()
+    return next((level for level, pieces in enumerate(others, start=1) if pieces), 0)
 
 
 def _merge(world: World, statistics, merge: PlannedMerge, asks_about_users: bool) -> dict:
@@ -156,9 +166,16 @@ def claims(sheet, task: dict, words) -> dict:
             if value is not None or sheet.model_fields[key].default is not None}
 
 
-def _input(world: World, row: int) -> dict[str, dict]:
-    """Parts of a task's input by site, on disk and on tape."""
+def _input(world: World, row: int, whole: bool) -> dict[str, dict]:
+    """Parts of a task's input by site, on disk and on tape; whole: of all datasets of a container, not of that in hand.
+    """
     found: dict[str, dict] = {}
+    if whole and world.arrays.containers["number"][row]:
+        for site, name in enumerate(world.vocabularies["sites"]):
+            held, disk, _ = parts_at_of(world.arrays, row, site)
+            if held > 0:
+                found[name] = {kind: part for kind, part in (("disk", disk), ("tape", held)) if part > 0}
+        return found
     for site, part, is_tape in replicas(world, row):
         at, kind = found.setdefault(world.vocabularies["sites"][site], {}), "tape" if is_tape else "disk"
         at[kind] = max(at.get(kind, 0.0), part)

@@ -16,6 +16,7 @@ from simgrid_broker.views import InputAt, JobInput, QueueSoftware, ShareTree, Us
 from simgrid_broker.world.analysis_metrics import AnalysisMetrics
 from simgrid_broker.world.analysis_places import AnalysisPlaces
 from simgrid_broker.world.arrays import REUSED, Arrays
+from simgrid_broker.world.containers import MemberRows
 from simgrid_broker.world.gates import Capacities
 from simgrid_broker.world.network_metrics import NetworkMetrics
 from simgrid_broker.world.places import Places
@@ -31,7 +32,7 @@ COUNTERS = ["n_pending", "n_holding", "n_done_tasks", "n_lessons", "n_events", "
 """Fields of the state from which follows how long inboxes and events must be; read together, which is faster."""
 
 TASK_TABLES = ("tasks", "task_times", "ram_levels", "scout_inputs", "splitting", "input_loss", "waits_in",
-               "input_dataset")
+               "input_dataset", "containers")
 """Tables with a row for each task."""
 
 
@@ -48,7 +49,8 @@ class World:
     after those; merges_output: whether any task, also of the blocks, may ask for merging; status_changes: how often a
     task has entered or left each status; statuses: that of the task in each row once more, dense: agents look for tasks
     by it all the time; user_rows: rows of `arrays.user_jobs`; analysis: what PanDA's daemons know
-    about it; capacities: of links, doors and backbones; catalogue: the datasets of the scenario.
+    about it; capacities: of links, doors and backbones; catalogue: the datasets of the scenario; member_rows: rows of
+    `arrays.members`.
     """
 
     def __init__(self, arrays: Arrays, scenario: Scenario, tree: ShareTree, vocabularies: dict[str, tuple[str, ...]]):
@@ -75,6 +77,7 @@ class World:
         self.owed: Owed | None = None
         self.user_views: dict[int, UserView] = {}
         self.analysis_inputs: dict[int, tuple[InputAt, float]] = {}
+        self.member_rows = MemberRows()
         self.row_of = dict(zip(arrays.tasks["jeditaskid"].tolist(), range(len(arrays.tasks)), strict=True))
         self.free_tasks: list[int] = []
         self.blocks: Iterator[TaskList] = iter(())
@@ -167,6 +170,10 @@ class World:
         self._lengthen("datasets", len(self.catalogue.names) + len(self.arrays.tasks))
         self.arrays.datasets["first_replica"][old:] = -1
         self.statuses = np.pad(self.statuses, (0, len(self.arrays.tasks) - len(self.statuses)))
+
+    def make_room_for_members(self, wanted: int) -> None:
+        """Grow the table of members of containers to at least `wanted` rows."""
+        self._lengthen("members", wanted)
 
     def _grow(self, name: str, wanted: int) -> None:
         """At least double a table with row allocation, and its parallel arrays."""

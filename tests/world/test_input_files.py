@@ -29,8 +29,8 @@ def split(**columns):
 def parts(rows):
     """First and last file, and events, of every part of the files."""
     row = rows[0]
-    return [(int(input_files.file_of(row, piece)), int(input_files.last_file_of(row, piece)),
-             int(input_files.last_event(row, piece) - input_files.first_event(row, piece)))
+    return [(int(input_files.file_of(row, piece)), int(input_files.last_file_of(row, piece, row["n_files"])),
+             int(input_files.last_event(row, piece, row["n_files"]) - input_files.first_event(row, piece)))
             for piece in range(n_pieces(rows)[0])]
 
 
@@ -52,7 +52,7 @@ def test_parts_of_files(columns, expected):
 def test_every_event_is_in_one_part(n_files, events, size, across):
     rows = split(n_files=n_files, events_per_file=events, events_per_piece=min(size, events - 1), across_files=across)
     row, n = rows[0], int(n_pieces(rows)[0])
-    ends = [(int(input_files.first_event(row, piece)), int(input_files.last_event(row, piece))) for piece in range(n)]
+    ends = [(int(input_files.first_event(row, piece)), int(input_files.last_event(row, piece, row["n_files"]))) for piece in range(n)]
     assert ends[0][0] == 0 and ends[-1][1] == n_files * events
     assert all(before[1] == after[0] for before, after in zip(ends, ends[1:], strict=False))
     assert all(0 < last - first <= row["events_per_piece"] for first, last in ends)
@@ -60,7 +60,7 @@ def test_every_event_is_in_one_part(n_files, events, size, across):
 
 def test_parts_that_are_added_later_are_whole():
     rows = split(events_per_piece=100, across_files=1)
-    assert [int(input_files.last_event(rows[0], piece) - input_files.first_event(rows[0], piece))
+    assert [int(input_files.last_event(rows[0], piece, 3) - input_files.first_event(rows[0], piece))
             for piece in range(3, 7)] == [100, 50, 100, 100]
 
 
@@ -132,7 +132,7 @@ def test_only_the_input_of_scouts_is_used_until_they_are_assessed(scouts, inputs
 ])
 def test_files_of_a_piece(size, piece, files):
     row = split(events_per_piece=size, across_files=1)[0]
-    assert (input_files.file_of(row, piece), input_files.last_file_of(row, piece)) == files
+    assert (input_files.file_of(row, piece), input_files.last_file_of(row, piece, row["n_files"])) == files
 
 
 @pytest.mark.parametrize(("split", "expected"), [
