@@ -93,18 +93,37 @@ def explain(
 def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str] | None, as_json: bool) -> None:
     """Print the recorded decisions about a task; of analysis first why it waits, even if no decision was recorded."""
     from simgrid_broker import metrics
-    why = why_user.of_task(run, task)
+    why, read = why_user.of_task(run, task), datasets_of(run, task)
+    also = {"datasets": read} if read else {}
     if why is not None and not len(metrics.explain(run, task)):
         missing = why_not.not_recorded(run, task)
-        typer.echo(_json(why.to_dict() | {"missing": missing}) if as_json else
-                   why_user.text(why) + "\n\n" + paragraph(f"Task {task}: {missing}."))
+        typer.echo(_json(why.to_dict() | {"missing": missing} | also) if as_json else
+                   "\n\n".join([why_user.text(why), *told_datasets(task, read),
+                                paragraph(f"Task {task}: {missing}.")]))
         return
     rows = _decisions_of(run, task, at_s)
     if as_json:
-        typer.echo(_json(as_dict(run, task, rows, names) | ({} if why is None else {"why": why.to_dict()})))
+        typer.echo(_json(as_dict(run, task, rows, names) | ({} if why is None else {"why": why.to_dict()}) | also))
         return
     said = [] if why is None or at_s is not None or names is not None else [paragraph(why_user.sentence(why))]
-    typer.echo("\n\n".join([*said, *texts(run, rows, names)]))
+    whole = at_s is None and names is None
+    typer.echo("\n\n".join([*said, *(told_datasets(task, read) if whole else ()), *texts(run, rows, names)]))
+
+
+def datasets_of(run: "Run", task: int) -> list[dict]:
+    """Datasets of the container that a task reads whole, with their pieces of input; none of another task."""
+    rows = run.table("task_datasets")
+    return rows.loc[rows.jeditaskid == task, ["dataset", "n_pieces", "n_used"]].astype({"dataset": str}).to_dict(
+        "records")
+
+
+def told_datasets(task: int, read: list[dict]) -> list[str]:
+    """Those datasets in words, one paragraph or none."""
+    if not read:
+        return []
+    named = ", ".join(f"{one['dataset']} ({one['n_used']} of {one['n_pieces']})" for one in read)
+    return [paragraph(f"Task {task} reads {count(len(read), 'dataset')} of a container, each brokered by itself; jobs "
+                      f"were made of these pieces of input: {named}.")]
 
 
 def _alone(option: str, others: tuple[tuple[str, str | bool | None], ...]) -> None:

@@ -26,7 +26,7 @@ from simgrid_broker.scenario.hopeless import (
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.retry_rules import RETRY_RULES
-from simgrid_broker.scenario.rules_data import DATA_RULES
+from simgrid_broker.scenario.rules_data import DATA_REMARKS, DATA_RULES
 from simgrid_broker.scenario.rules_dirac import group_findings
 from simgrid_broker.scenario.rules_grid import GRID_RULES, too_much_space
 from simgrid_broker.scenario.rules_names import unknown_name
@@ -202,4 +202,4 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     more_cores_than_slots, queue_of_nothing, remote_reading_nowhere, slot_memory_larger_than_site,
     storage_without_room, run_too_short, jobs_longer_than_the_run, data_slower_than_the_run, contradicting_incidents,
     closed_too_soon, nuclei_without_space, closed_storages, endpoints_without_use, words_without_meaning,
-    links_that_always_fail, *TAPE_REMARKS)
+    links_that_always_fail, *DATA_REMARKS, *TAPE_REMARKS)

@@ -36,6 +36,16 @@ def container_without_draws(scenario: Scenario) -> Iterator[Finding]:
                           "needs `container`: only draws from one look at it")
 
 
+def container_read_whole(scenario: Scenario) -> Iterator[str]:
+    """No draw looks at the popularity of a dataset whose container is only read whole."""
+    streams = [stream for stream in (*scenario.workload.campaigns, *scenario.workload.users) if stream.container]
+    drawn = {stream.container for stream in streams if not stream.whole_container}
+    for stream in streams:
+        if stream.container not in drawn and any(one.popularity != 1 for one in scenario.data.members(stream.container)):
+            yield (f"The popularity of the datasets of {stream.container!r} has no effect: {stream.name!r} reads the "
+                   "container whole.")
+
+
 def jobs_of_shared_input(scenario: Scenario) -> Iterator[Finding]:
     """The number of jobs of a task with a shared dataset follows from its files."""
     shared = {stream.name for stream in scenario.workload.campaigns if stream.dataset or stream.container}
@@ -46,3 +56,4 @@ def jobs_of_shared_input(scenario: Scenario) -> Iterator[Finding]:
 
 
 DATA_RULES: Rules = (too_large_replicas, container_without_draws, jobs_of_shared_input)
+DATA_REMARKS = (container_read_whole,)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import Stage, two_sites
+from builders import EVENTFUL, Stage, two_sites
 
 from simgrid_broker.agents.data_carousel import data_carousel
 from simgrid_broker.agents.job_generator import job_generator
@@ -13,7 +13,12 @@ from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.agents.watch_dog import watch_dog
+from simgrid_broker.cli.explain import datasets_of, told_datasets
+from simgrid_broker.engine import simulate
+from simgrid_broker.scenario import load_scenario
+from simgrid_broker.world.columns import lose_files
 from simgrid_broker.world.containers import members_of
+from simgrid_broker.world.locality import endpoints_with_input
 
 GB, TB = 1e9, 1e12
 DISK = dict(total=1000 * TB, free=500 * TB)
@@ -100,7 +105,6 @@ def test_a_task_is_broken_if_one_dataset_is_unknown():
     pytest.param(("HERE_DISK", "THERE_DISK", "HERE_DISK"), set(), id="not each"),
 ])
 def test_an_endpoint_with_the_input_has_each_dataset(where, found):
-    from simgrid_broker.world.locality import endpoints_with_input
     assert endpoints_with_input(stage_of((), where=where).arrays, 0) == found
 
 
@@ -110,7 +114,48 @@ def test_an_endpoint_with_the_input_has_each_dataset(where, found):
     pytest.param(("THERE_DISK",) * 3, 0.0, id="none is"),
 ])
 def test_files_that_a_site_loses(where, lost):
-    from simgrid_broker.world.columns import lose_files
     stage = stage_of((), where=where)
     rows, _ = lose_files(stage.world, "HERE", 0.5, np.array([0]))
     assert len(rows) == (lost > 0) and stage.arrays.input_loss["lost"][0] == pytest.approx(lost)
+
+
+READ_WHOLE = {f"workload.{stream}.{key}": value for stream in ("campaigns.simulation", "users.analysis")
+              for key, value in dict(input_per_job=None, jobs_per_task=None, container="aod",
+                                     whole_container=True).items()}
+CONTAINER = {"data.populations": {"aod": dict(datasets=12, files=dict(median=6, sigma=0.5), file_size=2e8,
+                                              replicas=dict(number=2, where="any"))}}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of production and analysis tasks that read a container, with troubles, checked at every sample."""
+    plan = load_scenario("scenarios/minimal.yaml").with_values(EVENTFUL | CONTAINER | READ_WHOLE | {
+        "duration": 4 * 3600, "record.jobs": True})
+    return simulate(plan, folder=tmp_path_factory.mktemp("containers") / "run", validate=True)
+
+
+def test_the_datasets_of_tasks_are_recorded(run):
+    table = run.task_datasets
+    assert set(table.jeditaskid) == set(run.tasks.jeditaskid)
+    assert (table.groupby("jeditaskid").size() == 12).all()
+    assert (table.groupby("jeditaskid").n_pieces.sum() == run.tasks.set_index("jeditaskid").n_jobs).all()
+    assert (table.n_used <= table.n_pieces).all() and (table.n_used > 0).any()
+    assert table.dataset.astype(str).unique().tolist() == [f"aod.{rank:05d}" for rank in range(1, 13)]
+
+
+def test_every_job_reads_one_dataset(run):
+    ends = run.task_datasets.assign(end=lambda rows: rows.chunk + rows.n_pieces)
+    jobs = run.jobs[["jeditaskid", "chunk"]].merge(ends, on="jeditaskid", suffixes=("", "_of"))
+    inside = jobs[(jobs.chunk >= jobs.chunk_of) & (jobs.chunk < jobs.end)]
+    assert len(inside) == len(run.jobs) > 100
+    moved = run.transfers[run.transfers.kind == "input"]
+    assert len(moved) > 0
+
+
+def test_explain_names_the_datasets_of_a_task(run):
+    read = datasets_of(run, 1)
+    assert [one["dataset"] for one in read] == [f"aod.{rank:05d}" for rank in range(1, 13)]
+    said = " ".join(told_datasets(1, read)[0].split())
+    assert said.startswith("Task 1 reads 12 datasets of a container, each brokered by itself;")
+    assert f"aod.00001 ({read[0]['n_used']} of {read[0]['n_pieces']})" in said
+    assert told_datasets(1, []) == []

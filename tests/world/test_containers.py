@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from builders import Bench, two_sites
 
+from simgrid_broker.errors import ScenarioError
+from simgrid_broker.scenario.rules_data import container_read_whole
 from simgrid_broker.scenario.synthetic import task_list
 from simgrid_broker.world import input_files
 from simgrid_broker.world.build import build
@@ -189,3 +191,20 @@ def test_rows_of_members_are_used_again():
     give_back(world, np.array([0]))
     row = int(place(world, tasks)[0])
     assert world.member_rows.n_used == used and datasets_of(world.arrays, row) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("streams", "remarks"), [
+    pytest.param([dict(whole_container=True)], 1, id="no draw looks at it"),
+    pytest.param([dict(whole_container=True), dict(name="other", whole_container=False)], 0, id="another stream draws"),
+])
+def test_a_popularity_of_which_no_stream_draws_is_remarked(streams, remarks):
+    datasets = runs(2, 2)
+    datasets["run0"]["popularity"] = 3
+    said = two_sites(storages=DISKS, data=dict(datasets=datasets),
+                     workload=dict(campaigns=[STREAM | stream for stream in streams]))
+    assert len(list(container_read_whole(said))) == remarks
+
+
+def test_the_name_of_the_container_must_be_given():
+    with pytest.raises(ScenarioError, match="whole_container needs container"):
+        plan(stream=dict(container=None))
