@@ -89,7 +89,8 @@ def tasks(*said: dict) -> TaskList:
     """Tasks, each plain but for what is said of it; `replicas` is site number to the part that lies there.
 
     Words (user, label, ...) are given as words; `ramunit` likewise. `split` says how jobs are cut from files, in
-    columns of SPLITTING, `container` the number of the one that is read whole. Sorted by arrival before they are numbered.
+    columns of SPLITTING, `container` the number of the one that is read whole. Sorted by arrival before they are
+    numbered.
     """
     said = sorted(said, key=lambda one: one.get("arrival_s", 0.0))
     table = new_rows(len(said))

@@ -55,7 +55,8 @@ CYCLE = np.dtype([
     ("next", "i8"),                  # where to go on, number of the task, of its levels of ramCount that are done
     ("task", "i8"), ("n_levels", "i8"), ("level", "i8"),
     ("n_slots", "i8"), ("kind", "i8"),       # slots in use; kind of the task in hand if Python has described it
-    ("n_datasets", "i8"),            # of the container of the task in hand of which jobs were ordered
+    ("n_datasets", "i8"),            # of the container of the task in hand that were brokered
+    ("member", "i8"),                # the last one of which new input was, -1 = none
     ("of_users", "?"),               # its jobs go by analysis brokerage
     ("most", "i8"), ("made", "i8"), ("refused_by", "i8"),    # of the task in hand
     ("wanted", "i8"), ("slot", "i8"), ("block", "i8"), ("n_blocks", "i8"), ("n_best", "i8"), ("placed", "i8"),
@@ -204,17 +205,24 @@ def begin_task(world, state, row):
     state["most"] = state["left"] if is_cut(world, row) else most_jobs(
         state["left"], n_files, state["n_files"], state["reads_more"])
     state["made"], state["refused_by"], state["n_levels"], state["next"] = 0, NOTHING, 0, NEXT
-    state["n_datasets"] = 0
+    state["n_datasets"], state["member"] = 0, -1
 
 
 @compiled
 def has_more_datasets(world, state, row):
-    """Whether all jobs of one dataset of a container were placed and another may follow; if so its level is next."""
-    if not reads_container(world, row) or state["placed"] == 0 or state["placed"] < state["wanted"]:
+    """Whether another dataset of a container is brokered after the one in hand; if so its level is next.
+
+    None is if there was no queue for the first, or for input that is tried again.
+    """
+    if not reads_container(world, row) or (state["placed"] == 0 and state["n_datasets"] == 0):
         return False
+    tried_again = world.ram_levels[row, state["level"]]["head"] >= 0
     state["n_datasets"] += 1
-    if state["n_datasets"] == MOST_DATASETS or state["made"] >= state["most"]:
+    if (state["n_datasets"] == MOST_DATASETS or state["made"] >= state["most"]
+            or (tried_again and state["placed"] < state["wanted"])):
         return False
+    if not tried_again:
+        state["member"] = world.containers[row]["now"]
     state["n_levels"] -= 1
     return True
 
@@ -226,7 +234,7 @@ def find_level(world, tables, desk, sight, kinds, watch, user_desk, user_kinds, 
         state["next"] = END
         return OVER
     level = (state["n_levels"] + 1) % N_RAM_LEVELS
-    wanted = min(take_in_hand(world, row, level), state["most"] - state["made"])
+    wanted = min(take_in_hand(world, row, level, state["member"]), state["most"] - state["made"])
     if wanted <= 0:
         state["n_levels"] += 1
         return OVER

@@ -23,7 +23,7 @@ from simgrid_broker.policy.throttle import Throttle, ThrottleLimits, lift, throt
 from simgrid_broker.views import Gdpconfig, Task
 from simgrid_broker.world.columns import return_to, set_reason, set_task
 from simgrid_broker.world.groups import account_of_task
-from simgrid_broker.world.input_files import first_waiting, is_cut, take_in_hand_of
+from simgrid_broker.world.input_files import first_waiting, is_cut, member_of_piece
 from simgrid_broker.world.queued_work import NO_PRIORITY
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.work_queues import AlignedQueue, aligned_queues
@@ -168,17 +168,21 @@ class Generator:
         state["made"] += made
         if not made and not state["n_datasets"]:
             self.told, state["refused_by"] = tag, job_cycle.TOLD
-        if made and self.control.arrays.containers["number"][row]:
+        if self.control.arrays.containers["number"][row] and (made or state["n_datasets"]):
             self._ask_again(row, state, level)
 
     def _ask_again(self, row: int, state: np.void, level: int) -> None:
-        """Let the cycle go on with the next dataset of a container if no input of the one in hand is left."""
+        """Let the cycle go on with the next dataset of a container, as `job_cycle.has_more_datasets`."""
         self._make_ordered()
-        arrays, dataset = self.control.arrays, int(self.control.arrays.input_dataset[row])
+        arrays, now = self.control.arrays, int(self.control.arrays.containers["now"][row])
         state["n_datasets"] += 1
-        if (state["n_datasets"] < job_cycle.MOST_DATASETS and state["made"] < state["most"]
-                and take_in_hand_of(arrays, row, level) and arrays.input_dataset[row] != dataset):
-            state["n_levels"] -= 1
+        head = int(arrays.ram_levels["head"][row, level])
+        if (state["n_datasets"] == job_cycle.MOST_DATASETS or state["made"] >= state["most"]
+                or (head >= 0 and member_of_piece(arrays, row, int(arrays.retries["chunk"][head])) == now)):
+            return
+        if head < 0:
+            state["member"] = now
+        state["n_levels"] -= 1
 
     def _make_ordered(self) -> None:
         """Make the jobs ordered so far."""

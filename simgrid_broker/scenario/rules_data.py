@@ -41,7 +41,8 @@ def container_read_whole(scenario: Scenario) -> Iterator[str]:
     streams = [stream for stream in (*scenario.workload.campaigns, *scenario.workload.users) if stream.container]
     drawn = {stream.container for stream in streams if not stream.whole_container}
     for stream in streams:
-        if stream.container not in drawn and any(one.popularity != 1 for one in scenario.data.members(stream.container)):
+        members = scenario.data.members(stream.container)
+        if stream.container not in drawn and any(one.popularity != 1 for one in members):
             yield (f"The popularity of the datasets of {stream.container!r} has no effect: {stream.name!r} reads the "
                    "container whole.")
 

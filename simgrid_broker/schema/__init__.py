@@ -41,5 +41,5 @@ FIXED_WORDS = {
 """Vocabularies that do not depend on the scenario."""
 
 __all__ = ["Column", "Table", "FIXED_WORDS", "RECORDED", "WORLD", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS",
-           "SPLITTING", "TASK_DATASETS", "TRACE", "SITES", "QUEUES", "PSEUDO_QUEUES", "POOLS", "NODES", "WORKER_ACCOUNTS",
-           "LINKS", "STORAGES", "TRANSFERS"]
+           "SPLITTING", "TASK_DATASETS", "TRACE", "SITES", "QUEUES", "PSEUDO_QUEUES", "POOLS", "NODES",
+           "WORKER_ACCOUNTS", "LINKS", "STORAGES", "TRANSFERS"]

@@ -84,20 +84,27 @@ def new_pieces(world: Arrays, task_row, row):
 
 
 @compiled
-def next_member(world: Arrays, task_row):
-    """Row of the member of which jobs are made next, the first with new pieces; -1 = none has any."""
+def next_member(world: Arrays, task_row, after):
+    """Row of the first member of a task's container behind a row that has new pieces; -1 = none has any."""
     container = world.containers[task_row]
     for row in range(container["first"], container["first"] + container["number"]):
-        if new_pieces(world, task_row, row) > 0:
+        if row > after and new_pieces(world, task_row, row) > 0:
             return np.int64(row)
     return np.int64(-1)
+
+
+@compiled
+def fresh_member(world: Arrays, task_row):
+    """Row of the member of which the next new pieces are: the one in hand, else the first that has any; -1 = none."""
+    now = np.int64(world.containers[task_row]["now"])
+    return now if new_pieces(world, task_row, now) > 0 else next_member(world, task_row, -1)
 
 
 @compiled
 def next_piece(world: Arrays, task_row):
     """The next piece of a task's input of which no job was ever made."""
     if reads_container(world, task_row):
-        row = next_member(world, task_row)
+        row = fresh_member(world, task_row)
         if row >= 0:
             return np.int64(world.members[row]["first_piece"] + world.members[row]["used"])
     return np.int64(world.tasks[task_row]["next_chunk"])
@@ -106,7 +113,7 @@ def next_piece(world: Arrays, task_row):
 @compiled
 def use_pieces(world: Arrays, task_row, pieces):
     """Note that a job was made of the next new pieces of a task's input."""
-    row = next_member(world, task_row) if reads_container(world, task_row) else -1
+    row = fresh_member(world, task_row) if reads_container(world, task_row) else -1
     if row >= 0:
         world.members[row]["used"] += pieces
     world.tasks[task_row]["next_chunk"] += pieces
@@ -146,31 +153,37 @@ def offered(world: Arrays, task_row, level):
     """
     if not reads_container(world, task_row):
         return waiting_at(world, task_row, level)
-    number, pieces, retry = np.int64(-1), np.int64(0), world.ram_levels[task_row, level]["head"]
+    member, pieces, retry = np.int64(-1), np.int64(0), world.ram_levels[task_row, level]["head"]
     while retry >= 0:
-        of = dataset_of(world, task_row, world.retries[retry]["chunk"])
-        if number >= 0 and of != number:
+        of = member_of(world, task_row, world.retries[retry]["chunk"])
+        if member >= 0 and of != member:
             return pieces
-        number, pieces = of, pieces + world.retries[retry]["n_chunks"]
+        member, pieces = of, pieces + world.retries[retry]["n_chunks"]
         retry = world.retries[retry]["next"]
-    row = next_member(world, task_row) if level == 0 else -1
-    if row < 0 or (number >= 0 and world.members[row]["dataset"] != number):
+    member = fresh_member(world, task_row) if member < 0 else member
+    if level > 0 or member < 0:
         return pieces
     left = inputs_to_use(world, task_row) - world.tasks[task_row]["next_chunk"]
-    return pieces + max(0, min(new_pieces(world, task_row, row), left))
+    return pieces + max(0, min(new_pieces(world, task_row, member), left))
 
 
 @compiled
-def take_in_hand(world: Arrays, task_row, level):
-    """Turn a task to the dataset of the input that is brokered next at a level; returns `offered`."""
+def take_in_hand(world: Arrays, task_row, level, after):
+    """Turn a task to the dataset of the input that is brokered next at a level; returns `offered`.
+
+    after: row of the last member of which new pieces were brokered in this cycle, -1 = of none. Retried pieces come
+    first.
+    """
     if not reads_container(world, task_row):
         return waiting_at(world, task_row, level)
-    head, pieces = world.ram_levels[task_row, level]["head"], offered(world, task_row, level)
-    if pieces > 0:
-        row = member_of(world, task_row, world.retries[head]["chunk"]) if head >= 0 else next_member(world, task_row)
-        world.containers[task_row]["now"] = row
-        world.input_dataset[task_row] = world.members[row]["dataset"]
-    return pieces
+    head = world.ram_levels[task_row, level]["head"]
+    if head < 0 and level > 0:
+        return np.int64(0)
+    row = member_of(world, task_row, world.retries[head]["chunk"]) if head >= 0 else next_member(world, task_row, after)
+    if row < 0:
+        return np.int64(0)
+    world.containers[task_row]["now"], world.input_dataset[task_row] = row, world.members[row]["dataset"]
+    return offered(world, task_row, level)
 
 
 @compiled
@@ -346,8 +359,8 @@ def end_of_dataset(arrays: Arrays, task_row: int) -> int:
     return int(member["first_piece"]) + min(int(member["n_pieces"]), int(member["used"]) + left)
 
 
-in_hand_of, take_in_hand_of = uncompiled(in_hand), uncompiled(take_in_hand)
-"""As `in_hand` and `take_in_hand`, for Python, which asks so seldom that compiling takes longer."""
+in_hand_of, take_in_hand_of, member_of_piece = uncompiled(in_hand), uncompiled(take_in_hand), uncompiled(member_of)
+"""As `in_hand`, `take_in_hand` and `member_of`, for Python, which asks so seldom that compiling takes longer."""
 
 
 def jobs_to_come(arrays: Arrays, task_row: int) -> float:

@@ -87,7 +87,7 @@ def _task(world: World, statistics, row: int, raised: Raised, asks_about_users: 
     of_user = asks_about_users and world.vocabularies["labels"][task["label"]] in ANALYSIS_LABELS
     to_nucleus = task["status"] == T.ASSIGNING or (task["status"] == T.PENDING and task["old_status"] == T.ASSIGNING)
     if not to_nucleus:
-        take_in_hand_of(world.arrays, row, _next_level(world, row))
+        take_in_hand_of(world.arrays, row, _next_level(world, row), -1)
     plain = _common(world, statistics, row, task) | dict(
         brokerage=TASK_BROKERAGE if to_nucleus else ANALYSIS_BROKERAGE if of_user else JOB_BROKERAGE,
         n_nuclei=task["n_nuclei"], input=_input(world, row, bool(to_nucleus)),
@@ -104,7 +104,7 @@ def _task(world: World, statistics, row: int, raised: Raised, asks_about_users: 
 def _next_input(world: World, row: int, next_jobs: dict, raised: Raised) -> dict:
     """The jobs that JEDI brokers next: of one ramCount, the raised ones first (lifecycle reference, 2.3)."""
     level = _next_level(world, row)
-    pieces = int(take_in_hand_of(world.arrays, row, level))
+    pieces = int(take_in_hand_of(world.arrays, row, level, -1))
     wanted = dict(n_jobs_to_broker=math.ceil(pieces / pieces_at_once(world.arrays, row)))
     if not level:
         return wanted

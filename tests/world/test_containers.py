@@ -88,10 +88,20 @@ def test_no_part_of_files_crosses_datasets():
 @pytest.mark.rule("offered", "take_in_hand")
 def test_one_dataset_is_brokered_at_a_time():
     bench, seen = bench_of(), []
-    while pieces := int(take_in_hand(bench.arrays, 0, 0)):
+    while pieces := int(take_in_hand(bench.arrays, 0, 0, -1)):
         seen.append((int(bench.arrays.input_dataset[0]), pieces))
         use_pieces(bench.arrays, 0, pieces)
     assert seen == [(0, 5), (1, 1), (2, 4)] and bench.arrays.tasks["next_chunk"][0] == 10
+
+
+@pytest.mark.rule("take_in_hand")
+def test_a_dataset_that_found_no_queue_does_not_keep_the_next_one_back():
+    bench = bench_of()
+    first = int(bench.arrays.containers["first"][0])
+    assert (int(take_in_hand(bench.arrays, 0, 0, first)), int(bench.arrays.input_dataset[0])) == (1, 1)
+    bench.make()
+    assert bench.arrays.jobs["chunk"][bench.live()].tolist() == [5]
+    assert int(take_in_hand(bench.arrays, 0, 0, first + 2)) == 0
 
 
 @pytest.mark.rule("offered", "take_in_hand")
@@ -99,9 +109,9 @@ def test_a_retried_piece_of_an_earlier_dataset_comes_with_its_own():
     bench = bench_of(max_attempt=3)
     bench.submit(6)
     bench.take_back(int(bench.live()[1]))
-    assert (int(take_in_hand(bench.arrays, 0, 0)), int(bench.arrays.input_dataset[0])) == (1, 0)
+    assert (int(take_in_hand(bench.arrays, 0, 0, -1)), int(bench.arrays.input_dataset[0])) == (1, 0)
     bench.make()
-    assert (int(take_in_hand(bench.arrays, 0, 0)), int(bench.arrays.input_dataset[0])) == (4, 2)
+    assert (int(take_in_hand(bench.arrays, 0, 0, -1)), int(bench.arrays.input_dataset[0])) == (4, 2)
     bench.make(4)
     assert sorted(bench.arrays.jobs["chunk"][bench.live()].tolist()) == list(range(10))
     bench.check()
@@ -124,7 +134,7 @@ def test_what_has_come_from_tape_is_used_while_an_earlier_dataset_is_still_there
     bench.make(3)
     assert bench.arrays.jobs["chunk"][bench.live()].tolist() == [5, 6, 7]
     bench.arrays.datasets["unstaged"][0] = 0.0
-    assert (int(take_in_hand(bench.arrays, 0, 0)), int(bench.arrays.input_dataset[0])) == (5, 0)
+    assert (int(take_in_hand(bench.arrays, 0, 0, -1)), int(bench.arrays.input_dataset[0])) == (5, 0)
 
 
 def test_scouts_are_of_the_first_datasets():

@@ -52,7 +52,8 @@ def test_parts_of_files(columns, expected):
 def test_every_event_is_in_one_part(n_files, events, size, across):
     rows = split(n_files=n_files, events_per_file=events, events_per_piece=min(size, events - 1), across_files=across)
     row, n = rows[0], int(n_pieces(rows)[0])
-    ends = [(int(input_files.first_event(row, piece)), int(input_files.last_event(row, piece, row["n_files"]))) for piece in range(n)]
+    ends = [(int(input_files.first_event(row, piece)), int(input_files.last_event(row, piece, n_files)))
+            for piece in range(n)]
     assert ends[0][0] == 0 and ends[-1][1] == n_files * events
     assert all(before[1] == after[0] for before, after in zip(ends, ends[1:], strict=False))
     assert all(0 < last - first <= row["events_per_piece"] for first, last in ends)
