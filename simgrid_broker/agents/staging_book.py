@@ -54,8 +54,8 @@ class StagingBook:
     """Requests by dataset; write: takes the rows of those that are over.
 
     can_stage: whether a storage has drives, (n_storages,) bool; names, codes: those of datasets and tapes with a
-    request, and of datasets of containers, so far; sent: by dataset, rows and identifiers of the transfers of files that
-    drives have read.
+    request, and of datasets of containers, so far; sent: by dataset, rows and identifiers of the transfers of files
+    that drives have read.
     """
 
     def __init__(self, world: World, write: Callable[[str, np.ndarray], None]):

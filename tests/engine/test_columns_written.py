@@ -64,13 +64,14 @@ def sampled(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory):
-    """A run in which input of two tasks is staged from tape."""
+    """A run in which tasks read a container of two datasets, which are staged from tape."""
     tape = dict(site="NORTH", total=1e15, free=2e14, tape=True, drives=1)
     held = dict(files=40, bytes=1e12, container="raw", replicas=[dict(storage="NORTH_TAPE")])
     plan = load_scenario(SCENARIOS / "minimal.yaml").with_values({
         "duration": "9h", "grid.storages.NORTH_TAPE": tape, "data.datasets": {"raw.1": held, "raw.2": held},
         "gdpconfig.DATA_CAROUSEL_CONFIG": dict(source_tapes_config=dict(NORTH_TAPE=dict(active=True))),
         "workload.users": [], "workload.campaigns.simulation.container": "raw",
+        "workload.campaigns.simulation.whole_container": True,
         "workload.campaigns.simulation.input_per_job": None, "workload.campaigns.simulation.jobs_per_task": None,
         "workload.campaigns.simulation.inputPreStaging": True})
     return simulate(plan, folder=tmp_path_factory.mktemp("staged") / "run", validate=True)
@@ -90,7 +91,7 @@ def replayed(tmp_path_factory):
     pytest.param(name, column, id=f"{name}: {column.name}") for name, table in RECORDED.items()
     for column in table.recorded])
 def test_a_column_has_values(eventful, cut, sampled, staged, replayed, name, column):
-    of_table = {"splitting": cut, "trace": replayed, "staging": staged,
+    of_table = {"splitting": cut, "trace": replayed, "staging": staged, "task_datasets": staged,
                 **dict.fromkeys(("ended", "workers", "task_classes"), sampled)}
     run = staged if column.name in ("read_bytes", "mounted") else of_table.get(name, eventful)
     values = run.table(name, [column.name])[column.name]

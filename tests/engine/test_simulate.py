@@ -33,7 +33,8 @@ def run(minimal, tmp_path_factory):
     return simulate(minimal, folder=tmp_path_factory.mktemp("minimal") / "run", validate=True)
 
 
-USED = [name for name in RECORDED if name not in ("ended", "splitting", "trace", "staging", "task_classes")]
+USED = [name for name in RECORDED if name not in ("ended", "splitting", "task_datasets", "trace", "staging",
+                                                  "task_classes")]
 """Tables that have rows in any run; the others only where jobs are a sample, cut from files, recorded or staged, or
 tasks of User Analysis have classes."""
 
