@@ -10,6 +10,8 @@ from simgrid_broker.world.seen_tasks import PASSES
 
 USES = {"read_lan": "reads", "write_wan": "reads", "write_lan": "writes", "read_wan": "writes"}
 """Storages whose status an activity concerns; source: brokerage reference, 2.5."""
+OFF = {activity: f"{activity}_off" for activity in ACTIVITIES}
+"""Column of a storage that says whether an activity is off."""
 
 
 class AnalysisPlaces:
@@ -44,7 +46,7 @@ class AnalysisPlaces:
         self.described = np.zeros(len(self.output), views.ANALYSIS_STORE)
         self.described["has_output"], self.described["has_input"] = has["writes"], has["reads"]
         self.described["output"], self.described["one"] = self.output, self.output == self.input
-        self.known = b"", self.described                             # storages, and what follows from them
+        self.known = b"", self.described                             # statuses of storages, and what follows from them
 
 
 def _table(uses: list[tuple[int, ...]]) -> np.ndarray:
@@ -56,21 +58,24 @@ def _table(uses: list[tuple[int, ...]]) -> np.ndarray:
 
 
 def analysis_stores(world) -> np.ndarray:
-    """The storages of each PanDA queue for analysis, (n_queues,) of `views.ANALYSIS_STORE`.
-
-    The answer is that of the last call, and not to be changed, unless a storage has changed since.
-    """
-    places, rows, passes = world.analysis_places, world.arrays.storages, PASSES[world.scenario.edition]
-    state = rows.tobytes()
-    if state == places.known[0]:
-        return places.known[1]
-    found = places.described.copy()
+    """The storages of each PanDA queue for analysis, (n_queues,) of `views.ANALYSIS_STORE`."""
+    places, rows = world.analysis_places, world.arrays.storages
+    found = _open_stores(world).copy()
     usable = rows["free_bytes"] + rows["expired_bytes"] - rows["min_free_bytes"] - rows["unavailable_bytes"]
-    for column, number, values in (("usable_output", places.output, usable), ("usable_input", places.input, usable),
-                                   ("free_bytes", places.output, rows["free_bytes"])):
-        found[column] = np.where(number >= 0, np.append(values, np.inf)[number], np.inf)
-    for activity in ACTIVITIES:
-        is_open = np.append(passes[rows[f"{activity}_off"]], False)              # the last is for no storage
-        found[activity] = places.bare | is_open[places.numbers[USES[activity]]].any(axis=1)
-    places.known = state, found
+    usable, free = np.append(usable, np.inf), np.append(rows["free_bytes"], np.inf)    # the last is for no storage
+    found["usable_output"], found["usable_input"] = usable[places.output], usable[places.input]
+    found["free_bytes"] = free[places.output]
     return found
+
+
+def _open_stores(world) -> np.ndarray:
+    """What does not depend on space, as the last call found it unless the status of a storage has changed since."""
+    places, rows, passes = world.analysis_places, world.arrays.storages, PASSES[world.scenario.edition]
+    statuses = b"".join([rows[column].tobytes() for column in OFF.values()])
+    if statuses != places.known[0]:
+        found = places.described.copy()
+        for activity, column in OFF.items():
+            is_open = np.append(passes[rows[column]], False)                     # as above
+            found[activity] = places.bare | is_open[places.numbers[USES[activity]]].any(axis=1)
+        places.known = statuses, found
+    return places.known[1]
