@@ -1,6 +1,7 @@
 """Rules of all brokers as a run names them: tags, criteria and factors, and the order in which they refuse."""
 
 import re
+from operator import itemgetter
 
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.names import DecisionKind
@@ -72,8 +73,17 @@ def last_refusal(policies: Policies, kind: DecisionKind, verdict: Verdict) -> Cr
     """The rule that removed the last candidates; None if some were kept or none came."""
     if len(verdict.order) or not verdict.refused_by.size:
         return None
-    rules, ordered = rules_behind(policies, kind, verdict.tags), in_order(policies)[kind]
-    return max((rules[place] for place in set(verdict.refused_by.tolist())), key=ordered.index)
+    removal = removal_of(policies, kind, verdict.tags)
+    return max((removal[place] for place in set(verdict.refused_by.tolist())), key=itemgetter(1))[0]
+
+
+def removal_of(policies: Policies, kind: DecisionKind, tags: tuple[str, ...]) -> tuple[tuple[Criterion, int], ...]:
+    """The rule behind each tag of a verdict with its place in the order of removal, worked out once."""
+    if (kind, tags) not in policies.removal:
+        ordered = in_order(policies)[kind]
+        policies.removal[kind, tags] = tuple((rule, ordered.index(rule)) for rule in rules_behind(
+            policies, kind, tags))
+    return policies.removal[kind, tags]
 
 
 def reason(policies: Policies, kind: DecisionKind, verdict: Verdict) -> str:

@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.analysis_brokerage.broker import broker_analysis
 from simgrid_broker.policy.analysis_brokerage.editions import AnalysisBrokerage
 from simgrid_broker.policy.dispatch import DispatchOrder
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.registry import policy, rules_of
+from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.policy.task_brokerage.editions import TaskBrokerage
 from simgrid_broker.policy.throttle import Throttle
 from simgrid_broker.views import Gdpconfig, PilotStatus, Verdict
@@ -22,7 +24,8 @@ InForce = Callable[[Mapping[str, object]], Mapping[tuple[str, str], object]]
 class Policies:
     """Every decision that can be replaced; raises PluginError for one that is unknown or unusable.
 
-    by_dirac: whether DIRAC matches the jobs, so that no broker ranks queues for them.
+    by_dirac: whether DIRAC matches the jobs, so that no broker ranks queues for them; removal: as
+    `broker_rules.removal_of`, by kind of decision and tags.
     """
 
     def __init__(self, world: World, in_force: InForce):
@@ -39,6 +42,7 @@ class Policies:
         self.analysis_brokerage: Callable[..., Verdict] = policy("analysis_brokerage", names.analysis_brokerage)
         self.analysis_rules: AnalysisBrokerage = rules_of("analysis_brokerage", self.analysis_brokerage)[self.edition]
         self.task_rules: TaskBrokerage = rules_of("task_brokerage", self.task_brokerage)[self.edition]
+        self.removal: dict[tuple[DecisionKind, tuple[str, ...]], tuple[tuple[Criterion, int], ...]] = {}
         self.changes: dict[str, object] = {}
         self.cfg = Gdpconfig(in_force({}))
         self._in_force, self._loaded = in_force, dict[str, object]()

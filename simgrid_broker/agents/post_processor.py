@@ -8,8 +8,9 @@ from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.world import World
 
 T = TaskStatus
-READ = ["status", "old_status", "n_jobs", "n_finished", "n_failed"]
-"""Columns of a task that are read together, which is faster."""
+PENDING, PREPARED = T.PENDING, T.PREPARED
+COMMANDED = T.TOABORT, T.PASSED, T.TOBROKEN, T.SCOUTED
+"""Statuses that this agent ends, whatever jobs there are."""
 
 
 def post_processor(control: Control) -> Process:
@@ -32,7 +33,7 @@ def post_processor(control: Control) -> Process:
 def send_on(control: Control, ended: list[int]) -> None:
     """End the tasks that were told to end or have a broken input, and let scouted tasks continue."""
     tasks = control.arrays.tasks
-    rows = control.books.live_tasks.in_status(T.TOABORT, T.PASSED, T.TOBROKEN, T.SCOUTED)
+    rows = control.books.live_tasks.in_status(*COMMANDED)
     if not len(rows):
         return
     status = tasks["status"][rows]
@@ -49,19 +50,19 @@ def send_on(control: Control, ended: list[int]) -> None:
 
 def settled(control: Control, row: int, ended: list[int]) -> bool:
     """End a task with nothing left once its status allows; returns whether it needs no further look."""
-    world = control.world
-    status, old_status, n_jobs, n_finished, n_failed = control.arrays.tasks[row][READ].item()
-    if n_finished + n_failed != n_jobs or status in SETTLED:
+    world, task = control.world, control.arrays.tasks[row]
+    status, n_failed = task["status"].item(), task["n_failed"].item()
+    if task["n_finished"].item() + n_failed != task["n_jobs"].item() or status in SETTLED:
         return True
-    if status == T.PENDING and old_status in PREPARABLE:
-        status = old_status
+    if status == PENDING and task["old_status"] in PREPARABLE:
+        status = task["old_status"].item()
         set_status(world, row, T(status), control.now)
     if status not in PREPARABLE:
         return False
     if control.books.open_inputs.is_open(row) or control.books.submissions.is_open(row):
         set_status(world, row, T.DEFINED, control.now)       # the ContentsFeeder sends it on when more input arrives
         return True
-    set_status(world, row, T.PREPARED, control.now)
+    set_status(world, row, PREPARED, control.now)
     final = final_status_of(world, row)
     if final is T.FINISHED and n_failed and uses_exhausted(world, row):
         return_to(world, row, T.RUNNING)                     # where a retry continues

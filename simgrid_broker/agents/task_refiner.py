@@ -5,7 +5,7 @@ Simplified: the content of input datasets is known at once; a child waits as reg
 """
 
 from math import nan
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +43,10 @@ TYPED_BY = ["corecount", "ramcount", "ramunit", "baseramcount"]
 SUCCESS, FAILURE = (TaskStatus.DONE, TaskStatus.FINISHED), (TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
 """Ends of a parent after which its children start, or are broken."""
 
+DEFINED, REREFINE, STAGED, READY = TaskStatus.DEFINED, TaskStatus.REREFINE, TaskStatus.STAGED, TaskStatus.READY
+NEW = TaskStatus.REGISTERED, REREFINE
+"""Statuses of the tasks that are to be refined."""
+
 
 def task_refiner(control: Control) -> Process:
     """Refine tasks."""
@@ -51,8 +55,8 @@ def task_refiner(control: Control) -> Process:
 
     def refine_all() -> None:
         tasks = control.arrays.tasks
-        rows = control.books.live_tasks.in_status(TaskStatus.REGISTERED, TaskStatus.REREFINE)
-        again = tasks["status"][rows] == TaskStatus.REREFINE
+        rows = control.books.live_tasks.in_status(*NEW)
+        again = tasks["status"][rows] == REREFINE
         for row in rows[~again].tolist():
             parent = control.world.parent_of(row)
             if parent is None or tasks["status"][parent] in SUCCESS:
@@ -66,14 +70,14 @@ def task_refiner(control: Control) -> Process:
                     _send_first(control, row)
             elif tasks["status"][parent] in FAILURE:
                 _break(control, row)
-        for row in control.books.live_tasks.in_status(TaskStatus.STAGED).tolist():
+        for row in control.books.live_tasks.in_status(STAGED).tolist():
             if refine(control, row, tagger, queues):
                 _send_when_staged(control, row)
-        for row in control.books.live_tasks.in_status(TaskStatus.DEFINED).tolist():
+        for row in control.books.live_tasks.in_status(DEFINED).tolist():
             if tasks["inputprestaging"][row] and not control.books.open_inputs.is_open(row):
                 _send_when_staged(control, row)
         for row in rows[again].tolist():
-            set_status(control.world, row, TaskStatus.DEFINED, control.now)
+            set_status(control.world, row, DEFINED, control.now)
             send_on(control, row)
     yield from control.every(control.periods.task_refiner, refine_all, "refiner")
 
@@ -95,14 +99,14 @@ class Tagger:
 
     def share_of(self, task: np.void) -> int:
         """The leaf whose rule matches first, UNDEFINED if none does."""
-        codes = cast("tuple[Any, ...]", task[TAGGED_BY].item())
+        codes = tuple(task[name].item() for name in TAGGED_BY)
         if codes not in self.found:
             self.found[codes] = tag(self.rules, self._words(task))
         return self.found[codes]
 
     def type_of(self, task: np.void) -> int:
         """The first resource type that fits, UNDEFINED if none does."""
-        claims = cast("tuple[Any, ...]", task[TYPED_BY].item())
+        claims = tuple(task[name].item() for name in TYPED_BY)
         if claims not in self.types:
             corecount, ramcount, unit, baseramcount = claims
             self.types[claims] = resource_type_of(self.bounds, corecount, ramcount or nan, RAM_UNITS[unit],
@@ -147,7 +151,7 @@ def refine(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) -> 
     set_task(world, row, server_retries=SERVER_RETRIES if label in ANALYSIS_LABELS else 0)
     if label in ANALYSIS_LABELS and control.edition == "deployed":
         refine_for_users(control, row)
-    set_status(world, row, TaskStatus.DEFINED, control.now)
+    set_status(world, row, DEFINED, control.now)
     return True
 
 
@@ -199,7 +203,7 @@ def _send_first(control: Control, row: int) -> None:
     if control.world.vocabularies["labels"][control.arrays.tasks["label"][row]] in PRODUCTION_LABELS:
         to_task_broker(control, row)
     else:
-        set_status(control.world, row, TaskStatus.READY, control.now)
+        set_status(control.world, row, READY, control.now)
 
 
 def send_on(control: Control, row: int) -> None:
@@ -208,7 +212,7 @@ def send_on(control: Control, row: int) -> None:
     if task["nucleus"] < 0 and control.world.vocabularies["labels"][task["label"]] in PRODUCTION_LABELS:
         to_task_broker(control, row)
     else:
-        set_status(control.world, row, TaskStatus.READY, control.now)
+        set_status(control.world, row, READY, control.now)
 
 
 def to_task_broker(control: Control, row: int) -> None:

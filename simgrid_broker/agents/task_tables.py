@@ -1,7 +1,6 @@
 """The tables of task brokerage in a run: what brokers may know, put where compiled turns (`task_cycle`) read it."""
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -111,7 +110,9 @@ class TaskTables:
     def verdict(self, row: int) -> Verdict:
         """The decision in hand, about the task in a row, which shares the columns of the tables."""
         control, listed, tags = self.control, self.listed, self.rules.tags
-        why_not = partial(control.brokers.why_not, row, observe.task(control.world, row))
+
+        def why_not(site: int) -> str:
+            return control.brokers.why_not(row, observe.task(control.world, row), site)
         return Verdict(tags, listed.refused_by, listed.weight, listed.order[:self.state[0]["n_left"]],
                        figures=lambda: figures(self.rules, self.question, listed.nuclei, listed.refused_by, why_not,
                                                len(tags)))

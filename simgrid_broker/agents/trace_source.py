@@ -13,8 +13,8 @@ from simgrid_broker.agents.task_refiner import send_on
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.task_selection import selection
 
-T = TaskStatus
-GETS_JOBS = T.READY, T.SCOUTING, T.RUNNING
+DEFINED = TaskStatus.DEFINED
+GETS_JOBS = TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING
 
 
 def trace_source(control: Control) -> Process:
@@ -99,5 +99,5 @@ class Clients:
     def _add(self, row: int, number: int) -> None:
         """Add jobs to the input of a task; it is sent on if all that was there is done."""
         self.submissions.add_input(row, number)
-        if self.control.arrays.tasks["status"][row] == T.DEFINED:
+        if self.control.arrays.tasks["status"][row] == DEFINED:
             send_on(self.control, row)

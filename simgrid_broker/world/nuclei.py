@@ -16,6 +16,8 @@ from simgrid_broker.world.world import World
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
 """Statuses of tasks whose remaining work counts for their nucleus; source: brokerage reference, section 1.4."""
 
+IS_OPEN = np.isin(np.arange(len(TaskStatus)), OPEN_TASKS)
+OUTPUT = int(TransferKind.OUTPUT)
 NUCLEUS_DRAW = luck.STREAMS["nucleus_draw"]
 ROUNDING = 1e-9
 """Fractions of a file that are missing below this are rounding errors."""
@@ -60,19 +62,14 @@ class Burden:
 
     def __init__(self, world: World, rows: np.ndarray):
         self.world, self.owed = world, world.owed
-        tasks, n_sites, n_labels = world.arrays.tasks, len(world.arrays.sites), len(world.vocabularies["labels"])
-        whole = np.zeros(len(tasks))
-        whole[rows] = work_left(world, rows, tasks["n_jobs"][rows])
-        counted = rows[np.isin(tasks["status"][rows], OPEN_TASKS) & (tasks["nucleus"][rows] >= 0)]
-        left = tasks["n_jobs"][counted] - tasks["n_finished"][counted] - tasks["n_failed"][counted]
-        work = work_left(world, counted, left)
-        total = np.bincount(tasks["nucleus"][counted], work, minlength=n_sites)
-        room = len(rows)                             # each of them is assigned at most once
+        n_sites, n_labels = len(world.arrays.sites), len(world.vocabularies["labels"])
+        whole, left, total = np.zeros(len(world.arrays.tasks)), np.empty(len(rows)), np.zeros(n_sites)
+        counted = np.empty(2 * len(rows), np.int64)  # each of the others is assigned at most once
+        n = work_left(world.arrays, rows, told_work(world, rows), whole, counted, left, total)
         self.work = Work(
-            rows=np.concatenate([counted, np.zeros(room, np.int64)]), work=np.concatenate([work, np.zeros(room)]),
-            numbers=np.array([len(counted), len(counted)]), whole=whole, first=np.zeros((n_labels, n_sites)),
-            total=self._told(total.astype(float)),           # NumPy gives whole numbers where there are no tasks
-            has_first=np.zeros(n_labels, bool), shown=np.zeros((2, n_sites)))
+            rows=counted, work=np.concatenate([left, np.zeros(len(rows))]), numbers=np.array([n, n]), whole=whole,
+            first=np.zeros((n_labels, n_sites)), total=self._told(total), has_first=np.zeros(n_labels, bool),
+            shown=np.zeros((2, n_sites)))
         self.files, self.bytes = output_on_the_way(world)
         self.shown = dict[tuple, Shown]()
 
@@ -151,33 +148,61 @@ def add_up(world, work, begin, end, label, share, priority, found, place):
             found[place, task["nucleus"]] += work.work[k]
 
 
-def work_left(world: World, rows: np.ndarray, n_jobs) -> np.ndarray:
-    """Work of `n_jobs` jobs of each of the tasks in `rows`, (n_rows,), HS06 s: claimed, or as a snapshot says."""
-    work = claimed_work(world.arrays.tasks, rows, n_jobs)
+@compiled
+def work_left(world, rows, told, whole, counted, left, total):
+    """Fill in `whole`, (n_tasks,), work of all jobs of the live tasks in `rows`, and that of the nuclei, `total`.
+
+    For the open tasks with a nucleus, which count, also their rows, `counted`, and work left, `left`; returns how many
+    they are. told: (n_rows,) work of a task that a snapshot tells, NaN = that which is claimed.
+    """
+    n = 0
+    for k in range(len(rows)):
+        task = world.tasks[rows[k]]
+        whole[rows[k]] = claimed_work(task, task["n_jobs"]) if np.isnan(told[k]) else told[k]
+        if IS_OPEN[task["status"]] and task["nucleus"] >= 0:
+            to_do = task["n_jobs"] - task["n_finished"] - task["n_failed"]
+            counted[n], left[n] = rows[k], claimed_work(task, to_do) if np.isnan(told[k]) else told[k]
+            total[task["nucleus"]] += left[n]
+            n += 1
+    return n
+
+
+@compiled
+def claimed_work(task, n_jobs):
+    """Claimed CPU work of `n_jobs` jobs of a task, HS06 s; source: brokerage reference, section 1.4."""
+    cputime = np.float64(task["cputime"]) if task["cputime"] > 0 else DEFAULT_CPUTIME_HS06S
+    return n_jobs * np.float64(task["n_events_per_job"]) * cputime
+
+
+claimed_work_of = uncompiled(claimed_work)
+"""As `claimed_work`, for Python, which asks so seldom that compiling takes longer."""
+
+
+def told_work(world: World, rows: np.ndarray) -> np.ndarray:
+    """Work of each of the tasks in `rows` as a snapshot says it, (n_rows,), HS06 s, NaN = it says nothing."""
+    found = np.full(len(rows), np.nan)
     for place, row in enumerate(rows.tolist() if world.told_tasks else ()):
         told = world.told_tasks.get(row)
         if told is not None and told.work_hs06s is not None:
-            work[place] = told.work_hs06s
-    return work
-
-
-def claimed_work(tasks: np.ndarray, rows: np.ndarray, n_jobs) -> np.ndarray:
-    """Claimed CPU work of `n_jobs` jobs of each of the tasks in `rows`, (n_rows,), HS06 s.
-
-    Source: brokerage reference, section 1.4.
-    """
-    cputime, n_events = tasks["cputime"][rows], tasks["n_events_per_job"][rows].astype(float)
-    return n_jobs * n_events * np.where(cputime > 0, cputime, DEFAULT_CPUTIME_HS06S)
+            found[place] = told.work_hs06s
+    return found
 
 
 def output_on_the_way(world: World) -> tuple[np.ndarray, np.ndarray]:
     """Files and bytes of output waiting for or in transfer to each site, (n_sites,) each."""
-    transfers, n_sites = world.arrays.transfers, len(world.arrays.sites)
-    rows = np.flatnonzero((transfers["transfer_id"] > 0) & (transfers["kind"] == TransferKind.OUTPUT))
-    destination = transfers["destination"][rows]
-    files, size = (np.bincount(destination, transfers[name][rows], minlength=n_sites)
-                   for name in ("left_files", "left_bytes"))
+    files, size = np.zeros((2, len(world.arrays.sites)))
+    add_up_output(world.arrays, files, size)
     return files, size
+
+
+@compiled
+def add_up_output(world, files, size):
+    """Add the output that waits for or is in transfer to each site to its `files` and bytes, `size`, (n_sites,) each.
+    """
+    for transfer in world.transfers:
+        if transfer["transfer_id"] > 0 and transfer["kind"] == OUTPUT:
+            files[transfer["destination"]] += transfer["left_files"]
+            size[transfer["destination"]] += transfer["left_bytes"]
 
 
 def candidates(world: World, row: int) -> np.ndarray:

@@ -121,8 +121,11 @@ def stats(world: World, snapshot, account: int, nucleus: int = -1, resource_type
 def stores_known(world: World, snapshot) -> np.ndarray:
     """The storages of the sites, (n_sites,) of STORE, as old as the statistics, which keep those of the queues, too."""
     if snapshot.store is None:
-        snapshot.nuclei = stores(world)
-        snapshot.store = stores_of_queues(world, snapshot.nuclei)
+        state, known = world.arrays.storages.tobytes(), world.places.known
+        if known is None or known[0] != state:
+            of_sites = stores(world)
+            known = world.places.known = state, of_sites, stores_of_queues(world, of_sites)
+        _, snapshot.nuclei, snapshot.store = known
     return snapshot.nuclei
 
 

@@ -54,6 +54,7 @@ class Places:
         self.inside, self.sharing = np.zeros((2, len(arrays.sites) + 1, len(self.site)), bool)
         self.near_known = np.zeros(len(arrays.sites) + 1, bool)
         self.near_known[-1] = True
+        self.known: tuple[bytes, np.ndarray, np.ndarray] | None = None    # storages, their views of sites and of queues
 
     def map_output(self, site_of: Mapping[int, int]) -> None:
         """Take the site of the output from a mapping, queue to site, instead of the storages; other queues have none.

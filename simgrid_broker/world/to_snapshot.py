@@ -15,7 +15,7 @@ from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.views import UNKNOWN
 from simgrid_broker.world.activity import Details
 from simgrid_broker.world.counts import COUNTED
-from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work, output_on_the_way
+from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work_of, output_on_the_way
 from simgrid_broker.world.tasks_to_snapshot import PlannedMerge, Raised, tasks_of
 from simgrid_broker.world.users_to_snapshot import of_queues, of_users
 from simgrid_broker.world.world import World
@@ -163,9 +163,9 @@ def _work(world: World, live_rows, chosen) -> list[dict]:
     rows = rows[np.isin(tasks["status"][rows], OPEN_TASKS) & (tasks["nucleus"][rows] >= 0)]
     left = tasks["n_jobs"][rows] - tasks["n_finished"][rows] - tasks["n_failed"][rows]
     sums: dict[tuple, float] = {}
-    for key, work in zip(zip(*(tasks[column][rows].tolist() for column in ("nucleus", "label", "share", "priority")),
-                             strict=True), claimed_work(tasks, rows, left).tolist(), strict=True):
-        sums[key] = sums.get(key, 0.0) + work
+    for row, n_jobs in zip(rows.tolist(), left.tolist(), strict=True):
+        key = tuple(tasks[column][row].item() for column in ("nucleus", "label", "share", "priority"))
+        sums[key] = sums.get(key, 0.0) + float(claimed_work_of(tasks[row], n_jobs))
     return [dict(nucleus=words["sites"][nucleus], hs06sec=work, prodsourcelabel=words["labels"][label],
                  gshare=words["shares"][share], priority=priority)
             for (nucleus, label, share, priority), work in sorted(sums.items()) if work > 0]

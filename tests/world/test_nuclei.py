@@ -10,7 +10,7 @@ from simgrid_broker.policy.task_brokerage.question import task_record
 from simgrid_broker.scenario import in_force
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world import observe
-from simgrid_broker.world.nuclei import COMPLETE, Burden, candidates, claimed_work, nuclei, output_on_the_way, work_left
+from simgrid_broker.world.nuclei import COMPLETE, Burden, candidates, claimed_work_of, nuclei, output_on_the_way
 from simgrid_broker.world.replicas import add_replica_of
 from simgrid_broker.world.told import ToldTask
 
@@ -163,9 +163,9 @@ def test_t2_a_complete_replica_at_the_first_storage(part):
 
 
 def test_work_that_a_snapshot_says():
-    bench = Bench(None, *[dict(n_events_per_job=2, cputime=5.0)] * 3)
+    bench = Bench(None, *[dict(n_jobs=3, n_events_per_job=2, cputime=5.0)] * 3)
     bench.world.told_tasks.update({0: ToldTask(), 1: ToldTask(work_hs06s=7.0)})
-    assert work_left(bench.world, np.arange(3), np.array([3, 3, 3])).tolist() == [30, 7, 30]
+    assert Burden(bench.world, np.arange(3)).work.whole.tolist() == [30, 7, 30]
 
 
 def test_the_first_transfer_may_be_output():
@@ -206,7 +206,7 @@ def test_work_that_burdens_a_nucleus(status, counts):
 
 def test_work_of_a_task_that_claims_nothing():
     tasks = Bench(None, dict(n_events_per_job=2), dict(n_events_per_job=2, cputime=1.0)).arrays.tasks
-    assert claimed_work(tasks, np.array([0, 1]), np.array([3, 3])).tolist() == [3 * 2 * 300.0, 3 * 2 * 1.0]
+    assert [claimed_work_of(task, 3) for task in tasks] == [3 * 2 * 300.0, 3 * 2 * 1.0]
 
 
 def assigned(bench, burden, row, nucleus):
