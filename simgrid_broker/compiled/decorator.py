@@ -9,17 +9,21 @@ internals: `pyproject.toml` bounds Numba to the versions that were tried.
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import update_wrapper
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 import numba
 from llvmlite import binding
+from numba import _dispatcher
 from numba.core import typed_passes, types, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, compile_extra
 from numba.core.compiler_machinery import PassManager
+from numba.core.dispatcher import OmittedArg
 from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
+from numba.core.typeconv.rules import default_type_manager
 from numba.core.types.misc import unliteral
 from numba.core.typing.templates import make_concrete_template
 
@@ -82,13 +86,32 @@ def watched(watcher: Callable[[str], None]) -> Iterator[None]:
 
 
 class Compiled(CPUDispatcher):
-    """A compiled function, called from Python as a whole, and from compiled code as a part of its caller."""
+    """A compiled function, called from Python as a whole, and from compiled code as a part of its caller.
+
+    Only what a call from Python reads is set at first. The rest, which takes Numba ten times as long, follows when it
+    is asked for: most functions are parts, which a run with compiled code at hand never needs.
+    """
+
+    _is_whole = True
 
     def __init__(self, function: Callable, compiler: type[CompilerBase] | None = None):
-        compiler = compiler or WholeCompiler
-        super().__init__(function, targetoptions=OPTIONS, pipeline_class=compiler)
-        self._cache = KeptCode(function, compiler.__name__)
-        self._parts: dict[tuple, Any] = {}
+        update_wrapper(self, function)
+        self._is_whole = False
+        self.py_func, self._compiler_class, self._parts = function, compiler or WholeCompiler, {}
+        code = function.__code__
+        names = code.co_varnames[:code.co_argcount]
+        defaults = tuple(map(OmittedArg, function.__defaults__ or ()))
+        _dispatcher.Dispatcher.__init__(self, default_type_manager.get_pointer(), len(names), self._fold_args, names,
+                                        defaults, False, False, False)
+
+    def __getattr__(self, name: str):
+        """An attribute that is set no sooner than it is asked for."""
+        if self._is_whole:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._is_whole = True
+        super().__init__(self.py_func, targetoptions=OPTIONS, pipeline_class=self._compiler_class)
+        self._cache = KeptCode(self.py_func, self._compiler_class.__name__)
+        return getattr(self, name)
 
     def get_call_template(self, args, kws):
         """Called by Numba for a call in compiled code: the signature of the part that fits the arguments."""
