@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from math import nan
+from math import exp, inf, nan
 
 from simgrid_broker.errors import did_you_mean, nearest
-from simgrid_broker.names import KNOWN_RESOURCE_TYPES
+from simgrid_broker.names import COMPENSATION, KNOWN_RESOURCE_TYPES
+from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.locate import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.spread import Spread
 from simgrid_broker.schema.harvester import FACTORS, LIMITS, RATIOS, TARGET, TYPE_LIMITS, options_of
 from simgrid_broker.schema.queues import Queue
 
@@ -125,6 +127,34 @@ def option_unread(scenario: Scenario) -> Iterator[str]:
                        ("that nothing here reads", others)):
         if keys:
             yield f"Options in params {what}, with the number of queues: {', '.join(keys)}."
+
+
+def few_of_high_memory(scenario: Scenario) -> Iterator[str]:
+    """Unified queues where one worker of a type puts the mean memory above `meanrss`, as no worker is below it.
+
+    Only where work may need the type; source: lifecycle reference, 5.3, step 5.
+    """
+    work = (*scenario.workload.campaigns, *scenario.workload.users)
+    claimed = max((_large(stream.memory_per_core) for stream in work), default=0.0)
+    if scenario.edition != "deployed" or in_force(scenario)["meanrss", "IGNORE_MEANRSS"]:
+        return
+    bounds = [inf if kind.maxrampercore is None else kind.maxrampercore for kind in scenario.resource_types.values()]
+    least, queues = min(bounds), scenario.grid.queues.items()
+    found = [name for name, queue in queues
+             if queue.pull_ups and least == queue.meanrss < queue.maxrss / max(queue.corecount, 1)]
+    types = [name for name, most in zip(scenario.resource_types, bounds, strict=True) if most > least]
+    if found and types and claimed * COMPENSATION > least:
+        names = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
+        yield (f"{len(found)} queue(s) ({names}) hardly get workers of type {' or '.join(types)}: those of other types "
+               f"have the {least:.15g} MB per core of meanrss, so that a single larger one puts their mean above it, "
+               "and pilot streaming asks for no more; give a smaller type as well (SCORE_LOMEM), a higher meanrss, or "
+               "IGNORE_MEANRSS: true.")
+
+
+def _large(memory: Spread) -> float:
+    """Memory that few of the tasks of a stream exceed, MB: two standard deviations above the median."""
+    most = memory.median * exp(2 * memory.sigma)
+    return most if memory.max is None else min(most, memory.max)
 
 
 WORKER_RULES: Rules = (unknown_workflow, limit_of_workers, slot_larger_than_node, partition_of_a_batch_system,

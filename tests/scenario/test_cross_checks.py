@@ -529,6 +529,36 @@ def test_remarks(look, key, value):
     assert set(function(scenario)) <= set(remarks(scenario)) and len(list(function(scenario))) == 1
 
 
+LOMEM = {"SCORE_LOMEM": {"mincore": 1, "maxcore": 1, "maxrampercore": 1000}}
+SCORE = {"SCORE": {"mincore": 1, "maxcore": 1, "maxrampercore": 2000}, "SCORE_HIMEM": {"mincore": 1, "maxcore": 1}}
+
+
+@pytest.mark.parametrize(("meanrss", "memory", "values", "is_said"), [
+    pytest.param(2000, 2500, {}, True, id="one large worker is above the mean"),
+    pytest.param(2001, 2500, {}, False, id="room above the other workers"),
+    pytest.param(1999, 2500, {}, False, id="no type fits, so none is preferred"),
+    pytest.param(0, 2500, {}, False, id="no target"),
+    pytest.param(2000, 2222, {}, False, id="work of ordinary memory"),
+    pytest.param(2000, 2223, {}, True, id="work just above it"),
+    pytest.param(2000, {"median": 1500, "sigma": 0.3}, {}, True, id="some tasks are larger"),
+    pytest.param(2000, {"median": 1500, "sigma": 0.3, "max": 2000}, {}, False, id="none is larger"),
+    pytest.param(2000, 2500, {"edition": "documented"}, False, id="the documents compare nothing"),
+    pytest.param(2000, 2500, {"gdpconfig": {"IGNORE_MEANRSS": True}}, False, id="nothing is compared"),
+    pytest.param(2000, 2500, {"resource_types": LOMEM | SCORE}, False, id="small workers make room"),
+    pytest.param(2000, 2500, {"resource_types": SCORE}, True, id="without them there is none"),
+])
+def test_queues_whose_mean_memory_leaves_no_room_for_large_workers(meanrss, memory, values, is_said, maxrss="16001 MB"):
+    plain = changed((*GRID, "queues", "CERN", "meanrss"), meanrss) | {"edition": "deployed"} | values
+    plain["workload"]["campaigns"][0]["memory_per_core"] = memory
+    plain["grid"]["queues"]["CERN"]["maxrss"] = maxrss
+    said = [remark for remark in remarks(Scenario.from_dict(plain)) if "hardly get workers" in remark]
+    assert len(said) == is_said and all(remark.startswith("1 queue(s) (CERN)") for remark in said)
+
+
+def test_slots_without_memory_for_large_workers_miss_none():
+    test_queues_whose_mean_memory_leaves_no_room_for_large_workers(2000, 2500, {}, False, maxrss="16 GB")
+
+
 @pytest.mark.parametrize(("edition", "slots", "said"), [
     pytest.param("deployed", "Other:MCORE:5|Other:SCORE:0", [], id="shares, types and slots"),
     pytest.param("deployed", "5", ["write <share>:<resource type>:<slots>"], id="a bare number"),
