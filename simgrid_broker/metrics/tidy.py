@@ -41,10 +41,8 @@ def wide(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
         metrics = tuple(table.metric.unique())
     else:
         metrics = tuple(table.metric.cat.categories)
-    row, firsts = np.zeros(len(table), np.int64), table[:1]
-    if dims:
-        row = table.groupby(dims, sort=False, observed=True, dropna=False).ngroup().to_numpy()
-        firsts = table[~table.duplicated(dims)]
+    row, first = _rows_of(table, dims)
+    firsts = table.take(first)
     column = pd.Index(metrics).get_indexer(table.metric)
     if len(np.unique(row * len(metrics) + column)) < len(table):
         raise ValueError("a metric has two values for one combination of dimensions")
@@ -52,6 +50,15 @@ def wide(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
     values[column, row] = table.value
     figures = dict(zip(metrics, values, strict=True))
     return pd.DataFrame({name: firsts[name].array for name in dims} | figures)
+
+
+def _rows_of(table: pd.DataFrame, dims: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Number of the combination of dimensions in each row, in order of appearance, and where each appears first."""
+    row = np.zeros(len(table), np.int64)
+    for name in dims:
+        codes, known = pd.factorize(table[name], use_na_sentinel=False)
+        row = pd.factorize(row * len(known) + codes)[0]             # again, so that no product is too large
+    return row, np.unique(row, return_index=True)[1]
 
 
 def matrix(table: pd.DataFrame, rows: str, columns: str, values: str = "value") -> pd.DataFrame:
