@@ -31,7 +31,8 @@ def links(
                                                       f"{MOST_DOORS} busiest.")] = False,
     matrix: Annotated[bool, typer.Option("--matrix", help="TB and MB/s from site to site instead, for as many of "
                                                           "the busiest sites as fit the terminal.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: links, doors and the matrix.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: links, doors, direct reading and the "
+                                               "matrix.")] = False,
 ) -> None:
     """List the busiest links of a run: bytes, rates, failures, waits and queues, and how full its doors were.
 
@@ -44,7 +45,8 @@ def links(
     elif matrix:
         typer.echo(_matrix(recorded))
     else:
-        typer.echo("\n\n".join((_links(recorded, every), _doors(recorded, every))))
+        typer.echo("\n\n".join(filter(None, (_links(recorded, every), _readers(recorded, every),
+                                              _doors(recorded, every)))))
 
 
 def links_of(run: "Run") -> "pd.DataFrame":
@@ -58,6 +60,7 @@ def _as_json(run: "Run", every: bool) -> str:
     from simgrid_broker import metrics
     found = {"links": links_of(run).head(None if every else MOST_LINKS),
              "doors": metrics.wide(metrics.door_use(run)).head(None if every else MOST_DOORS),
+             "direct_reading": metrics.wide(metrics.direct_reading(run)).head(None if every else MOST_LINKS),
              "matrix": metrics.wide(metrics.site_matrix(run, MOST_SITES))}
     plain = {name: rows.astype(object).where(rows.notna(), None).to_dict("records") for name, rows in found.items()}
     return json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
@@ -77,6 +80,22 @@ def _links(run: "Run", every: bool) -> str:
     return table(head, cells, numbers=range(1, len(head))) + "\n" + paragraph(
         "busy: % of the time in which bytes moved; failed: % of attempts at files; wait, took: min from the request to "
         f"the first byte and to the end, mean of transfers; queue: most files that waited or moved.{left}")
+
+
+def _readers(run: "Run", every: bool) -> str:
+    """The table of what running jobs read from other sites; empty if none did."""
+    from simgrid_broker import metrics
+    rows = metrics.wide(metrics.direct_reading(run))
+    if not len(rows):
+        return ""
+    shown = rows if every else rows.head(MOST_LINKS)
+    cells = [(row.source + ARROW + row.destination, f"{row.jobs:,.0f}", f"{row.cut:,.0f}", _short(row.read),
+              _short(row.rate), _short(row.took)) for row in shown.itertuples()]
+    head = ("direct_reading", "jobs", "cut", "TB", "MB/s", "took")
+    left = "" if len(shown) == len(rows) else f" {count(len(rows) - len(shown), 'more link')}: --all."
+    return table(head, cells, numbers=range(1, len(head))) + "\n" + paragraph(
+        "Input that running jobs read over these links, without a transfer; cut: jobs that ended before they had read "
+        f"all; MB/s: of one job, mean; took: min, median.{left}")
 
 
 def _doors(run: "Run", every: bool) -> str:

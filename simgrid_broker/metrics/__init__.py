@@ -2,6 +2,7 @@
 
 from simgrid_broker.metrics.attempts import NOWHERE, attempts, rebrokerage
 from simgrid_broker.metrics.compare import comparison, difference, mean_cores
+from simgrid_broker.metrics.direct_reading import direct_reading
 from simgrid_broker.metrics.doors import door_series, door_use
 from simgrid_broker.metrics.drift import drift, drifting
 from simgrid_broker.metrics.explain import (
@@ -81,9 +82,9 @@ from simgrid_broker.metrics.window import Window, part_of_jobs, window_of
 from simgrid_broker.metrics.workers import workers
 from simgrid_broker.names import USED
 
-__all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES",
-           "USED", "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost",
-           "criteria", "cut_jobs", "data_waits", "decisions", "difference", "door_series", "door_use", "drift",
+__all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED",
+           "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost", "criteria",
+           "cut_jobs", "data_waits", "decisions", "difference", "direct_reading", "door_series", "door_use", "drift",
            "drifting", "drives_series", "explain", "factors", "failures", "fairness", "first_jobs", "funnels",
            "half_since", "held_work", "jobs_by_status", "jobs_over_time", "last_classes", "link_series", "link_use",
            "link_waits", "live_jobs", "matrix", "mean_cores", "memory_retries", "moved_input", "part_of_jobs",

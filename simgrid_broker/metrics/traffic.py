@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.metrics.direct_reading import READING
 from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.window import Window, window_of
 from simgrid_broker.records import Run
@@ -44,12 +45,12 @@ def link_use(run: Run) -> pd.DataFrame:
 def link_waits(run: Run) -> pd.DataFrame:
     """Waits of the transfers that ended in the window, by link; dimensions source and destination.
 
-    Metrics, min, means: wait (from request to first byte), took (from request to the last file). Empty if the run did
-    not record its transfers.
+    Metrics, min, means: wait (from request to first byte), took (from request to the last file). What running jobs read
+    is left out. Empty if the run did not record its transfers.
     """
     window = window_of(run)
-    rows = run.table("transfers", ["source", "destination", "submitted_s", "started_s", "ended_s"])
-    rows = rows[window.holds(rows.ended_s)].astype({"source": object, "destination": object})
+    rows = run.table("transfers", ["kind", "source", "destination", "submitted_s", "started_s", "ended_s"])
+    rows = rows[window.holds(rows.ended_s) & (rows.kind != READING)].astype({"source": object, "destination": object})
     rows = rows.assign(wait=(rows.started_s - rows.submitted_s) / MINUTE,
                        took=(rows.ended_s - rows.submitted_s) / MINUTE)
     table = rows.groupby(["source", "destination"])[["wait", "took"]].mean().reset_index()
@@ -161,6 +162,8 @@ def transfer_summary(run: Run) -> pd.DataFrame:
 def data_waits(run: Run) -> pd.DataFrame:
     """Jobs that wait for their input, or for their output to arrive, in the window; dimension kind.
 
+    A third kind is what running jobs read from other sites, if any do: none of these waits.
+
     Metrics: waiting_jobs (mean of the samples) and waiting_at_end, jobs in status assigned or transferring; of the
     transfers that ended: moved (TB), failed_files, median_time (from request to the last file, min).
     """
@@ -171,8 +174,9 @@ def data_waits(run: Run) -> pd.DataFrame:
     rows = rows[window.holds(rows.ended_s)]
     rows = rows.assign(took=(rows.ended_s - rows.submitted_s) / MINUTE)
     table = pd.DataFrame({"waiting_jobs": samples.mean(), "waiting_at_end": samples.tail(1).sum()})
-    table = table.join(rows.groupby("kind").agg(moved=("bytes", "sum"), failed_files=("failed_files", "sum"),
-                                                median_time=("took", "median")))
+    moved = rows.groupby("kind").agg(moved=("bytes", "sum"), failed_files=("failed_files", "sum"),
+                                     median_time=("took", "median"))
+    table = table.join(moved, how="outer")
     table["moved"] = table.moved.fillna(0) / TB
     table["failed_files"] = table.failed_files.fillna(0)
     units = {"waiting_jobs": "jobs", "waiting_at_end": "jobs", "moved": "TB", "failed_files": "files",

@@ -16,7 +16,7 @@ MOST_ROWS = 20
 def link_blocks(view: Context) -> list[Block]:
     """All traffic, the busiest links, doors, queues at links, and who sends to whom."""
     links = metrics.link_use(view.run)
-    return [_traffic(view), *_busiest(view, links), *_doors(view), _queues(view, links), _matrix(view)]
+    return [_traffic(view), *_busiest(view, links), *_readers(view), *_doors(view), _queues(view, links), _matrix(view)]
 
 
 def _traffic(view: Context) -> Block:
@@ -43,6 +43,16 @@ def _busiest(view: Context, links: pd.DataFrame) -> list[Block]:
         "Busiest links: figures", frame, "Rates in GB/s, the peak with the bytes of failed attempts; utilisation: % of "
         "the time in which bytes moved; failed: % of the attempts at files; wait: from request to first byte, took: to "
         "the last file, means of the transfers that ended in the window, min.")]
+
+
+def _readers(view: Context) -> list[Block]:
+    """What running jobs read from other sites, if any did."""
+    table = wide(metrics.direct_reading(view.run))
+    if not len(table):
+        return []
+    return [TableBlock("Read from other sites by running jobs (direct_reading)", table.head(MOST_ROWS).rename(columns={
+        "jobs": "Jobs", "cut": "Cut short", "read": "Read, TB", "rate": "Rate of a job, MB/s", "took": "Took, min"}),
+        "Jobs of tasks with allowInputWAN; cut short: those that ended before they had read all.")]
 
 
 def _doors(view: Context) -> list[Block]:

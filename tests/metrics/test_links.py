@@ -87,6 +87,22 @@ def test_waits_of_the_transfers_that_ended_in_the_window(tmp_path):
     assert found.wait.tolist() == [30] and found.took.tolist() == [120]
 
 
+def test_what_running_jobs_read_is_told_apart_from_transfers(tmp_path):
+    hours = dict(submitted_s=[0, 1, 1, 3], started_s=[1, 1, 1, 3], ended_s=[2, 2, 3, np.nan])
+    transfers = rows_of("transfers", source=[0, 0, 0, 0], destination=[1, 1, 1, 1], kind=[0, 2, 2, 2],
+                        bytes=[9e12, 1e12, 2e12, 4e12], failed_files=[0, 0, 1, 0],
+                        **{name: np.array(times) * HOUR for name, times in hours.items()})
+    run = run_with(tmp_path, X_TO_Y, transfers=transfers)
+    read, = wide(metrics.direct_reading(run)).itertuples()
+    assert (read.source, read.destination, read.jobs, read.cut, read.read) == ("X", "Y", 2, 1, 3)
+    assert (read.rate, read.took) == pytest.approx((1e6 / 3600, 90))      # 1 TB in an hour, 2 TB in two
+    waits, = wide(metrics.link_waits(run)).itertuples()
+    assert (waits.wait, waits.took) == (60, 120)
+    kinds = wide(metrics.data_waits(run)).set_index("kind")
+    assert kinds.moved.to_dict() == {"input": 9, "output": 0, "reading": 3}
+    assert np.isnan(kinds.waiting_jobs["reading"]) and kinds.failed_files["reading"] == 1
+
+
 @pytest.mark.parametrize(("most", "expected"), [
     pytest.param(2, {("X", "Y"): 3, ("Y", "X"): 0.5}, id="every site has its place"),
     pytest.param(1, {("X", "others (1)"): 3, ("others (1)", "X"): 0.5}, id="sites beyond are put together"),
