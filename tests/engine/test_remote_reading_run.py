@@ -1,4 +1,4 @@
-"""Jobs read their input over a slow link while they run: doors hold, and tables, page and command show what was read."""
+"""Jobs read their input over a slow link while they run: doors hold, and tables and commands show what was read."""
 
 from pathlib import Path
 
