@@ -262,3 +262,15 @@ def test_work_of_a_task_other_than_merging(status, columns, expected):
         bench.arrays.tasks[name][0] = value
     found = observe.has_other_work(bench.arrays, observe.jobs_before_merging(bench.arrays))
     assert found.tolist() == [expected]
+
+
+def test_storages_are_looked_at_again_only_when_one_has_changed():
+    bench = bench_of()
+    first, same, changed = (take_snapshot(bench.arrays, float(now)) for now in range(3))
+    observe.stores_known(bench.world, first)
+    assert observe.stores_known(bench.world, same) is first.nuclei
+    before = first.nuclei["usable_bytes"].copy()
+    bench.arrays.storages["free_bytes"][0] += 7.0
+    found = observe.stores_known(bench.world, changed)
+    assert (found["usable_bytes"] - before).max() == 7.0
+    assert first.nuclei["usable_bytes"].tolist() == before.tolist()        # statistics keep what they have seen
