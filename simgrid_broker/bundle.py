@@ -149,22 +149,37 @@ class BundleAttributes(AttributeTemplate):
 
 @lower_getattr_generic(BundleType)
 def _read_array(context, builder, bundle, value, name):
-    """Read the words of an array; they never change while compiled code runs, so those not needed are not read."""
+    """Read the words of an array; they never change while compiled code runs, so those not needed are not read.
+
+    In C order the last stride is the size of an item, and an array of one dimension has as many items as it is long.
+    """
     array_type, place = bundle.fields[name]
-    array = context.make_array(array_type)(context, builder)
+    model, ndim = context.data_model_manager[array_type], array_type.ndim
+    struct, size = model.get_value_type(), context.get_abi_sizeof(context.get_data_type(array_type.dtype))
     words = builder.bitcast(value, ir.IntType(64).as_pointer())
 
-    def word(offset):
-        loaded = builder.load(builder.gep(words, [ir.Constant(ir.IntType(64), place + offset)]))
+    def word(offset, kind=None):
+        address = builder.gep(words, [ir.Constant(ir.IntType(64), place + offset)])
+        loaded = builder.load(builder.bitcast(address, kind.as_pointer()) if kind else address)
         loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
         return loaded
-    ndim = array_type.ndim
-    array.meminfo = array.parent = ir.Constant(cgutils.voidptr_t, None)
-    array.nitems, array.itemsize = word(2), word(3)
-    array.data = builder.inttoptr(word(4), array.data.type)
-    array.shape = cgutils.pack_array(builder, [word(FIXED_WORDS + k) for k in range(ndim)])
-    array.strides = cgutils.pack_array(builder, [word(FIXED_WORDS + ndim + k) for k in range(ndim)])
-    return array._getvalue()
+
+    def length(axis):
+        loaded = word(FIXED_WORDS + axis)
+        loaded.set_metadata("range", builder.module.add_metadata([loaded.type(0), loaded.type(2**63 - 1)]))
+        return loaded
+    lengths = [length(axis) for axis in range(ndim)]
+    parts = [("itemsize", ir.Constant(ir.IntType(64), size)),
+             ("data", word(4, struct.elements[model.get_field_position("data")])),
+             ("nitems", lengths[0] if ndim == 1 else word(2)),
+             *((("shape", k), lengths[k]) for k in range(ndim)),
+             *((("strides", k), word(FIXED_WORDS + ndim + k)) for k in range(ndim - 1)),
+             (("strides", ndim - 1), ir.Constant(ir.IntType(64), size))]
+    array = ir.Constant(struct, None)
+    for name_of_part, content in parts:
+        first, *inner = (name_of_part,) if isinstance(name_of_part, str) else name_of_part
+        array = builder.insert_value(array, content, [model.get_field_position(first), *inner])
+    return array
 
 
 def fetch(array, row, size):

@@ -1,12 +1,12 @@
 """Slots: tasks at levels of ramCount in the tables of job generation, filled by compiled code."""
 
 import numpy as np
-from numba import literal_unroll
 
 from simgrid_broker.agents.task_kinds import ONE_TASK
 from simgrid_broker.agents.watch import keeps
 from simgrid_broker.agents.work_queues import CHANGING
 from simgrid_broker.compiled import compiled
+from simgrid_broker.compiled.items import copy_columns, same_columns
 from simgrid_broker.policy.job_brokerage.completeness import FINE, reading_of
 from simgrid_broker.policy.job_brokerage.question import derive
 from simgrid_broker.schema import TASKS
@@ -28,10 +28,8 @@ SLOT = np.dtype([
 def is_current(world, tables, desk, state, row, slot):
     """Whether a slot shows the task as it is."""
     task, seen = world.tasks[row], desk.slots[slot]
-    for name in literal_unroll(CHANGING):
-        if seen[name] != task[name]:
-            return False
-    return (seen["changes"] == desk.changes[row] and seen["replicas"] == version_of(world, row)
+    return (same_columns(seen, task, CHANGING)
+            and seen["changes"] == desk.changes[row] and seen["replicas"] == version_of(world, row)
             and seen["dataset"] == world.input_dataset[row]
             and tables.asked[slot]["load"] == load_row(world, tables, desk, state, slot))
 
@@ -65,8 +63,7 @@ def fill(world, tables, desk, sight, kinds, watch, slot, kind):
     asked["first"], asked["weight"] = kinds.known[kind]["first"], kinds.known[kind]["other"]
     asked["load"] = load_row(world, tables, desk, state, slot)
     asked["link"] = task["nucleus"]
-    for name in literal_unroll(CHANGING):
-        seen[name] = world.tasks[row][name]
+    copy_columns(world.tasks[row], seen, CHANGING)
     seen["replicas"], seen["dataset"] = version_of(world, row), world.input_dataset[row]
     seen["changes"], seen["files_per_job"], seen["can_run"] = desk.changes[row], task["n_files_per_job"], 0
     record = watch.record[0]

@@ -27,7 +27,9 @@ from numba.core.typeconv.rules import default_type_manager
 from numba.core.types.misc import unliteral
 from numba.core.typing.templates import make_concrete_template
 
+import simgrid_broker.compiled.items  # noqa: F401  (how items of arrays are read and written)
 from simgrid_broker.compiled.kept_code import KeptCode
+from simgrid_broker.compiled.shortcuts import shortcuts
 
 F = TypeVar("F", bound=Callable[..., Any])
 OPTIONS = dict(nopython=True, error_model="numpy", _nrt=False, no_cfunc_wrapper=True)
@@ -38,10 +40,11 @@ PASSES = (
     untyped_passes.TranslateByteCode, untyped_passes.FixupArgs, untyped_passes.IRProcessing,
     untyped_passes.RewriteSemanticConstants, untyped_passes.DeadBranchPrune, untyped_passes.GenericRewrites,
     untyped_passes.RewriteDynamicRaises, untyped_passes.ReconstructSSA,
-    typed_passes.NopythonTypeInference, typed_passes.PreLowerStripPhis, typed_passes.IRLegalization,
-    typed_passes.AnnotateTypes, typed_passes.NativeLowering, typed_passes.NoPythonBackend)
-"""Numba's passes without those for functions within one, loops over literals, `with`, inlining on request and
-expressions of arrays, which compiled functions hardly ever have: a tenth of the time of translating."""
+    typed_passes.NopythonTypeInference, typed_passes.PreLowerStripPhis, typed_passes.NativeLowering,
+    typed_passes.NoPythonBackend)
+"""Numba's passes without those for functions within one, loops over literals, `with`, inlining on request, expressions
+of arrays, the end of variables (of which reference counting needs to know) and listings of types, which compiled
+functions hardly ever have: a tenth of the time of translating."""
 PREFIX = f"{__name__.partition('.')[0]}."
 
 _watchers: list[Callable[[str], None]] = []
@@ -155,11 +158,21 @@ class PlainCompiler(CompilerBase):
         code = self.state.func_id.code
         if "literal_unroll" in code.co_names or any(isinstance(constant, CodeType) for constant in code.co_consts):
             return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
-        passes = PassManager("plain")
+        passes = Passes("plain")
         for one in PASSES:
             passes.add_pass(one, one.__name__)
         passes.finalize()
         return [passes]
+
+
+class Passes(PassManager):
+    """Passes that run one after another; Numba would describe each to its listeners and look for mistakes after it."""
+
+    def _runPass(self, _index, one, state):
+        one.analysis = self._analysis
+        one.run_initialization(state)
+        one.run_pass(state)
+        one.run_finalizer(state)
 
 
 class WholeCompiler(PlainCompiler):
@@ -178,7 +191,7 @@ class WholeCompiler(PlainCompiler):
             watcher(f"{func.__module__}.{func.__qualname__}".removeprefix(PREFIX))
         self.state.library = self.library_of_all(func.__qualname__)
         self.state.library.enable_object_caching()
-        with _no_collection():
+        with _no_collection(), shortcuts():
             return super().compile_extra(func)
 
 
@@ -205,6 +218,10 @@ def _no_collection() -> Iterator[None]:
 class Part(JITCodeLibrary):
     """Code that becomes a part of others, neither optimised nor translated by itself."""
 
+    def _optimize_functions(self, module):
+        """Called by Numba to optimise one function after another, which the whole does with all."""
+        module.data_layout = self._codegen._data_layout
+
     def finalize(self):
         """Called by Numba once the code is complete."""
         self._finalized = True
@@ -218,6 +235,15 @@ class Part(JITCodeLibrary):
 
 class Whole(JITCodeLibrary):
     """Code of a function that Python calls, with all its parts."""
+
+    def _optimize_functions(self, module):
+        """Called by Numba to optimise one function after another, before all of them are."""
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self):
+        """Called by Numba to optimise all; without the round for reference counting, of which there is none."""
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
 
     def finalize(self):
         """Link each part once, then optimise and translate all."""

@@ -1,10 +1,10 @@
 """What brokers see of tasks in numbers, as compiled code fills it in."""
 
 import numpy as np
-from numba import literal_unroll
 
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled, uncompiled
+from simgrid_broker.compiled.items import copy_columns, copy_known
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.units import MB, MIB
 from simgrid_broker.views import SOURCE, TASK_FIELDS
@@ -69,13 +69,9 @@ def see(world: Arrays, sight, row, task):
     Where jobs are cut from files it has the smallest job.
     """
     shown = sight.tasks[row]
-    for name in literal_unroll(NUMBERS):
-        task[name] = shown[name]
-    for name in literal_unroll(FLAGS):
-        task[name] = shown[name] != 0
-    for name in literal_unroll(CLAIMS):
-        if shown[name] == 0:
-            task[name] = np.nan
+    copy_columns(shown, task, NUMBERS)
+    copy_columns(shown, task, FLAGS)
+    copy_known(shown, task, CLAIMS)
     at_once, nucleus = pieces_at_once(world, row), shown["nucleus"]
     task["is_scout"] = world.scout_inputs[row] != 0
     task["nucleus_bare"] = world.sites[nucleus]["bare_nucleus"] if nucleus >= 0 else 0

@@ -1,0 +1,150 @@
+"""Items of arrays in C order in compiled code, by few instructions.
+
+Numba lists five times as many for an item, as it prepares for slices of any layout, and writes a record byte by byte;
+LLVM removes them again, which is a third of compiling. Arrays of other layouts, and slices, are Numba's as before.
+"""
+
+import operator
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.typing import signature as typing_signature
+from numba.extending import lower_builtin, type_callable
+
+
+@lower_builtin(operator.getitem, types.Array, types.Integer)
+@lower_builtin(operator.getitem, types.Array, types.BaseTuple)
+def read_item(context, builder, signature, args):
+    """`array[k]`, `array[j, k]` and so on: a number, or the address of a record."""
+    array, index = signature.args
+    if not is_of_item(context, array, index):
+        from numba.np import arrayobj
+        original = arrayobj.getitem_array_tuple if isinstance(index, types.BaseTuple) else arrayobj.getitem_arraynd_intp
+        return original(context, builder, signature, args)
+    address = place(context, builder, array, index, *args)
+    return context.unpack_value(builder, array.dtype, address, align=None if array.aligned else 1)
+
+
+@lower_builtin(operator.setitem, types.Array, types.Integer, types.Any)
+@lower_builtin(operator.setitem, types.Array, types.BaseTuple, types.Any)
+def write_item(context, builder, signature, args):
+    """`array[k] = value` and so on: a number is converted, a record of the same type copied."""
+    (array, index, kind), (*where, value) = signature.args, args
+    scalar = isinstance(array.dtype, types.Number | types.Boolean) and isinstance(kind, types.Number | types.Boolean)
+    record = isinstance(array.dtype, types.Record) and kind == array.dtype
+    if not is_of_item(context, array, index) or not (scalar or record):
+        from numba.np import arrayobj
+        return arrayobj.setitem_array(context, builder, signature, args)
+    address = place(context, builder, array, index, *where)
+    if record:
+        return cgutils.raw_memmove(builder, address, value, context.get_constant(types.intp, 1), array.dtype.size)
+    value = context.cast(builder, value, kind, array.dtype)
+    return context.pack_value(builder, array.dtype, value, address, align=None if array.aligned else 1)
+
+
+@lower_builtin(len, types.Array)
+def length(context, builder, signature, args):
+    """`len(array)`."""
+    return part(context, builder, signature.args[0], args[0], "shape", 0)
+
+
+def is_of_item(context, array, index) -> bool:
+    """Whether an index of these types is that of one item of an array in C order."""
+    indices = index.types if isinstance(index, types.BaseTuple) else (index,)
+    return (array.layout == "C" and array.ndim == len(indices) and not context.enable_boundscheck
+            and all(isinstance(kind, types.Integer) for kind in indices))
+
+
+def place(context, builder, array, kind, value, index):
+    """Address of an item; a negative index counts from the end."""
+    single = not isinstance(kind, types.BaseTuple)
+    kinds, indices = ((kind,), (index,)) if single else (kind.types, cgutils.unpack_tuple(builder, index, len(kind)))
+    from numba.cpython.slicing import fix_index
+    number = None
+    for axis, (one, at) in enumerate(zip(kinds, indices, strict=True)):
+        at = context.cast(builder, at, one, types.intp if one.signed else types.uintp)
+        if one.signed and not (isinstance(at, ir.Constant) and at.constant >= 0):
+            at = fix_index(builder, at, part(context, builder, array, value, "shape", axis))
+        number = at if number is None else builder.add(
+            builder.mul(number, part(context, builder, array, value, "shape", axis)), at)
+    return builder.gep(part(context, builder, array, value, "data"), [number])
+
+
+def part(context, builder, array, value, name, *inner):
+    """A field of the struct of an array, or an element of that field."""
+    return builder.extract_value(value, [context.data_model_manager[array].get_field_position(name), *inner])
+
+
+def copy_columns(source, target, names):
+    """Copy columns of one record to another, where numbers are converted; names: a constant tuple."""
+    for name in names:
+        target[name] = source[name]
+
+
+def copy_known(source, target, names):
+    """Copy columns of one record to numbers of another, NaN in place of 0; names: a constant tuple."""
+    for name in names:
+        target[name] = source[name] if source[name] != 0 else float("nan")
+
+
+def same_columns(one, other, names):
+    """Whether two records agree in columns of the same types; names: a constant tuple."""
+    return all(one[name] == other[name] for name in names)
+
+
+def _typed(function, result):
+    """Tell Numba the type of what a function of two records and constant names returns."""
+    @type_callable(function)
+    def make(_context):
+        def typer(one, other, names):
+            known = isinstance(names, types.BaseTuple) and all(isinstance(n, types.StringLiteral) for n in names.types)
+            return result if known else None
+        return typer
+
+
+_typed(copy_columns, types.none)
+_typed(copy_known, types.none)
+_typed(same_columns, types.boolean)
+
+
+@lower_builtin(copy_columns, types.Record, types.Record, types.BaseTuple)
+def _copy_columns(context, builder, signature, args):
+    source, target, names = signature.args
+    for name in names.types:
+        write_column(context, builder, target, args[1], name.literal_value, source.typeof(name.literal_value),
+                     read_column(context, builder, source, args[0], name.literal_value))
+    return context.get_dummy_value()
+
+
+@lower_builtin(copy_known, types.Record, types.Record, types.BaseTuple)
+def _copy_known(context, builder, signature, args):
+    source, target, names = signature.args
+    for name in names.types:
+        value = read_column(context, builder, source, args[0], name.literal_value)
+        number = context.cast(builder, value, source.typeof(name.literal_value), types.float64)
+        is_zero = builder.fcmp_ordered("==", number, number.type(0.0))
+        write_column(context, builder, target, args[1], name.literal_value, types.float64,
+                     builder.select(is_zero, number.type(float("nan")), number))
+    return context.get_dummy_value()
+
+
+@lower_builtin(same_columns, types.Record, types.Record, types.BaseTuple)
+def _same_columns(context, builder, signature, args):
+    same = context.get_constant(types.boolean, True)
+    for name in signature.args[2].types:
+        one, other = (read_column(context, builder, record, value, name.literal_value)
+                      for record, value in zip(signature.args[:2], args[:2], strict=True))
+        compare = builder.icmp_signed if isinstance(one.type, ir.IntType) else builder.fcmp_ordered
+        same = builder.and_(same, compare("==", one, other))
+    return same
+
+
+def read_column(context, builder, record, address, name):
+    """The number in a column of a record."""
+    return context.get_getattr(record, name)(context, builder, record, address, name)
+
+
+def write_column(context, builder, record, address, name, kind, value):
+    """Put a number of some kind into a column of a record, converted."""
+    context.get_setattr(name, typing_signature(types.none, record, kind))(builder, (address, value))
