@@ -259,11 +259,15 @@ class Whole(JITCodeLibrary):
 
 
 class One(Whole):
-    """A whole whose parts are its own, so that those with one caller are inlined, however long they are."""
+    """A whole whose parts are its own, so that those with one caller are inlined, however long they are.
+
+    It is optimised in all of Numba's rounds, as runs spend their time in it.
+    """
 
     def _optimize_final_module(self):
         """Called by Numba to optimise all; private parts have no names, by which other wholes would find them."""
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == binding.Linkage.linkonce_odr:
                 function.linkage = "private"
-        super()._optimize_final_module()
+        JITCodeLibrary._optimize_functions(self, self._final_module)
+        JITCodeLibrary._optimize_final_module(self)

@@ -6,6 +6,7 @@ LLVM removes them again, which is a third of compiling. Arrays of other layouts,
 
 import operator
 
+import numba
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -19,8 +20,8 @@ def read_item(context, builder, signature, args):
     """`array[k]`, `array[j, k]` and so on: a number, or the address of a record."""
     array, index = signature.args
     if not is_of_item(context, array, index):
-        from numba.np import arrayobj
-        original = arrayobj.getitem_array_tuple if isinstance(index, types.BaseTuple) else arrayobj.getitem_arraynd_intp
+        others = numba.np.arrayobj                     # which Numba imports before it compiles
+        original = others.getitem_array_tuple if isinstance(index, types.BaseTuple) else others.getitem_arraynd_intp
         return original(context, builder, signature, args)
     address = place(context, builder, array, index, *args)
     return context.unpack_value(builder, array.dtype, address, align=None if array.aligned else 1)
@@ -34,8 +35,7 @@ def write_item(context, builder, signature, args):
     scalar = isinstance(array.dtype, types.Number | types.Boolean) and isinstance(kind, types.Number | types.Boolean)
     record = isinstance(array.dtype, types.Record) and kind == array.dtype
     if not is_of_item(context, array, index) or not (scalar or record):
-        from numba.np import arrayobj
-        return arrayobj.setitem_array(context, builder, signature, args)
+        return numba.np.arrayobj.setitem_array(context, builder, signature, args)
     address = place(context, builder, array, index, *where)
     if record:
         return cgutils.raw_memmove(builder, address, value, context.get_constant(types.intp, 1), array.dtype.size)
@@ -60,12 +60,12 @@ def place(context, builder, array, kind, value, index):
     """Address of an item; a negative index counts from the end."""
     single = not isinstance(kind, types.BaseTuple)
     kinds, indices = ((kind,), (index,)) if single else (kind.types, cgutils.unpack_tuple(builder, index, len(kind)))
-    from numba.cpython.slicing import fix_index
     number = None
     for axis, (one, at) in enumerate(zip(kinds, indices, strict=True)):
         at = context.cast(builder, at, one, types.intp if one.signed else types.uintp)
         if one.signed and not (isinstance(at, ir.Constant) and at.constant >= 0):
-            at = fix_index(builder, at, part(context, builder, array, value, "shape", axis))
+            size = part(context, builder, array, value, "shape", axis)
+            at = builder.select(builder.icmp_signed("<", at, at.type(0)), builder.add(at, size), at)
         number = at if number is None else builder.add(
             builder.mul(number, part(context, builder, array, value, "shape", axis)), at)
     return builder.gep(part(context, builder, array, value, "data"), [number])
