@@ -2,7 +2,8 @@
 served.
 
 Source: lifecycle reference, 7.5. Simplified: a dataset lies on one tape, is read in one go, and goes on in at most 20
-portions; files to a full disk wait in the drive; a drive ends a portion when an endpoint is switched off.
+portions; files to a full disk wait in the drive; a drive ends a portion when an endpoint is switched off or its site
+goes down.
 """
 
 import numpy as np
@@ -177,11 +178,16 @@ class DataCarousel:
             yield from self._deliver(request, number, size, some)
 
     def _until_open(self, request: Request) -> Process:
-        """Wait while the tape is switched off for reading, or the disk at its site for writing, over WAN."""
-        storages, is_local = self.control.arrays.storages, self._site(request.source) == self._site(request.destination)
-        while request.status is S.STAGING and (storages["read_wan_off"][request.source] == IS_OFF or (
-                is_local and storages["write_wan_off"][request.destination] == IS_OFF)):
+        """Wait while the site of the tape is down, or an endpoint is switched off, of a request that is not over."""
+        while request.status is S.STAGING and not self._is_open(request):
             yield self.control.env.timeout(self.control.periods.data_carousel)
+
+    def _is_open(self, request: Request) -> bool:
+        """Whether the site of the tape is up, the tape open for reading, and a disk at its site for writing, over WAN."""
+        arrays, source, destination = self.control.arrays, request.source, request.destination
+        storages, site = arrays.storages, self._site(source)
+        is_stopped = site == self._site(destination) and storages["write_wan_off"][destination] == IS_OFF
+        return bool(arrays.sites["down"][site] == 0 and storages["read_wan_off"][source] != IS_OFF and not is_stopped)
 
     def _deliver(self, request: Request, number: int, size: float, files: int) -> Process:
         """Bring a portion from the drive to the destination: at its own site at once, else over the link."""

@@ -11,6 +11,7 @@ from simgrid_broker.agents.task_broker import task_broker
 from simgrid_broker.agents.task_commando import task_commando
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
+from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.agents.watch_dog import watch_dog
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.columns import set_activity
@@ -155,6 +156,20 @@ def test_drives_stop_while_an_endpoint_is_switched_off(storage, activity, stops,
     set_activity(stage.world, storage, activity, "ON")
     stage.run(begin + 2000)
     assert request(stage).status.word == "done"
+    stage.check()
+
+
+@pytest.mark.rule("DataCarousel._until_open")
+@pytest.mark.parametrize(("site", "stops"), [("HERE", True), ("THERE", False)])
+def test_drives_stop_while_their_site_is_down(site, stops):
+    outage = dict(at=200, what="site_outage", site=site, until=1200)
+    here = dict(source_tapes_config=dict(HERE_TAPE=dict(active=True, destination_expression="HERE_DISK")))
+    stage = stage_of((*WAITS, timeline), {}, config=here, incidents=[outage])
+    stage.run(1100)
+    read = request(stage).read_bytes
+    assert 0 < read < 200 * GB if stops else read == pytest.approx(400 * GB)
+    stage.run(2000)
+    assert request(stage).read_bytes == pytest.approx(400 * GB)
     stage.check()
 
 
