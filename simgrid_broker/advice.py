@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from simgrid_broker import policy
-from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey, taskrefiner
+from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey, jobgen, taskrefiner
 from simgrid_broker.gdpconfig.lifecycle import user_output
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.analysis_brokerage import question as of_analysis
@@ -31,6 +31,7 @@ UNREAD = {
     taskrefiner.USER_TASKS_PUSH_STATUS_CHANGES_PERCENT: "no one outside listens to changes of tasks",
     taskrefiner.PROD_TASKS_PUSH_STATUS_CHANGES_PERCENT: "no one outside listens to changes of tasks",
     taskrefiner.OUTDISKCOUNT_ANALY_KB: "streams say what their jobs write, which tasks claim as well",
+    jobgen.MERGE_JOB_MAX_WALLTIME: "merge jobs have the maxtime of their queue as their limit",
     user_output.OUTPUT_CONTAINER_LIFETIME: "accounts say how long output counts, by output_lifetime"}
 """Why nothing reads a key, where there is more to say."""
 

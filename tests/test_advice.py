@@ -76,6 +76,8 @@ def test_a_rule_of_both_editions_may_read_a_key_in_one():
     pytest.param("deployed", "USER_TASKS_MESSAGE_DRIVEN_PERCENT", "agents act on their periods, not on messages",
                  id="no reader, and why"),
     pytest.param("deployed", "BUILD_JOB_MAX_WALLTIME", None, id="of build jobs"),
+    pytest.param("deployed", "MERGE_JOB_MAX_WALLTIME_user", "merge jobs have the maxtime of their queue as their limit",
+                 id="of merge jobs"),
     pytest.param("documented", "USER_TRANSFER_LIMIT", "only the deployed edition reads it", id="of one edition"),
     pytest.param("deployed", "OUTPUT_CONTAINER_LIFETIME", "accounts say how long output counts, by output_lifetime",
                  id="said elsewhere"),
