@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from builders import Stage, T, everyone, put_task, scenario
 
-from simgrid_broker.agents import control
+from simgrid_broker.agents import control, job_tables
 from simgrid_broker.agents.adder import adder
 from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.job_generator import hold, job_generator
@@ -240,6 +240,21 @@ def test_a_task_without_a_queue_is_put_on_hold_and_makes_its_jobs_when_it_comes_
     stage.run(held + 3600.0 + 200.0)                                # the JobGenerator comes every 180 s
     assert stage.task() == "running"
     assert stage.arrays.tasks["old_status"][0] == T.READY
+
+
+@pytest.mark.parametrize("room", [1, 2, 1024], ids="room for {} of them at a time".format)
+def test_all_tasks_of_a_cycle_without_a_queue_are_put_on_hold(monkeypatch, room):
+    monkeypatch.setattr(job_tables, "FIRST_ORDERS", room)
+    plan = scenario(queues={"HERE": dict(atlas_site="HERE", status="brokeroff")}, agents=PERIODS)
+    stage = Stage((task_source, job_generator), plan, *[{}] * 3)
+    stage.run(20.0)
+    for row in range(3):
+        put_task(stage, row, T.READY)
+    stage.run(200.0)
+    assert [stage.task(row) for row in range(3)] == ["pending"] * 3
+    assert len({stage.entered(T.PENDING, row) for row in range(3)}) == 1
+    tasks = stage.arrays.tasks
+    assert (tasks["old_status"] == T.READY).all() and (tasks["errordialog"] >= 0).all()
 
 
 @pytest.mark.rule("settled", "final_status_of")
