@@ -11,36 +11,42 @@ import numpy as np
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.replicas import expire_of
-from simgrid_broker.world.space import expire_brought, free_space_of, take_landed
+from simgrid_broker.world.space import expire_landed, free_space_of, take_landed
 
 
 def reaper(control: Control) -> Process:
     """Let files expire, and delete at storages with a rate of deletion, if there are storages."""
     if len(control.arrays.storages):
-        brought = Brought(float(control.arrays.settings[0]["dispatch_lifetime_s"]))
-        yield from control.every(control.periods.reaper, lambda: reap(control, brought), "reaper")
+        data = control.world.scenario.data
+        lifetimes = {"dispatched_bytes": data.dispatch_lifetime, "output_bytes": data.output_lifetime}
+        landed = [Landed(name, lifetime) for name, lifetime in lifetimes.items() if lifetime is not None]
+        yield from control.every(control.periods.reaper, lambda: reap(control, landed), "reaper")
 
 
-class Brought:
-    """Files that were brought for jobs of one task alone, by the turn of the reaper in which they are first seen."""
+class Landed:
+    """Files without replicas that have a lifetime, by the turn of the reaper in which they are first seen.
 
-    def __init__(self, lifetime_s: float):
-        self.lifetime_s = lifetime_s
+    name: the column of storages that counts them, one of `world.space.LANDED`.
+    """
+
+    def __init__(self, name: str, lifetime_s: float):
+        self.name, self.lifetime_s = name, lifetime_s
         self.landed = deque[tuple[float, np.ndarray]]()
 
     def look(self, arrays: Arrays, now: float) -> None:
         """Begin the lifetime of what has landed since the last turn, and end that of what is old enough."""
-        size = take_landed(arrays)
+        size = take_landed(arrays, self.name)
         if size.any():
             self.landed.append((now, size))
         while self.landed and self.landed[0][0] + self.lifetime_s <= now:
-            expire_brought(arrays, self.landed.popleft()[1])
+            expire_landed(arrays, self.name, self.landed.popleft()[1])
 
 
-def reap(control: Control, brought: Brought) -> None:
+def reap(control: Control, landed: list[Landed]) -> None:
     """Look at every replica and every storage."""
     arrays, period = control.arrays, control.periods.reaper
-    brought.look(arrays, control.now)
+    for files in landed:
+        files.look(arrays, control.now)
     replicas, storages = arrays.replicas, arrays.storages
     over = (replicas["dataset"] >= 0) & (replicas["expired"] == 0) & (replicas["expires_s"] <= control.now)
     for row in np.flatnonzero(over & (replicas["secondary"] > 0)).tolist():

@@ -100,7 +100,8 @@ class Compiled(CPUDispatcher):
     def __init__(self, function: Callable, compiler: type[CompilerBase] | None = None):
         update_wrapper(self, function)
         self._is_whole = False
-        self.py_func, self._compiler_class, self._parts = function, compiler or WholeCompiler, {}
+        self.py_func, self._compiler_class = function, compiler or WholeCompiler
+        self._parts: dict[tuple, Any] = {}
         code = function.__code__
         names = code.co_varnames[:code.co_argcount]
         defaults = tuple(map(OmittedArg, function.__defaults__ or ()))

@@ -5,7 +5,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.network import enqueue
-from simgrid_broker.fabric.output_data import hand_over, stays
+from simgrid_broker.fabric.output_data import hand_over, keep_output, stays
 from simgrid_broker.fabric.sources import is_express
 from simgrid_broker.fabric.submission import retry_by_server
 from simgrid_broker.fabric.transfer_rows import join, new_transfer
@@ -37,7 +37,9 @@ def add_job(world: Arrays, row, bunch, now):
         return bunch
     site = world.queues[job["queue"]]["site"]
     if stays(world, job, site):
-        world.job_files[row]["stored"] = 0
+        if world.job_files[row]["stored"]:
+            keep_output(world, site, job["output_bytes"])
+            world.job_files[row]["stored"] = 0
         move(world, row, FINISHED, now)
         archive(world, row, False)
         return bunch

@@ -16,7 +16,7 @@ from simgrid_broker.fabric.dispatch_data import (
 from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.events import OUTPUT_LOOK, READING_DONE, TRANSFER_AGAIN, TRANSFER_DONE, schedule
 from simgrid_broker.fabric.links import admit, catch_up, count_queued, line_up_transfer
-from simgrid_broker.fabric.output_data import arrive, delete_source, take_off
+from simgrid_broker.fabric.output_data import arrive, delete_source, keep_output, take_off
 from simgrid_broker.fabric.remote_reading import leave_link
 from simgrid_broker.fabric.transfer_rows import record_transfer
 from simgrid_broker.luck import STREAMS, normal_quantile_of, uniform
@@ -266,6 +266,7 @@ def arrives(world: Arrays, row, now):
     land(link, transfer, failed, now)
     if transfer["kind"] == OUTPUT:
         delete_source(world, transfer, (size - transfer["left_bytes"]) / size)
+        keep_output(world, transfer["destination"], size - transfer["left_bytes"])
     elif stays_there(world, transfer) and size > transfer["left_bytes"]:
         land_files(world, transfer, size - transfer["left_bytes"], now)
     if failed:

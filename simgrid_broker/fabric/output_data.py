@@ -125,6 +125,16 @@ def hand_over(world: Arrays, transfer, row):
 
 
 @compiled
+def keep_output(world: Arrays, site, size):
+    """Count output that stays at a site, where its space was taken, until its lifetime ends."""
+    number = world.sites[site]["storage"]
+    if number >= 0:
+        storage = world.storages[number]
+        storage["output_bytes"] += size
+        storage["landed_output_bytes"] += size
+
+
+@compiled
 def delete_output(world: Arrays, row):
     """Delete the output of a job at its site, which has been merged or is not wanted any more."""
     world.job_files[row]["stored"], job = 0, world.jobs[row]

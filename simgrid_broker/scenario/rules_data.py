@@ -47,6 +47,16 @@ def container_read_whole(scenario: Scenario) -> Iterator[str]:
                    "container whole.")
 
 
+def lifetime_of_nothing(scenario: Scenario) -> Iterator[str]:
+    """A lifetime of output that lies in no storage, or that ends after the run."""
+    lifetime = scenario.data.output_lifetime
+    if lifetime is not None and not scenario.grid.storages:
+        yield "data.output_lifetime has no effect: the grid has no storages."
+    elif lifetime is not None and lifetime >= scenario.duration:
+        yield (f"data.output_lifetime, {lifetime:.15g} s, is not shorter than the run, {scenario.duration:.15g} s: no "
+               "output expires.")
+
+
 def jobs_of_shared_input(scenario: Scenario) -> Iterator[Finding]:
     """The number of jobs of a task with a shared dataset follows from its files."""
     shared = {stream.name for stream in scenario.workload.campaigns if stream.dataset or stream.container}
@@ -57,4 +67,4 @@ def jobs_of_shared_input(scenario: Scenario) -> Iterator[Finding]:
 
 
 DATA_RULES: Rules = (too_large_replicas, container_without_draws, jobs_of_shared_input)
-DATA_REMARKS = (container_read_whole,)
+DATA_REMARKS = (container_read_whole, lifetime_of_nothing)

@@ -249,6 +249,8 @@ STORAGES = Table("storages", "one DDM endpoint", (
     Column("expired_replica_bytes", "f8", "bytes", OURS, "Expired data that belongs to replicas of datasets"),
     Column("dispatched_bytes", "f8", "bytes", OURS, "Files that were brought for jobs of one task alone, not expired"),
     Column("landed_bytes", "f8", "bytes", OURS, "Of these, what has landed since the last turn of the reaper"),
+    Column("output_bytes", "f8", "bytes", OURS, "Output that has landed since the start and stays, not expired"),
+    Column("landed_output_bytes", "f8", "bytes", OURS, "Of these, what has landed since the last turn of the reaper"),
     Column("first_free_bytes", "f8", "bytes", OURS, "Free at the start"),
     Column("deleted_bytes", "f8", "bytes", OURS, "Deleted so far"),
     Column("written_bytes", "f8", "bytes", OURS, "Written so far"),

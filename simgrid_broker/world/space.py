@@ -69,15 +69,19 @@ free_space_of, take_space_of = uncompiled(free_space), uncompiled(take_space)
 """As `free_space` and `take_space`, for Python, which asks so seldom that compiling takes longer."""
 
 
-def take_landed(arrays: Arrays) -> np.ndarray:
-    """Bytes that have landed for one task alone at each storage since the last call, (n_storages,)."""
-    size = arrays.storages["landed_bytes"].copy()
-    arrays.storages["landed_bytes"] = 0.0
+LANDED = {"dispatched_bytes": "landed_bytes", "output_bytes": "landed_output_bytes"}
+"""Columns of storages with data that has a lifetime but no replica, and with what of it has landed lately."""
+
+
+def take_landed(arrays: Arrays, name: str) -> np.ndarray:
+    """Bytes of one of LANDED that have landed at each storage since the last call, (n_storages,)."""
+    size = arrays.storages[LANDED[name]].copy()
+    arrays.storages[LANDED[name]] = 0.0
     return size
 
 
-def expire_brought(arrays: Arrays, size: np.ndarray) -> None:
-    """Let bytes of files that were brought for one task alone, (n_storages,), become expired data."""
-    for name in ("used_bytes", "dispatched_bytes"):
-        arrays.storages[name] = np.maximum(arrays.storages[name] - size, 0.0)
+def expire_landed(arrays: Arrays, name: str, size: np.ndarray) -> None:
+    """Let bytes of one of LANDED, (n_storages,), become expired data."""
+    for taken in ("used_bytes", name):
+        arrays.storages[taken] = np.maximum(arrays.storages[taken] - size, 0.0)
     arrays.storages["expired_bytes"] += size

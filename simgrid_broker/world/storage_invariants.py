@@ -18,7 +18,7 @@ def space_is_not_negative(arrays: Arrays, _found: Recount) -> Iterator[str]:
     """No storage is overdrawn, and none has more data than was put there."""
     storages = arrays.storages
     for name in ("free_bytes", "used_bytes", "expired_bytes", "expired_replica_bytes", "dispatched_bytes",
-                 "landed_bytes"):
+                 "landed_bytes", "output_bytes", "landed_output_bytes"):
         for number in np.flatnonzero(storages[name] < 0):
             yield f"storage {number} has negative {name}: {storages[name][number]:.9g}"
 
@@ -45,13 +45,13 @@ def _output(arrays: Arrays, found: Recount) -> np.ndarray:
 
 
 def replicas_have_their_space(arrays: Arrays, found: Recount) -> Iterator[str]:
-    """Replicas, files brought for one task, and output on its way take no more than is used; expired replicas take what
-    is expired for them."""
+    """Replicas, files brought for one task, and output take no more than is used; expired replicas take what is expired
+    for them."""
     rows = arrays.replicas[(arrays.replicas["dataset"] >= 0) & (arrays.replicas["storage"] >= 0)]
     n, storages = len(arrays.storages), arrays.storages
     expired = rows["expired"] > 0
     taken, over = (np.bincount(rows["storage"][chosen], rows["bytes"][chosen], n) for chosen in (~expired, expired))
-    taken = taken + storages["dispatched_bytes"] + _output(arrays, found)
+    taken = taken + storages["dispatched_bytes"] + storages["output_bytes"] + _output(arrays, found)
     slack = CLOSE * storages["total_bytes"]
     for number in np.flatnonzero(taken > storages["used_bytes"] + slack):
         yield f"storage {number}: files take {taken[number]:.9g} bytes of {storages['used_bytes'][number]:.9g} used"

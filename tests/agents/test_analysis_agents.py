@@ -136,7 +136,7 @@ def test_the_documentation_throttles_tasks_in_brokerage_alone():
     assert stage.task() == "running"
 
 
-@pytest.mark.rule("AnalysisWatchDog._throttle")
+@pytest.mark.rule("AnalysisWatchDog._release")
 def test_throttled_tasks_are_released_below_85_percent_or_after_two_hours():
     def throttled():
         stage = stage_of(dict(user="ann"), edition="deployed", gdpconfig={"CAP_RUNNING_USER_JOBS": 20})

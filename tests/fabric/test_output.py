@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from builders import Bench, S, scenario, two_sites
+from builders import Bench, S, Stage, scenario, two_sites
 
+from simgrid_broker.agents.reaper import reaper
 from simgrid_broker.fabric.network import NO_SPACE_WAIT_S, next_look
 from simgrid_broker.names import Cause
+from simgrid_broker.units import DAY
 from simgrid_broker.world.replicas import give_space_back
 from simgrid_broker.world.space import take_space
 
@@ -341,6 +343,29 @@ def test_a_job_at_its_nucleus_takes_space_there():
     bench.run(200.0)
     bench.collect()
     assert bench.arrays.storages["free_bytes"][0] == pytest.approx(9 * GB)
+
+
+@pytest.mark.rule("keep_output", "expire_landed")
+@pytest.mark.parametrize("queue", [pytest.param(0, id="written at its nucleus"), pytest.param(1, id="moved there")])
+@pytest.mark.parametrize(("lifetime", "days", "expired"), [
+    pytest.param(10 * DAY, 9.99, 0, id="within its lifetime it stays"),
+    pytest.param(10 * DAY, 10.02, 5, id="then it may be deleted"),
+    pytest.param(None, 10.02, 0, id="without a lifetime it stays for ever"),
+])
+def test_output_at_its_destination_expires(queue, lifetime, days, expired):
+    plan = two_sites(here=dict(cores=1000), there=dict(cores=1000), link=dict(bandwidth=1e9, latency=0),
+                     storages={"HERE_DISK": dict(site="HERE"), "THERE_DISK": dict(site="THERE")},
+                     data=dict(output_lifetime=lifetime))
+    bench = Stage((reaper,), plan, dict(n_jobs=5, nucleus=0, output_bytes_per_job=GB))
+    bench.submit(5, queue=queue)
+    bench.workers(5, queue=queue)
+    bench.run(101.0)
+    bench.collect()
+    bench.run(200.0 + days * DAY)
+    bench.check()
+    here = bench.arrays.storages[0]
+    assert (here["expired_bytes"], here["used_bytes"]) == pytest.approx((expired * GB, (5 - expired) * GB))
+    assert here["output_bytes"] == pytest.approx((5 - expired) * GB)
 
 
 def test_a_job_at_its_nucleus_fails_if_the_storage_is_full():

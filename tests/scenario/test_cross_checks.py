@@ -511,6 +511,7 @@ def test_tasks_that_stop_by_themselves_can_be_resumed(where, value):
                  id="a tier that nothing can leave or reach"),
     pytest.param("closed_storages", (*GRID, "storages"), {"CERN-PROD_DATADISK": {
         "site": "CERN-PROD", "total": "10 PB", "free": "1 PB", "read_wan": "OFF"}}, id="nothing sends files"),
+    pytest.param("lifetime_of_nothing", ("data",), {"output_lifetime": "30d"}, id="output that does not expire"),
     pytest.param("closed_too_soon", ("incidents",), [
         {"at": at, "until": until, "what": "storage_status", "storage": "CERN-PROD_DATADISK", "activity": "read_wan",
          "status": "OFF"} for at, until in (("1h", "3h"), ("2h", "4h"))], id="the first end opens the storage"),
