@@ -183,7 +183,7 @@ class DataCarousel:
             yield self.control.env.timeout(self.control.periods.data_carousel)
 
     def _is_open(self, request: Request) -> bool:
-        """Whether the site of the tape is up, the tape open for reading, and a disk at its site for writing, over WAN."""
+        """Whether the site of the tape is up, the tape readable over WAN, and a disk at its site writable."""
         arrays, source, destination = self.control.arrays, request.source, request.destination
         storages, site = arrays.storages, self._site(source)
         is_stopped = site == self._site(destination) and storages["write_wan_off"][destination] == IS_OFF

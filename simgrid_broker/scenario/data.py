@@ -90,8 +90,8 @@ class Data(Part):
     dispatch_lifetime: Seconds = Field(7 * 86400, gt=0, description="Lifetime of files that were moved to a site for "
                                        "jobs, of shared datasets counted from the last job that reads them there; "
                                        "source: lifecycle reference, section 7.2")
-    output_lifetime: Seconds | None = Field(None, gt=0, description="Lifetime of output at its destination, after which "
-                                            "it may be deleted; default: it is never deleted")
+    output_lifetime: Seconds | None = Field(None, gt=0, description="Lifetime of output at its destination, after "
+                                            "which it may be deleted; default: it is never deleted")
 
     @model_validator(mode="after")
     def names_are_different(self) -> "Data":
