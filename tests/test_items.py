@@ -1,8 +1,11 @@
 """Items of arrays and columns of records in compiled code: the same as in Python."""
 
+import operator
+
 import numba
 import numpy as np
 import pytest
+from numba.core.registry import cpu_target
 
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
@@ -82,3 +85,11 @@ def test_columns_are_converted_and_a_claim_of_0_is_unknown():
 def test_an_unknown_part_agrees_with_nothing():
     stored = np.array([(1, np.nan, 0, 0), (1, np.nan, 0, 0)], STORED)
     assert show(stored, np.zeros(2, SHOWN)) == show.py_func(stored, np.zeros(2, SHOWN)) == (False, False)
+
+
+@needs_numba
+def test_numbas_own_way_with_items_stays_for_other_code():
+    context = cpu_target.target_context
+    context.refresh()
+    ways = [way for name in (operator.getitem, operator.setitem, len) for _, way in context._defns[name].versions]
+    assert ways and not [way for way in ways if way.__module__.startswith("simgrid_broker")]

@@ -27,7 +27,7 @@ from numba.core.typeconv.rules import default_type_manager
 from numba.core.types.misc import unliteral
 from numba.core.typing.templates import make_concrete_template
 
-import simgrid_broker.compiled.items  # noqa: F401  (how items of arrays are read and written)
+from simgrid_broker.compiled.items import ItemLowering
 from simgrid_broker.compiled.kept_code import KeptCode
 from simgrid_broker.compiled.shortcuts import shortcuts
 
@@ -40,8 +40,7 @@ PASSES = (
     untyped_passes.TranslateByteCode, untyped_passes.FixupArgs, untyped_passes.IRProcessing,
     untyped_passes.RewriteSemanticConstants, untyped_passes.DeadBranchPrune, untyped_passes.GenericRewrites,
     untyped_passes.RewriteDynamicRaises, untyped_passes.ReconstructSSA,
-    typed_passes.NopythonTypeInference, typed_passes.PreLowerStripPhis, typed_passes.NativeLowering,
-    typed_passes.NoPythonBackend)
+    typed_passes.NopythonTypeInference, typed_passes.PreLowerStripPhis, ItemLowering, typed_passes.NoPythonBackend)
 """Numba's passes without those for functions within one, loops over literals, `with`, inlining on request, expressions
 of arrays, the end of variables (of which reference counting needs to know) and listings of types, which compiled
 functions hardly ever have: a tenth of the time of translating."""

@@ -1,59 +1,76 @@
 """Items of arrays in C order in compiled code, by few instructions.
 
 Numba lists five times as many for an item, as it prepares for slices of any layout, and writes a record byte by byte;
-LLVM removes them again, which is a third of compiling. Arrays of other layouts, and slices, are Numba's as before.
+LLVM removes them again, which is a third of compiling. Arrays of other layouts, and slices, are Numba's as before, and
+so are all functions that are not compiled by this package.
 """
 
-import operator
-
-import numba
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.compiler_machinery import register_pass
+from numba.core.lowering import Lower
+from numba.core.typed_passes import NativeLowering
 from numba.core.typing import signature as typing_signature
 from numba.extending import lower_builtin, type_callable
 
 
-@lower_builtin(operator.getitem, types.Array, types.Integer)
-@lower_builtin(operator.getitem, types.Array, types.BaseTuple)
-def read_item(context, builder, signature, args):
-    """`array[k]`, `array[j, k]` and so on: a number, or the address of a record."""
-    array, index = signature.args
-    if not is_of_item(context, array, index):
-        others = numba.np.arrayobj                     # which Numba imports before it compiles
-        original = others.getitem_array_tuple if isinstance(index, types.BaseTuple) else others.getitem_arraynd_intp
-        return original(context, builder, signature, args)
-    address = place(context, builder, array, index, *args)
-    return context.unpack_value(builder, array.dtype, address, align=None if array.aligned else 1)
+@register_pass(mutates_CFG=True, analysis_only=False)
+class ItemLowering(NativeLowering):
+    """Numba's pass that lists the instructions of a function, with its own way for items of arrays."""
+
+    _name = "item_lowering"
+
+    @property
+    def lowering_class(self):
+        """Called by Numba for the class that lists the instructions of one function."""
+        return ItemLower
 
 
-@lower_builtin(operator.setitem, types.Array, types.Integer, types.Any)
-@lower_builtin(operator.setitem, types.Array, types.BaseTuple, types.Any)
-def write_item(context, builder, signature, args):
-    """`array[k] = value` and so on: a number is converted, a record of the same type copied."""
-    (array, index, kind), (*where, value) = signature.args, args
-    scalar = isinstance(array.dtype, types.Number | types.Boolean) and isinstance(kind, types.Number | types.Boolean)
-    record = isinstance(array.dtype, types.Record) and kind == array.dtype
-    if not is_of_item(context, array, index) or not (scalar or record):
-        return numba.np.arrayobj.setitem_array(context, builder, signature, args)
-    address = place(context, builder, array, index, *where)
-    if record:
-        return cgutils.raw_memmove(builder, address, value, context.get_constant(types.intp, 1), array.dtype.size)
-    value = context.cast(builder, value, kind, array.dtype)
-    return context.pack_value(builder, array.dtype, value, address, align=None if array.aligned else 1)
+class ItemLower(Lower):
+    """Lists the instructions of one function, with few of them for items of arrays."""
 
+    def lower_getitem(self, resty, expr, value, index, signature):
+        """Called by Numba for `array[k]`, `array[j, k]` and so on: a number, or the address of a record."""
+        array, kind = signature.args
+        if not is_of_item(self.context, array, kind):
+            return super().lower_getitem(resty, expr, value, index, signature)
+        address = place(self.context, self.builder, array, kind, *self.cast_to(signature, value, index))
+        item = self.context.unpack_value(self.builder, array.dtype, address, align=None if array.aligned else 1)
+        return self.context.cast(self.builder, item, signature.return_type, resty)
 
-@lower_builtin(len, types.Array)
-def length(context, builder, signature, args):
-    """`len(array)`."""
-    return part(context, builder, signature.args[0], args[0], "shape", 0)
+    def lower_setitem(self, target_var, index_var, value_var, signature):
+        """Called by Numba for `array[k] = value` and so on: a number is converted, a record of the same type copied."""
+        array, index, kind = signature.args
+        if not can_be_written(self.context, array, index, kind):
+            return super().lower_setitem(target_var, index_var, value_var, signature)
+        context, builder = self.context, self.builder
+        *where, value = self.cast_to(signature, target_var, index_var, value_var)
+        address = place(context, builder, array, index, *where)
+        if isinstance(array.dtype, types.Record):
+            return cgutils.raw_memmove(builder, address, value, context.get_constant(types.intp, 1), array.dtype.size)
+        number = context.cast(builder, value, kind, array.dtype)
+        return context.pack_value(builder, array.dtype, number, address, align=None if array.aligned else 1)
+
+    def cast_to(self, signature, *variables):
+        """The values of variables, in the types that the signature has."""
+        return [self.context.cast(self.builder, self.loadvar(variable.name), self.typeof(variable.name), kind)
+                for variable, kind in zip(variables, signature.args, strict=True)]
 
 
 def is_of_item(context, array, index) -> bool:
     """Whether an index of these types is that of one item of an array in C order."""
     indices = index.types if isinstance(index, types.BaseTuple) else (index,)
-    return (array.layout == "C" and array.ndim == len(indices) and not context.enable_boundscheck
-            and all(isinstance(kind, types.Integer) for kind in indices))
+    return (isinstance(array, types.Array) and array.layout == "C" and array.ndim == len(indices)
+            and not context.enable_boundscheck and all(isinstance(kind, types.Integer) for kind in indices))
+
+
+def can_be_written(context, array, index, kind) -> bool:
+    """Whether a value of this type can be put into one item: a number into a number, a record into its like."""
+    if not is_of_item(context, array, index):
+        return False
+    return (isinstance(array.dtype, types.Record) and kind == array.dtype
+            or all(isinstance(one, types.Number | types.Boolean) for one in (array.dtype, kind)))
 
 
 def place(context, builder, array, kind, value, index):
