@@ -79,7 +79,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.merging.places", "queue.astype(np.int64) << 32 -> queue.astype(np.int64) << 33"):
         "any shift that leaves room for the numbers of sub-datasets",
     ("policy.pilot_streaming._need",
-     "np.where(counted, status.core_target, 0) -> np.where(counted, status.core_target, 1)"):
+     "np.where(COUNTED[np.asarray(status.status)], status.core_target, 0) -> "
+     "np.where(COUNTED[np.asarray(status.status)], status.core_target, 1)"):
         "0.4 of one core is no core",
     ("policy.pilot_streaming._wanted", "np.asarray(status.meanrss) != 0 -> np.asarray(status.meanrss) != 1"):
         "no type needs so little memory, and without a fitting type none is held back",
@@ -120,7 +121,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("fabric.submission.give_files", "bad >= 0 -> bad > 0"): "the dice have found that the first piece is bad",
     ("fabric.submission.give_files", "bad >= 0 -> bad >= 1"): "the dice have found that the first piece is bad",
     ("fabric.submission.give_files", "np.int64(-1) -> np.int64(-2)"): "no file comes before the first",
-    ("world.input_files.fill_pieces", "n < len(pieces) -> n <= len(pieces)"): "room is looked for piece by piece, too",
+    ("world.input_files.fill_pieces", "n < most -> n <= most"): "room is looked for piece by piece, too",
     ("world.input_files.spread_factor", "sigma <= 0 -> sigma < 0"): "without a spread the factor is 1",
     ("world.input_files.spread_factor", "uniform(seed, stream, task['luck'], chunk, 0) -> "
      "uniform(seed, stream, task['luck'], chunk, 1)"): "any number that all attempts at a chunk share",
