@@ -7,6 +7,7 @@ from math import exp, inf, nan
 from simgrid_broker.errors import did_you_mean, nearest
 from simgrid_broker.names import COMPENSATION, KNOWN_RESOURCE_TYPES
 from simgrid_broker.scenario.gdpconfig import in_force
+from simgrid_broker.scenario.hopeless import named
 from simgrid_broker.scenario.locate import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.spread import Spread
@@ -144,11 +145,10 @@ def few_of_high_memory(scenario: Scenario) -> Iterator[str]:
              if queue.pull_ups and least == queue.meanrss < queue.maxrss / max(queue.corecount, 1)]
     types = [name for name, most in zip(scenario.resource_types, bounds, strict=True) if most > least]
     if found and types and claimed * COMPENSATION > least:
-        names = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
-        yield (f"{len(found)} queue(s) ({names}) hardly get workers of type {' or '.join(types)}: those of other types "
-               f"have the {least:.15g} MB per core of meanrss, so that a single larger one puts their mean above it, "
-               "and pilot streaming asks for no more; give a smaller type as well (SCORE_LOMEM), a higher meanrss, or "
-               "IGNORE_MEANRSS: true.")
+        yield (f"{len(found)} queue(s) ({named(found)}) hardly get workers of type {' or '.join(types)}: those of "
+               f"other types have the {least:.15g} MB per core of meanrss, so that a single larger one puts their mean "
+               "above it, and pilot streaming asks for no more; give a smaller type as well (SCORE_LOMEM), a higher "
+               "meanrss, or IGNORE_MEANRSS: true.")
 
 
 def _large(memory: Spread) -> float:
