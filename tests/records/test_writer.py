@@ -1,6 +1,9 @@
 """Tests of the recorder: what is on disk while a run goes on, after it, and when the disk refuses."""
 
+import json
 import resource
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
 
@@ -128,6 +131,23 @@ def test_a_running_table_is_readable_by_pandas(tmp_path, jobs):
     table = pd.read_parquet(tmp_path / "jobs.parquet")
     assert table.panda_id.tolist() == list(range(1, 401))
     assert set(table.share.dropna()) <= set(VOCABULARIES["shares"])
+
+
+WRITES = """
+import json, sys
+from simgrid_broker.records import RunWriter
+from simgrid_broker.schema import RECORDED
+
+with RunWriter(sys.argv[1], json.loads(sys.argv[2]), batch_rows=10) as writer:
+    for name in ("queues", "links", "transfers"):
+        writer.write(name, RECORDED[name].empty(20))
+sys.exit("pandas" in sys.modules)
+"""
+
+
+def test_tables_are_written_without_pandas(tmp_path):
+    words = json.dumps({name: list(listed) for name, listed in VOCABULARIES.items()})
+    assert subprocess.run([sys.executable, "-c", WRITES, tmp_path / "run", words], timeout=120).returncode == 0
 
 
 def test_columns_by_name_may_leave_out_what_is_not_recorded(tmp_path):
