@@ -58,10 +58,19 @@ def _stopped(times: np.ndarray, ended_s: np.ndarray) -> np.ndarray:
 
 def summed(rows: np.ndarray) -> np.ndarray:
     """One row of ENDED for each group, sorted by its key."""
-    keys, group = np.unique(rows[list(KEY)], return_inverse=True)
-    found = ENDED.empty(len(keys))
+    _, first, group = np.unique(_groups(rows), return_index=True, return_inverse=True)
+    found = ENDED.empty(len(first))
     for name in KEY:
-        found[name] = keys[name]
+        found[name] = rows[name][first]
     for name in SUMS:
-        found[name] = np.bincount(group.ravel(), rows[name], len(keys))
+        found[name] = np.bincount(group, rows[name], len(first))
     return found
+
+
+def _groups(rows: np.ndarray) -> np.ndarray:
+    """A number for the key of each row, (n,), in the order of keys: NumPy sorts numbers far faster than rows."""
+    numbers = np.zeros(len(rows), np.int64)
+    for name in KEY if len(rows) else ():
+        values = (rows[name] // HOUR if name == "time_s" else rows[name]).astype(np.int64)
+        numbers = numbers * (values.max() - values.min() + 1) + values - values.min()
+    return numbers
