@@ -5,6 +5,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+import yaml
 
 from simgrid_broker.scenario import load_scenario
 
@@ -99,6 +100,34 @@ def test_two_versions_take_turns_and_the_first_turn_of_each_is_not_counted(bench
     found = benchmark.commands.alternated(measure, tmp_path, 2)
     assert order == [benchmark.commands.ROOT, tmp_path] * 3
     assert found == {"cpu_seconds": 4.0, "against_cpu_seconds": 5.0, "ratio_to_against": 0.8}
+
+
+def test_a_run_is_compared_by_its_processor_time_and_by_ended_job(benchmark, tmp_path):
+    def measure(checkout):
+        return {"cpu_seconds": 6.0, "cpu_us_per_job": 30.0 if checkout == tmp_path else 6.0}
+    found = benchmark.commands.alternated(measure, tmp_path, 1)
+    assert (found["ratio_to_against"], found["ratio_to_against_by_job"]) == (1.0, 0.2)
+
+
+def test_older_sources_run_the_scenario_without_what_they_do_not_know(benchmark, tmp_path):
+    commands = benchmark.commands
+    whole = yaml.safe_load(commands.ATLAS.read_text())
+    schema = tmp_path / "simgrid_broker" / "schema"
+    schema.mkdir(parents=True)
+    (schema / "grid.py").write_text("failure_rate: float\nlost_heartbeats: float = 0\n")
+    older = yaml.safe_load(commands.atlas_for(tmp_path, tmp_path).read_text())
+    assert older["grid"]["sites"]["T2-DE-01"] == {"failure_rate": 0.0184, "lost_heartbeats": 0}
+    assert [site.pop("stage_out_errors") for site in whole["grid"]["sites"].values()] == [0] * 170
+    assert older == whole
+    assert commands.atlas_for(commands.ROOT, tmp_path) == commands.ATLAS
+
+
+def test_work_that_older_sources_cannot_do_is_refused(benchmark, tmp_path, monkeypatch):
+    file = tmp_path / "atlas.yaml"
+    file.write_text("grid: {sites: {A: {lost_heartbeats: 0, stage_out_errors: 0.1}}}")
+    monkeypatch.setattr(benchmark.commands, "ATLAS", file)
+    with pytest.raises(ValueError, match="does not know stage_out_errors, which is not 0"):
+        benchmark.commands.atlas_for(tmp_path / "old", tmp_path)
 
 
 def test_the_recorded_jobs_fill_the_site(benchmark, tmp_path, monkeypatch):

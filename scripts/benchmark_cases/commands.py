@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import yaml
 
 from benchmark_cases.measures import ATLAS, ROOT
 
@@ -33,6 +34,8 @@ grid:
 shares: [{{name: All, value: 1}}]
 workload: {{trace: {{file: trace.swf}}}}
 """
+LATER = ("lost_heartbeats", "stage_out_errors")
+"""Keys of sites that the scenario at ATLAS scale sets to 0: they turn off what came after its first figures."""
 Measured = dict[str, float]
 """cpu_seconds, seconds and peak_mib of a command."""
 
@@ -73,7 +76,8 @@ def _run(scenario: Path | str, out: Path, *more: str) -> tuple[str, ...]:
 def alternated(measure: Callable[[Path], Measured], against: Path | None, times: int) -> Measured:
     """Medians of `times` measurements after one that is not counted; with other sources, both in alternation.
 
-    The figures of the other sources begin with `against_`, and `ratio_to_against` is that of processor times.
+    The figures of the other sources begin with `against_`; the ratios to them are those of processor times, and where
+    they are known of processor times by ended job.
     """
     found: dict[Path, list[Measured]] = {checkout: [] for checkout in (ROOT, against) if checkout is not None}
     for _ in range(times + 1):
@@ -83,9 +87,28 @@ def alternated(measure: Callable[[Path], Measured], against: Path | None, times:
                for checkout, figures in found.items()}
     if against is None:
         return medians[ROOT]
-    theirs = medians[against]
-    return medians[ROOT] | {f"against_{name}": value for name, value in theirs.items()} | {
-        "ratio_to_against": medians[ROOT]["cpu_seconds"] / theirs["cpu_seconds"]}
+    ours, theirs = medians[ROOT], medians[against]
+    ratios = {"ratio_to_against": "cpu_seconds", "ratio_to_against_by_job": "cpu_us_per_job"}
+    return ours | {f"against_{name}": value for name, value in theirs.items()} | {
+        ratio: ours[name] / theirs[name] for ratio, name in ratios.items() if name in ours}
+
+
+def atlas_for(checkout: Path, folder: Path) -> Path:
+    """The scenario of runs at ATLAS scale as the sources of a checkout know it, if need be written into a folder.
+
+    Keys of `LATER` are left out that those sources do not know: the work is the same.
+    """
+    known = "".join(file.read_text() for file in (checkout / "simgrid_broker" / "schema").glob("*.py"))
+    unknown = [key for key in LATER if key not in known]
+    if not unknown:
+        return ATLAS
+    values = yaml.safe_load(ATLAS.read_text())
+    for site in values["grid"]["sites"].values():
+        for key in unknown:
+            if site.pop(key):
+                raise ValueError(f"{checkout} does not know {key}, which is not 0 in {ATLAS}")
+    (folder / ATLAS.name).write_text(yaml.safe_dump(values, sort_keys=False))
+    return folder / ATLAS.name
 
 
 def minimal(against: Path | None = None) -> Measured:
@@ -138,7 +161,7 @@ def atlas_day(against: Path | None = None) -> Measured:
     """The whole command on the ATLAS day: memory, and time with the report."""
     def measure(checkout: Path) -> Measured:
         with tempfile.TemporaryDirectory() as folder:
-            return command(_run(ATLAS, Path(folder)), checkout)
+            return command(_run(atlas_for(checkout, Path(folder)), Path(folder) / "out"), checkout)
     return alternated(measure, against, 1)
 
 
@@ -147,7 +170,7 @@ def whole_run(against: Path | None = None) -> Measured:
     def measure(checkout: Path) -> Measured:
         with tempfile.TemporaryDirectory() as folder:
             run = Path(folder) / "run"
-            used = command(("-c", SIMULATE, str(ATLAS), str(run)), checkout)
+            used = command(("-c", SIMULATE, str(atlas_for(checkout, Path(folder))), str(run)), checkout)
             jobs = json.loads((run / "manifest.json").read_text())["counters"]["jobs_ended"]
         return used | {"jobs": jobs, "cpu_us_per_job": used["cpu_seconds"] / jobs * 1e6,
                        "us_per_job": used["seconds"] / jobs * 1e6}
