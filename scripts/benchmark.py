@@ -29,6 +29,7 @@ from benchmark_cases.measures import HOUR
 from benchmark_cases.network import files, optimiser
 from benchmark_cases.slots import Feed, busy_cores, fabric
 from benchmark_cases.studies import short_points
+from benchmark_cases.tasks import task_brokerage
 from benchmark_cases.timeouts import timeouts
 from benchmark_cases.users import user_decision
 from benchmark_cases.yardstick import yardstick
@@ -40,7 +41,8 @@ COMMANDS: dict[str, Callable[..., dict]] = {
 
 CASES: dict[str, Callable[..., dict]] = {
     "fabric": fabric, "busy_cores": busy_cores, "decision": atlas.decision,
-    "loading": atlas.loading, "user_decision": user_decision, "timeouts": timeouts, "handover": handover,
+    "loading": atlas.loading, "user_decision": user_decision, "task_brokerage": task_brokerage,
+    "timeouts": timeouts, "handover": handover,
     "dirac": dirac, "optimiser": optimiser, "files": files, "growth": growth, "long_run": long_run,
     "short_points": short_points,
     "whole_run_atlas": lambda: atlas.whole_run(6), "whole_run_atlas_2d": lambda: atlas.whole_run(48), **COMMANDS}
@@ -50,6 +52,7 @@ BUDGETS = {
     ("loading", "cpu_ms"): "at most 1000", ("decision", "median_us_uncached"): "at most 300",
     ("timeouts", "median_ms"): "at most 50",
     ("user_decision", "in_run_us"): "at most 200", ("user_decision", "median_us"): "at most 60",
+    ("task_brokerage", "us_per_task"): "at most 50", ("task_brokerage", "small_us_per_task"): "at most 50",
     ("dirac", "median_us"): "at most 50", ("optimiser", "cpu_ms"): "at most 10", ("files", "us_per_file"): "at most 2",
     ("long_run", "cost_ratio"): "at most 1.05", ("long_run", "memory_ratio"): "at most 1.1",
     ("whole_run_atlas", "ratio_to_simpy"): "at least 11", ("whole_run_atlas_2d", "ratio_to_simpy"): "at least 11",

@@ -71,6 +71,27 @@ def test_the_matcher_finds_jobs_among_many_and_leaves_as_many(benchmark):
     assert found["jobs_waiting"] == 500 and found["found_percent"] > 50 and found["median_us"] > 0
 
 
+def test_turns_of_task_brokerage_are_measured_by_their_tasks(benchmark, monkeypatch):
+    from benchmark_cases import tasks
+    turns = {2.0: [tasks.Turn(0.002, 90), tasks.Turn(0.001, 10)], 0.05: [tasks.Turn(0.001, 5)]}
+    monkeypatch.setattr(tasks, "turns_of", lambda tasks_per_s, period_s: turns[tasks_per_s])
+    assert benchmark.task_brokerage() == {
+        "tasks_per_turn": 50.0, "us_per_task": pytest.approx(30.0), "small_tasks_per_turn": 5.0,
+        "small_us_per_task": pytest.approx(200.0)}
+
+
+def test_recorded_tasks_go_to_task_brokerage_one_by_one(benchmark, tmp_path, monkeypatch):
+    from benchmark_cases import tasks
+    small = yaml.safe_load(tasks.ATLAS.read_text())
+    small["grid"] = {"synthetic": {"sites": 5, "cores": 1000}}
+    small["workload"] = {}
+    (tmp_path / "atlas.yaml").write_text(yaml.safe_dump(small))
+    monkeypatch.setattr(tasks, "ATLAS", tmp_path / "atlas.yaml")
+    turns = tasks.turns_of(0.05, 300)
+    assert len(turns) == 6 and sum(turn.decisions for turn in turns) == pytest.approx(90, abs=20)
+    assert all(turn.spent_s > 0 for turn in turns)
+
+
 def test_every_site_fetches_from_many_while_the_optimiser_shares_the_doors(benchmark):
     found = benchmark.optimiser(n_sites=6, n_links=12, n_cycles=3)
     assert (found["active_links"], found["gates"]) == (12, 12)
