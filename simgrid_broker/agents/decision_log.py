@@ -201,18 +201,22 @@ class DecisionLog:
         for name, tables in (("candidates", self.candidates), ("steps", self.steps_asked), ("factors", self.factors)):
             for rows in tables:
                 write(name, rows)
-        for (kind, share), (steps, counts) in self.refusals.items():
-            rule, where = np.nonzero(counts[:, :, 0])
-            rows = REFUSALS.empty(len(rule))
-            rows["time_s"], rows["kind"], rows["share"] = now, kind, share
-            rows["candidate"] = len(self.world.arrays.queues) + where if kind == DecisionKind.TASK_BROKERAGE else where
-            rows["count"], rows["queue_count"], rows["pool_count"] = counts[rule, where].T
-            rows["tag"], rows["criterion"] = steps.tags[rule], steps.criteria[rule]
-            if len(rows):
-                write("refusals", rows)
+        refused = [self._refusal_rows(now, *key, *found) for key, found in self.refusals.items()]
+        if sum(map(len, refused)):
+            write("refusals", np.concatenate(refused))
         for books in (self.candidates, self.steps_asked, self.factors, self.refusals):
             books.clear()
         self.is_counted[:] = self.tasks_counted[:] = self.users_counted[:] = False
+
+    def _refusal_rows(self, now: float, kind: DecisionKind, share: int, steps: Steps, counts: np.ndarray) -> np.ndarray:
+        """Rows about the refusals of one kind and share; counts: as of `counts`."""
+        rule, where = np.nonzero(counts[:, :, 0])
+        rows = REFUSALS.empty(len(rule))
+        rows["time_s"], rows["kind"], rows["share"] = now, kind, share
+        rows["candidate"] = len(self.world.arrays.queues) + where if kind == DecisionKind.TASK_BROKERAGE else where
+        rows["count"], rows["queue_count"], rows["pool_count"] = counts[rule, where].T
+        rows["tag"], rows["criterion"] = steps.tags[rule], steps.criteria[rule]
+        return rows
 
 
 def steps_behind(world: World, policies: Policies, kind: DecisionKind, tags: tuple[str, ...]) -> Steps:

@@ -34,7 +34,8 @@ class Harvester:
 
     types: workers of each queue by resource type; limits: (n_queues,) of HARVESTER; push: queues in push mode; asked:
     (n_queues, n_types), workers asked for and not submitted yet; waiting: by push queue, the fetched jobs without a
-    worker, (n,) of WAITING, the oldest first. attempts: failed ones to submit the worker of a job, by PandaID; again:
+    worker, (n,) of WAITING, the oldest first; most_of_type, ranges: of the push queues, (n_push, n_types) and (n_push,
+    2), as in `fabric.job_fetcher.fetch_jobs`. attempts: failed ones to submit the worker of a job, by PandaID; again:
     when jobs are tried again, their queue, and the jobs, (n,) of WAITING.
     """
 
@@ -44,7 +45,8 @@ class Harvester:
         self.limits = HARVESTER.filled(queues, {})
         self.push = np.flatnonzero(world.arrays.queues["worker_mode"] == WorkerMode.PUSH)
         self.waiting = {queue: np.zeros(0, WAITING) for queue in self.push.tolist()}
-        self.most_of_type = {queue: self._limits_of_types(queues[queue]) for queue in self.waiting}
+        self.most_of_type = np.array([self._limits_of_types(queues[queue]) for queue in self.waiting], float)
+        self.ranges = np.array([self._range_of(queue) for queue in self.waiting], np.int64).reshape(-1, 2)
         self.asked = np.zeros(self.types.cores.shape, np.int64)
         at_first, queue = self.limits["new_at_first"], np.arange(len(self.limits))
         self.asked[queue, np.argmax(self.types.cores > 0, axis=1)] = np.where(np.isnan(at_first), 0, at_first)
@@ -55,10 +57,15 @@ class Harvester:
         self.missed, self.none = MissedWorkers(longest_s, len(queues)), np.zeros(len(queues), bool)
         self.attempts, self.again = Counter[int](), list[tuple[float, int, np.ndarray]]()
 
-    def _limits_of_types(self, queue) -> np.ndarray:
-        """Starting and running jobs of each type at which no more are fetched, (n_types,); formats reference, 1.4."""
-        return np.array([option_number(queue, f"{TYPE_LIMITS}.{name}", np.inf)
-                         for name in self.world.vocabularies["resource_types"]])
+    def _limits_of_types(self, queue) -> list[float]:
+        """Starting and running jobs of each type at which no more are fetched; formats reference, 1.4."""
+        return [option_number(queue, f"{TYPE_LIMITS}.{name}", np.inf)
+                for name in self.world.vocabularies["resource_types"]]
+
+    def _range_of(self, queue: int) -> tuple[int, int]:
+        """First pseudo-queue of a queue, and one past the last."""
+        numbers = self.types.pseudo_queue[queue]
+        return int(numbers[numbers >= 0].min()), int(numbers.max()) + 1
 
     def command(self, workers: np.ndarray) -> None:
         """Take the server's command: workers by type, (n_queues, n_types), of the queues in streaming mode.
@@ -105,15 +112,19 @@ class Harvester:
         """Note that workers, (n_queues, n_types), have been submitted."""
         np.maximum(self.asked - workers, 0, out=self.asked)
 
-    def range_of(self, queue: int) -> tuple[int, int]:
-        """First pseudo-queue of a queue, and one past the last."""
-        numbers = self.types.pseudo_queue[queue]
-        return int(numbers[numbers >= 0].min()), int(numbers.max()) + 1
+    def fetched(self, asked: np.ndarray, jobs: np.ndarray, ends: np.ndarray) -> None:
+        """Take jobs that were fetched for push queues, (n,) of WAITING; workers are then asked for by their types.
 
-    def fetched(self, queue: int, jobs: np.ndarray) -> None:
-        """Take jobs that were fetched for a push queue, (n,) of WAITING; workers are then asked for by their types."""
-        self.waiting[queue] = np.concatenate([self.waiting[queue], jobs])
-        self._ask(queue)
+        asked: which push queues were asked for jobs, (n_push,) bool; ends: where those of each end in `jobs`, (n_push,).
+        """
+        begins = np.append(0, ends[:-1])
+        self.asked[self.push[asked]] = 0
+        for place in np.flatnonzero(asked).tolist():
+            queue, new = int(self.push[place]), jobs[begins[place]:ends[place]]
+            if len(new):
+                self.waiting[queue] = np.concatenate([self.waiting[queue], new])
+            if len(self.waiting[queue]):
+                self._ask(queue)
 
     def next_jobs(self, queue: int, workers: np.ndarray) -> np.ndarray:
         """Remove and return the oldest fetched jobs of a push queue for workers by type, (n_types,)."""

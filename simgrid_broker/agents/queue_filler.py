@@ -4,7 +4,9 @@ Source: lifecycle reference, 7.1; panda-server, AtlasQueueFillerWatchDog. The do
 jobs that began to run, those since the start of the run are known.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +27,21 @@ MOVED = S.DEFINED, S.ASSIGNED, S.ACTIVATED
 
 Key = tuple[int, int]
 """A PanDA queue and a resource type."""
+OF_MEMORY = "ramunit", "baseramcount", "ramcount"
+"""Columns of tasks that say how much memory their jobs need."""
+
+
+class Candidates(NamedTuple):
+    """Tasks that may be pinned somewhere, by their rows, (n,), and their files: ready and remaining, (n,) each."""
+
+    rows: np.ndarray
+    ready: np.ndarray
+    remaining: np.ndarray
+
+    def some(self, places: np.ndarray) -> "Candidates":
+        """Those at some places, by number or mask."""
+        return Candidates(*(column[places] for column in self))
+
 
 
 def queue_filler(control: Control) -> Process:
@@ -108,53 +125,64 @@ class QueueFiller:
         empty = self.open & self._online() & rules.may_be_filled(work, seldom, self.slots) & (lacking > 0)
         self.empty_since = np.where(empty, np.where(np.isnan(self.empty_since), now, self.empty_since), np.nan)
         ready = empty & ((now - self.empty_since >= rules.EMPTY_S) | (self.slots > 0))
-        tasks = self._candidates(bound) if ready.any() else np.zeros(0, np.int64)
-        for queue in sorted(np.flatnonzero(ready).tolist(), key=lambda number: -lacking[number]) if len(tasks) else ():
-            for kind, row in self._chosen(queue, tasks, bound):
+        if not ready.any():
+            return
+        tasks, endpoints = self._candidates(bound), cache(self._endpoints)
+        for queue in sorted(np.flatnonzero(ready).tolist(), key=lambda number: -lacking[number]):
+            for kind, row in self._chosen(queue, tasks, endpoints, bound):
                 self._pin(row, queue, kind, rules.jobs_to_close(lacking[queue]))
 
-    def _candidates(self, bound: rules.Limits) -> np.ndarray:
-        """Rows of the tasks that may be pinned somewhere, highest priority first."""
+    def _endpoints(self, row: int) -> set[int]:
+        return endpoints_with_input(self.control.arrays, row)
+
+    def _candidates(self, bound: rules.Limits) -> Candidates:
+        """The tasks that may be pinned somewhere, highest priority first."""
         arrays, listed = self.control.arrays, {task for tasks in self.released.values() for task in tasks}
         rows = self.control.books.live_tasks.in_status(*rules.SERVED)
-        tasks, words = arrays.tasks[rows], self.control.world.vocabularies
-        free = np.isin(tasks["label"], [k for k, word in enumerate(words["labels"]) if word == rules.LABEL])
-        free &= np.isin(tasks["preassigned"], [k for k, word in enumerate(words["preassigned"]) if not word])
-        free &= (tasks["eventservice"] == 0) & has_input(arrays, rows) & ~np.isin(tasks["jeditaskid"], [*listed])
-        rows = rows[free]
-        rows = rows[files_left(arrays, rows)[1] >= bound.remaining]
-        return rows[rules.by_priority(arrays.tasks["priority"][rows])]
+        tasks, words = arrays.tasks, self.control.world.vocabularies
+        free = np.isin(tasks["label"][rows], [k for k, word in enumerate(words["labels"]) if word == rules.LABEL])
+        free &= np.isin(tasks["preassigned"][rows], [k for k, word in enumerate(words["preassigned"]) if not word])
+        free &= (tasks["eventservice"][rows] == 0) & has_input(arrays, rows)
+        rows = rows[free & ~np.isin(tasks["jeditaskid"][rows], [*listed])]
+        found = Candidates(rows, *files_left(arrays, rows))
+        found = found.some(found.remaining >= bound.remaining)
+        return found.some(rules.by_priority(tasks["priority"][found.rows]))
 
-    def _chosen(self, queue: int, rows: np.ndarray, bound: rules.Limits) -> Iterator[tuple[int, int]]:
-        """Resource type and row of the tasks that are pinned to a queue now."""
+    def _chosen(self, queue: int, tasks: Candidates, endpoints: Callable[[int], set[int]],
+                bound: rules.Limits) -> Iterator[tuple[int, int]]:
+        """Resource type and row of the tasks that are pinned to a queue now; endpoints: with the input of a task."""
         arrays, places = self.control.arrays, self.control.world.places
         disks = {number for number in places.reads[queue] if not arrays.storages["tape"][number]}
-        rows = rows[self._suits(queue, rows, bound)] if disks else rows[:0]
+        rows = tasks.rows[self._suits(queue, tasks, bound)] if disks else tasks.rows[:0]
         for kind, bounds in enumerate(self.types):
             capability, most = self.queues[queue].capability, bounds.maxcore
             if (capability == "score" and (bounds.mincore or 0) > 1) or (capability == "mcore" and most == 1):
                 continue
             room = bound.tasks - len(self.pinned.get((queue, kind), ()))
             for row in rows[arrays.tasks["resource_type"][rows] == kind].tolist():
-                if room > 0 and not self._queue_of(row) and endpoints_with_input(arrays, row) & disks:
+                if room > 0 and not self._queue_of(row) and endpoints(row) & disks:
                     room -= 1
                     yield kind, row
 
-    def _suits(self, queue: int, rows: np.ndarray, bound: rules.Limits) -> np.ndarray:
+    def _suits(self, queue: int, candidates: Candidates, bound: rules.Limits) -> np.ndarray:
         """Tasks that the kind of a queue allows, (n,) bool."""
-        tasks, words, noun = self.control.arrays.tasks[rows], self.control.world.vocabularies, self.queues[queue]
+        rows, ready, remaining = candidates
+        tasks, words, noun = self.control.arrays.tasks, self.control.world.vocabularies, self.queues[queue]
         held_to, containers = rules.processing_type(noun.fairsharepolicy), self.containers[queue]
         if held_to is None:
             return np.zeros(len(rows), bool)
-        per_core = np.array([unit != "MB" for unit in RAM_UNITS], bool)[tasks["ramunit"]]
-        found = rules.has_files(*files_left(self.control.arrays, rows), containers is not None, bound)
-        found &= rules.fits_memory(tasks, per_core, noun.corecount, noun.maxrss or np.inf)
+        memory = {name: tasks[name][rows] for name in OF_MEMORY}
+        per_core = np.array([unit != "MB" for unit in RAM_UNITS], bool)[memory["ramunit"]]
+        found = rules.has_files(ready, remaining, containers is not None, bound)
+        found &= rules.fits_memory(memory, per_core, noun.corecount, noun.maxrss or np.inf)
         if held_to:
-            found &= np.array([word == held_to for word in words["processing_types"]], bool)[tasks["processing_type"]]
+            found &= np.array([word == held_to for word in words["processing_types"]], bool)[
+                tasks["processing_type"][rows]]
         if self.arm[queue]:
-            found &= np.array([rules.ARM in word for word in words["architectures"]], bool)[tasks["architecture"]]
+            found &= np.array([rules.ARM in word for word in words["architectures"]], bool)[tasks["architecture"][rows]]
         if containers is not None:
-            found &= np.array([word in containers for word in words["container_names"]], bool)[tasks["container_name"]]
+            found &= np.array([word in containers for word in words["container_names"]], bool)[
+                tasks["container_name"][rows]]
         return found
 
     def _pin(self, row: int, queue: int, kind: int, jobs: int) -> None:

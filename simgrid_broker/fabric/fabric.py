@@ -169,12 +169,13 @@ class Fabric:
         """Cancel the workers that have waited for too long."""
         cancel_old(self.world.arrays, now)
 
-    def fetch_jobs(self, first: int, last: int, number: int, room: np.ndarray, now: float) -> np.ndarray:
-        """Fetch up to `number` jobs of the pseudo-queues of a queue, (n,) of WAITING; arguments as of `fetch_jobs`."""
-        found = np.zeros(number, WAITING)
-        n = fetch_jobs(self.world.arrays, first, last, room, found, now)
+    def fetch_jobs(self, queues: np.ndarray, ranges: np.ndarray, most: np.ndarray, numbers: np.ndarray,
+                   now: float) -> tuple[np.ndarray, np.ndarray]:
+        """Fetch jobs of queues: (n,) of WAITING, and where those of each queue end; arguments as of `fetch_jobs`."""
+        found, ends = np.empty(int(numbers.sum()), WAITING), np.empty(len(queues), np.int64)
+        fetch_jobs(self.world.arrays, queues, ranges, most, numbers, np.empty(most.shape[1]), found, ends, now)
         raise_fault(self.world.arrays)
-        return found[:n]
+        return found, ends
 
     def overdue(self, rules, limits, for_label, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the jobs that exceed a timeout, and the first rule that each exceeds; arguments as in `timeouts`."""

@@ -13,7 +13,7 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.transitions import move
 
-SENT, STARTING = int(JobStatus.SENT), int(JobStatus.STARTING)
+SENT, STARTING, RUNNING = int(JobStatus.SENT), int(JobStatus.STARTING), int(JobStatus.RUNNING)
 
 
 @compiled
@@ -46,21 +46,35 @@ def get_any_job(world: Arrays, first, last, pilot_start, now):
 
 
 @compiled
-def fetch_jobs(world: Arrays, first, last, room, found, now):
-    """Fetch jobs of a queue, which are then starting, into `found`, (n,) of WAITING; returns how many there were.
+def make_room(world: Arrays, queue, first, last, most, room):
+    """Write how many jobs of each pseudo-queue of a queue, from `first` up to `last`, may still come to `room`.
 
-    first, last: its pseudo-queues; room: jobs of each that may still come, (last - first,), which is changed. Brokers
-    count the request as that of a pilot, whether or not there are jobs.
+    most: starting and running jobs of each type at which no more come, (n_types,); any number comes to a plain queue.
+    """
+    for number in range(first, last):
+        kind = world.pseudo_queues[number]["resource_type"]
+        room[number - first] = np.inf if kind < 0 else most[kind]
+        for group in range(world.counts.shape[1] if kind >= 0 else 0):
+            room[number - first] -= world.counts[queue, group, kind, STARTING] + world.counts[
+                queue, group, kind, RUNNING]
+
+
+@compiled
+def fetch_for_queue(world: Arrays, first, last, number, room, found, n, now):
+    """Fetch up to `number` jobs of a queue, which are then starting, into `found`, from row `n` on.
+
+    first, last: its pseudo-queues; room: of `make_room`, which is changed. Brokers count the request as that of a
+    pilot, whether or not there are jobs. Returns the rows in use.
     """
     world.queues[world.pseudo_queues[first]["queue"]]["lastpilot_s"] = now
-    for place in range(len(found)):
+    for place in range(n, n + number):
         best = -1
-        for number in range(first, last):
-            row = best_job(world, number, now, now) if room[number - first] > 0 else -1
+        for pseudo_queue in range(first, last):
+            row = best_job(world, pseudo_queue, now, now) if room[pseudo_queue - first] > 0 else -1
             if row >= 0 and (best < 0 or goes_before(world, row, best)):
                 best = row
         if best < 0:
-            return np.int64(place)
+            return place
         take_out(world, best)
         job = world.jobs[best]
         room[job["pseudo_queue"] - first] -= 1
@@ -68,4 +82,20 @@ def fetch_jobs(world: Arrays, first, last, room, found, now):
         move(world, best, STARTING, now)
         job["slot"] = NO_WORKER_YET
         found[place]["row"], found[place]["panda_id"] = best, job["panda_id"]
-    return np.int64(len(found))
+    return n + number
+
+
+@compiled
+def fetch_jobs(world: Arrays, queues, ranges, most, numbers, room, found, ends, now):
+    """Fetch jobs of queues, (k,), up to `numbers`, (k,), of each, into `found`, (n,) of WAITING, queue by queue.
+
+    ranges: first pseudo-queue of each and one past the last, (k, 2); most: as of `make_room`, (k, n_types); room: for a
+    number of each type, which is changed; ends: where the jobs of each queue end in `found`, (k,).
+    """
+    n = np.int64(0)
+    for k in range(len(queues)):
+        if numbers[k] > 0:
+            first, last = ranges[k, 0], ranges[k, 1]
+            make_room(world, queues[k], first, last, most[k], room)
+            n = fetch_for_queue(world, first, last, numbers[k], room, found, n, now)
+        ends[k] = n

@@ -371,12 +371,19 @@ def jobs_to_come(arrays: Arrays, task_row: int) -> float:
 
 def files_left(arrays: Arrays, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Files of tasks of which jobs can be made now, and all that have no job, (n,) each."""
-    tasks, split = arrays.tasks[rows], arrays.splitting[rows]
-    of_piece = np.where(split["n_files"] > 0, split["n_files"] / np.maximum(tasks["n_jobs"], 1), tasks["n_input_files"])
-    again = arrays.ram_levels["waiting"][rows].sum(axis=1)
-    usable = np.array([int(staged_inputs_of(arrays, row)) for row in rows.tolist()], np.int64)
-    return (of_piece * (again + np.maximum(usable - tasks["next_chunk"], 0)),
-            of_piece * (again + tasks["n_jobs"] - tasks["next_chunk"]))
+    (n_jobs, next_chunk, n_input_files), n_files = (
+        arrays.tasks[name][rows] for name in ("n_jobs", "next_chunk", "n_input_files")), arrays.splitting["n_files"][rows]
+    of_piece = np.where(n_files > 0, n_files / np.maximum(n_jobs, 1), n_input_files)
+    again, usable = arrays.ram_levels["waiting"][rows].sum(axis=1), np.empty(len(rows), np.int64)
+    find_staged(arrays, rows, usable)
+    return of_piece * (again + np.maximum(usable - next_chunk, 0)), of_piece * (again + n_jobs - next_chunk)
+
+
+@compiled
+def find_staged(world: Arrays, rows, found):
+    """Write `staged_inputs` of the tasks in `rows`, (n,), to `found`."""
+    for k in range(len(rows)):
+        found[k] = staged_inputs(world, rows[k])
 
 
 def waiting_pieces(arrays: Arrays, task_row: int, level: int, most: int) -> np.ndarray:

@@ -64,48 +64,47 @@ def pilot_status(arrays: Arrays, types: WorkerTypes, options: Mapping, score: in
 def jobs_by_priority(arrays: Arrays, types: WorkerTypes) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """Function that gives the activated jobs of queues and their shares, (m,) each, as WAITING_JOBS in order of age."""
     def look_up(queue: np.ndarray, share: np.ndarray) -> np.ndarray:
+        number = arrays.counts[queue, :, :, ACTIVATED].sum(dtype=np.int64)
         pair, kind = np.nonzero(types.pseudo_queue[queue] >= 0)
         queue, share = queue[pair], share[pair]
-        pseudo_queue = types.pseudo_queue[queue, kind]
-        number = arrays.counts[queue, :, :, ACTIVATED].sum(dtype=np.int64)
-        found = np.zeros(number, views.WAITING_JOBS)
-        oldest, queued = np.zeros(number, np.int64), np.zeros(number, np.int64)
-        n = 0
-        for place in zip(queue.tolist(), share.tolist(), kind.tolist(), pseudo_queue.tolist(), strict=True):
-            n = count_by_priority(arrays, *place, found, oldest, queued, n)
-        return found[:n][np.argsort(oldest[:n], kind="stable")]
+        found, oldest, queued = np.empty(number, views.WAITING_JOBS), np.empty(number, np.int64), np.empty(
+            number, np.int64)
+        n = count_by_priority(arrays, queue, share, kind, types.pseudo_queue[queue, kind], found, oldest, queued)
+        return found[np.argsort(oldest[:n], kind="stable")]
     return look_up
 
 
 @compiled
-def count_by_priority(world: Arrays, queue, share, kind, pseudo_queue, found, oldest, queued, n):
-    """Add the activated jobs of a pseudo-queue and share to `found` from row `n` on, a row for each priority.
+def count_by_priority(world: Arrays, queue, share, kind, pseudo_queue, found, oldest, queued):
+    """Write the activated jobs of pseudo-queues and shares, (k,) each, to `found`, a row of each for each priority.
 
     oldest: smallest PandaID of each row; queued: room for as many jobs, which are looked at in turn, so that each has
     been fetched by then. Returns the rows in use.
     """
-    first, done, known = n, 0, 0
-    root = world.activated[pseudo_queue, share]
-    if root >= 0:
-        queued[0], known = root, 1
-    while done < known:
-        job = world.jobs[queued[done]]
-        done += 1
-        place = first
-        while place < n and found[place]["priority"] != job["priority"]:
-            place += 1
-        row = found[place]
-        if place == n:
-            row["queue"], row["share"], row["resource_type"], row["priority"] = queue, share, kind, job["priority"]
-            row["number"], oldest[place] = 0, job["panda_id"]
-            n += 1
-        row["number"] += 1
-        oldest[place] = min(oldest[place], job["panda_id"])
-        for following in (job["child"], job["sibling"]):
-            if following >= 0:
-                fetch(world.jobs, following, JOB_BYTES)
-                queued[known] = following
-                known += 1
+    n = 0
+    for k in range(len(queue)):
+        first, done, known = n, 0, 0
+        root = world.activated[pseudo_queue[k], share[k]]
+        if root >= 0:
+            queued[0], known = root, 1
+        while done < known:
+            job = world.jobs[queued[done]]
+            done += 1
+            place = first
+            while place < n and found[place]["priority"] != job["priority"]:
+                place += 1
+            row = found[place]
+            if place == n:
+                row["queue"], row["share"], row["resource_type"] = queue[k], share[k], kind[k]
+                row["priority"], row["number"], oldest[place] = job["priority"], 0, job["panda_id"]
+                n += 1
+            row["number"] += 1
+            oldest[place] = min(oldest[place], job["panda_id"])
+            for following in (job["child"], job["sibling"]):
+                if following >= 0:
+                    fetch(world.jobs, following, JOB_BYTES)
+                    queued[known] = following
+                    known += 1
     return n
 
 
@@ -133,18 +132,6 @@ def jobs_of_push(arrays: Arrays, types: WorkerTypes, push: np.ndarray) -> tuple[
     cores = np.where(plain[:, None], arrays.queues["corecount"][push][:, None], types.cores[push])
     return (starting.sum(axis=1), running.sum(axis=1), (starting * cores).sum(axis=1),
             arrays.running_cores[push].sum(axis=(1, 2)))
-
-
-def room_for_jobs(arrays: Arrays, queue: int, pseudo_queues: slice, most: np.ndarray) -> np.ndarray:
-    """Jobs that may be fetched for each pseudo-queue of a queue, (n,); any number for a plain queue.
-
-    most: starting and running jobs of each type at which no more are fetched, (n_types,).
-    """
-    kinds = arrays.pseudo_queues["resource_type"][pseudo_queues]
-    if kinds[0] < 0:
-        return np.full(len(kinds), np.inf)
-    there = arrays.counts[queue].sum(axis=0)
-    return (most - (there[:, STARTING] + there[:, RUNNING]))[kinds]
 
 
 def types_of_workers(arrays: Arrays, rows: np.ndarray) -> np.ndarray:

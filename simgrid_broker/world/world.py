@@ -30,6 +30,8 @@ MARGIN = 1024
 
 COUNTERS = ["n_pending", "n_holding", "n_done_tasks", "n_lessons", "n_events", "total_cores", "n_pilots"]
 """Fields of the state from which follows how long inboxes and events must be; read together, which is faster."""
+INBOXES = "pending", "holding", "done_tasks", "lessons", "events", "far_events"
+"""Inboxes and events, whose lengths are read again only when a table has been replaced."""
 
 TASK_TABLES = ("tasks", "task_times", "ram_levels", "scout_inputs", "splitting", "input_loss", "waits_in",
                "input_dataset", "containers")
@@ -90,6 +92,7 @@ class World:
                                         len(arrays.hs06_milli))
         self._seen: tuple[np.ndarray, Sight] | None = None
         self._counted = arrays.state, arrays.state[COUNTERS]
+        self._lengths: tuple[Arrays | None, list[int]] = None, []
 
     @property
     def state(self) -> np.void:
@@ -147,16 +150,17 @@ class World:
         for place, wanted in enumerate((jobs, transfers, retries, submissions, replicas, subdatasets)):
             if free[place] < wanted:
                 self._grow(REUSED[place], wanted)
-        if self._counted[0] is not self.arrays.state:
-            self._counted = self.arrays.state, self.arrays.state[COUNTERS]
+        arrays = self.arrays
+        if self._counted[0] is not arrays.state:
+            self._counted = arrays.state, arrays.state[COUNTERS]
+        if self._lengths[0] is not arrays:
+            self._lengths = arrays, [len(getattr(arrays, name)) for name in INBOXES]
         pending, holding, done, lessons, events, cores, pilots = self._counted[1].item()
-        self._lengthen("pending", pending + jobs + MARGIN)
-        self._lengthen("holding", holding + MARGIN)
-        self._lengthen("done_tasks", done + retries + MARGIN)
-        self._lengthen("lessons", lessons + retries + MARGIN)
-        for name in ("events", "far_events"):
-            self._lengthen(name, events + cores - pilots + 4 * len(self.arrays.transfers)
-                           + len(self.arrays.subdatasets) + submissions + MARGIN)
+        events += cores - pilots + 4 * len(arrays.transfers) + len(arrays.subdatasets) + submissions
+        for name, length, used in zip(INBOXES, self._lengths[1], (
+                pending + jobs, holding, done + retries, lessons + retries, events, events), strict=True):
+            if length < used + MARGIN:
+                self._lengthen(name, used + MARGIN)
 
     def free_rows(self, name: str) -> int:
         """Number of free rows of a table of REUSED."""
@@ -201,7 +205,7 @@ class World:
         new = zeros_in_lines((max(int(wanted), 2 * len(old)), *old.shape[1:]), old.dtype)
         raw = f"V{old.dtype.itemsize}"               # otherwise NumPy copies structured rows field by field
         new.view(raw)[:len(old)] = old.view(raw)
-        self.arrays = self.arrays.with_arrays(**{name: new})
+        self.arrays, self._lengths = self.arrays.with_arrays(**{name: new}), (None, [])       # the old table may go
 
 
 def queue_software(grid) -> tuple[QueueSoftware, ...]:
