@@ -60,7 +60,36 @@ class Control:
         seconds are then exact, and 30 minutes remain 1800 s.
         """
         delay = np.floor(float(luck.uniforms(self.seed, "phase", luck.key_of(name))) * period * 1024) / 1024
-        while True:
-            self.due[name] = self.env.now + delay
-            yield self.env.timeout(delay)
-            delay = work() or period
+        rounds = Rounds(self, period, work, name, delay)
+        try:
+            yield rounds.broken
+        finally:
+            rounds.callbacks = []
+
+
+class Rounds(simpy.Event):
+    """Work on a period as one event, which is due again and again: no process wakes for it, and no wait is made.
+
+    broken: an event that fails with what the work raises.
+    """
+
+    def __init__(self, control: Control, period: float, work: Callable[[], float | None], name: str, delay: float):
+        super().__init__(control.env)
+        self._ok, self._value = True, None                           # as of a timeout
+        self.period, self.work, self.name, self.due = period, work, name, control.due
+        self.again, self.broken = [self._turn], control.env.event()
+        self._wait(delay)
+
+    def _turn(self, _event: simpy.Event) -> None:
+        """Work, then wait."""
+        try:
+            delay = self.work() or self.period
+        except Exception as thrown:
+            self.broken.fail(thrown)
+        else:
+            self._wait(delay)
+
+    def _wait(self, delay: float) -> None:
+        self.callbacks = self.again
+        self.due[self.name] = self.env.now + delay
+        self.env.schedule(self, delay=delay)

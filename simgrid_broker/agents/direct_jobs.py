@@ -49,6 +49,8 @@ class DirectJobs:
         """Make the jobs that have been submitted and for which there is a queue."""
         now = self.control.now
         self.waiting.update(self.control.books.submissions.take(now))
+        if not self.waiting:
+            return
         rows = [row for row in self.waiting if self.due_s.get(row, 0) <= now]
         for row in rows:
             if self._status(row) == T.REGISTERED and refine(self.control, row, self.tagger, self.map):

@@ -22,6 +22,7 @@ from simgrid_broker.world.pilot_status import (
 )
 from simgrid_broker.world.world import World
 
+PULL, STREAMING = int(WorkerMode.PULL), int(WorkerMode.STREAMING)
 CACHE_S = 600.0
 """Age at which statistics of jobs and statuses of queues are read again; source: lifecycle reference, section 5.4."""
 LOCK_S = 600.0
@@ -72,7 +73,7 @@ class Harvester:
 
         What was asked for before is forgotten. Source: lifecycle reference, section 5.4 (SET_N_WORKERS_JOBTYPE).
         """
-        streaming = self.world.arrays.queues["worker_mode"] == WorkerMode.STREAMING
+        streaming = self.world.arrays.queues["worker_mode"] == STREAMING
         self.asked[streaming] = workers[streaming]
 
     def look(self, now: float) -> WorkerStatus | None:
@@ -85,7 +86,7 @@ class Harvester:
         if now - self._read_at >= CACHE_S:
             self._read_at = now
             self._activated, self._status = activated_of_pull(arrays), arrays.queues["status"].copy()
-        if not self.asked.any() and not (arrays.queues["worker_mode"] == WorkerMode.PULL).any():
+        if not self.asked.any() and not (arrays.queues["worker_mode"] == PULL).any():
             return None
         return worker_status(arrays, self.types, self.limits, self.asked, self._status, self._activated,
                              self.throttled(now))

@@ -228,10 +228,10 @@ class Generator:
 
     def _set_running(self, row: int) -> None:
         """Move a task that has got its first jobs to running, or scouting."""
-        arrays, world = self.control.arrays, self.control.world
+        world = self.control.world
         set_task(world, row, frozen_s=np.nan)
-        if arrays.tasks["status"][row] == READY:
-            scouts = arrays.scout_inputs[row] > 0
+        if world.statuses[row].item() == READY:              # a number of NumPy is compared slowly
+            scouts = world.arrays.scout_inputs[row] > 0
             set_status(world, row, SCOUTING if scouts else RUNNING, self.control.now)
 
 

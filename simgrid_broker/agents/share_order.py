@@ -6,6 +6,7 @@ import numpy as np
 
 from simgrid_broker.agents.books import Usage
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.policy import shares as rules
 from simgrid_broker.policy.dispatch import share_ranks, sloppy_fraction, urgent_first
 from simgrid_broker.policy.shares import decayed, values_in_use
 from simgrid_broker.world.work_queues import stretchable_nodes
@@ -29,7 +30,7 @@ class ShareOrder:
     def __init__(self, control: Control):
         self.control = control
         self.stretchable = stretchable_nodes(control.world)
-        self.made_of: tuple[object, object, object] = None, None, None
+        self.made_of: tuple[Usage | None, object, object] = None, None, None
         self.served: tuple[list[int], tuple[str, ...], float] | None = None
         self.usage, self.usage_s = np.zeros(len(control.arrays.hs06_milli)), 0.0
 
@@ -37,9 +38,15 @@ class ShareOrder:
         """Order the shares if usage, tree or gdpconfig were loaded since this was last done; returns the delay."""
         control, world, known = self.control, self.control.world, self.control.books.usage
         usage, tree, cfg = self.made_of
-        if not (known is usage and world.loaded_tree is tree and control.cfg is cfg):
+        if not (world.loaded_tree is tree and control.cfg is cfg and (known is usage or self._is_the_same(known))):
             self._order(known)
         return self._delay()
+
+    def _is_the_same(self, known: Usage) -> bool:
+        """Whether the shares use as much as when they were ordered, and PanDA's rule asks for nothing else."""
+        usage, order = self.made_of[0], self.control.policies.dispatch_order
+        return (self.stretchable is None and order.half_life_s == 0 and order.share_order is rules.share_order
+                and usage is not None and usage.hs06.tobytes() == known.hs06.tobytes())
 
     def _delay(self) -> float | None:
         """Time to the first look after the next load, s; None = one period, of which only whole ones add up exactly."""

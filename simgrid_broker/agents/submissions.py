@@ -1,5 +1,6 @@
 """The recorded jobs of a trace, from their submission on."""
 
+from bisect import bisect_right
 from collections import Counter
 
 import numpy as np
@@ -38,11 +39,8 @@ class Submissions:
 
     def take(self, now: float) -> Counter[int]:
         """Number of jobs that have been submitted since the last call, by the row of their task."""
-        taken = Counter[int]()
-        while self.n_submitted < len(self.rows) and self.times_s[self.n_submitted] <= now:
-            taken[self.rows[self.n_submitted]] += 1
-            self.n_submitted += 1
-        return taken
+        first, self.n_submitted = self.n_submitted, bisect_right(self.times_s, now, self.n_submitted)
+        return Counter(self.rows[first:self.n_submitted])
 
     def add_input(self, row: int, number: int) -> None:
         """Add the next `number` jobs of a task to its input."""

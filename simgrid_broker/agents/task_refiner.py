@@ -43,9 +43,12 @@ TYPED_BY = ["corecount", "ramcount", "ramunit", "baseramcount"]
 SUCCESS, FAILURE = (TaskStatus.DONE, TaskStatus.FINISHED), (TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
 """Ends of a parent after which its children start, or are broken."""
 
-DEFINED, REREFINE, STAGED, READY = TaskStatus.DEFINED, TaskStatus.REREFINE, TaskStatus.STAGED, TaskStatus.READY
-NEW = TaskStatus.REGISTERED, REREFINE
-"""Statuses of the tasks that are to be refined."""
+DEFINED, REREFINE, READY = TaskStatus.DEFINED, TaskStatus.REREFINE, TaskStatus.READY
+AGAIN = int(REREFINE)
+NEW = int(TaskStatus.REGISTERED), AGAIN
+"""Statuses of the tasks that are to be refined; whole numbers are looked up faster than members of enumerations."""
+STAGED, KNOWN = int(TaskStatus.STAGED), int(DEFINED)
+"""Statuses of the tasks that are refined once their input is staged, and of those whose content may come later."""
 
 
 def task_refiner(control: Control) -> Process:
@@ -55,8 +58,9 @@ def task_refiner(control: Control) -> Process:
 
     def refine_all() -> None:
         tasks = control.arrays.tasks
-        rows = control.books.live_tasks.in_status(*NEW)
-        again = tasks["status"][rows] == REREFINE
+        live_tasks = control.books.live_tasks
+        rows = live_tasks.in_status(*NEW)
+        again = tasks["status"][rows] == AGAIN
         for row in rows[~again].tolist():
             parent = control.world.parent_of(row)
             if parent is None or tasks["status"][parent] in SUCCESS:
@@ -70,10 +74,10 @@ def task_refiner(control: Control) -> Process:
                     _send_first(control, row)
             elif tasks["status"][parent] in FAILURE:
                 _break(control, row)
-        for row in control.books.live_tasks.in_status(STAGED).tolist():
+        for row in live_tasks.in_status(STAGED).tolist():
             if refine(control, row, tagger, queues):
                 _send_when_staged(control, row)
-        for row in control.books.live_tasks.in_status(DEFINED).tolist():
+        for row in live_tasks.in_status(KNOWN).tolist():
             if tasks["inputprestaging"][row] and not control.books.open_inputs.is_open(row):
                 _send_when_staged(control, row)
         for row in rows[again].tolist():

@@ -53,11 +53,12 @@ class Clients:
 
     def submit(self) -> None:
         """Make known the jobs that are submitted now, and those that waited if the JobGenerator has made others."""
-        if self.control.now >= self.look_s:
+        now = self.control.now
+        if now >= self.look_s:
             for line in self.lines.values():
                 self._look(line)
-            self.look_s = self.control.now + self.control.periods.job_generator_lacking
-        for row, number in self.submissions.take(self.control.now).items():
+            self.look_s = now + self.control.periods.job_generator_lacking
+        for row, number in self.submissions.take(now).items():
             place = self._line_of(row)
             if place is None or self._may_enter(place, row):
                 self._add(row, number)
@@ -66,9 +67,9 @@ class Clients:
 
     def _line_of(self, row: int) -> Line | None:
         """The line of a task; None before it is refined, when it is known in any case."""
-        tasks = self.control.arrays.tasks
-        place = tasks["share"][row].item(), tasks["resource_type"][row].item()
-        if min(place) >= 0 and place not in self.lines:
+        task = self.control.arrays.tasks[row]
+        place = task["share"].item(), task["resource_type"].item()
+        if place not in self.lines and min(place) >= 0:
             name = self.control.world.vocabularies["shares"][place[0]]
             self.lines[place] = Line(selection(self.control.cfg, name, False, self.control.edition).n_tasks)
         return self.lines.get(place)
@@ -82,7 +83,7 @@ class Clients:
 
     def _may_enter(self, line: Line, row: int) -> bool:
         """Whether more jobs of a task are known at once: while it is to be served, or if there is room for it."""
-        if row in line.to_do and self._to_do([row]):
+        if row in line.to_do and self._gets_jobs(row):
             return True
         if line.waiting or len(line.to_do) >= line.limit:
             return False
@@ -96,8 +97,13 @@ class Clients:
             rows, *(tasks[name][rows].tolist() for name in ("next_chunk", "n_jobs", "status")), strict=True)
             if number < of and status in GETS_JOBS]
 
+    def _gets_jobs(self, row: int) -> bool:
+        """Whether jobs of a task can be made, as `_to_do` finds it: several columns of one row are read faster so."""
+        task = self.control.arrays.tasks[row]
+        return task["next_chunk"].item() < task["n_jobs"].item() and task["status"].item() in GETS_JOBS
+
     def _add(self, row: int, number: int) -> None:
         """Add jobs to the input of a task; it is sent on if all that was there is done."""
         self.submissions.add_input(row, number)
-        if self.control.arrays.tasks["status"][row] == DEFINED:
+        if self.control.world.statuses[row].item() == DEFINED:         # a number of NumPy is compared slowly
             send_on(self.control, row)

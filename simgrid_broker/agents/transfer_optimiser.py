@@ -5,10 +5,10 @@ from simgrid_broker.agents.control import Control, Process
 
 def transfer_optimiser(control: Control) -> Process:
     """Let FTS look at every link with files, in each cycle."""
-    period = control.periods.transfer_optimiser
+    period, background = control.periods.transfer_optimiser, control.world.scenario.grid.links.background
 
     def cycle() -> None:
-        load = control.world.scenario.grid.links.background.load_at(control.now)
+        load = background.load_at(control.now)
         if load != control.world.capacities.background:
             control.fabric.set_background(load)
         control.fabric.share_gates(control.now, period)

@@ -84,5 +84,7 @@ def add_jobs(world: Arrays, order, now):
 def by_subdataset(arrays: Arrays) -> np.ndarray:
     """Positions in the Adder's inbox grouped by task, site and sub-dataset, otherwise in order; (n_holding,)."""
     rows = arrays.holding["row"][:arrays.state[0]["n_holding"]]
+    if len(rows) == 1:
+        return np.zeros(1, np.int64)
     site = arrays.queues["site"][arrays.jobs["queue"][rows]]
     return np.lexsort((arrays.job_files["subdataset"][rows], site, arrays.jobs["jeditaskid"][rows]))

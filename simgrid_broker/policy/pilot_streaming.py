@@ -54,6 +54,8 @@ def _jobs(status: PilotStatus, cores: np.ndarray, need: np.ndarray) -> np.ndarra
     share = np.full(len(need), -1)
     last_share(counted, np.asarray(status.share_order), np.array(status.workers_queued, np.int64), cores, need, share)
     queue = np.flatnonzero(share >= 0)
+    if not len(queue):
+        return jobs_of_counts(counted)
     share = share[queue]
     counted[queue, share] = 0
     return np.concatenate([jobs_of_counts(counted), status.by_priority(queue, share)])
@@ -106,6 +108,8 @@ def _wanted(status: PilotStatus) -> np.ndarray:
     high_memory_left = status.high_memory_limit - (status.running_of_type * cores).sum(axis=1)
     below = ((status.running_of_type < status.limit_of_type)
              & ~(status.high_memory & (high_memory_left <= 0)[:, None]))
+    if not np.any(status.meanrss):
+        return below
     memory = np.fmax(status.mean_memory, status.mean_memory_running)
     too_high = (status.meanrss < memory) & (np.asarray(status.meanrss) != 0) & (not status.ignore_meanrss)
     fitting = status.most_memory <= np.reshape(status.meanrss, (-1, 1))

@@ -44,7 +44,9 @@ def decayed(past: np.ndarray, hs06_by_leaf: np.ndarray, elapsed_s: float, half_l
     past: the mean `elapsed_s` ago; since then the use was `hs06_by_leaf`. It is the fair share of batch systems, for
     example HTCondor's PRIORITY_HALFLIFE; PanDA's shares are of the present use alone (Global Shares paper, 2.1).
     """
-    kept = 0.5 ** (elapsed_s / half_life_s) if half_life_s > 0 else 0.0
+    if half_life_s == 0:
+        return hs06_by_leaf
+    kept = 0.5 ** (elapsed_s / half_life_s)
     return kept * past + (1 - kept) * hs06_by_leaf
 
 

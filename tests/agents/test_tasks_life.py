@@ -1,15 +1,18 @@
 """Agents that move tasks: source, refiner, broker, WatchDog, PostProcessor."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import simpy
 from builders import Stage, T, everyone, put_task, scenario
 
 from simgrid_broker.agents import control, job_tables
 from simgrid_broker.agents.adder import adder
 from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.job_generator import hold, job_generator
+from simgrid_broker.agents.live_tasks import LiveTasks
 from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.post_processor import post_processor
 from simgrid_broker.agents.setupper import setupper
@@ -293,6 +296,57 @@ def test_agents_wake_at_phases_of_their_own():
     stage = Stage(())
     first = {}
     for name in ("taskbroker", "taskcmd", "jobgen Express SCORE", "jobgen Express MCORE"):      # alike at first
-        first[name] = next(control.Control.every(stage.control, 60.0, lambda: None, name))._delay
+        work = stage.control.every(60.0, lambda: None, name)
+        next(work)
+        first[name] = stage.control.due[name]
     assert len(set(first.values())) == len(first)
     assert all(0 < delay < 60 for delay in first.values())
+
+
+def worker(work):
+    """An environment in which a process works every minute, and the process."""
+    env = simpy.Environment()
+    stage = SimpleNamespace(env=env, seed=1, due={})
+    return env, env.process(control.Control.every(stage, 60.0, lambda: work(env.now), "work"))
+
+
+def test_work_on_a_period_ends_with_its_process():
+    times = []
+    env, process = worker(times.append)
+    env.run(until=200)
+    assert len(times) >= 3 and np.diff(times).tolist() == [60.0] * (len(times) - 1)
+    process.interrupt()
+    with pytest.raises(simpy.Interrupt):
+        env.run(until=201)
+    before = [*times]
+    env.run(until=500)
+    assert times == before
+
+
+def test_what_work_on_a_period_raises_ends_the_run():
+    def work(now):
+        raise ValueError(f"broken at {now}")
+    env, _ = worker(work)
+    with pytest.raises(ValueError, match="broken at"):
+        env.run(until=100)
+
+
+def test_tasks_in_a_status_are_found_again_when_they_change():
+    draw, n = np.random.default_rng(1), 12
+    world = SimpleNamespace(statuses=np.zeros(n, np.int8), status_changes=[0] * len(T),
+                            arrays=SimpleNamespace(tasks=np.zeros(n)))
+    live, wanted = LiveTasks(world), ([T.READY], [T.RUNNING, T.DONE], [T.REGISTERED])
+    for row in range(n):
+        live.add([row])
+        for other in draw.integers(0, row + 1, 6).tolist():
+            new = int(draw.choice([T.READY, T.RUNNING, T.DONE]))
+            world.status_changes[world.statuses[other]] += 1
+            world.status_changes[new] += 1
+            world.statuses[other] = new
+            if draw.random() < 0.3:
+                live.remove([other])
+            elif draw.random() < 0.3:
+                live.bring_back(other)
+            for statuses in wanted:
+                assert live.in_status(*statuses).tolist() == [
+                    row for row in live.rows.tolist() if world.statuses[row] in statuses]
