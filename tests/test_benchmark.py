@@ -4,6 +4,7 @@ import importlib.util
 from itertools import count
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -54,6 +55,15 @@ def test_a_long_run_is_measured_at_its_begin_and_at_its_end(benchmark, monkeypat
     monkeypatch.setattr(growth, "SITES", 1)
     found = growth.long_run(0.1, 0.05, 0.02)
     assert found["jobs"] > 0 and found["live"] <= found["rows"] and found["cost_ratio"] > 0
+    assert found["cost_ratio"] == pytest.approx(found["day_cost_ratio"] / found["jobs_ratio"])
+
+
+@pytest.mark.parametrize(("growth_s", "ratio"), [(0.0, 1.0), (0.5, 1.2)])
+def test_fewer_jobs_at_the_end_are_not_taken_for_growth(benchmark, growth_s, ratio):
+    from benchmark_cases import growth
+    jobs = np.array([70.0, 60.0, 40.0, 50.0, 30.0]) * 1e3                   # the mean window costs 2.5 s
+    found = growth.at_equal_jobs(1.0 + 30e-6 * jobs + growth_s * np.linspace(0, 1, 5), jobs)
+    assert found == {"cost_ratio_at_equal_jobs": pytest.approx(ratio), "not_by_jobs_percent": pytest.approx(40.0)}
 
 
 def test_growth_is_measured_in_three_directions(benchmark, monkeypatch):

@@ -3,6 +3,7 @@
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from benchmark_cases.measures import ATLAS, HOUR, cpu_s, resident_mib
@@ -37,21 +38,39 @@ def long_run(days: float = 120, begin_days: float = BEGIN_DAYS, first_days: floa
     """A thinned ATLAS of 120 days: processor time of a job, and memory, at its end against two days of its beginning.
 
     All tasks of the scenario would be alive in the list of a program that makes them at the start; `rows` and `live`
-    are those in the table and alive at the end, `tasks` those that have come.
+    are those in the table and alive at the end, `tasks` those that have come. The two days at the end may have far
+    fewer jobs than those of the beginning, and most of the time goes into what agents do on their periods; whether a
+    day with as many jobs costs more than it did is beside it.
     """
     with tempfile.TemporaryDirectory() as folder, \
             Simulation(thinned(Path(folder), days), Path(folder) / "run") as simulation:
-        figures = []
-        for begin, end in ((begin_days, begin_days + first_days), (days - first_days, days)):
-            simulation.env.run(until=begin * 24 * HOUR)
+        simulation.env.run(until=begin_days * 24 * HOUR)
+        windows, memory = [], []
+        for end in np.linspace(begin_days, days, max(2, round((days - begin_days) / first_days)) + 1)[1:]:
             cpu, jobs = cpu_s(), simulation.jobs_ended
             simulation.env.run(until=end * 24 * HOUR)
-            figures.append(((cpu_s() - cpu) / (simulation.jobs_ended - jobs) * 1e6, resident_mib()))
+            windows.append((cpu_s() - cpu, simulation.jobs_ended - jobs))
+            memory.append(resident_mib())
         tasks, live = simulation.world.arrays.tasks, simulation.control.books.live_tasks.rows
         found = dict(jobs=simulation.jobs_ended, tasks=int(tasks["jeditaskid"].max()), rows=len(tasks), live=len(live))
-    (first_us, first_mib), (last_us, last_mib) = figures
+    cpu, jobs = np.array(windows).T
+    first_us, *_, last_us = cpu / jobs * 1e6
     return found | {"cpu_us_per_job": last_us, "cpu_us_per_job_at_first": first_us, "cost_ratio": last_us / first_us,
-                    "resident_mib": last_mib, "resident_mib_at_first": first_mib, "memory_ratio": last_mib / first_mib}
+                    "jobs_ratio": jobs[-1] / jobs[0], "day_cost_ratio": cpu[-1] / cpu[0], **at_equal_jobs(cpu, jobs),
+                    "resident_mib": memory[-1], "resident_mib_at_first": memory[0],
+                    "memory_ratio": memory[-1] / memory[0]}
+
+
+def at_equal_jobs(cpu: np.ndarray, jobs: np.ndarray) -> dict[str, float]:
+    """Cost at the end against that at the beginning of a window with the mean number of jobs, by least squares.
+
+    cpu, jobs: of windows of one length, in order, (n,). What a window costs is a constant, the work of agents that act
+    on a period, a part that grows with the jobs, and one that grows with time; `not_by_jobs_percent` is the constant.
+    """
+    age = np.linspace(0.0, 1.0, len(jobs))
+    (fixed, each, growth_s), *_ = np.linalg.lstsq(np.stack([np.ones(len(jobs)), jobs, age], axis=1), cpu, rcond=None)
+    begin = fixed + each * jobs.mean()
+    return {"cost_ratio_at_equal_jobs": (begin + growth_s) / begin, "not_by_jobs_percent": 100 * fixed / begin}
 
 
 def growth() -> dict:
