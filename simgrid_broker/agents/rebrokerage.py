@@ -31,10 +31,11 @@ def piled_up(control: Control) -> np.ndarray:
                                      control.edition, left_alone)
     if not excess.any():
         return NO_JOBS
-    rows = np.flatnonzero(np.isin(arrays.jobs["status"], JOB_QUEUED))     # a free row keeps the last status of its job
-    rows = rows[~in_resource_queue(arrays, arrays.jobs["task"][rows])].astype(np.int32)
-    jobs = arrays.jobs[rows]
-    return rows[rules.oldest_of_each(excess, jobs["queue"], jobs["share"], jobs["panda_id"])]
+    jobs = arrays.jobs
+    rows = np.flatnonzero(np.isin(jobs["status"], JOB_QUEUED))            # a free row keeps the last status of its job
+    rows = rows[excess[jobs["queue"][rows], jobs["share"][rows]] > 0]
+    rows = rows[~in_resource_queue(arrays, jobs["task"][rows])].astype(np.int32)
+    return rows[rules.oldest_of_each(excess, jobs["queue"][rows], jobs["share"][rows], jobs["panda_id"][rows])]
 
 
 class AnalysisJobs:
