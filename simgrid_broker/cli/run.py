@@ -1,5 +1,6 @@
 """`run`: simulate a scenario and write its report."""
 
+import gc
 import json
 import shutil
 from collections.abc import Callable
@@ -59,6 +60,7 @@ def run(
     if not quiet:
         show_remarks(given)
     from simgrid_broker.engine import simulate  # before signals become exceptions
+    gc.freeze()                                 # what has been imported stays: no search for garbage looks at it
     try:
         with closing():
             folder = new_run_folder(out, given.name, given.seed)
@@ -66,6 +68,7 @@ def run(
     except KeyboardInterrupt:
         report_interrupted(folder, quiet, pages)
         raise typer.Exit(INTERRUPTED) from None
+    gc.freeze()
     write_and_print(result, quiet, pages)
 
 

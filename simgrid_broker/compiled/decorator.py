@@ -253,9 +253,10 @@ class Whole(JITCodeLibrary):
         super().finalize()
 
     def _get_module_for_linking(self):
-        """Called by Numba to keep the names of the functions that are defined; nothing is ever linked with a whole."""
+        """Called by Numba to keep the names of what Python calls; nothing is ever linked with a whole."""
         return binding.parse_assembly("".join(
-            f'define void @"{function.name}"() {{ unreachable }}\n' for function in self.get_defined_functions()))
+            f'define void @"{function.name}"() {{ unreachable }}\n' for function in self.get_defined_functions()
+            if function.linkage == binding.Linkage.external))
 
 
 class One(Whole):

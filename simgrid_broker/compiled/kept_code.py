@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.environment import Environment, lookup_environment
 from numba.core.serialize import dumps
+from numba.core.sigutils import normalize_signature
+from numba.core.typing import signature
 
 from simgrid_broker.compiled.fingerprint import digest, fingerprint
 
@@ -27,7 +30,8 @@ MACHINERY = (*Path(__file__).parent.glob("*.py"), Path(__file__).parents[1] / "b
 class KeptCode(_Cache):
     """The files of one function, as Numba asks for them; one for each types of its arguments.
 
-    Numba's own files would be found by the time and the size of the one source file in which the function is.
+    Numba's own files would be found by the time and the size of the one source file in which the function is, and hold
+    the types of the arguments, which the caller knows, and an environment for each part, most without constants.
     """
 
     cache_path = None
@@ -42,13 +46,20 @@ class KeptCode(_Cache):
         except OSError:
             target_context.refresh()                   # Numba's own rules of types, which compiling needs
             return None
-        return CompileResult._rebuild(target_context, *_Content(io.BytesIO(content)).load())
+        library, described, environment, returned, init, environments = _Content(io.BytesIO(content)).load()
+        described.argtypes, described.restype = normalize_signature(sig)[0], returned
+        return CompileResult._rebuild(target_context, library, described, environment,
+                                      signature(returned, *described.argtypes), False, (), "", init, environments)
 
     def save_overload(self, sig, data):
         """Keep compiled code for arguments of some types, unless it cannot be written."""
+        library, described, environment, typed, _, _, _, init, environments = data._reduce()
+        described = copy(described)
+        described.argtypes = described.restype = None
+        content = (library, described, environment, typed.return_type, init, [one for one in environments if one.consts])
         with suppress(OSError), tempfile.TemporaryDirectory(dir=cache_folder(), prefix="draft-") as draft:
             written = Path(draft) / "code"
-            written.write_bytes(dumps(data._reduce()))
+            written.write_bytes(dumps(content))
             os.replace(written, self._file(sig, data.target_context))      # other processes see all of it or nothing
 
     def _file(self, sig, target_context) -> Path:
