@@ -103,14 +103,14 @@ class Tagger:
 
     def share_of(self, task: np.void) -> int:
         """The leaf whose rule matches first, UNDEFINED if none does."""
-        codes = tuple(task[name].item() for name in TAGGED_BY)
+        codes = task[TAGGED_BY].item()
         if codes not in self.found:
             self.found[codes] = tag(self.rules, self._words(task))
         return self.found[codes]
 
     def type_of(self, task: np.void) -> int:
         """The first resource type that fits, UNDEFINED if none does."""
-        claims = tuple(task[name].item() for name in TYPED_BY)
+        claims = task[TYPED_BY].item()
         if claims not in self.types:
             corecount, ramcount, unit, baseramcount = claims
             self.types[claims] = resource_type_of(self.bounds, corecount, ramcount or nan, RAM_UNITS[unit],

@@ -56,7 +56,7 @@ class KeptCode(_Cache):
         library, described, environment, typed, _, _, _, init, environments = data._reduce()
         described = copy(described)
         described.argtypes = described.restype = None
-        content = (library, described, environment, typed.return_type, init, [one for one in environments if one.consts])
+        content = library, described, environment, typed.return_type, init, [one for one in environments if one.consts]
         with suppress(OSError), tempfile.TemporaryDirectory(dir=cache_folder(), prefix="draft-") as draft:
             written = Path(draft) / "code"
             written.write_bytes(dumps(content))

@@ -40,6 +40,7 @@ def reach(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
                 {"taken": unit, "left": unit, "part": "%", "decisions": "decisions"}, "whole run")
 
 
+@kept
 def cores_lost(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
     """Cores that job or analysis brokerage lost at each PanDA queue by rule, mean over the decisions in the window.
 
@@ -70,6 +71,7 @@ def refusal_rates(run: Run, most: int = 20, kind: str = JOB_BROKERAGE) -> pd.Dat
     return tidy(rows, ["candidate", *RULE], {"rate": "%"}, window_of(run))
 
 
+@kept
 def online(run: Run) -> frozenset[str]:
     """PanDA queues that were online at a sample of the window; in a run without samples, those of the scenario."""
     samples = run.table("queues", ["time_s", "queue", "status"])

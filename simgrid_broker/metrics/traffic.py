@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.direct_reading import READING
+from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.window import Window, window_of
 from simgrid_broker.records import Run
 from simgrid_broker.units import GB, MB, MINUTE, TB
 
 
+@kept
 def link_use(run: Run) -> pd.DataFrame:
     """Use of every link with traffic in the window; dimensions source and destination, busiest first.
 

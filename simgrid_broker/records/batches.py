@@ -44,6 +44,10 @@ class TableBuffer:
                 yield self._complete()
         yield from self._begun()
 
+    def expect_the_end(self) -> None:
+        """Hand out whole batches only, because the run is about to end."""
+        self._early = []
+
     def rest(self) -> Batch:
         """The rows that are not in a complete batch."""
         return Batch(self._number, self._rows[:self._filled], self._times[:self._filled])

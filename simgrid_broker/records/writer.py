@@ -58,6 +58,11 @@ class RunWriter:
             self.wait(MOST_WAITING)
         self.wait(MOST_WAITING)
 
+    def expect_the_end(self) -> None:
+        """Write whole batches only until `close`, which is to follow soon: short parts would be replaced at once."""
+        for table in self._open.values():
+            table.buffer.expect_the_end()
+
     def wait(self, most: int = 0) -> None:
         """Return when at most `most` of the batches that are due have not been written; raises as `write`."""
         while self._writing and (len(self._writing) > most or self._writing[0][1].done()):

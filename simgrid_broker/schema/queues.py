@@ -67,14 +67,19 @@ def option_value(queue: "Queue", key: str) -> str | None:
     """Value of `key` in `params`, else in `catchall` (key=value), None if neither has it (formats reference, 1.4)."""
     if key in queue.params:
         return str(queue.params[key])
+    if not queue.catchall:
+        return None
     items = (item.partition("=") for item in queue.catchall.split(","))
     return next((value.strip() for name, sign, value in items if sign and name.strip() == key), None)
 
 
 def option_number(queue: "Queue", key: str, default: float) -> float:
     """Value of an option that is a number from 0 up; the default if it is missing or not such a number."""
+    text = option_value(queue, key)
+    if not text:
+        return default
     try:
-        found = float(option_value(queue, key) or "")
+        found = float(text)
     except ValueError:
         return default
     return found if 0 <= found < inf else default

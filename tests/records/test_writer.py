@@ -51,6 +51,20 @@ def test_parts_depend_on_row_counts_alone(tmp_path, jobs, n_rows, expected, step
     assert parts(tmp_path) == expected
 
 
+def test_towards_the_end_only_whole_batches_are_written(tmp_path, jobs):
+    rows, times = jobs
+    writer = RunWriter(tmp_path, VOCABULARIES, batch_rows=100)
+    writer.write("jobs", rows[:5], times[:5])
+    writer.expect_the_end()
+    writer.write("jobs", rows[5:60], times[5:60])
+    writer.wait()
+    assert parts(tmp_path) == [5]
+    writer.write("jobs", rows[60:150], times[60:150])
+    writer.close()
+    file = pq.ParquetFile(tmp_path / "jobs.parquet")
+    assert [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)] == [100, 50]
+
+
 def test_a_closed_table_is_one_file_with_whole_batches(tmp_path, jobs):
     with RunWriter(tmp_path, VOCABULARIES, batch_rows=100) as writer:
         writer.write("jobs", *(part[:250] for part in jobs))
