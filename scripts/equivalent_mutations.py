@@ -46,9 +46,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
      "running < BOOTSTRAP_WORKERS -> running < BOOTSTRAP_WORKERS + 1"): "at most as many workers count",
     ("policy.job_brokerage.decide.best_candidates", "max(n_kept, 1) -> max(n_kept, 2)"):
         "one candidate has one place, whatever the turn",
-    ("policy.job_brokerage.decide.choose",
-     "tables.refused_by[k] > order['choice_rank'] -> tables.refused_by[k] >= order['choice_rank']"):
-        "the choice refuses no candidate before it is made",
     ("policy.job_brokerage.decide.key",
      "float(tables.load[load, queue['queue']]['running_all']) * NAMES -> "
      "float(tables.load[load, queue['queue']]['running_all']) * (NAMES + 1)"):

@@ -104,8 +104,7 @@ class Desk(Bundle):
     groups: np.ndarray
     ranks: np.ndarray              # (n_rules + 1,), as `tally_refusals`
     furthest: np.ndarray
-    closed_furthest: np.ndarray    # (n_firsts, 2, most groups), of `furthest_closed`
-    times: np.ndarray              # (n_shares, n_firsts), as `tally_closed`
+    times: np.ndarray              # (n_shares, n_firsts, n_ranks), as `tally_closed`
     keys: np.ndarray               # (n,) of the candidates, for draws
     chosen: np.ndarray
     sizes: np.ndarray
@@ -347,10 +346,10 @@ def draw(world, tables, desk, state, begins):
     task = tables.task[slot]
     state["next"] = SUBMIT
     desk.numbers[MADE] += 1
-    first = tables.asked[slot]["first"]
-    desk.times[task["share"], first] += 1
-    tally_open(desk.counts, task["share"], tables.refused_by, first, tables.open, tables.n_open, desk.closed_furthest,
-               desk.groups, desk.ranks, desk.furthest)
+    first, split = tables.asked[slot]["first"], tables.split[0]
+    desk.times[task["share"], first, split["cut"]] += 1
+    tally_open(desk.counts, task["share"], tables.refused_by, first, tables.open, split["n_open"], desk.groups,
+               desk.ranks, desk.furthest)
     luck.fill_draws(world.settings[0]["seed"], QUEUE_DRAW, task["luck"], begins, state["block"], state["wanted"],
                     desk.keys, tables.best, n_best, desk.uniforms)
     drawn = draw_blocks(tables.best, n_best, tables.weight, tables.backlog, tables.cap, desk.uniforms, True, True,
@@ -392,7 +391,7 @@ def is_elsewhere(tables, desk, state):
     """Whether other candidates than before can run the jobs of the task in hand; notes those that can, as a digest."""
     slot = state["slot"]
     first, n_criteria, digest = tables.asked[slot]["first"], tables.orders[0]["n_criteria"], np.int64(1)
-    for i in range(tables.n_open[first]):
+    for i in range(tables.split[0]["n_open"]):
         k = tables.open[first, i]
         if tables.refused_by[k] == KEPT or tables.refused_by[k] >= n_criteria:     # ranked behind those that are used
             digest = (digest * FACTOR + np.int64(k)) % PRIME

@@ -25,7 +25,7 @@ from simgrid_broker.policy.job_brokerage.broker import (
     prepare,
     verdict_of,
 )
-from simgrid_broker.policy.job_brokerage.decide import ASKED, Question, Tables, open_of, room
+from simgrid_broker.policy.job_brokerage.decide import ASKED, Question, Tables, last_first, room
 from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.job_brokerage.question import TASK
 from simgrid_broker.policy.job_brokerage.selection import PLACE
@@ -34,7 +34,7 @@ from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.views import Verdict
 from simgrid_broker.world import loads, observe
 from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
-from simgrid_broker.world.counts import furthest_closed, tally_closed
+from simgrid_broker.world.counts import tally_closed
 from simgrid_broker.world.groups import account_of_task
 from simgrid_broker.world.task_rows import renewed
 
@@ -49,8 +49,8 @@ SLOT_TABLES = "slots", "asked", "record", "replica_site", "replica_part", "repli
 class Firsts(Rows):
     """First refusals by static criteria as rows, and what follows from each.
 
-    open: columns of `Tables`, `decide.open_of`; furthest: of `counts.furthest_closed`; times: (n_shares, n_rows),
-    decisions since the last sample.
+    open: as `decide.last_first`; times: (n_shares, n_rows, n_ranks) decisions since the last sample, as
+    `counts.tally_closed`.
     """
 
     def __init__(self, brokerage: JobBrokerage, log: DecisionLog, n: int):
@@ -68,18 +68,14 @@ class Firsts(Rows):
 
     def tally(self) -> None:
         """Count the closed candidates of the decisions so far."""
-        tally_closed(self.log.of_jobs, self.times, self.open["closed"], self.furthest, self.log.groups,
+        tally_closed(self.log.of_jobs, self.times, self.table, self.brokerage.order.places, self.log.groups,
                      self.log.furthest)
 
     def _derive(self) -> None:
-        log, steps = self.log, self.log.steps(DecisionKind.JOB_BROKERAGE, self.brokerage.tags)
         if hasattr(self, "times"):
             self.tally()
-        self.open = open_of(self.brokerage, self.table)
-        self.furthest = np.empty((len(self.table), *log.furthest.shape), np.int64)
-        for row in range(len(self.table)):
-            furthest_closed(self.open["closed"], row, log.groups, steps.ranks, self.furthest)
-        self.times = np.zeros((len(log.of_jobs), len(self.table)), np.int64)
+        self.open = last_first(self.table)
+        self.times = np.zeros((len(self.log.of_jobs), len(self.table), self.brokerage.funnel.never + 1), np.int32)
 
 
 class JobTables:
@@ -328,7 +324,7 @@ class JobTables:
             asked=self.asked, task=self.record, replica_site=self.replica_site, replica_part=self.replica_part,
             replica_tape=self.replica_tape, **self.brokerage.order._asdict(), queues=queues.records,
             load=brokers.snapshot.load, link=network.ways, store=brokers.snapshot.store, parts=NO_PARTS,
-            first=self.first.table, **self.first.open, static_weight=self.weight.table,
+            first=self.first.table, open=self.first.open, static_weight=self.weight.table,
             **room(len(queues.records), MAX_CANDIDATES, len(self.brokerage.candidate_factors)))
         self.desk = Desk(
             state=self.state, slots=self.slots, slot_of=self.slot_of, asks=self.apart,
@@ -336,7 +332,7 @@ class JobTables:
             changes=control.books.scouts.changes, nuclei=nuclei, waiting=network.waiting, ways_known=network.ways_known,
             links=network.table, **places.ways(), numbers=log.numbers, counts=log.of_jobs, is_counted=log.is_counted,
             groups=log.groups, ranks=steps.ranks, furthest=log.furthest,
-            closed_furthest=self.first.furthest, times=self.first.times, keys=luck.keys_of(queues.names),
+            times=self.first.times, keys=luck.keys_of(queues.names),
             chosen=np.empty(n, np.int64), sizes=np.empty(n, np.int64), uniforms=np.empty((n, most)),
             places=np.empty(most, PLACE), orders=self.orders, started=np.empty(n, np.int64), held=np.empty(n, HELD),
             **self._statistics())

@@ -67,7 +67,10 @@ class Criterion(Rule):
     its function; stage: PanDA's name of the check that refuses a candidate; unit: of the figures that it compares;
     says: the sentence of a refusal, with `{value}`, `{limit}` and `{text}` (`wording.worded`); text: function of the
     arguments of the rule and, if that is about all candidates, the number of one, that names what is no figure;
-    applies: function of a task's record, or of a case, that says whether the rule concerns the task, None = always.
+    applies: function of a task's record, or of a case, that says whether the rule concerns the task, None = always; a
+    rule that does not concern a task refuses none of its candidates, and a compiled decision does not ask it.
+    may_refuse: compiled function of the record that says so of a rule which concerns the task but has nothing to refuse
+    now, None = it always has.
     temporary: PanDA remembers the refusal and removes the candidate only before the final rules. For rules about one
     candidate: needs_numbers: it reads the candidate's job numbers or weight; cap: the hint to the task brokerage leaves
     it out (as it does every rule that needs numbers); is_choice: it returns a class, 0 being the best, and all
@@ -82,6 +85,7 @@ class Criterion(Rule):
     says: str | ByEdition = ""
     text: Callable[..., str] | None = None
     applies: Callable[[Any], bool] | None = None
+    may_refuse: Callable[[Any], bool] | None = None
     temporary: bool = False
     final: bool = False
     together: bool = False

@@ -17,6 +17,8 @@ TypesAt = tuple[tuple[int, tuple[int, ...]], ...]
 COUNTED = tuple(status for status in JobStatus if JobStatus.PENDING < status <= JobStatus.TRANSFERRING)
 """Statuses of the jobs of PanDA's statistics; those that are pending are among the placed ones."""
 PENDING, RUNNING = int(JobStatus.PENDING), int(JobStatus.RUNNING)
+NOBODY, SOME_OPEN = -1, -2
+"""In place of the candidate of a group that came furthest: none yet; some are open, and the group is counted apart."""
 
 
 @compiled
@@ -70,68 +72,66 @@ def tally_refusals(counts, share, rule_of, groups, ranks, furthest):
 
 
 @compiled
-def furthest_closed(closed, row, groups, ranks, furthest):
-    """Fill furthest[row, level, group] with the candidate that came furthest of those that are closed, -1 = none.
-
-    closed: (n_rows, n) rule that refuses a candidate for good, negative = it is open; the others as `tally_refusals`.
-    """
-    for level in range(2):
-        for group in range(furthest.shape[2]):
-            furthest[row, level, group] = -1
-        for k in range(closed.shape[1]):
-            best = furthest[row, level, groups[level, k]]
-            if closed[row, k] >= 0 and (best < 0 or ranks[closed[row, k]] > ranks[closed[row, best]]):
-                furthest[row, level, groups[level, k]] = k
-
-
-@compiled
-def tally_open(counts, share, rule_of, row, open_, n_open, closed_furthest, groups, ranks, furthest):
+def tally_open(counts, share, rule_of, row, open_, n_open, groups, ranks, furthest):
     """Count as `tally_refusals`, but only open candidates and their groups; `tally_closed` counts the others.
 
-    open_: (n_rows, n) open candidates, of which the first n_open[row]; closed_furthest: of `furthest_closed`.
+    open_: (n_rows, n) candidates, of which the first `n_open` are open and came further than all others.
     """
-    for i in range(n_open[row]):
+    n = len(rule_of)
+    for level in range(2):
+        for group in range(furthest.shape[1]):
+            furthest[level, group] = -1
+    for i in range(n_open):
         k = open_[row, i]
-        counts[share, rule_of[k], groups[0, k], 0] += 1
+        rule = rule_of[k]
+        counts[share, rule, groups[0, k], 0] += 1
+        came = ranks[rule] * n + n - 1 - k                    # the first of those that came furthest has most
         for level in range(2):
-            furthest[level, groups[level, k]] = closed_furthest[row, level, groups[level, k]]
-    for i in range(n_open[row]):
-        k = open_[row, i]
-        for level in range(2):
-            best = furthest[level, groups[level, k]]
-            ahead = 1 if best < 0 else ranks[rule_of[k]] - ranks[rule_of[best]]
-            if ahead > 0 or (ahead == 0 and k < best):
-                furthest[level, groups[level, k]] = k
-    for i in range(n_open[row]):
-        k = open_[row, i]
-        for level in range(2):
-            best = furthest[level, groups[level, k]]
-            if best >= 0:
+            if came > furthest[level, groups[level, k]]:
+                furthest[level, groups[level, k]] = came
+    for level in range(2):
+        for group in range(furthest.shape[1]):
+            if furthest[level, group] >= 0:
+                best = n - 1 - furthest[level, group] % n
                 counts[share, rule_of[best], groups[0, best], 1 + level] += 1
-                furthest[level, groups[level, k]] = -1
 
 
 @compiled
-def tally_closed(counts, times, closed, closed_furthest, groups, furthest):
+def tally_closed(counts, times, first, places, groups, furthest):
     """Count closed candidates, and groups without any other, of the decisions so far, and forget these.
 
-    times: (n_shares, n_rows) decisions.
+    times: (n_shares, n_rows, n_ranks) decisions, by the rank below which candidates are closed; first: (n_rows, n) rank
+    at which each is refused for good; places: (n_ranks,) rule of each rank.
     """
-    for row in range(times.shape[1]):
+    for share in range(times.shape[0]):
+        for row in range(times.shape[1]):
+            for cut in range(times.shape[2]):
+                if times[share, row, cut] > 0:
+                    add_closed(counts, share, times[share, row, cut], first, row, cut, places, groups, furthest)
+                    times[share, row, cut] = 0
+
+
+@compiled
+def add_closed(counts, share, number, first, row, cut, places, groups, furthest):
+    """Count what is closed in `number` decisions, as `tally_closed`."""
+    for level in range(2):
+        for group in range(furthest.shape[1]):
+            furthest[level, group] = NOBODY
+    for k in range(first.shape[1]):
+        is_closed = first[row, k] < cut
+        if is_closed:
+            counts[share, places[first[row, k]], groups[0, k], 0] += number
         for level in range(2):
-            for group in range(furthest.shape[1]):
-                furthest[level, group] = closed_furthest[row, level, group]
-            for k in range(closed.shape[1]):
-                if closed[row, k] < 0:
-                    furthest[level, groups[level, k]] = -1
-        for share in range(len(times)):
-            number, times[share, row] = times[share, row], 0
-            for k in range(closed.shape[1] if number > 0 else 0):
-                if closed[row, k] >= 0:
-                    counts[share, closed[row, k], groups[0, k], 0] += number
-                for level in range(2):
-                    if furthest[level, groups[level, k]] == k:
-                        counts[share, closed[row, k], groups[0, k], 1 + level] += number
+            best = furthest[level, groups[level, k]]
+            if not is_closed:
+                furthest[level, groups[level, k]] = SOME_OPEN
+            elif best == NOBODY or best >= 0 and first[row, k] > first[row, best]:
+                furthest[level, groups[level, k]] = k
+    for level in range(2):
+        for group in range(furthest.shape[1]):
+            best = furthest[level, group]
+            if best >= 0:
+                counts[share, places[first[row, best]], groups[0, best], 1 + level] += number
 
 
 @compiled

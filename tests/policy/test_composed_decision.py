@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from policy_builders import cfg, locality, queues, stats, task
 
+from simgrid_broker.compiled import uncompiled
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.job_brokerage.broker import run_brokerage
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.job_brokerage.question import NUMBERS, TASK
 from simgrid_broker.policy.rule import candidate_criterion, candidate_factor, criterion
+from simgrid_broker.views import LINK, LOAD, QUEUE, STORE
 
 LOWEST_POWER = 5.0
 MINE = {"panda": "selection for core power", "source": "a test"}
@@ -134,6 +137,47 @@ def test_a_factor_in_the_tuple_multiplies_the_weight(factor):
     after = run_brokerage(replace(usual, factors=(*usual.factors, factor)), task(), view, numbers, None, cfg())
     assert after.weight.tolist() == (before.weight * [4, 3]).tolist()
     assert after.figures().factors["power"].tolist() == [4, 3]
+
+
+def of_scouts(**terms):
+    """A criterion that would refuse every queue, under terms."""
+    @candidate_criterion("-scouts", **MINE, **terms)
+    def no_scouts(task, queue, load, link, store, numbers):
+        """Refuse queues."""
+        return True, 1.0, 0.0
+    return no_scouts
+
+
+@pytest.mark.parametrize("terms", [
+    pytest.param(dict(applies=lambda task: task["is_scout"]), id="it concerns scouts"),
+    pytest.param(dict(may_refuse=lambda task: task["is_scout"]), id="it refuses scouts"),
+    pytest.param(dict(applies=lambda task: task["is_scout"], may_refuse=lambda task: True), id="both"),
+])
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_a_rule_is_asked_only_about_tasks_that_it_concerns_and_may_refuse(edition, terms):
+    usual, mine = PRODUCTION[edition], with_rule(edition, of_scouts(**terms), 0)
+    assert reasons(asked_of(mine, is_scout=False)[0]) == reasons(asked_of(usual, is_scout=False)[0])
+    assert {reason[0] for reason in reasons(asked_of(mine, is_scout=True)[0])} == {"-scouts"}
+
+
+def random_records(dtype, n, rng):
+    """Records of a candidate of any values, plausible or not, (n,)."""
+    records = np.zeros(n, dtype)
+    for name in dtype.names:
+        values = {"b": [False, True], "f": [-1, 0, 1e-3, 1, 1000, 1e12, np.nan]}.get(dtype[name].kind, [-1, 0, 1, 100])
+        records[name] = rng.choice(values, n)
+    return records
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_a_rule_refuses_no_candidate_of_a_task_that_it_does_not_concern(edition):
+    rng = np.random.default_rng(5)
+    asked = list(zip(*(random_records(dtype, 300, rng) for dtype in (TASK, QUEUE, LOAD, LINK, STORE, NUMBERS)),
+                     strict=True))
+    for rule in PRODUCTION[edition].candidate_criteria:
+        with np.errstate(all="ignore"):
+            answers = {(rule.rule.concerns(records[0]), bool(uncompiled(rule)(*records)[0])) for records in asked}
+        assert (False, True) not in answers, rule.__name__
 
 
 @pytest.mark.parametrize("place", [0, 20])

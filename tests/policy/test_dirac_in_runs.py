@@ -87,7 +87,7 @@ def test_a_task_queue_names_every_queue_that_can_run_the_jobs_ranked_among_the_b
 
 
 def test_the_task_queue_is_found_again_when_other_queues_can_run_the_jobs():
-    tables = SimpleNamespace(asked=[dict(first=0)], orders=[dict(n_criteria=2)], n_open=[3],
+    tables = SimpleNamespace(asked=[dict(first=0)], orders=[dict(n_criteria=2)], split=[dict(n_open=3)],
                              open=np.array([[0, 1, 2]], np.int32), refused_by=np.array([KEPT, 1, 2]))
     desk, state = SimpleNamespace(slots=[dict(can_run=0)]), dict(slot=0)
     ask = uncompiled(is_elsewhere)

@@ -12,17 +12,18 @@ def test_open_and_closed_candidates_are_counted_apart_as_all_together(seed):
     n, n_rules, n_times = 40, 6, 3
     groups = np.stack([np.sort(draw.integers(0, 9, n)), draw.integers(0, 7, n)])
     ranks = np.append(draw.permutation(n_rules), n_rules)
-    closed = np.where(draw.random((2, n)) < 0.6, draw.integers(0, n_rules, (2, n)), -2)
-    open_, n_open = np.argsort(closed >= 0, axis=1, kind="stable"), np.count_nonzero(closed < 0, axis=1)
-    furthest, closed_furthest = np.full((2, 9), -1), np.empty((2, 2, 9), np.int64)
+    places = np.argsort(ranks)
+    first = draw.integers(0, n_rules + 1, (2, n))                       # rank at which each is refused for good
+    open_ = np.argsort(-first, axis=1, kind="stable")
+    furthest = np.empty((2, 9), np.int64)
     whole, apart = np.zeros((2, 2, n_rules + 1, 9, 3), np.int64)
-    times = np.zeros((2, 2), np.int64)
-    for row in range(2):
-        counts.furthest_closed(closed, row, groups, ranks, closed_furthest)
-    for row in [0, 1] * n_times:
-        rule_of = np.where(closed[row] >= 0, closed[row], draw.integers(-1, n_rules, n))
+    times = np.zeros((2, 2, n_rules + 1), np.int32)
+    for row, cut in [(0, 1), (1, n_rules - 1), (1, 3), (0, 0)] * n_times:
+        is_open = first[row] >= cut
+        rule_of = places[np.where(is_open, draw.integers(cut, n_rules + 1, n), first[row])]
+        rule_of[rule_of == n_rules] = -1                                # none refuses it
         counts.tally_refusals(whole, row, rule_of, groups, ranks, furthest)
-        times[row, row] += 1
-        counts.tally_open(apart, row, rule_of, row, open_, n_open, closed_furthest, groups, ranks, furthest)
-    counts.tally_closed(apart, times, closed, closed_furthest, groups, furthest)
+        times[row, row, cut] += 1
+        counts.tally_open(apart, row, rule_of, row, open_, int(is_open.sum()), groups, ranks, furthest)
+    counts.tally_closed(apart, times, first, places, groups, furthest)
     assert apart.tolist() == whole.tolist() and not times.any()

@@ -8,7 +8,7 @@ import numpy as np
 
 from simgrid_broker.policy.funnel import ONE, MaskCache, first_refusals
 from simgrid_broker.policy.job_brokerage.completeness import Readable, readable
-from simgrid_broker.policy.job_brokerage.decide import ASKED, PART, Question, Tables, open_of, room
+from simgrid_broker.policy.job_brokerage.decide import ASKED, PART, Question, Tables, last_first, room
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.policy.job_brokerage.figures import figures
 from simgrid_broker.policy.job_brokerage.preliminary import initial_list
@@ -81,7 +81,7 @@ def frame(brokerage: JobBrokerage, task: Task, queues: Queues, cfg: Gdpconfig,
     found = Tables(
         asked=np.zeros(1, ASKED), task=known.task, **NO_REPLICAS, **brokerage.order._asdict(), queues=queues.records,
         load=np.empty((1, 0), LOAD), link=np.empty((1, 0), LINK), store=np.empty(0, STORE), parts=NO_PARTS,
-        first=known.first[None], **open_of(brokerage, known.first[None]), static_weight=known.static_weight[None],
+        first=known.first[None], open=last_first(known.first[None]), static_weight=known.static_weight[None],
         **room(0, MAX_CANDIDATES, len(brokerage.candidate_factors)))
     if cache is not None:
         found.words.setflags(write=False)                      # worked out here once, and copied for each question

@@ -17,7 +17,7 @@ from simgrid_broker.compiled.kept_code import cache_folder
 from simgrid_broker.policy.job_brokerage import decide
 from simgrid_broker.policy.job_brokerage.question import Candidate
 
-RULES_PER_EXIT = 8
+RULES_PER_EXIT = 6
 """Criteria between two tests whether any of the later ones can still matter."""
 FRAME = (decide.begin, decide.close, decide.take_input, decide.choose, decide.note, decide.rank)
 ARGUMENTS = ", ".join(Candidate._fields)
@@ -29,14 +29,26 @@ TEXT = '''\
 
 
 @compiled
-def refusal({arguments}, first, tables, hint, k):
+def concern(tables, task, hint):
+    """Enter the ranks of the criteria that concern a task and may refuse; returns the smallest, and of the choice."""
+    never, ranks = tables.orders[hint]["never"], tables.concern
+{concerns}
+    ranks[1, {n_all}] = never
+    for k in range({n_all} - 1, -1, -1):
+        ranks[1, k] = min(ranks[0, k], ranks[1, k + 1])
+    choice_rank = {choice_rank}
+    return min(ranks[1, 0], choice_rank, tables.orders[hint]["least_numbers"]), choice_rank
+
+
+@compiled
+def refusal({arguments}, first, tables, k):
     """Smallest rank at which a criterion that needs no job numbers refuses a candidate, if below `first`."""
 {refusals}
     return first
 
 
 @compiled
-def numbers_refusal({arguments}, first, tables, hint, k):
+def numbers_refusal({arguments}, first, tables, k):
     """Smallest rank at which a criterion that needs job numbers or the weight refuses a candidate, if below `first`."""
 {numbers_refusals}
     return first
@@ -55,35 +67,41 @@ def decision(tables, row):
     asked, task = tables.asked[row], tables.task[row]
     hint = 1 if asked["hint"] else 0
     order = tables.orders[hint]
-    best_class, last_class = 127, -1
+    best_class, last_class, n_kept = 127, -1, 0
     begin(tables, row)
-    close(tables, row)
-    for i in range(tables.n_open[asked["first"]]):
+    cut, choice_rank = concern(tables, task, hint)
+    n_open = close(tables, row, hint, cut)
+    for i in range(n_open):
         k = tables.open[asked["first"], i]
         first, queue, tables.weighed[k] = tables.first[asked["first"], k], tables.queues[k], False
         place = queue["queue"]
         load, link = tables.load[asked["load"], place], tables.link[asked["link"], place]
         store, numbers = tables.store[place], tables.numbers[k]
         take_input(tables, row, queue, numbers)
-        first = refusal({arguments}, first, tables, hint, k)
+        first = refusal({arguments}, first, tables, k)
         if first > order["least_numbers"] and not hint:
             count({arguments})
             numbers["weight"] = tables.static_weight[asked["weight"], k] * weight({arguments}, tables, k)
             tables.weighed[k] = True
-            first = numbers_refusal({arguments}, first, tables, hint, k)
+            first = numbers_refusal({arguments}, first, tables, k)
 {choice}
-        note(tables, order["never"], k, first)
+        n_kept = note(tables, order, hint, k, first, n_kept)
     if best_class < last_class:
-        choose(tables, row, order, best_class)
-    return rank(tables, row, order)
+        n_kept = choose(tables, row, order, best_class, n_kept)
+    return rank(tables, row, order, n_kept)
 '''
 REFUSAL = '''\
-    if {rank} < first:
+    if tables.concern[0, {number}] < first:
         refuses, value, limit = {name}({arguments})
         if refuses:
-            first, tables.value[k], tables.limit[k] = {rank}, value, limit'''
+            tables.value[k], tables.limit[k] = value, limit
+            return tables.concern[0, {number}]'''
+EXIT = '''\
+    if tables.concern[1, {number}] >= first:
+        return first'''
 CHOICE = '''\
-        if first > order["choice_rank"]:
+        tables.classes[k] = -1
+        if first > choice_rank:
             tables.classes[k] = {name}({arguments})
             best_class = min(best_class, tables.classes[k])
             last_class = max(last_class, tables.classes[k])'''
@@ -93,22 +111,28 @@ def composed(criteria: Sequence[Callable], numbers_criteria: Sequence[Callable],
              choice: Callable | None, count: Callable) -> Callable:
     """The decision over these rules about one candidate, a function of (`decide.Tables`, row of a question).
 
-    It is compiled if all rules are, and runs as it stands otherwise. Rank k belongs to the k-th of all criteria.
+    It is compiled if all rules are, and runs as it stands otherwise. Rank k belongs to the k-th of all criteria. Either
+    part of them comes by rank, so the first that refuses a candidate is the one that counts.
     """
     asked = (*criteria, *numbers_criteria, *factors, *(() if choice is None else (choice,)))
     names = named(asked)
     n, n_all = len(criteria), len(criteria) + len(numbers_criteria)
     calls = [f"{name}: {rule.__module__}.{rule.__qualname__}" for name, rule in zip(names, asked, strict=True)]
+    is_compiled = all(hasattr(rule, "py_func") for rule in (*asked, count))
+    terms = [_terms(rule, name, is_compiled) for rule, name in zip(asked, names, strict=True)]
     text = TEXT.format(
         arguments=ARGUMENTS, calls="\n".join(calls),
         refusals="\n".join(_refusals(names[:n], 0)), numbers_refusals="\n".join(_refusals(names[n:n_all], n)),
         factors="\n".join(f"    f{i} = tables.factors[{i}, k] = {name}({ARGUMENTS})"
                           for i, name in enumerate(names[n_all:n_all + len(factors)])),
         product=" * ".join(f"f{i}" for i in range(len(factors))) or "1.0",
+        concerns="\n".join(f"    ranks[0, {k}] = {_rank_if(known, f'tables.ranks[hint, {k}]')}"
+                           for k, known in enumerate(terms[:n_all])), n_all=n_all,
+        choice_rank="never" if choice is None else _rank_if(terms[-1], 'tables.orders[hint]["choice_rank"]'),
         choice="" if choice is None else CHOICE.format(name=names[-1], arguments=ARGUMENTS))
-    is_compiled = all(hasattr(rule, "py_func") for rule in (*asked, count))
     frame = FRAME if is_compiled else [getattr(function, "py_func", function) for function in FRAME]
     known = {function.__name__: function for function in frame} | dict(zip(names, asked, strict=True))
+    known |= {name: term for each in terms for name, term in each.items()}
     known |= {"count": count, "compiled": compiled if is_compiled else lambda function: function}
     return function_of(text, known)
 
@@ -121,10 +145,23 @@ def named(rules: Sequence[Callable]) -> list[str]:
 def _refusals(names: Sequence[str], begin: int) -> Iterable[str]:
     """Lines that ask criteria whose ranks begin at index `begin`; only the first part of a chain has early exits."""
     for k, name in enumerate(names, begin):
-        if k and not begin and k % RULES_PER_EXIT == 0:
-            yield f"    if tables.later[hint, {k}] >= first:\n        return first"
-        rank = f"tables.ranks[hint, {k}]"
-        yield REFUSAL.format(rank=rank, name=name, arguments=ARGUMENTS)
+        if not begin and k % RULES_PER_EXIT == 0:
+            yield EXIT.format(number=k)
+        yield REFUSAL.format(number=k, name=name, arguments=ARGUMENTS)
+
+
+def _terms(rule: Callable, name: str, is_compiled: bool) -> dict[str, Callable]:
+    """The functions of a task's record that say whether a criterion is asked, by their names in the text."""
+    about = getattr(rule, "rule", None)
+    asked = {"applies": getattr(about, "applies", None), "may_refuse": getattr(about, "may_refuse", None)}
+    return {f"{name}_{what}": one if hasattr(one, "py_func") or not is_compiled else compiled(one)
+            for what, one in asked.items() if one is not None}
+
+
+def _rank_if(terms: Iterable[str], rank: str) -> str:
+    """The rank of a criterion while all of its terms hold."""
+    held = " and ".join(f"{name}(task)" for name in terms)
+    return f"{rank} if {held} else never" if held else rank
 
 
 def function_of(text: str, known: dict[str, object]) -> Callable:

@@ -104,7 +104,7 @@ def too_intense(task, queue, load, link, store, numbers):
 
 @candidate_criterion("-non_local", unit="part of the input",
                      says="{value} of the input on its disk, {limit} needed (use_only_local_data)",
-                     applies=lambda task: task["total_bytes"] > 0, panda="use_only_local_data", stage=FINAL_STAGE,
+                     applies=lambda task: not task["total_bytes"] <= 0, panda="use_only_local_data", stage=FINAL_STAGE,
                      final=True, cap=True, source="brokerage reference, 10.3 rule 2",
                      editions=("deployed",))
 def not_local(task, queue, load, link, store, numbers):

@@ -1,12 +1,13 @@
 """The compiled frame of one decision: tables, question, and the ranking of the candidates."""
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
+from simgrid_broker.names import CLOSENESS_BLOCKED
 from simgrid_broker.policy.job_brokerage.question import NUMBERS
 from simgrid_broker.policy.rule import FINAL_STAGE, Criterion
 from simgrid_broker.views import KEPT
@@ -21,8 +22,6 @@ RANKING = tuple(Criterion(tag=tag, name=name, unit=unit, says=says, meaning=mean
                     ("-others_bootstrap", "others_bootstrap", "", "queues without any job are used first",
                      "Refuse queues of weight 0 behind the first such queues, which are used.")))
 """What refuses candidates behind the best, after all criteria; the last one those behind candidates of weight 0."""
-OPEN = -2
-"""Place of a candidate that rules about one candidate are asked about."""
 NAMES = 1 << 20
 """More than the number of candidates, by whose names ties are broken."""
 TOO_QUIET, LOW_WEIGHT, OTHERS_BOOTSTRAP = range(3)
@@ -42,18 +41,26 @@ PART = np.dtype([("disk_bytes", "f8"), ("disk_files", "f8"), ("any_bytes", "f8")
 """Parts of the input at a PanDA queue, as in `views.Locality`."""
 
 ORDER = np.dtype([
-    ("least", "i8"),                 # smallest rank of a rule about one candidate
-    ("least_numbers", "i8"),         # of those that need job numbers
+    ("least_numbers", "i8"),         # smallest rank of a rule that needs job numbers
     ("choice_rank", "i8"), ("n_criteria", "i8"), ("never", "i8"),
     ("busiest", "?"),                # a task that stays at its nucleus uses one queue only
 ])
 """When the rules of a brokerage refuse."""
 
+SPLIT = np.dtype([
+    ("cut", "i8"),                   # smallest rank of a rule about one candidate that concerns the task
+    ("n_open", "i8"),                # candidates that these rules are asked about; the others are closed
+    ("shown", "i8"), ("n_shown", "i8"),      # row of first refusals whose closed candidates stand in the result, and
+                                             # how many candidates it leaves open; -1 = none
+])
+"""The candidates of the last decision: those that static rules refuse before all rules that concern the task, and the
+others."""
+
 
 class Tables(Bundle):
     """What decisions read, and the room in which each leaves its result.
 
-    asked, task and the replicas belong together; orders, ranks and later: of an ordinary question and of a hint. The
+    asked, task and the replicas belong together; orders and ranks: of an ordinary question and of a hint. The
     result has a column for each candidate, (n,): refused_by, the index of the criterion, or behind them of the place in
     RANKING, KEPT = none; value and limit, what a rule about one candidate compared when it refused; weight, backlog and
     cap, 0 where refused; classes, of those that reached the choice. Of those `weighed`: numbers, and factors.
@@ -66,7 +73,8 @@ class Tables(Bundle):
     replica_tape: np.ndarray       # (n_asked, n_replicas), whether it is on tape
     orders: np.ndarray             # (2,) of ORDER
     ranks: np.ndarray              # (2, n_rules), of rules about one candidate
-    later: np.ndarray              # (2, n_rules), the smallest from each of them on
+    concern: np.ndarray            # (2, n_rules + 1), for the task in hand: ranks, `never` where a rule does not
+                                   # concern it, and the smallest from each of them on
     places: np.ndarray             # (n_criteria,), index of the criterion of each rank
     queues: np.ndarray             # (n,) of QUEUE
     load: np.ndarray               # (n_loads, n_queues) of LOAD
@@ -74,10 +82,8 @@ class Tables(Bundle):
     store: np.ndarray              # (n_queues,) of STORE
     parts: np.ndarray              # (n_parts, n_queues) of PART
     first: np.ndarray              # (n_firsts, n), smallest rank at which a static criterion refuses, `never` = none
-    closed: np.ndarray             # (n_firsts, n), refusal of those that it refuses before all other rules, else OPEN
-    open: np.ndarray               # (n_firsts, n), the other candidates
-    n_open: np.ndarray             # (n_firsts,), their number
-    shown: np.ndarray              # (1,), row whose closed candidates stand in the result, -1 = none
+    open: np.ndarray               # (n_firsts, n), candidates by that rank, the last first
+    split: np.ndarray              # (1,) of SPLIT
     static_weight: np.ndarray      # (n_weights, n), product of the static factors
     refused_by: np.ndarray
     value: np.ndarray
@@ -89,7 +95,7 @@ class Tables(Bundle):
     weighed: np.ndarray            # (n,), whether a candidate came as far as its weight
     factors: np.ndarray            # (n_factors, n), of the weight: those about one candidate
     kept: np.ndarray               # (n,), candidates without a refusal
-    classes: np.ndarray
+    classes: np.ndarray            # -1 = it did not reach the choice
     best: np.ndarray               # (most,), the best candidates, best first
 
 
@@ -100,17 +106,9 @@ class Question(NamedTuple):
     row: int
 
 
-def open_of(brokerage: Any, first: np.ndarray, hint: bool = False) -> dict[str, np.ndarray]:
-    """Columns of `Tables` that follow from the first refusals by static criteria of a brokerage, (n_firsts, n).
-
-    In a hint refusals are ranks.
-    """
-    last = brokerage.funnel.never - 1
-    closed = first <= min(brokerage.order.orders[0]["least"], last)
-    refusal = first if hint else brokerage.order.places[np.minimum(first, last)]
-    return dict(closed=np.where(closed, refusal, OPEN).astype(np.int16),
-                open=np.argsort(closed, axis=1, kind="stable").astype(np.int32),
-                n_open=np.count_nonzero(~closed, axis=1))
+def last_first(first: np.ndarray) -> np.ndarray:
+    """Candidates by the rank of their first refusal by static criteria, (n_firsts, n), the last first."""
+    return np.argsort(-first, axis=1, kind="stable").astype(np.int32)
 
 
 def room(n: int, most: int, n_factors: int) -> dict[str, np.ndarray]:
@@ -118,7 +116,9 @@ def room(n: int, most: int, n_factors: int) -> dict[str, np.ndarray]:
     weight, backlog, cap = np.zeros((3, n))
     kept, classes = workspace(n)
     value, limit = np.empty((2, n))
-    return dict(shown=np.full(1, -1), refused_by=np.empty(n, np.int16), value=value, limit=limit, weight=weight,
+    split = np.zeros(1, SPLIT)
+    split["shown"] = -1
+    return dict(split=split, refused_by=np.empty(n, np.int16), value=value, limit=limit, weight=weight,
                 backlog=backlog, cap=cap, numbers=np.empty(n, NUMBERS), weighed=np.zeros(n, bool),
                 factors=np.empty((n_factors, n)), kept=kept, classes=classes, best=np.empty(most, np.int64))
 
@@ -139,19 +139,49 @@ def begin(tables, row):
     task["complete_somewhere"] = task["asks_for_sources"] and asked["somewhere"]
     task["no_remote_source"] = task["asks_for_sources"] and asked["no_remote_source"]
     task["incomplete"], task["best_part"] = asked["incomplete"], asked["best_part"]
+    task["some_link_blocked"] = task["has_nucleus"] and is_any_blocked(tables, asked["link"])
 
 
 @compiled
-def close(tables, row):
-    """Enter the refusals of the candidates that are closed, unless they are still there from another decision."""
-    place = tables.asked[row]["first"]
-    if tables.shown[0] == place:
-        return
-    tables.shown[0] = place
-    for k in range(len(tables.queues)):
-        if tables.closed[place, k] != OPEN:
-            tables.refused_by[k], tables.weighed[k] = tables.closed[place, k], False
-            tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
+def is_any_blocked(tables, link):
+    """Whether the link of any queue to a nucleus is blocked."""
+    for queue in range(tables.link.shape[1]):
+        if tables.link[link, queue]["closeness"] == CLOSENESS_BLOCKED:
+            return True
+    return False
+
+
+@compiled
+def close(tables, row, hint, cut):
+    """Enter the refusals of closed candidates, whose rank is below `cut`; returns the number of the others.
+
+    They may still be there from another decision.
+    """
+    place, split = tables.asked[row]["first"], tables.split[0]
+    n_open = n_behind(tables, place, cut)
+    split["cut"], split["n_open"] = cut, n_open
+    if split["shown"] == place and split["n_shown"] == n_open:
+        return n_open
+    split["shown"], split["n_shown"] = place, n_open
+    for i in range(n_open, len(tables.queues)):
+        k = tables.open[place, i]
+        first = tables.first[place, k]
+        tables.refused_by[k], tables.weighed[k] = first if hint else tables.places[first], False
+        tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
+    return n_open
+
+
+@compiled
+def n_behind(tables, place, cut):
+    """Number of candidates that static criteria refuse no sooner than at a rank."""
+    low, high = 0, len(tables.queues)
+    while low < high:
+        middle = (low + high) // 2
+        if tables.first[place, tables.open[place, middle]] >= cut:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @compiled
@@ -183,24 +213,33 @@ def take_input(tables, row, queue, numbers):
 
 
 @compiled
-def choose(tables, row, order, best_class):
-    """Keep only the candidates of the best class reached."""
-    place = tables.asked[row]["first"]
-    for i in range(tables.n_open[place]):
+def choose(tables, row, order, best_class, n_kept):
+    """Keep only the candidates of the best class reached; returns how many these are."""
+    place, n_left = tables.asked[row]["first"], 0
+    for i in range(tables.split[0]["n_open"]):
         k = tables.open[place, i]
-        if tables.refused_by[k] > order["choice_rank"] and tables.classes[k] > best_class:
-            tables.refused_by[k] = order["choice_rank"]
+        if tables.classes[k] > best_class:
+            tables.refused_by[k] = tables.places[order["choice_rank"]]
             tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
+    for i in range(n_kept):
+        k = tables.kept[i]
+        if tables.classes[k] <= best_class:
+            tables.kept[n_left] = k
+            n_left += 1
+    return n_left
 
 
 @compiled
-def note(tables, never, k, first):
-    """Store the smallest rank at which candidate k is refused and its numbers, 0 if it is refused."""
-    tables.refused_by[k] = first
-    tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
-    if first == never:
-        numbers = tables.numbers[k]
-        tables.weight[k], tables.backlog[k], tables.cap[k] = numbers["weight"], numbers["backlog"], numbers["cap"]
+def note(tables, order, hint, k, first, n_kept):
+    """Store at which smallest rank candidate k is refused, or its numbers; returns how many are kept with it."""
+    if first < order["never"]:
+        tables.refused_by[k] = first if hint else tables.places[first]
+        tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
+        return n_kept
+    numbers = tables.numbers[k]
+    tables.refused_by[k], tables.kept[n_kept] = first, k
+    tables.weight[k], tables.backlog[k], tables.cap[k] = numbers["weight"], numbers["backlog"], numbers["cap"]
+    return n_kept + 1
 
 
 @compiled
@@ -210,19 +249,13 @@ def is_by_running(task, order):
 
 
 @compiled
-def best_candidates(tables, row, order):
+def best_candidates(tables, row, order, n_kept):
     """Sort the best of the candidates without a refusal, those of weight 0 first; returns their number.
 
     PanDA keeps candidates of one weight in the arbitrary order of a set (brokerage reference, 0.2 and 10.4); here the
     list of the kept ones is rotated by the key of the task's random draws.
     """
-    task, load, place = tables.task[row], tables.asked[row]["load"], tables.asked[row]["first"]
-    n_kept = 0
-    for i in range(tables.n_open[place]):
-        k = tables.open[place, i]
-        if tables.refused_by[k] == order["never"]:
-            tables.kept[n_kept] = k
-            n_kept += 1
+    task, load = tables.task[row], tables.asked[row]["load"]
     by_running = is_by_running(task, order)
     n_best, most = 0, 1 if by_running else len(tables.best)
     turn = task["luck"] % max(n_kept, 1)
@@ -253,19 +286,14 @@ def key(tables, load, k, by_running):
 
 
 @compiled
-def settle(tables, row, order, n_best):
-    """Translate ranks back to criterion indices; candidates behind the best get a ranking tag and weight 0."""
+def settle(tables, row, order, n_best, n_kept):
+    """Mark the best of the candidates without a refusal; those behind them get a ranking tag and weight 0."""
     n, by_running = order["n_criteria"], is_by_running(tables.task[row], order)
     for i in range(n_best):
         tables.refused_by[tables.best[i]] = KEPT
-    place = tables.asked[row]["first"]
-    for i in range(tables.n_open[place]):
-        k = tables.open[place, i]
-        first = tables.refused_by[k]
-        if first == KEPT:
-            continue
-        if first != order["never"]:
-            tables.refused_by[k] = tables.places[first]
+    for i in range(n_kept):
+        k = tables.kept[i]
+        if tables.refused_by[k] == KEPT:
             continue
         if by_running:
             tables.refused_by[k] = n + TOO_QUIET
@@ -275,10 +303,10 @@ def settle(tables, row, order, n_best):
 
 
 @compiled
-def rank(tables, row, order):
+def rank(tables, row, order, n_kept):
     """Rank and tag the candidates and return the number in `tables.best`; for a hint 0, and ranks stay as they are."""
     if tables.asked[row]["hint"]:
         return 0
-    n_best = best_candidates(tables, row, order)
-    settle(tables, row, order, n_best)
+    n_best = best_candidates(tables, row, order, n_kept)
+    settle(tables, row, order, n_best, n_kept)
     return n_best

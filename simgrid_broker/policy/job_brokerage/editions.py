@@ -32,7 +32,7 @@ class Order(NamedTuple):
 
     orders: np.ndarray
     ranks: np.ndarray
-    later: np.ndarray
+    concern: np.ndarray
     places: np.ndarray
 
 
@@ -93,8 +93,8 @@ class JobBrokerage:
 
     @cached_property
     def candidate_criteria(self) -> tuple[CriterionFunction, ...]:
-        """The other criteria about one candidate in order, those that need job numbers behind all others."""
-        asked = [rule for rule in self.funnel.criteria if rule.rule.per_candidate and not rule.rule.is_choice]
+        """The other criteria about one candidate as they refuse, those that need job numbers behind all others."""
+        asked = [rule for rule in self.funnel.by_rank if rule.rule.per_candidate and not rule.rule.is_choice]
         return tuple(sorted(asked, key=lambda rule: rule.rule.needs_numbers))
 
     @cached_property
@@ -115,18 +115,12 @@ class JobBrokerage:
         is_cap = needs_numbers | np.array([rule.rule.cap for rule in self.candidate_criteria], bool)
         of_choice = never if self.choice is None else self.funnel.ranks[self.choice]
         orders = np.zeros(2, ORDER)
-        orders["least"] = ranks.min(initial=of_choice)
         orders["least_numbers"] = ranks[needs_numbers].min(initial=never - 1)
         orders["choice_rank"] = of_choice, never
         orders["n_criteria"], orders["never"] = len(self.funnel.criteria), never
         orders["busiest"] = self.busiest
         of_both = np.array([ranks, np.where(is_cap, never, ranks)])
-        return Order(orders, of_both, np.array([smallest_behind(each) for each in of_both]), self.funnel.places)
-
-
-def smallest_behind(ranks: np.ndarray) -> np.ndarray:
-    """The smallest of each rank and those behind it, (n,)."""
-    return np.minimum.accumulate(ranks[::-1])[::-1].copy()
+        return Order(orders, of_both, np.full((2, len(ranks) + 1), never), self.funnel.places)
 
 
 DOCUMENTED = JobBrokerage(

@@ -64,7 +64,7 @@ def sends_nothing(task, queue, load, link, store, numbers):
 
 
 @candidate_criterion("-source_blacklist", says="no storage with all of the input sends files over WAN",
-                     applies=lambda task: task["total_bytes"] > 0,
+                     applies=lambda task: task["no_remote_source"] or task["total_bytes"] > 0,
                      **STATUS | {"source": "brokerage reference, 2.5"}, editions=("deployed",))
 def input_cannot_be_sent(task, queue, load, link, store, numbers):
     """Refuse satellites if no storage with a complete replica of the input sends files over WAN."""

@@ -12,7 +12,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.policy.job_brokerage.broker import NO_PARTS, NO_REPLICAS, ask_about_input, ask_about_nucleus
 from simgrid_broker.policy.job_brokerage.completeness import readable
-from simgrid_broker.policy.job_brokerage.decide import ASKED, Tables, open_of, room
+from simgrid_broker.policy.job_brokerage.decide import ASKED, Tables, last_first, room
 from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.job_brokerage.preliminary import for_hint
 from simgrid_broker.policy.job_brokerage.question import TASK, JobCase, task_record
@@ -47,8 +47,7 @@ class Hints:
         self.tables = Tables(
             asked=asked, task=np.zeros(1, TASK), **NO_REPLICAS, **brokerage.order._asdict(),
             queues=queues.records[self.about], load=stats.load, link=stats.link[None], store=stats.store,
-            parts=NO_PARTS, first=first, **open_of(brokerage, first, hint=True),
-            static_weight=np.ones((1, n)),
+            parts=NO_PARTS, first=first, open=last_first(first), static_weight=np.ones((1, n)),
             **room(n, 1, len(brokerage.candidate_factors)))
 
     def renew(self, stats: Stats) -> None:
@@ -83,14 +82,13 @@ class Hints:
                 self._grow()
             row = self.rows[requirement] = len(self.rows)
             case = JobCase(task, self.queues, self.brokerage.edition)
-            first = self.cache.first_refusals(self.brokerage.funnel, case)[self.about][None]
-            for name, column in (dict(first=first) | open_of(self.brokerage, first, hint=True)).items():
-                getattr(self.tables, name)[row] = column[0]
+            first = self.cache.first_refusals(self.brokerage.funnel, case)[self.about]
+            self.tables.first[row], self.tables.open[row] = first, last_first(first[None])[0]
         return self.rows[requirement]
 
     def _grow(self) -> None:
         """Make room for as many first refusals again."""
-        old = {name: getattr(self.tables, name) for name in ("first", "closed", "open", "n_open")}
+        old = {name: getattr(self.tables, name) for name in ("first", "open")}
         self.tables = self.tables.with_arrays(
             **{name: np.concatenate([column, np.zeros_like(column)]) for name, column in old.items()})
 

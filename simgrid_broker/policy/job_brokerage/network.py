@@ -169,8 +169,15 @@ def nucleus_full(task, queue, load, link, store, numbers):
     return task["has_nucleus"] and files > cap, files, cap
 
 
+@compiled
+def some_link_blocked(task):
+    """Whether any link to the task's nucleus is blocked, which is rare."""
+    return task["some_link_blocked"]
+
+
 @candidate_criterion("-link_unusable", unit="closeness", says="link to the nucleus blocked, closeness {value}",
-                     applies=has_nucleus, panda="selection for blocked links to the nucleus", **DOCUMENTED)
+                     applies=has_nucleus, may_refuse=some_link_blocked,
+                     panda="selection for blocked links to the nucleus", **DOCUMENTED)
 def link_blocked(task, queue, load, link, store, numbers):
     """Refuse queues whose link to the nucleus is blocked."""
     closeness = float(link["closeness"])
@@ -221,7 +228,8 @@ def nucleus_full_deployed(task, queue, load, link, store, numbers):
 
 
 @candidate_criterion("-link_unusable", unit="closeness", says="link to the nucleus blocked, closeness {value}",
-                     applies=has_nucleus, panda="selection for links to the nucleus", stage="link check", **DEPLOYED)
+                     applies=has_nucleus, may_refuse=some_link_blocked, panda="selection for links to the nucleus",
+                     stage="link check", **DEPLOYED)
 def link_blocked_deployed(task, queue, load, link, store, numbers):
     """Refuse queues whose link to the nucleus is blocked, unless the nucleus was refused before."""
     return first_hit(task, link) == LINK_BLOCKED, float(link["closeness"]), float(MIN_CLOSENESS)

@@ -87,6 +87,7 @@ TASK = np.dtype([
     ("no_remote_source", "?"),       # no replica with enough of the input is at a storage that sends files
     *((name, "?" if entry.type == "bool" else "f8") for name, entry in KEYS.items()),
     ("nucleus_writable", "?"), ("nucleus_readable", "?"), ("nucleus_queued_files", "f8"),     # of the task's nucleus
+    ("some_link_blocked", "?"),      # from any queue to it
     # TERMS, in which the editions differ:
     ("deployed", "?"),               # it is the deployed edition
     ("express_priority", "f8"),      # from which on a task is express (D4)
