@@ -9,8 +9,8 @@ from simgrid_broker.world.world import World
 
 T = TaskStatus
 PENDING, PREPARED = T.PENDING, T.PREPARED
-COMMANDED = int(T.TOABORT), int(T.PASSED), int(T.TOBROKEN), int(T.SCOUTED)
-"""Statuses that this agent ends, whatever jobs there are; whole numbers are looked up faster than members."""
+COMMANDED = T.TOABORT, T.PASSED, T.TOBROKEN, T.SCOUTED
+"""Statuses that this agent ends, whatever jobs there are."""
 
 
 def post_processor(control: Control) -> Process:

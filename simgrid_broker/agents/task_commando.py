@@ -20,7 +20,6 @@ from simgrid_broker.world.columns import add_attempts, add_input, return_to, set
 from simgrid_broker.world.task_transitions import set_status
 
 C, S, T = TaskCommand, JobStatus, TaskStatus
-STAGING = int(T.STAGING)
 
 BEGIN = {C.ABORT: T.ABORTING, C.FINISH: T.FINISHING, C.REASSIGN: T.TOREASSIGN}
 """Status of a task while a command kills its jobs."""
@@ -63,7 +62,7 @@ class TaskCommando:
         for given in waiting:
             for row in given.rows:
                 self._take_up(given, row)
-        for row in self.control.books.live_tasks.in_status(STAGING).tolist():
+        for row in self.control.books.live_tasks.in_status(T.STAGING).tolist():
             if self.control.books.staging.has_rule(row):
                 set_status(self.control.world, row, T.STAGED, self.control.now)
         for row, killing in [*self.killing.items()]:

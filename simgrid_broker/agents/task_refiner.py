@@ -43,12 +43,10 @@ TYPED_BY = ["corecount", "ramcount", "ramunit", "baseramcount"]
 SUCCESS, FAILURE = (TaskStatus.DONE, TaskStatus.FINISHED), (TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
 """Ends of a parent after which its children start, or are broken."""
 
-DEFINED, REREFINE, READY = TaskStatus.DEFINED, TaskStatus.REREFINE, TaskStatus.READY
+DEFINED, REREFINE, STAGED, READY = TaskStatus.DEFINED, TaskStatus.REREFINE, TaskStatus.STAGED, TaskStatus.READY
 AGAIN = int(REREFINE)
 NEW = int(TaskStatus.REGISTERED), AGAIN
-"""Statuses of the tasks that are to be refined; whole numbers are looked up faster than members of enumerations."""
-STAGED, KNOWN = int(TaskStatus.STAGED), int(DEFINED)
-"""Statuses of the tasks that are refined once their input is staged, and of those whose content may come later."""
+"""Statuses of the tasks that are to be refined; NumPy compares whole numbers faster than members of enumerations."""
 
 
 def task_refiner(control: Control) -> Process:
@@ -77,7 +75,7 @@ def task_refiner(control: Control) -> Process:
         for row in live_tasks.in_status(STAGED).tolist():
             if refine(control, row, tagger, queues):
                 _send_when_staged(control, row)
-        for row in live_tasks.in_status(KNOWN).tolist():
+        for row in live_tasks.in_status(DEFINED).tolist():
             if tasks["inputprestaging"][row] and not control.books.open_inputs.is_open(row):
                 _send_when_staged(control, row)
         for row in rows[again].tolist():
@@ -129,7 +127,8 @@ class Tagger:
 def reads_deleted(world: World, row: int) -> bool:
     """Whether DDM does not know a dataset that a task reads: the ContentsFeeder then breaks it; JEDI TWiki, dataset
     status."""
-    return bool(world.arrays.datasets["deleted"][datasets_of(world.arrays, row)].any())
+    deleted = world.arrays.datasets["deleted"]
+    return any(deleted[number] for number in datasets_of(world.arrays, row))
 
 
 def _break(control: Control, row: int) -> None:

@@ -37,6 +37,8 @@ def reactivate(control: Control) -> None:
     """Return tasks that were pending long enough to their old status."""
     tasks = control.arrays.tasks
     rows = control.books.live_tasks.in_status(TaskStatus.PENDING)
+    if not len(rows):
+        return
     for label, own in by_label(control, rows[tasks["old_status"][rows] != TaskStatus.ASSIGNING]):
         waited_s = control.now - tasks["modification_s"][own]
         for row in own[waited_s >= patience(control, label, tasks["priority"][own])].tolist():
@@ -65,6 +67,8 @@ def finish_exhausted(control: Control) -> None:
 
 def by_label(control: Control, rows: np.ndarray) -> list[tuple[str, np.ndarray]]:
     """Rows of tasks by prodSourceLabel."""
+    if not len(rows):
+        return []
     labels = control.arrays.tasks["label"][rows]
     return [(control.world.vocabularies["labels"][code], rows[labels == code]) for code in np.unique(labels).tolist()]
 
@@ -73,6 +77,8 @@ def withdraw_jobs_of_paused(control: Control) -> None:
     """Withdraw the jobs of paused tasks that are not yet activated; source: lifecycle reference, 2.8 and 2.12."""
     tasks = control.arrays.tasks
     rows = control.books.live_tasks.in_status(TaskStatus.PAUSED)
+    if not len(rows):
+        return
     rows = rows[control.now - tasks["modification_s"][rows] > PAUSED_S]
     if tasks["n_alive"][rows].any():
         jobs = jobs_of(control.arrays, rows, *DEFINED_TABLE)

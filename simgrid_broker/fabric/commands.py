@@ -43,6 +43,8 @@ def jobs_of(arrays: Arrays, task_rows, *statuses, among=None) -> np.ndarray:
 
 def jobs_of_each(arrays: Arrays, task_rows: np.ndarray) -> list[np.ndarray]:
     """Rows of the live jobs of each of several tasks, found together, which takes as long as for one task."""
+    if not len(task_rows):
+        return []
     found = jobs_of(arrays, task_rows)
     task = arrays.jobs["task"][found]
     order = np.argsort(task, kind="stable")

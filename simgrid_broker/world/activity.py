@@ -52,13 +52,17 @@ def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> tuple[np.ndarr
     pilots if a worker holds a slot or a pilot requested a job within PILOTS_OF_S.
     """
     workers, found = np.zeros(len(arrays.queues), np.int64), np.zeros(len(arrays.queues), ACTIVITY)
-    look_at_queues(arrays, by_share, float(now), workers, found)
-    return workers, {name: found[name] for name in ACTIVITY.names or ()} | _of_jobs(arrays)
+    asks_jobs = look_at_queues(arrays, by_share, float(now), workers, found)
+    columns = {name: found[name] for name in ACTIVITY.names or ()}
+    return workers, columns | _of_jobs(arrays) if asks_jobs else columns
 
 
 @compiled
 def look_at_queues(world: Arrays, by_share, now, workers, found):
-    """Add submitted and running workers to `workers`, and fill in `found`, of ACTIVITY; arguments as of `activity`."""
+    """Add submitted and running workers to `workers`, and fill in `found`, of ACTIVITY; arguments as of `activity`.
+
+    Returns whether columns without a counter are needed: only for closed storages or tasks with diskIO.
+    """
     for queue in range(len(found)):
         one, described = found[queue], world.queues[queue]
         for share in range(len(by_share)):
@@ -74,12 +78,14 @@ def look_at_queues(world: Arrays, by_share, now, workers, found):
     for pseudo in world.pseudo_queues:
         workers[pseudo["queue"]] += pseudo["n_submitted"] + pseudo["n_running"]
         found[pseudo["queue"]]["n_pilot"] += pseudo["n_running"]
+    for storage in world.storages:
+        if storage["write_wan_off"] == 1:
+            return True
+    return world.settings[0]["any_diskio"] != 0
 
 
 def _of_jobs(arrays: Arrays) -> dict[str, np.ndarray]:
-    """Columns without a counter, from a pass over the jobs; needed only for closed storages or tasks with diskIO."""
-    if not (arrays.storages["write_wan_off"] == 1).any() and not arrays.settings["any_diskio"][0]:
-        return {}
+    """Columns without a counter, from a pass over the jobs."""
     n_queues = len(arrays.queues)
     transferring, running, diskio = np.zeros(n_queues, np.int64), np.zeros(n_queues, np.int64), np.zeros(n_queues)
     look_at_jobs(arrays, unwritable_sites(arrays), transferring, running, diskio)

@@ -1,6 +1,7 @@
 """Text tables of numbers, as SWF and GWF have them, to arrays, with an error for every bad line."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,8 @@ def efficiencies(used_s: np.ndarray, run_s: np.ndarray, jobs: Sequence | np.ndar
 def say_unused(fields: Mapping[str, np.ndarray], tally: Tally) -> None:
     """Remark on fields that have values, but no use in a replay; fields: values by name, unknown as -1."""
     used = [f"{name} ({count} records)" for name, values in fields.items()
-            if (count := sum(str(value).strip() not in NOT_GIVEN for value in values))]
+            if (count := sum(number for value, number in Counter(values.tolist()).items()
+                             if str(value).strip() not in NOT_GIVEN))]
     if used:
         tally.say(f"fields that are not used: {', '.join(used)}")
 

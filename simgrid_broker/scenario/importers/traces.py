@@ -296,7 +296,19 @@ def _vocabularies(rows: np.ndarray, groups: Groups, path: Path) -> dict[str, tup
 
 def _names(prefix: str, values) -> list[str]:
     """Names of identifiers: a number gets the prefix, text stays as it is, and what is unknown is empty."""
-    return [_name(prefix, value) for value in values]
+    names = Names(prefix)
+    return [names[value] for value in values]
+
+
+class Names(dict[object, str]):
+    """Names by identifier, each made when it is first asked for: in a trace most are those of many jobs."""
+
+    def __init__(self, prefix: str):
+        self.prefix = prefix
+
+    def __missing__(self, value: object) -> str:
+        self[value] = name = _name(self.prefix, value)
+        return name
 
 
 def _name(prefix: str, value: object) -> str:
