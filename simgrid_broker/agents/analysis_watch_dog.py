@@ -40,7 +40,7 @@ class Look(NamedTuple):
 
 
 NO_INPUT = Look(FOR_INPUT, (), np.zeros_like, lambda rows: np.ones(len(rows), bool))
-"""No owner has input under way: nothing is throttled, and everything that was is released."""
+"""No owner has too much input under way: nothing is throttled, and everything that was is released."""
 
 
 def analysis_watch_dog(control: Control) -> Process:
@@ -112,6 +112,8 @@ class AnalysisWatchDog:
             return NO_INPUT
         users, place, moving = user_throttle.by_user(control.arrays.tasks["user"][rows], size)
         too_much = user_throttle.moves_too_much(moving, control.cfg, control.edition)
+        if not np.any(too_much):
+            return NO_INPUT
         tasks = control.arrays.tasks
         over = np.zeros((len(control.world.vocabularies["users"]), len(ThrottledBy)), bool)
         reasons = np.full(len(tasks), ThrottledBy.NONE, np.int64)
@@ -119,7 +121,7 @@ class AnalysisWatchDog:
         for cause, above, moved in reversed(looks):                            # of two causes the first one counts
             over[users[above], cause] = True
             reasons[rows[above[place] & (moved > 0)]] = cause
-        return Look(FOR_INPUT, (T.RUNNING,) if reasons.any() else (), reasons.__getitem__,
+        return Look(FOR_INPUT, (T.RUNNING,), reasons.__getitem__,
                     lambda throttled: ~over[tasks["user"][throttled], tasks["throttled_by"][throttled]])
 
     def _look_at_work(self) -> Look:

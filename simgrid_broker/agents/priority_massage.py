@@ -28,7 +28,10 @@ def priority_massage(control: Control) -> Process:
 
 
 class PriorityMassage:
-    """Counts the analysis jobs of each owner, and remembers which ended within the window."""
+    """Counts the analysis jobs of each owner, and remembers which ended within the window.
+
+    rows: of the activated and throttled jobs when they were counted last.
+    """
 
     def __init__(self, control: Control):
         self.control = control
@@ -36,6 +39,7 @@ class PriorityMassage:
         self.analysis = np.isin(words["labels"], ANALYSIS_LABELS)
         self.named = np.array([bool(word) for word in words["working_groups"]])
         self.ended: list[tuple] = []                                         # owner, queue and time, (n,) each
+        self.rows = np.zeros(0, np.int32)
         self.owners, self.owner_of_task = np.zeros((0, 2), np.int64), np.zeros(0, np.int32)
         self.begin(np.arange(len(world.arrays.tasks)))
         control.books.newcomers.append(self.begin)
@@ -85,7 +89,7 @@ class PriorityMassage:
         jobs, cores = np.zeros(n_owners, np.int64), np.zeros(n_owners, np.int64)
         done, activated = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         highest = np.full(shape, -2**31, np.int64)
-        control.fabric.look_at_owners(self.owner_of_task, since, jobs, cores, done, activated, highest)
+        self.rows = control.fabric.look_at_owners(self.owner_of_task, since, jobs, cores, done, activated, highest)
         self.ended = [piece for piece in self.ended if (piece[2] >= since).any()]
         for owner, queue, ended_s in self.ended:
             recent = ended_s >= since
@@ -94,7 +98,8 @@ class PriorityMassage:
 
     def _jobs(self, status: JobStatus, chosen: np.ndarray) -> np.ndarray:
         """Rows of the jobs of chosen owners, (n_owners,) bool, in a status, oldest first; merge jobs are left out."""
-        return oldest_first(self.control.arrays, self.control.fabric.jobs_of_owners(self.owner_of_task, chosen, status))
+        return oldest_first(self.control.arrays, self.control.fabric.jobs_of_owners(self.rows, self.owner_of_task,
+                                                                                    chosen, status))
 
     def _throttle(self, over: np.ndarray, below: np.ndarray) -> None:
         """Throttle activated jobs of owners above their cap, and release those of owners below it.

@@ -156,35 +156,38 @@ def nothing_left(arrays: Arrays, task_row: int) -> None:
 
 
 @compiled
-def jobs_of_owners(world: Arrays, owner_of_task, chosen, status, found):
+def jobs_of_owners(world: Arrays, among, owner_of_task, chosen, status, found):
     """Fill `found` with the rows of the jobs of chosen owners, (n_owners,) bool, in a status; returns their number.
 
-    owner_of_task: (n_tasks,), -1 = none. Merge jobs are left out.
+    among: rows to look at, of jobs with an owner; owner_of_task: (n_tasks,).
     """
     n = 0
-    for row in range(len(world.jobs)):
+    for row in among:
         job = world.jobs[row]
-        if job["panda_id"] > 0 and job["status"] == status and job["n_chunks"] > 0:
-            owner = owner_of_task[job["task"]]
-            if owner >= 0 and chosen[owner]:
-                found[n] = row
-                n += 1
+        if job["status"] == status and chosen[owner_of_task[job["task"]]]:
+            found[n] = row
+            n += 1
     return n
 
 
 @compiled
-def look_at_owners(world: Arrays, owner_of_task, since, jobs, cores, done, activated, highest):
-    """Count the live jobs of tasks whose owner is not -1, by owner.
+def look_at_owners(world: Arrays, owner_of_task, since, jobs, cores, done, activated, highest, rows):
+    """Count the live jobs of tasks whose owner is not -1, by owner; merge jobs are left out.
 
     owner_of_task: (n_tasks,); jobs, cores: running, starting and sent, (n_owners,); done, activated, highest:
     (n_owners, n_queues), of jobs with a change or heartbeat after `since`, s: number of jobs of the active table that
-    are neither activated nor holding, number of activated jobs, and highest priority of these.
+    are neither activated nor holding, number of activated jobs, and highest priority of these. Fills `rows` with those
+    of the activated and throttled jobs, and returns their number.
     """
+    n = 0
     for row in range(len(world.jobs)):
         job = world.jobs[row]
         if job["panda_id"] == 0 or owner_of_task[job["task"]] < 0 or has_no_pieces(job):
             continue
         owner, queue, status = owner_of_task[job["task"]], job["queue"], job["status"]
+        if status == ACTIVATED or status == THROTTLED:
+            rows[n] = row
+            n += 1
         if status == RUNNING or status == STARTING or status == SENT:
             jobs[owner] += 1
             cores[owner] += job["corecount"]
@@ -196,3 +199,4 @@ def look_at_owners(world: Arrays, owner_of_task, since, jobs, cores, done, activ
             highest[owner, queue] = max(highest[owner, queue], np.int64(job["priority"]))
         elif not (status == HOLDING or status == PENDING or status == DEFINED or status == ASSIGNED):
             done[owner, queue] += 1
+    return n

@@ -181,9 +181,8 @@ class Fabric:
         """Rows of the jobs that exceed a timeout, and the first rule that each exceeds; arguments as in `timeouts`."""
         arrays = self.world.arrays
         rows, broken = np.empty(len(arrays.jobs), np.int32), np.empty(len(arrays.jobs), np.int32)
-        shortest = shortest_limits(rules, limits)
-        found = overdue(arrays, rules, rules_by_status(rules), limits, shortest, shortest.min(), for_label, now, rows,
-                        broken)
+        found = overdue(arrays, rules, rules_by_status(rules), limits, shortest_limits(rules, limits), for_label, now,
+                        rows, broken)
         return rows[:found], broken[:found]
 
     def take_back(self, rows, status: int, cause: int, now: float) -> None:
@@ -252,14 +251,17 @@ class Fabric:
         """Raise the priority of activated jobs."""
         commands.lift(self.world.arrays, rows, points)
 
-    def look_at_owners(self, *numbers) -> None:
-        """Count the jobs of owners; arguments as in `commands.look_at_owners`."""
-        commands.look_at_owners(self.world.arrays, *numbers)
+    def look_at_owners(self, *numbers) -> np.ndarray:
+        """Count the jobs of owners: rows of the activated and throttled ones; arguments as in
+        `commands.look_at_owners`."""
+        rows = np.empty(len(self.world.arrays.jobs), np.int32)
+        return rows[:commands.look_at_owners(self.world.arrays, *numbers, rows)]
 
-    def jobs_of_owners(self, owner_of_task: np.ndarray, chosen: np.ndarray, status: int) -> np.ndarray:
+    def jobs_of_owners(self, among: np.ndarray, owner_of_task: np.ndarray, chosen: np.ndarray,
+                       status: int) -> np.ndarray:
         """Rows of the jobs of chosen owners in a status; arguments as in `commands.jobs_of_owners`."""
-        found = np.empty(len(self.world.arrays.jobs), np.int32)
-        return found[:commands.jobs_of_owners(self.world.arrays, owner_of_task, chosen, int(status), found)]
+        found = np.empty(len(among), np.int32)
+        return found[:commands.jobs_of_owners(self.world.arrays, among, owner_of_task, chosen, int(status), found)]
 
     def share_gates(self, now: float, period: float = 0.0) -> None:
         """Share doors and backbones among the links; period: of a cycle of the optimiser, s, 0 = between cycles."""

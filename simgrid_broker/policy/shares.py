@@ -34,7 +34,8 @@ def share_order(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
         node = stack.pop()
         if node in leaf_at:
             ordered.append(leaf_at[node])
-        stack.extend(reversed(sorted(children[node], key=ratio.__getitem__)))
+        else:
+            stack.extend(reversed(sorted(children[node], key=ratio.__getitem__)))
     return np.array(ordered, np.int64)
 
 

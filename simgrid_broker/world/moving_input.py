@@ -19,11 +19,11 @@ def input_under_way(world: World, least: float = 0.0) -> tuple[np.ndarray, np.nd
     A task may be listed more than once. Whole transfers count until the jobs that wait for them go on. No task is
     listed if all of them together have no more than `least` bytes on their way.
     """
-    n_sites, n_rows = len(world.arrays.sites), len(world.arrays.transfers)
-    if world.free_rows("transfers") == n_rows:
+    n_sites, n_used = len(world.arrays.sites), len(world.arrays.transfers) - world.free_rows("transfers")
+    if not n_used:
         return NONE
-    of, moved = np.empty(n_rows, np.int64), np.empty(n_rows)
-    n = find_moving(world.arrays, n_sites, of, moved)
+    of, moved = np.empty(n_used, np.int64), np.empty(n_used)
+    n = find_moving(world.arrays, n_sites, n_used, of, moved)
     if moved[:n].sum() <= least:
         return NONE
     ways, place = np.unique(of[:n], return_inverse=True)
@@ -35,17 +35,22 @@ def input_under_way(world: World, least: float = 0.0) -> tuple[np.ndarray, np.nd
 
 
 @compiled
-def find_moving(world: Arrays, n_sites, of, moved):
+def find_moving(world: Arrays, n_sites, n_used, of, moved):
     """Write task and source of each transfer of input of users as one number into `of`, and its bytes into `moved`.
 
-    Returns how many there are; the order of these numbers is that of task and source.
+    n_used: rows of the table that are in use, behind the last of which it does not look. Returns how many such transfers
+    there are; the order of these numbers is that of task and source.
     """
-    n = 0
+    n, seen = 0, 0
     for row in range(len(world.transfers)):
+        if seen == n_used:
+            break
         transfer = world.transfers[row]
-        if transfer["activity"] == ANALYSIS_INPUT and transfer["transfer_id"] > 0 and transfer["kind"] == INPUT:
-            of[n], moved[n] = transfer["jeditaskid"] * n_sites + transfer["source"], transfer["bytes"]
-            n += 1
+        if transfer["transfer_id"] > 0:
+            seen += 1
+            if transfer["activity"] == ANALYSIS_INPUT and transfer["kind"] == INPUT:
+                of[n], moved[n] = transfer["jeditaskid"] * n_sites + transfer["source"], transfer["bytes"]
+                n += 1
     return n
 
 

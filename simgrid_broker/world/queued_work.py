@@ -13,10 +13,13 @@ from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import account_of_job, n_special, of_shares
-from simgrid_broker.world.rows import has_no_pieces
+from simgrid_broker.world.rows import fetch_ahead, find_in_status, has_no_pieces
 
-DEFINED, ASSIGNED = int(JobStatus.DEFINED), int(JobStatus.ASSIGNED)
-ACTIVATED, STARTING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING)
+S = JobStatus
+ACTIVATED = int(S.ACTIVATED)
+WITH_WALLTIME, WITH_PRIORITY = (sum(1 << status for status in statuses) for statuses in (
+    (S.DEFINED, S.ACTIVATED, S.STARTING), (S.DEFINED, S.ASSIGNED, S.ACTIVATED)))
+"""Statuses of the jobs whose wall times are added up, and of those whose priorities count, a bit for each."""
 NO_PRIORITY = -(2**31)
 
 
@@ -31,7 +34,7 @@ class QueuedWalltime(NamedTuple):
 
     def total_s(self, accounts: Sequence[int], types: Sequence[int]) -> float | None:
         """Requested wall time in some accounts and resource types, s; None = unknown."""
-        total = float(self.walltime_s[np.ix_(accounts, types)].sum())
+        total = float(sum(self.walltime_s[account, kind] for account in accounts for kind in types))
         return None if math.isnan(total) else total
 
 
@@ -46,9 +49,9 @@ class QueuedPriority(NamedTuple):
 
     def highest(self, accounts: Sequence[int], types: Sequence[int]) -> tuple[int, int]:
         """Highest priority in some accounts and resource types, and the number of jobs with it."""
-        at = np.ix_(accounts, types)
-        highest = self.priority[at].max()
-        return int(highest), int(self.n_highest[at][self.priority[at] == highest].sum())
+        at = [(account, kind) for account in accounts for kind in types]
+        highest = max(self.priority[place] for place in at)
+        return int(highest), int(sum(self.n_highest[place] for place in at if self.priority[place] == highest))
 
 
 def queued_power(arrays: Arrays) -> np.ndarray:
@@ -99,15 +102,16 @@ def max_walltimes(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def add_walltimes(world: Arrays, walltime_s, n_jobs, n_known):
-    """Add the wall time of queued jobs, their number, and the number of those with a wall time to three tables."""
-    for row in range(len(world.jobs)):
-        job = world.jobs[row]
-        status = job["status"]
-        if not (status == DEFINED or status == ACTIVATED or status == STARTING) or job["panda_id"] == 0:
-            continue
-        account, kind = account_of_job(world, job), job["resource_type"]
-        walltime = max_walltime(world, job)
+def add_walltimes(world: Arrays, rows, walltime_s, n_jobs, n_known):
+    """Add the wall time of queued jobs, their number, and the number of those with a wall time to three tables.
+
+    rows: room for as many jobs as there are.
+    """
+    n = find_in_status(world, WITH_WALLTIME, rows)
+    for place in range(n):
+        fetch_ahead(world, rows, n, place)
+        job = world.jobs[rows[place]]
+        account, kind, walltime = account_of_job(world, job), job["resource_type"], max_walltime(world, job)
         n_jobs[account, kind] += 1
         if walltime < np.inf:
             n_known[account, kind] += 1
@@ -115,18 +119,21 @@ def add_walltimes(world: Arrays, walltime_s, n_jobs, n_known):
 
 
 @compiled
-def find_highest(world: Arrays, priority, n_highest):
-    """Fill the tables of `QueuedPriority`, initialised with NO_PRIORITY and 0; merge jobs do not count."""
-    for row in range(len(world.jobs)):
-        job = world.jobs[row]
-        status = job["status"]
-        if (not (status == DEFINED or status == ASSIGNED or status == ACTIVATED) or job["n_chunks"] == 0
-                or job["panda_id"] == 0):
-            continue
+def find_highest(world: Arrays, rows, priority, n_highest):
+    """Fill the tables of `QueuedPriority`, initialised with NO_PRIORITY and 0; merge jobs do not count.
+
+    rows: room for as many jobs as there are.
+    """
+    n = find_in_status(world, WITH_PRIORITY, rows)
+    for place in range(n):
+        fetch_ahead(world, rows, n, place)
+        job = world.jobs[rows[place]]
         account, kind = account_of_job(world, job), job["resource_type"]
+        if has_no_pieces(job) or job["priority"] < priority[account, kind]:
+            continue
         if job["priority"] > priority[account, kind]:
             priority[account, kind], n_highest[account, kind] = job["priority"], 0
-        n_highest[account, kind] += job["priority"] == priority[account, kind]
+        n_highest[account, kind] += 1
 
 
 def _shape(arrays: Arrays) -> tuple[int, int]:
@@ -138,7 +145,7 @@ def queued_walltime(arrays: Arrays) -> QueuedWalltime:
     """Current `QueuedWalltime`."""
     shape = _shape(arrays)
     walltime_s, n_jobs, n_known = np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    add_walltimes(arrays, walltime_s, n_jobs, n_known)
+    add_walltimes(arrays, np.empty(len(arrays.jobs), np.int32), walltime_s, n_jobs, n_known)
     scaled = walltime_s * n_jobs / np.where(n_known > 0, n_known, np.nan)
     return QueuedWalltime(np.where(n_jobs > 0, scaled, 0.0))
 
@@ -147,5 +154,5 @@ def queued_priority(arrays: Arrays) -> QueuedPriority:
     """Current `QueuedPriority`."""
     shape = _shape(arrays)
     found = QueuedPriority(np.full(shape, NO_PRIORITY, np.int64), np.zeros(shape, np.int64))
-    find_highest(arrays, *found)
+    find_highest(arrays, np.empty(len(arrays.jobs), np.int32), *found)
     return found

@@ -127,10 +127,12 @@ def test_a_job_has_the_limit_of_its_queue():
 
 
 def test_shortest_limit_of_a_status():
-    rules = np.zeros(2, RULE)
-    rules["statuses"] = 1 << S.SENT, 1 << S.SENT | 1 << S.HOLDING
-    limits = shortest_limits(rules, np.array([[5.0, np.inf], [9.0, 7.0]]))
-    assert limits[S.SENT].tolist() == [5, 7] and limits[S.HOLDING].tolist() == [9, 7]
+    rules = np.zeros(3, RULE)
+    rules["statuses"] = 1 << S.SENT, 1 << S.SENT | 1 << S.HOLDING, 1 << S.HOLDING
+    rules["clock"] = ENTERED, ENTERED, MODIFICATION
+    limits, of_reported = shortest_limits(rules, np.array([[5.0, np.inf], [9.0, 7.0], [1.0, 8.0]]))
+    assert limits[S.SENT].tolist() == [5, 7] and limits[S.HOLDING].tolist() == [1, 7]
+    assert of_reported[S.SENT].tolist() == [5, 7] and of_reported[S.HOLDING].tolist() == [9, 7]
     assert np.isinf(np.delete(limits, [S.SENT, S.HOLDING], axis=0)).all()
 
 
