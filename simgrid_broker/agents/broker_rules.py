@@ -12,7 +12,7 @@ from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.policy.scouts import REASONS as SCOUT_REASONS
 from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED, TaskBrokerage
-from simgrid_broker.views import Verdict
+from simgrid_broker.views import KEPT, Verdict
 
 CITED = re.compile(r" \(D\d+(, D\d+)*\)")
 """Citation of a difference between the editions in the sentence of a rule."""
@@ -90,6 +90,11 @@ def reason(policies: Policies, kind: DecisionKind, verdict: Verdict) -> str:
     """What errorDialog says of a task that a broker found nothing for; empty if it found something."""
     last = last_refusal(policies, kind, verdict)
     return "" if last is None else labels_of(policies, kind)[last.name]
+
+
+def reason_at(policies: Policies, kind: DecisionKind, tags: tuple[str, ...], place: int) -> str:
+    """As `reason`, where the rule behind the tag at a place removed the last candidates; KEPT = none came."""
+    return "" if place == KEPT else labels_of(policies, kind)[removal_of(policies, kind, tags)[place][0].name]
 
 
 def all_factors(policies: Policies) -> tuple[str, ...]:

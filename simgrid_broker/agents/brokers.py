@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from operator import is_
 
@@ -14,7 +15,6 @@ from simgrid_broker.policy.analysis_brokerage.gate import slots_of_class_a
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.policy.job_brokerage.hint import Hints
 from simgrid_broker.views import InputAt, JobInput, Nuclei, Queues, Stats, Task, Verdict
-from simgrid_broker.wording import labels
 from simgrid_broker.world import loads, observe
 from simgrid_broker.world.analysis_metrics import note_use
 from simgrid_broker.world.counts import Snapshot
@@ -96,7 +96,7 @@ class Brokers:
     def nucleus_for(self, row: int, burden: Burden) -> tuple[Task, Nuclei, Verdict]:
         """Verdict of the task brokerage on the task in a row, with the views that it was given."""
         task = observe.task(self.world, row)
-        seen = nuclei(self.world, row, burden, partial(self._able, row, task), partial(self.why_not, row, task))
+        seen = nuclei(self.world, row, burden, partial(self._able, row, task), WhyNot(self, row, task))
         uniform, told = nucleus_number(self.world, row), self.world.told_tasks.get(row)
         if told is not None and told.uniform is not None:
             seen.records["draw"], uniform = np.nan, told.uniform
@@ -118,23 +118,12 @@ class Brokers:
 
         is_whole: its input is complete at a site that sends files, so that it can be read whatever else there is.
         """
-        hints = self._ask(row, task, site[asked], is_whole)
+        hints = self.ask(row, task, site[asked], is_whole)
         sites = np.zeros(len(self.world.arrays.sites), bool)
         sites[site] = asked
         return hints.groups_possible(sites)[site]
 
-    def why_not(self, row: int, task: Task, site: int) -> str:
-        """Which rules refuse how many of the pseudo-queues of a site to the jobs of the task in a row."""
-        hints = self._ask(row, task, np.array([site]))
-        ranks = hints.tables.refused_by[hints.groups == site].tolist()
-        if not ranks:
-            return "it has no queue"
-        known = [rule.rule for rule in self.policies.job_rules.funnel.by_rank]
-        names = labels([rule.name for rule in known], [rule.tag for rule in known])
-        told = ", ".join(f"{number} {names[rank]}" for rank, number in sorted(Counter(ranks).items()))
-        return f"none of its {len(ranks)} pseudo-queues can run the jobs: {told}"
-
-    def _ask(self, row: int, task: Task, sites: np.ndarray, is_whole: bool = False) -> Hints:
+    def ask(self, row: int, task: Task, sites: np.ndarray, is_whole: bool = False) -> Hints:
         """Hints about the queues of these sites, asked about the task in a row; is_whole: as for `_able`."""
         hints = self.hints_about(sites)
         load = loads.load_row(self.world, self.snapshot, task.share, self._type_asked(task))
@@ -160,3 +149,30 @@ class Brokers:
             self.hints = Hints(policies.job_rules, self.queues, stats, policies.cfg, of_queues, self.cache)
         self.lasting, self.passing = lasting, (self.snapshot, version)
         return self.hints
+
+
+@dataclass
+class WhyNot:
+    """Tells which rules refuse how many of the pseudo-queues of a site to the jobs of the task in a row.
+
+    Hints are asked about the task once, with its first site; ranks: of the first refusals that they then said.
+    """
+
+    brokers: Brokers
+    row: int
+    task: Task
+    hints: Hints | None = None
+    ranks: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
+
+    def __call__(self, site: int) -> str:
+        """What is said of a site."""
+        hints = self.brokers.hints_about(np.array([site]))
+        if hints is not self.hints:
+            self.hints = self.brokers.ask(self.row, self.task, np.array([site]))
+            self.ranks = self.hints.tables.refused_by.copy()
+        ranks = self.ranks[hints.groups == site].tolist()
+        if not ranks:
+            return "it has no queue"
+        names = self.brokers.policies.job_rules.funnel.labels_by_rank
+        told = ", ".join(f"{number} {names[rank]}" for rank, number in sorted(Counter(ranks).items()))
+        return f"none of its {len(ranks)} pseudo-queues can run the jobs: {told}"

@@ -120,9 +120,9 @@ class DecisionLog:
         """Decisions recorded since the last sample, (k,) of DECISIONS."""
         return self.room[:self.numbers[RECORDED]]
 
-    def make_room(self) -> None:
-        """Make room for one more row."""
-        if self.numbers[RECORDED] == len(self.room):
+    def make_room(self, number: int = 1) -> None:
+        """Make room for some more rows."""
+        while self.numbers[RECORDED] + number > len(self.room):
             self.room = np.concatenate([self.room, np.zeros_like(self.room)])
 
     def steps(self, kind: DecisionKind, tags: tuple[str, ...]) -> Steps:

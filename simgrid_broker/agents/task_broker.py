@@ -8,10 +8,9 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.task_tables import TaskTables
 from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.task_selection import by_priority
-from simgrid_broker.views import Verdict
-from simgrid_broker.world.columns import give_nucleus_of, return_to, set_reason, set_task
+from simgrid_broker.world.columns import give_nucleus_of, return_to, set_reason, set_tasks
 from simgrid_broker.world.nuclei import Burden
-from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.task_transitions import set_status, set_statuses
 
 
 def task_broker(control: Control) -> Process:
@@ -34,29 +33,20 @@ def _turn(control: Control, tables: TaskTables, rows: np.ndarray) -> None:
     burden, state = Burden(control.world, control.books.live_tasks.rows), tables.state[0]
     tables.begin(rows, burden)
     while (reason := tables.go_on(rows)) != task_cycle.OVER:
-        if reason == task_cycle.PUT_OFF:
-            row = int(rows[state["task"] - 1])
-            _put_off(control, row, tables.verdict(row))
-            continue
         row = int(rows[state["task"]])
         if reason == task_cycle.ASK:
+            _let_wait(control, tables)
             _assign(control, row, burden)
             state["task"] += 1
         elif reason == task_cycle.SHOW:
             tables.show(row)
         elif reason == task_cycle.PREPARE:
             tables.prepare(row)
-        elif reason == task_cycle.READ:
-            tables.read(row)
-        elif reason == task_cycle.COUNT:
-            tables.count(int(control.arrays.tasks["share"][row]))
-        elif reason == task_cycle.GROW:
-            tables.grow()
         else:
             control.books.decisions.add_candidates(
                 DecisionKind.TASK_BROKERAGE, tables.verdict(row), tables.offset, tables.listed.groups[0])
-    for row in tables.desk.moved[:state["n_moved"]].tolist():
-        set_status(control.world, row, TaskStatus.READY, control.now)
+    _let_wait(control, tables)
+    set_statuses(control.world, tables.moved(), TaskStatus.READY, control.now)
 
 
 def _is_due(control: Control, rows: np.ndarray) -> np.ndarray:
@@ -71,20 +61,29 @@ def _assign(control: Control, row: int, burden: Burden) -> None:
     control.books.decisions.add(DecisionKind.TASK_BROKERAGE, now, task, verdict, 0,
                                 len(world.vocabularies["pseudo_queues"]), seen.site)
     if not len(verdict.order):
-        _put_off(control, row, verdict)
+        _put_off(control, np.array([row]), reason(control.policies, DecisionKind.TASK_BROKERAGE, verdict))
         return
     give_nucleus_of(world.arrays, row, int(seen.site[verdict.order[0]]))
     set_status(world, row, TaskStatus.READY, now)
     burden.add(row)
 
 
-def _put_off(control: Control, row: int, verdict: Verdict) -> None:
-    """Let a task without a nucleus wait: as pending, or in the deployed edition without a change of status (D5)."""
-    set_task(control.world, row, modification_s=control.now)
-    set_reason(control.world, row, reason(control.policies, DecisionKind.TASK_BROKERAGE, verdict))
+def _let_wait(control: Control, tables: TaskTables) -> None:
+    """Let the tasks wait for which the compiled turn has found no nucleus."""
+    for rows, text in tables.put_off():
+        _put_off(control, rows, text)
+
+
+def _put_off(control: Control, rows: np.ndarray, text: str) -> None:
+    """Let tasks without a nucleus wait: as pending, or in the deployed edition without a change of status (D5).
+
+    text: what refused the last candidates of each.
+    """
+    set_tasks(control.world, rows, modification_s=control.now)
+    set_reason(control.world, rows, text)
     if control.edition == "documented":
-        return_to(control.world, row, TaskStatus.ASSIGNING)
-        set_status(control.world, row, TaskStatus.PENDING, control.now)
+        return_to(control.world, rows, TaskStatus.ASSIGNING)
+        set_statuses(control.world, rows, TaskStatus.PENDING, control.now)
 
 
 def _reactivate(control: Control) -> None:
@@ -92,7 +91,6 @@ def _reactivate(control: Control) -> None:
     tasks = control.arrays.tasks
     rows = control.books.live_tasks.in_status(TaskStatus.PENDING)
     rows = rows[(tasks["old_status"][rows] == TaskStatus.ASSIGNING) & _is_due(control, rows)]
-    for row in rows.tolist():
-        since = float(tasks["modification_s"][row])
-        set_status(control.world, row, TaskStatus.ASSIGNING, control.now)
-        set_task(control.world, row, modification_s=since)
+    since = tasks["modification_s"][rows]
+    set_statuses(control.world, rows, TaskStatus.ASSIGNING, control.now)
+    set_tasks(control.world, rows, modification_s=since)

@@ -21,10 +21,9 @@ from simgrid_broker.world.counts import tally_refusals
 from simgrid_broker.world.nuclei import NUCLEUS_DRAW, add_work, fill, show_work
 from simgrid_broker.world.seen_tasks import counted_inputs, see
 
-OVER, ASK, SHOW, PREPARE, READ, COUNT, GROW, LOOK, PUT_OFF = range(9)
+OVER, ASK, SHOW, PREPARE, LOOK = range(5)
 """Why a turn returns: it is over; Python must broker the task; other nuclei are candidates; a task of an unknown kind
-must be described; the job numbers of its share must be read; refusals of a share are counted for the first time; there
-is no room for more decisions; a decision is recorded with its candidates; a task finds no nucleus."""
+must be described; a decision is recorded with its candidates."""
 BEGIN, END = range(2)
 """Where in a task it goes on: at its begin, or with the effect of the decision."""
 TASK_BROKERAGE = int(DecisionKind.TASK_BROKERAGE)
@@ -36,7 +35,7 @@ TURN = np.dtype([
     ("ability", "i8"),               # place of the criterion for which nuclei are asked, -1 = there is none
     ("never", "i8"),                 # rank of a queue that job brokerage does not refuse
     ("offset", "i8"),                # code of the first site among the candidates that are recorded
-    ("next", "i8"), ("task", "i8"), ("kind", "i8"), ("n_left", "i8"), ("n_moved", "i8"),
+    ("next", "i8"), ("task", "i8"), ("kind", "i8"), ("n_left", "i8"), ("n_moved", "i8"), ("n_put_off", "i8"),
 ])
 """State of a turn; kind: of the task in hand if Python has described it."""
 
@@ -44,13 +43,12 @@ TURN = np.dtype([
 class Desk(Bundle):
     """What a turn reads and writes beside the tables of the world, of hints and of kinds.
 
-    Of the log: numbers, room, counts, is_counted, ranks and furthest, as in `decision_log.DecisionLog`.
+    Of the log: numbers, room, counts, ranks and furthest, as in `decision_log.DecisionLog`.
     """
 
     state: np.ndarray              # (1,) of TURN
     question: np.ndarray           # (1,) of `question.TASK`, the task in hand
     templates: np.ndarray          # (n_shares,) of it
-    load_known: np.ndarray
     n_types: np.ndarray            # (1,), resource types
     groups: np.ndarray             # of each candidate of a hint: its site
     asked: np.ndarray              # (n_sites,), whether a hint is asked about a site
@@ -58,11 +56,12 @@ class Desk(Bundle):
     numbers: np.ndarray
     room: np.ndarray
     counts: np.ndarray
-    is_counted: np.ndarray
     ranks: np.ndarray
     furthest: np.ndarray
     parents: np.ndarray            # (n_tasks of the turn,), row of the parent of each, -1 = none
     moved: np.ndarray              # (n_tasks of the turn,), rows of those that got a nucleus
+    waiting: np.ndarray            # (n_tasks of the turn,), rows of those that found none
+    last: np.ndarray               # for each of these the rule that refused the last candidates, KEPT = none came
 
 
 class Listed(Bundle):
@@ -101,9 +100,10 @@ def go_on(world, desk, listed, hints, sight, kinds, watch, work, rows):
             if state["asks"] or world.tasks[row]["nucleus"] >= 0:
                 return ASK
             kind = state["kind"] if state["kind"] == ONE_TASK else kind_of(world, kinds, row, 0)
-            reason = missing(world, desk, row, kind)
-            if reason != OVER:
-                return reason
+            if (world.tasks[row]["fullchain"] > 0) != state["full_chain"]:
+                return SHOW
+            if kind == UNKNOWN:
+                return PREPARE
             take(world, hints, sight, kinds, row, kind)
             state["kind"] = UNKNOWN
             uniform = look(world, desk, listed, hints, sight, work, row)
@@ -121,24 +121,10 @@ def go_on(world, desk, listed, hints, sight, kinds, watch, work, rows):
         state["next"] = BEGIN
         state["task"] += 1
         if state["n_left"] == 0:
-            return PUT_OFF
-        assign(world, desk, listed, work, row)
+            put_off(desk, listed, row)
+        else:
+            assign(world, desk, listed, work, row)
     return OVER
-
-
-@compiled
-def missing(world, desk, row, kind):
-    """What Python must do before a task is brokered."""
-    task = world.tasks[row]
-    if (task["fullchain"] > 0) != desk.state[0]["full_chain"]:
-        return SHOW
-    if kind == UNKNOWN:
-        return PREPARE
-    if not desk.load_known[load_row(world, desk, row)]:
-        return READ
-    if not desk.is_counted[task["share"]]:
-        return COUNT
-    return GROW if desk.numbers[RECORDED] == len(desk.room) else OVER
 
 
 @compiled
@@ -261,3 +247,15 @@ def assign(world, desk, listed, work, row):
     add_work(world, work, row)
     desk.moved[state["n_moved"]] = row
     state["n_moved"] += 1
+
+
+@compiled
+def put_off(desk, listed, row):
+    """Note a task that finds no nucleus, and the rule that refused the last of its candidates."""
+    state, last = desk.state[0], KEPT
+    for k in range(len(listed.refused_by)):
+        place = listed.refused_by[k]
+        if last == KEPT or desk.ranks[place] > desk.ranks[last]:
+            last = place
+    desk.waiting[state["n_put_off"]], desk.last[state["n_put_off"]] = row, last
+    state["n_put_off"] += 1

@@ -95,15 +95,16 @@ class TaskKinds:
 
     def forget(self, tasks: np.ndarray) -> None:
         """Forget all kinds; tasks: the table."""
-        self.n = 1
+        self.n, self.tasks = 1, tasks
         self.tables = Kinds(
             raw=raw_of(tasks), places=self.places, heads=np.full(N_HEADS, UNKNOWN, np.int32),
             keys=np.zeros((ROOM, 1 + len(self.places)), np.uint8), known=np.zeros(ROOM, KIND),
             templates=np.zeros(ROOM, self.record))
 
     def renew(self, tasks: np.ndarray) -> None:
-        """Look at another table of tasks from now on."""
-        self.tables = self.tables.with_arrays(raw=raw_of(tasks))
+        """Look at this table of tasks from now on."""
+        if tasks is not self.tasks:
+            self.tasks, self.tables = tasks, self.tables.with_arrays(raw=raw_of(tasks))
 
     def add(self, arrays: Arrays, row: int, level: int, record: np.ndarray, rows: tuple[int, int]) -> int:
         """Describe a task, and all of its kind if it has one, by its record, (1,); rows: of KIND. Returns the kind."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunction, refused_of
+from simgrid_broker.wording import labels
 
 ONE = 1.0
 """What a factor returns that is 1 for every candidate."""
@@ -62,6 +63,12 @@ class Funnel:
             passing.sort(key=lambda rule: -checks.index(rule.rule.stage))
         lasting = [rule for rule in self.criteria if not rule.rule.temporary and rule not in final]
         return (*lasting, *passing, *final)
+
+    @cached_property
+    def labels_by_rank(self) -> tuple[str, ...]:
+        """What each criterion is called, as in `by_rank`."""
+        rules = [rule.rule for rule in self.by_rank]
+        return tuple(labels([rule.name for rule in rules], [rule.tag for rule in rules]))
 
     @cached_property
     def ranks(self) -> dict[CriterionFunction, int]:

@@ -1,5 +1,6 @@
 """What JEDI last read of queues, storages and links, row by row."""
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -52,10 +53,19 @@ def records(dtype: np.dtype, n: int, **columns) -> np.ndarray:
     names = dtype.names or ()
     if unknown := set(columns) - set(names):
         raise ValueError(f"no column {', '.join(sorted(unknown))}; there are {', '.join(names)}")
-    rows = np.zeros(n, dtype)
-    for name in names:
-        rows[name] = columns.get(name, UNKNOWN.get(name, 0))
+    rows = np.repeat(_unknown(dtype), n).view(dtype)
+    for name, values in columns.items():
+        rows[name] = values
     return rows
+
+
+@cache
+def _unknown(dtype: np.dtype) -> np.ndarray:
+    """A row of which nothing is known, (1,), as bytes, which NumPy copies at once."""
+    row = np.zeros(1, dtype)
+    for name in dtype.names or ():
+        row[name] = UNKNOWN.get(name, 0)
+    return row.view(f"V{dtype.itemsize}")
 
 
 class Stats(NamedTuple):

@@ -24,6 +24,12 @@ def set_task(world: World, row: int, **columns: float) -> None:
         task[name] = 0 if name in CLAIMS and isnan(value) else value
 
 
+def set_tasks(world: World, rows: np.ndarray, **columns: np.ndarray | float) -> None:
+    """Write columns of the tasks in `rows`, one value each or one for all, as `set_task` writes those of one."""
+    for name, values in columns.items():
+        world.arrays.tasks[name][rows] = np.where(np.isnan(values), 0, values) if name in CLAIMS else values
+
+
 @compiled
 def thaw(world: Arrays, row):
     """Note that brokerage no longer fails for a task."""
@@ -48,14 +54,14 @@ def add_input(world: World, row: int, number: int) -> None:
     note_added(world.arrays, row, number)
 
 
-def return_to(world: World, row: int, status: int | None = None) -> None:
-    """Remember the status to which a task returns, by default the one that it has."""
+def return_to(world: World, row: int | np.ndarray, status: int | None = None) -> None:
+    """Remember the status to which a task, or each in some rows, returns, by default the one that it has."""
     tasks = world.arrays.tasks
     tasks["old_status"][row] = tasks["status"][row] if status is None else status
 
 
-def set_reason(world: World, row: int, reason: str) -> None:
-    """Write why a broker or its scouts stopped a task into errorDialog; an empty reason clears it."""
+def set_reason(world: World, row: int | np.ndarray, reason: str) -> None:
+    """Write why a broker or its scouts stopped a task, or each in some rows, into errorDialog; "" clears it."""
     world.arrays.tasks["errordialog"][row] = world.vocabularies["reasons"].index(reason) if reason else -1
 
 

@@ -61,6 +61,7 @@ class Places:
 
         Source: brokerage reference, 2.2 (storage-site mapping).
         """
+        vars(self).pop("near_tables", None)
         self.mapped = np.isin(np.arange(len(self.site)), list(site_of))
         self.output_site = np.array([site_of.get(queue, site) for queue, site in enumerate(self.site.tolist())])
 
@@ -109,7 +110,12 @@ class Places:
     def fill_ways(self, nucleus: int, table: np.ndarray, arrays: Arrays, ways: np.ndarray, waiting: np.ndarray) -> None:
         """Fill the rows of a nucleus, -1 = none, in `ways` and `waiting`, as in `network_metrics.NetworkMetrics`."""
         self.learn(nucleus)
-        fill_ways(table, nucleus, Near(**self.ways()), arrays.queues, ways, waiting)
+        fill_ways(table, nucleus, self.near_tables, arrays.queues, ways, waiting)
+
+    @cached_property
+    def near_tables(self) -> "Near":
+        """As `ways`, for `fill_ways`."""
+        return Near(**self.ways())
 
 
 class Near(Bundle):

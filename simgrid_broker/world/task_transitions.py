@@ -1,5 +1,7 @@
 """The only writer of a task's status."""
 
+from collections import Counter
+
 import numpy as np
 
 from simgrid_broker.errors import ForbiddenMove
@@ -28,14 +30,37 @@ def set_status(world: World, row: int, status: TaskStatus, now: float) -> None:
     task = arrays.tasks[row]                                     # columns of one row are read faster than rows of one
     old = task["status"].item()
     if (old, status) not in TASK_MOVES:
-        raise ForbiddenMove(f"task {task['jeditaskid']} may not go from {T(old).word} to {status.word} "
-                            f"(at {now:.3f} s)\n" + story(world, row))
+        raise _forbidden(world, row, status, now)
     if old == THROTTLED:
         task["throttled_total_s"] += now - arrays.task_times[row, THROTTLED]
     task["status"], task["modification_s"], world.statuses[row] = status, now, status
     world.status_changes[old] += 1
     world.status_changes[status] += 1
     arrays.task_times[row, status] = now
+
+
+def set_statuses(world: World, rows: np.ndarray, status: TaskStatus, now: float) -> None:
+    """Move the tasks in `rows`, each once, to `status`; raises ForbiddenMove, as `set_status`, before any has moved."""
+    arrays, before = world.arrays, world.arrays.tasks["status"][rows]
+    left = Counter(before.tolist())
+    for old in left:
+        if (old, status) not in TASK_MOVES:
+            raise _forbidden(world, int(rows[before == old][0]), status, now)
+    if THROTTLED in left:
+        held = rows[before == THROTTLED]
+        arrays.tasks["throttled_total_s"][held] += now - arrays.task_times[held, THROTTLED]
+    arrays.tasks["status"][rows], arrays.tasks["modification_s"][rows], world.statuses[rows] = status, now, status
+    for old, number in left.items():
+        world.status_changes[old] += number
+    world.status_changes[status] += len(rows)
+    arrays.task_times[rows, status] = now
+
+
+def _forbidden(world: World, row: int, status: TaskStatus, now: float) -> ForbiddenMove:
+    """What is raised where a task may not go to `status`."""
+    task = world.arrays.tasks[row]
+    return ForbiddenMove(f"task {task['jeditaskid']} may not go from {T(task['status'].item()).word} to {status.word} "
+                         f"(at {now:.3f} s)\n" + story(world, row))
 
 
 def throttle(world: World, row: int, cause: ThrottledBy, now: float) -> None:

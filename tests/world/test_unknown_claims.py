@@ -2,6 +2,7 @@
 
 from math import isnan, nan
 
+import numpy as np
 import pytest
 from builders import Bench, scenario
 
@@ -12,7 +13,7 @@ from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.views import LOAD, TASK_FIELDS, Gdpconfig, Task, records
 from simgrid_broker.world import observe
-from simgrid_broker.world.columns import set_task
+from simgrid_broker.world.columns import set_task, set_tasks
 
 CLAIMS = ["cpuefficiency", "cputime", "diskio", "iointensity", "ramcount", "walltime_s_per_mib"]
 """Claims of a task without which it is brokered as well."""
@@ -33,9 +34,12 @@ def test_a_claim_of_0_is_unknown_and_the_least_claim_is_not(name):
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_an_unknown_claim_is_written_as_0(name):
+@pytest.mark.parametrize("write", [
+    pytest.param(set_task, id="of one task"),
+    pytest.param(lambda world, row, **columns: set_tasks(world, np.array([row]), **columns), id="of some tasks")])
+def test_an_unknown_claim_is_written_as_0(name, write):
     bench = Bench(scenario(), {name: 5})
-    set_task(bench.world, 0, **{name: nan})
+    write(bench.world, 0, **{name: nan})
     assert bench.arrays.tasks[name][0] == 0
     assert isnan(getattr(observe.task(bench.world, 0), name))
 
