@@ -1,5 +1,6 @@
 """Compiled functions, what their code is found by, and where it is kept."""
 
+import gc
 import importlib
 import os
 import subprocess
@@ -7,8 +8,10 @@ import sys
 
 import numba
 import pytest
+from llvmlite import binding
 
 from simgrid_broker.compiled import compiled, kept_code
+from simgrid_broker.compiled.decorator import _no_collection, as_one_module
 from simgrid_broker.compiled.fingerprint import fingerprint
 
 TWO_FILES = {
@@ -250,6 +253,33 @@ def test_a_long_part_with_one_caller_is_inlined_in_a_loop_compiled_as_one(tmp_pa
     answer = subprocess.run([sys.executable, "-c", AS_ONE.format(lines=lines)], env=environment, capture_output=True,
                             text=True, timeout=300, check=True).stdout
     assert answer == "True True 1 0 1\n"
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_modules_are_linked_in_order(n):
+    calls = "".join(f"call void @f{k}()\n" for k in range(n))
+    modules = [binding.parse_assembly("".join(f"declare void @f{other}()\n" for other in range(n) if other != k)
+                                      + f"define weak_odr void @f{k}() {{ {calls if k == n // 2 else ''} ret void }}")
+               for k in range(n)]
+    assert [function.name for function in as_one_module(modules).functions if not function.is_declaration] == [
+        f"f{k}" for k in range(n)]
+
+
+def test_what_compiling_made_counts_as_old_for_the_search_of_garbage():
+    with _no_collection():
+        made = [[] for _ in range(100_000)]
+    assert any(one is made for one in gc.get_objects(2)) and gc.isenabled()
+
+
+def test_objects_that_someone_froze_stay_frozen():
+    gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        with _no_collection():
+            pass
+        assert gc.get_freeze_count() == before > 0
+    finally:
+        gc.unfreeze()
 
 
 FULL = """

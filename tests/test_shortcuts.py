@@ -6,8 +6,10 @@ from functools import wraps
 
 import numba
 import pytest
+from llvmlite import ir as llvm
 from numba import types
-from numba.core import base, ir
+from numba.core import base, ir, postproc
+from numba.core.compiler import run_frontend
 from numba.core.registry import cpu_target
 
 from simgrid_broker.compiled import shortcuts as home
@@ -63,6 +65,69 @@ def test_whether_a_function_takes_its_location_is_seen_through_wrappers():
         expected = base._has_loc(function)
         with shortcuts():
             assert base._has_loc(function) is expected
+
+
+def counted(n):
+    """Count to a number, or down from it."""
+    total = 0
+    while total < n:
+        total += 1 if n > 0 else 2
+    return total
+
+
+def generated(n):
+    """Yield twice a number."""
+    x = 2 * n
+    yield x
+    yield x + n
+
+
+def listed(function):
+    """Numba's listing of a function, after its post-processor."""
+    listing = run_frontend(function)
+    postproc.PostProcessor(listing).run()
+    return listing
+
+
+@pytest.mark.parametrize("function", [counted, generated])
+def test_a_listing_is_the_same_without_lifetimes(function):
+    expected = listed(function)
+    with shortcuts():
+        found = listed(function)
+    assert found.dump_to_string() == expected.dump_to_string()
+    assert found.variable_lifetime.livemap == expected.variable_lifetime.livemap
+    assert (found.generator_info is None) is (expected.generator_info is None) is (function is counted)
+
+
+def test_lifetimes_of_a_generator_are_worked_out():
+    with shortcuts():
+        points = listed(generated).generator_info.get_yield_points()
+    assert [sorted(point.live_vars) for point in points] == [
+        sorted(point.live_vars) for point in listed(generated).generator_info.get_yield_points()]
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="there is no target then")
+def test_llvm_is_asked_for_the_size_of_a_type_once(monkeypatch):
+    context, asked = cpu_target.target_context, []
+    kinds = [llvm.LiteralStructType([llvm.IntType(8), llvm.IntType(64)]), llvm.ArrayType(llvm.DoubleType(), 12345)]
+    expected = [context.get_abi_sizeof(kind) for kind in kinds]
+    original = base.BaseContext.get_abi_sizeof
+    monkeypatch.setattr(home, "_sizes", {})
+    monkeypatch.setattr(home, "SHORTCUTS", ((base.BaseContext, "get_abi_sizeof", ("self", "ty"), lambda _: home.sizes(
+        lambda self, ty: asked.append(ty) or original(self, ty))),))
+    with shortcuts():
+        assert [context.get_abi_sizeof(kind) for kind in (*kinds, *kinds)] == expected + expected == 2 * [16, 98760]
+    assert asked == kinds
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="there is no target then")
+def test_the_size_of_a_type_that_is_named_is_not_kept():
+    one, other = (llvm.context.Context().get_identified_type("pair") for _ in range(2))
+    one.set_body(llvm.IntType(64))
+    other.set_body(llvm.IntType(64), llvm.IntType(64))
+    with shortcuts():
+        assert home.sizes(lambda _self, ty: 8 * len(ty.elements))(cpu_target.target_context, one) == 8
+        assert home.sizes(lambda _self, ty: 8 * len(ty.elements))(cpu_target.target_context, other) == 16
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="Numba's own functions are then not loaded")

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import numba
 from llvmlite import binding
 from numba import _dispatcher
-from numba.core import typed_passes, types, untyped_passes
-from numba.core.codegen import JITCodeLibrary
+from numba.core import cgutils, typed_passes, types, untyped_passes
+from numba.core.codegen import CodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, compile_extra
 from numba.core.compiler_machinery import PassManager
 from numba.core.dispatcher import OmittedArg
@@ -205,36 +205,46 @@ class CompilerOfOne(WholeCompiler):
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Without garbage collection, which finds little among the many objects of a compiler and takes a tenth of it."""
+    """Without garbage collection, which finds little among the many objects of a compiler and takes a tenth of it.
+
+    Afterwards they count as old, so that the next of the many searches among new objects is not through them.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         if was_enabled:
             gc.enable()
 
 
 class Part(JITCodeLibrary):
-    """Code that becomes a part of others, neither optimised nor translated by itself."""
+    """Code that becomes a part of others, neither optimised nor translated by itself: a module as it was listed."""
 
-    def _optimize_functions(self, module):
-        """Called by Numba to optimise one function after another, which the whole does with all."""
-        module.data_layout = self._codegen._data_layout
+    def __init__(self, codegen, name):
+        CodeLibrary.__init__(self, codegen, name)
+        self._linking_libraries, self._final_module = [], None
+
+    def add_ir_module(self, ir_module):
+        """Called by Numba with the only module; what it defines is kept until all parts of a whole are linked."""
+        for function in ir_module.functions:
+            if function.blocks and not function.linkage:
+                function.linkage = "weak_odr"
+        self._final_module = binding.parse_assembly(cgutils.normalize_ir_text(str(ir_module)))
 
     def finalize(self):
         """Called by Numba once the code is complete."""
         self._finalized = True
 
-    def _get_module_for_linking(self):
-        for function in self._final_module.functions:
-            if not function.is_declaration and function.linkage == binding.Linkage.external:
-                function.linkage = "linkonce_odr"
-        return self._final_module
-
 
 class Whole(JITCodeLibrary):
     """Code of a function that Python calls, with all its parts."""
+
+    level = 1
+    """How much LLVM does for quick code, up to 3: the code is as quick after this round, which is a third shorter."""
 
     def _optimize_functions(self, module):
         """Called by Numba to optimise one function after another, before all of them are."""
@@ -242,7 +252,7 @@ class Whole(JITCodeLibrary):
 
     def _optimize_final_module(self):
         """Called by Numba to optimise all; without the round for reference counting, of which there is none."""
-        passes, builder = self._codegen._module_pass_manager()
+        passes, builder = self._codegen._module_pass_manager(opt=min(self.level, numba.config.OPT))
         passes.run(self._final_module, builder)
 
     def finalize(self):
@@ -250,7 +260,19 @@ class Whole(JITCodeLibrary):
         for library in self._linking_libraries:
             self._linking_libraries += [used for used in library._linking_libraries
                                         if used not in self._linking_libraries]
+        self._link_parts()
         super().finalize()
+
+    def _link_parts(self):
+        """Link all parts, of which the whole then may leave out those that it does not need; others are Numba's own."""
+        parts = [library for library in self._linking_libraries if isinstance(library, Part)]
+        self._linking_libraries = [library for library in self._linking_libraries if not isinstance(library, Part)]
+        if parts:
+            self._reload_init.update(*(part._reload_init for part in parts))
+            self._final_module.link_in(as_one_module([part._final_module.clone() for part in parts]))
+        for function in self._final_module.functions:
+            if function.linkage == binding.Linkage.weak_odr:
+                function.linkage = "linkonce_odr"
 
     def _get_module_for_linking(self):
         """Called by Numba to keep the names of what Python calls; nothing is ever linked with a whole."""
@@ -259,16 +281,26 @@ class Whole(JITCodeLibrary):
             if function.linkage == binding.Linkage.external))
 
 
+def as_one_module(modules: list[binding.ModuleRef]) -> binding.ModuleRef:
+    """Link modules, which are used up, pair by pair: LLVM walks through all that a module holds whenever it links."""
+    while len(modules) > 1:
+        for one, other in zip(modules[::2], modules[1::2], strict=False):
+            one.link_in(other)
+        modules = modules[::2]
+    return modules[0]
+
+
 class One(Whole):
     """A whole whose parts are its own, so that those with one caller are inlined, however long they are.
 
-    It is optimised in all of Numba's rounds, as runs spend their time in it.
+    It is optimised as far as can be, as runs spend their time in it.
     """
+
+    level = 3
 
     def _optimize_final_module(self):
         """Called by Numba to optimise all; private parts have no names, by which other wholes would find them."""
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == binding.Linkage.linkonce_odr:
                 function.linkage = "private"
-        JITCodeLibrary._optimize_functions(self, self._final_module)
-        JITCodeLibrary._optimize_final_module(self)
+        super()._optimize_final_module()

@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
-from numba.core import base, ir
+from numba.core import base, ir, postproc, transforms
 from numba.core.types.functions import BaseFunction
 
 _resolved: dict[tuple, Any] = {}
 """Signature of each call of one of Numba's own functions, by function and types of the arguments."""
+_sizes: dict[tuple[int, str], tuple[Any, int]] = {}
+"""Size of each type of LLVM, beside the target for which it is, by the target and the name of the type."""
 
 
 def call_type(original: Callable) -> Callable:
@@ -67,10 +69,35 @@ def variables(_original: Callable) -> Callable:
     return _rec_list_vars
 
 
+def lifetimes(original: Callable) -> Callable:
+    """Leave out how long each variable of a plain function lives: only ends of variables and generators need it."""
+    def run(self, emit_dels=False, extend_lifetimes=False):
+        listing = self.func_ir
+        if emit_dels or listing.is_generator or "literal_unroll" in listing.func_id.code.co_names:
+            return original(self, emit_dels, extend_lifetimes)
+        listing.blocks = transforms.canonicalize_cfg(listing.blocks)
+        listing.variable_lifetime, listing.generator_info = postproc.VariableLifetime(listing.blocks), None
+    return run
+
+
+def sizes(original: Callable) -> Callable:
+    """Have LLVM work out the size of a type once."""
+    def get_abi_sizeof(self, ty):
+        name, target = str(ty), self.target_data
+        if "%" in name:                                              # which says what it is called, not what it is
+            return original(self, ty)
+        if (id(target), name) not in _sizes:
+            _sizes[id(target), name] = target, original(self, ty)
+        return _sizes[id(target), name][1]
+    return get_abi_sizeof
+
+
 SHORTCUTS = (
     (BaseFunction, "get_call_type", ("self", "context", "args", "kws"), call_type),
     (base, "_has_loc", ("fn",), has_loc),
     (ir.Inst, "_rec_list_vars", ("self", "val"), variables),
+    (postproc.PostProcessor, "run", ("self", "emit_dels", "extend_lifetimes"), lifetimes),
+    (base.BaseContext, "get_abi_sizeof", ("self", "ty"), sizes),
 )
 """Where an internal is, its name, its parameters, and what makes the quicker one of it."""
 
