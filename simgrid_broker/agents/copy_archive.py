@@ -62,6 +62,8 @@ def overdue(control: Control, in_force: Sequence[TimeoutRule]) -> tuple[np.ndarr
 
 def apply(control: Control, in_force: Sequence[TimeoutRule], stage: int, rows: np.ndarray, broken: np.ndarray) -> None:
     """End the jobs that break the rules of one stage, rule by rule, unless something ended them in the meantime."""
+    if not len(rows):
+        return
     for number, rule in enumerate(in_force):
         if rule.stage == stage:
             chosen = rows[broken == number]

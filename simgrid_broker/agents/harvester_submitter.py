@@ -12,14 +12,14 @@ from simgrid_broker.policy.worker_adjuster import workers_to_submit
 
 def harvester_submitter(control: Control) -> Process:
     """Submit workers."""
-    harvester, fabric = control.books.harvester, control.fabric
+    harvester, fabric, push = control.books.harvester, control.fabric, control.books.harvester.push
 
     def submit() -> None:
         seen = harvester.look(control.now)
         if seen is None:
             return
         workers = workers_to_submit(seen)
-        for queue in harvester.push[workers[harvester.push].any(axis=1)].tolist():
+        for queue in push[workers[push].any(axis=1)].tolist() if len(push) else ():
             jobs = harvester.next_jobs(queue, workers[queue])
             failed = harvester.not_submitted(queue, jobs, fabric.submit_for_jobs(jobs, control.now), control.now)
             fabric.take_back(failed, int(JobStatus.FAILED), int(Cause.SITE_ERROR), control.now)
