@@ -16,6 +16,9 @@ MANIFEST = "manifest.json"
 STATUSES = ("running", "complete", "interrupted", "failed")
 """Statuses of a run; a killed run stays `running`."""
 
+AS_WRITTEN = (str, int, bool, type(None))
+"""Types of most values, which JSON writes as they are."""
+
 
 def new_run_folder(results_root: Path, scenario_name: str, seed: int) -> Path:
     """Create and return `<results_root>/<scenario>/seed-<seed>`, or `seed-<seed>-2`, `-3`, ... if it exists.
@@ -83,6 +86,8 @@ def read_manifest(folder: Path) -> dict:
 
 
 def _plain(value: object) -> object:
+    if type(value) in AS_WRITTEN:
+        return value
     if isinstance(value, Mapping):
         return {".".join(map(str, key)) if isinstance(key, tuple) else str(key): _plain(v) for key, v in value.items()}
     if isinstance(value, np.ndarray):

@@ -119,17 +119,19 @@ def dotted(key: Key) -> str:
     return text
 
 
-def keys_of(values, key: Key = ()) -> Iterator[Key]:
+def keys_of(values) -> list[Key]:
     """The keys of all values inside `values`, each mapping and list before its contents."""
-    if isinstance(values, dict):
-        steps: Iterable[tuple[Any, Any]] = values.items()
-    elif isinstance(values, (list, tuple)):
-        steps = enumerate(values)
-    else:
-        return
-    for step, value in steps:
-        yield (*key, step)
-        yield from keys_of(value, (*key, step))
+    return [key for key, _ in items_of(values)]
+
+
+def items_of(values, key: Key = ()) -> list[tuple[Key, Any]]:
+    """The keys of all values inside `values` with the values, each mapping and list before its contents."""
+    found: list[tuple[Key, Any]] = []
+    for step, value in values.items() if isinstance(values, dict) else enumerate(values):
+        found.append(((*key, step), value))
+        if isinstance(value, (dict, list, tuple)):
+            found += items_of(value, (*key, step))
+    return found
 
 
 def value_at(values, key: Key):

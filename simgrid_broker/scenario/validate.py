@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.base import Whole
-from simgrid_broker.scenario.locate import Finding, Key, keys_of, value_at
+from simgrid_broker.scenario.locate import Finding, Key, items_of, value_at
 from simgrid_broker.schema.part import LATEST, fields_by_key
 
 W = TypeVar("W", bound=Whole)
@@ -88,8 +88,7 @@ def is_part(kind: Any) -> bool:
 
 def _booleans_for_numbers(model: type[Whole], values: dict) -> Iterator[Finding]:
     """A finding for each true or false where a number is expected; pydantic would read them as 1 and 0."""
-    for key in keys_of(values):
-        value = value_at(values, key)
+    for key, value in items_of(values):
         if isinstance(value, bool) and _kind_at(model, key) in (int, float):
             yield Finding(key, value, "expected a number")
 
