@@ -96,8 +96,8 @@ class Tagger:
     def __init__(self, world: World, shares):
         self.world, self.rules = world, tag_rules(shares)
         self.bounds = tuple(world.scenario.resource_types.values())
-        self.found: dict[tuple[Any, ...], int] = {}
-        self.types: dict[tuple[Any, ...], int] = {}
+        self.found: dict[Any, int] = {}
+        self.types: dict[Any, int] = {}
 
     def share_of(self, task: np.void) -> int:
         """The leaf whose rule matches first, UNDEFINED if none does."""
