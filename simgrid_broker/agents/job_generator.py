@@ -140,7 +140,7 @@ class Generator:
         while True:
             reason = tables.go_on(rows)
             for row in tables.take_started():
-                self._set_running(row)
+                self._start(row)
             for held in tables.take_held():
                 self._hold(*held)
             if reason == job_cycle.OVER:
@@ -186,7 +186,8 @@ class Generator:
 
     def _make_ordered(self) -> None:
         """Make the jobs ordered so far."""
-        self.control.fabric.make_jobs(self.tables.take_orders())
+        if self.tables.state[0]["n_orders"]:
+            self.control.fabric.make_jobs(self.tables.take_orders())
 
     def _make(self, row: int, wanted: int, level: int) -> tuple[int, str]:
         """Broker `wanted` jobs of one ramCount; returns how many found a queue, and the tag that left no candidate."""
@@ -227,9 +228,13 @@ class Generator:
         self._set_running(row)
 
     def _set_running(self, row: int) -> None:
+        """Note that a task got jobs, the first of which move it to running, or scouting."""
+        set_task(self.control.world, row, frozen_s=np.nan)
+        self._start(row)
+
+    def _start(self, row: int) -> None:
         """Move a task that has got its first jobs to running, or scouting."""
         world = self.control.world
-        set_task(world, row, frozen_s=np.nan)
         if world.statuses[row].item() == READY:              # a number of NumPy is compared slowly
             scouts = world.arrays.scout_inputs[row] > 0
             set_status(world, row, SCOUTING if scouts else RUNNING, self.control.now)

@@ -60,10 +60,12 @@ class Firsts(Rows):
 
     def row_of(self, array: np.ndarray) -> int:
         """As for `Rows`."""
-        known = len(self.number)
+        known, table = len(self.number), self.table
         row = super().row_of(array)
-        if len(self.number) > known:
+        if table is not self.table:
             self._derive()
+        elif len(self.number) > known:
+            self.open[row] = last_first(array[None])[0]
         return row
 
     def tally(self) -> None:
@@ -134,14 +136,17 @@ class JobTables:
         """Take over what was replaced: statistics, the description of the queues, gdpconfig, room for decisions."""
         brokers, cfg = self.control.brokers, self.control.cfg
         snapshot, queues, read = self.known
+        is_wider, room = self._make_room_for_replicas(), self.control.books.decisions.room
+        if (snapshot is brokers.snapshot and queues is brokers.queues and read is cfg and not is_wider
+                and self.desk.room is room):
+            return
         replaced = queues is not brokers.queues or len(self.first.number) > MOST_ARRAYS
         if replaced:
             if queues is not None:
                 self.first.tally()
             n = len(brokers.queues.records)
             self.first, self.weight = Firsts(self.brokerage, self.control.books.decisions, n), Rows(n, float)
-        replaced |= read is not cfg
-        replaced |= self._make_room_for_replicas()
+        replaced |= read is not cfg or is_wider
         if replaced:
             self._forget()
         if snapshot is not brokers.snapshot and self.state[0]["by_type"]:
@@ -152,7 +157,7 @@ class JobTables:
         self.known = brokers.snapshot, brokers.queues, cfg
         if replaced:
             self._bundle()
-        elif snapshot is not brokers.snapshot or self.desk.room is not self.control.books.decisions.room:
+        elif snapshot is not brokers.snapshot or self.desk.room is not room:
             self._renew_statistics()
 
     def _make_room_for_replicas(self) -> bool:

@@ -82,6 +82,7 @@ def test_a_slot_shows_a_task_as_python_sees_it(file, hours, edition, tmp_path, k
         first = control.brokers.cache.first_refusals(tables.brokerage.funnel, JobCase(
             task, control.brokers.queues, edition))
         assert tables.first.table[asked["first"]].tolist() == first.tolist()
+        assert tables.tables.open[asked["first"]].tolist() == sorted(range(len(first)), key=lambda k: -int(first[k]))
         found = readable(() if parts is None else parts.inputs, task, control.cfg)
         assert (asked["incomplete"], asked["best_part"], asked["no_remote_source"]) == (
             found.failure != "", found.best_part, not found.remotely)

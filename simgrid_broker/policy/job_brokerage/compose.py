@@ -70,22 +70,22 @@ def decision(tables, row):
     best_class, last_class, n_kept = 127, -1, 0
     begin(tables, row)
     cut, choice_rank = concern(tables, task, hint)
-    n_open = close(tables, row, hint, cut)
+    n_open, numbers = close(tables, row, hint, cut), tables.numbers[len(tables.queues)]
     for i in range(n_open):
         k = tables.open[asked["first"], i]
         first, queue, tables.weighed[k] = tables.first[asked["first"], k], tables.queues[k], False
         place = queue["queue"]
         load, link = tables.load[asked["load"], place], tables.link[asked["link"], place]
-        store, numbers = tables.store[place], tables.numbers[k]
+        store = tables.store[place]
         take_input(tables, row, queue, numbers)
         first = refusal({arguments}, first, tables, k)
         if first > order["least_numbers"] and not hint:
             count({arguments})
             numbers["weight"] = tables.static_weight[asked["weight"], k] * weight({arguments}, tables, k)
-            tables.weighed[k] = True
+            tables.numbers[k], tables.weighed[k] = numbers, True
             first = numbers_refusal({arguments}, first, tables, k)
 {choice}
-        n_kept = note(tables, order, hint, k, first, n_kept)
+        n_kept = note(tables, order, hint, k, first, numbers, n_kept)
     if best_class < last_class:
         n_kept = choose(tables, row, order, best_class, n_kept)
     return rank(tables, row, order, n_kept)

@@ -91,7 +91,7 @@ class Tables(Bundle):
     weight: np.ndarray
     backlog: np.ndarray
     cap: np.ndarray
-    numbers: np.ndarray            # (n,) of NUMBERS
+    numbers: np.ndarray            # (n + 1,) of NUMBERS, of those weighed, and of the one in hand
     weighed: np.ndarray            # (n,), whether a candidate came as far as its weight
     factors: np.ndarray            # (n_factors, n), of the weight: those about one candidate
     kept: np.ndarray               # (n,), candidates without a refusal
@@ -119,7 +119,7 @@ def room(n: int, most: int, n_factors: int) -> dict[str, np.ndarray]:
     split = np.zeros(1, SPLIT)
     split["shown"] = -1
     return dict(split=split, refused_by=np.empty(n, np.int16), value=value, limit=limit, weight=weight,
-                backlog=backlog, cap=cap, numbers=np.empty(n, NUMBERS), weighed=np.zeros(n, bool),
+                backlog=backlog, cap=cap, numbers=np.empty(n + 1, NUMBERS), weighed=np.zeros(n, bool),
                 factors=np.empty((n_factors, n)), kept=kept, classes=classes, best=np.empty(most, np.int64))
 
 
@@ -230,13 +230,12 @@ def choose(tables, row, order, best_class, n_kept):
 
 
 @compiled
-def note(tables, order, hint, k, first, n_kept):
+def note(tables, order, hint, k, first, numbers, n_kept):
     """Store at which smallest rank candidate k is refused, or its numbers; returns how many are kept with it."""
     if first < order["never"]:
         tables.refused_by[k] = first if hint else tables.places[first]
         tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
         return n_kept
-    numbers = tables.numbers[k]
     tables.refused_by[k], tables.kept[n_kept] = first, k
     tables.weight[k], tables.backlog[k], tables.cap[k] = numbers["weight"], numbers["backlog"], numbers["cap"]
     return n_kept + 1
