@@ -1,8 +1,8 @@
 """Control: what an agent is given."""
 
 from collections.abc import Callable, Generator
+from math import floor
 
-import numpy as np
 import simpy
 
 from simgrid_broker import luck
@@ -59,7 +59,7 @@ class Control:
         If `work()` returns a delay, s, it replaces the period once. The phase is a multiple of 1/1024 s: sums of whole
         seconds are then exact, and 30 minutes remain 1800 s.
         """
-        delay = np.floor(float(luck.uniforms(self.seed, "phase", luck.key_of(name))) * period * 1024) / 1024
+        delay = floor(float(luck.uniforms(self.seed, "phase", luck.key_of(name))) * period * 1024) / 1024
         rounds = Rounds(self, period, work, name, delay)
         try:
             yield rounds.broken

@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 
 import simpy
 
@@ -21,7 +22,7 @@ class FabricEnvironment(simpy.Environment):
         if self.interrupted:
             self._stop_if_interrupted()
         until = self.peek()
-        if until < float("inf"):
+        if until < inf:
             self.fabric.advance(until)
         super().step()
 
