@@ -116,7 +116,7 @@ class Harvester:
     def fetched(self, asked: np.ndarray, jobs: np.ndarray, ends: np.ndarray) -> None:
         """Take jobs that were fetched for push queues, (n,) of WAITING; workers are then asked for by their types.
 
-        asked: which push queues were asked for jobs, (n_push,) bool; ends: where those of each end in `jobs`, (n_push,).
+        asked: which push queues were asked for jobs, (n_push,) bool; ends: where those of each end in `jobs`.
         """
         begins = np.append(0, ends[:-1])
         self.asked[self.push[asked]] = 0

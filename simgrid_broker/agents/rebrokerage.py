@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from simgrid_broker.agents.control import Control
-from simgrid_broker.fabric.commands import oldest_first
+from simgrid_broker.fabric.commands import jobs_of_wanted, oldest_first
 from simgrid_broker.fabric.timeouts import CREATED, RULE
 from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, JobStatus
 from simgrid_broker.policy import rebrokerage as rules
@@ -90,8 +90,7 @@ class AnalysisJobs:
         jobs, times = arrays.jobs, arrays.job_times
         has_old = np.zeros(len(arrays.tasks), bool)
         has_old[jobs["task"][old]] = True
-        rows = self._rows(S, -np.inf)
-        rows = rows[has_old[jobs["task"][rows]]]
+        rows = jobs_of_wanted(arrays, has_old)
         group = self._group(jobs, rows)
         concerned = np.isin(group, self._group(jobs, old))
         rows, group = rows[concerned], group[concerned]

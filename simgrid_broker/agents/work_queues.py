@@ -11,7 +11,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.resource_types import with_memory
 from simgrid_broker.policy.task_selection import BEFORE_A_TURN, by_priority, in_turn
-from simgrid_broker.policy.throttle import Standby, with_standby
+from simgrid_broker.policy.throttle import FEW_URGENT, Standby, with_standby
 from simgrid_broker.schema.queues import standby_slots
 from simgrid_broker.views import Task, WorkQueueCounts
 from simgrid_broker.world import observe
@@ -157,7 +157,8 @@ class JobNumbers:
     def highest_priority(self, queue: AlignedQueue) -> tuple[int, int]:
         """Highest priority of the queued jobs of a work queue and their number, at most a minute old."""
         if self.control.now - self.priority_read_at >= PRIORITY_AGE_S:
-            self.priority, self.priority_read_at = queued_priority(self.control.arrays), self.control.now
+            self.priority = queued_priority(self.control.arrays, FEW_URGENT)
+            self.priority_read_at = self.control.now
         return self.priority.highest(queue.accounts, queue.types)
 
     def has_jobs(self, queue: AlignedQueue) -> bool:

@@ -31,14 +31,18 @@ def jobs_of(arrays: Arrays, task_rows, *statuses, among=None) -> np.ndarray:
     wanted = np.zeros(len(arrays.tasks), bool)
     wanted[np.asarray(task_rows, np.int64)] = True
     if among is None:
-        rows = np.empty(int(arrays.tasks["n_alive"][wanted].sum()), np.int32)
-        rows = rows[:find_jobs(arrays, wanted, rows)]
-        rows = oldest_first(arrays, rows)
+        rows = oldest_first(arrays, jobs_of_wanted(arrays, wanted))
     else:
         rows = among[wanted[arrays.jobs["task"][among]]]
     if statuses:
         rows = rows[np.isin(arrays.jobs["status"][rows], [int(status) for status in statuses])]
     return rows
+
+
+def jobs_of_wanted(arrays: Arrays, wanted: np.ndarray) -> np.ndarray:
+    """Rows of the live jobs of the tasks in `wanted`, (n_tasks,) bool."""
+    rows = np.empty(int(arrays.tasks["n_alive"][wanted].sum()), np.int32)
+    return rows[:find_jobs(arrays, wanted, rows)]
 
 
 def jobs_of_each(arrays: Arrays, task_rows: np.ndarray) -> list[np.ndarray]:
@@ -171,7 +175,7 @@ def jobs_of_owners(world: Arrays, among, owner_of_task, chosen, status, found):
 
 
 @compiled
-def look_at_owners(world: Arrays, owner_of_task, since, jobs, cores, done, activated, highest, rows):
+def look_at_owners(world: Arrays, rows, owner_of_task, since, jobs, cores, done, activated, highest):
     """Count the live jobs of tasks whose owner is not -1, by owner; merge jobs are left out.
 
     owner_of_task: (n_tasks,); jobs, cores: running, starting and sent, (n_owners,); done, activated, highest:

@@ -255,7 +255,7 @@ class Fabric:
         """Count the jobs of owners: rows of the activated and throttled ones; arguments as in
         `commands.look_at_owners`."""
         rows = np.empty(len(self.world.arrays.jobs), np.int32)
-        return rows[:commands.look_at_owners(self.world.arrays, *numbers, rows)]
+        return rows[:commands.look_at_owners(self.world.arrays, rows, *numbers)]
 
     def jobs_of_owners(self, among: np.ndarray, owner_of_task: np.ndarray, chosen: np.ndarray,
                        status: int) -> np.ndarray:

@@ -76,14 +76,14 @@ def boosts(done: np.ndarray, activated: np.ndarray, highest: np.ndarray) -> list
         return []
     of_owner = done.sum(axis=1)
     mean, at_queue = of_owner.sum() / len(owners), done.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    found = []
-    for owner in owners[of_owner[owners] < mean].tolist():
-        queues = np.flatnonzero((done[owner] < at_queue) & (activated[owner] > 0))
-        n_jobs = int((mean - of_owner[owner]) / len(queues)) if len(queues) else 0
-        for queue in queues.tolist():
-            top = int(highest[owner, queue])
-            if n_jobs > 0 and top < TOP_PRIORITY:
-                found.append(Boost(owner, queue, n_jobs, top - n_jobs / JOBS_PER_POINT, TOP_PRIORITY - top))
+    lacks, found = (done < at_queue) & (activated > 0), []
+    for owner in owners[(of_owner[owners] < mean) & lacks[owners].any(axis=1)].tolist():
+        queues = np.flatnonzero(lacks[owner])
+        n_jobs = int((mean - of_owner[owner]) / len(queues))
+        if n_jobs > 0:
+            found += [Boost(owner, queue, n_jobs, top - n_jobs / JOBS_PER_POINT, TOP_PRIORITY - top)
+                      for queue, top in zip(queues.tolist(), highest[owner, queues].tolist(), strict=True)
+                      if top < TOP_PRIORITY]
     return found
 
 

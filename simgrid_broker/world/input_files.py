@@ -371,9 +371,9 @@ def jobs_to_come(arrays: Arrays, task_row: int) -> float:
 
 def files_left(arrays: Arrays, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Files of tasks of which jobs can be made now, and all that have no job, (n,) each."""
-    (n_jobs, next_chunk, n_input_files), n_files = (
-        arrays.tasks[name][rows] for name in ("n_jobs", "next_chunk", "n_input_files")), arrays.splitting["n_files"][rows]
-    of_piece = np.where(n_files > 0, n_files / np.maximum(n_jobs, 1), n_input_files)
+    n_jobs, next_chunk, files_of_job = (arrays.tasks[name][rows] for name in ("n_jobs", "next_chunk", "n_input_files"))
+    n_files = arrays.splitting["n_files"][rows]
+    of_piece = np.where(n_files > 0, n_files / np.maximum(n_jobs, 1), files_of_job)
     again, usable = arrays.ram_levels["waiting"][rows].sum(axis=1), np.empty(len(rows), np.int64)
     find_staged(arrays, rows, usable)
     return of_piece * (again + np.maximum(usable - next_chunk, 0)), of_piece * (again + n_jobs - next_chunk)

@@ -38,8 +38,8 @@ def input_under_way(world: World, least: float = 0.0) -> tuple[np.ndarray, np.nd
 def find_moving(world: Arrays, n_sites, n_used, of, moved):
     """Write task and source of each transfer of input of users as one number into `of`, and its bytes into `moved`.
 
-    n_used: rows of the table that are in use, behind the last of which it does not look. Returns how many such transfers
-    there are; the order of these numbers is that of task and source.
+    n_used: rows of the table that are in use; it does not look behind the last of them. Returns how many such
+    transfers there are; the order of these numbers is that of task and source.
     """
     n, seen = 0, 0
     for row in range(len(world.transfers)):

@@ -9,17 +9,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.bundle import fetch
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.names import JobStatus
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import JOB_BYTES, Arrays
 from simgrid_broker.world.groups import account_of_job, n_special, of_shares
 from simgrid_broker.world.rows import fetch_ahead, find_in_status, has_no_pieces
 
 S = JobStatus
 ACTIVATED = int(S.ACTIVATED)
-WITH_WALLTIME, WITH_PRIORITY = (sum(1 << status for status in statuses) for statuses in (
-    (S.DEFINED, S.ACTIVATED, S.STARTING), (S.DEFINED, S.ASSIGNED, S.ACTIVATED)))
-"""Statuses of the jobs whose wall times are added up, and of those whose priorities count, a bit for each."""
+WITH_WALLTIME, WITH_PRIORITY, NOT_IN_HEAPS = (sum(1 << status for status in statuses) for statuses in (
+    (S.DEFINED, S.ACTIVATED, S.STARTING), (S.DEFINED, S.ASSIGNED, S.ACTIVATED), (S.DEFINED, S.ASSIGNED)))
+"""Statuses, a bit for each: of the jobs whose wall times are added up, of those whose priorities count, and of these
+without the ones that stand in heaps."""
 NO_PRIORITY = -(2**31)
 
 
@@ -119,21 +121,75 @@ def add_walltimes(world: Arrays, rows, walltime_s, n_jobs, n_known):
 
 
 @compiled
-def find_highest(world: Arrays, rows, priority, n_highest):
+def heaps_follow_priority(world: Arrays):
+    """Whether the activated jobs stand in heaps of their accounts alone, in which none is above one of higher priority.
+    """
+    settings = world.settings[0]
+    others = (settings["rank_by_attempt"] != 0) | (settings["rank_by_corecount"] != 0) | (
+        settings["rank_by_n_events"] != 0) | (settings["rank_by_n_input_files"] != 0) | (
+        settings["rank_by_maxwalltime"] != 0) | (settings["urgent_first"] != 0) | (settings["task_queues"] != 0)
+    return settings["rank_by_priority"] > 0 and not others and n_special(world) == 0
+
+
+@compiled
+def note_priority(world: Arrays, job, priority, n_highest):
+    """Count a job in the tables of `QueuedPriority`, unless it is a merge job."""
+    account, kind = account_of_job(world, job), job["resource_type"]
+    if has_no_pieces(job) or job["priority"] < priority[account, kind]:
+        return
+    if job["priority"] > priority[account, kind]:
+        priority[account, kind], n_highest[account, kind] = job["priority"], 0
+    n_highest[account, kind] += 1
+
+
+@compiled
+def find_highest(world: Arrays, most, rows, priority, n_highest):
     """Fill the tables of `QueuedPriority`, initialised with NO_PRIORITY and 0; merge jobs do not count.
 
-    rows: room for as many jobs as there are.
+    Where the heaps of activated jobs allow it, only the jobs at their tops are looked at. rows: room for as many jobs
+    as there are.
     """
-    n = find_in_status(world, WITH_PRIORITY, rows)
+    by_heap = heaps_follow_priority(world)
+    n = find_in_status(world, NOT_IN_HEAPS if by_heap else WITH_PRIORITY, rows)
     for place in range(n):
         fetch_ahead(world, rows, n, place)
-        job = world.jobs[rows[place]]
-        account, kind = account_of_job(world, job), job["resource_type"]
-        if has_no_pieces(job) or job["priority"] < priority[account, kind]:
-            continue
-        if job["priority"] > priority[account, kind]:
-            priority[account, kind], n_highest[account, kind] = job["priority"], 0
-        n_highest[account, kind] += 1
+        note_priority(world, world.jobs[rows[place]], priority, n_highest)
+    if by_heap:
+        for number in range(world.activated.shape[0]):
+            for share in range(world.activated.shape[1]):
+                if world.activated[number, share] >= 0:
+                    look_at_top(world, number, share, most, rows, priority, n_highest)
+
+
+@compiled
+def may_count(world: Arrays, number, share, level, most, priority, n_highest):
+    """Whether a job of priority `level` in a heap may be of the highest, with fewer than `most` of it known."""
+    pseudo, types = world.pseudo_queues[number], world.counts[world.pseudo_queues[number]["queue"], share]
+    for kind in range(len(types)):
+        if types[kind, ACTIVATED] > 0 and (pseudo["resource_type"] < 0 or pseudo["resource_type"] == kind):
+            known = n_highest[share, kind] if level == priority[share, kind] else 0
+            if level >= priority[share, kind] and known < most:
+                return True
+    return False
+
+
+@compiled
+def look_at_top(world: Arrays, number, share, most, waiting, priority, n_highest):
+    """Count the jobs at the top of the heap of a pseudo-queue and share, as far down as others may count.
+
+    waiting: room for as many jobs as there are, which are looked at in turn, so that each has been fetched by then.
+    """
+    waiting[0], done, known = world.activated[number, share], 0, 1
+    while done < known:
+        job = world.jobs[waiting[done]]
+        done += 1
+        note_priority(world, job, priority, n_highest)
+        below = may_count(world, number, share, np.int64(job["priority"]), most, priority, n_highest)
+        for following in (job["sibling"], job["child"] if below else np.int32(-1)):
+            if following >= 0:
+                fetch(world.jobs, following, JOB_BYTES)
+                waiting[known] = following
+                known += 1
 
 
 def _shape(arrays: Arrays) -> tuple[int, int]:
@@ -150,9 +206,9 @@ def queued_walltime(arrays: Arrays) -> QueuedWalltime:
     return QueuedWalltime(np.where(n_jobs > 0, scaled, 0.0))
 
 
-def queued_priority(arrays: Arrays) -> QueuedPriority:
-    """Current `QueuedPriority`."""
+def queued_priority(arrays: Arrays, most: int) -> QueuedPriority:
+    """Current `QueuedPriority`; from `most` jobs of a share, resource type and priority on they need not be counted."""
     shape = _shape(arrays)
     found = QueuedPriority(np.full(shape, NO_PRIORITY, np.int64), np.zeros(shape, np.int64))
-    find_highest(arrays, np.empty(len(arrays.jobs), np.int32), *found)
+    find_highest(arrays, most, np.empty(len(arrays.jobs), np.int32), *found)
     return found

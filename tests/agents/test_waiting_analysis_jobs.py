@@ -72,6 +72,7 @@ def test_in_the_code_a_job_that_has_just_begun_to_run_saves_its_group(task, queu
     stage.run(11 * HOUR)
     runs = put_job(stage, S.RUNNING, task=task, queue=queue, pseudo_queue=queue, due_sequence=1)
     stage.arrays.job_times[runs, S.PENDING] = 0.0
+    stage.arrays.tasks["n_alive"][task] += 1
     stage.run(13 * HOUR)
     assert analysis.waiting().tolist() == ([row] if is_taken else [])
     stage.run(14 * HOUR + 1)
@@ -82,6 +83,7 @@ def test_in_the_code_jobs_that_run_are_not_the_oldest_that_wait():
     stage = stage_of("deployed")
     runs = put_job(stage, S.RUNNING, pseudo_queue=0, due_sequence=1)
     stage.arrays.job_times[runs, [S.PENDING, S.ACTIVATED, S.RUNNING]] = 0.0
+    stage.arrays.tasks["n_alive"][0] += 1
     row = waiting_job(stage, at=5 * HOUR)
     analysis = AnalysisJobs(stage.control)
     stage.run(13 * HOUR)
