@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator
 from math import floor
+from typing import Any
 
 import simpy
 
@@ -77,7 +78,8 @@ class Rounds(simpy.Event):
         super().__init__(control.env)
         self._ok, self._value = True, None                           # as of a timeout
         self.period, self.work, self.name, self.due = period, work, name, control.due
-        self.again, self.broken = [self._turn], control.env.event()
+        self.again: list[Callable[[Any], None]] = [self._turn]
+        self.broken = control.env.event()
         self._wait(delay)
 
     def _turn(self, _event: simpy.Event) -> None:
