@@ -5,6 +5,7 @@ import operator
 from functools import wraps
 
 import numba
+import numpy as np
 import pytest
 from llvmlite import ir as llvm
 from numba import types
@@ -104,6 +105,13 @@ def test_lifetimes_of_a_generator_are_worked_out():
         points = listed(generated).generator_info.get_yield_points()
     assert [sorted(point.live_vars) for point in points] == [
         sorted(point.live_vars) for point in listed(generated).generator_info.get_yield_points()]
+
+
+def test_types_of_records_keep_their_names():
+    one, other = (numba.from_dtype(np.dtype([("a", "i4"), (last, "f8")])) for last in "bc")
+    expected = str(one), repr(one), str(other), repr(other)
+    with shortcuts():
+        assert (str(one), repr(one), str(other), repr(other)) == expected and repr(one) is repr(one) != repr(other)
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="there is no target then")

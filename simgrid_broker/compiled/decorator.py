@@ -226,7 +226,8 @@ class Part(JITCodeLibrary):
 
     def __init__(self, codegen, name):
         CodeLibrary.__init__(self, codegen, name)
-        self._linking_libraries, self._final_module = [], None
+        self._linking_libraries: list = []
+        self._final_module: Any = None
 
     def add_ir_module(self, ir_module):
         """Called by Numba with the only module; what it defines is kept until all parts of a whole are linked."""
@@ -243,6 +244,7 @@ class Part(JITCodeLibrary):
 class Whole(JITCodeLibrary):
     """Code of a function that Python calls, with all its parts."""
 
+    _linking_libraries: list
     level = 1
     """How much LLVM does for quick code, up to 3: the code is as quick after this round, which is a third shorter."""
 

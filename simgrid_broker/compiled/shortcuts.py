@@ -10,13 +10,15 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
-from numba.core import base, ir, postproc, transforms
+from numba.core import base, ir, postproc, transforms, types
 from numba.core.types.functions import BaseFunction
 
 _resolved: dict[tuple, Any] = {}
 """Signature of each call of one of Numba's own functions, by function and types of the arguments."""
 _sizes: dict[tuple[int, str], tuple[Any, int]] = {}
 """Size of each type of LLVM, beside the target for which it is, by the target and the name of the type."""
+_texts: dict[int, tuple[types.Record, str]] = {}
+"""What each type of records is called, beside it, by its id."""
 
 
 def call_type(original: Callable) -> Callable:
@@ -80,6 +82,15 @@ def lifetimes(original: Callable) -> Callable:
     return run
 
 
+def texts(original: Callable) -> Callable:
+    """Describe a type of records once: an error that Numba raises and catches for each column that is read says it."""
+    def __repr__(self):
+        if id(self) not in _texts:
+            _texts[id(self)] = self, original(self)                  # which keeps the type, so its id as well
+        return _texts[id(self)][1]
+    return __repr__
+
+
 def sizes(original: Callable) -> Callable:
     """Have LLVM work out the size of a type once."""
     def get_abi_sizeof(self, ty):
@@ -97,6 +108,7 @@ SHORTCUTS = (
     (base, "_has_loc", ("fn",), has_loc),
     (ir.Inst, "_rec_list_vars", ("self", "val"), variables),
     (postproc.PostProcessor, "run", ("self", "emit_dels", "extend_lifetimes"), lifetimes),
+    (types.Record, "__repr__", ("self",), texts),
     (base.BaseContext, "get_abi_sizeof", ("self", "ty"), sizes),
 )
 """Where an internal is, its name, its parameters, and what makes the quicker one of it."""
