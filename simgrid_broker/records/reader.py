@@ -19,6 +19,9 @@ from simgrid_broker.units import format_seconds
 if TYPE_CHECKING:
     import pandas as pd  # else imported when a table is read
 
+ROWS_AT_ONCE = 100_000
+"""Most rows of a piece of a table, unless one row group has more."""
+
 
 def _loaded(name: str) -> "cached_property[pd.DataFrame]":
     """The attribute of `Run` that holds the recorded table `name`."""
@@ -92,7 +95,7 @@ class Run:
         return pa.concat_tables(tables).unify_dictionaries().to_pandas()
 
     def batches(self, name: str, columns: Sequence[str] | None = None) -> "Iterator[pd.DataFrame]":
-        """The table in order in at least one batch of at most about 100,000 rows.
+        """The table in order in at least one batch of at most ROWS_AT_ONCE rows.
 
         Categories of a categorical may differ between batches.
         """
@@ -100,7 +103,7 @@ class Run:
             yield table.to_pandas()
 
     def _arrow(self, name: str, columns: Sequence[str] | None) -> Iterator[pa.Table]:
-        """The row groups of a table, or one without rows; raises InputFileError for a damaged file."""
+        """A table in pieces, one without rows if it has none; raises InputFileError for a damaged file."""
         if name not in RECORDED:
             raise ValueError(f"{name!r} is not a recorded table; the tables are {', '.join(RECORDED)}")
         n_groups = 0
@@ -125,11 +128,12 @@ class Run:
         return parts
 
     def _read(self, file: Path, columns: Sequence[str] | None) -> Iterator[pa.Table]:
-        """The row groups of one file; none, with a remark, if it is an unreadable last part."""
+        """One file in pieces of some row groups; none, with a remark, if it is an unreadable last part."""
         try:
             with pq.ParquetFile(file) as parquet:
-                for group in range(parquet.num_row_groups):
-                    yield parquet.read_row_group(group, None if columns is None else list(columns))
+                for groups in _groups_at_once([parquet.metadata.row_group(k).num_rows
+                                               for k in range(parquet.num_row_groups)]):
+                    yield parquet.read_row_groups(groups, None if columns is None else list(columns))
         except (pa.ArrowInvalid, OSError) as error:
             is_last_part = file.parent != self.folder and file == max(file.parent.glob("part-*.parquet"))
             if not is_last_part:
@@ -139,6 +143,19 @@ class Run:
     def _remark(self, text: str) -> None:
         if text not in self.remarks:
             self.remarks.append(text)
+
+
+def _groups_at_once(n_rows: Sequence[int]) -> Iterator[list[int]]:
+    """The numbers of the row groups of a file, n_rows each, in lists of at most ROWS_AT_ONCE rows or of one group."""
+    begun, rows = list[int](), 0
+    for group, n in enumerate(n_rows):
+        if begun and rows + n > ROWS_AT_ONCE:
+            yield begun
+            begun, rows = [], 0
+        begun.append(group)
+        rows += n
+    if begun:
+        yield begun
 
 
 def read_run(folder: Path) -> Run:

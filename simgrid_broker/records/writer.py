@@ -13,7 +13,10 @@ from simgrid_broker.records.layout import layout
 from simgrid_broker.records.parts import TableFiles
 from simgrid_broker.schema import RECORDED
 
-MOST_WAITING = 2
+BATCH_ROWS = 25_000
+"""Rows of a row group. Each table holds at most as many in memory: 51 MiB for all, which a long run fills in months."""
+
+MOST_WAITING = 8
 """Batches of all tables that wait to be written or are being written; with one more, the run waits for them."""
 
 
@@ -26,7 +29,7 @@ class RunWriter:
     Raises OutputError if the folder cannot be written or holds a run, ValueError for a missing vocabulary.
     """
 
-    def __init__(self, folder: Path, vocabularies: Mapping[str, Sequence[str]], batch_rows: int = 100_000):
+    def __init__(self, folder: Path, vocabularies: Mapping[str, Sequence[str]], batch_rows: int = BATCH_ROWS):
         self.folder = Path(folder)
         self._open: dict[str, TableFiles] = {}
         self._thread = ThreadPoolExecutor(1, "records")

@@ -12,7 +12,7 @@ from fake_run import DAY, write_fake_run
 
 from simgrid_broker.errors import InputFileError, OutputError
 from simgrid_broker.names import Cause
-from simgrid_broker.records import new_run_folder, read_manifest, read_run, write_manifest
+from simgrid_broker.records import new_run_folder, read_manifest, read_run, reader, write_manifest
 from simgrid_broker.records.writer import MOST_WAITING
 from simgrid_broker.schema import RECORDED
 
@@ -32,6 +32,16 @@ def test_a_run_gives_its_tables_lazily_and_keeps_them(tmp_path):
     assert all(len(getattr(run, name)) >= 0 for name in RECORDED)
     assert list(run.table("jobs", ["share", "running_s"]).columns) == ["share", "running_s"]
     assert run.remarks == []
+
+
+@pytest.mark.parametrize(("at_once", "pieces"), [(999, [1000, 1000, 500]), (1999, [1000, 1500]),
+                                                 (2000, [2000, 500]), (2500, [2500])])
+def test_a_table_is_read_in_pieces_of_whole_row_groups(tmp_path, monkeypatch, at_once, pieces):
+    monkeypatch.setattr(reader, "ROWS_AT_ONCE", at_once)
+    run = read_run(write_fake_run(tmp_path, n_jobs=2500, batch_rows=1000))
+    read = list(run.batches("jobs", ["panda_id"]))
+    assert [len(rows) for rows in read] == pieces
+    assert pd.concat(read).panda_id.tolist() == run.jobs.panda_id.tolist() == list(range(1, 2501))
 
 
 def test_a_killed_run_is_read_as_far_as_it_was_complete(killed):
@@ -142,7 +152,7 @@ with RunWriter(folder, VOCABULARIES, batch_rows=300) as writer:
 """
 
 
-@pytest.mark.parametrize("n_writes", [2, 30])
+@pytest.mark.parametrize("n_writes", [6, 30])
 def test_a_run_killed_at_any_moment_keeps_its_first_rows(tmp_path, n_writes):
     program = subprocess.Popen([sys.executable, "-c", ENDLESS, tmp_path], stdout=subprocess.PIPE,
                                cwd=Path(__file__).parent)

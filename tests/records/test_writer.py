@@ -233,6 +233,7 @@ def test_a_full_disk_keeps_what_was_complete(tmp_path, jobs):
     writer.wait()
     with largest_file(1000), pytest.raises(OutputError) as caught:
         writer.write("jobs", rows[300:], times[300:])
+        writer.wait()
     assert str(tmp_path / "jobs.parquet") in str(caught.value)
     assert "300 jobs" in str(caught.value)
     assert pd.read_parquet(tmp_path / "jobs.parquet").panda_id.tolist() == list(range(1, 301))
