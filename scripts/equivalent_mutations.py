@@ -22,9 +22,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "any mixture of the keys of both tasks",
     ("fabric.dispatch.is_sloppy", "settings['sloppy_fraction'] > luck -> settings['sloppy_fraction'] >= luck"):
         "a draw is never precisely the fraction",
-    ("fabric.timeouts.overdue", "age <= least -> age < least"): "the limit itself is compared in `breaks`",
     ("fabric.timeouts.overdue", "age <= limit -> age < limit"): "the limit itself is compared in `breaks`",
-    ("fabric.timeouts.overdue", "age <= shortest[status, queue] -> age < shortest[status, queue]"):
+    ("fabric.timeouts.find_old",
+     "now - world.job_times[row, PENDING] <= limit -> now - world.job_times[row, PENDING] < limit"):
         "the limit itself is compared in `breaks`",
     ("fabric.timeouts.rules_by_status", "len(rules) + 1 -> len(rules) + 2"): "the list of a status ends before",
     ("fabric.timeouts.rules_by_status", "np.full((N_STATUS, len(rules) + 1), -1, np.int64) -> "
@@ -107,9 +107,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.user_caps.may_matter", "initial=0 -> initial=1"): "no cap is below 1",
     ("policy.user_caps.boosts", "np.maximum(known.sum(axis=0), 1) -> np.maximum(known.sum(axis=0), 2)"):
         "the only owner at a queue is never below its mean",
-    ("policy.user_caps.boosts",
-     "int((mean - of_owner[owner]) / len(queues)) if len(queues) else 0 -> "
-     "int((mean - of_owner[owner]) / len(queues)) if len(queues) else 1"): "without a queue it is not read",
     ("policy.user_caps.owners", "np.where(is_named[group], group.astype(np.int64), -1) -> "
      "np.where(is_named[group], group.astype(np.int64), -2)"): "any number below 0 is no group",
     ("policy.zero_share._no_type", "n=1 -> n=2"): "only the nearest type is named",

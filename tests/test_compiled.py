@@ -266,6 +266,7 @@ def test_modules_are_linked_in_order(n):
 
 
 def test_what_compiling_made_counts_as_old_for_the_search_of_garbage():
+    gc.unfreeze()                                             # what other tests may have frozen
     with _no_collection():
         made = [[] for _ in range(100_000)]
     assert any(one is made for one in gc.get_objects(2)) and gc.isenabled()

@@ -26,9 +26,8 @@ def share_order(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
 
     At every node the children are sorted by executing / target; ties keep the order of the table.
     """
-    sums, all_hs06 = _sums(tree, hs06_by_leaf), float(np.sum(hs06_by_leaf))
-    target = [all_hs06 * value / 100 for value in tree.value.tolist()]            # as `targets`, of plain numbers
-    ratio = [used / aim if aim > 0 else NO_TARGET_RATIO for used, aim in zip(sums, target, strict=True)]
+    ratio = [used / target if target > 0 else NO_TARGET_RATIO for used, target in zip(
+        _sums(tree, hs06_by_leaf), targets(tree, hs06_by_leaf).tolist(), strict=True)]
     children, leaf_at = tree.children, tree.leaf_at
     ordered, stack = [], [0]
     while stack:
