@@ -49,7 +49,8 @@ def _scratch() -> tempfile.TemporaryDirectory:
 def command(words: Sequence[str], checkout: Path = ROOT, cache_folder: Path | None = None) -> Measured:
     """Run Python with some words on the sources of a checkout; raises RuntimeError if it fails.
 
-    cache_folder: of compiled code, default the machine's own for these sources.
+    cache_folder: of compiled code, default the machine's own for these sources. The peak of memory is that of the
+    benchmark itself if this was higher before: Linux counts from the moment at which a process is divided.
     """
     kept = Path(_scratch().name)
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}

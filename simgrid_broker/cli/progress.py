@@ -23,8 +23,8 @@ STEPS_LAYOUT = "{desc} |{bar:20}| {n} of {total}"
 TEXT_COLUMNS = 70
 """Columns of percentage and text next to the bar."""
 
-FIRST_RUN = "First run of this version on this machine: compiling takes about 25 s, once."
-NOT_KEPT = ("Compiling takes about 25 s in each run, because there is no folder to keep the code in; name one in the "
+FIRST_RUN = "First run of this version on this machine: compiling takes about 20 s, once."
+NOT_KEPT = ("Compiling takes about 20 s in each run, because there is no folder to keep the code in; name one in the "
             "environment variable SIMGRID_BROKER_CACHE.")
 
 

@@ -60,7 +60,6 @@ def run(
     if not quiet:
         show_remarks(given)
     from simgrid_broker.engine import simulate  # before signals become exceptions
-    gc.freeze()                                 # what has been imported stays: no search for garbage looks at it
     try:
         with closing():
             folder = new_run_folder(out, given.name, given.seed)
@@ -68,7 +67,7 @@ def run(
     except KeyboardInterrupt:
         report_interrupted(folder, quiet, pages)
         raise typer.Exit(INTERRUPTED) from None
-    gc.freeze()
+    gc.freeze()                                 # what is there stays: no search for garbage looks at it
     write_and_print(result, quiet, pages)
 
 
