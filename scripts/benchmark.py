@@ -123,8 +123,15 @@ def main() -> None:
     for name, values in figures.items():
         print(name)
         for key, value in values.items():
-            shown = f"{value:>14,.1f}" if isinstance(value, float) else f"{value!s:>14}"
-            print(f"    {key:30s} {shown}" + (f"   ({BUDGETS[name, key]})" if (name, key) in BUDGETS else ""))
+            budget = f"   ({BUDGETS[name, key]})" if (name, key) in BUDGETS else ""
+            print(f"    {key:30s} {printed(value):>14}{budget}")
+
+
+def printed(value: object) -> str:
+    """A figure as it is printed: with two decimals below 100, so that a ratio is not rounded to its budget."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.2f}"
 
 
 def print_sizes(scenarios: Sequence[str], write: bool) -> None:

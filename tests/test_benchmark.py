@@ -206,3 +206,10 @@ def test_a_file_costs_what_more_files_take(benchmark, monkeypatch):
     assert network.files(factor=7) == {"more_files": 1_000_000, "us_per_file": 2.0}
     few, many = asked[-2:]
     assert [each.files_per_job for each in many] == [7 * each.files_per_job for each in few]
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (0.546, "0.55"), (1.05, "1.05"), (99.99, "99.99"), (100.0, "100.0"), (75426.58, "75,426.6"), (278700, "278700"),
+    (float("inf"), "inf")])
+def test_a_ratio_is_not_rounded_to_its_budget(benchmark, value, text):
+    assert benchmark.printed(value) == text
