@@ -69,7 +69,7 @@ class Control:
 
 
 class Rounds(simpy.Event):
-    """Work on a period as one event, which is due again and again: no process wakes for it, and no wait is made.
+    """Periodic work of an agent: one event that reschedules itself, without a Timeout and a resumed process per period.
 
     broken: an event that fails with what the work raises.
     """

@@ -43,7 +43,6 @@ class Candidates(NamedTuple):
         return Candidates(*(column[places] for column in self))
 
 
-
 def queue_filler(control: Control) -> Process:
     """Fill queues, in the deployed edition of PanDA's brokerage."""
     if control.edition == "deployed" and not control.policies.by_dirac:

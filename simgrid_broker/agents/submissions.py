@@ -37,11 +37,10 @@ class Submissions:
         """Whether a task will get more input."""
         return bool(self.to_come[row] > 0)
 
-    def take(self, now: float) -> dict[int, int]:
+    def take(self, now: float) -> Counter[int]:
         """Number of jobs that have been submitted since the last call, by the row of their task."""
         first, self.n_submitted = self.n_submitted, bisect_right(self.times_s, now, self.n_submitted)
-        taken = self.rows[first:self.n_submitted]
-        return Counter(taken) if len(taken) > 1 else dict.fromkeys(taken, 1)       # mostly there is one, or none
+        return Counter(self.rows[first:self.n_submitted])
 
     def add_input(self, row: int, number: int) -> None:
         """Add the next `number` jobs of a task to its input."""

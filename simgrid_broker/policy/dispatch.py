@@ -43,8 +43,6 @@ class DispatchOrder:
     def shares(self, tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
         """Leaves in the order of dispatch, (n_leaves,); raises PluginError if `share_order` raises or gives something
         else."""
-        if self.share_order is share_order:
-            return share_order(tree, hs06_by_leaf)
         plugin = Plugin(self.name, self.share_order, "dispatch order")
         with plugin.blamed():
             order = np.asarray(self.share_order(tree, hs06_by_leaf))

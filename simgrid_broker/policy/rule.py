@@ -69,8 +69,8 @@ class Criterion(Rule):
     arguments of the rule and, if that is about all candidates, the number of one, that names what is no figure;
     applies: function of a task's record, or of a case, that says whether the rule concerns the task, None = always; a
     rule that does not concern a task refuses none of its candidates, and a compiled decision does not ask it.
-    may_refuse: compiled function of the record that says so of a rule which concerns the task but has nothing to refuse
-    now, None = it always has.
+    may_refuse: compiled function of the record, whether a rule that concerns the task can refuse any candidate now,
+    None = always; it is not asked otherwise.
     temporary: PanDA remembers the refusal and removes the candidate only before the final rules. For rules about one
     candidate: needs_numbers: it reads the candidate's job numbers or weight; cap: the hint to the task brokerage leaves
     it out (as it does every rule that needs numbers); is_choice: it returns a class, 0 being the best, and all

@@ -17,8 +17,9 @@ TypesAt = tuple[tuple[int, tuple[int, ...]], ...]
 COUNTED = tuple(status for status in JobStatus if JobStatus.PENDING < status <= JobStatus.TRANSFERRING)
 """Statuses of the jobs of PanDA's statistics; those that are pending are among the placed ones."""
 PENDING, RUNNING = int(JobStatus.PENDING), int(JobStatus.RUNNING)
-NOBODY, SOME_OPEN = -1, -2
-"""In place of the candidate of a group that came furthest: none yet; some are open, and the group is counted apart."""
+NO_CANDIDATE, HAS_OPEN_CANDIDATES = -1, -2
+"""Entries of a group in `furthest` that are no candidate: no closed one found yet; the group has open candidates, and
+`tally_open` counts it."""
 
 
 @compiled
@@ -116,7 +117,7 @@ def add_closed(counts, share, number, first, row, cut, places, groups, furthest)
     """Count what is closed in `number` decisions, as `tally_closed`."""
     for level in range(2):
         for group in range(furthest.shape[1]):
-            furthest[level, group] = NOBODY
+            furthest[level, group] = NO_CANDIDATE
     for k in range(first.shape[1]):
         is_closed = first[row, k] < cut
         if is_closed:
@@ -124,8 +125,8 @@ def add_closed(counts, share, number, first, row, cut, places, groups, furthest)
         for level in range(2):
             best = furthest[level, groups[level, k]]
             if not is_closed:
-                furthest[level, groups[level, k]] = SOME_OPEN
-            elif best == NOBODY or best >= 0 and first[row, k] > first[row, best]:
+                furthest[level, groups[level, k]] = HAS_OPEN_CANDIDATES
+            elif best == NO_CANDIDATE or best >= 0 and first[row, k] > first[row, best]:
                 furthest[level, groups[level, k]] = k
     for level in range(2):
         for group in range(furthest.shape[1]):

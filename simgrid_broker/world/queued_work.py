@@ -122,8 +122,7 @@ def add_walltimes(world: Arrays, rows, walltime_s, n_jobs, n_known):
 
 @compiled
 def heaps_follow_priority(world: Arrays):
-    """Whether the activated jobs stand in heaps of their accounts alone, in which none is above one of higher priority.
-    """
+    """Whether each heap of activated jobs belongs to one account and is ordered by priority alone."""
     settings = world.settings[0]
     others = (settings["rank_by_attempt"] != 0) | (settings["rank_by_corecount"] != 0) | (
         settings["rank_by_n_events"] != 0) | (settings["rank_by_n_input_files"] != 0) | (

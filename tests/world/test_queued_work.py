@@ -5,8 +5,9 @@ import pytest
 from builders import Bench, S, put_job, scenario
 
 from simgrid_broker.fabric.activated import put_activated
+from simgrid_broker.names import RANKED
 from simgrid_broker.world.groups import account_of_job, account_of_task
-from simgrid_broker.world.queued_work import queued_priority, queued_walltime
+from simgrid_broker.world.queued_work import heaps_follow_priority, queued_priority, queued_walltime
 
 HPC = dict(name="HPC", function="Resource", order=1, criteria="workingGroup = 'HPC'")
 OF_SHARE, OF_HPC = 0, 1
@@ -72,6 +73,14 @@ def test_the_tops_of_heaps_say_as_much_as_all_jobs(n_jobs, most):
     of_all = queued_priority(bench.arrays, most)
     assert np.array_equal(of_tops.priority, of_all.priority)
     assert np.array_equal(np.minimum(of_tops.n_highest, most), np.minimum(of_all.n_highest, most))
+
+
+@pytest.mark.parametrize("ranked_by", sorted({*RANKED} - {"priority"}))
+def test_heaps_by_anything_else_are_not_in_order_of_priority(ranked_by):
+    bench = heaps(5)
+    assert heaps_follow_priority(bench.arrays)
+    bench.arrays.settings[f"rank_by_{ranked_by}"] = 1
+    assert not heaps_follow_priority(bench.arrays)
 
 
 def test_no_more_jobs_are_counted_than_were_asked_for():
