@@ -36,42 +36,45 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "an annotation inside a function is not evaluated",
     ("policy.software.patterns.pattern", "-1 if error.pos is None else error.pos -> "
      "-2 if error.pos is None else error.pos"): "re always says where",
-    ("policy.job_brokerage.backlog.running_deployed", "load['num_slots'] > 0 -> load['num_slots'] >= 0"):
+    ("policy.brokerage.production.backlog.running_deployed", "load['num_slots'] > 0 -> load['num_slots'] >= 0"):
         "0 is decided before",
-    ("policy.job_brokerage.backlog.running_deployed", "running < BOOTSTRAP_WORKERS -> running <= BOOTSTRAP_WORKERS"):
+    ("policy.brokerage.production.backlog.running_deployed",
+     "running < BOOTSTRAP_WORKERS -> running <= BOOTSTRAP_WORKERS"):
         "at most as many workers count, and only if they are more than the running jobs",
-    ("policy.job_brokerage.backlog.running_deployed", "workers > running -> workers >= running"):
+    ("policy.brokerage.production.backlog.running_deployed", "workers > running -> workers >= running"):
         "equal numbers are not changed",
-    ("policy.job_brokerage.backlog.running_deployed",
+    ("policy.brokerage.production.backlog.running_deployed",
      "running < BOOTSTRAP_WORKERS -> running < BOOTSTRAP_WORKERS + 1"): "at most as many workers count",
-    ("policy.job_brokerage.decide.best_candidates", "max(n_kept, 1) -> max(n_kept, 2)"):
+    ("policy.brokerage.production.decide.best_candidates", "max(n_kept, 1) -> max(n_kept, 2)"):
         "one candidate has one place, whatever the turn",
-    ("policy.job_brokerage.decide.key",
+    ("policy.brokerage.production.decide.key",
      "float(tables.load[load, queue['queue']]['running_all']) * NAMES -> "
      "float(tables.load[load, queue['queue']]['running_all']) * (NAMES + 1)"):
         "any number above all places in the alphabet will do",
-    ("policy.job_brokerage.decide.rank", "return 0 -> return 1"): "of a hint the number of candidates is not read",
-    ("policy.job_brokerage.preliminary.is_single", "len(task.preassigned) > 0 -> len(task.preassigned) >= 0"):
+    ("policy.brokerage.production.decide.rank", "return 0 -> return 1"):
+        "of a hint the number of candidates is not read",
+    ("policy.brokerage.production.preliminary.is_single", "len(task.preassigned) > 0 -> len(task.preassigned) >= 0"):
         "no queue is on an empty list",
-    ("policy.job_brokerage.completeness.is_complete", "source['part'] >= 1 -> source['part'] > 1"):
+    ("policy.brokerage.production.completeness.is_complete", "source['part'] >= 1 -> source['part'] > 1"):
         "a complete replica lacks no file, and MAX_MISSING_INPUT_FILES is not negative",
-    ("policy.job_brokerage.completeness.is_complete", "source['part'] >= 1 -> source['part'] >= 2"):
+    ("policy.brokerage.production.completeness.is_complete", "source['part'] >= 1 -> source['part'] >= 2"):
         "a complete replica lacks no file, and MAX_MISSING_INPUT_FILES is not negative",
-    ("policy.job_brokerage.estimates.most_work", "queue['mintime_s'] > 0 -> queue['mintime_s'] >= 0"):
+    ("policy.brokerage.production.estimates.most_work", "queue['mintime_s'] > 0 -> queue['mintime_s'] >= 0"):
         "without a mintime no job is too short",
-    ("policy.job_brokerage.network.queued_weight",
+    ("policy.brokerage.production.network.queued_weight",
      "weight < task['least_queued_weight'] -> weight <= task['least_queued_weight']"): "equal weights are not changed",
-    ("policy.job_brokerage.selection.draw_blocks",
+    ("policy.brokerage.production.selection.draw_blocks",
      "queued[candidate] if is_counted else 0.0 -> queued[candidate] if is_counted else 1.0"):
         "without numbers of jobs there is no cap",
-    ("policy.job_brokerage.selection.first_open", "(-1, 0.0, 0.0) -> (-1, 0.0, 1.0)"):
+    ("policy.brokerage.production.selection.first_open", "(-1, 0.0, 0.0) -> (-1, 0.0, 1.0)"):
         "it is read only after a candidate was taken",
-    ("policy.job_brokerage.selection.first_open", "(-1, 0.0, 0.0) -> (-1, 1.0, 0.0)"):
+    ("policy.brokerage.production.selection.first_open", "(-1, 0.0, 0.0) -> (-1, 1.0, 0.0)"):
         "it is read only after a candidate was taken",
-    ("policy.job_brokerage.selection.first_open", "(-1, 0.0, 0.0) -> (-2, 0.0, 0.0)"):
+    ("policy.brokerage.production.selection.first_open", "(-1, 0.0, 0.0) -> (-2, 0.0, 0.0)"):
         "any number below 0 is no candidate",
-    ("policy.job_brokerage.selection.first_unused", "best = -1 -> best = -2"): "any number below 0 is no candidate",
-    ("policy.job_brokerage.selection.is_open", "place['weight'] > 0 -> place['weight'] >= 0"):
+    ("policy.brokerage.production.selection.first_unused", "best = -1 -> best = -2"):
+        "any number below 0 is no candidate",
+    ("policy.brokerage.production.selection.is_open", "place['weight'] > 0 -> place['weight'] >= 0"):
         "candidates of weight 0 are drawn before, as unused ones",
     ("policy.merging.places", "queue.astype(np.int64) << 32 -> queue.astype(np.int64) << 33"):
         "any shift that leaves room for the numbers of sub-datasets",

@@ -17,7 +17,7 @@ HOMES = {
     "read_study": "experiments.study",
     "Workers": "experiments.running",
     "broker": "dry_run", "broker_turn": "dry_run", "match": "dry_run",
-    "broker_jobs": "policy.job_brokerage.broker", "broker_task": "policy.task_brokerage.broker",
+    "broker_jobs": "policy.brokerage.production.broker", "broker_task": "policy.brokerage.task.broker",
     "SimgridBrokerError": "errors", "ScenarioError": "errors", "SnapshotError": "errors", "RequestError": "errors",
     "InputFileError": "errors", "OutputError": "errors", "PluginError": "errors",
     "StudyError": "errors",

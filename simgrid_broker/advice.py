@@ -11,17 +11,17 @@ from simgrid_broker import policy
 from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey, jobgen, taskrefiner
 from simgrid_broker.gdpconfig.lifecycle import user_output
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.analysis_brokerage import question as of_analysis
-from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
-from simgrid_broker.policy.analysis_brokerage.users import count
+from simgrid_broker.policy.brokerage.analysis import question as of_analysis
+from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
+from simgrid_broker.policy.brokerage.analysis.users import count
+from simgrid_broker.policy.brokerage.production import question as of_jobs
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION as JOBS
+from simgrid_broker.policy.brokerage.task import question as of_tasks
+from simgrid_broker.policy.brokerage.task.editions import PRODUCTION as TASKS
 from simgrid_broker.policy.dirac.editions import DIRAC_EDITIONS
 from simgrid_broker.policy.dirac.option_remarks import option_remarks
 from simgrid_broker.policy.funnel import Liftable
-from simgrid_broker.policy.job_brokerage import question as of_jobs
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION as JOBS
 from simgrid_broker.policy.registry import BUILT_IN
-from simgrid_broker.policy.task_brokerage import question as of_tasks
-from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASKS
 from simgrid_broker.prospects import work_that_no_queue_takes
 from simgrid_broker.scenario import Scenario, Snapshot, cross_checks, find
 from simgrid_broker.scenario.unread_keys import unread_keys

@@ -10,13 +10,13 @@ import numpy as np
 
 from simgrid_broker.compiled import uncompiled
 from simgrid_broker.names import ANALYSIS_LABELS, QueueStatus
-from simgrid_broker.policy.analysis_brokerage import requirements as of_users
-from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
-from simgrid_broker.policy.analysis_brokerage.question import AnalysisCase
-from simgrid_broker.policy.analysis_brokerage.question import task_record as record_for_analysis
-from simgrid_broker.policy.job_brokerage import requirements
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.policy.job_brokerage.question import JobCase, task_record
+from simgrid_broker.policy.brokerage.analysis import requirements as of_users
+from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
+from simgrid_broker.policy.brokerage.analysis.question import AnalysisCase
+from simgrid_broker.policy.brokerage.analysis.question import task_record as record_for_analysis
+from simgrid_broker.policy.brokerage.production import requirements
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
+from simgrid_broker.policy.brokerage.production.question import JobCase, task_record
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.policy.rule import Answer, CriterionFunction, refused_of
 from simgrid_broker.scenario import Scenario, in_force

@@ -16,8 +16,8 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus, TaskStatus
-from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
-from simgrid_broker.policy.job_brokerage.hint import Hints
+from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
+from simgrid_broker.policy.brokerage.production.hint import Hints
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.synthetic import n_pieces

@@ -20,16 +20,16 @@ MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"
     pytest.param(anal_job_throttler.NQUEUECAP, ("policy.throttle.throttle_limits",), id="a component chosen by label"),
     pytest.param(prod_job_throttler.NQUEUECAP, ("policy.throttle.throttle_limits",), id="and the other one"),
     pytest.param(rebroker.ANALY_TIMEOUT, ("policy.rebrokerage.patience",), id="the fallback of a family"),
-    pytest.param(jobbroker.NW_THRESHOLD, ("policy.job_brokerage.network.low_network_weight",
-                                          "policy.job_brokerage.network.low_network_weight_deployed"),
+    pytest.param(jobbroker.NW_THRESHOLD, ("policy.brokerage.production.network.low_network_weight",
+                                          "policy.brokerage.production.network.low_network_weight_deployed"),
                  id="a compiled rule, from a column of its task"),
-    pytest.param(jobbroker.NW_ACTIVE, ("policy.job_brokerage.figures.figures",
-                                       "policy.job_brokerage.network.low_network_weight_deployed",
-                                       "policy.job_brokerage.network.network"),
+    pytest.param(jobbroker.NW_ACTIVE, ("policy.brokerage.production.figures.figures",
+                                       "policy.brokerage.production.network.low_network_weight_deployed",
+                                       "policy.brokerage.production.network.network"),
                  id="two compiled rules, and what tells the figures of one of them"),
-    pytest.param(jobbroker.MIN_INPUT_COMPLETENESS, ("policy.job_brokerage.completeness.enough_at",
-                                                    "policy.job_brokerage.completeness.input_incomplete",
-                                                    "policy.job_brokerage.completeness.readable"),
+    pytest.param(jobbroker.MIN_INPUT_COMPLETENESS, ("policy.brokerage.production.completeness.enough_at",
+                                                    "policy.brokerage.production.completeness.input_incomplete",
+                                                    "policy.brokerage.production.completeness.readable"),
                  id="a compiled rule and plain functions"),
     pytest.param(taskrefiner.USER_TASKS_MESSAGE_DRIVEN_PERCENT, None, id="a key that nothing reads"),
 ])
@@ -61,7 +61,7 @@ def test_the_editions_that_read_a_key_follow_from_the_tuples_of_rules(key, editi
 
 
 def test_a_rule_of_both_editions_may_read_a_key_in_one():
-    factor = "policy.job_brokerage.network.network"
+    factor = "policy.brokerage.production.network.network"
     reading = {edition: {key.key for key, names in readers(edition).items() if factor in names} for edition in EDITIONS}
     assert reading == {"documented": set(), "deployed": {"NW_ACTIVE", "NW_QUEUE_IMPORTANCE", "NQUEUED_SAT_CAP"}}
 

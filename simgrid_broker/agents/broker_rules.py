@@ -5,13 +5,13 @@ from operator import itemgetter
 
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.policy.analysis_brokerage.editions import AnalysisBrokerage
+from simgrid_broker.policy.brokerage.analysis.editions import AnalysisBrokerage
+from simgrid_broker.policy.brokerage.production.decide import RANKING
+from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
+from simgrid_broker.policy.brokerage.task.editions import PREASSIGNED, TaskBrokerage
 from simgrid_broker.policy.build_jobs import BUILD_FAILURES
-from simgrid_broker.policy.job_brokerage.decide import RANKING
-from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.policy.scouts import REASONS as SCOUT_REASONS
-from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED, TaskBrokerage
 from simgrid_broker.views import KEPT, Verdict
 
 CITED = re.compile(r" \(D\d+(, D\d+)*\)")

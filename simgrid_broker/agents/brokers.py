@@ -11,9 +11,9 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind
-from simgrid_broker.policy.analysis_brokerage.gate import slots_of_class_a
+from simgrid_broker.policy.brokerage.analysis.gate import slots_of_class_a
+from simgrid_broker.policy.brokerage.production.hint import Hints
 from simgrid_broker.policy.funnel import MaskCache
-from simgrid_broker.policy.job_brokerage.hint import Hints
 from simgrid_broker.views import InputAt, JobInput, Nuclei, Queues, Stats, Task, Verdict
 from simgrid_broker.world import loads, observe
 from simgrid_broker.world.analysis_metrics import note_use

@@ -12,6 +12,7 @@ from simgrid_broker.agents.dirac_limits import Limits
 from simgrid_broker.agents.dirac_usage import Usage
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.fabric.limits import shut_queues
+from simgrid_broker.policy.brokerage.production.decide import RANKING
 from simgrid_broker.policy.dirac.acceptance import Acceptance
 from simgrid_broker.policy.dirac.edition import cpu_classes
 from simgrid_broker.policy.dirac.editions import DIRAC_EDITIONS
@@ -21,7 +22,6 @@ from simgrid_broker.policy.dirac.priorities import Group, compute_priorities
 from simgrid_broker.policy.dirac.request import Request, checked_request
 from simgrid_broker.policy.dirac.share_correction import corrected, correctors_of
 from simgrid_broker.policy.dirac.task_queues import TaskQueue
-from simgrid_broker.policy.job_brokerage.decide import RANKING
 from simgrid_broker.policy.resource_types import asked_ramcount, job_corecount
 from simgrid_broker.schema.dirac import PRIVATE
 from simgrid_broker.views import KEPT, Queues, Task, Verdict

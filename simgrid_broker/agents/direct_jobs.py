@@ -19,7 +19,7 @@ from simgrid_broker.agents.job_tables import JobTables
 from simgrid_broker.agents.task_refiner import Tagger, refine
 from simgrid_broker.agents.work_queues import WorkQueues
 from simgrid_broker.names import TASK_ENDS, TaskStatus
-from simgrid_broker.policy.job_brokerage.selection import spread_jobs
+from simgrid_broker.policy.brokerage.production.selection import spread_jobs
 from simgrid_broker.policy.resource_types import asked_ramcount
 from simgrid_broker.views import Task
 from simgrid_broker.world.groups import account_of_task

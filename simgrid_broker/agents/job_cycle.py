@@ -14,7 +14,7 @@ from simgrid_broker.agents.user_slots import fill_for_user, load_row_of_share, n
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, draw_blocks
+from simgrid_broker.policy.brokerage.production.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, draw_blocks
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.task_selection import most_jobs
 from simgrid_broker.views import KEPT

@@ -16,7 +16,7 @@ from simgrid_broker.agents.job_splitter import JobSplitter
 from simgrid_broker.agents.job_tables import JobTables
 from simgrid_broker.agents.work_queues import JobNumbers, WorkQueues
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
+from simgrid_broker.policy.brokerage.production.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.resource_types import asked_ramcount
 from simgrid_broker.policy.task_selection import Selection, generates, selection
 from simgrid_broker.policy.throttle import Throttle, ThrottleLimits, lift, throttle_limits

@@ -7,8 +7,8 @@ from simgrid_broker.agents.watch import keeps
 from simgrid_broker.agents.work_queues import CHANGING
 from simgrid_broker.compiled import compiled
 from simgrid_broker.compiled.items import copy_columns, same_columns
-from simgrid_broker.policy.job_brokerage.completeness import FINE, reading_of
-from simgrid_broker.policy.job_brokerage.question import derive
+from simgrid_broker.policy.brokerage.production.completeness import FINE, reading_of
+from simgrid_broker.policy.brokerage.production.question import derive
 from simgrid_broker.schema import TASKS
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.seen_tasks import see, see_sources

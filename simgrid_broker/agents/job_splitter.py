@@ -8,7 +8,7 @@ from simgrid_broker import luck
 from simgrid_broker.agents.broker_rules import reason
 from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ClosedBy
-from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
+from simgrid_broker.policy.brokerage.production.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.resource_types import asked_ramcount
 from simgrid_broker.policy.splitting import CUT, JobLimits, Splitting, cut_jobs, job_limits, preferred, typical_files
 from simgrid_broker.policy.task_selection import Selection, files_to_read

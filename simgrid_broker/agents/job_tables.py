@@ -17,18 +17,18 @@ from simgrid_broker.agents.user_tables import UserTables
 from simgrid_broker.agents.work_queues import WorkQueues
 from simgrid_broker.compiled import compiled_with
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.policy.dirac.brokerage import broker_to_task_queues
-from simgrid_broker.policy.job_brokerage.broker import (
+from simgrid_broker.policy.brokerage.production.broker import (
     MAX_CANDIDATES,
     NO_PARTS,
     broker_jobs,
     prepare,
     verdict_of,
 )
-from simgrid_broker.policy.job_brokerage.decide import ASKED, Question, Tables, last_first, room
-from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
-from simgrid_broker.policy.job_brokerage.question import TASK
-from simgrid_broker.policy.job_brokerage.selection import PLACE
+from simgrid_broker.policy.brokerage.production.decide import ASKED, Question, Tables, last_first, room
+from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
+from simgrid_broker.policy.brokerage.production.question import TASK
+from simgrid_broker.policy.brokerage.production.selection import PLACE
+from simgrid_broker.policy.dirac.brokerage import broker_to_task_queues
 from simgrid_broker.policy.task_selection import Selection
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.views import Verdict

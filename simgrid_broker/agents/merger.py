@@ -13,7 +13,7 @@ from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, PMERGE, Cause, JobStatus, TaskStatus
 from simgrid_broker.policy import merging
-from simgrid_broker.policy.job_brokerage.selection import spread_jobs
+from simgrid_broker.policy.brokerage.production.selection import spread_jobs
 from simgrid_broker.views import Premerge, Task
 from simgrid_broker.world import observe
 from simgrid_broker.world.groups import account_of_task

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.policy.analysis_brokerage.broker import broker_analysis
-from simgrid_broker.policy.analysis_brokerage.editions import AnalysisBrokerage
+from simgrid_broker.policy.brokerage.analysis.broker import broker_analysis
+from simgrid_broker.policy.brokerage.analysis.editions import AnalysisBrokerage
+from simgrid_broker.policy.brokerage.production.broker import broker_jobs
+from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
+from simgrid_broker.policy.brokerage.task.editions import TaskBrokerage
 from simgrid_broker.policy.dispatch import DispatchOrder
-from simgrid_broker.policy.job_brokerage.broker import broker_jobs
-from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.registry import policy, rules_of
 from simgrid_broker.policy.rule import Criterion
-from simgrid_broker.policy.task_brokerage.editions import TaskBrokerage
 from simgrid_broker.policy.throttle import Throttle
 from simgrid_broker.views import Gdpconfig, PilotStatus, Verdict
 from simgrid_broker.world.world import World

@@ -1,7 +1,7 @@
 """Snapshot agent: writes a broker snapshot at the times given in the scenario."""
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.policy.analysis_brokerage.gate import slots_of_class_a
+from simgrid_broker.policy.brokerage.analysis.gate import slots_of_class_a
 from simgrid_broker.policy.resource_types import with_memory
 from simgrid_broker.views import Task
 from simgrid_broker.world import observe

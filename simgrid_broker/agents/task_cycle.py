@@ -13,8 +13,8 @@ from simgrid_broker.agents.watch import chooses, keeps
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.policy.job_brokerage.hint import find_groups
-from simgrid_broker.policy.job_brokerage.question import derive
+from simgrid_broker.policy.brokerage.production.hint import find_groups
+from simgrid_broker.policy.brokerage.production.question import derive
 from simgrid_broker.views import KEPT
 from simgrid_broker.world.columns import give_nucleus
 from simgrid_broker.world.counts import tally_refusals

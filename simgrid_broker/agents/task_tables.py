@@ -11,10 +11,10 @@ from simgrid_broker.agents.task_cycle import TURN, Desk, Listed, go_on
 from simgrid_broker.agents.task_kinds import UNKNOWN, TaskKinds
 from simgrid_broker.compiled import compiled_with, uncompiled
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.policy.job_brokerage.hint import Hints
-from simgrid_broker.policy.job_brokerage.question import TASK as OF_JOBS
-from simgrid_broker.policy.task_brokerage.broker import broker_task, figures
-from simgrid_broker.policy.task_brokerage.question import TASK, templates
+from simgrid_broker.policy.brokerage.production.hint import Hints
+from simgrid_broker.policy.brokerage.production.question import TASK as OF_JOBS
+from simgrid_broker.policy.brokerage.task.broker import broker_task, figures
+from simgrid_broker.policy.brokerage.task.question import TASK, templates
 from simgrid_broker.views import NUCLEUS, Gdpconfig, Verdict
 from simgrid_broker.world import loads, observe
 from simgrid_broker.world.nuclei import Burden, Shown, nuclei_shown

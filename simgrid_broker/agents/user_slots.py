@@ -5,8 +5,8 @@ import numpy as np
 from simgrid_broker.agents.task_kinds import ONE_TASK, UNKNOWN
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
-from simgrid_broker.policy.analysis_brokerage.question import estimate
-from simgrid_broker.policy.job_brokerage.question import derive
+from simgrid_broker.policy.brokerage.analysis.question import estimate
+from simgrid_broker.policy.brokerage.production.question import derive
 from simgrid_broker.units import GIB
 from simgrid_broker.world.analysis_input import spread_replicas
 from simgrid_broker.world.analysis_metrics import note_use

@@ -8,11 +8,11 @@ from simgrid_broker.agents.task_kinds import TaskKinds
 from simgrid_broker.agents.user_slots import UserDesk
 from simgrid_broker.agents.work_queues import WorkQueues
 from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind
-from simgrid_broker.policy.analysis_brokerage.broker import broker_analysis, for_analysis, prepare, verdict_of
-from simgrid_broker.policy.analysis_brokerage.decide import Tables, room
-from simgrid_broker.policy.analysis_brokerage.gate import slots_of_class_a
-from simgrid_broker.policy.analysis_brokerage.locality import input_room, why_unreadable
-from simgrid_broker.policy.analysis_brokerage.question import TASK, AnalysisCase
+from simgrid_broker.policy.brokerage.analysis.broker import broker_analysis, for_analysis, prepare, verdict_of
+from simgrid_broker.policy.brokerage.analysis.decide import Tables, room
+from simgrid_broker.policy.brokerage.analysis.gate import slots_of_class_a
+from simgrid_broker.policy.brokerage.analysis.locality import input_room, why_unreadable
+from simgrid_broker.policy.brokerage.analysis.question import TASK, AnalysisCase
 from simgrid_broker.views import ANALYSIS_STORE, LOAD, USER, USER_AT, Verdict
 from simgrid_broker.world import loads, observe
 from simgrid_broker.world.groups import account_of_task

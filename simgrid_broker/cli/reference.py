@@ -59,10 +59,10 @@ def rules() -> Section:
 
 def broker_rules() -> Iterator[tuple[str, Callable]]:
     """(broker, rule) of every rule in the chains of the editions, documented before deployed, each once."""
-    from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
-    from simgrid_broker.policy.job_brokerage.editions import PRODUCTION as JOBS
-    from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED
-    from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASKS
+    from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
+    from simgrid_broker.policy.brokerage.production.editions import PRODUCTION as JOBS
+    from simgrid_broker.policy.brokerage.task.editions import PREASSIGNED
+    from simgrid_broker.policy.brokerage.task.editions import PRODUCTION as TASKS
     for broker, brokerages in (("task brokerage", (*TASKS.values(), PREASSIGNED)), ("job brokerage", JOBS.values()),
                                ("analysis brokerage", ANALYSIS.values())):
         chain = [rule for brokerage in brokerages

@@ -15,12 +15,12 @@ from simgrid_broker.dry_run.told import tell
 from simgrid_broker.dry_run.told_users import user_view
 from simgrid_broker.errors import Problem, SnapshotError, nearest
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
-from simgrid_broker.policy.analysis_brokerage.lists import FATAL
-from simgrid_broker.policy.job_brokerage.completeness import input_incomplete, readable
+from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
+from simgrid_broker.policy.brokerage.analysis.lists import FATAL
+from simgrid_broker.policy.brokerage.production.completeness import input_incomplete, readable
+from simgrid_broker.policy.brokerage.task.locality import no_complete_replica
+from simgrid_broker.policy.brokerage.task.nuclei import cannot_run, output_unmatched
 from simgrid_broker.policy.rule import Criterion
-from simgrid_broker.policy.task_brokerage.locality import no_complete_replica
-from simgrid_broker.policy.task_brokerage.nuclei import cannot_run, output_unmatched
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot_task import ANALYSIS_BROKERAGE, TASK_BROKERAGE
 from simgrid_broker.views import KEPT, Figures, Verdict

@@ -6,8 +6,11 @@ from math import inf, isnan, nan
 import numpy as np
 
 from simgrid_broker.gdpconfig import jobbroker
-from simgrid_broker.policy.analysis_brokerage.jobs import REFERENCE_COREPOWER, limits_of, n_jobs
 from simgrid_broker.policy.availability import Endpoint, Terms, analysis_datasets, found_at, is_read
+from simgrid_broker.policy.brokerage.analysis.jobs import REFERENCE_COREPOWER, limits_of, n_jobs
+from simgrid_broker.policy.brokerage.production.estimates import counts_hs06, work_space_bytes
+from simgrid_broker.policy.brokerage.task.outputs import NO_STORAGE, matching, wanted
+from simgrid_broker.policy.brokerage.task.replicas import input_of_nuclei
 from simgrid_broker.policy.input_chunk import (
     MOST_FILES,
     MOST_FILES_OF_MERGING,
@@ -16,9 +19,6 @@ from simgrid_broker.policy.input_chunk import (
     largest_job,
     mib,
 )
-from simgrid_broker.policy.job_brokerage.estimates import counts_hs06, work_space_bytes
-from simgrid_broker.policy.task_brokerage.outputs import NO_STORAGE, matching, wanted
-from simgrid_broker.policy.task_brokerage.replicas import input_of_nuclei
 from simgrid_broker.scenario.snapshot_task import ANALYSIS_BROKERAGE, SnapshotTask
 from simgrid_broker.units import GIB, KIB, MIB
 from simgrid_broker.views import Gdpconfig, InputAt, JobInput, Premerge

@@ -10,7 +10,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.gdpconfig import jobgen
 from simgrid_broker.names import MOST_FILES_OF_JOB, ClosedBy
-from simgrid_broker.policy.job_brokerage import estimates
+from simgrid_broker.policy.brokerage.production import estimates
 from simgrid_broker.units import GIB, MIB
 from simgrid_broker.views import Gdpconfig, Queues, Task
 

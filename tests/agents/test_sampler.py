@@ -12,7 +12,7 @@ from simgrid_broker.agents.network_metrics import network_metrics
 from simgrid_broker.agents.sampler import sampler, take_sample
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
 from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.world import observe
 

@@ -7,12 +7,12 @@ import policy_builders
 from policy_builders import cfg, records
 
 from simgrid_broker.names import ReplicaState
-from simgrid_broker.policy.analysis_brokerage import users
-from simgrid_broker.policy.analysis_brokerage.broker import prepare, run_brokerage, tables_of
-from simgrid_broker.policy.analysis_brokerage.decide import begin
-from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
-from simgrid_broker.policy.analysis_brokerage.figures import candidate as seen_of
-from simgrid_broker.policy.analysis_brokerage.question import AnalysisCase
+from simgrid_broker.policy.brokerage.analysis import users
+from simgrid_broker.policy.brokerage.analysis.broker import prepare, run_brokerage, tables_of
+from simgrid_broker.policy.brokerage.analysis.decide import begin
+from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
+from simgrid_broker.policy.brokerage.analysis.figures import candidate as seen_of
+from simgrid_broker.policy.brokerage.analysis.question import AnalysisCase
 from simgrid_broker.views import (
     ANALYSIS_STORE,
     LOAD,

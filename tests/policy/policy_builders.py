@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.job_brokerage import decide
-from simgrid_broker.policy.job_brokerage.broker import question_of
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.policy.job_brokerage.question import NUMBERS, Candidate, JobCase
+from simgrid_broker.policy.brokerage.production import decide
+from simgrid_broker.policy.brokerage.production.broker import question_of
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
+from simgrid_broker.policy.brokerage.production.question import NUMBERS, Candidate, JobCase
 from simgrid_broker.policy.rule import Answer
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import (

@@ -8,9 +8,9 @@ import pytest
 from analysis_builders import DISK, EDITIONS, TAPE, cfg, dataset, decide, owner, queues, quota, stops, task, view
 
 from simgrid_broker.names import TaskClass
-from simgrid_broker.policy.analysis_brokerage import gate
-from simgrid_broker.policy.analysis_brokerage.broker import run_brokerage
-from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
+from simgrid_broker.policy.brokerage.analysis import gate
+from simgrid_broker.policy.brokerage.analysis.broker import run_brokerage
+from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
 from simgrid_broker.policy.rule import attempt_criterion
 
 CAPS = dict(prio_mgr={"CAP_RUNNING_USER_JOBS": 100, "CAP_RUNNING_USER_CORES": 800, "CAP_RUNNING_GROUP_JOBS": 10,

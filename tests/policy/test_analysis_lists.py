@@ -5,7 +5,7 @@ import pytest
 from analysis_builders import DISK, EDITIONS, case, dataset, decide, queues, task, view, why
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.analysis_brokerage import candidates, software
+from simgrid_broker.policy.brokerage.analysis import candidates, software
 from simgrid_broker.views import Hardware, PublishedSoftware, QueueSoftware
 
 AUTO = ("AUTO",)

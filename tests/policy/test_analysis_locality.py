@@ -17,9 +17,9 @@ from analysis_builders import (
     why,
 )
 
-from simgrid_broker.policy.analysis_brokerage.broker import prepare, tables_of
-from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
-from simgrid_broker.policy.analysis_brokerage.locality import find_input
+from simgrid_broker.policy.brokerage.analysis.broker import prepare, tables_of
+from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
+from simgrid_broker.policy.brokerage.analysis.locality import find_input
 
 NOWHERE = 0
 

@@ -5,9 +5,9 @@ from math import inf, nan
 import pytest
 from analysis_builders import DISK, EDITIONS, TB, dataset, queues, refuses, task, view, why
 
-from simgrid_broker.policy.analysis_brokerage import requirements
-from simgrid_broker.policy.job_brokerage import data_motion
-from simgrid_broker.policy.job_brokerage.requirements import too_little_memory, too_much_memory
+from simgrid_broker.policy.brokerage.analysis import requirements
+from simgrid_broker.policy.brokerage.production import data_motion
+from simgrid_broker.policy.brokerage.production.requirements import too_little_memory, too_much_memory
 from simgrid_broker.units import GIB, MIB
 
 

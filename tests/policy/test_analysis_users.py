@@ -6,7 +6,7 @@ import pytest
 from analysis_builders import DISK, EDITIONS, TAPE, VP, candidate, dataset, decide, queues, refuses, task, view, why
 
 from simgrid_broker.names import SiteClass, TaskClass
-from simgrid_broker.policy.analysis_brokerage import users
+from simgrid_broker.policy.brokerage.analysis import users
 
 HI, MID, LO = map(int, (SiteClass.HI, SiteClass.MID, SiteClass.LO))
 LONG = dict(activated=300, running=100, running_all=1000, to_running_rate=200)

@@ -12,10 +12,10 @@ from policy_builders import cfg, locality, queues, stats, task
 
 from simgrid_broker.compiled import uncompiled
 from simgrid_broker.names import EDITIONS
+from simgrid_broker.policy.brokerage.production.broker import run_brokerage
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
+from simgrid_broker.policy.brokerage.production.question import NUMBERS, TASK
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.job_brokerage.broker import run_brokerage
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.policy.job_brokerage.question import NUMBERS, TASK
 from simgrid_broker.policy.rule import candidate_criterion, candidate_factor, criterion
 from simgrid_broker.views import LINK, LOAD, QUEUE, STORE
 
@@ -211,7 +211,7 @@ def test_a_rule_of_a_function_is_compiled_for_itself():
 
 
 MAKE = """
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
 print(PRODUCTION["documented"].decide.__code__.co_filename)
 """
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from policy_builders import TB, cfg, locality, nuclei, queues, stats, task
 
 from simgrid_broker.names import EDITIONS
+from simgrid_broker.policy.brokerage.production.broker import broker_jobs, run_brokerage
+from simgrid_broker.policy.brokerage.production.editions import DOCUMENTED
+from simgrid_broker.policy.brokerage.task.broker import broker_task
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.job_brokerage.broker import broker_jobs, run_brokerage
-from simgrid_broker.policy.job_brokerage.editions import DOCUMENTED
 from simgrid_broker.policy.rule import above, at_least, at_most, below, criterion
-from simgrid_broker.policy.task_brokerage.broker import broker_task
 from simgrid_broker.views import KEPT, Verdict
 
 pytestmark = pytest.mark.rule("note")

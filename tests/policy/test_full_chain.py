@@ -5,10 +5,10 @@ import pytest
 from policy_builders import cfg, nuclei, task
 
 from simgrid_broker.names import EDITIONS, BareNucleus, FullChain
-from simgrid_broker.policy.task_brokerage import nuclei as rules
-from simgrid_broker.policy.task_brokerage import rank
-from simgrid_broker.policy.task_brokerage.broker import broker_task
-from simgrid_broker.policy.task_brokerage.question import task_record
+from simgrid_broker.policy.brokerage.task import nuclei as rules
+from simgrid_broker.policy.brokerage.task import rank
+from simgrid_broker.policy.brokerage.task.broker import broker_task
+from simgrid_broker.policy.brokerage.task.question import task_record
 
 pytestmark = pytest.mark.rule("nuclei.off_the_chain", "off_the_chain_deployed")
 

@@ -3,9 +3,9 @@ import pytest
 from policy_builders import candidate, cfg, locality, queues, stats, task
 
 from simgrid_broker.compiled import uncompiled
-from simgrid_broker.policy.job_brokerage import backlog
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.policy.job_brokerage.question import is_express, task_record
+from simgrid_broker.policy.brokerage.production import backlog
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
+from simgrid_broker.policy.brokerage.production.question import is_express, task_record
 
 EDITIONS = ("documented", "deployed")
 

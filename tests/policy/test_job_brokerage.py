@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from policy_builders import cfg, locality, queues, stats, survivors, task
 
 from simgrid_broker.names import EDITIONS
+from simgrid_broker.policy.brokerage.production.broker import MAX_CANDIDATES, broker_jobs, run_brokerage
+from simgrid_broker.policy.brokerage.production.decide import RANKING
+from simgrid_broker.policy.brokerage.production.editions import DOCUMENTED, PRODUCTION
+from simgrid_broker.policy.brokerage.task.editions import PRODUCTION as TASK_PRODUCTION
 from simgrid_broker.policy.funnel import Funnel, MaskCache
-from simgrid_broker.policy.job_brokerage.broker import MAX_CANDIDATES, broker_jobs, run_brokerage
-from simgrid_broker.policy.job_brokerage.decide import RANKING
-from simgrid_broker.policy.job_brokerage.editions import DOCUMENTED, PRODUCTION
 from simgrid_broker.policy.rule import refused_of
-from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASK_PRODUCTION
 from simgrid_broker.views import KEPT, Premerge, Task
 
 SMALL_MEMORY = dict(maxrss_mb=[2000.0, 16000.0])

@@ -4,10 +4,10 @@ import pytest
 from builders import broker_hint
 from policy_builders import candidate, cfg, locality, queues, stats, task
 
-from simgrid_broker.policy.job_brokerage import completeness
-from simgrid_broker.policy.job_brokerage.broker import broker_jobs
-from simgrid_broker.policy.job_brokerage.completeness import Readable, readable
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.brokerage.production import completeness
+from simgrid_broker.policy.brokerage.production.broker import broker_jobs
+from simgrid_broker.policy.brokerage.production.completeness import Readable, readable
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
 from simgrid_broker.views import KEPT, InputDataset, Source
 
 pytestmark = pytest.mark.rule("completeness.readable")

@@ -6,8 +6,8 @@ from policy_builders import answer_about_one, job_case, queues, task
 
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.names import QueueStatus as S
-from simgrid_broker.policy.job_brokerage import candidates as c
-from simgrid_broker.policy.job_brokerage import requirements as r
+from simgrid_broker.policy.brokerage.production import candidates as c
+from simgrid_broker.policy.brokerage.production import requirements as r
 
 pytestmark = pytest.mark.rule("memory_asked_mb", "counts_per_core", "work_space_bytes", "reads_lan",
                               "walltime_is_known", "work", "wants_a_day", "memory_mb", "scratch_bytes",

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from policy_builders import candidate, cfg, queues, stats, task
 
 from simgrid_broker.names import BareNucleus, FullChain
-from simgrid_broker.policy.job_brokerage import data_motion, nucleus
-from simgrid_broker.policy.job_brokerage.broker import broker_jobs
-from simgrid_broker.policy.job_brokerage.editions import DEPLOYED, DOCUMENTED, PRODUCTION
+from simgrid_broker.policy.brokerage.production import data_motion, nucleus
+from simgrid_broker.policy.brokerage.production.broker import broker_jobs
+from simgrid_broker.policy.brokerage.production.editions import DEPLOYED, DOCUMENTED, PRODUCTION
 from simgrid_broker.views import KEPT, Locality
 
 EDITIONS = ("documented", "deployed")

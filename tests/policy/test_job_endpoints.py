@@ -5,9 +5,9 @@ import pytest
 from builders import broker_hint
 from policy_builders import candidate, cfg, queues, stats, task
 
-from simgrid_broker.policy.job_brokerage import endpoints
-from simgrid_broker.policy.job_brokerage.broker import broker_jobs
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.brokerage.production import endpoints
+from simgrid_broker.policy.brokerage.production.broker import broker_jobs
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
 from simgrid_broker.views import InputDataset, Locality, Source
 
 EDITIONS = ("documented", "deployed")

@@ -7,9 +7,9 @@ from policy_builders import cfg, queues, stats, task
 
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.names import QueueStatus as S
-from simgrid_broker.policy.job_brokerage.broker import broker_jobs
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.policy.job_brokerage.preliminary import initial_list
+from simgrid_broker.policy.brokerage.production.broker import broker_jobs
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
+from simgrid_broker.policy.brokerage.production.preliminary import initial_list
 from simgrid_broker.views import KEPT, Premerge
 
 HOUR = 3600.0

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.policy.job_brokerage import network
-from simgrid_broker.policy.job_brokerage.question import NUMBERS, TASK, TERMS, Candidate
+from simgrid_broker.policy.brokerage.production import network
+from simgrid_broker.policy.brokerage.production.question import NUMBERS, TASK, TERMS, Candidate
 from simgrid_broker.views import LINK, LOAD, QUEUE, STORE, records
 
 pytestmark = pytest.mark.rule("network_weight")

@@ -8,11 +8,11 @@ import pytest
 from simgrid_broker.errors import PluginError
 from simgrid_broker.plugins import Plugin
 from simgrid_broker.policy import registry
-from simgrid_broker.policy.analysis_brokerage.broker import broker_analysis
+from simgrid_broker.policy.brokerage.analysis.broker import broker_analysis
+from simgrid_broker.policy.brokerage.production.broker import broker_jobs
+from simgrid_broker.policy.brokerage.task.broker import broker_task
 from simgrid_broker.policy.dispatch import GLOBAL_SHARES, DispatchOrder
-from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.pilot_streaming import new_workers
-from simgrid_broker.policy.task_brokerage.broker import broker_task
 from simgrid_broker.policy.throttle import throttle
 from simgrid_broker.views import KEPT, Figures, Verdict
 

@@ -7,14 +7,14 @@ import pytest
 from policy_builders import TB, cfg, locality, nuclei, queues, stats, task
 
 from simgrid_broker.names import EDITIONS, BareNucleus, FullChain, QueueStatus
+from simgrid_broker.policy.brokerage.production.broker import run_brokerage as broker_jobs_by
+from simgrid_broker.policy.brokerage.production.decide import RANKING
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION as JOBS
+from simgrid_broker.policy.brokerage.task.broker import broker_task
+from simgrid_broker.policy.brokerage.task.broker import run_brokerage as broker_task_by
+from simgrid_broker.policy.brokerage.task.editions import PREASSIGNED
+from simgrid_broker.policy.brokerage.task.editions import PRODUCTION as TASKS
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.job_brokerage.broker import run_brokerage as broker_jobs_by
-from simgrid_broker.policy.job_brokerage.decide import RANKING
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION as JOBS
-from simgrid_broker.policy.task_brokerage.broker import broker_task
-from simgrid_broker.policy.task_brokerage.broker import run_brokerage as broker_task_by
-from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED
-from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASKS
 from simgrid_broker.units import GIB
 from simgrid_broker.views import (
     KEPT,

@@ -3,8 +3,8 @@
 import pytest
 
 from simgrid_broker.policy.availability import Endpoint
-from simgrid_broker.policy.task_brokerage.outputs import matching, wanted
-from simgrid_broker.policy.task_brokerage.replicas import counted, input_of_nuclei
+from simgrid_broker.policy.brokerage.task.outputs import matching, wanted
+from simgrid_broker.policy.brokerage.task.replicas import counted, input_of_nuclei
 from simgrid_broker.views import DatasetOfTask, Replica
 
 pytestmark = pytest.mark.rule("input_of_nuclei", "replicas.counted", "outputs.wanted", "outputs.matching")

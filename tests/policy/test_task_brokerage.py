@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from policy_builders import TB, cfg, nuclei, survivors, task
 
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.task_brokerage import locality, weight
-from simgrid_broker.policy.task_brokerage import nuclei as n_
-from simgrid_broker.policy.task_brokerage.broker import NONE, broker_task, draw
-from simgrid_broker.policy.task_brokerage.question import demand_gb, left_gib, task_record
+from simgrid_broker.policy.brokerage.task import locality, weight
+from simgrid_broker.policy.brokerage.task import nuclei as n_
+from simgrid_broker.policy.brokerage.task.broker import NONE, broker_task, draw
+from simgrid_broker.policy.brokerage.task.question import demand_gb, left_gib, task_record
 from simgrid_broker.units import DAY
 from simgrid_broker.views import KEPT, Verdict
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from policy_builders import cfg, nuclei, task
 
+from simgrid_broker.policy.brokerage.task import compose
+from simgrid_broker.policy.brokerage.task.broker import run_brokerage
+from simgrid_broker.policy.brokerage.task.editions import TaskBrokerage
 from simgrid_broker.policy.funnel import Funnel, Liftable
 from simgrid_broker.policy.rule import candidate_criterion, candidate_factor, criterion
-from simgrid_broker.policy.task_brokerage import compose
-from simgrid_broker.policy.task_brokerage.broker import run_brokerage
-from simgrid_broker.policy.task_brokerage.editions import TaskBrokerage
 from simgrid_broker.views import KEPT
 
-pytestmark = pytest.mark.rule("task_brokerage.compose.composed")
+pytestmark = pytest.mark.rule("brokerage.task.compose.composed")
 
 
 def refuses(tag, *sites, **description):

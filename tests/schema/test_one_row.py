@@ -67,7 +67,7 @@ TASK_PROGRAM = '''
 import json, sys
 import simgrid_broker as sb
 from simgrid_broker.cli.reference import topics
-from simgrid_broker.policy.job_brokerage.question import task_record
+from simgrid_broker.policy.brokerage.production.question import task_record
 from simgrid_broker.scenario import in_force
 from simgrid_broker.scenario.synthetic import task_list
 from simgrid_broker.views import Gdpconfig

@@ -7,7 +7,7 @@ import pytest
 from builders import Bench, scenario
 
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.job_brokerage.question import TASK, task_record
+from simgrid_broker.policy.brokerage.production.question import TASK, task_record
 from simgrid_broker.policy.resource_types import PER_CORE_UNITS, job_ramcount
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.schema.queues import QueueNumbers

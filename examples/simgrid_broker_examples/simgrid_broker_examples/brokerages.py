@@ -6,9 +6,9 @@ the tables of a run and in `simgrid-broker broker`. A plain rule leaves the whol
 
 from dataclasses import replace
 
+from simgrid_broker.policy.brokerage.production.broker import broker_by
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.job_brokerage.broker import broker_by
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.policy.rule import candidate_criterion, candidate_factor
 
 MOST_CORES, MOST_QUEUED = 8, 50

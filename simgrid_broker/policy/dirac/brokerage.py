@@ -7,11 +7,11 @@ all of it is on disk.
 
 from dataclasses import replace
 
+from simgrid_broker.policy.brokerage.production import candidates, preliminary, requirements, software
+from simgrid_broker.policy.brokerage.production.broker import broker_by
+from simgrid_broker.policy.brokerage.production.data_motion import input_is_local
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.job_brokerage import candidates, preliminary, requirements, software
-from simgrid_broker.policy.job_brokerage.broker import broker_by
-from simgrid_broker.policy.job_brokerage.data_motion import input_is_local
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.policy.rule import candidate_criterion
 
 STATIC = {preliminary.not_preassigned, candidates.of_the_other_kind, candidates.not_open,

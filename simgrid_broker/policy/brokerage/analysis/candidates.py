@@ -1,0 +1,236 @@
+"""What a queue is for, as analysis brokerage asks: list, status, zero share, cores, architecture, inclusion, cloud."""
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+
+from simgrid_broker.names import ANY_CORES, AUTO, QueueStatus
+from simgrid_broker.policy.brokerage.analysis.question import AnalysisCase, preassigned_queue
+from simgrid_broker.policy.brokerage.production import named_values
+from simgrid_broker.policy.brokerage.production.connectivity import ONLY
+from simgrid_broker.policy.rule import Answer, above, criterion
+from simgrid_broker.policy.software.architecture import Architecture, parse_architecture
+from simgrid_broker.policy.software.check import entry_of
+from simgrid_broker.policy.software.hardware import is_reserved
+from simgrid_broker.policy.zero_share import TASK_FIELDS, has_zero_share
+
+STEP_2 = "PanDA brokerage documentation, analysis job brokerage, step 2"
+STEP_3 = "PanDA brokerage documentation, analysis job brokerage, step 3"
+NAMED = ("preassigned", "siteendpoint")
+LISTED = (*NAMED, "includedsite")
+CLOSED = (QueueStatus.OFFLINE,)
+CLOSED_UNLESS_NAMED = (QueueStatus.BROKEROFF, QueueStatus.TEST)
+"""Statuses of queues that get no jobs in the deployed edition; source: brokerage reference, 3.3 A2 (D31)."""
+
+
+def no_mask(case: AnalysisCase) -> np.ndarray:
+    """The mask that refuses no candidate, (n,)."""
+    return np.zeros(case.n_candidates, bool)
+
+
+def is_preassigned(case: AnalysisCase) -> np.ndarray:
+    """Candidates of the PanDA queue to which the task is pre-assigned, (n,) bool."""
+    return case.queues.queue == preassigned_queue(case.task)
+
+
+def has_site(case: AnalysisCase) -> bool:
+    """Whether a task is pre-assigned to a PanDA queue: PanDA's flag SINGLE."""
+    return preassigned_queue(case.task) >= 0
+
+
+def has_none(case: AnalysisCase) -> bool:
+    """Whether a task is not pre-assigned to a PanDA queue."""
+    return not has_site(case)
+
+
+@criterion("-capability", says="not for analysis", panda="list of preliminary candidates", static=NAMED,
+           source=f"{STEP_2}; brokerage reference, 3.2")
+def not_for_analysis(case: AnalysisCase) -> np.ndarray:
+    """Refuse queues that are neither of type analysis nor unified, unless the task names one; PanDA logs none.
+
+    Of a unified queue for production that it names PanDA has no candidates.
+    """
+    queues = case.queues
+    return ~(queues.analysis | (is_preassigned(case) & ~queues.unified))
+
+
+@criterion("-preassign", says="the task names another queue", applies=has_site, static=NAMED,
+           panda="list of preliminary candidates", source=STEP_2, editions=("documented",))
+def names_another_queue(case: AnalysisCase) -> np.ndarray:
+    """Refuse all queues but the one to which the task is pre-assigned."""
+    return ~is_preassigned(case) if has_site(case) else no_mask(case)
+
+
+@criterion("-status", says="{text}", text=named_values.status, panda="selection for status", stage="status check",
+           static=LISTED, source=f"{STEP_3}; brokerage reference, 3.3 A2 (D31)")
+def not_accepting(case: AnalysisCase) -> np.ndarray:
+    """Refuse queues that are not online, unless they are pre-assigned (D31).
+
+    The deployed edition refuses those that are offline, and in brokeroff or test unless the task names the queue or a
+    list.
+    """
+    status, named = case.queues.status, is_named(case)
+    if case.edition == "documented":
+        return (status != QueueStatus.ONLINE) & ~named
+    return np.isin(status, CLOSED) | (np.isin(status, CLOSED_UNLESS_NAMED) & ~named)
+
+
+def is_named(case: AnalysisCase) -> np.ndarray:
+    """Candidates that count as pre-assigned: of the queue named, or, with a list, all (deployed) or those on it."""
+    if case.task.includedsite is None:
+        return is_preassigned(case)
+    if case.edition == "deployed":
+        return np.ones(case.n_candidates, bool)
+    return is_preassigned(case) | matched(case, case.task.includedsite)
+
+
+@criterion("-zeroshare", says="sub-policy {text}", text=named_values.sub_policy, applies=has_none,
+           panda="selection for zero share", stage="zero share check", static=(*NAMED, *TASK_FIELDS),
+           source="PanDA brokerage documentation, Zero Share; brokerage reference, 3.3 A3 and 6")
+def no_share_there(case: AnalysisCase) -> np.ndarray:
+    """Refuse queues whose `fairsharepolicy` gives the task nothing, unless the task names its queue."""
+    if has_site(case):
+        return no_mask(case)
+    fields = {name: getattr(case.task, name) for name in TASK_FIELDS}
+    policies = case.queues.fairsharepolicy
+    zero = {policy: has_zero_share(policy, edition=case.edition, **fields) for policy in dict.fromkeys(policies)}
+    return np.array([zero[policy] for policy in policies], bool)
+
+
+CORES: Any = {"panda": "selection for CPU core count", "stage": "CPU core check",
+              "source": f"{STEP_3}; brokerage reference, 3.3 A7"}
+
+
+def asks_for_cores(case: AnalysisCase) -> bool:
+    """Whether jobs go to single-core queues only, or to multi-core ones only."""
+    return case.task.corecount != ANY_CORES
+
+
+@criterion("-cpucore", unit="cores", says="slots of {value}, jobs of {limit}", applies=asks_for_cores,
+           static=("corecount",), **CORES)
+def cores_mismatch(case: AnalysisCase) -> Answer | np.ndarray:
+    """Refuse single-core queues to multi-core jobs and the reverse; jobs of any core count may go to both."""
+    if not asks_for_cores(case):
+        return no_mask(case)
+    cores, slots = case.task.corecount, case.queues.corecount
+    return Answer(slots > 1 if cores == 1 else slots <= 1, slots, cores)
+
+
+@criterion("-max_cpucore", unit="cores", says="slots of {value}, at most {limit:plain}",
+           static=("maxcorecount",), **CORES)
+def above_max_cores(case: AnalysisCase) -> Answer:
+    """Refuse queues with more cores than the task's maxCoreCount."""
+    return above(case.queues.corecount, case.task.maxcorecount)
+
+
+def brings_no_software(case: AnalysisCase) -> bool:
+    """Whether the architecture of GPU queues concerns the task."""
+    return not case.task.is_hpo
+
+
+@criterion("-architecture", says="a GPU queue without the platform asked for", applies=brings_no_software,
+           panda="selection for GPU and architecture", stage="architecture check", editions=("deployed",),
+           static=("architecture", "is_hpo"), source="brokerage reference, 3.3 A8 and 5.5")
+def gpu_without_platform(case: AnalysisCase) -> np.ndarray:
+    """Refuse GPU queues to tasks without a platform, and those that do not publish it; PanDA logs no tag.
+
+    Optimisation of hyper-parameters is spared. What the task asks of CPU or GPU does not count here.
+    """
+    if not brings_no_software(case) or not case.queues.gpu.any():
+        return no_mask(case)
+    platform = parse_architecture(case.task.architecture, case.edition).sw_platform
+    distinct, number = case.queues.distinct_software
+    entries = [entry_of(software, case.edition) for software in distinct]
+    fits = np.array([bool(platform) and entry is not None
+                     and not is_reserved(Architecture(platform), entry.architectures, case.edition)
+                     for entry in entries], bool)
+    return case.queues.gpu & ~fits[number]
+
+
+def reads_directly_only(case: AnalysisCase) -> bool:
+    """Whether jobs must read their input directly from a storage; merge jobs need not."""
+    return case.task.allowinputlan == ONLY and not case.task.is_merging
+
+
+@criterion("-remoteio", says="input cannot be read directly from its storage",
+           applies=reads_directly_only, panda="selection for direct access", stage="scratch disk check",
+           static=("allowinputlan", "is_merging"), source="brokerage reference, 3.3 A12 and 2.3 P13")
+def cannot_read_directly(case: AnalysisCase) -> np.ndarray:
+    """Refuse queues without direct reading to tasks that use nothing else, merge jobs apart."""
+    return ~case.queues.direct_io if reads_directly_only(case) else no_mask(case)
+
+
+# ---- lists ---------------------------------------------------------------------------------------------------------
+
+SITES: Any = {"panda": "inclusion and exclusion", "stage": "include/exclude check",
+              "source": f"{STEP_2}; brokerage reference, 3.2 and 3.3 A18 (D30)"}
+
+
+def excludes(case: AnalysisCase) -> bool:
+    """Whether a task excludes queues."""
+    return bool(case.task.excludedsite)
+
+
+def includes(case: AnalysisCase) -> bool:
+    """Whether a task has a list of queues, or names a storage."""
+    return case.task.includedsite is not None or case.task.siteendpoint >= 0
+
+
+@criterion("-excluded", says="on the task's excludedSite", applies=excludes, static=("excludedsite",), **SITES)
+def excluded(case: AnalysisCase) -> np.ndarray:
+    """Refuse queues that match an item of excludedSite; `*` is any text (D30)."""
+    return matched(case, case.task.excludedsite) if excludes(case) else no_mask(case)
+
+
+@criterion("-notincluded", says="not on the task's includedSite", applies=includes, static=LISTED, **SITES)
+def not_included(case: AnalysisCase) -> np.ndarray:
+    """Refuse queues that match no item of includedSite, or do not read the storage named as `site` (D30).
+
+    Queues that the item AUTO lets in are refused later if listed ones are left.
+    """
+    if not includes(case):
+        return no_mask(case)
+    reads = case.queues.reads_analysis
+    if case.task.siteendpoint >= 0:
+        inside = np.array([case.task.siteendpoint in used for used in reads], bool)
+        if inside.any():
+            return ~inside
+    patterns = case.task.includedsite
+    if patterns is None or (AUTO in patterns and case.edition == "deployed"):
+        return no_mask(case)
+    return ~matched(case, patterns)
+
+
+def names_cloud(case: AnalysisCase) -> bool:
+    """Whether a task names the cloud of its queues."""
+    return case.task.cloud not in ("", "any")
+
+
+@criterion("-cloudmismatch", says="of another cloud", applies=names_cloud, static=("cloud",), editions=("deployed",),
+           **SITES | {"source": "brokerage reference, 3.3 A18"})
+def of_another_cloud(case: AnalysisCase) -> np.ndarray:
+    """Refuse queues of another cloud than the one that the task names."""
+    if not names_cloud(case):
+        return no_mask(case)
+    return np.array([cloud != case.task.cloud for cloud in case.queues.cloud], bool)
+
+
+def matched(case: AnalysisCase, patterns: Iterable[str]) -> np.ndarray:
+    """Candidates whose PanDA queue matches a pattern, (n,) bool.
+
+    The deployed edition looks for a pattern with `*` anywhere in the name (brokerage reference, 3.2).
+    """
+    matches = _found_in if case.edition == "deployed" else fnmatchcase
+    wanted = [pattern for pattern in patterns if pattern]
+    names = [name.partition("/")[0] for name in case.queues.names]
+    fits = {name: any(matches(name, pattern) for pattern in wanted) for name in dict.fromkeys(names)}
+    return np.array([fits[name] for name in names], bool)
+
+
+def _found_in(name: str, pattern: str) -> bool:
+    if "*" not in pattern:
+        return name == pattern
+    return re.search(".*".join(map(re.escape, pattern.split("*"))), name) is not None

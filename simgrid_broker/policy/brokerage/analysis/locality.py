@@ -1,0 +1,234 @@
+"""Where the input of an analysis task lies: which queues a loop with data locality asks, and how much each weighs.
+
+Source: brokerage reference, 3.1 (G4), 3.2, 3.4 and 11.5.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled, uncompiled
+from simgrid_broker.gdpconfig import anal_jobbroker
+from simgrid_broker.names import ReplicaState
+from simgrid_broker.policy.brokerage.production.completeness import is_complete
+from simgrid_broker.units import GIB
+from simgrid_broker.views import SOURCE, DatasetAt, Gdpconfig, InputAt
+
+COMPLETE_DISK, INCOMPLETE_DISK, COMPLETE_TAPE, INCOMPLETE_TAPE, COMPLETE_VP, INCOMPLETE_VP = map(int, ReplicaState)
+ANY_COMPLETE = COMPLETE_DISK | COMPLETE_TAPE | COMPLETE_VP
+VIRTUAL = COMPLETE_VP | INCOMPLETE_VP
+DISK = COMPLETE_DISK | INCOMPLETE_DISK
+EVERYWHERE = ANY_COMPLETE | INCOMPLETE_DISK | INCOMPLETE_TAPE | INCOMPLETE_VP
+NOT_VIRTUAL = EVERYWHERE & ~VIRTUAL
+TAPE_WEIGHT = 0.001
+"""Weight of a dataset that a queue has on tape, where one on disk weighs 1; source: brokerage reference, 3.4."""
+
+DATASET = np.dtype([
+    ("n_files", "f8"), ("scattered", "?"), ("container", "?"),    # as `views.DatasetAt`
+    ("first", "i8"), ("n_sources", "i8"),    # its replicas in the table of sources
+    # how it can be read, as `readable` fills it in:
+    ("enough", "?"), ("whole_on_disk", "?"), ("remotely", "?"),   # at all, truly complete on disk, over the network
+    ("distributed", "?"),            # it counts as scattered
+])
+"""An input dataset."""
+COLUMNS = ("states", "disk_files", "tape_files", "cache_files", "disk_bytes")
+"""Columns of a dataset by PanDA queue, as in `views.DatasetAt`."""
+
+
+def input_tables(given: InputAt, n_queues: int) -> dict[str, np.ndarray]:
+    """The input of a task as the tables of a decision show it."""
+    asked, sources = given.datasets, [source for one in given.datasets for source in one.sources]
+    datasets, replicas = np.zeros(len(asked), DATASET), np.zeros(len(sources), SOURCE)
+    for row, one in zip(datasets, asked, strict=True):
+        row["n_files"], row["scattered"], row["container"] = one.n_files, one.scattered, one.container
+    datasets["n_sources"] = [len(one.sources) for one in asked]
+    datasets["first"] = np.cumsum(datasets["n_sources"]) - datasets["n_sources"]
+    for row, source in zip(replicas, sources, strict=True):
+        row["part"], row["missing"], row["lan"], row["wan"] = source[1:]
+    replicas["tape"] = [on_tape for one in asked for on_tape in one.on_tape]
+    tables = input_room(len(asked), n_queues) | dict(datasets=datasets)
+    for name in COLUMNS:
+        for row, one in zip(tables[name], asked, strict=True):
+            row[:] = getattr(one, name)
+    return dict(sources=replicas, **tables)
+
+
+def input_room(n: int, n_queues: int) -> dict[str, np.ndarray]:
+    """Room for what the tables show of `n` datasets, without their sources."""
+    columns = {name: np.zeros((n, n_queues), np.int64 if name == "states" else np.float64) for name in COLUMNS}
+    return dict(datasets=np.zeros(n, DATASET), **columns)
+
+
+def why_unreadable(given: InputAt, number: int, cfg: Gdpconfig) -> str:
+    """PanDA's words for a dataset that cannot be read; empty for number -1."""
+    if number < 0:
+        return ""
+    dataset = given.datasets[number]
+    return incomplete(dataset.name, complete_at(dataset, cfg))
+
+
+def complete_at(dataset: DatasetAt, cfg: Gdpconfig) -> tuple[str, ...]:
+    """The sources of a dataset that count as complete."""
+    limits = cfg.value(anal_jobbroker.MAX_MISSING_INPUT_FILES), cfg.value(anal_jobbroker.MIN_INPUT_COMPLETENESS)
+    return tuple(source.name for source in dataset.sources
+                 if uncompiled(is_complete)(dict(part=source.part, missing=source.missing), *limits))
+
+
+def incomplete(name: str, places: Sequence[str]) -> str:
+    """PanDA's words for a dataset that cannot be read."""
+    if not places:
+        return f"{name} is incomplete at online storage. "
+    one = len(places) == 1
+    return (f"{name} is only complete at {','.join(places)}. But the storage{' is' if one else 's are'} currently in "
+            f"downtime or offline, or {'isn' if one else 'aren'}'t associated to any online sites. ")
+
+
+@compiled
+def find_input(task, tables):
+    """Fill in where the input of a task lies, and whether that is enough to begin.
+
+    A dataset that cannot be read ends the search: then no queue has any input.
+    """
+    for place in range(len(tables.data)):
+        data = tables.data[place]
+        data["listed"], data["weight"], data["disk_gb"] = False, 0.0, 0.0
+        data["real"] = data["all"] = data["all_on_disk"] = data["files"] = data["own_files"] = False
+        data["some"] = data["some_on_disk"] = data["some_real"] = False
+    task["unreadable"], task["remote_source"], task["union"], task["distributed"] = -1, True, False, False
+    task["has_input"] = task["n_datasets"] > 0
+    for number in range(task["n_datasets"]):
+        readable(task, tables, number)
+        dataset = tables.datasets[number]
+        dataset["distributed"] = is_distributed(task, tables, number)
+        if not (dataset["enough"] or dataset["distributed"] or task["allows_incomplete"]):
+            task["unreadable"], task["remote_source"], task["distributed"] = number, True, False
+            return
+        task["distributed"] = task["distributed"] or dataset["distributed"]
+        task["remote_source"] = task["remote_source"] and dataset["remotely"]
+    if task["has_input"]:
+        list_queues(task, tables)
+
+
+@compiled
+def readable(task, tables, number):
+    """Fill in how a dataset can be read; virtual placement does not count.
+
+    Source: brokerage reference, 3.1 (G4) and 2.3 P1.
+    """
+    dataset = tables.datasets[number]
+    dataset["enough"] = dataset["whole_on_disk"] = dataset["remotely"] = False
+    for k in range(dataset["first"], dataset["first"] + dataset["n_sources"]):
+        source = tables.sources[k]
+        if (source["lan"] or source["wan"]) and is_complete(source, task["anal_MAX_MISSING_INPUT_FILES"],
+                                                            task["anal_MIN_INPUT_COMPLETENESS"]):
+            dataset["enough"], dataset["remotely"] = True, dataset["remotely"] or source["wan"]
+            if source["part"] >= 1 and not source["tape"]:
+                dataset["whole_on_disk"] = True
+
+
+@compiled
+def state_at(task, tables, number, place):
+    """Replicas of a dataset at a PanDA queue that has candidates, as bits of names.ReplicaState."""
+    if tables.for_analysis[place] or place == task["preassigned"]:
+        return tables.states[number, place]
+    return 0
+
+
+@compiled
+def is_distributed(task, tables, number):
+    """Whether a dataset counts as scattered: no candidate has all of it, and it is; or it is a container."""
+    dataset, seen = tables.datasets[number], 0
+    for place in range(len(tables.data)):
+        seen |= state_at(task, tables, number, place)
+    return seen != 0 and (dataset["container"] or (dataset["scattered"] and (seen & ANY_COMPLETE) == 0))
+
+
+@compiled
+def times_there(state, counted, on_disk, some_whole, partly):
+    """How often a queue with these replicas is listed for a dataset: for a complete replica, else an incomplete one.
+
+    counted: replicas that count; on_disk: whether any queue has a complete one on a disk, where virtual placement does
+    not count; some_whole: whether any queue has a complete one that counts; partly: incomplete ones count beside
+    complete ones unless these are on a disk. Source: brokerage reference, 3.4.
+    """
+    if on_disk and (state & VIRTUAL) != 0:
+        return 0
+    seen = state & counted
+    whole, part = (seen & ANY_COMPLETE) != 0, (seen & ~ANY_COMPLETE) != 0
+    if not some_whole:
+        return 1 if part else 0
+    times = 1 if whole else 0
+    return times + 1 if partly and part and not on_disk else times
+
+
+@compiled
+def has_whole(task, tables, number, counted, on_disk):
+    """Whether any queue has a complete replica of a dataset that counts."""
+    for place in range(len(tables.data)):
+        state = state_at(task, tables, number, place)
+        if (state & counted & ANY_COMPLETE) != 0 and not (on_disk and (state & VIRTUAL) != 0):
+            return True
+    return False
+
+
+@compiled
+def list_queues(task, tables):
+    """Fill in which queues have the input, their weights, and whether those with a part of it count.
+
+    Source: brokerage reference, 3.4.
+    """
+    uses_vp = task["may_use_vp"] and not task["distributed"]
+    for place in range(len(tables.data)):
+        data = tables.data[place]
+        data["all"] = data["all_on_disk"] = data["real"] = data["files"] = data["own_files"] = True
+    for number in range(task["n_datasets"]):
+        list_dataset(task, tables, number, uses_vp)
+    every = on_disk = some = some_on_disk = False
+    for place in range(len(tables.data)):
+        data = tables.data[place]
+        data["disk_gb"] = data["disk_gb"] // GIB
+        every, on_disk = every or data["all"], on_disk or data["all_on_disk"]
+        some, some_on_disk = some or data["some"], some_on_disk or data["some_on_disk"]
+    single = task["preassigned"]
+    task["union"] = single < 0 and not on_disk and not every and some
+    for place in range(len(tables.data)):
+        data = tables.data[place]
+        if single >= 0:
+            data["listed"] = data["all"] if tables.data[single]["all"] else (
+                tables.data[single]["some"] and data["some"])
+        elif task["union"]:
+            data["listed"] = data["some_on_disk"] if some_on_disk else data["some"]
+        else:
+            data["listed"] = data["all_on_disk"] if on_disk else data["all"]
+    if task["union"]:
+        for place in range(len(tables.data)):
+            tables.data[place]["real"] = tables.data[place]["some_real"]
+
+
+@compiled
+def list_dataset(task, tables, number, uses_vp):
+    """Add a dataset to what is known of each queue.
+
+    Its files are there, or need not be; of its size on disk the sum of all datasets is made.
+    """
+    dataset = tables.datasets[number]
+    partly = dataset["distributed"] or not dataset["whole_on_disk"]
+    quick = DISK | VIRTUAL if uses_vp else DISK
+    on_disk = has_whole(task, tables, number, COMPLETE_DISK, False)
+    whole, whole_quick, whole_real = (has_whole(task, tables, number, EVERYWHERE, on_disk),
+                                      has_whole(task, tables, number, quick, on_disk),
+                                      has_whole(task, tables, number, NOT_VIRTUAL, on_disk))
+    for place in range(len(tables.data)):
+        data, state = tables.data[place], state_at(task, tables, number, place)
+        times = times_there(state, EVERYWHERE, on_disk, whole, partly)
+        is_quick = times_there(state, quick, on_disk, whole_quick, partly) > 0
+        is_real = times_there(state, NOT_VIRTUAL, on_disk, whole_real, partly) > 0
+        data["weight"] += times * (1.0 if is_quick else TAPE_WEIGHT)
+        data["all"], data["some"] = data["all"] and times > 0, data["some"] or times > 0
+        data["all_on_disk"], data["some_on_disk"] = data["all_on_disk"] and is_quick, data["some_on_disk"] or is_quick
+        data["real"], data["some_real"] = data["real"] and is_real, data["some_real"] or is_real
+        files = max(tables.disk_files[number, place], tables.cache_files[number, place],
+                    tables.tape_files[number, place])
+        own = files >= dataset["n_files"] or not dataset["whole_on_disk"] or (uses_vp and (state & COMPLETE_VP) != 0)
+        data["own_files"], data["files"] = data["own_files"] and own, data["files"] and (own or dataset["distributed"])
+        data["disk_gb"] += tables.disk_bytes[number, place]

@@ -1,0 +1,147 @@
+"""One production job brokerage decision: a question to the compiled decision, and its answer as a verdict."""
+
+from collections.abc import Callable, Mapping
+from functools import cache as cache_for_ever
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.policy.brokerage.production.completeness import Readable, readable
+from simgrid_broker.policy.brokerage.production.decide import ASKED, PART, Question, Tables, last_first, room
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION, JobBrokerage
+from simgrid_broker.policy.brokerage.production.figures import figures
+from simgrid_broker.policy.brokerage.production.preliminary import initial_list
+from simgrid_broker.policy.brokerage.production.question import JobCase, task_record
+from simgrid_broker.policy.funnel import ONE, MaskCache, first_refusals
+from simgrid_broker.views import LINK, LOAD, STORE, Gdpconfig, Locality, Queues, Stats, Task, Verdict
+
+MAX_CANDIDATES = 10
+"""Candidates that are used; source: PanDA brokerage documentation, production job brokerage, step 5."""
+NO_PARTS = np.empty((1, 0), PART)
+NO_REPLICAS = dict(replica_site=np.empty((1, 0), np.int32), replica_part=np.empty((1, 0)),
+                   replica_tape=np.empty((1, 0), bool))
+"""Input of a task that has none, or of which the parts at each PanDA queue are given."""
+
+
+def broker_jobs(task: Task, queues: Queues, stats: Stats, locality: Locality | None, cfg: Gdpconfig,
+                edition: str = "documented", cache: MaskCache | None = None) -> Verdict:
+    """Production job brokerage of a task: who refused each pseudo-queue, and the best ten of the others.
+
+    `cache` must belong to the grid of `queues`. Source: PanDA brokerage documentation, production job brokerage;
+    brokerage reference, sections 2 and 10.
+    """
+    return run_brokerage(PRODUCTION[edition], task, queues, stats, locality, cfg, cache)
+
+
+def broker_by(rules: Mapping[str, JobBrokerage]) -> Callable[..., Verdict]:
+    """Job brokerage as a policy, by other rules for each edition; runs record the tags and factors of `rules`."""
+    def broker(task, queues, stats, locality, cfg, edition="documented", cache=None) -> Verdict:
+        return run_brokerage(rules[edition], task, queues, stats, locality, cfg, cache)
+    vars(broker)["rules"] = rules
+    return broker
+
+
+def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
+                  cfg: Gdpconfig, cache: MaskCache | None = None) -> Verdict:
+    """The decision of any job brokerage; with the same arguments, the same verdict."""
+    question = question_of(brokerage, task, queues, stats, locality, cfg, cache)
+    n_best = brokerage.decide(*question)
+    return verdict_of(brokerage, question, n_best, task, queues)
+
+
+def verdict_of(brokerage: JobBrokerage, question: Question, n_best: int, task: Task, queues: Queues) -> Verdict:
+    """The result in the tables of a question as a verdict, which shares their columns."""
+    tables = question.tables
+    return Verdict(brokerage.tags, tables.refused_by, tables.weight, tables.best[:n_best], tables.backlog, tables.cap,
+                   lambda: figures(brokerage, JobCase(task, queues, brokerage.edition), question, tables.refused_by))
+
+
+def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
+                cfg: Gdpconfig, cache: MaskCache | None = None) -> Question:
+    """The tables that the compiled decision reads, made for one question."""
+    known = (frame(brokerage, task, queues, cfg) if cache is None
+             else cache.of_task(frame, brokerage, task, queues, cfg))
+    asked = np.zeros(1, ASKED)
+    row = asked[0]
+    row["parts"] = -1 if locality is None else 0
+    if locality is not None:
+        row["total_bytes"], row["total_files"] = locality.total_bytes, locality.total_files
+        row["somewhere"] = locality.somewhere
+    ask_about_input(row, readable(() if locality is None else locality.inputs, task, cfg))
+    ask_about_nucleus(row, stats)
+    return Question(known.with_arrays(
+        asked=asked, load=stats.load[None], link=stats.link[None], store=stats.store, parts=parts_of(locality),
+        **room(len(queues.records), MAX_CANDIDATES, len(brokerage.candidate_factors))), 0)
+
+
+def frame(brokerage: JobBrokerage, task: Task, queues: Queues, cfg: Gdpconfig,
+          cache: MaskCache | None = None) -> Tables:
+    """Tables of which the part that depends on the arguments is filled in, for any number of questions."""
+    known = prepare(brokerage, task, queues, cfg, cache)
+    found = Tables(
+        asked=np.zeros(1, ASKED), task=known.task, **NO_REPLICAS, **brokerage.order._asdict(), queues=queues.records,
+        load=np.empty((1, 0), LOAD), link=np.empty((1, 0), LINK), store=np.empty(0, STORE), parts=NO_PARTS,
+        first=known.first[None], open=last_first(known.first[None]), static_weight=known.static_weight[None],
+        **room(0, MAX_CANDIDATES, len(brokerage.candidate_factors)))
+    if cache is not None:
+        found.words.setflags(write=False)                      # worked out here once, and copied for each question
+    return found
+
+
+def ask_about_input(asked: np.void, found: Readable) -> None:
+    """Fill in how the input can be read."""
+    asked["incomplete"], asked["best_part"] = found.failure != "", found.best_part
+    asked["no_remote_source"] = not found.remotely
+
+
+def ask_about_nucleus(asked: np.void, stats: Stats) -> None:
+    """Fill in what is known of the nucleus."""
+    asked["writable"], asked["readable"] = stats.writable, stats.readable
+    asked["queued_files"], asked["queued_express"] = stats.files_to_nucleus, stats.express_to_nucleus
+
+
+def parts_of(locality: Locality | None) -> np.ndarray:
+    """Parts of the input at the PanDA queues, (1, n_queues) of PART; without input there are none."""
+    if locality is None:
+        return NO_PARTS
+    parts = np.empty((1, len(locality.disk_bytes)), PART)
+    for name in ("disk_bytes", "disk_files", "any_bytes", "any_files"):
+        parts[name] = getattr(locality, name)
+    parts["complete"] = locality.any_bytes >= 1.0 if locality.complete is None else locality.complete
+    return parts
+
+
+class Prepared(NamedTuple):
+    """The part of a question that is kept from one decision about a task to the next; fields as in `Question`."""
+
+    task: np.ndarray
+    first: np.ndarray
+    static_weight: np.ndarray
+
+
+def prepare(brokerage: JobBrokerage, task: Task, queues: Queues, cfg: Gdpconfig,
+            cache: MaskCache | None = None) -> Prepared:
+    """The part of a question that depends on the task, the queues' description and gdpconfig alone."""
+    case = JobCase(task, queues, brokerage.edition)
+    first = (first_refusals if cache is None else cache.first_refusals)(brokerage.funnel, case)
+    record = task_record(task, cfg, brokerage.edition)
+    if brokerage.edition == "deployed" and (task.preassigned or task.premerge is not None):
+        named = initial_list(task, queues, brokerage.edition)
+        record["single"], record["listed"] = named.single, named.listed
+    return Prepared(record, first, static_weight(brokerage, case, cache))
+
+
+def static_weight(brokerage: JobBrokerage, case: JobCase, cache: MaskCache | None) -> np.ndarray:
+    """Product of the factors that look at descriptions only, (n,); not to be changed."""
+    weight = column_of(1.0, case.n_candidates)
+    for rule in brokerage.static_factors:
+        multiplier = rule(case) if cache is None else cache.multiplier(rule, case)
+        if multiplier is not ONE:
+            weight = weight * multiplier
+    return weight
+
+
+@cache_for_ever
+def column_of(value: float, n: int) -> np.ndarray:
+    """A column of one value, (n,); not to be changed."""
+    return np.full(n, value)

@@ -1,0 +1,171 @@
+"""Production job brokerage by edition: its criteria in order, and its factors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.policy.brokerage.production import (
+    activity,
+    backlog,
+    candidates,
+    completeness,
+    connectivity,
+    data_motion,
+    endpoints,
+    network,
+    nucleus,
+    preliminary,
+    requirements,
+    software,
+)
+from simgrid_broker.policy.brokerage.production.compose import composed
+from simgrid_broker.policy.brokerage.production.decide import ORDER, RANKING
+from simgrid_broker.policy.funnel import Funnel
+from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunction, RuleFunction, labels_of
+
+
+class Order(NamedTuple):
+    """When rules about one candidate refuse, in an ordinary question and in a hint; fields as in `decide.Tables`."""
+
+    orders: np.ndarray
+    ranks: np.ndarray
+    concern: np.ndarray
+    places: np.ndarray
+
+
+@dataclass(frozen=True)
+class JobBrokerage:
+    """A job brokerage: its criteria and the factors of its weight. To change one rule, replace one field.
+
+    count: compiled function of one candidate that fills in its job numbers; busiest: whether a task that stays at its
+    nucleus uses the queue with most running jobs only. Raises ValueError for a rule about all candidates that does not
+    say on which fields of a task it depends: it would have to be asked for every decision.
+    """
+
+    edition: str
+    funnel: Funnel
+    factors: tuple[FactorFunction, ...]
+    count: Callable
+    busiest: bool = False
+
+    def __post_init__(self):
+        for rule in (*self.funnel.criteria, *self.factors):
+            if rule.rule.static is None and not rule.rule.per_candidate:
+                raise ValueError(f"{rule.__name__}: a rule of job brokerage about all candidates needs `static`")
+
+    @cached_property
+    def rules(self) -> tuple[Criterion, ...]:
+        """Everything that a candidate can be refused for: the criteria, then the ranking."""
+        return self.funnel.rules + RANKING
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """What each of `rules` is called, by its name."""
+        return labels_of(self.rules)
+
+    @cached_property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of `rules`."""
+        return tuple(rule.tag for rule in self.rules)
+
+    @cached_property
+    def static_factors(self) -> tuple[FactorFunction, ...]:
+        """The factors about all candidates."""
+        return tuple(rule for rule in self.factors if not rule.rule.per_candidate)
+
+    @cached_property
+    def described(self) -> tuple[RuleFunction, ...]:
+        """The criteria and factors that look at descriptions alone."""
+        return (*self.funnel.static, *self.static_factors)
+
+    @cached_property
+    def candidate_factors(self) -> tuple[FactorFunction, ...]:
+        """The factors about one candidate."""
+        return tuple(rule for rule in self.factors if rule.rule.per_candidate)
+
+    @cached_property
+    def choice(self) -> CriterionFunction | None:
+        """The criterion that chooses a class of candidates, if there is one."""
+        return next((rule for rule in self.funnel.criteria if rule.rule.is_choice), None)
+
+    @cached_property
+    def candidate_criteria(self) -> tuple[CriterionFunction, ...]:
+        """The other criteria about one candidate as they refuse, those that need job numbers behind all others."""
+        asked = [rule for rule in self.funnel.by_rank if rule.rule.per_candidate and not rule.rule.is_choice]
+        return tuple(sorted(asked, key=lambda rule: rule.rule.needs_numbers))
+
+    @cached_property
+    def decide(self) -> Callable:
+        """The decision, a function of (`decide.Tables`, row of a question), made when it is first asked for."""
+        before = [rule for rule in self.candidate_criteria if not rule.rule.needs_numbers]
+        return composed(before, self.candidate_criteria[len(before):], self.candidate_factors, self.choice, self.count)
+
+    @cached_property
+    def order(self) -> Order:
+        """When rules about one candidate refuse it; if none of them needs numbers, only those kept are counted.
+
+        For a hint caps refuse no candidate, and no class is chosen.
+        """
+        never = self.funnel.never
+        ranks = np.array([self.funnel.ranks[rule] for rule in self.candidate_criteria], np.int64)
+        needs_numbers = np.array([rule.rule.needs_numbers for rule in self.candidate_criteria], bool)
+        is_cap = needs_numbers | np.array([rule.rule.cap for rule in self.candidate_criteria], bool)
+        of_choice = never if self.choice is None else self.funnel.ranks[self.choice]
+        orders = np.zeros(2, ORDER)
+        orders["least_numbers"] = ranks[needs_numbers].min(initial=never - 1)
+        orders["choice_rank"] = of_choice, never
+        orders["n_criteria"], orders["never"] = len(self.funnel.criteria), never
+        orders["busiest"] = self.busiest
+        of_both = np.array([ranks, np.where(is_cap, never, ranks)])
+        return Order(orders, of_both, np.full((2, len(ranks) + 1), never), self.funnel.places)
+
+
+DOCUMENTED = JobBrokerage(
+    edition="documented", funnel=Funnel((
+        preliminary.not_preassigned, candidates.of_the_other_kind, candidates.named_test, candidates.not_open,
+        network.link_blocked, network.link_full, network.nucleus_full, activity.inactive, activity.opportunistic,
+        candidates.zero_share,
+        data_motion.too_much_to_move, activity.disk_io, candidates.core_count_mismatch, candidates.too_many_cores,
+        software.software_missing, software.platform_missing, requirements.too_little_memory,
+        requirements.too_much_memory, connectivity.only_copies, requirements.too_little_scratch,
+        endpoints.too_little_space, endpoints.not_readable, endpoints.not_writable, endpoints.receives_nothing,
+        endpoints.sends_nothing, network.nucleus_closed, requirements.too_short_for_scouts,
+        requirements.too_short_for_unknown, requirements.too_little_walltime, requirements.too_much_walltime,
+        connectivity.network_mismatch, connectivity.without_event_service, connectivity.kept_for_high_event_service,
+        connectivity.single_core_of_unified, connectivity.only_event_service, activity.output_backlog,
+        nucleus.off_nucleus, nucleus.off_the_chain, nucleus.for_full_chains_only, activity.no_pilots,
+        network.low_network_weight, activity.non_pledged, activity.over_pledged, backlog.too_many_ready,
+        backlog.too_many_queued)),
+    factors=(backlog.running_over_queued, backlog.many_assigned, backlog.data_availability, nucleus.t1weight,
+             network.network),
+    count=backlog.documented_numbers)
+"""Source of the order: PanDA brokerage documentation, production job brokerage."""
+
+DEPLOYED = JobBrokerage(
+    edition="deployed", funnel=Funnel((
+        preliminary.not_preassigned, candidates.of_the_other_kind, completeness.input_incomplete, candidates.not_open,
+        network.nucleus_closed_deployed, network.nucleus_full_deployed, network.link_blocked_deployed,
+        network.link_full_deployed, activity.opportunistic, activity.inactive,
+        candidates.zero_share, connectivity.kept_for_jumbo, connectivity.too_few_events, activity.disk_io,
+        candidates.core_count_mismatch, candidates.too_many_cores, software.software_missing, software.platform_missing,
+        requirements.too_little_memory, requirements.too_much_memory, connectivity.only_copies,
+        requirements.too_little_scratch_deployed, endpoints.too_little_space_deployed, endpoints.not_readable,
+        endpoints.not_writable, endpoints.receives_nothing, endpoints.sends_nothing, endpoints.input_cannot_be_sent,
+        requirements.too_little_walltime_deployed, requirements.too_short_for_scouts,
+        requirements.too_short_for_unknown, requirements.too_much_walltime_deployed, connectivity.network_mismatch,
+        connectivity.without_event_service, connectivity.kept_for_high_event_service,
+        connectivity.single_core_of_unified, connectivity.only_event_service, activity.output_backlog,
+        activity.non_pledged, activity.over_pledged, nucleus.off_nucleus, data_motion.too_intense,
+        nucleus.off_the_chain, nucleus.for_full_chains_only, activity.no_pilots, data_motion.io_class,
+        backlog.locked, data_motion.not_local, backlog.over_cap, network.low_network_weight_deployed,
+        backlog.over_cap_of_type, backlog.below_min_weight, backlog.set_apart)),
+    factors=(software.cpu_preference, backlog.running_over_queued, backlog.many_assigned,
+             backlog.data_availability, nucleus.t1weight, network.network, backlog.bootstrap),
+    count=backlog.deployed_numbers, busiest=True)
+"""Source of the order: brokerage reference, sections 2.3 and 10.3."""
+
+PRODUCTION = {brokerage.edition: brokerage for brokerage in (DOCUMENTED, DEPLOYED)}
+"""Production job brokerage by edition."""

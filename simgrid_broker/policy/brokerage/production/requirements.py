@@ -1,0 +1,154 @@
+"""Memory, scratch disk and wall time of a job against a queue's limits; tags: brokerage reference, P12, P14, P17."""
+
+from typing import Any
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.policy.brokerage.production import estimates, named_values
+from simgrid_broker.policy.rule import JOB_BROKERAGE, ByEdition, candidate_criterion
+from simgrid_broker.units import DAY
+
+REFERENCE_COREPOWER = 10
+"""HS06 per core of the 24-hour rule in the deployed edition; source: brokerage reference, section 8.3 (D52)."""
+
+STEP_2, SECTION_8 = f"{JOB_BROKERAGE}, step 2", "brokerage reference, section 8"
+BOTH: Any = {"source": f"{STEP_2}; {SECTION_8}"}
+DOCUMENTED: Any = {"source": STEP_2, "editions": ("documented",)}
+DEPLOYED: Any = {"source": SECTION_8, "editions": ("deployed",)}
+
+SCRATCH = "{limit} free in scratch, {value} needed"
+WORK, DAY_UNITS = "HS06 s, or s x cores", ByEdition("s", "HS06 s")
+DAY_SAYS = ByEdition("maxtime {value}, {limit} needed", "{value} of work fit into maxtime, {limit} needed")
+"""Units and sentence of the rule of 24 hours."""
+
+
+@compiled
+def asks_for_memory(task):
+    """Whether the memory of a job is known."""
+    return not np.isnan(task["ram_mb"])
+
+
+@candidate_criterion("-lowmemory", unit="MB", says="{value} needed, maxrss {limit}", applies=asks_for_memory,
+                     panda="selection for memory", stage="memory check", **BOTH)
+def too_little_memory(task, queue, load, link, store, numbers):
+    """Refuse queues whose memory limit is below the estimate; a task without a memory figure passes (D49)."""
+    need = estimates.memory_mb(task, queue)
+    return asks_for_memory(task) and need > queue["maxrss_mb"], need, queue["maxrss_mb"]
+
+
+@candidate_criterion("-highmemory", unit="MB", says="{value} needed, minrss {limit}", applies=asks_for_memory,
+                     panda="selection for memory", stage="memory check", **BOTH)
+def too_much_memory(task, queue, load, link, store, numbers):
+    """Refuse queues that are reserved for jobs with more memory than the estimate (D49)."""
+    need = estimates.memory_mb(task, queue)
+    return asks_for_memory(task) and need < queue["minrss_mb"], need, queue["minrss_mb"]
+
+
+@candidate_criterion("-disk", unit="bytes", says=SCRATCH, panda="selection for scratch disk", stage="disk check",
+                     **DOCUMENTED)
+def too_little_scratch(task, queue, load, link, store, numbers):
+    """Refuse queues whose maxwdir divided by their core count is not larger than the disk usage of a job (D50)."""
+    need_bytes = estimates.scratch_bytes(task, queue)
+    limit_bytes = queue["maxwdir_mb"] * 1e6 / estimates.slot_cores(queue)
+    return need_bytes >= limit_bytes, need_bytes, limit_bytes
+
+
+@candidate_criterion("-disk", unit="MiB", says=SCRATCH, panda="selection for scratch disk", stage="disk check",
+                     **DEPLOYED)
+def too_little_scratch_deployed(task, queue, load, link, store, numbers):
+    """Refuse queues whose maxwdir, for single-core tasks but event service per core, is below the disk usage (D50)."""
+    limit = queue["maxwdir_mb"] / (estimates.slot_cores(queue) if task["single_core"] else 1)
+    need = estimates.scratch_deployed_mib(task, queue)
+    return need > limit, need, limit
+
+
+def knows_walltime(task):
+    """Whether the wall time of a job is known."""
+    return task["walltime_is_known"]
+
+
+@candidate_criterion("-shortwalltime", unit="s", says="{value} needed, maxtime {limit}", applies=knows_walltime,
+                     panda="selection for walltime", stage="walltime check", **DOCUMENTED)
+def too_little_walltime(task, queue, load, link, store, numbers):
+    """Refuse queues whose maxtime is below the estimated wall time; a task whose wall time is not known passes."""
+    need_s = estimates.walltime_s(task, queue, estimates.least_work(task, queue))
+    return task["walltime_is_known"] and need_s > queue["maxtime_s"], need_s, queue["maxtime_s"]
+
+
+@candidate_criterion("-shortwalltime", unit=WORK, text=named_values.unit_of_work, applies=knows_walltime,
+                     says="{value:plain} {text} of work needed, {limit:plain} {text} fit into maxtime",
+                     panda="selection for walltime", stage="walltime check", **DEPLOYED)
+def too_little_walltime_deployed(task, queue, load, link, store, numbers):
+    """Refuse queues whose maxtime, scaled to whole HS06 s, is below the work of a job (D54)."""
+    need, limit = estimates.least_work(task, queue), estimates.work_limit(task, queue, queue["maxtime_s"])
+    return task["walltime_is_known"] and need > limit, need, limit
+
+
+@compiled
+def scouts_want_a_day(task):
+    """Whether jobs are scouts, and so need queues of 24 hours."""
+    return task["is_scout"] and (not task["single"] or task["wants_a_day"])
+
+
+@compiled
+def others_want_a_day(task):
+    """Whether jobs that do not scout need queues of 24 hours."""
+    return not task["is_scout"] and task["wants_a_day"]
+
+
+@candidate_criterion("-scout_walltime", unit=DAY_UNITS, says=DAY_SAYS, applies=scouts_want_a_day,
+                     panda="selection for walltime of scouts", stage="walltime check", **BOTH)
+def too_short_for_scouts(task, queue, load, link, store, numbers):
+    """Refuse queues with less than 24 hours, in the deployed edition of a reference core, to scouts (D52).
+
+    The deployed edition spares a single queue that the task names, unless the rule for other jobs concerns the task.
+    """
+    return below_a_day(task, queue, scouts_want_a_day(task))
+
+
+@candidate_criterion("-min_walltime", unit=DAY_UNITS, says=DAY_SAYS, applies=others_want_a_day,
+                     panda="selection for undefined walltime", stage="walltime check", **BOTH)
+def too_short_for_unknown(task, queue, load, link, store, numbers):
+    """Refuse queues with less than 24 hours to tasks whose wall time is not defined.
+
+    In the deployed edition hours of a reference core, and to merging as well (D52, D53).
+    """
+    return below_a_day(task, queue, others_want_a_day(task))
+
+
+@compiled
+def below_a_day(task, queue, concerned):
+    """Whether maxtime is below a day; with both figures.
+
+    The deployed edition scales it, 0 as well, which gives a negative limit if there is a baseWalltime; a scaled limit
+    of exactly 0 passes (brokerage reference, 8.3).
+    """
+    if not task["day_is_scaled"]:
+        return concerned and queue["maxtime_s"] < DAY, queue["maxtime_s"], float(DAY)
+    maxtime_s = 0.0 if np.isinf(queue["maxtime_s"]) else queue["maxtime_s"]       # as written; PanDA scales 0, too
+    scaled = estimates.work_limit(task, queue, maxtime_s)
+    limit = float(DAY * REFERENCE_COREPOWER * estimates.cores(queue))
+    return concerned and scaled != 0 and scaled < limit, scaled, limit
+
+
+@candidate_criterion("-longwalltime", unit="s", says="{value} needed, mintime {limit}", applies=knows_walltime,
+                     panda="selection for walltime", stage="walltime check", **DOCUMENTED)
+def too_much_walltime(task, queue, load, link, store, numbers):
+    """Refuse queues whose mintime is above the estimated wall time."""
+    need_s = estimates.walltime_s(task, queue, estimates.most_work(task, queue))
+    return task["walltime_is_known"] and need_s < queue["mintime_s"], need_s, queue["mintime_s"]
+
+
+@candidate_criterion("-longwalltime", unit=WORK, text=named_values.unit_of_work,
+                     says="{value:plain} {text} of work needed, mintime asks for {limit:plain} {text}",
+                     panda="selection for walltime", stage="walltime check", **DEPLOYED)
+def too_much_walltime_deployed(task, queue, load, link, store, numbers):
+    """Refuse queues with a mintime whose scaled value is above the work of a job, or whose work is undefined (D54).
+
+    A cpuTime that is not claimed makes 0 HS06 s of work here, not undefined work; source: brokerage reference, 8.3.
+    """
+    need, limit = estimates.most_work(task, queue), estimates.work_limit(task, queue, queue["mintime_s"])
+    if task["counts_hs06"] and not task["walltime_is_known"]:
+        need = 0.0
+    return queue["mintime_s"] > 0 and not need >= limit, need, limit

@@ -1,0 +1,95 @@
+"""One production task brokerage decision, and the draw of the nucleus; source: PanDA brokerage documentation,
+production task brokerage; brokerage reference, section 1."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from simgrid_broker.policy.brokerage.task import rank
+from simgrid_broker.policy.brokerage.task.editions import PREASSIGNED, PRODUCTION, TaskBrokerage
+from simgrid_broker.policy.brokerage.task.question import Candidate, task_record
+from simgrid_broker.policy.funnel import Funnel, Liftable
+from simgrid_broker.views import KEPT, NUCLEUS, Figures, Gdpconfig, Nuclei, Task, Verdict
+
+NONE = -1
+"""Candidate number for no nucleus."""
+RAW = f"V{NUCLEUS.itemsize}"
+"""NumPy copies structured rows field by field otherwise."""
+
+
+def broker_task(task: Task, nuclei: Nuclei, cfg: Gdpconfig, edition: str, uniform: float) -> Verdict:
+    """Production task brokerage: the refusals, and the other nuclei with the drawn one first, then by weight.
+
+    `uniform` is one number in (0, 1), which turns the wheel unless the nuclei have numbers of their own. A task that
+    names one of the nuclei gets it, whatever the criteria say. The tags of an edition are always the same: its
+    criteria, then the pre-assignment.
+    """
+    brokerage = PRODUCTION[edition]
+    if task.nucleus < 0 or task.nucleus not in nuclei.site:
+        return run_brokerage(brokerage, task, nuclei, cfg, uniform, brokerage.tags)
+    verdict = run_brokerage(PREASSIGNED, task, nuclei, cfg, uniform)
+    n, told = len(brokerage.funnel.tags), verdict.figures
+    shifted = np.where(verdict.refused_by == KEPT, KEPT, verdict.refused_by + n)
+    return replace(verdict, tags=brokerage.tags, refused_by=shifted.astype(np.int16),
+                   figures=told and (lambda: replace(told(), unasked=frozenset(range(n)))))
+
+
+def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdpconfig, uniform: float,
+                  tags: tuple[str, ...] = ()) -> Verdict:
+    """The decision of any task brokerage; with the same arguments, the same verdict.
+
+    tags: of the verdict, beginning with those of its criteria; () = only these. The nuclei are asked whether they can
+    run the jobs of the task once the criteria before that one have refused theirs.
+    """
+    record, n = task_record(task, nuclei.complete_replica, cfg, brokerage.edition), len(nuclei.records)
+    seen, refused_by, weight, order = nuclei.records, np.empty(n, np.int16), np.empty(n), np.empty(n, np.int64)
+    n_left = brokerage.decide(record, seen, uniform, refused_by, weight, order)
+    if nuclei.can_run is not None and brokerage.ability is not None:
+        asked = (refused_by == KEPT) | (refused_by >= brokerage.ability)
+        able = nuclei.can_run(asked) if np.count_nonzero(asked) else asked
+        if np.count_nonzero(asked > able):
+            seen = seen.view(RAW).copy().view(NUCLEUS)
+            seen["can_run"] = able
+            n_left = brokerage.decide(record, seen, uniform, refused_by, weight, order)
+    return Verdict(tags or brokerage.funnel.tags, refused_by, weight, order[:n_left],
+                   figures=lambda: figures(brokerage, record, seen, refused_by, nuclei.why_not, len(tags)))
+
+
+def figures(brokerage: TaskBrokerage, record: np.ndarray, nuclei: np.ndarray, refused_by: np.ndarray,
+            why_not: Callable[[int], str] | None, n_tags: int) -> Figures:
+    """What the criteria that refused a nucleus compared or name, and the factors of the other nuclei.
+
+    why_not: as in `views.Nuclei`; n_tags: of the verdict, whose last ones may belong to rules that were not asked.
+    """
+    n, criteria = len(nuclei), brokerage.funnel.criteria
+    texts: dict[int, str] = {}
+    value, limit = np.full(n, np.nan), np.full(n, np.nan)
+    factors = {rule.rule.name: np.full(n, np.nan) for rule in brokerage.factors}
+    for k, place in enumerate(refused_by.tolist()):
+        seen = Candidate(record[0], nuclei[k])
+        if place != KEPT:
+            _, value[k], limit[k] = criteria[place](*seen)
+            if place == brokerage.ability and why_not is not None:
+                texts[k] = why_not(int(nuclei[k]["site"]))
+            elif (text := criteria[place].rule.text) is not None:
+                texts[k] = text(*seen)
+        else:
+            for rule in brokerage.factors:
+                factors[rule.rule.name][k] = rule(*seen)
+    return Figures(value, limit, factors, {}, texts, frozenset(
+        (*_unasked(brokerage.funnel, record[0], refused_by), *range(len(criteria), n_tags))))
+
+
+def _unasked(funnel: Funnel, task: np.void, refused_by: np.ndarray) -> Iterator[int]:
+    """Places of the criteria that do not concern the task, that were lifted, or that came when no nucleus was left."""
+    last = len(funnel.criteria) if (refused_by == KEPT).any() else int(refused_by.max(initial=-1))
+    lifted = [rule for step in funnel.steps if isinstance(step, Liftable) and task[step.name] for rule in step.criteria]
+    for place, rule in enumerate(funnel.criteria):
+        if place > last or rule in lifted or not rule.rule.concerns(task):
+            yield place
+
+
+def draw(verdict: Verdict, uniform: float) -> int:
+    """Candidate drawn with a probability proportional to its weight, NONE if every one was refused."""
+    return int(rank.on_wheel(uniform, verdict.refused_by, verdict.weight))

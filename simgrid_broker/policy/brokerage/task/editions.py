@@ -1,0 +1,74 @@
+"""Production task brokerage by edition: its criteria in order, and its factors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from simgrid_broker.policy.brokerage.task import locality, nuclei, weight
+from simgrid_broker.policy.brokerage.task.compose import composed
+from simgrid_broker.policy.funnel import Funnel
+from simgrid_broker.policy.rule import Criterion, FactorFunction, labels_of
+
+
+@dataclass(frozen=True)
+class TaskBrokerage:
+    """A task brokerage: its criteria and the factors of its weight. To change one rule, replace one field.
+
+    Raises ValueError for a rule that is not about one nucleus.
+    """
+
+    edition: str
+    funnel: Funnel
+    factors: tuple[FactorFunction, ...]
+
+    def __post_init__(self):
+        for rule in (*self.funnel.criteria, *self.factors):
+            if not rule.rule.per_candidate:
+                raise ValueError(f"{rule.__name__}: a rule of task brokerage is about one nucleus")
+
+    @cached_property
+    def decide(self) -> Callable:
+        """The decision, as `compose.TEXT` has it, made when it is first asked for."""
+        return composed(self.funnel, self.factors)
+
+    @cached_property
+    def ability(self) -> int | None:
+        """Place of the criterion for which nuclei are asked whether they can run jobs of the task, if it is there."""
+        criteria = self.funnel.criteria
+        return criteria.index(nuclei.cannot_run) if nuclei.cannot_run in criteria else None
+
+    @cached_property
+    def rules(self) -> tuple[Criterion, ...]:
+        """Everything that a nucleus can be refused for: the criteria, then the pre-assignment."""
+        return self.funnel.rules + PREASSIGNED.funnel.rules
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """What each of `rules` is called, by its name."""
+        return labels_of(self.rules)
+
+    @cached_property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of `rules`."""
+        return tuple(rule.tag for rule in self.rules)
+
+
+DOCUMENTED = TaskBrokerage("documented", Funnel((
+        nuclei.not_active, nuclei.transfer_backlog, nuclei.no_storage, nuclei.too_little_space, nuclei.unreadable,
+        nuclei.unwritable, locality.LOCALITY, nuclei.cannot_run, nuclei.off_the_chain)),
+    (weight.remaining_work, weight.local_input, weight.on_tape, weight.free_part, weight.free_space))
+"""Production task brokerage as documented; only the JEDI TWiki has the ability to run jobs, after the data (D6)."""
+
+DEPLOYED = TaskBrokerage("deployed", Funnel((
+        locality.no_complete_replica, nuclei.not_active, nuclei.transfer_backlog,
+        nuclei.output_unmatched, nuclei.unreadable, nuclei.unwritable, nuclei.too_little_space, nuclei.cannot_run,
+        locality.LOCALITY, nuclei.off_the_chain_deployed)),
+    (weight.remaining_work_deployed, weight.local_input, weight.on_tape, weight.free_part_deployed,
+     weight.free_space_deployed))
+"""Production task brokerage as deployed."""
+
+PREASSIGNED = TaskBrokerage("documented", Funnel((nuclei.not_preassigned,)), ())
+"""What replaces both for a task that names its nucleus; its terms do not matter; source: brokerage reference, T1."""
+
+PRODUCTION = {brokerage.edition: brokerage for brokerage in (DOCUMENTED, DEPLOYED)}
+"""Production task brokerage by edition."""

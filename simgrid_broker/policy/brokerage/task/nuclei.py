@@ -1,0 +1,142 @@
+"""Criteria about the nucleus itself: state, backlog, storage, full chains; tags: brokerage reference, section 1.2."""
+
+from typing import Any
+
+import numpy as np
+
+from simgrid_broker.names import BareNucleus, FullChain
+from simgrid_broker.policy.brokerage.task.question import left_bytes, left_gib, too_few, too_many
+from simgrid_broker.policy.rule import ByEdition, candidate_criterion
+
+SOURCE = "PanDA brokerage documentation, production task brokerage, step 2; brokerage reference, 1.2"
+NOT_BARE, ONLY_FULL_CHAIN = int(BareNucleus.NO), int(BareNucleus.ONLY)
+ONLY, REQUIRE, CAPABLE = int(FullChain.ONLY), int(FullChain.REQUIRE), int(FullChain.CAPABLE)
+
+
+@candidate_criterion("-status", says="not ACTIVE", applies=lambda task: not task["all_are_active"],
+                     panda="selection for status", source=f"{SOURCE}, 0.2 and T3 (D3)")
+def not_active(task, nucleus):
+    """Refuse nuclei that are not ACTIVE; the deployed edition loads all as ACTIVE and so refuses none (D3)."""
+    return not (nucleus["active"] or task["all_are_active"]), np.nan, np.nan
+
+
+@candidate_criterion("-transfer_backlog", unit="files", applies=lambda task: task["t1weight"] >= 0,
+                     says=ByEdition("{value} of output on their way, fewer than {limit:plain} allowed",
+                                    "{value} of output on their way, at most {limit:plain}"),
+                     panda="selection for transfer backlog",
+                     source="PanDA brokerage documentation, production task brokerage, step 2; JEDI TWiki, task "
+                            "brokerage; brokerage reference, T4 (D8)")
+def transfer_backlog(task, nucleus):
+    """Refuse nuclei whose queued output files are not below NQUEUED_NUC_CAP, unless t1Weight is negative.
+
+    In the deployed edition as many as the cap are accepted (D8).
+    """
+    files, cap = nucleus["queued_output_files"], task["NQUEUED_NUC_CAP"]
+    return task["t1weight"] >= 0 and too_many(task, files, cap), files, cap
+
+
+@candidate_criterion("-match", says="no storage for output", panda="selection for endpoint", source=SOURCE,
+                     editions=("documented",))
+def no_storage(task, nucleus):
+    """Refuse nuclei without a storage for output."""
+    return not nucleus["has_storage"], np.nan, np.nan
+
+
+@candidate_criterion("-match", says="one of the nuclei left has no storage for the output",
+                     panda="selection for endpoint", source="brokerage reference, 1.2 and 14",
+                     editions=("deployed",), together=True)
+def output_unmatched(task, nucleus):
+    """Refuse every nucleus if one of those left has no storage for output: PanDA fails there and logs no tag."""
+    return not nucleus["has_storage"], np.nan, np.nan
+
+
+@candidate_criterion("-source_blacklist", says="its storage sends no files over WAN",
+                     panda="selection for source blacklist", source=SOURCE)
+def unreadable(task, nucleus):
+    """Refuse nuclei whose storage cannot send files over WAN."""
+    return not nucleus["read_wan"], np.nan, np.nan
+
+
+@candidate_criterion("-destination_blacklist", says="its storage receives no files over WAN",
+                     panda="selection for destination blacklist", source=SOURCE)
+def unwritable(task, nucleus):
+    """Refuse nuclei whose storage cannot receive files over WAN."""
+    return not nucleus["write_wan"], np.nan, np.nan
+
+
+@candidate_criterion("-space", unit=ByEdition("bytes", "GiB"),
+                     says=ByEdition("{value} left for output, more than {limit} needed (DISK_THRESHOLD)",
+                                    "{value} left for output, {limit} needed (DISK_THRESHOLD)"),
+                     panda="selection for space", source=f"{SOURCE}, T5c (D1, D7)")
+def too_little_space(task, nucleus):
+    """Refuse nuclei where spaceFree + spaceExpired - normalizedExpOutSize x RW is not above the threshold (D1, D7).
+
+    The deployed edition accepts the threshold, counts usable space only, and in whole GiB.
+    """
+    space = left_bytes(nucleus) if task["bytes_count"] else left_gib(nucleus)
+    least = task["DISK_THRESHOLD"] * task["space_per_tb"]
+    return too_few(task, space, least), space, least
+
+
+def no_queue(task, nucleus) -> str:
+    """What is said of a nucleus whose queues the job brokerage refuses, where its reasons are not known."""
+    return "no queue can run the jobs"
+
+
+@candidate_criterion("-job", says="{text}", text=no_queue, panda="check for ability to run jobs",
+                     source="JEDI TWiki, task brokerage; brokerage reference, T6 (D6)")
+def cannot_run(task, nucleus):
+    """Refuse nuclei without a queue that the job brokerage would use; only nuclei that are left are checked."""
+    return not nucleus["can_run"], np.nan, np.nan
+
+
+@candidate_criterion("-preassign", says="the task names another nucleus", panda="pre-assigned nucleus",
+                     source="brokerage reference, T1")
+def not_preassigned(task, nucleus):
+    """Refuse every nucleus but the one that the task names."""
+    return nucleus["site"] != task["nucleus"], np.nan, np.nan
+
+
+def chain(task, nucleus) -> str:
+    """What a nucleus takes, and what the task asks for."""
+    return f"bareNucleus {BareNucleus(int(nucleus['bare'])).word}, fullChain {FullChain(int(task['fullchain'])).word}"
+
+
+CHAIN: Any = {"says": "{text}", "text": chain, "panda": "selection for full chain"}
+
+
+@candidate_criterion("-full_chain", **CHAIN, editions=("documented",),
+                     source="PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain (D35, D36)")
+def off_the_chain(task, nucleus):
+    """Refuse nuclei of the wrong kind: `only` asks for bareNucleus=only, `require` for any bare nucleus.
+
+    `capable` asks for the parent's nucleus if that is bare, and else is ignored: like a task without fullChain it may
+    not go to a nucleus with bareNucleus=only, nor to a satellite.
+    """
+    bare = nucleus["bare"]
+    if task["fullchain"] == ONLY:
+        refused = bare != ONLY_FULL_CHAIN
+    elif task["fullchain"] == REQUIRE:
+        refused = bare == NOT_BARE
+    elif task["fullchain"] == CAPABLE and task["parent_bare"] != NOT_BARE:
+        refused = nucleus["site"] != task["parent_nucleus"]
+    else:
+        refused = bare == ONLY_FULL_CHAIN or nucleus["satellite"]
+    return refused, np.nan, np.nan
+
+
+@candidate_criterion("-full_chain", **CHAIN, editions=("deployed",),
+                     source="brokerage reference, 4 T8 (D35, D36)")
+def off_the_chain_deployed(task, nucleus):
+    """Refuse bareNucleus=only to normal tasks, other nuclei to `only` and `require`, and all but a bare parent's.
+
+    Whatever the value of fullChain, a parent that has one too and sits at a bare nucleus keeps the task there.
+    """
+    bare = nucleus["bare"]
+    if task["fullchain"] == 0:
+        refused = bare == ONLY_FULL_CHAIN
+    elif task["parent_fullchain"] != 0 and task["parent_bare"] != NOT_BARE:
+        refused = nucleus["site"] != task["parent_nucleus"]
+    else:
+        refused = (task["fullchain"] == ONLY or task["fullchain"] == REQUIRE) and bare == NOT_BARE
+    return refused, np.nan, np.nan
