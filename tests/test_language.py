@@ -1,5 +1,6 @@
 """The words in the package, its messages, documents, scenarios and scripts are plain English."""
 
+import ast
 import io
 import re
 import tokenize
@@ -28,6 +29,13 @@ BANNED = {
 GENERATED = re.compile(r"<!-- begin of what .*?<!-- end of it -->|"
                        r"\A# [^\n]*\n\nWritten by `scripts/write_reference\.py`.*", re.DOTALL)
 """Text of documents that is made from sources, which are checked themselves."""
+
+
+VAGUE = re.compile(r"(What|Whether|How|Those|The same)\b")
+"""First words of a docstring that leave the noun or the verb to the end of the sentence."""
+
+AT_MOST_VAGUE = 626
+"""Docstrings of the package that may begin with a vague word; the number only falls."""
 
 
 def files():
@@ -77,3 +85,35 @@ def test_names_in_programs_are_not_language(tmp_path):
     path = tmp_path / "module.py"
     path.write_text("anew = None\nif anew is None:\n    pass\n")
     assert words(path) == []
+
+
+def docstrings(tree):
+    """Line number and text of the docstrings of a module, its classes, functions, constants and fields."""
+    for holder in ast.walk(tree):
+        if isinstance(holder, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            for before, node in zip([holder, *holder.body], holder.body, strict=False):
+                text = node.value.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) else None
+                variable = isinstance(before, (ast.Assign, ast.AnnAssign)) and not hasattr(holder, "args")
+                if isinstance(text, str) and (before is holder or variable):
+                    yield node.lineno, text
+
+
+def vague_docstrings(path):
+    """Place and first line of the docstrings of a module that begin with a vague word."""
+    return [f"{path}:{line}: {text.splitlines()[0]}"
+            for line, text in docstrings(ast.parse(path.read_text(encoding="utf-8"))) if VAGUE.match(text)]
+
+
+def test_docstrings_begin_with_the_noun_or_the_verb():
+    vague = [place for path in sorted(PACKAGE.rglob("*.py")) for place in vague_docstrings(path)]
+    assert len(vague) <= AT_MOST_VAGUE, "\n".join(vague)
+
+
+def test_a_vague_docstring_is_found_wherever_it_describes_something(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text('''"""What is here."""\nLIMIT = 3\n"""How many."""\n
+class Job:\n    """Those that wait."""\n    place: int\n    """The same place."""\n
+    def waits(self):\n        """Whether it waits."""\n        x = 3\n        "What is no docstring"\n        return x\n
+def whatever():\n    """Whatever it is, a sameness."""\n''')
+    lines = [place.split(": ", 1)[1] for place in vague_docstrings(path)]
+    assert sorted(lines) == ["How many.", "The same place.", "Those that wait.", "What is here.", "Whether it waits."]
