@@ -234,7 +234,7 @@ ANALYSIS_LABELS = ("user", "panda")
 """prodSourceLabels of analysis work; any other label is production; source: lifecycle reference, conventions."""
 
 EDITIONS = ("documented", "deployed")
-"""The two editions of the rules: what the documentation says, and what the production code does."""
+"""The two families of editions of the rules: what the documentation says, and what the production code does."""
 
 
 class RetryAction(Word):

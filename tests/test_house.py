@@ -10,13 +10,14 @@ NAME = PACKAGE.name
 
 MAY_IMPORT = {
     "names": set(), "units": set(), "errors": set(), "compiled": set(), "bundle": set(),
-    "files": {"errors"}, "plugins": {"errors"},
+    "files": {"errors"}, "editions": {"names", "errors"}, "plugins": {"errors"},
     "luck": {"compiled"}, "wording": {"units"},
-    "schema": {"names", "units", "errors"},
+    "schema": {"editions", "names", "units", "errors"},
     "gdpconfig": {"names"},
     "views": {"names", "schema", "gdpconfig"},
     "scenario": {"files", "schema", "gdpconfig", "names", "units", "errors", "luck"},
-    "policy": {"plugins", "errors", "views", "gdpconfig", "names", "units", "wording", "compiled", "bundle"},
+    "policy": {"editions", "plugins", "errors", "views", "gdpconfig", "names", "units", "wording", "compiled",
+               "bundle"},
     "advice": {"prospects", "scenario", "policy", "gdpconfig", "names"},
     "prospects": {"scenario", "policy", "world", "views", "names", "wording", "compiled"},
     "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},

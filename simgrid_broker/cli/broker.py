@@ -2,10 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simgrid_broker import editions
 from simgrid_broker.cli.loading import Settings, malformed_architectures_of, unknown_plugins
 from simgrid_broker.cli.text import count, paragraph, table
 from simgrid_broker.errors import SnapshotError
@@ -35,7 +36,7 @@ def broker(
     snapshot: SnapshotFile,
     task: Annotated[str | None, typer.Option(metavar="ID", help="jeditaskid of the task; may be omitted for one task.",
                                              show_default=False)] = None,
-    edition: Annotated[Literal["documented", "deployed"] | None, typer.Option(
+    edition: Annotated[editions.Name | None, typer.Option(
         help="Edition of the rules, instead of the snapshot's.", show_default=False)] = None,
     settings: Settings = None,
     everyone: Annotated[bool, typer.Option("--all", help="Name all refused candidates, not only the first "

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker import plugins
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.errors import did_you_mean, nearest
+from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy import dispatch
 from simgrid_broker.policy.brokerage.analysis import editions as analysis_rules
 from simgrid_broker.policy.brokerage.analysis.broker import broker_analysis
@@ -35,7 +37,7 @@ BUILT_IN: dict[str, dict[str, Any]] = {
     "task_brokerage": {"production": broker_task}, "analysis_brokerage": {"analysis": broker_analysis}}
 """The package's own policies by kind and name."""
 
-RULES: dict[str, Mapping[str, Any]] = {"job_brokerage": job_rules.PRODUCTION, "task_brokerage": task_rules.PRODUCTION,
+RULES: dict[str, ByEdition] = {"job_brokerage": job_rules.PRODUCTION, "task_brokerage": task_rules.PRODUCTION,
                                        "analysis_brokerage": analysis_rules.ANALYSIS}
 """Rules of the package's own brokerages by kind and edition."""
 
@@ -58,7 +60,7 @@ def policy(kind: str, name: str):
     if kind not in RULES:
         return _checked(plugin, plugin.content, *EXPECTED[kind], None)
     rules = rules_of(kind, plugin.content)
-    if missing := [edition for edition in RULES[kind] if edition not in rules]:
+    if missing := [edition for edition in EDITIONS if edition not in rules]:
         raise plugin.refused(f"has an attribute `rules` without the edition {missing[0]!r}")
     return _checked(plugin, plugin.content, *EXPECTED[kind], rules)
 

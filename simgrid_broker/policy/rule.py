@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from simgrid_broker.compiled import compiled, uncompiled
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.wording import first_sentence, labels
 
@@ -52,13 +53,6 @@ class Rule:
         return self.per_candidate or self.of_list or self.of_attempt
 
 
-class ByEdition(NamedTuple):
-    """What differs between the editions of a rule that both have."""
-
-    documented: str
-    deployed: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class Criterion(Rule):
     """Description of a rule that refuses candidates.
@@ -81,8 +75,8 @@ class Criterion(Rule):
     tag: str
     name: str = ""
     stage: str = ""
-    unit: str | ByEdition = ""
-    says: str | ByEdition = ""
+    unit: str | ByEdition[str] = ""
+    says: str | ByEdition[str] = ""
     text: Callable[..., str] | None = None
     applies: Callable[[Any], bool] | None = None
     may_refuse: Callable[[Any], bool] | None = None
@@ -104,11 +98,11 @@ class Criterion(Rule):
 
     def unit_in(self, edition: str) -> str:
         """Unit of the figures in an edition."""
-        return self.unit if isinstance(self.unit, str) else getattr(self.unit, edition)
+        return self.unit if isinstance(self.unit, str) else self.unit[edition]
 
     def says_in(self, edition: str) -> str:
         """Sentence of a refusal in an edition."""
-        return self.says if isinstance(self.says, str) else getattr(self.says, edition)
+        return self.says if isinstance(self.says, str) else self.says[edition]
 
 
 @dataclass(frozen=True, kw_only=True)

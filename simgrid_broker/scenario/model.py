@@ -23,7 +23,7 @@ from simgrid_broker.schema.named import (
     StorageName,
 )
 from simgrid_broker.schema.network import Fts
-from simgrid_broker.schema.part import LATEST, MOST_CORES, Fraction, Megabytes, Part, Sample, Seconds
+from simgrid_broker.schema.part import LATEST, MOST_CORES, EditionName, Fraction, Megabytes, Part, Sample, Seconds
 from simgrid_broker.schema.queues import Queue
 from simgrid_broker.schema.software import PublishedSoftware
 
@@ -261,8 +261,8 @@ class Scenario(Whole):
 
     name: str = Field(min_length=1, description="Name; results are kept under it")
     description: str = Field("", description="One sentence for the reader of the report")
-    edition: Literal["documented", "deployed"] = Field(
-        "documented", description="Rules of the documentation, or of the production code")
+    edition: EditionName = Field("documented", description="Rules of the documentation, or of the production code: of "
+                                 "its newest release, or of the one that is named")
     seed: int = Field(1, ge=0, description="Seed of all random draws of the run")
     duration: Seconds = Field(gt=0, le=LATEST, description="Simulated time")
     warm_up: Seconds = Field(0, ge=0, description="Time that the metrics leave out")

@@ -14,7 +14,7 @@ from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies
 from simgrid_broker.scenario.snapshot_task import SnapshotTask
 from simgrid_broker.schema.grid import LinkNumbers
 from simgrid_broker.schema.named import LeafName, QueueName, ResourceTypeName, SiteName, StorageName
-from simgrid_broker.schema.part import LATEST, Bytes, Part, Seconds
+from simgrid_broker.schema.part import LATEST, Bytes, EditionName, Part, Seconds
 from simgrid_broker.schema.queues import QueueNumbers
 
 Priority = Annotated[int, Field(ge=-10000, le=10000)]
@@ -124,8 +124,8 @@ class Snapshot(Whole):
     time: Seconds = Field(0, ge=0, le=LATEST - 1, description="The moment, on the clock of the run that it comes from")
     statistics_at: Seconds | None = Field(None, ge=-LATEST, le=LATEST, description="When JEDI last read the numbers of "
                                           "jobs and queues, not after `time`; default: at that moment")
-    edition: Literal["documented", "deployed"] = Field(
-        "documented", description="Rules of the documentation, or of the production code")
+    edition: EditionName = Field("documented", description="Rules of the documentation, or of the production code: of "
+                                 "its newest release, or of the one that is named")
     seed: int = Field(1, ge=0, description="Seed of the draws of nuclei, as that of the run")
     grid: Grid = Field(description="Sites, queues, storages as they are at the moment, and links")
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.policy.brokerage.analysis import candidates, gate, lists, requirements, software, users, weights
 from simgrid_broker.policy.brokerage.analysis.compose import composed
 from simgrid_broker.policy.brokerage.analysis.decide import FINAL_RULES, RANKING, TERMS
@@ -123,5 +124,5 @@ DEPLOYED = AnalysisBrokerage(
     factors=(weights.by_class, weights.by_data), final=FINAL_RULES, used_first=True)
 """Source of the order: brokerage reference, sections 3.1, 3.3 and 11.5."""
 
-ANALYSIS = {brokerage.edition: brokerage for brokerage in (DOCUMENTED, DEPLOYED)}
+ANALYSIS = ByEdition(DOCUMENTED, DEPLOYED)
 """Analysis brokerage by edition."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.policy.brokerage.production import (
     activity,
     backlog,
@@ -167,5 +168,5 @@ DEPLOYED = JobBrokerage(
     count=backlog.deployed_numbers, busiest=True)
 """Source of the order: brokerage reference, sections 2.3 and 10.3."""
 
-PRODUCTION = {brokerage.edition: brokerage for brokerage in (DOCUMENTED, DEPLOYED)}
+PRODUCTION = ByEdition(DOCUMENTED, DEPLOYED)
 """Production job brokerage by edition."""

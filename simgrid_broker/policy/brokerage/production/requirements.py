@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.policy.brokerage.production import estimates, named_values
-from simgrid_broker.policy.rule import JOB_BROKERAGE, ByEdition, candidate_criterion
+from simgrid_broker.policy.rule import JOB_BROKERAGE, candidate_criterion
 from simgrid_broker.units import DAY
 
 REFERENCE_COREPOWER = 10

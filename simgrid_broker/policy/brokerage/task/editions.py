@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.policy.brokerage.task import locality, nuclei, weight
 from simgrid_broker.policy.brokerage.task.compose import composed
 from simgrid_broker.policy.funnel import Funnel
@@ -70,5 +71,5 @@ DEPLOYED = TaskBrokerage("deployed", Funnel((
 PREASSIGNED = TaskBrokerage("documented", Funnel((nuclei.not_preassigned,)), ())
 """What replaces both for a task that names its nucleus; its terms do not matter; source: brokerage reference, T1."""
 
-PRODUCTION = {brokerage.edition: brokerage for brokerage in (DOCUMENTED, DEPLOYED)}
+PRODUCTION = ByEdition(DOCUMENTED, DEPLOYED)
 """Production task brokerage by edition."""

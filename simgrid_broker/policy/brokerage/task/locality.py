@@ -3,9 +3,10 @@
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.policy.brokerage.task.question import too_few
 from simgrid_broker.policy.funnel import Liftable
-from simgrid_broker.policy.rule import ByEdition, candidate_criterion
+from simgrid_broker.policy.rule import candidate_criterion
 from simgrid_broker.units import DAY, GB
 
 SOURCE = ("PanDA brokerage documentation, production task brokerage, data locality check; "

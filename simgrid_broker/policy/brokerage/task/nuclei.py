@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import BareNucleus, FullChain
 from simgrid_broker.policy.brokerage.task.question import left_bytes, left_gib, too_few, too_many
-from simgrid_broker.policy.rule import ByEdition, candidate_criterion
+from simgrid_broker.policy.rule import candidate_criterion
 
 SOURCE = "PanDA brokerage documentation, production task brokerage, step 2; brokerage reference, 1.2"
 NOT_BARE, ONLY_FULL_CHAIN = int(BareNucleus.NO), int(BareNucleus.ONLY)
