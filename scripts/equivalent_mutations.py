@@ -1,13 +1,13 @@
 """Mutations of scripts/mutate.py that change no decision, by function and change, each with its reason."""
 
 EQUIVALENT: dict[tuple[str, str], str] = {
-    ("fabric.activated.comes_before",
+    ("fabric.jobs.activated.comes_before",
      "nodes[one]['panda_id'] < nodes[other]['panda_id'] -> nodes[one]['panda_id'] <= nodes[other]['panda_id']"):
         "no two jobs have one PandaID",
-    ("fabric.activated.comes_before",
+    ("fabric.jobs.activated.comes_before",
      "nodes[one]['rank'] > nodes[other]['rank'] -> nodes[one]['rank'] >= nodes[other]['rank']"):
         "the ranks differ here",
-    ("fabric.attempts.limit_after", "0 < new < limit -> 0 < new <= limit"): "equal limits are not changed",
+    ("fabric.jobs.retries.limit_after", "0 < new < limit -> 0 < new <= limit"): "equal limits are not changed",
     ("fabric.dispatch.best_of_first_share", "(-1, 0) -> (-1, 1)"): "it is read only after a job was found",
     ("fabric.dispatch.best_of_first_share", "(-1, 0) -> (-2, 0)"): "any number below 0 is no job",
     ("fabric.dispatch.best_job", "-1 -> -2"): "any number below 0 is no job",
@@ -22,12 +22,12 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "any mixture of the keys of both tasks",
     ("fabric.dispatch.is_sloppy", "settings['sloppy_fraction'] > luck -> settings['sloppy_fraction'] >= luck"):
         "a draw is never precisely the fraction",
-    ("fabric.timeouts.overdue", "age <= limit -> age < limit"): "the limit itself is compared in `breaks`",
-    ("fabric.timeouts.find_old",
+    ("fabric.jobs.timeouts.overdue", "age <= limit -> age < limit"): "the limit itself is compared in `breaks`",
+    ("fabric.jobs.timeouts.find_old",
      "now - world.job_times[row, PENDING] <= limit -> now - world.job_times[row, PENDING] < limit"):
         "the limit itself is compared in `breaks`",
-    ("fabric.timeouts.rules_by_status", "len(rules) + 1 -> len(rules) + 2"): "the list of a status ends before",
-    ("fabric.timeouts.rules_by_status", "np.full((N_STATUS, len(rules) + 1), -1, np.int64) -> "
+    ("fabric.jobs.timeouts.rules_by_status", "len(rules) + 1 -> len(rules) + 2"): "the list of a status ends before",
+    ("fabric.jobs.timeouts.rules_by_status", "np.full((N_STATUS, len(rules) + 1), -1, np.int64) -> "
      "np.full((N_STATUS, len(rules) + 1), -2, np.int64)"): "any number below 0 ends the list",
     ("policy.availability.completeness", "dataset.n_files or 0 -> dataset.n_files or 1"):
         "a dataset of an unknown number of files is scattered: what it lacks is not read",
@@ -115,9 +115,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.zero_share._no_type", "n=1 -> n=2"): "only the nearest type is named",
     ("policy.zero_share._unknown", "n=1 -> n=2"): "only the nearest key is named",
     ("policy.throttle.throttle", "missing > bunch -> missing >= bunch"): "equal numbers are not changed",
-    ("fabric.submission.give_files", "bad >= 0 -> bad > 0"): "the dice have found that the first piece is bad",
-    ("fabric.submission.give_files", "bad >= 0 -> bad >= 1"): "the dice have found that the first piece is bad",
-    ("fabric.submission.give_files", "np.int64(-1) -> np.int64(-2)"): "no file comes before the first",
+    ("fabric.jobs.submission.give_files", "bad >= 0 -> bad > 0"): "the dice have found that the first piece is bad",
+    ("fabric.jobs.submission.give_files", "bad >= 0 -> bad >= 1"): "the dice have found that the first piece is bad",
+    ("fabric.jobs.submission.give_files", "np.int64(-1) -> np.int64(-2)"): "no file comes before the first",
     ("world.input_files.fill_pieces", "n < most -> n <= most"): "room is looked for piece by piece, too",
     ("world.input_files.spread_factor", "sigma <= 0 -> sigma < 0"): "without a spread the factor is 1",
     ("world.input_files.spread_factor", "uniform(seed, stream, task['luck'], chunk, 0) -> "

@@ -330,6 +330,8 @@ JOBS_PER_SUBDATASET = 50
 
 MOST_ATTEMPTS = 255
 """Most attempts at an input; further failures are not counted."""
+PILOT_RSS_GRACE = 2.0
+"""Multiple of the memory of its slot above which a payload is killed; source: lifecycle reference, section 4.7."""
 
 RANKED = ("priority", "attempt", "corecount", "n_events", "n_input_files", "maxwalltime")
 """Columns of a job by which an order of dispatch can rank the jobs of a share; maxwalltime: what its task claims, s."""

@@ -11,7 +11,7 @@ import numpy as np
 from simgrid_broker.agents.dirac_limits import Limits
 from simgrid_broker.agents.dirac_usage import Usage
 from simgrid_broker.fabric.fabric import Fabric
-from simgrid_broker.fabric.limits import shut_queues
+from simgrid_broker.fabric.task_queue_draw import shut_queues
 from simgrid_broker.policy.brokerage.production.decide import RANKING
 from simgrid_broker.policy.dirac.acceptance import Acceptance
 from simgrid_broker.policy.dirac.edition import cpu_classes

@@ -12,7 +12,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.rebrokerage import AnalysisJobs, piled_up
-from simgrid_broker.fabric.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE
+from simgrid_broker.fabric.jobs.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.policy.timeouts import STAGES, TimeoutRule, labels_of, limits, rules, without_waiting
 

@@ -12,7 +12,7 @@ import simpy
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.staging_book import Request
-from simgrid_broker.fabric.network import NO_SPACE_WAIT_S
+from simgrid_broker.fabric.transfers.network import NO_SPACE_WAIT_S
 from simgrid_broker.names import CLOSENESS_BLOCKED, COMPLETE, StagingStatus
 from simgrid_broker.policy import data_carousel as policy
 from simgrid_broker.policy.data_carousel import Config, TapeConfig

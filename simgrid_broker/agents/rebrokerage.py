@@ -10,7 +10,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control
 from simgrid_broker.fabric.commands import jobs_of_wanted, oldest_first
-from simgrid_broker.fabric.timeouts import CREATED, RULE
+from simgrid_broker.fabric.jobs.timeouts import CREATED, RULE
 from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, JobStatus
 from simgrid_broker.policy import rebrokerage as rules
 from simgrid_broker.world.counts import queued_and_running

@@ -3,7 +3,7 @@
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.activated import put_activated, take_out
+from simgrid_broker.fabric.jobs.activated import put_activated, take_out
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import has_no_pieces, push_retry, take_retry

@@ -4,7 +4,7 @@ import numpy as np
 
 from simgrid_broker.bundle import fetch
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.activated import comes_before, next_beside, take_out
+from simgrid_broker.fabric.jobs.activated import comes_before, next_beside, take_out
 from simgrid_broker.fabric.matcher import matched_job
 from simgrid_broker.luck import ATTEMPTS, STREAMS, uniform
 from simgrid_broker.names import QueueStatus

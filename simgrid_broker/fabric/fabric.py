@@ -5,17 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker.fabric import building, commands, incidents, merging, optimiser
-from simgrid_broker.fabric.adder import add_jobs, by_subdataset
-from simgrid_broker.fabric.attempts import learned
+from simgrid_broker.fabric import commands, incidents
 from simgrid_broker.fabric.batch import cancel_old, close_slots, open_slots, submit, submit_for_jobs
-from simgrid_broker.fabric.ending import take_back_all
 from simgrid_broker.fabric.job_fetcher import fetch_jobs
+from simgrid_broker.fabric.jobs import auxiliary
+from simgrid_broker.fabric.jobs.adder import add_jobs, by_subdataset
+from simgrid_broker.fabric.jobs.ending import take_back_all
+from simgrid_broker.fabric.jobs.retries import learned
+from simgrid_broker.fabric.jobs.submission import cut_jobs, make_jobs, set_up_jobs
+from simgrid_broker.fabric.jobs.timeouts import overdue, rules_by_status, shortest_limits
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
-from simgrid_broker.fabric.lottery import set_priority
-from simgrid_broker.fabric.staging import send_staged
-from simgrid_broker.fabric.submission import cut_jobs, make_jobs, set_up_jobs
-from simgrid_broker.fabric.timeouts import overdue, rules_by_status, shortest_limits
+from simgrid_broker.fabric.task_queue_draw import set_priority
+from simgrid_broker.fabric.transfers import optimiser
+from simgrid_broker.fabric.transfers.network import send_staged
 from simgrid_broker.names import RANKED, WorkerMode
 from simgrid_broker.world.arrays import ORDERED, WAITING
 from simgrid_broker.world.task_queues import draw_tables, longer_tables
@@ -199,7 +201,7 @@ class Fabric:
     def make_merge_job(self, order: tuple, members) -> int:
         """Make a merge job for the output of the jobs in rows `members`; order: as MERGE_ORDER. Returns its row."""
         self.world.make_room()
-        row = int(merging.make_merge_job(self.world.arrays, np.array([order], merging.MERGE_ORDER),
+        row = int(auxiliary.make_merge_job(self.world.arrays, np.array([order], auxiliary.MERGE_ORDER),
                                          np.asarray(members, np.int32)))
         raise_fault(self.world.arrays)
         return row
@@ -212,26 +214,26 @@ class Fabric:
     def make_build_job(self, order: tuple) -> int:
         """Make a build job; order: as BUILD_ORDER. Returns its row."""
         self.world.make_room()
-        row = int(building.make_build_job(self.world.arrays, np.array([order], building.BUILD_ORDER)))
+        row = int(auxiliary.make_build_job(self.world.arrays, np.array([order], auxiliary.BUILD_ORDER)))
         raise_fault(self.world.arrays)
         return row
 
     def hold_for_library(self, places: np.ndarray, now: float) -> None:
         """Let jobs of the Setupper's inbox wait for a library; places: in the inbox."""
-        building.hold_for_library(self.world.arrays, places, now)
+        auxiliary.hold_for_library(self.world.arrays, places, now)
         raise_fault(self.world.arrays)
 
     def go_on(self, rows: np.ndarray) -> None:
         """Put jobs whose library is there into the Setupper's inbox."""
         self.world.make_room(jobs=len(rows))
-        building.go_on(self.world.arrays, rows)
+        auxiliary.go_on(self.world.arrays, rows)
         raise_fault(self.world.arrays)
 
     def finish_merged(self, rows, now: float) -> None:
         """Finish jobs whose output was merged."""
         while len(rows):
             self.world.make_room()
-            done = merging.finish_merged(self.world.arrays, np.asarray(rows, np.int32), now)
+            done = auxiliary.finish_merged(self.world.arrays, np.asarray(rows, np.int32), now)
             raise_fault(self.world.arrays)
             rows = rows[done:]
             if len(rows):

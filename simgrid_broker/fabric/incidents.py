@@ -5,8 +5,8 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import SILENT, start_workers
 from simgrid_broker.fabric.events import PAYLOAD_ENDS, schedule
-from simgrid_broker.fabric.links import admit, catch_up, settle_rate
-from simgrid_broker.fabric.remote_reading import NOTHING, reads_all, stop_reading
+from simgrid_broker.fabric.transfers.links import admit, catch_up, settle_rate
+from simgrid_broker.fabric.transfers.remote_reading import NOTHING, reads_all, stop_reading
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.slots import free_slot, payload_is_over, slot_of

@@ -6,9 +6,9 @@ Source: lifecycle reference, sections 5.1, 5.2 and 5.5.
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.activated import comes_before, take_out
 from simgrid_broker.fabric.batch import NO_WORKER_YET
 from simgrid_broker.fabric.dispatch import best_job
+from simgrid_broker.fabric.jobs.activated import comes_before, take_out
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.transitions import move

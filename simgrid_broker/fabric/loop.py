@@ -17,8 +17,8 @@ from simgrid_broker.fabric.events import (
     TRANSFER_DONE,
     remove_first,
 )
-from simgrid_broker.fabric.network import enqueue, link_due, output_is_found, subdataset_done, transfer_done
-from simgrid_broker.fabric.pilots import job_reports, payload_ends, pilot_asks, reading_done, stage_out
+from simgrid_broker.fabric.jobs.pilots import job_reports, payload_ends, pilot_asks, reading_done, stage_out
+from simgrid_broker.fabric.transfers.network import enqueue, link_due, output_is_found, subdataset_done, transfer_done
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import REPLICAS, RETRIES, TRANSFERS
 from simgrid_broker.world.slots import worker_of

@@ -1,9 +1,8 @@
 """DIRAC's matcher in a run: the job of any task queue for a pilot; source: DIRAC reference, sections 9 and 10."""
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.binding import bind_late
-from simgrid_broker.fabric.limits import look_at_limits, note_match
-from simgrid_broker.fabric.lottery import drawn_queue
+from simgrid_broker.fabric.jobs.submission import bind_late
+from simgrid_broker.fabric.task_queue_draw import drawn_queue, look_at_limits, note_match
 from simgrid_broker.fabric.task_queues import one_of_the_oldest, stop_waiting
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.world.arrays import Arrays

@@ -4,7 +4,7 @@ The list is threaded through a table with the columns panda_id, sibling (the nex
 """
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.lottery import enter_draw, leave_draw
+from simgrid_broker.fabric.task_queue_draw import enter_draw, leave_draw
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Tables of DIRAC's task queues, for draws (`fabric/lottery.py`)."""
+"""Tables of DIRAC's task queues, for draws (`fabric/task_queue_draw.py`)."""
 
 import numpy as np
 

@@ -120,7 +120,7 @@ def test_jobs_are_made_of_what_has_come_and_no_more():
     assert (stage.arrays.transfers["transfer_id"] == 0).all()             # nothing was moved over links
 
 
-@pytest.mark.rule("staging.send")
+@pytest.mark.rule("network.send")
 def test_files_go_on_to_another_site_under_the_activity_staging():
     there = dict(source_tapes_config=dict(HERE_TAPE=dict(active=True, destination_expression="THERE_DISK")))
     fast = dict(default=dict(bandwidth=10 * GB, latency=0, failure_rate=0))

@@ -5,7 +5,7 @@ from builders import S, Stage, put_job, scenario
 
 from simgrid_broker.agents.copy_archive import copy_archive
 from simgrid_broker.agents.rebrokerage import piled_up as taken_back
-from simgrid_broker.fabric.activated import put_activated
+from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.names import Cause
 from simgrid_broker.units import DAY
 

@@ -8,7 +8,7 @@ from simgrid_broker.agents.harvester import CACHE_S
 from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.job_fetcher import job_fetcher
 from simgrid_broker.agents.pilot_streaming import pilot_streaming, streaming_options
-from simgrid_broker.fabric.activated import put_activated
+from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.names import QueueStatus
 
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1, maxrampercore=2000), MCORE=dict(mincore=2, maxrampercore=2000),

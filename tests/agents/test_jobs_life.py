@@ -17,7 +17,7 @@ from simgrid_broker.agents.snapshots import snapshot_now
 from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
-from simgrid_broker.fabric.activated import put_activated
+from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.names import Cause, DecisionKind
 from simgrid_broker.policy.worker_adjuster import NO_WORKERS
 from simgrid_broker.units import DAY, HOUR

@@ -52,7 +52,7 @@ def test_a_task_with_an_open_dataset_can_be_aborted():
     assert stage.task() == "aborted" and stage.control.books.open_inputs.rows == {}
 
 
-@pytest.mark.rule("input_loss.condition", "input_loss.skip_bad")
+@pytest.mark.rule("retries.condition", "retries.skip_bad")
 @pytest.mark.parametrize(("stream", "cause"), [
     pytest.param(dict(lost_input=0.3), Cause.INPUT_LOST, id="lost"),
     pytest.param(dict(broken_input=0.3), Cause.INPUT_BROKEN, id="broken"),
@@ -68,13 +68,13 @@ def test_input_that_is_lost_or_broken_is_skipped_after_its_first_job(stream, cau
     stage.check()
 
 
-@pytest.mark.rule("input_loss.condition")
+@pytest.mark.rule("retries.condition")
 def test_the_parts_are_those_of_the_stream():
     stage = stage_with({}, dict(lost_input=0.25, broken_input=0.5))
     assert stage.arrays.input_loss[0].tolist() == (0.25, 0.5)
 
 
-@pytest.mark.rule("TaskLedger.given_up", "input_loss.skip_bad")
+@pytest.mark.rule("TaskLedger.given_up", "retries.skip_bad")
 def test_a_site_loses_files_and_gets_them_back():
     incidents = (dict(at=1, until=10 * HOUR, what="file_loss", site="HERE", fraction=1),
                  dict(at=5 * HOUR, what="task_command", task=1, command="retry"),

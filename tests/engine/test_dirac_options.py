@@ -38,8 +38,8 @@ def most_at_once(jobs):
     return most
 
 
-@pytest.mark.rule("limits.look_at_limits", "limits.is_shut", "limits.note_match", "dirac_limits.rows_of",
-                  "Limits.count")
+@pytest.mark.rule("task_queue_draw.look_at_limits", "task_queue_draw.is_shut", "task_queue_draw.note_match",
+                  "dirac_limits.rows_of", "Limits.count")
 def test_a_running_limit_and_a_delay_hold_at_their_sites_and_at_no_other(tmp_path):
     found = run(tmp_path, **{"dirac.operations.JobScheduling": dict(
         RunningLimit=dict(CENTRE=dict(OwnerGroup=dict(generation=7))),

@@ -6,7 +6,7 @@ from builders import Bench, S, put_job
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.fabric.activated import put_activated, take_out
+from simgrid_broker.fabric.jobs.activated import put_activated, take_out
 from simgrid_broker.world import invariants
 from simgrid_broker.world.recount import recount
 

@@ -6,7 +6,7 @@ from builders import Bench, S, scenario, two_sites
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simgrid_broker.fabric.attempts import failures_after, limit_after
+from simgrid_broker.fabric.jobs.retries import failures_after, limit_after
 from simgrid_broker.names import Cause
 
 pytestmark = pytest.mark.rule("failures_after", "limit_after", "may_try_again")

@@ -6,7 +6,7 @@ from builders import Bench, scenario
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simgrid_broker.fabric.input_loss import condition
+from simgrid_broker.fabric.jobs.retries import condition
 from simgrid_broker.names import Cause, ClosedBy
 from simgrid_broker.policy.splitting import CUT
 from simgrid_broker.world.input_files import waiting_pieces
@@ -51,7 +51,7 @@ def test_a_file_counts_once_however_many_of_its_events_are_read():
     assert held(bench, "n_events", "n_input_files") == [(60, 1), (70, 2)]
 
 
-@pytest.mark.rule("retry_by_server", "input_loss.first_bad")
+@pytest.mark.rule("retry_by_server", "retries.first_bad")
 @pytest.mark.parametrize(("loss", "cause"), [("lost", Cause.INPUT_LOST), ("broken", Cause.INPUT_BROKEN)])
 def test_a_job_with_bad_input_is_to_fail_for_that(loss, cause):
     bench = Bench(None, dict(split=FILES))
@@ -63,7 +63,7 @@ def test_a_job_with_bad_input_is_to_fail_for_that(loss, cause):
     assert held(bench, "fate") == [(cause,), (Cause.NONE,)]
 
 
-@pytest.mark.rule("retry_by_server", "input_loss.first_bad")
+@pytest.mark.rule("retry_by_server", "retries.first_bad")
 def test_each_piece_of_the_input_may_be_bad():
     bench = Bench(None, dict(split=FILES, luck=4))
     bench.arrays.input_loss["lost"] = 0.4

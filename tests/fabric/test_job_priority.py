@@ -4,7 +4,7 @@ import pytest
 from builders import Bench, S, Stage, T, put_job, put_task, scenario
 
 from simgrid_broker.agents.task_refiner import task_refiner
-from simgrid_broker.fabric.submission import priority_of
+from simgrid_broker.fabric.jobs.submission import priority_of
 
 pytestmark = pytest.mark.rule("priority_of", "user_priority")
 

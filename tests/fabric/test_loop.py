@@ -4,10 +4,10 @@ import pytest
 from builders import Bench, S, scenario, two_sites
 
 from simgrid_broker.errors import ForbiddenMove, OutOfRows
-from simgrid_broker.fabric.attempts import put_lesson
-from simgrid_broker.fabric.ending import archive
-from simgrid_broker.fabric.pilots import hold
-from simgrid_broker.fabric.transfer_rows import record_transfer
+from simgrid_broker.fabric.jobs.ending import archive
+from simgrid_broker.fabric.jobs.pilots import hold
+from simgrid_broker.fabric.jobs.retries import put_lesson
+from simgrid_broker.fabric.transfers.rows import record_transfer
 from simgrid_broker.world.arrays import REUSED
 from simgrid_broker.world.build import FIRST_ROWS
 from simgrid_broker.world.transitions import raise_fault

@@ -5,7 +5,7 @@ import pytest
 from builders import Bench, S, Stage, scenario, two_sites
 
 from simgrid_broker.agents.reaper import reaper
-from simgrid_broker.fabric.network import NO_SPACE_WAIT_S, next_look
+from simgrid_broker.fabric.transfers.network import NO_SPACE_WAIT_S, next_look
 from simgrid_broker.names import Cause
 from simgrid_broker.units import DAY
 from simgrid_broker.world.replicas import give_space_back
@@ -421,7 +421,7 @@ def test_a_full_outbox_is_written_while_the_adder_works():
     bench.check()
 
 
-@pytest.mark.rule("sources.is_express")
+@pytest.mark.rule("rows.is_express")
 @pytest.mark.parametrize(("edition", "task", "output", "express"), [
     pytest.param("documented", dict(), 3, 0, id="production output"),
     pytest.param("documented", dict(priority=999), 3, 0, id="priority 999 is not yet express"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, scenario
 
-from simgrid_broker.fabric.pilots import dispatch, job_reports, payload_ends, stage_time, used_cores
+from simgrid_broker.fabric.jobs.pilots import dispatch, job_reports, payload_ends, stage_time, used_cores
 from simgrid_broker.names import Cause
 from simgrid_broker.schema import TRACE
 

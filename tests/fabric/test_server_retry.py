@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, scenario
 
-from simgrid_broker.fabric.binding import bind, fate_at_site, fate_of_payload
+from simgrid_broker.fabric.jobs.submission import bind, fate_at_site, fate_of_payload
 from simgrid_broker.names import Cause
 
 pytestmark = pytest.mark.rule("task_refiner.refine", "retry_by_server")
@@ -88,7 +88,7 @@ TWO_TYPES = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
 SLOTS = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8), "M": dict(atlas_site="HERE", corecount=4)}
 
 
-@pytest.mark.rule("binding.bind")
+@pytest.mark.rule("submission.bind")
 @pytest.mark.parametrize(("number", "cores", "expected"), [
     pytest.param(0, 8, (0, 1, 0), id="slots of the first type: that type, whichever the task has"),
     pytest.param(1, 8, (0, 8, 1), id="slots of the second type"),

@@ -6,8 +6,8 @@ from builders import Bench, S, put_job, scenario
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.fabric.activated import put_activated, take_out
 from simgrid_broker.fabric.dispatch import first_that_suits
+from simgrid_broker.fabric.jobs.activated import put_activated, take_out
 from simgrid_broker.names import QueueStatus
 
 pytestmark = pytest.mark.rule("suits", "asks_for", "first_that_suits")

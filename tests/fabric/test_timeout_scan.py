@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from builders import Bench, S, put_job, two_sites
 
-from simgrid_broker.fabric.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE, shortest_limits
+from simgrid_broker.fabric.jobs.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE, shortest_limits
 
-pytestmark = pytest.mark.rule("since", "shortest_limits", "rules_by_status", "breaks", "fabric.timeouts.overdue")
+pytestmark = pytest.mark.rule("since", "shortest_limits", "rules_by_status", "breaks", "fabric.jobs.timeouts.overdue")
 
 
 LOW, HIGH = -2**40, 2**40

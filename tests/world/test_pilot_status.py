@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, put_job, scenario
 
-from simgrid_broker.fabric.activated import put_activated
+from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.world.pilot_status import activated_of_pull, mean_memory, pilot_status, worker_types
 
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1, maxrampercore=2000), MCORE=dict(mincore=2, maxrampercore=2000))

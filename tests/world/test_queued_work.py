@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, put_job, scenario
 
-from simgrid_broker.fabric.activated import put_activated
+from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.names import RANKED
 from simgrid_broker.world.groups import account_of_job, account_of_task
 from simgrid_broker.world.queued_work import heaps_follow_priority, queued_priority, queued_walltime

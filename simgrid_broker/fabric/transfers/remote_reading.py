@@ -14,9 +14,15 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.events import READING_DONE, schedule
-from simgrid_broker.fabric.links import catch_up, count_queued, let_move, set_due, settle_rate, take_off_active
-from simgrid_broker.fabric.sources import best_source
-from simgrid_broker.fabric.transfer_rows import join, new_transfer
+from simgrid_broker.fabric.transfers.links import (
+    catch_up,
+    count_queued,
+    let_move,
+    set_due,
+    settle_rate,
+    take_off_active,
+)
+from simgrid_broker.fabric.transfers.rows import best_source, join, new_transfer
 from simgrid_broker.names import Activity, Cause, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.input_files import dataset_of

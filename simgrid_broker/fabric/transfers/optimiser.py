@@ -4,7 +4,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.allocation import fill
-from simgrid_broker.fabric.links import admit, catch_up, change_rate, set_due, usable_rate
+from simgrid_broker.fabric.transfers.links import admit, catch_up, change_rate, set_due, usable_rate
 from simgrid_broker.world.arrays import Arrays
 
 GOOD_SUCCESS, BASE_SUCCESS = 0.97, 0.96

@@ -3,12 +3,20 @@
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.activated import take_out
-from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, put_lesson, retry_of, rule_of
 from simgrid_broker.fabric.batch import cancel, end_worker
-from simgrid_broker.fabric.input_loss import is_bad, skip_bad
-from simgrid_broker.fabric.output_data import delete_output, leave_subdataset
-from simgrid_broker.fabric.remote_reading import stop_reading
+from simgrid_broker.fabric.jobs.activated import take_out
+from simgrid_broker.fabric.jobs.retries import (
+    failures_after,
+    is_bad,
+    limit_after,
+    may_try_again,
+    put_lesson,
+    retry_of,
+    rule_of,
+    skip_bad,
+)
+from simgrid_broker.fabric.transfers.output_data import delete_output, leave_subdataset
+from simgrid_broker.fabric.transfers.remote_reading import stop_reading
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
 from simgrid_broker.world.rows import has_no_pieces, next_place, push_retry, release_job

@@ -8,12 +8,12 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.dispatch import fetch_job, first_in_line, get_job
-from simgrid_broker.fabric.dispatch_data import source_is_gone
 from simgrid_broker.fabric.events import JOB_REPORTS, PAYLOAD_ENDS, PILOT_LEAVES, STAGE_OUT, schedule
 from simgrid_broker.fabric.incidents import end_now
 from simgrid_broker.fabric.job_fetcher import get_any_job
-from simgrid_broker.fabric.output_data import write_output
-from simgrid_broker.fabric.remote_reading import (
+from simgrid_broker.fabric.transfers.dispatch_data import source_is_gone
+from simgrid_broker.fabric.transfers.output_data import write_output
+from simgrid_broker.fabric.transfers.remote_reading import (
     REMOTE,
     WAITS,
     account_for,
@@ -23,9 +23,9 @@ from simgrid_broker.fabric.remote_reading import (
     sends,
     stop_reading,
 )
-from simgrid_broker.fabric.transfer_rows import record_transfer
+from simgrid_broker.fabric.transfers.rows import record_transfer
 from simgrid_broker.luck import STREAMS, uniform
-from simgrid_broker.names import Cause, JobStatus, WorkerMode
+from simgrid_broker.names import PILOT_RSS_GRACE, Cause, JobStatus, WorkerMode
 from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.queued_work import limit_of_queue_or_build
 from simgrid_broker.world.rows import is_recorded, next_place, record_of
@@ -40,9 +40,6 @@ NONE, INPUT_LOST, SITE_ERROR = int(Cause.NONE), int(Cause.INPUT_LOST), int(Cause
 MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
 TRANSFER_ERROR, LOST_HEARTBEAT = int(Cause.TRANSFER_ERROR), int(Cause.LOST_HEARTBEAT)
 FATE_TIME, TIME_LEFT = STREAMS["fate_time"], STREAMS["time_left"]
-
-PILOT_RSS_GRACE = 2.0
-"""Multiple of the memory of its slot above which a payload is killed; source: lifecycle reference, section 4.7."""
 
 
 @compiled

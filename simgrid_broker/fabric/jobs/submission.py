@@ -1,36 +1,52 @@
-"""JobGenerator and Setupper in the data plane: new jobs with their random draws, and the transfer of their input."""
+"""JobGenerator and Setupper in the data plane: new jobs with their random draws, their binding to the
+queue that runs them, and the transfer of their input."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from simgrid_broker import names
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.activated import put_activated
-from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, rule_of
-from simgrid_broker.fabric.binding import bind, fate_of_attempt
-from simgrid_broker.fabric.dispatch_data import await_part, keep_brought, note_brought, pin, to_bring, was_brought
-from simgrid_broker.fabric.input_loss import condition, first_bad, is_bad
-from simgrid_broker.fabric.network import enqueue
-from simgrid_broker.fabric.output_data import join_subdataset
-from simgrid_broker.fabric.remote_reading import NOTHING, REMOTE, may_read_remotely
-from simgrid_broker.fabric.sources import activity_of_input, best_source
-from simgrid_broker.fabric.transfer_rows import join, new_transfer
-from simgrid_broker.luck import STREAMS
+from simgrid_broker.fabric.jobs.activated import put_activated
+from simgrid_broker.fabric.jobs.retries import (
+    condition,
+    failures_after,
+    first_bad,
+    is_bad,
+    limit_after,
+    may_try_again,
+    rule_of,
+)
+from simgrid_broker.fabric.transfers.dispatch_data import (
+    await_part,
+    keep_brought,
+    note_brought,
+    pin,
+    to_bring,
+    was_brought,
+)
+from simgrid_broker.fabric.transfers.network import enqueue
+from simgrid_broker.fabric.transfers.output_data import join_subdataset
+from simgrid_broker.fabric.transfers.remote_reading import NOTHING, REMOTE, may_read_remotely
+from simgrid_broker.fabric.transfers.rows import activity_of_input, best_source, join, new_transfer
+from simgrid_broker.luck import STREAMS, uniform
+from simgrid_broker.names import JUMP_OVER_PRIORITY, USER_PRIORITY, Cause, JobStatus, TransferKind
 from simgrid_broker.world import input_files
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
 from simgrid_broker.world.replicas import is_shared, replica_on_disk
 from simgrid_broker.world.rows import has_no_pieces, is_recorded, next_place, pop_retry, record_of, take_job
-from simgrid_broker.world.transitions import enter, move
+from simgrid_broker.world.transitions import come_back, enter, leave, move
 
-PENDING, DEFINED = int(names.JobStatus.PENDING), int(names.JobStatus.DEFINED)
-ASSIGNED, ACTIVATED, FAILED = int(names.JobStatus.ASSIGNED), int(names.JobStatus.ACTIVATED), int(names.JobStatus.FAILED)
-MERGING = int(names.JobStatus.MERGING)
-NONE = int(names.Cause.NONE)
-INPUT = int(names.TransferKind.INPUT)
+PENDING, DEFINED = int(JobStatus.PENDING), int(JobStatus.DEFINED)
+ASSIGNED, ACTIVATED, FAILED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED), int(JobStatus.FAILED)
+MERGING = int(JobStatus.MERGING)
+INPUT = int(TransferKind.INPUT)
+NONE, SITE_ERROR, PAYLOAD_ERROR = int(Cause.NONE), int(Cause.SITE_ERROR), int(Cause.PAYLOAD_ERROR)
+MEMORY_EXCEEDED, TRANSFER_ERROR = int(Cause.MEMORY_EXCEEDED), int(Cause.TRANSFER_ERROR)
+LOST_HEARTBEAT = int(Cause.LOST_HEARTBEAT)
+INPUT_LOST, INPUT_BROKEN = int(Cause.INPUT_LOST), int(Cause.INPUT_BROKEN)
 INBOX = GROWING.index("pending")
-WORK, MEMORY = STREAMS["work"], STREAMS["memory"]
+WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fate"], STREAMS["site_fate"]
 
 JOBS_PER_BUNCH = 20
 """Maximum number of jobs that share a dispatch dataset for their input; source: lifecycle reference, section 7.2."""
@@ -40,6 +56,7 @@ SCOUT_PRIORITY = 901
 """Minimum priority of a scout; source: lifecycle reference, section 2.6."""
 RETRY_PRIORITY_LOSS = 10
 """Decrease of priority when the server retries a job; source: lifecycle reference, section 3.5."""
+
 
 
 @compiled
@@ -79,15 +96,15 @@ def priority_of(world: Arrays, task_row):
     if world.scout_inputs[task_row] > 0:
         return np.int32(max(SCOUT_PRIORITY, task["priority"] + 1))
     user_labels = world.settings[0]["user_labels"]
-    if (user_labels >> task["label"]) & 1 == 0 or task["priority"] >= names.JUMP_OVER_PRIORITY:
+    if (user_labels >> task["label"]) & 1 == 0 or task["priority"] >= JUMP_OVER_PRIORITY:
         return task["priority"]
     if task["priority_boost"] != 0:
-        return np.int32(names.USER_PRIORITY + task["priority_boost"])
+        return np.int32(USER_PRIORITY + task["priority_boost"])
     n_jobs = 0
     for status in range(N_STATUS):
         if status != MERGING:
             n_jobs += world.user_counts[task["user"], status]
-    return np.int32(names.USER_PRIORITY - n_jobs / JOBS_PER_PRIORITY)
+    return np.int32(USER_PRIORITY - n_jobs / JOBS_PER_PRIORITY)
 
 
 @compiled
@@ -365,3 +382,60 @@ def set_up_jobs(world: Arrays, now):
     if bunch >= 0:
         enqueue(world, bunch, now)
     state["n_pending"] = 0
+
+
+@compiled
+def fate_of_attempt(world: Arrays, job, task, site):
+    """How an attempt at input that is there will fail of itself or at a site; NONE if it will not."""
+    seed = world.settings[0]["seed"]
+    fate = fate_of_payload(task, uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]))
+    if fate == NONE:
+        fate = fate_at_site(site, uniform(seed, SITE_FATE, task["luck"], job["chunk"], job["attempt"]))
+    return fate
+
+
+@compiled
+def fate_of_payload(task, luck):
+    """Why a payload fails of itself, by a uniform number; NONE if it does not."""
+    if luck >= task["failure_rate"]:
+        return NONE
+    return MEMORY_EXCEEDED if luck < task["failure_rate"] * task["memory_kills"] else PAYLOAD_ERROR
+
+
+@compiled
+def fate_at_site(site, luck):
+    """How a site makes a job fail, by a uniform number; NONE if it does not."""
+    if luck >= site["failure_rate"]:
+        return NONE
+    part = luck / site["failure_rate"]
+    if part < site["lost_heartbeats"]:
+        return LOST_HEARTBEAT
+    return TRANSFER_ERROR if part < site["lost_heartbeats"] + site["stage_out_errors"] else SITE_ERROR
+
+
+@compiled
+def bind(world: Arrays, job, task, number, resource_type):
+    """Give a job the slots of a pseudo-queue; resource_type: its type at a queue for every type."""
+    pseudo = world.pseudo_queues[number]
+    queue = world.queues[pseudo["queue"]]
+    job["queue"], job["pseudo_queue"] = pseudo["queue"], number
+    job["corecount"] = 1 if task["corecount"] == 1 else pseudo["corecount"]    # lifecycle reference, section 2.6
+    job["hs06_milli"] = np.int32(round(job["corecount"] * queue["corepower"] * 1000.0))
+    job["resource_type"] = pseudo["resource_type"] if pseudo["resource_type"] >= 0 else resource_type
+
+
+@compiled
+def bind_late(world: Arrays, row, number):
+    """Bind an activated job, which waits in no heap or list, to the pseudo-queue of the pilot that takes it.
+
+    Whether it will fail depends on the site, unless its input is bad; its work and memory do not.
+    """
+    job = world.jobs[row]
+    if job["pseudo_queue"] == number:
+        return
+    task, resource_type = world.tasks[job["task"]], job["resource_type"]
+    leave(world, row)
+    bind(world, job, task, number, resource_type)
+    come_back(world, row)
+    if not is_recorded(task) and job["fate"] != INPUT_LOST and job["fate"] != INPUT_BROKEN:
+        job["fate"] = fate_of_attempt(world, job, task, world.sites[world.queues[job["queue"]]["site"]])

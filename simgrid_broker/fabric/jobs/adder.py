@@ -3,12 +3,11 @@
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.ending import archive
-from simgrid_broker.fabric.network import enqueue
-from simgrid_broker.fabric.output_data import hand_over, keep_output, stays
-from simgrid_broker.fabric.sources import is_express
-from simgrid_broker.fabric.submission import retry_by_server
-from simgrid_broker.fabric.transfer_rows import join, new_transfer
+from simgrid_broker.fabric.jobs.ending import archive
+from simgrid_broker.fabric.jobs.submission import retry_by_server
+from simgrid_broker.fabric.transfers.network import enqueue
+from simgrid_broker.fabric.transfers.output_data import hand_over, keep_output, stays
+from simgrid_broker.fabric.transfers.rows import is_express, join, new_transfer
 from simgrid_broker.names import JOBS_PER_SUBDATASET, Activity, Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import has_no_pieces

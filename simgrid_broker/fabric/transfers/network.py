@@ -4,30 +4,30 @@ import math
 
 import numpy as np
 
-from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.activated import put_activated
-from simgrid_broker.fabric.dispatch_data import (
+from simgrid_broker.compiled import compiled, uncompiled
+from simgrid_broker.fabric.events import OUTPUT_LOOK, READING_DONE, TRANSFER_AGAIN, TRANSFER_DONE, schedule
+from simgrid_broker.fabric.jobs.activated import put_activated
+from simgrid_broker.fabric.jobs.ending import archive
+from simgrid_broker.fabric.transfers.dispatch_data import (
     give_up_files,
     is_still_wanted,
     land_files,
     source_is_gone,
     stays_there,
 )
-from simgrid_broker.fabric.ending import archive
-from simgrid_broker.fabric.events import OUTPUT_LOOK, READING_DONE, TRANSFER_AGAIN, TRANSFER_DONE, schedule
-from simgrid_broker.fabric.links import admit, catch_up, count_queued, line_up_transfer
-from simgrid_broker.fabric.output_data import arrive, delete_source, keep_output, take_off
-from simgrid_broker.fabric.remote_reading import leave_link
-from simgrid_broker.fabric.transfer_rows import record_transfer
+from simgrid_broker.fabric.transfers.links import admit, catch_up, count_queued, line_up_transfer
+from simgrid_broker.fabric.transfers.output_data import arrive, delete_source, keep_output, take_off
+from simgrid_broker.fabric.transfers.remote_reading import leave_link
+from simgrid_broker.fabric.transfers.rows import empty_transfer, record_transfer
 from simgrid_broker.luck import STREAMS, normal_quantile_of, uniform
-from simgrid_broker.names import JobStatus, TransferKind
+from simgrid_broker.names import Activity, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import release_subdataset
 from simgrid_broker.world.space import take_space
 from simgrid_broker.world.transitions import move
 
-ACTIVATED, FINISHED = int(JobStatus.ACTIVATED), int(JobStatus.FINISHED)
-OUTPUT, READING = int(TransferKind.OUTPUT), int(TransferKind.READING)
+ACTIVATED, FINISHED, STAGING = int(JobStatus.ACTIVATED), int(JobStatus.FINISHED), int(Activity.STAGING)
+INPUT, OUTPUT, READING = int(TransferKind.INPUT), int(TransferKind.OUTPUT), int(TransferKind.READING)
 TRANSFER_LUCK = STREAMS["transfer"]
 
 MOST_AT_ONCE = 256
@@ -41,6 +41,7 @@ LOOK_PERIOD_S = 2400.0
 """Period of the datasetManager, which looks at assigned and transferring jobs, s; source: lifecycle reference, 7.2."""
 MANY = 100.0
 """Variance of the number of files that fail from which it is drawn from the normal distribution."""
+
 
 
 @compiled
@@ -308,3 +309,21 @@ def transfer_done(world: Arrays, row, now):
         put_activated(world, job)
         job = following
     record_transfer(world, row, now)
+
+
+@compiled
+def send(world: Arrays, number, source, destination, jeditaskid, luck, size, files, now):
+    """Transfer so many bytes of dataset `number` from the site of a tape; no job awaits them; the caller makes room.
+
+    luck: key of the random draws of the transfer. Returns its row and identifier.
+    """
+    row = empty_transfer(world, INPUT, STAGING, source, destination, now)
+    transfer = world.transfers[row]
+    transfer["jeditaskid"], transfer["luck"], transfer["dataset"] = jeditaskid, luck, number
+    transfer["bytes"], transfer["n_files"] = size, files
+    enqueue(world, row, now)
+    return row, transfer["transfer_id"]
+
+
+send_staged = uncompiled(send)
+"""As `send`, for Python, which asks so seldom that compiling takes longer."""
