@@ -80,16 +80,6 @@ class QueueStatus(Word):
     ONLINE, BROKEROFF, TEST, OFFLINE, STANDBY, PAUSED, MAINTENANCE = range(7)
 
 
-class WorkerMode(Word):
-    """How workers come to the jobs of a PanDA queue; source: lifecycle reference, section 5.1.
-
-    push: Harvester fetches jobs and submits one worker for each; pull: Harvester counts jobs and submits workers of one
-    kind; streaming: the server says how many workers of each resource type are wanted.
-    """
-
-    STREAMING, PULL, PUSH = range(3)
-
-
 class ClosedBy(Word):
     """What closed the list of input files of a job when it was cut from its task's input.
 

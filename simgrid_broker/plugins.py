@@ -1,12 +1,18 @@
-"""Plug-ins: policies and agents that other packages offer as entry points."""
+"""Plug-ins: policies, agents, worker modes and dispatchers that other packages offer as entry points."""
 
+import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import cache, wraps
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, NamedTuple
+from inspect import isfunction
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from simgrid_broker.errors import PluginError, did_you_mean, nearest
+
+Member = TypeVar("Member")
 
 
 class Plugin(NamedTuple):
@@ -71,3 +77,50 @@ def load(group: str, name: str, known: tuple[str, ...] = ()) -> Plugin:
 
 def _package(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unnamed package"
+
+
+@dataclass(frozen=True)
+class Door(Generic[Member]):
+    """Members of one kind by name: those of the package, and those that other packages offer as entry points.
+
+    kind: dataclass of which each member is an instance, so that none lacks an attribute; built_in: where each member of
+    the package is, `module:NAME`. It is imported when it is first asked for, as another package's is.
+    """
+
+    group: str
+    kind: type[Member]
+    built_in: tuple[tuple[str, str], ...]
+
+    def names(self) -> tuple[str, ...]:
+        """Names of all members, those of the package first; raises PluginError for an entry point with such a name."""
+        own = tuple(name for name, _ in self.built_in)
+        if taken := [name for name in offered(self.group) if name in own]:
+            raise load(self.group, taken[0]).refused("has the name of a member of simgrid_broker itself")
+        return own + offered(self.group)
+
+    def member(self, name: str) -> Member:
+        """The member of a name; raises PluginError for an unknown name, or for an entry point that cannot be used."""
+        return _member(self, name, tuple(sys.path))
+
+
+@cache
+def _member(door: Door[Member], name: str, _path: tuple[str, ...]) -> Member:
+    """A member of a door; `_path` is where packages are looked for."""
+    built_in = dict(door.built_in)
+    if name in built_in:
+        return EntryPoint(name, built_in[name], door.group).load()
+    plugin = load(door.group, name, door.names())
+    if not isinstance(plugin.content, door.kind):
+        raise plugin.refused(f"must be a {door.kind.__name__}, not {plugin.content!r}")
+    functions = {each.name: value for each in fields(plugin.content) if isfunction(value := getattr(
+        plugin.content, each.name))}
+    return replace(plugin.content, **{key: _guarded(plugin, function) for key, function in functions.items()})
+
+
+def _guarded(plugin: Plugin, function: Callable) -> Callable:
+    """A function of another package that raises PluginError if it fails."""
+    @wraps(function)
+    def guarded(*arguments):
+        with plugin.blamed():
+            return function(*arguments)
+    return guarded

@@ -12,15 +12,17 @@ MAY_IMPORT = {
     "names": set(), "units": set(), "errors": set(), "compiled": set(), "bundle": set(),
     "files": {"errors"}, "editions": {"names", "errors"}, "plugins": {"errors"},
     "luck": {"compiled"}, "wording": {"units"},
-    "schema": {"editions", "names", "units", "errors"},
+    "systems": {"plugins"},
+    "schema": {"editions", "names", "units", "errors", "systems"},
     "gdpconfig": {"names"},
     "views": {"names", "schema", "gdpconfig"},
-    "scenario": {"files", "schema", "gdpconfig", "names", "units", "errors", "luck"},
-    "policy": {"editions", "plugins", "errors", "views", "gdpconfig", "names", "units", "wording", "compiled",
-               "bundle"},
+    "scenario": {"files", "systems", "schema", "gdpconfig", "names", "units", "errors", "luck"},
+    "systems.harvester": {"systems", "scenario", "views", "names"},
+    "policy": {"editions", "systems", "plugins", "errors", "views", "gdpconfig", "names", "units", "wording",
+               "compiled", "bundle"},
     "advice": {"prospects", "scenario", "policy", "gdpconfig", "names"},
     "prospects": {"scenario", "policy", "world", "views", "names", "wording", "compiled"},
-    "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},
+    "world": {"systems", "scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},
     "fabric": {"world", "names", "units", "luck", "compiled", "bundle"},
     "agents": {"plugins", "world", "fabric", "policy", "schema", "views", "luck", "names", "units", "wording",
                "compiled", "bundle"},
@@ -46,7 +48,13 @@ TREES = {path: ast.parse(path.read_text(), str(path)) for path in FILES}
 
 def room(path):
     """Name of the room that a file belongs to."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return room_of(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def room_of(parts):
+    """Innermost room of the table around a module, of which the names within the package are given."""
+    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((name for name in names if name in MAY_IMPORT), parts[0])
 
 
 def module_name(path):
@@ -81,7 +89,7 @@ def needed(nodes):
 
 def rooms_of(names):
     """Rooms that dotted names belong to."""
-    return {name.split(".")[1] for name in names if "." in name}
+    return {room_of(name.split(".")[1:]) for name in names if "." in name}
 
 
 def functions(tree):

@@ -4,8 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from simgrid_broker.names import WorkerMode
-from simgrid_broker.policy.worker_throttler import is_throttled
+from simgrid_broker.policy.harvester import is_throttled
 from simgrid_broker.schema.harvester import HARVESTER, TYPE_LIMITS
 from simgrid_broker.schema.queues import option_number
 from simgrid_broker.schema.throttler import RuleForMissed
@@ -14,15 +13,16 @@ from simgrid_broker.views import WorkerStatus
 from simgrid_broker.world.arrays import WAITING
 from simgrid_broker.world.missed_workers import MissedWorkers
 from simgrid_broker.world.pilot_status import (
-    activated_of_pull,
+    activated_jobs,
     numbers_of_types,
+    queues_whose_mode,
     types_of_workers,
     worker_status,
     worker_types,
 )
+from simgrid_broker.world.queue_tables import modes_of
 from simgrid_broker.world.world import World
 
-PULL, STREAMING = int(WorkerMode.PULL), int(WorkerMode.STREAMING)
 CACHE_S = 600.0
 """Age at which statistics of jobs and statuses of queues are read again; source: lifecycle reference, section 5.4."""
 LOCK_S = 600.0
@@ -33,7 +33,8 @@ configuration (lockInterval of the submitter, which keeps the job locked)."""
 class Harvester:
     """All instances of Harvester together.
 
-    types: workers of each queue by resource type; limits: (n_queues,) of HARVESTER; push: queues in push mode; asked:
+    types: workers of each queue by resource type; limits: (n_queues,) of HARVESTER; modes: worker modes with their
+    queues, (n_queues,) bool; push, counted: queues for which it fetches jobs, or counts them; asked:
     (n_queues, n_types), workers asked for and not submitted yet; waiting: by push queue, the fetched jobs without a
     worker, (n,) of WAITING, the oldest first; most_of_type, ranges: of the push queues, (n_push, n_types) and (n_push,
     2), as in `fabric.job_fetcher.fetch_jobs`. attempts: failed ones to submit the worker of a job, by PandaID; again:
@@ -44,7 +45,11 @@ class Harvester:
         queues = tuple(world.scenario.grid.queues.values())
         self.world, self.types = world, worker_types(world.arrays)
         self.limits = HARVESTER.filled(queues, {})
-        self.push = np.flatnonzero(world.arrays.queues["worker_mode"] == WorkerMode.PUSH)
+        numbers, of_queue = modes_of(world.scenario)
+        self.modes = {mode: np.array(of_queue) == number for mode, number in numbers.items()}
+        self.push = np.flatnonzero(queues_whose_mode(world.arrays, "fetches_jobs"))
+        self.streaming = queues_whose_mode(world.arrays, "asked_by_server")
+        self.counted = np.flatnonzero(sum(queues for mode, queues in self.modes.items() if mode.counts_jobs))
         self.waiting = {queue: np.zeros(0, WAITING) for queue in self.push.tolist()}
         self.most_of_type = np.array([self._limits_of_types(queues[queue]) for queue in self.waiting], float)
         self.ranges = np.array([self._range_of(queue) for queue in self.waiting], np.int64).reshape(-1, 2)
@@ -69,12 +74,11 @@ class Harvester:
         return int(numbers[numbers >= 0].min()), int(numbers.max()) + 1
 
     def command(self, workers: np.ndarray) -> None:
-        """Take the server's command: workers by type, (n_queues, n_types), of the queues in streaming mode.
+        """Take the server's command: workers by type, (n_queues, n_types), of the queues whose mode it asks.
 
         What was asked for before is forgotten. Source: lifecycle reference, section 5.4 (SET_N_WORKERS_JOBTYPE).
         """
-        streaming = self.world.arrays.queues["worker_mode"] == STREAMING
-        self.asked[streaming] = workers[streaming]
+        self.asked[self.streaming] = workers[self.streaming]
 
     def look(self, now: float) -> WorkerStatus | None:
         """What it sees, None if no queue needs workers; activated jobs and statuses of queues are up to CACHE_S old."""
@@ -85,11 +89,15 @@ class Harvester:
             self._ask(queue)
         if now - self._read_at >= CACHE_S:
             self._read_at = now
-            self._activated, self._status = activated_of_pull(arrays), arrays.queues["status"].copy()
-        if not self.asked.any() and not (arrays.queues["worker_mode"] == PULL).any():
+            self._activated, self._status = activated_jobs(arrays, self.counted), arrays.queues["status"].copy()
+        if not self.asked.any() and not len(self.counted):
             return None
-        return worker_status(arrays, self.types, self.limits, self.asked, self._status, self._activated,
-                             self.throttled(now))
+        return worker_status(arrays, self.types, limits=self.limits, asked=self.asked, status=self._status,
+                             activated=self._activated, throttled=self.throttled(now), option=self._option)
+
+    def _option(self, key: str, default: float) -> np.ndarray:
+        """Values of an option of the queues, (n_queues,)."""
+        return np.array([option_number(queue, key, default) for queue in self.world.scenario.grid.queues.values()])
 
     def throttled(self, now: float) -> np.ndarray:
         """Queues that get no workers in this cycle of the submitter, because too many were missed, (n_queues,) bool."""

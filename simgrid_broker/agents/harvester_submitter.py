@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import Cause, JobStatus
-from simgrid_broker.policy.worker_adjuster import workers_to_submit
+from simgrid_broker.policy.harvester import workers_to_submit
 
 
 def harvester_submitter(control: Control) -> Process:
@@ -18,7 +18,7 @@ def harvester_submitter(control: Control) -> Process:
         seen = harvester.look(control.now)
         if seen is None:
             return
-        workers = workers_to_submit(seen)
+        workers = workers_to_submit(seen, harvester.modes)
         for queue in push[workers[push].any(axis=1)].tolist() if len(push) else ():
             jobs = harvester.next_jobs(queue, workers[queue])
             failed = harvester.not_submitted(queue, jobs, fabric.submit_for_jobs(jobs, control.now), control.now)

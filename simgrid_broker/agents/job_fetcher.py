@@ -4,8 +4,7 @@ Assumed: where it submits no workers it fetches no jobs.
 """
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.policy.job_fetcher import jobs_to_fetch
-from simgrid_broker.policy.worker_adjuster import GETS_NONE
+from simgrid_broker.policy.harvester import GETS_NONE, jobs_to_fetch
 from simgrid_broker.world.pilot_status import jobs_of_push
 
 

@@ -12,6 +12,7 @@ from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, JOB_TYPE_OF_
 from simgrid_broker.policy import site_classes as sites
 from simgrid_broker.policy import task_classes as classes
 from simgrid_broker.world.observe import share_usage
+from simgrid_broker.world.pilot_status import queues_whose_mode
 from simgrid_broker.world.queued_work import queued_power
 from simgrid_broker.world.rows import copied
 from simgrid_broker.world.user_jobs import CORES, FREE
@@ -36,7 +37,7 @@ class MetricCollector:
         self.measuring = np.isin(words["processing_types"], (PMERGE, JOB_TYPE_OF_TESTS))
         self.with_class = np.isin(words["shares"], (USER_ANALYSIS, EXPRESS_ANALYSIS))
         self.is_grid = np.array([queue.resource_type == "GRID" for queue in queues], bool)
-        self.pushed = np.array([(queue.workflow or "").startswith("push") for queue in queues], bool)
+        self.pushed = queues_whose_mode(world.arrays, "fetches_jobs")
         self.begun = [(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))]         # queue, wait, start of each job
         control.fabric.watchers.append(self.watch)
 

@@ -9,8 +9,8 @@ from simgrid_broker.world import observe
 from simgrid_broker.world.columns import set_mean_memory_high
 from simgrid_broker.world.counts import take_snapshot
 from simgrid_broker.world.mean_memory import mean_memory
+from simgrid_broker.world.pilot_status import queues_whose_mode
 from simgrid_broker.world.types_in_use import TypesInUse
-from simgrid_broker.world.world import World
 
 
 def statistics(control: Control) -> Process:
@@ -18,7 +18,7 @@ def statistics(control: Control) -> Process:
     world = control.world
     in_detail = bool(world.scenario.record.snapshots)
     by_queue = in_detail or control.edition == "deployed"
-    types, pushed = TypesInUse(), pushed_queues(world)
+    types, pushed = TypesInUse(), queues_whose_mode(world.arrays, "fetches_jobs")
     any_pushed = bool(pushed.any())
 
     def refresh() -> None:
@@ -30,11 +30,6 @@ def statistics(control: Control) -> Process:
             look_at_memory(control, pushed)
         control.books.usage = Usage(control.now, observe.share_usage(world))
     yield from control.every(control.periods.statistics, refresh, "statistics")
-
-
-def pushed_queues(world: World) -> np.ndarray:
-    """Queues whose jobs are bound before a worker is submitted, (n_queues,) bool; formats reference, section 1.1."""
-    return np.array([(queue.workflow or "").startswith("push") for queue in world.scenario.grid.queues.values()], bool)
 
 
 def look_at_memory(control: Control, pushed: np.ndarray) -> None:

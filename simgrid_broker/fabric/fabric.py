@@ -18,7 +18,7 @@ from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.task_queue_draw import set_priority
 from simgrid_broker.fabric.transfers import optimiser
 from simgrid_broker.fabric.transfers.network import send_staged
-from simgrid_broker.names import RANKED, WorkerMode
+from simgrid_broker.names import RANKED
 from simgrid_broker.world.arrays import ORDERED, WAITING
 from simgrid_broker.world.task_queues import draw_tables, longer_tables
 from simgrid_broker.world.transitions import raise_fault
@@ -328,7 +328,7 @@ class Fabric:
 
     def use_task_queues(self, cpu_classes: Sequence[int], job_window: int, longest_first: bool, limits: np.ndarray,
                         limits_of: np.ndarray) -> None:
-        """Let activated jobs wait in DIRAC's task queues, before the first one is activated; all queues are streaming.
+        """Let activated jobs wait in DIRAC's task queues, before the first one is activated.
 
         cpu_classes: CPU times of task queues, ascending; job_window: oldest jobs of which a pilot gets one;
         longest_first: whether only matching task queues of the highest CPU time compete; limits, limits_of: as in
@@ -340,7 +340,6 @@ class Fabric:
         tables = draw_tables(FIRST_TASK_QUEUES, len(world.arrays.pseudo_queues), len(cpu_classes))
         tables |= dict(limits=limits, limits_of=limits_of)
         world.arrays = world.arrays.with_arrays(**tables, cpu_classes=np.array(cpu_classes, float))
-        world.arrays.queues["worker_mode"] = WorkerMode.STREAMING
 
     def open_task_queue(self, number: int, accepts: np.ndarray, **values: int) -> None:
         """Make the task queue of the next number.

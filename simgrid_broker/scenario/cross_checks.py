@@ -46,7 +46,7 @@ from simgrid_broker.scenario.rules_users import (
 )
 from simgrid_broker.scenario.rules_work import WORK_RULES
 from simgrid_broker.scenario.rules_work_queues import WORK_QUEUE_RULES
-from simgrid_broker.scenario.rules_workers import WORKER_RULES, few_of_high_memory, option_unread
+from simgrid_broker.scenario.rules_workers import WORKER_RULES, option_unread, remarks_of_modes
 from simgrid_broker.schema.queues import NUMBERS, option_number, option_value, standby_slots
 
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
@@ -195,7 +195,7 @@ def software_unknown(scenario: Scenario) -> Iterator[str]:
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, labels_without_pilots, rule_of_inner_share, site_without_anything, no_open_queue,
-    queue_refuses_all, cut_off, few_of_high_memory,
+    queue_refuses_all, cut_off, remarks_of_modes,
     setting_without_match, option_of_full_chain, option_no_number, option_unread, standby_of_nothing,
     software_without_transhome,
     software_unknown, boosts_without_effect, patterns_without_queue, unread_parameters, accounts_without_effect,

@@ -2,30 +2,27 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from math import exp, inf, nan
+from math import nan
 
 from simgrid_broker.errors import did_you_mean, nearest
-from simgrid_broker.names import COMPENSATION, KNOWN_RESOURCE_TYPES
-from simgrid_broker.scenario.gdpconfig import in_force
-from simgrid_broker.scenario.hopeless import named
+from simgrid_broker.names import KNOWN_RESOURCE_TYPES
 from simgrid_broker.scenario.locate import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.spread import Spread
 from simgrid_broker.schema.harvester import FACTORS, LIMITS, RATIOS, TARGET, TYPE_LIMITS, options_of
 from simgrid_broker.schema.queues import Queue
+from simgrid_broker.systems.worker_mode import MODES, WorkerMode, mode_of
 
-WORKFLOWS = ("pull_ups", "pull", "push", "push_noheartbeat")
-"""Workflows of CRIC; source: formats reference, section 1.1."""
 BEGINNINGS = ("nQueueLimit", "maxWorker", "maxNewWorker", "maxSubmission", "nNewWorker")
 """How the names of Harvester's options begin."""
 
 
 def unknown_workflow(scenario: Scenario) -> Iterator[Finding]:
-    """The workflow of a queue is one of CRIC's, or none."""
+    """The workflow of a queue is that of a worker mode, or none."""
+    workflows = MODES.names()
     for name, queue in scenario.grid.queues.items():
-        if queue.workflow and queue.workflow not in WORKFLOWS:
+        if queue.workflow and queue.workflow not in workflows:
             yield Finding(("grid", "queues", name, "workflow"), queue.workflow,
-                          f"expected one of {', '.join(WORKFLOWS)}, or none", nearest(queue.workflow, WORKFLOWS))
+                          f"expected one of {', '.join(workflows)}, or none", nearest(queue.workflow, workflows))
 
 
 def limit_of_workers(scenario: Scenario) -> Iterator[Finding]:
@@ -33,6 +30,7 @@ def limit_of_workers(scenario: Scenario) -> Iterator[Finding]:
 
     A limit of a resource type may be 0, which closes the queue to it.
     """
+    of_modes = {key for mode in modes_in_use(scenario) for key in mode.options}
     for name, queue in scenario.grid.queues.items():
         for key, value in queue.params.items():
             place, number = ("grid", "queues", name, "params", key), _number(value)
@@ -48,6 +46,8 @@ def limit_of_workers(scenario: Scenario) -> Iterator[Finding]:
                 yield Finding(place, value, "expected a number above 0, or auto")
             elif key == TARGET and not number >= 0:
                 yield Finding(place, value, "expected a number of cores, 0 or above")
+            elif key in of_modes and not number >= 0:
+                yield Finding(place, value, "expected a number from 0 on")
             elif key.startswith(f"{TYPE_LIMITS}.") and not (number >= 1 or number == 0):
                 yield Finding(place, value, "expected a number from 1 on, or 0 for no workers of the type")
 
@@ -114,7 +114,7 @@ def slots_that_open(scenario: Scenario) -> Iterator[Finding]:
 
 def option_unread(scenario: Scenario) -> Iterator[str]:
     """Options in `params` that nothing reads: each that is close to one that is read, the others together."""
-    known = options_of(scenario.resource_types)
+    known = (*options_of(scenario.resource_types), *(key for mode in modes_in_use(scenario) for key in mode.options))
     unread = Counter(key for queue in scenario.grid.queues.values() for key in queue.params if key not in known)
     types, others = list[str](), list[str]()
     for key, number in unread.items():
@@ -130,32 +130,25 @@ def option_unread(scenario: Scenario) -> Iterator[str]:
             yield f"Options in params {what}, with the number of queues: {', '.join(keys)}."
 
 
-def few_of_high_memory(scenario: Scenario) -> Iterator[str]:
-    """Unified queues where one worker of a type puts the mean memory above `meanrss`, as no worker is below it.
-
-    Only where work may need the type; source: lifecycle reference, 5.3, step 5.
-    """
-    work = (*scenario.workload.campaigns, *scenario.workload.users)
-    claimed = max((_large(stream.memory_per_core) for stream in work), default=0.0)
-    if scenario.edition != "deployed" or in_force(scenario)["meanrss", "IGNORE_MEANRSS"]:
-        return
-    bounds = [inf if kind.maxrampercore is None else kind.maxrampercore for kind in scenario.resource_types.values()]
-    least, queues = min(bounds), scenario.grid.queues.items()
-    found = [name for name, queue in queues
-             if queue.pull_ups and least == queue.meanrss < queue.maxrss / max(queue.corecount, 1)]
-    types = [name for name, most in zip(scenario.resource_types, bounds, strict=True) if most > least]
-    if found and types and claimed * COMPENSATION > least:
-        yield (f"{len(found)} queue(s) ({named(found)}) hardly get workers of type {' or '.join(types)}: those of "
-               f"other types have the {least:.15g} MB per core of meanrss, so that a single larger one puts their mean "
-               "above it, and pilot streaming asks for no more; give a smaller type as well (SCORE_LOMEM), a higher "
-               "meanrss, or IGNORE_MEANRSS: true.")
+def modes_in_use(scenario: Scenario) -> tuple[WorkerMode, ...]:
+    """Worker modes of the queues, each once; none for a workflow that is unknown."""
+    workflows = dict.fromkeys(queue.workflow for queue in scenario.grid.queues.values())
+    return tuple(dict.fromkeys(mode_of(one) for one in workflows if not one or one in MODES.names()))
 
 
-def _large(memory: Spread) -> float:
-    """Memory that few of the tasks of a stream exceed, MB: two standard deviations above the median."""
-    most = memory.median * exp(2 * memory.sigma)
-    return most if memory.max is None else min(most, memory.max)
+def checks_of_modes(scenario: Scenario) -> Iterator[Finding]:
+    """Everything that the worker modes in use refuse."""
+    for mode in modes_in_use(scenario):
+        for check in mode.checks:
+            yield from check(scenario)
+
+
+def remarks_of_modes(scenario: Scenario) -> Iterator[str]:
+    """Remarks of the worker modes in use."""
+    for mode in modes_in_use(scenario):
+        for look in mode.remarks:
+            yield from look(scenario)
 
 
 WORKER_RULES: Rules = (unknown_workflow, limit_of_workers, slot_larger_than_node, partition_of_a_batch_system,
-                       slots_that_open)
+                       slots_that_open, checks_of_modes)

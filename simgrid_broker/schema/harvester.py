@@ -6,38 +6,16 @@ Options are keys of CRIC's `params`, which win over the template (formats refere
 from collections.abc import Iterable, Mapping
 from math import inf, nan
 
-from simgrid_broker.names import WorkerMode
 from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.queues import OPTIONS, Queue, option_number, option_value
-
-MANY = 999_999
-"""ATLAS's way to write that there is no limit."""
 
 SUBMISSION_ATTEMPTS = 3
 """Of all templates; source: formats reference, section 11."""
 
-TEMPLATES: Mapping[str, Mapping[str, float]] = {
-    "production.push": dict(nQueueLimitJobRatio=40, nQueueLimitJobMin=100, nQueueLimitJobMax=MANY,
-                            nQueueLimitWorker=MANY, maxWorkers=MANY, maxNewWorkersPerCycle=100),
-    "production.pull": dict(nQueueLimitWorkerRatio=40, nQueueLimitWorkerMin=100, nQueueLimitWorker=1000,
-                            maxWorkers=100_000, maxNewWorkersPerCycle=50),
-    "production.pull_ups": dict(nQueueLimitWorkerRatio=40, nQueueLimitWorkerMin=100, nQueueLimitWorkerMax=MANY,
-                                maxWorkers=MANY, maxNewWorkersPerCycle=150),
-    "analysis.push": dict(nQueueLimitJobRatio=50, nQueueLimitJobMin=100, nQueueLimitJobMax=1000,
-                          nQueueLimitWorker=MANY, maxWorkers=MANY, maxNewWorkersPerCycle=100),
-    "analysis.pull": dict(nQueueLimitWorkerRatio=100, nQueueLimitWorkerMin=100, nQueueLimitWorkerMax=500,
-                          maxWorkers=MANY, maxNewWorkersPerCycle=100),
-    "analysis.pull_ups": dict(nQueueLimitWorkerRatio=60, nQueueLimitWorkerMin=100, nQueueLimitWorkerMax=500,
-                              maxWorkers=MANY, maxNewWorkersPerCycle=50),
-}
-"""ATLAS's templates by type of the queue and mode; source: formats reference, section 11."""
-
-TEMPLATE_MODES = {WorkerMode.PUSH: "push", WorkerMode.PULL: "pull", WorkerMode.STREAMING: "pull_ups"}
-
 
 def template(queue: Queue) -> Mapping[str, float]:
-    """The template of a queue, by its type and workflow."""
-    return TEMPLATES[f"{'analysis' if queue.type == 'analysis' else 'production'}.{TEMPLATE_MODES[queue.worker_mode]}"]
+    """Options of the template of a queue, by its type and the mode of its workers."""
+    return queue.mode.limits["analysis" if queue.type == "analysis" else "production"]
 
 
 def option(queue: Queue, key: str) -> float:
@@ -63,8 +41,8 @@ def least(queue: Queue, what: str, each: float) -> float:
 
 
 WITHOUT_IDLE, FACTORS = "noPilotsWhenNoActiveJobs", ("activateWorkerFactor", "nCoreFactor")
-"""Options of a pull queue: no worker without activated jobs, and factors of the number of these, for which `auto`, one
-over the number of Harvesters, is 1; source: lifecycle reference, section 5.4."""
+"""Options of a queue whose jobs Harvester counts: no worker without activated jobs, and factors of their number, for
+which `auto`, one over the number of Harvesters, is 1; source: lifecycle reference, section 5.4."""
 TRUE = ("True", "true", "1")
 """Values of an option that is on."""
 

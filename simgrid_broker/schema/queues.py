@@ -10,13 +10,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from simgrid_broker.names import BareNucleus, QueueStatus, WorkerMode
+from simgrid_broker.names import BareNucleus, QueueStatus
 from simgrid_broker.schema.attribute import attribute, columns_of, derived, text
 from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.named import LeafName, ResourceTypeName, SiteName, StorageName
 from simgrid_broker.schema.part import LATEST, MOST_CORES_OF_JOB, Fraction, Megabytes, Minutes, Part, Seconds
 from simgrid_broker.schema.software import PublishedSoftware, WorkerNodeGpu
 from simgrid_broker.schema.throttler import Throttler
+from simgrid_broker.systems.worker_mode import WorkerMode, mode_of
 from simgrid_broker.units import DAY
 
 OURS = "simulator"
@@ -97,13 +98,6 @@ def standby_slots(queue: "Queue") -> Iterator[tuple[str, str | None, str | None,
             yield part, share, rest[0], int(rest[1])
         else:
             yield part, None, None, 0
-
-
-def worker_mode(workflow: str | None) -> WorkerMode:
-    """How workers come to the jobs of a queue with this workflow; source: lifecycle reference, section 5.1."""
-    if (workflow or "").startswith("push"):
-        return WorkerMode.PUSH
-    return WorkerMode.STREAMING if workflow == "pull_ups" else WorkerMode.PULL
 
 
 def flag(key: str, description: str, seen: str = "") -> Any:
@@ -253,9 +247,7 @@ class Queue(Part):
                                             "CPU level, such as x86-64-v3")
 
     unified = derived(lambda queue: queue.capability == "ucore", "1 if capability is ucore", seen="?")
-    worker_mode = derived(lambda queue: worker_mode(queue.workflow), "0 streaming, 1 pull, 2 push",
-                          source="CRIC workflow")
-    pull_ups = derived(lambda queue: queue.unified and queue.workflow == "pull_ups",
+    pull_ups = derived(lambda queue: queue.unified and queue.mode.asked_by_server,
                        "1 if unified and its workflow is pull_ups", seen="?")
     production = derived(lambda queue: queue.type in PRODUCTION_TYPES or has_option(queue, "grandly_unified"),
                          "1 if it takes production work",
@@ -283,6 +275,11 @@ class Queue(Part):
     job_chunk_size = number("jobChunkSize", 0, "Jobs that come at once", unit="jobs", dtype="i4", seen="i4",
                             zero_means="default")
 
+    @property
+    def mode(self) -> WorkerMode:
+        """How workers come to its jobs; raises PluginError for a workflow of no mode."""
+        return mode_of(self.workflow)
+
     @field_validator("params", mode="before")
     @classmethod
     def flat_params(cls, given: Any) -> Any:
@@ -305,6 +302,7 @@ QUEUES = Table("queues", "one PanDA queue", (
     Column("mean_memory_high", "i2", "", "PanDA getJob", "1 while a push queue gives out only jobs with at most "
            "`meanrss` per core, because the mean of those that run or start is above it"),
     Column("pool", "i2", "", OURS, "Batch pool that gives the slots", codes="pools"),
+    Column("worker_mode", "i2", "", "CRIC workflow", "Mode of its workers: row of the run's modes"),
 ))
 
 class Workers(Part):

@@ -29,14 +29,14 @@ WAITING_JOBS = np.dtype([("queue", "i4"), ("share", "i4"), ("resource_type", "i4
 class WorkerStatus:
     """What Harvester sees of all queues at once before it submits workers.
 
-    mode, activated: (n_queues,), names.WorkerMode and activated jobs; status: (n_queues,) of names.QueueStatus;
-    throttled: (n_queues,) bool, whether too many workers were missed;
+    activated: (n_queues,), activated jobs where Harvester counts them; status: (n_queues,) of names.QueueStatus;
+    throttled: (n_queues,) bool, True where too many workers were missed; option: values of a key of `params`,
+    (n_queues,), by its name and the value where a queue does not have it;
     limits: (n_queues,) of schema.harvester.HARVESTER; all others (n_queues, n_resource_types): workers asked for (by
     the server, or of which the jobs were fetched), waiting and running ones, their cores and their memory, MB, 0 cores
-    = no such type. In pull mode workers are of one type, that of most cores and memory, and take jobs of all types.
+    = no such type.
     """
 
-    mode: np.ndarray
     status: np.ndarray
     activated: np.ndarray
     limits: np.ndarray
@@ -46,6 +46,7 @@ class WorkerStatus:
     cores: np.ndarray
     memory: np.ndarray
     throttled: np.ndarray
+    option: Callable[[str, float], np.ndarray]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import numpy as np
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.names import FTS_ACTIVITIES, RAM_LIMITS_MB, RANKED, JobStatus
 from simgrid_broker.schema import JOBS
+from simgrid_broker.systems.worker_mode import FLAGS
 
 N_STATUS = len(JobStatus)
 JOB_BYTES, TIMES_BYTES = JOBS.dtype.itemsize, 8 * N_STATUS
@@ -212,6 +213,9 @@ GATE = np.dtype([
 ])
 """A door of a site or an endpoint, or one direction of a backbone."""
 
+WORKER_MODE = np.dtype([(flag, "?") for flag in FLAGS])
+"""Flags of a worker mode, as `systems.worker_mode.WorkerMode` describes them."""
+
 FTS_MEMORY = np.dtype([
     ("files_done", "i8"), ("files_failed", "i8"),    # counters of the link when FTS last adapted its limit
     ("bytes_moved", "f8"), ("mean_rate", "f8"),      # bytes/s, moving average
@@ -225,6 +229,7 @@ class Arrays(Bundle):
     n_free: np.ndarray             # of the tables of REUSED: rows that can be allocated
     settings: np.ndarray
     sites: np.ndarray
+    worker_modes: np.ndarray       # of the run
     queues: np.ndarray
     pseudo_queues: np.ndarray
     pools: np.ndarray

@@ -125,12 +125,14 @@ def _grid_tables(scenario: Scenario) -> dict[str, np.ndarray]:
     grid = scenario.grid
     of_queue, pools = queue_tables.pools_of(grid)
     queues = queue_tables.queue_table(grid, of_queue)
-    pseudo_queues = queue_tables.pseudo_queue_table(queues, scenario.resource_types, pools)
+    numbers, queues["worker_mode"] = queue_tables.modes_of(scenario)
+    modes = queue_tables.mode_table(numbers)
+    pseudo_queues = queue_tables.pseudo_queue_table(queues, scenario.resource_types, pools, modes)
     pool_rows, members = queue_tables.pool_table(pools, pseudo_queues, scenario.start == "filled")
     nodes = queue_tables.node_table(pools, pool_rows)
     accounts = queue_tables.worker_accounts(pseudo_queue_names(scenario, pseudo_queues))
     sites = queue_tables.site_table(grid)
-    return dict(sites=sites, queues=queues, pseudo_queues=pseudo_queues,
+    return dict(sites=sites, worker_modes=modes, queues=queues, pseudo_queues=pseudo_queues,
                 pools=pool_rows, pool_members=members, nodes=nodes, worker_accounts=accounts,
                 **_link_tables(scenario), **gate_tables(grid, sites["storage"]),
                 storages=_storage_table(grid))

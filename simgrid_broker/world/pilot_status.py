@@ -1,14 +1,14 @@
 """Makes the views of pilot streaming and of Harvester from the tables of the world."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.bundle import fetch
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import JobStatus, WorkerMode
+from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import JOB_BYTES, Arrays
 from simgrid_broker.world.groups import of_shares
 
@@ -108,21 +108,22 @@ def count_by_priority(world: Arrays, queue, share, kind, pseudo_queue, found, ol
     return n
 
 
-def worker_status(arrays: Arrays, types: WorkerTypes, limits: np.ndarray, asked: np.ndarray, status: np.ndarray,
-                  activated: np.ndarray, throttled: np.ndarray) -> views.WorkerStatus:
-    """View of all queues for Harvester; status and activated jobs are as old as its caches."""
-    return views.WorkerStatus(
-        mode=arrays.queues["worker_mode"].copy(), status=status, activated=activated, limits=limits, asked=asked,
-        queued=by_type(arrays, types, "n_submitted"), running=by_type(arrays, types, "n_running"), cores=types.cores,
-        memory=types.memory, throttled=throttled)
+def worker_status(arrays: Arrays, types: WorkerTypes, **columns: Any) -> views.WorkerStatus:
+    """View of all queues for Harvester; columns: of the view that are Harvester's own or as old as its caches."""
+    return views.WorkerStatus(queued=by_type(arrays, types, "n_submitted"), running=by_type(arrays, types, "n_running"),
+                              cores=types.cores, memory=types.memory, **columns)
 
 
-def activated_of_pull(arrays: Arrays) -> np.ndarray:
-    """Activated jobs of the queues in pull mode, (n_queues,); 0 for the others."""
-    found = np.zeros(len(arrays.queues), np.int64)
-    pull = np.flatnonzero(arrays.queues["worker_mode"] == WorkerMode.PULL)
-    found[pull] = arrays.counts[pull, :, :, ACTIVATED].sum(axis=(1, 2))
-    return found
+def queues_whose_mode(arrays: Arrays, flag: str) -> np.ndarray:
+    """Queues whose worker mode has a flag of WORKER_MODE, (n_queues,) bool."""
+    return arrays.worker_modes[flag][arrays.queues["worker_mode"]]
+
+
+def activated_jobs(arrays: Arrays, queues: np.ndarray) -> np.ndarray:
+    """Activated jobs of some queues, of which the numbers are given, (n_queues,); 0 for the others."""
+    jobs = np.zeros(len(arrays.queues), np.int64)
+    jobs[queues] = arrays.counts[queues, :, :, ACTIVATED].sum(axis=(1, 2))
+    return jobs
 
 
 def jobs_of_push(arrays: Arrays, types: WorkerTypes, push: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -1,15 +1,16 @@
 """Tables of sites, PanDA queues, pseudo-queues and batch pools from a scenario."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from simgrid_broker.luck import keys_of
-from simgrid_broker.names import WorkerMode
 from simgrid_broker.schema import NODES, POOLS, PSEUDO_QUEUES, QUEUES, SITES, WORKER_ACCOUNTS
 from simgrid_broker.schema.batch import Node
 from simgrid_broker.schema.queues import option_value
+from simgrid_broker.systems.worker_mode import FLAGS, WorkerMode, mode_of
+from simgrid_broker.world.arrays import WORKER_MODE
 
 OF_THE_SITE = {"batch_latency": "batch_latency_s", "batch_latency_spread": "batch_latency_spread",
                "submission_failures": "submission_failures"}
@@ -51,6 +52,20 @@ def site_table(grid) -> np.ndarray:
     return table
 
 
+def modes_of(scenario) -> tuple[dict[WorkerMode, int], list[int]]:
+    """Worker modes of a run with their numbers, and the number of the mode of each queue."""
+    numbers: dict[WorkerMode, int] = {}
+    of_queue = [numbers.setdefault(mode, len(numbers)) for mode in (
+        mode_of("pull_ups" if scenario.dispatch == "dirac" else queue.workflow)
+        for queue in scenario.grid.queues.values())]
+    return numbers, of_queue
+
+
+def mode_table(modes: Iterable[WorkerMode]) -> np.ndarray:
+    """Worker modes of a run, (n,) of WORKER_MODE."""
+    return np.array([tuple(getattr(mode, flag) for flag in FLAGS) for mode in modes], WORKER_MODE)
+
+
 def queue_table(grid, pools: dict[str, int]) -> np.ndarray:
     """PanDA queues of the grid, in their order; `pools` is the pool of each queue by name."""
     table = QUEUES.filled(tuple(grid.queues.values()), numbers_of(grid))
@@ -87,10 +102,10 @@ def pseudo_queues_of(number: int, queue, resource_types) -> list[PseudoQueue]:
     return found
 
 
-def pseudo_queue_table(queues: np.ndarray, resource_types, pools) -> np.ndarray:
+def pseudo_queue_table(queues: np.ndarray, resource_types, pools, modes: np.ndarray) -> np.ndarray:
     """All candidates, queue by queue; a worker asks for the slot's limit, or for the pool's mean if it has no limit.
 
-    resource_types: the scenario's bounds by name.
+    resource_types: the scenario's bounds by name; modes: worker modes of the run.
     """
     found = [p for number, queue in enumerate(queues) for p in pseudo_queues_of(number, queue, resource_types.values())]
     table = PSEUDO_QUEUES.empty(len(found))
@@ -107,8 +122,8 @@ def pseudo_queue_table(queues: np.ndarray, resource_types, pools) -> np.ndarray:
     table["submitted_head"] = table["submitted_tail"] = -1
     table["serves_first"] = np.arange(len(table))
     table["serves_last"] = table["serves_first"] + 1
-    for pulling in np.flatnonzero(queues["worker_mode"] == WorkerMode.PULL):
-        own = np.flatnonzero(table["queue"] == pulling)
+    for number in np.flatnonzero(modes["serves_all_types"][queues["worker_mode"]]):
+        own = np.flatnonzero(table["queue"] == number)
         generic = max(own, key=lambda k: (table["corecount"][k], table["worker_mb"][k], -k))
         table["serves_first"][generic], table["serves_last"][generic] = own[0], own[-1] + 1
     return table

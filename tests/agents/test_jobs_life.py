@@ -19,7 +19,7 @@ from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.names import Cause, DecisionKind
-from simgrid_broker.policy.worker_adjuster import NO_WORKERS
+from simgrid_broker.policy.harvester import NO_WORKERS
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.views import PilotStatus
 from simgrid_broker.world.pilot_status import pilot_status, worker_types

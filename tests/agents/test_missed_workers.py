@@ -7,7 +7,7 @@ from simgrid_broker.agents.harvester import LOCK_S
 from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.job_fetcher import job_fetcher
 from simgrid_broker.errors import ScenarioError
-from simgrid_broker.policy.worker_throttler import is_throttled
+from simgrid_broker.policy.harvester import is_throttled
 
 TEN_MINUTES = dict(timeWindow=10, maxMissed=10)
 OF_THE_SITE = TEN_MINUTES | dict(level="site")

@@ -9,7 +9,7 @@ from simgrid_broker.agents.harvester_monitor import harvester_monitor
 from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.job_fetcher import job_fetcher
 from simgrid_broker.fabric.batch import QUEUED_MOST_S
-from simgrid_broker.policy.job_fetcher import jobs_to_fetch
+from simgrid_broker.policy.harvester import jobs_to_fetch
 from simgrid_broker.schema.harvester import HARVESTER
 from simgrid_broker.schema.queues import Queue
 from simgrid_broker.units import HOUR, MINUTE

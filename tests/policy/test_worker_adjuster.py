@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.worker_adjuster import NO_WORKERS, workers_to_submit
+from simgrid_broker.policy.harvester import NO_WORKERS, workers_to_submit
 from simgrid_broker.schema.harvester import HARVESTER
-from simgrid_broker.schema.queues import Queue
+from simgrid_broker.schema.queues import Queue, option_number
 from simgrid_broker.views import WorkerStatus
 
 pytestmark = pytest.mark.rule("workers_to_submit")
@@ -19,11 +19,11 @@ def workers(asked=(0, 0), queued=(0, 0), running=(0, 0), cores=(1, 8), memory=(2
     """New workers of one queue by type."""
     queue = Queue(atlas_site="HERE", workflow=workflow, type=type, params=params)
     view = WorkerStatus(
-        mode=np.array([queue.worker_mode]), status=np.array([status]), activated=np.array([activated]),
+        status=np.array([status]), activated=np.array([activated]),
         limits=HARVESTER.filled((queue,), {}), asked=np.array([asked]), queued=np.array([queued]),
         running=np.array([running]), cores=np.array([cores]), memory=np.array([memory], float),
-        throttled=np.array([throttled]))
-    return workers_to_submit(view)[0].tolist()
+        throttled=np.array([throttled]), option=lambda key, default: np.array([option_number(queue, key, default)]))
+    return workers_to_submit(view, {queue.mode: np.array([True])})[0].tolist()
 
 
 @pytest.mark.parametrize(("options", "expected"), [

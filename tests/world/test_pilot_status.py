@@ -5,7 +5,7 @@ import pytest
 from builders import Bench, S, put_job, scenario
 
 from simgrid_broker.fabric.jobs.activated import put_activated
-from simgrid_broker.world.pilot_status import activated_of_pull, mean_memory, pilot_status, worker_types
+from simgrid_broker.world.pilot_status import activated_jobs, mean_memory, pilot_status, worker_types
 
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1, maxrampercore=2000), MCORE=dict(mincore=2, maxrampercore=2000))
 QUEUES = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8, maxrss=16_000),
@@ -53,4 +53,4 @@ def test_mean_memory_of_workers():
 
 
 def test_jobs_that_harvester_counts():
-    assert activated_of_pull(bench((SCORE, 0, 1), (PLAIN, 0, 1), (PLAIN, 1, 1)).arrays).tolist() == [0, 2]
+    assert activated_jobs(bench((SCORE, 0, 1), (PLAIN, 0, 1), (PLAIN, 1, 1)).arrays, np.array([1])).tolist() == [0, 2]

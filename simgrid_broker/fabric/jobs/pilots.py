@@ -25,7 +25,7 @@ from simgrid_broker.fabric.transfers.remote_reading import (
 )
 from simgrid_broker.fabric.transfers.rows import record_transfer
 from simgrid_broker.luck import STREAMS, uniform
-from simgrid_broker.names import PILOT_RSS_GRACE, Cause, JobStatus, WorkerMode
+from simgrid_broker.names import PILOT_RSS_GRACE, Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.queued_work import limit_of_queue_or_build
 from simgrid_broker.world.rows import is_recorded, next_place, record_of
@@ -34,7 +34,6 @@ from simgrid_broker.world.space import IS_OFF
 from simgrid_broker.world.transitions import move
 
 SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobStatus.HOLDING)
-PUSH = int(WorkerMode.PUSH)
 INBOX = GROWING.index("holding")
 NONE, INPUT_LOST, SITE_ERROR = int(Cause.NONE), int(Cause.INPUT_LOST), int(Cause.SITE_ERROR)
 MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
@@ -293,12 +292,13 @@ def pilot_asks(world: Arrays, slot, now):
 
 @compiled
 def asks_again(world: Arrays, number, pilot_start, now):
-    """Whether a pilot whose job has ended requests another: within its `timefloor`, and not at a push queue.
+    """Test whether a pilot whose job has ended asks for another: within its `timefloor`, if its mode does.
 
     Source: lifecycle reference, section 5.6; with a `timefloor` of 0 it runs one job.
     """
     queue = world.queues[world.pseudo_queues[number]["queue"]]
-    return queue["timefloor_s"] > 0 and now - pilot_start <= queue["timefloor_s"] and queue["worker_mode"] != PUSH
+    asks = world.worker_modes[queue["worker_mode"]]["asks_again"]
+    return asks and queue["timefloor_s"] > 0 and now - pilot_start <= queue["timefloor_s"]
 
 
 @compiled

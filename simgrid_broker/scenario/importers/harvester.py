@@ -6,7 +6,7 @@ from typing import Any
 
 from simgrid_broker.scenario.importers.cric_values import number_of
 from simgrid_broker.scenario.importers.input_files import Tally, read_json
-from simgrid_broker.schema.harvester import FACTORS, LIMITS, RATIOS, TEMPLATE_MODES, WITHOUT_IDLE
+from simgrid_broker.schema.harvester import FACTORS, LIMITS, RATIOS, WITHOUT_IDLE
 from simgrid_broker.schema.queues import PRODUCTION_TYPES, Queue
 from simgrid_broker.schema.throttler import RuleForMissed
 
@@ -51,7 +51,7 @@ def read_harvester(path: Path, queues: Mapping[str, Queue]) -> tuple[dict, list[
 def template_of(queue: Queue) -> str:
     """Name of the template of a queue by its type and workflow."""
     kind = "production" if queue.type in PRODUCTION_TYPES else "analysis"
-    return f"{kind}.{TEMPLATE_MODES[queue.worker_mode]}"
+    return f"{kind}.{queue.mode.template}"
 
 
 def _described(name: str, entry: Mapping, entries: Mapping[str, Mapping], tally: Tally,
@@ -107,6 +107,6 @@ def _changes(described: Mapping, queue: Queue) -> dict:
     options = {key: value for key, value in described["params"].items() if key not in queue.params}
     others = {key: described[key] for key in ("workflow", "status", "throttler")
               if key in described and (key != "throttler" or queue.throttler is None)}
-    if others.get("workflow") == TEMPLATE_MODES[queue.worker_mode]:
+    if others.get("workflow") == queue.mode.template:
         del others["workflow"]                              # CRIC also says whether payloads report
     return others | ({"params": options} if options else {})
