@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from builders import EVENTFUL
+from tables import check_each
 
 from simgrid_broker.engine import simulate
 from simgrid_broker.scenario import load_scenario
@@ -87,16 +88,17 @@ def replayed(tmp_path_factory):
     return simulate(plan, folder=path.parent / "run", validate=True)
 
 
-@pytest.mark.parametrize(("name", "column"), [
-    pytest.param(name, column, id=f"{name}: {column.name}") for name, table in RECORDED.items()
-    for column in table.recorded])
-def test_a_column_has_values(eventful, cut, sampled, staged, replayed, name, column):
+def test_columns_have_values(eventful, cut, sampled, staged, replayed):
     of_table = {"splitting": cut, "trace": replayed, "staging": staged, "task_datasets": staged,
                 **dict.fromkeys(("ended", "workers", "task_classes"), sampled)}
-    run = staged if column.name in ("read_bytes", "mounted") else of_table.get(name, eventful)
-    values = run.table(name, [column.name])[column.name]
-    assert values.notna().any() != (column.name in NEVER_HERE.get(name, ()))
-    assert column.codes or (values.dropna() != 0).any() or column.name in ONLY_ELSEWHERE.get(name, ())
+
+    def check(name, column):
+        run = staged if column.name in ("read_bytes", "mounted") else of_table.get(name, eventful)
+        values = run.table(name, [column.name])[column.name]
+        assert values.notna().any() != (column.name in NEVER_HERE.get(name, ()))
+        assert column.codes or (values.dropna() != 0).any() or column.name in ONLY_ELSEWHERE.get(name, ())
+    check_each({f"{name}: {column.name}": (name, column) for name, table in RECORDED.items()
+                for column in table.recorded}, check)
 
 
 @pytest.mark.parametrize(("name", "times"), [("jobs", JOB_TIMES), ("tasks", TASK_TIMES)])
