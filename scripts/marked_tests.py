@@ -8,7 +8,7 @@ from pathlib import Path
 PACKAGE, PAGE = "simgrid_broker", "docs/fidelity.md"
 MAKES_RULES = {"criterion", "candidate_criterion", "list_criterion", "factor", "candidate_factor", "list_factor"}
 """Decorators of the rules of brokers."""
-NAMED = re.compile(r"`((?:policy|world|fabric|agents\.\w+)\.(?:\w+\.)*\w+)`")
+NAMED = re.compile(r"`((?:policy|world|fabric|ledgers|turns|agents\.\w+)\.(?:\w+\.)*\w+)`")
 """Functions and methods that the page names, in contrast to files, which it names with slashes."""
 
 

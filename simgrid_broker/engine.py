@@ -14,11 +14,10 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents import AGENTS, Agent, start_agents
-from simgrid_broker.agents.broker_rules import all_criteria, all_factors, all_reasons, all_tags, criteria_in_order
 from simgrid_broker.agents.control import Control
-from simgrid_broker.agents.intake import intake_remarks
+from simgrid_broker.agents.jedi.intake import intake_remarks
 from simgrid_broker.agents.own import guarded, own_agents
-from simgrid_broker.agents.sampler import take_sample
+from simgrid_broker.agents.run.sampler import take_sample
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
@@ -35,6 +34,7 @@ from simgrid_broker.records import (
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force, origins_in_force
 from simgrid_broker.scenario.synthetic import arrivals
+from simgrid_broker.turns.broker_rules import all_criteria, all_factors, all_reasons, all_tags, criteria_in_order
 from simgrid_broker.world import invariants
 from simgrid_broker.world.build import build
 from simgrid_broker.world.share_tree import share_tree

@@ -11,7 +11,6 @@ from unittest.mock import patch
 import numpy as np
 
 from simgrid_broker.agents import start_agents
-from simgrid_broker.agents.broker_rules import all_criteria, all_factors, all_reasons, all_tags
 from simgrid_broker.agents.control import Control
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
@@ -24,6 +23,7 @@ from simgrid_broker.scenario.synthetic import n_pieces
 from simgrid_broker.scenario.tasklist import TaskList, new_rows, no_replicas
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.tasks import RAM_UNITS, VOCABULARY_OF
+from simgrid_broker.turns.broker_rules import all_criteria, all_factors, all_reasons, all_tags
 from simgrid_broker.views import KEPT, Gdpconfig, InputDataset, Queues, Stats, Task, Verdict
 from simgrid_broker.world import build, invariants, recount, rows
 from simgrid_broker.world.transitions import enter

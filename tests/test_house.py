@@ -22,12 +22,14 @@ MAY_IMPORT = {
     "prospects": {"scenario", "policy", "world", "views", "names", "wording", "compiled"},
     "world": {"systems", "scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},
     "fabric": {"world", "names", "units", "luck", "compiled", "bundle"},
-    "agents": {"plugins", "world", "fabric", "policy", "schema", "views", "luck", "names", "units", "wording",
-               "compiled", "bundle"},
+    "ledgers": {"world", "fabric", "policy", "schema", "luck", "names", "units", "compiled"},
+    "turns": {"ledgers", "world", "policy", "schema", "views", "luck", "names", "units", "compiled", "bundle"},
+    "agents": {"plugins", "turns", "ledgers", "world", "fabric", "policy", "schema", "views", "luck", "names", "units",
+               "wording"},
     "records": {"files", "schema", "names", "units", "errors"},
-    "dry_run": {"agents", "world", "scenario", "policy", "views", "gdpconfig", "names", "units", "wording", "errors",
-                "luck"},
-    "engine": {"agents", "fabric", "world", "scenario", "records", "luck", "errors"},
+    "dry_run": {"agents", "turns", "world", "scenario", "policy", "views", "gdpconfig", "names", "units", "wording",
+                "errors", "luck"},
+    "engine": {"agents", "turns", "fabric", "world", "scenario", "records", "luck", "errors"},
     "metrics": {"records", "names", "units", "wording"},
     "report": {"metrics", "records", "names", "units"},
     "experiments": {"engine", "metrics", "records", "report", "scenario", "gdpconfig", "schema", "names", "units",
@@ -174,13 +176,13 @@ RULES_AND_FIGURES = {"lexsort", "argsort", "sort", "bincount", "histogram", "med
 AGENTS_MAY = {
     ("job_generator", "_make", "sum"): "counts the jobs that it has just placed",
     ("job_splitter", "make", "sum"): "counts the files that it has just cut into jobs",
-    ("task_ledger", "watch", "at"): "a running total of each task"}
+    ("task_history", "watch", "at"): "a running total of each task"}
 """Orders and figures that agents make themselves, by module and function, each with its reason."""
 
 
 def test_agents_leave_orders_and_figures_to_policy_world_and_metrics():
-    found = {(path.stem, function.name, node.func.attr) for path, tree in TREES.items() if room(path) == "agents"
-             for function in functions(tree) for node in ast.walk(function)
+    found = {(path.stem, function.name, node.func.attr) for path, tree in TREES.items()
+             if room(path) in ("agents", "ledgers") for function in functions(tree) for node in ast.walk(function)
              if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
              and node.func.attr in RULES_AND_FIGURES}
     assert found == set(AGENTS_MAY), "agents wake, look, ask a policy, act"

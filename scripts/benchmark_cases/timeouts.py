@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmark_cases.measures import HOUR
 from benchmark_cases.slots import plain_grid
-from simgrid_broker.agents import rebrokerage
-from simgrid_broker.agents.copy_archive import as_table
+from simgrid_broker.agents.panda import rebrokerage
+from simgrid_broker.agents.panda.copy_archive import as_table
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus
 from simgrid_broker.policy.timeouts import labels_of, limits, rules

@@ -2,46 +2,46 @@
 
 from collections.abc import Callable, Iterable
 
-from simgrid_broker.agents.adder import adder
-from simgrid_broker.agents.analysis_watch_dog import analysis_watch_dog
-from simgrid_broker.agents.caches import gdpconfig_cache, share_tree_cache
-from simgrid_broker.agents.contents_feeder import contents_feeder
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.agents.copy_archive import copy_archive
-from simgrid_broker.agents.data_carousel import data_carousel
-from simgrid_broker.agents.harvester_monitor import harvester_monitor
-from simgrid_broker.agents.harvester_slots import harvester_slots
-from simgrid_broker.agents.harvester_submitter import harvester_submitter
-from simgrid_broker.agents.job_fetcher import job_fetcher
-from simgrid_broker.agents.job_generator import job_generator
-from simgrid_broker.agents.merger import merger
-from simgrid_broker.agents.metric_collector import metric_collector
-from simgrid_broker.agents.network_metrics import network_metrics
-from simgrid_broker.agents.network_troubles import network_troubles
-from simgrid_broker.agents.pilot_streaming import pilot_streaming
-from simgrid_broker.agents.post_processor import post_processor
-from simgrid_broker.agents.priority_massage import priority_massage
-from simgrid_broker.agents.production_watch_dog import production_watch_dog
-from simgrid_broker.agents.queue_filler import queue_filler
-from simgrid_broker.agents.queue_tests import queue_tests
-from simgrid_broker.agents.reaper import reaper
-from simgrid_broker.agents.sampler import sampler
-from simgrid_broker.agents.setupper import setupper
-from simgrid_broker.agents.share_order import share_order
+from simgrid_broker.agents.data.data_carousel import data_carousel
+from simgrid_broker.agents.data.network_metrics import network_metrics
+from simgrid_broker.agents.data.network_troubles import network_troubles
+from simgrid_broker.agents.data.reaper import reaper
+from simgrid_broker.agents.data.transfer_optimiser import transfer_optimiser
+from simgrid_broker.agents.harvester.harvester_monitor import harvester_monitor
+from simgrid_broker.agents.harvester.harvester_slots import harvester_slots
+from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.harvester.job_fetcher import job_fetcher
+from simgrid_broker.agents.jedi.contents_feeder import contents_feeder
+from simgrid_broker.agents.jedi.job_generator import job_generator
+from simgrid_broker.agents.jedi.merger import merger
+from simgrid_broker.agents.jedi.post_processor import post_processor
+from simgrid_broker.agents.jedi.production_watch_dog import production_watch_dog
+from simgrid_broker.agents.jedi.queue_filler import queue_filler
+from simgrid_broker.agents.jedi.task_broker import task_broker
+from simgrid_broker.agents.jedi.task_commando import task_commando
+from simgrid_broker.agents.jedi.task_refiner import task_refiner
+from simgrid_broker.agents.jedi.task_withholder import task_withholder
+from simgrid_broker.agents.jedi.watch_dog import watch_dog
+from simgrid_broker.agents.panda.adder import adder
+from simgrid_broker.agents.panda.caches import gdpconfig_cache, share_tree_cache
+from simgrid_broker.agents.panda.copy_archive import copy_archive
+from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
+from simgrid_broker.agents.panda.queue_tests import queue_tests
+from simgrid_broker.agents.panda.setupper import setupper
+from simgrid_broker.agents.panda.share_order import share_order
+from simgrid_broker.agents.panda.statistics import statistics
+from simgrid_broker.agents.run.sampler import sampler
+from simgrid_broker.agents.run.snapshots import snapshots
+from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.timeline import timeline
+from simgrid_broker.agents.run.trace_source import trace_source
 from simgrid_broker.agents.site_director import site_director
-from simgrid_broker.agents.snapshots import snapshots
-from simgrid_broker.agents.statistics import statistics
-from simgrid_broker.agents.task_broker import task_broker
-from simgrid_broker.agents.task_commando import task_commando
-from simgrid_broker.agents.task_evaluator import task_evaluator
 from simgrid_broker.agents.task_queues import task_queues
-from simgrid_broker.agents.task_refiner import task_refiner
-from simgrid_broker.agents.task_source import task_source
-from simgrid_broker.agents.task_withholder import task_withholder
-from simgrid_broker.agents.timeline import timeline
-from simgrid_broker.agents.trace_source import trace_source
-from simgrid_broker.agents.transfer_optimiser import transfer_optimiser
-from simgrid_broker.agents.watch_dog import watch_dog
+from simgrid_broker.agents.users.analysis_watch_dog import analysis_watch_dog
+from simgrid_broker.agents.users.metric_collector import metric_collector
+from simgrid_broker.agents.users.priority_massage import priority_massage
+from simgrid_broker.agents.users.task_evaluator import task_evaluator
 
 Agent = Callable[[Control], Process]
 """An agent: a generator function that yields SimPy events."""

@@ -8,9 +8,9 @@ import simpy
 
 from simgrid_broker import luck
 from simgrid_broker.agents.books import Books, Recorder
-from simgrid_broker.agents.brokers import Brokers
-from simgrid_broker.agents.policies import InForce, Policies
 from simgrid_broker.fabric.fabric import Fabric
+from simgrid_broker.turns.brokers import Brokers
+from simgrid_broker.turns.policies import InForce, Policies
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.counts import take_snapshot

@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker.agents.broker_rules import in_order, last_refusal, steps_of
-from simgrid_broker.agents.brokers import Brokers
-from simgrid_broker.agents.policies import Policies
-from simgrid_broker.agents.task_refiner import Tagger, tag_task
+from simgrid_broker.agents.jedi.task_refiner import Tagger, tag_task
 from simgrid_broker.dry_run.decision import Candidate, Decision, Step, chances_of_nuclei, chances_of_queues
 from simgrid_broker.dry_run.told import tell
 from simgrid_broker.dry_run.told_users import user_view
@@ -23,6 +20,9 @@ from simgrid_broker.policy.brokerage.task.nuclei import cannot_run, output_unmat
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot_task import ANALYSIS_BROKERAGE, TASK_BROKERAGE
+from simgrid_broker.turns.broker_rules import in_order, last_refusal, steps_of
+from simgrid_broker.turns.brokers import Brokers
+from simgrid_broker.turns.policies import Policies
 from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.wording import labels, worded
 from simgrid_broker.world import observe

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from builders import S, Stage, T, put_job, put_task, scenario
 
-from simgrid_broker.agents.analysis_watch_dog import analysis_watch_dog
-from simgrid_broker.agents.metric_collector import metric_collector
-from simgrid_broker.agents.task_evaluator import task_evaluator
-from simgrid_broker.agents.task_source import task_source
+from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.users.analysis_watch_dog import analysis_watch_dog
+from simgrid_broker.agents.users.metric_collector import metric_collector
+from simgrid_broker.agents.users.task_evaluator import task_evaluator
 from simgrid_broker.names import Activity, Cause, SiteClass, TaskClass, ThrottledBy, TransferKind
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.analysis_metrics import FIRST_ENDS, Ends, Starts, note_use

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from builders import Stage, scenario, two_sites
 
-from simgrid_broker.agents.adder import adder
-from simgrid_broker.agents.builder import Library
-from simgrid_broker.agents.harvester_submitter import harvester_submitter
-from simgrid_broker.agents.job_generator import job_generator
-from simgrid_broker.agents.pilot_streaming import pilot_streaming
-from simgrid_broker.agents.post_processor import post_processor
-from simgrid_broker.agents.setupper import setupper
-from simgrid_broker.agents.statistics import statistics
-from simgrid_broker.agents.task_refiner import task_refiner
-from simgrid_broker.agents.task_source import task_source
+from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.jedi.job_generator import job_generator
+from simgrid_broker.agents.jedi.post_processor import post_processor
+from simgrid_broker.agents.jedi.task_refiner import task_refiner
+from simgrid_broker.agents.panda.adder import adder
+from simgrid_broker.agents.panda.builder import Library
+from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
+from simgrid_broker.agents.panda.setupper import setupper
+from simgrid_broker.agents.panda.statistics import statistics
+from simgrid_broker.agents.run.task_source import task_source
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.policy.build_jobs import BUILD_FAILURES, LIBRARY_S, breaks_task, corecount, memory_asked
 from simgrid_broker.schema.user_parameters import UserParameters

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from builders import Stage, T, two_sites
 
-from simgrid_broker.agents.data_carousel import data_carousel
-from simgrid_broker.agents.job_generator import job_generator
-from simgrid_broker.agents.setupper import setupper
-from simgrid_broker.agents.task_broker import task_broker
-from simgrid_broker.agents.task_commando import task_commando
-from simgrid_broker.agents.task_refiner import task_refiner
-from simgrid_broker.agents.task_source import task_source
-from simgrid_broker.agents.timeline import timeline
-from simgrid_broker.agents.watch_dog import watch_dog
+from simgrid_broker.agents.data.data_carousel import data_carousel
+from simgrid_broker.agents.jedi.job_generator import job_generator
+from simgrid_broker.agents.jedi.task_broker import task_broker
+from simgrid_broker.agents.jedi.task_commando import task_commando
+from simgrid_broker.agents.jedi.task_refiner import task_refiner
+from simgrid_broker.agents.jedi.watch_dog import watch_dog
+from simgrid_broker.agents.panda.setupper import setupper
+from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.columns import set_activity
 from simgrid_broker.world.input_files import staged_inputs

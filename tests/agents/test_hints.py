@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from builders import EVENTFUL, broker_hint
 
-from simgrid_broker.agents import task_tables
-from simgrid_broker.agents.brokers import Brokers
 from simgrid_broker.engine import Simulation
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.scenario import load_scenario
+from simgrid_broker.turns import task_tables
+from simgrid_broker.turns.brokers import Brokers
 from simgrid_broker.world import observe
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

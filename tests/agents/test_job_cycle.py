@@ -6,12 +6,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from simgrid_broker import load_scenario, simulate
-from simgrid_broker.agents import job_tables, user_tables
-from simgrid_broker.agents.job_slots import is_current
 from simgrid_broker.compiled import uncompiled
 from simgrid_broker.engine import Simulation
 from simgrid_broker.policy.brokerage.production.completeness import readable
 from simgrid_broker.policy.brokerage.production.question import DERIVED, KEYS, PLAIN, SAID, TERMS, JobCase, task_record
+from simgrid_broker.turns import job_tables, user_tables
+from simgrid_broker.turns.job_slots import is_current
 from simgrid_broker.world import observe
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

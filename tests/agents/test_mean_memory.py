@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import S, Stage, put_job, scenario
 
-from simgrid_broker.agents.statistics import statistics
+from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.gdpconfig import meanrss
 from simgrid_broker.policy.dispatch import mean_memory_high
 from simgrid_broker.views import Gdpconfig

@@ -3,8 +3,8 @@
 import pytest
 from builders import S, Stage, T, put_job, scenario
 
-from simgrid_broker.agents.job_generator import job_generator
-from simgrid_broker.agents.statistics import statistics
+from simgrid_broker.agents.jedi.job_generator import job_generator
+from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.names import Cause
 from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.input_files import waiting_at

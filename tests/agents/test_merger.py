@@ -8,17 +8,17 @@ from builders import Stage, T, everyone, scenario, two_sites
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simgrid_broker.agents.adder import adder
-from simgrid_broker.agents.harvester_submitter import harvester_submitter
-from simgrid_broker.agents.job_generator import job_generator
-from simgrid_broker.agents.merger import merger
-from simgrid_broker.agents.pilot_streaming import pilot_streaming
-from simgrid_broker.agents.post_processor import post_processor
-from simgrid_broker.agents.setupper import setupper
-from simgrid_broker.agents.statistics import statistics
-from simgrid_broker.agents.task_broker import task_broker
-from simgrid_broker.agents.task_refiner import task_refiner
-from simgrid_broker.agents.task_source import task_source
+from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.jedi.job_generator import job_generator
+from simgrid_broker.agents.jedi.merger import merger
+from simgrid_broker.agents.jedi.post_processor import post_processor
+from simgrid_broker.agents.jedi.task_broker import task_broker
+from simgrid_broker.agents.jedi.task_refiner import task_refiner
+from simgrid_broker.agents.panda.adder import adder
+from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
+from simgrid_broker.agents.panda.setupper import setupper
+from simgrid_broker.agents.panda.statistics import statistics
+from simgrid_broker.agents.run.task_source import task_source
 from simgrid_broker.names import Cause, DecisionKind, JobStatus
 from simgrid_broker.scenario.campaigns import MergeRule
 from simgrid_broker.units import HOUR
@@ -200,7 +200,7 @@ def test_every_finished_job_was_merged_exactly_once(n_jobs, failures, merge_fail
     assert stage.task() in ("done", "finished", "failed")
 
 
-@pytest.mark.rule("agents.brokers.Brokers.broker")
+@pytest.mark.rule("turns.brokers.Brokers.broker")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 @pytest.mark.parametrize(("label", "kind"), [
     pytest.param("user", DecisionKind.ANALYSIS_BROKERAGE, id="of a user"),

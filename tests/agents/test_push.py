@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from builders import S, Stage, scenario
 
-from simgrid_broker.agents.copy_archive import copy_archive
-from simgrid_broker.agents.harvester_monitor import harvester_monitor
-from simgrid_broker.agents.harvester_submitter import harvester_submitter
-from simgrid_broker.agents.job_fetcher import job_fetcher
+from simgrid_broker.agents.harvester.harvester_monitor import harvester_monitor
+from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.harvester.job_fetcher import job_fetcher
+from simgrid_broker.agents.panda.copy_archive import copy_archive
 from simgrid_broker.fabric.batch import QUEUED_MOST_S
 from simgrid_broker.policy.harvester import jobs_to_fetch
 from simgrid_broker.schema.harvester import HARVESTER

@@ -5,10 +5,10 @@ from itertools import permutations
 import pytest
 from builders import S, Stage, scenario
 
-from simgrid_broker.agents.harvester_submitter import harvester_submitter
-from simgrid_broker.agents.pilot_streaming import pilot_streaming
-from simgrid_broker.agents.share_order import share_order
-from simgrid_broker.agents.statistics import statistics
+from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
+from simgrid_broker.agents.panda.share_order import share_order
+from simgrid_broker.agents.panda.statistics import statistics
 
 TYPES = {"SCORE": dict(mincore=1, maxcore=1, maxrampercore=2000), "MCORE": dict(mincore=2, maxrampercore=2000),
          "SCORE_HIMEM": dict(mincore=1, maxcore=1, minrampercore=2001)}

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from builders import S, Stage, put_job, scenario, two_sites
 
-from simgrid_broker.agents.broker_rules import all_criteria, all_reasons, all_tags, criteria_in_order, reason
-from simgrid_broker.agents.decision_log import DecisionLog
-from simgrid_broker.agents.network_metrics import network_metrics
-from simgrid_broker.agents.sampler import sampler, take_sample
+from simgrid_broker.agents.data.network_metrics import network_metrics
+from simgrid_broker.agents.run.sampler import sampler, take_sample
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
+from simgrid_broker.turns.broker_rules import all_criteria, all_reasons, all_tags, criteria_in_order, reason
+from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.world import observe
 

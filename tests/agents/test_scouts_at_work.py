@@ -4,16 +4,16 @@
 import pytest
 from builders import Stage, T, everyone, scenario
 
-from simgrid_broker.agents.adder import adder
-from simgrid_broker.agents.job_generator import job_generator
-from simgrid_broker.agents.post_processor import post_processor
-from simgrid_broker.agents.setupper import setupper
-from simgrid_broker.agents.statistics import statistics
-from simgrid_broker.agents.task_commando import task_commando
-from simgrid_broker.agents.task_refiner import task_refiner
-from simgrid_broker.agents.task_source import task_source
-from simgrid_broker.agents.timeline import timeline
-from simgrid_broker.agents.watch_dog import watch_dog
+from simgrid_broker.agents.jedi.job_generator import job_generator
+from simgrid_broker.agents.jedi.post_processor import post_processor
+from simgrid_broker.agents.jedi.task_commando import task_commando
+from simgrid_broker.agents.jedi.task_refiner import task_refiner
+from simgrid_broker.agents.jedi.watch_dog import watch_dog
+from simgrid_broker.agents.panda.adder import adder
+from simgrid_broker.agents.panda.setupper import setupper
+from simgrid_broker.agents.panda.statistics import statistics
+from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.timeline import timeline
 
 AGENTS = (timeline, statistics, task_source, task_commando, task_refiner, adder, post_processor, watch_dog,
           job_generator, setupper)

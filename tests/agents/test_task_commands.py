@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from builders import S, Stage, T, put_task, scenario
 
-from simgrid_broker.agents.adder import adder
-from simgrid_broker.agents.harvester_submitter import harvester_submitter
-from simgrid_broker.agents.job_generator import job_generator
-from simgrid_broker.agents.pilot_streaming import pilot_streaming
-from simgrid_broker.agents.post_processor import post_processor
-from simgrid_broker.agents.setupper import setupper
-from simgrid_broker.agents.statistics import statistics
-from simgrid_broker.agents.task_broker import task_broker
-from simgrid_broker.agents.task_commando import task_commando
-from simgrid_broker.agents.task_refiner import task_refiner
-from simgrid_broker.agents.task_source import task_source
-from simgrid_broker.agents.timeline import timeline
-from simgrid_broker.agents.watch_dog import watch_dog
+from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.jedi.job_generator import job_generator
+from simgrid_broker.agents.jedi.post_processor import post_processor
+from simgrid_broker.agents.jedi.task_broker import task_broker
+from simgrid_broker.agents.jedi.task_commando import task_commando
+from simgrid_broker.agents.jedi.task_refiner import task_refiner
+from simgrid_broker.agents.jedi.watch_dog import watch_dog
+from simgrid_broker.agents.panda.adder import adder
+from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
+from simgrid_broker.agents.panda.setupper import setupper
+from simgrid_broker.agents.panda.statistics import statistics
+from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.names import Cause, TaskCommand, TaskStatus
 from simgrid_broker.policy.task_commands import ACCEPTED, Past, accepts, limit_after_retry, retry_refused
 from simgrid_broker.scenario.gdpconfig import in_force

@@ -7,8 +7,8 @@ import pytest
 from builders import EVENTFUL
 
 from simgrid_broker import load_scenario, simulate
-from simgrid_broker.agents import task_tables
-from simgrid_broker.agents.task_cycle import ASK
+from simgrid_broker.turns import task_tables
+from simgrid_broker.turns.task_cycle import ASK
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 UNABLE = EVENTFUL | {

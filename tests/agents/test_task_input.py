@@ -5,7 +5,7 @@ import pytest
 from builders import Stage, T, scenario
 from test_task_commands import ALL
 
-from simgrid_broker.agents.contents_feeder import contents_feeder
+from simgrid_broker.agents.jedi.contents_feeder import contents_feeder
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.units import HOUR
 

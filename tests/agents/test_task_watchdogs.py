@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from builders import Stage, T, put_task, scenario
 
-from simgrid_broker.agents.post_processor import post_processor
-from simgrid_broker.agents.production_watch_dog import ProductionWatchDog, production_watch_dog
-from simgrid_broker.agents.task_commando import task_commando
-from simgrid_broker.agents.task_source import task_source
-from simgrid_broker.agents.timeline import timeline
-from simgrid_broker.agents.watch_dog import patience, watch_dog
+from simgrid_broker.agents.jedi.post_processor import post_processor
+from simgrid_broker.agents.jedi.production_watch_dog import ProductionWatchDog, production_watch_dog
+from simgrid_broker.agents.jedi.task_commando import task_commando
+from simgrid_broker.agents.jedi.watch_dog import patience, watch_dog
+from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.policy.task_watchdogs import (
     all_jobs,
     failures_of_files,

@@ -8,22 +8,23 @@ import pytest
 import simpy
 from builders import Stage, T, everyone, put_task, scenario
 
-from simgrid_broker.agents import control, job_tables
-from simgrid_broker.agents.adder import adder
-from simgrid_broker.agents.harvester_submitter import harvester_submitter
-from simgrid_broker.agents.job_generator import hold, job_generator
-from simgrid_broker.agents.live_tasks import LiveTasks
-from simgrid_broker.agents.pilot_streaming import pilot_streaming
-from simgrid_broker.agents.post_processor import post_processor
-from simgrid_broker.agents.setupper import setupper
-from simgrid_broker.agents.statistics import statistics
-from simgrid_broker.agents.task_broker import task_broker
-from simgrid_broker.agents.task_refiner import task_refiner
-from simgrid_broker.agents.task_source import task_source
-from simgrid_broker.agents.watch_dog import watch_dog
+from simgrid_broker.agents import control
+from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.jedi.job_generator import hold, job_generator
+from simgrid_broker.agents.jedi.post_processor import post_processor
+from simgrid_broker.agents.jedi.task_broker import task_broker
+from simgrid_broker.agents.jedi.task_refiner import task_refiner
+from simgrid_broker.agents.jedi.watch_dog import watch_dog
+from simgrid_broker.agents.panda.adder import adder
+from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
+from simgrid_broker.agents.panda.setupper import setupper
+from simgrid_broker.agents.panda.statistics import statistics
+from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.ledgers.live_tasks import LiveTasks
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.rule import candidate_criterion
+from simgrid_broker.turns import job_tables
 from simgrid_broker.world import observe
 from simgrid_broker.world.task_transitions import set_status
 

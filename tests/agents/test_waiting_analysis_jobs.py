@@ -3,9 +3,9 @@
 import pytest
 from builders import S, Stage, put_job, scenario
 
-from simgrid_broker.agents.copy_archive import copy_archive
-from simgrid_broker.agents.metric_collector import MetricCollector
-from simgrid_broker.agents.rebrokerage import AnalysisJobs
+from simgrid_broker.agents.panda.copy_archive import copy_archive
+from simgrid_broker.agents.panda.rebrokerage import AnalysisJobs
+from simgrid_broker.agents.users.metric_collector import MetricCollector
 from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.names import Cause
 from simgrid_broker.units import HOUR

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from builders import S, Stage, T, everyone, put_job, put_task, scenario
 
-from simgrid_broker.agents.caches import gdpconfig_cache
-from simgrid_broker.agents.job_generator import Generator, job_generator
-from simgrid_broker.agents.priority_massage import priority_massage
-from simgrid_broker.agents.rebrokerage import piled_up
-from simgrid_broker.agents.setupper import setupper
-from simgrid_broker.agents.statistics import statistics
-from simgrid_broker.agents.task_refiner import task_refiner
-from simgrid_broker.agents.task_source import task_source
-from simgrid_broker.agents.timeline import timeline
-from simgrid_broker.agents.work_queues import JobNumbers
+from simgrid_broker.agents.jedi.job_generator import Generator, job_generator
+from simgrid_broker.agents.jedi.task_refiner import task_refiner
+from simgrid_broker.agents.panda.caches import gdpconfig_cache
+from simgrid_broker.agents.panda.rebrokerage import piled_up
+from simgrid_broker.agents.panda.setupper import setupper
+from simgrid_broker.agents.panda.statistics import statistics
+from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.timeline import timeline
+from simgrid_broker.agents.users.priority_massage import priority_massage
 from simgrid_broker.policy.throttle import throttle
+from simgrid_broker.turns.work_queues import JobNumbers
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.loads import load_row
 from simgrid_broker.world.work_queues import aligned_queues

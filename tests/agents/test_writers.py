@@ -8,7 +8,7 @@ import pytest
 from simgrid_broker import agents
 from simgrid_broker.world.arrays import Arrays
 
-FILES = sorted(Path(agents.__file__).parent.glob("*.py"))
+FILES = sorted(Path(agents.__file__).parent.rglob("*.py"))
 TABLES = {*Arrays.__annotations__}
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from simgrid_broker.agents import job_tables
-from simgrid_broker.agents.snapshots import snapshot_now
+from simgrid_broker.agents.run.snapshots import snapshot_now
 from simgrid_broker.dry_run import broker
 from simgrid_broker.engine import Simulation
 from simgrid_broker.scenario import Snapshot, load_scenario
+from simgrid_broker.turns import job_tables
 from simgrid_broker.views import KEPT
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

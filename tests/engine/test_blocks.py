@@ -5,12 +5,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from simgrid_broker.agents import job_tables
 from simgrid_broker.engine import Simulation, simulate
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.scenario import arriving, load_scenario
 from simgrid_broker.scenario.synthetic import arrivals, task_list
 from simgrid_broker.schema import RECORDED
+from simgrid_broker.turns import job_tables
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 HOUR = 3600.0

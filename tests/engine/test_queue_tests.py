@@ -4,7 +4,7 @@ import pytest
 from builders import Stage, scenario
 
 import simgrid_broker as sb
-from simgrid_broker.agents.queue_tests import QueueTests
+from simgrid_broker.agents.panda.queue_tests import QueueTests
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.policy.queue_tests import status_after
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from simgrid_broker import metrics, simulate
-from simgrid_broker.agents import job_tables, user_tables
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.report.terminal import terminal_summary
 from simgrid_broker.scenario import Scenario
+from simgrid_broker.turns import job_tables, user_tables
 from simgrid_broker.units import HOUR
 
 N_SITES, SLOTS, N_JOBS, RUN_S, LOAD = 4, 10, 320, 1200, 0.9

@@ -3,13 +3,13 @@
 import pytest
 from builders import Bench, Stage, scenario
 
-from simgrid_broker.agents.harvester_slots import harvester_slots
-from simgrid_broker.agents.harvester_submitter import harvester_submitter
-from simgrid_broker.agents.job_fetcher import job_fetcher
-from simgrid_broker.agents.job_generator import job_generator
-from simgrid_broker.agents.statistics import statistics
-from simgrid_broker.agents.task_refiner import task_refiner
-from simgrid_broker.agents.task_source import task_source
+from simgrid_broker.agents.harvester.harvester_slots import harvester_slots
+from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.harvester.job_fetcher import job_fetcher
+from simgrid_broker.agents.jedi.job_generator import job_generator
+from simgrid_broker.agents.jedi.task_refiner import task_refiner
+from simgrid_broker.agents.panda.statistics import statistics
+from simgrid_broker.agents.run.task_source import task_source
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.world.series import Series
 

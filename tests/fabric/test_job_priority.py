@@ -3,7 +3,7 @@
 import pytest
 from builders import Bench, S, Stage, T, put_job, put_task, scenario
 
-from simgrid_broker.agents.task_refiner import task_refiner
+from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.fabric.jobs.submission import priority_of
 
 pytestmark = pytest.mark.rule("priority_of", "user_priority")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, Stage, two_sites
 
-from simgrid_broker.agents.reaper import reaper
+from simgrid_broker.agents.data.reaper import reaper
 from simgrid_broker.names import Cause
 from simgrid_broker.world import observe
 from simgrid_broker.world.input_tables import delete_dataset, lose_replica

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, Stage, scenario, two_sites
 
-from simgrid_broker.agents.timeline import timeline
+from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.names import Activity, Cause, TransferKind
 from simgrid_broker.world.input_tables import lose_replica
 

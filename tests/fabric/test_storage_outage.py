@@ -3,7 +3,7 @@
 import pytest
 from builders import Bench, Stage, two_sites
 
-from simgrid_broker.agents.timeline import timeline
+from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.names import Cause
 
 MB = 1e6

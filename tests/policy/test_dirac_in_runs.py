@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from simgrid_broker.agents.central_queue import CentralQueue, CountedQueue, groups_of
-from simgrid_broker.agents.job_cycle import is_elsewhere
 from simgrid_broker.compiled import uncompiled
 from simgrid_broker.fabric.jobs.activated import put_into_task_queue
 from simgrid_broker.fabric.matcher import classes_within
@@ -20,6 +19,7 @@ from simgrid_broker.policy.dirac.priorities import Group, compute_priorities
 from simgrid_broker.policy.dirac.site_director import pilots_wanted
 from simgrid_broker.scenario.dirac_run import DiracGroupOfRun, DiracRun
 from simgrid_broker.scenario.gdpconfig import DEFAULTS
+from simgrid_broker.turns.job_cycle import is_elsewhere
 from simgrid_broker.views import KEPT, Gdpconfig, ShareTree
 from simgrid_broker.world.arrays import AGE
 from simgrid_broker.world.task_queues import JOB_TYPE, LIMIT, OWNER, OWNER_GROUP, Lottery, draw_tables

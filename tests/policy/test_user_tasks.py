@@ -5,7 +5,7 @@ import pytest
 from builders import Bench, Stage, T, put_task, scenario
 from policy_builders import cfg
 
-from simgrid_broker.agents.task_refiner import task_refiner
+from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.policy.user_tasks import (
     jumps_the_queue,
     most_active_tasks,

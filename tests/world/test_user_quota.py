@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import S, Stage, T, put_task, scenario
 
-from simgrid_broker.agents.analysis_watch_dog import AnalysisWatchDog
+from simgrid_broker.agents.users.analysis_watch_dog import AnalysisWatchDog
 from simgrid_broker.schema import JOB_TIMES, JOBS
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.user_view import user_view

@@ -1,0 +1,1 @@
+"""Data: storages, networks and the data carousel."""

@@ -1,0 +1,1 @@
+"""Harvester: workers are submitted, watched and cancelled, and jobs fetched ahead."""

@@ -1,0 +1,1 @@
+"""JEDI: tasks are refined, get a nucleus, and become jobs; watchdogs and commands change them."""

@@ -1,0 +1,100 @@
+"""JEDI's JobSplitter and InputChunk: cut files into jobs for the queues drawn; lifecycle reference, 2.3, 2.5, 2.6."""
+
+import math
+
+import numpy as np
+
+from simgrid_broker import luck
+from simgrid_broker.agents.control import Control
+from simgrid_broker.names import ClosedBy
+from simgrid_broker.policy.brokerage.production.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
+from simgrid_broker.policy.resource_types import asked_ramcount
+from simgrid_broker.policy.splitting import CUT, JobLimits, Splitting, cut_jobs, job_limits, preferred, typical_files
+from simgrid_broker.policy.task_selection import Selection, files_to_read
+from simgrid_broker.schema.attribute import columns_of
+from simgrid_broker.schema.splitting import SplitParameters
+from simgrid_broker.turns.broker_rules import reason
+from simgrid_broker.views import Task, Verdict
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.groups import account_of_task
+from simgrid_broker.world.input_files import end_of_dataset, first_waiting, pieces_at_once, waiting_pieces
+
+QUEUE_DRAW = luck.STREAMS["queue_draw"]
+
+
+def splitting_of(arrays: Arrays, row: int) -> Splitting:
+    """Parameters by which the input of a task is split."""
+    split = arrays.splitting[row]
+    known = {column.key: split[column.name].item() for column in columns_of(SplitParameters)}
+    part = (split["events_per_piece"] or split["events_per_file"]) / split["events_per_file"]
+    return preferred(Splitting(
+        **known, respects_boundary=bool(split["files_per_lumiblock"] or split["files_per_boundary"]),
+        events=float(split["events_per_file"] * part), bytes=float(split["file_bytes"] * part),
+        output_per_event=float(split["output_bytes_per_event"]), secondary_ratio=float(split["secondary_ratio"]),
+        secondary_bytes=float(split["secondary_bytes"])))
+
+
+class JobSplitter:
+    """Cuts jobs for the work queues."""
+
+    def __init__(self, control: Control):
+        self.control = control
+
+    def make(self, row: int, view: tuple, wanted: int, level: int, queue: str, rule: Selection) -> tuple[int, str]:
+        """Broker the next files of a task of one ramCount, and make jobs of them.
+
+        view: the task and its input by site; wanted: approximate number of jobs; queue, rule: the work queue and how it
+        reads files. Returns how many jobs of typical size were made, and the tag that left no candidate.
+        """
+        task, parts = view
+        control, arrays = self.control, self.control.arrays
+        splitting = splitting_of(arrays, row)
+        typical = typical_files(splitting, control.cfg, task.prodsourcelabel, queue, task.processingtype)
+        pieces = waiting_pieces(arrays, row, level, files_to_read(wanted, typical, rule.n_files))
+        asked = math.ceil(len(pieces) / pieces_at_once(arrays, row))
+        account = account_of_task(arrays, row)
+        kind, verdict = control.brokers.broker(row, task, parts, asked, account)
+        if control.books.central_queue is not None:
+            control.books.central_queue.place(row, level, task, verdict, control.brokers.queues, control.now)
+        drawn = self._draw(task, verdict, len(pieces), first_waiting(arrays, row, level))
+        made, taken = 0, 0
+        for number, size in drawn:
+            limits = job_limits(task, splitting, control.brokers.queues, number, control.edition)
+            jobs = self._cut(pieces, taken, limits, size)
+            jobs = jobs[:len(jobs) - self._is_incomplete(row, pieces, taken, jobs)]
+            if not len(jobs):
+                break
+            taken, made = taken + int(jobs["count"].sum()), made + len(jobs)
+            self._order(row, task, level, number, jobs)
+            queue_placed, _ = control.brokers.queues.queue_and_cores[number]
+            control.brokers.snapshot.place(account, task.resource_type, [(queue_placed, len(jobs))])
+            control.brokers.note_use(task, (queue_placed,))
+        control.books.decisions.add(kind, control.now, task, verdict, made)
+        return math.ceil(taken / typical), reason(control.policies, kind, verdict)
+
+    def _draw(self, task: Task, verdict: Verdict, most_jobs: int, begins: int) -> list[tuple[int, int]]:
+        """Candidate and number of jobs of each block, for the most jobs possible; begins: the `first_waiting` piece."""
+        block = SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
+        uniforms = self.control.brokers.uniforms(QUEUE_DRAW, task, begins, verdict, most_jobs, block)
+        numbers, sizes = spread_jobs(verdict, most_jobs, uniforms, block=block)
+        return list(zip(numbers.tolist(), sizes.tolist(), strict=True))
+
+    @staticmethod
+    def _cut(pieces: np.ndarray, taken: int, limits: JobLimits, most_jobs: int) -> np.ndarray:
+        """The next jobs at a queue, (k,) of CUT."""
+        jobs = np.zeros(most_jobs, CUT)
+        return jobs[:cut_jobs(pieces, taken, limits, jobs)]
+
+    def _is_incomplete(self, row: int, pieces: np.ndarray, taken: int, jobs: np.ndarray) -> bool:
+        """Whether the last job would get more files if all files of the dataset had been read; then it waits."""
+        if not len(jobs) or jobs[-1]["closed_by"] != ClosedBy.END or taken == len(jobs) - 1 == 0:
+            return False
+        last = pieces[int(jobs["first"][-1] + jobs["count"][-1]) - 1]
+        return bool(last["retry"] < 0 and last["unit"] + 1 < end_of_dataset(self.control.arrays, row))
+
+    def _order(self, row: int, task: Task, level: int, number: int, jobs: np.ndarray) -> None:
+        """Submit jobs at a candidate to the server."""
+        control = self.control
+        _, cores = control.brokers.queues.queue_and_cores[number]
+        ram = asked_ramcount(task, cores)
+        control.fabric.cut_jobs((control.now, row, number, len(jobs), ram, level, task.resource_type), jobs)

@@ -1,0 +1,126 @@
+"""JEDI's watchdog of production: boosts tasks that are nearly done, pauses or throttles tasks that fail too often.
+
+Source: JEDI TWiki, automatic priority boosting, task status; lifecycle reference, 2.8 and 2.10 to 2.12.
+Simplified: each piece of input counts as one file; a request type is a processing type. JEDI boosts and
+pauses at most every 20 min task by task, here all tasks together.
+"""
+
+import numpy as np
+
+from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.agents.jedi.task_commando import pause
+from simgrid_broker.fabric.commands import jobs_of, jobs_of_each, waiting_retries
+from simgrid_broker.names import PRODUCTION_LABELS, TaskStatus, ThrottledBy
+from simgrid_broker.policy import task_watchdogs as rules
+from simgrid_broker.views import Gdpconfig
+from simgrid_broker.world.task_transitions import set_status, throttle
+
+T = TaskStatus
+
+
+def production_watch_dog(control: Control) -> Process:
+    """Check running production tasks."""
+    dog = ProductionWatchDog(control)
+    yield from control.every(control.periods.watch_dog, dog.cycle, "prodwatchdog")
+
+
+class ProductionWatchDog:
+    """Remembers when it last checked all tasks, and how often and until when it throttled each."""
+
+    def __init__(self, control: Control):
+        self.control = control
+        words = control.world.vocabularies
+        self.production = np.isin(words["labels"], PRODUCTION_LABELS)
+        self.looked_s = -np.inf
+        self.cfg: Gdpconfig | None = None
+        self.may_pause = False
+        self.n_throttled: dict[int, int] = {}
+        self.until_s: dict[int, float] = {}
+        control.books.newcomers.append(self.forget)
+        self.express = words["shares"].index(rules.EXPRESS) if rules.EXPRESS in words["shares"] else -1
+
+    def forget(self, rows: np.ndarray) -> None:
+        """Forget the tasks that were in some rows."""
+        for row in rows.tolist():
+            self.n_throttled.pop(row, None)
+            self.until_s.pop(row, None)
+
+    def cycle(self) -> None:
+        """Release tasks that were throttled long enough; boost, pause and throttle others."""
+        self._release()
+        rows = self.control.books.live_tasks.in_status(T.RUNNING)
+        tasks = self.control.arrays.tasks
+        rows = rows[self.production[tasks["label"][rows]]]
+        often = rules.may_be_throttled(tasks["max_attempt"][rows], *self._read(rows))
+        for row, jobs in zip(rows[often].tolist(), jobs_of_each(self.control.arrays, rows[often]), strict=True):
+            self._throttle(row, self.control.arrays.jobs[jobs])
+        if self.control.now - self.looked_s < rules.LOOK_AGAIN_S:
+            return
+        self.looked_s = self.control.now
+        self._boost(rows)
+        if self.cfg is not self.control.cfg:
+            self.cfg, self.may_pause = self.control.cfg, rules.may_pause(self.control.cfg)
+        if self.may_pause:
+            self._pause(rows)
+
+    def _boost(self, rows: np.ndarray) -> None:
+        """Give tasks that are nearly done, and their jobs, running ones as well, priority 900 and the share Express."""
+        control, tasks = self.control, self.control.arrays.tasks
+        n_over = tasks["n_finished"][rows] + tasks["n_failed"][rows]
+        n_jobs = rules.all_jobs(tasks["n_jobs"][rows], *self._read(rows))
+        rows = rows[rules.nearly_done(tasks["n_jobs"][rows], n_over, n_jobs, control.edition)]
+        low = rows[tasks["priority"][rows] < rules.BOOST_PRIORITY]
+        slow = rows[tasks["share"][rows] != self.express] if self.express >= 0 else rows[:0]
+        changed = np.union1d(low, slow)
+        for row in changed.tolist():
+            control.books.ledger.changes(row)
+        jobs = jobs_of(control.arrays, changed)
+        if len(low):
+            control.fabric.set_priority(low, rules.BOOST_PRIORITY, jobs)
+        if len(slow):
+            control.fabric.set_share(slow, self.express, jobs, running=True)
+
+    def _read(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Jobs made of tasks, pieces of their input read for them, and whether jobs are cut from files, (n,) each."""
+        tasks, splitting = self.control.arrays.tasks, self.control.arrays.splitting
+        return tasks["n_attempts"][rows], tasks["next_chunk"][rows], splitting["n_files"][rows] > 0
+
+    def _pause(self, rows: np.ndarray) -> None:
+        """Pause tasks that fail too often, each with all running tasks of the same kind of request."""
+        control, tasks, words = self.control, self.control.arrays.tasks, self.control.world.vocabularies
+        for row in rows[tasks["failed_attempts"][rows] > 0].tolist():
+            task = tasks[row]
+            if task["status"] != T.RUNNING:
+                continue
+            n_jobs = int(rules.all_jobs(task["n_jobs"], *self._read(row)))
+            left = int(rules.remaining_jobs(task["n_jobs"], task["n_finished"] + task["n_failed"], n_jobs))
+            if rules.pauses(words["labels"][task["label"]], words["shares"][task["share"]], (n_jobs, left),
+                            control.books.ledger.failure_rates(row), control.cfg, control.edition):
+                running = control.books.live_tasks.in_status(T.RUNNING)
+                same = running[(tasks["processing_type"][running] == task["processing_type"])
+                               & (tasks["label"][running] == task["label"])]
+                for other in same.tolist():
+                    pause(control, other)
+
+    def _throttle(self, row: int, jobs: np.ndarray) -> None:
+        """Throttle a task for a while if attempts at its input have failed too often; jobs: its live ones."""
+        control, arrays = self.control, self.control.arrays
+        waiting = waiting_retries(arrays, row)
+        n_new = int(arrays.tasks["n_jobs"][row] - arrays.tasks["next_chunk"][row])
+        attempt, failures = (np.concatenate([jobs[name], waiting[name]]) for name in ("attempt", "failures"))
+        step = rules.throttle_step(*rules.failures_of_files(attempt, failures, n_new), self.n_throttled.get(row, 0),
+                                   control.edition)
+        if step:
+            self.n_throttled[row] = step
+            self.until_s[row] = control.now + rules.throttled_for_s(step)
+            throttle(control.world, row, ThrottledBy.ATTEMPTS, control.now)
+
+    def _release(self) -> None:
+        """Release tasks that were throttled long enough; forget those whose status a command has changed."""
+        control, tasks = self.control, self.control.arrays.tasks
+        for row, until_s in [*self.until_s.items()]:
+            if tasks["status"][row] != T.THROTTLED:
+                del self.until_s[row]
+            elif control.now >= until_s:
+                del self.until_s[row]
+                set_status(control.world, row, T(tasks["old_status"][row]), control.now)

@@ -1,0 +1,1 @@
+"""The PanDA server: it activates, brokers again, ends and counts jobs."""

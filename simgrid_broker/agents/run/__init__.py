@@ -1,0 +1,1 @@
+"""The run itself: tasks and incidents come at their times; samples and snapshots are taken."""

@@ -1,0 +1,109 @@
+"""The clients of a recorded workload: its jobs become input of their tasks when they are submitted.
+
+Each task of a trace is an open dataset of which a new piece is known at once (JEDI's ContentsFeeder: at its next look).
+A cycle of JEDI serves NTASKS tasks of a share and resource type, older ones first; tasks as old as the trace would keep
+younger ones from ever being served. So of more tasks those whose jobs wait longest get their input first.
+"""
+
+from collections import Counter
+from math import inf
+
+from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.agents.jedi.task_refiner import send_on
+from simgrid_broker.names import TaskStatus
+from simgrid_broker.policy.task_selection import selection
+
+DEFINED = TaskStatus.DEFINED
+GETS_JOBS = TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING
+
+
+def trace_source(control: Control) -> Process:
+    """Submit the jobs of tasks; jobs without tasks go through the Setupper."""
+    if control.books.submissions.as_jobs:
+        return
+    clients = Clients(control)
+    while (moment := clients.due_s()) < inf:
+        yield control.env.timeout(max(moment - control.now, 0))
+        clients.submit()
+
+
+class Line:
+    """Tasks of a share and resource type: to_do, those known to have jobs to be made at the last look; `limit` of them.
+
+    waiting: submitted jobs that JEDI does not know yet, by task row, those that wait longest first.
+    """
+
+    def __init__(self, limit: int):
+        self.limit, self.to_do, self.waiting = limit, set[int](), Counter[int]()
+
+
+class Clients:
+    """Submits recorded jobs, no more at once than JEDI looks at."""
+
+    def __init__(self, control: Control):
+        self.control, self.submissions = control, control.books.submissions
+        self.lines: dict[tuple[int, int], Line] = {}
+        self.look_s = 0.0
+
+    def due_s(self) -> float:
+        """When there is something to do, s; inf after the last job."""
+        next_s = self.submissions.next_s
+        waits = any(line.waiting for line in self.lines.values())
+        return min(inf if next_s is None else next_s, self.look_s if waits else inf)
+
+    def submit(self) -> None:
+        """Make known the jobs that are submitted now, and those that waited if the JobGenerator has made others."""
+        now = self.control.now
+        if now >= self.look_s:
+            for line in self.lines.values():
+                self._look(line)
+            self.look_s = now + self.control.periods.job_generator_lacking
+        for row, number in self.submissions.take(now).items():
+            place = self._line_of(row)
+            if place is None or self._may_enter(place, row):
+                self._add(row, number)
+            else:
+                place.waiting[row] += number
+
+    def _line_of(self, row: int) -> Line | None:
+        """The line of a task; None before it is refined, when it is known in any case."""
+        task = self.control.arrays.tasks[row]
+        place = task["share"].item(), task["resource_type"].item()
+        if place not in self.lines and min(place) >= 0:
+            name = self.control.world.vocabularies["shares"][place[0]]
+            self.lines[place] = Line(selection(self.control.cfg, name, False, self.control.edition).n_tasks)
+        return self.lines.get(place)
+
+    def _look(self, line: Line) -> None:
+        """Make known what waits, as far as jobs of other tasks have been made."""
+        line.to_do &= set(self._to_do([*line.to_do]))
+        for row in [*line.waiting][:max(line.limit - len(line.to_do), 0)]:
+            line.to_do.add(row)
+            self._add(row, line.waiting.pop(row))
+
+    def _may_enter(self, line: Line, row: int) -> bool:
+        """Whether more jobs of a task are known at once: while it is to be served, or if there is room for it."""
+        if row in line.to_do and self._gets_jobs(row):
+            return True
+        if line.waiting or len(line.to_do) >= line.limit:
+            return False
+        line.to_do.add(row)
+        return True
+
+    def _to_do(self, rows: list[int]) -> list[int]:
+        """Those of the tasks in `rows` of which jobs can be made."""
+        tasks = self.control.arrays.tasks
+        return [row for row, number, of, status in zip(
+            rows, *(tasks[name][rows].tolist() for name in ("next_chunk", "n_jobs", "status")), strict=True)
+            if number < of and status in GETS_JOBS]
+
+    def _gets_jobs(self, row: int) -> bool:
+        """Whether jobs of a task can be made, as `_to_do` finds it: several columns of one row are read faster so."""
+        task = self.control.arrays.tasks[row]
+        return task["next_chunk"].item() < task["n_jobs"].item() and task["status"].item() in GETS_JOBS
+
+    def _add(self, row: int, number: int) -> None:
+        """Add jobs to the input of a task; it is sent on if all that was there is done."""
+        self.submissions.add_input(row, number)
+        if self.control.world.statuses[row].item() == DEFINED:         # a number of NumPy is compared slowly
+            send_on(self.control, row)

@@ -1,0 +1,1 @@
+"""Users: classes of their tasks and queues, caps and boosts."""

@@ -1,0 +1,1 @@
+"""Ledgers: what agents remember together of tasks, beyond the tables of the world."""

@@ -1,0 +1,178 @@
+"""Both brokers with what they see of the grid; a run and a dry run ask them in the same way."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from operator import is_
+
+import numpy as np
+
+from simgrid_broker import luck
+from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind
+from simgrid_broker.policy.brokerage.analysis.gate import slots_of_class_a
+from simgrid_broker.policy.brokerage.production.hint import Hints
+from simgrid_broker.policy.funnel import MaskCache
+from simgrid_broker.turns.policies import Policies
+from simgrid_broker.views import InputAt, JobInput, Nuclei, Queues, Stats, Task, Verdict
+from simgrid_broker.world import loads, observe
+from simgrid_broker.world.analysis_metrics import note_use
+from simgrid_broker.world.counts import Snapshot
+from simgrid_broker.world.nuclei import Burden, nuclei, nucleus_number
+from simgrid_broker.world.world import World
+
+
+class Brokers:
+    """Job and task brokerage; snapshot: statistics, replaced at each refresh; queues: candidates as in CRIC."""
+
+    def __init__(self, world: World, policies: Policies, snapshot: Snapshot):
+        self.world, self.policies, self.snapshot = world, policies, snapshot
+        self.queues: Queues = observe.queues(world)
+        self.cache = MaskCache()
+        self.hints: Hints
+        self.lasting: tuple = (None,) * 3                   # what the hints depend on: descriptions
+        self.passing: tuple = None, None                     # statistics, and the version of the network's
+        sites = world.arrays.sites
+        self.asked_about = (sites["nucleus"] > 0) | (sites["bare_nucleus"] > 0)
+
+    def refresh_queues(self) -> None:
+        """Read the description of the queues again after a change; cached masks are dropped."""
+        self.world.note_new_descriptions()
+        self.queues = observe.queues(self.world)
+
+    def question(self, task: Task, parts: JobInput | None, wanted: int, account: int | None = None) -> tuple:
+        """Arguments of the job brokerage for `wanted` jobs of a task, without the cache.
+
+        parts: input, as `observe.job_input` gives it; account: where the jobs count, default the task's share.
+        """
+        account = task.share if account is None else account
+        stats = observe.stats(self.world, self.snapshot, account, task.nucleus, self._type_asked(task))
+        types_at = self.snapshot.types_at.get(task.jeditaskid)
+        if types_at and self.policies.edition == "deployed":
+            load = loads.of_types_at(self.world, self.snapshot, account, stats.load, types_at)
+            stats = stats._replace(load=load)
+        return (task, self.queues, stats, observe.locality(task, parts, wanted), self.policies.cfg,
+                self.policies.edition)
+
+    def queues_for(self, task: Task, parts: JobInput | None, wanted: int, account: int | None = None,
+                   cache: bool = True) -> Verdict:
+        """Verdict of the job brokerage; arguments as for `question`; cache: reuse masks of earlier decisions."""
+        asked = self.question(task, parts, wanted, account)
+        return self.policies.job_brokerage(*asked, self.cache) if cache else self.policies.job_brokerage(*asked)
+
+    def is_asked_about_users(self, task: Task) -> bool:
+        """Whether the jobs of a task go by analysis brokerage."""
+        return task.prodsourcelabel in ANALYSIS_LABELS and self.policies.asks_about_users
+
+    def broker(self, row: int, task: Task, parts: JobInput | None, wanted: int,
+               account: int, cache: bool = True) -> tuple[DecisionKind, Verdict]:
+        """Which broker the jobs of the task in a row go by, and its verdict; arguments as for `queues_for`."""
+        if self.is_asked_about_users(task):
+            given = observe.output_at_queues(self.world, parts, task) if parts is not None and task.is_merging else None
+            return DecisionKind.ANALYSIS_BROKERAGE, self.analysis_queues_for(row, task, wanted, account, cache, given)
+        return DecisionKind.JOB_BROKERAGE, self.queues_for(task, parts, wanted, account, cache)
+
+    def note_use(self, task: Task, queues: Iterable[int]) -> None:
+        """Note the PanDA queues that got jobs of an analysis task."""
+        if self.is_asked_about_users(task):
+            used = self.world.analysis.used
+            used.lengthen(len(self.world.arrays.tasks))
+            for queue in queues:
+                note_use(used.table, used.of, self.world.row_of[task.jeditaskid], task.jeditaskid, queue)
+
+    def analysis_queues_for(self, row: int, task: Task, wanted: float, account: int | None = None,
+                            cache: bool = True, given: InputAt | None = None) -> Verdict:
+        """Verdict of the analysis brokerage for `wanted` jobs of the task in a row; account: as for `question`.
+
+        given: where their input lies, default the input of the task.
+        """
+        account = task.share if account is None else account
+        policies = self.policies
+        seen = observe.analysis_view(self.world, self.snapshot, row, account, wanted, slots_of_class_a(policies.cfg),
+                                     given)
+        return policies.analysis_brokerage(task, self.queues, seen, policies.cfg, policies.edition,
+                                           self.cache if cache else None)
+
+    def nucleus_for(self, row: int, burden: Burden) -> tuple[Task, Nuclei, Verdict]:
+        """Verdict of the task brokerage on the task in a row, with the views that it was given."""
+        task = observe.task(self.world, row)
+        seen = nuclei(self.world, row, burden, partial(self._able, row, task), WhyNot(self, row, task))
+        uniform, told = nucleus_number(self.world, row), self.world.told_tasks.get(row)
+        if told is not None and told.uniform is not None:
+            seen.records["draw"], uniform = np.nan, told.uniform
+        policies = self.policies
+        return task, seen, policies.task_brokerage(task, seen, policies.cfg, policies.edition, uniform)
+
+    def uniforms(self, stream: int, task: Task, begins: int, verdict: Verdict, n_jobs: int = 1,
+                 block: int = 1) -> np.ndarray:
+        """Numbers that draw queues for blocks of jobs, (n_blocks, n_used); begins: key of the first attempt."""
+        keys = luck.keys_of(self.queues.names)[verdict.order]
+        return luck.draws_of_blocks(self.world.scenario.seed, stream, task.luck, begins, block, n_jobs, keys)
+
+    def _type_asked(self, task: Task) -> int | None:
+        """Resource type whose jobs are counted: the deployed edition counts that of the task alone; None = all."""
+        return task.resource_type if self.policies.edition == "deployed" else None
+
+    def _able(self, row: int, task: Task, site: np.ndarray, is_whole: bool, asked: np.ndarray) -> np.ndarray:
+        """Which of the nuclei asked, (n,) bool, have a queue for the jobs of the task in a row (T6).
+
+        is_whole: its input is complete at a site that sends files, so that it can be read whatever else there is.
+        """
+        hints = self.ask(row, task, site[asked], is_whole)
+        sites = np.zeros(len(self.world.arrays.sites), bool)
+        sites[site] = asked
+        return hints.groups_possible(sites)[site]
+
+    def ask(self, row: int, task: Task, sites: np.ndarray, is_whole: bool = False) -> Hints:
+        """Hints about the queues of these sites, asked about the task in a row; is_whole: as for `_able`."""
+        hints = self.hints_about(sites)
+        load = loads.load_row(self.world, self.snapshot, task.share, self._type_asked(task))
+        hints.ask(task, () if is_whole else observe.datasets(self.world, row), load)
+        return hints
+
+    def hints_about(self, sites: np.ndarray) -> Hints:
+        """Hints about the queues of these sites and all nuclei, made again when what they depend on has changed."""
+        world, policies = self.world, self.policies
+        lasting, version = (self.queues, policies.cfg, policies.job_rules), world.network.version
+        is_known = all(map(is_, lasting, self.lasting)) and self.asked_about[sites].all()
+        if is_known and self.passing[0] is self.snapshot and self.passing[1] == version:
+            return self.hints
+        observe.stores_known(world, self.snapshot)
+        assert self.snapshot.store is not None
+        link = observe.links_of_hint(world, world.network.ways[observe.way_row(world, -1)])
+        stats = Stats(self.snapshot.taken_at, self.snapshot.load, self.snapshot.store, link)
+        if is_known:
+            self.hints.renew(stats)
+        else:
+            self.asked_about[sites] = True
+            of_queues = np.where(self.asked_about[self.queues.site], self.queues.site, -1)
+            self.hints = Hints(policies.job_rules, self.queues, stats, policies.cfg, of_queues, self.cache)
+        self.lasting, self.passing = lasting, (self.snapshot, version)
+        return self.hints
+
+
+@dataclass
+class WhyNot:
+    """Tells which rules refuse how many of the pseudo-queues of a site to the jobs of the task in a row.
+
+    Hints are asked about the task once, with its first site; ranks: of the first refusals that they then said.
+    """
+
+    brokers: Brokers
+    row: int
+    task: Task
+    hints: Hints | None = None
+    ranks: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
+
+    def __call__(self, site: int) -> str:
+        """What is said of a site."""
+        hints = self.brokers.hints_about(np.array([site]))
+        if hints is not self.hints:
+            self.hints = self.brokers.ask(self.row, self.task, np.array([site]))
+            self.ranks = self.hints.tables.refused_by.copy()
+        ranks = self.ranks[hints.groups == site].tolist()
+        if not ranks:
+            return "it has no queue"
+        names = self.brokers.policies.job_rules.funnel.labels_by_rank
+        told = ", ".join(f"{number} {names[rank]}" for rank, number in sorted(Counter(ranks).items()))
+        return f"none of its {len(ranks)} pseudo-queues can run the jobs: {told}"

@@ -1,0 +1,80 @@
+"""The plane of a run: what turns of brokerage read and write beside their own tables."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from simgrid_broker.ledgers.live_tasks import LiveTasks
+from simgrid_broker.turns.brokers import Brokers
+from simgrid_broker.turns.decision_log import DecisionLog
+from simgrid_broker.turns.policies import Policies
+from simgrid_broker.views import Gdpconfig, Queues, Task, Verdict
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.world import World
+
+
+class TaskChanges(Protocol):
+    """Source of the number of changes of each task beside its row, (n_tasks,)."""
+
+    @property
+    def changes(self) -> np.ndarray:
+        """The numbers; growing replaces them."""
+
+
+class WaitingPlace(Protocol):
+    """Place in which jobs wait that any of several queues may run."""
+
+    def place(self, row: int, level: int, task: Task, verdict: Verdict, queues: Queues, now: float) -> object:
+        """Let the next jobs of the task in a row wait for the queues that a verdict has left."""
+
+
+class Memory(Protocol):
+    """Ledgers that turns read and write; newcomers: functions of rows that new tasks take."""
+
+    newcomers: list[Callable[[np.ndarray], None]]
+
+    @property
+    def decisions(self) -> DecisionLog:
+        """Log of decisions."""
+
+    @property
+    def live_tasks(self) -> LiveTasks:
+        """Tasks that have arrived and are not over."""
+
+    @property
+    def scouts(self) -> TaskChanges:
+        """Changes of tasks by what their scouts measured."""
+
+    @property
+    def central_queue(self) -> WaitingPlace | None:
+        """Place of jobs that are matched late; None where jobs wait at their queue."""
+
+
+class Plane(Protocol):
+    """World, brokers, policies and ledgers of a run, at its time now, s."""
+
+    world: World
+    policies: Policies
+    brokers: Brokers
+    seed: int
+
+    @property
+    def books(self) -> Memory:
+        """Ledgers of the run."""
+
+    @property
+    def now(self) -> float:
+        """Simulated time, s."""
+
+    @property
+    def arrays(self) -> Arrays:
+        """Tables of the world as they are now; growing replaces them."""
+
+    @property
+    def cfg(self) -> Gdpconfig:
+        """gdpconfig in force now."""
+
+    @property
+    def edition(self) -> str:
+        """Edition of the rules."""

@@ -1,0 +1,115 @@
+"""The tables of tasks of users in job generation: what analysis brokerage may know, where compiled cycles read it."""
+
+import numpy as np
+
+from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind
+from simgrid_broker.policy.brokerage.analysis.broker import broker_analysis, for_analysis, prepare, verdict_of
+from simgrid_broker.policy.brokerage.analysis.decide import Tables, room
+from simgrid_broker.policy.brokerage.analysis.gate import slots_of_class_a
+from simgrid_broker.policy.brokerage.analysis.locality import input_room, why_unreadable
+from simgrid_broker.policy.brokerage.analysis.question import TASK, AnalysisCase
+from simgrid_broker.turns.plane import Plane
+from simgrid_broker.turns.rows import EqualRows
+from simgrid_broker.turns.task_kinds import TaskKinds
+from simgrid_broker.turns.user_slots import UserDesk
+from simgrid_broker.turns.work_queues import WorkQueues
+from simgrid_broker.views import ANALYSIS_STORE, LOAD, USER, USER_AT, Verdict
+from simgrid_broker.world import loads, observe
+from simgrid_broker.world.groups import account_of_task
+from simgrid_broker.world.user_view import user_sight, user_view
+
+MOST_ARRAYS = 4096
+"""First refusals by static rules, and marks, that are kept."""
+READ = ("allows_incomplete", "avoid_vp", "bytes_per_job", "cloud", "excludedsite", "includedsite", "is_hpo",
+        "is_scouting", "n_sites_per_job", "siteendpoint", "transuses", "uselocalio", "workinggroup")
+"""Fields of a task that analysis brokerage reads, whether or not static rules read them, too."""
+
+
+class UserTables:
+    """The task of a user that is in hand, as analysis brokerage sees it.
+
+    decides: whether a compiled cycle brokers tasks of users; labels: which labels are theirs if they have a brokerage
+    of their own; tables, desk, known: as `job_cycle` reads them, replaced when something in them is.
+    """
+
+    first: EqualRows
+    marks: EqualRows
+    tables: Tables
+    desk: UserDesk
+
+    def __init__(self, control: Plane, work_queues: WorkQueues):
+        policies, words = control.policies, control.world.vocabularies
+        self.control, self.work_queues, self.brokerage = control, work_queues, policies.analysis_rules
+        self.labels = np.isin(words["labels"], ANALYSIS_LABELS) & policies.asks_about_users
+        self.decides = bool(self.labels.any()) and policies.analysis_brokerage is broker_analysis and (
+            control.books.central_queue is None)
+        self.kinds = TaskKinds(self.brokerage.funnel.static, control.arrays.tasks, TASK, READ)
+        self.is_fresh = np.zeros(1, bool)
+        self.known = user_sight(control.world)
+        self.renew(True, False, True)
+
+    def renew(self, new_queues: bool, new_config: bool, new_statistics: bool) -> None:
+        """Take over what was replaced: the description of the queues, gdpconfig, statistics."""
+        new_queues |= len(self.first.number) + len(self.marks.number) > MOST_ARRAYS if hasattr(self, "first") else True
+        if new_queues:
+            n = len(self.control.brokers.queues.records)
+            self.first, self.marks = EqualRows(n, np.int16), EqualRows(n, np.int64)
+        if new_queues or new_config:
+            self.kinds.forget(self.control.arrays.tasks)
+        if new_queues:
+            self._bundle()
+        elif new_statistics:
+            self.desk = self.desk.with_arrays(load=self.control.brokers.snapshot.load)
+        if new_queues or new_statistics:
+            self.is_fresh[0] = False
+
+    def look(self) -> None:
+        """Take over what is known of users."""
+        self.known, sources = user_sight(self.control.world), self.control.world.sight.sources
+        if self.tables.sources is not sources:
+            self.tables = self.tables.with_arrays(sources=sources)
+
+    def prepare(self, row: int, level: int) -> int:
+        """Describe a task at a level of ramCount, and with it its kind, which is returned."""
+        control, brokers = self.control, self.control.brokers
+        task, _ = self.work_queues.view(row, level)
+        known = prepare(self.brokerage, task, brokers.queues, control.cfg, brokers.cache)
+        first, marks = self.first.table, self.marks.table
+        rows = self.first.row_of(known.first), self.marks.row_of(known.marks)
+        if first is not self.first.table or marks is not self.marks.table:
+            self.desk = self.desk.with_arrays(first=self.first.table, marks=self.marks.table)
+        return self.kinds.add(control.arrays, row, level, known.record, rows)
+
+    def read(self, row: int) -> None:
+        """Put the numbers of a task's share, and the storages, into the tables."""
+        world, snapshot = self.control.world, self.control.brokers.snapshot
+        loads.load_row(world, snapshot, account_of_task(world.arrays, row), None)
+        self.tables.store[:] = observe.analysis_stores_known(world, snapshot)
+        self.is_fresh[0] = True
+
+    def verdict(self, row: int, level: int, n_best: int) -> Verdict:
+        """The decision in hand, about a task at a level of ramCount, which shares the columns of the tables."""
+        world, cfg = self.control.world, self.control.cfg
+        task, _ = self.work_queues.view(row, level)
+
+        def case() -> AnalysisCase:
+            user = user_view(world, row, float(world.state["now_s"]), slots_of_class_a(cfg))
+            failure = why_unreadable(observe.input_at_queues(world, row), int(self.tables.task[0]["unreadable"]), cfg)
+            return AnalysisCase(task, self.control.brokers.queues, self.brokerage.edition, cfg, user, failure)
+        return verdict_of(self.brokerage, self.tables, n_best, case)
+
+    def _bundle(self) -> None:
+        """Gather the tables again."""
+        control, log, brokerage = self.control, self.control.books.decisions, self.brokerage
+        queues, world = control.brokers.queues, control.world
+        n, n_queues = len(queues.records), len(world.arrays.queues)
+        self.tables = Tables(
+            terms=brokerage.terms.copy(), task=np.zeros(1, TASK), queues=queues.records, load=np.zeros(n_queues, LOAD),
+            user=np.zeros(n_queues, USER_AT), owner=np.zeros(1, USER), store=np.zeros(n_queues, ANALYSIS_STORE),
+            for_analysis=for_analysis(queues, n_queues), **input_room(1, n_queues), sources=world.sight.sources,
+            first=np.zeros(n, np.int16), marks=np.zeros(n, np.int64), ranks=brokerage.ranks,
+            **room(n, n_queues, len(brokerage.factors)))
+        self.desk = UserDesk(
+            is_fresh=self.is_fresh, load=control.brokers.snapshot.load, first=self.first.table, marks=self.marks.table,
+            site=world.places.site, counts=log.of_users, is_counted=log.users_counted,
+            ranks=log.steps(DecisionKind.ANALYSIS_BROKERAGE, brokerage.tags).ranks)

@@ -1,0 +1,175 @@
+"""Work queues of the JobGenerator and their numbers, each as old as in PanDA; lifecycle reference, 1.6, 2.3, 2.4."""
+
+import math
+from itertools import product
+
+import numpy as np
+
+from simgrid_broker import luck
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, JobStatus, QueueStatus, TaskStatus
+from simgrid_broker.policy.resource_types import with_memory
+from simgrid_broker.policy.task_selection import BEFORE_A_TURN, by_priority, in_turn
+from simgrid_broker.policy.throttle import FEW_URGENT, Standby, with_standby
+from simgrid_broker.schema.queues import standby_slots
+from simgrid_broker.turns.plane import Plane
+from simgrid_broker.views import Task, WorkQueueCounts
+from simgrid_broker.world import observe
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.input_tables import replicas_version
+from simgrid_broker.world.queued_work import QueuedPriority, QueuedWalltime, queued_priority, queued_walltime
+from simgrid_broker.world.work_queues import AlignedQueue
+
+NOTHING = np.zeros(0, np.int64)
+CHANGING = ("jeditaskid", "priority", "nucleus", "ramcount", "cputime", "share", "preassigned")
+"""Columns of a task that may change while brokers know it, or that another task in its row has."""
+PRIORITY_AGE_S, WALLTIME_AGE_S = 60.0, 300.0
+"""Greatest age of the highest priority and of the wall time of queued jobs, s; lifecycle reference, 1.3 and 2.4."""
+
+
+class WorkQueues:
+    """Tasks of each work queue with input for jobs, highest priority first; read again at an age of `age_s`."""
+
+    def __init__(self, control: Plane, age_s: float):
+        self.control, self.age_s = control, age_s
+        self.read_at = -math.inf
+        self.views: dict[int, tuple] = {}
+        self.raised: dict[tuple[int, int], tuple] = {}
+        self.tasks: dict[tuple[int, int], np.ndarray] = {}
+        self.kinds: dict[int, tuple[np.ndarray, list[tuple[bool, np.ndarray]]]] = {}    # by id of rows, which are kept
+        self.forget(np.zeros(0, np.int64))
+        control.books.newcomers.append(self.forget)
+        self.analysis = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
+        self.has_analysis = bool(self.analysis.any())
+
+    def forget(self, rows: np.ndarray) -> None:
+        """Forget the tasks that were in some rows."""
+        self.changing = self.control.arrays.tasks[list(CHANGING)]        # a view of the table until it grows
+        for row in rows.tolist():
+            self.views.pop(row, None)
+        gone = set(rows.tolist())
+        self.raised = {key: view for key, view in self.raised.items() if key[0] not in gone}
+
+    def tasks_of(self, queue: AlignedQueue) -> np.ndarray:
+        """Rows of the tasks of one work queue, the highest priority first, older ones before younger."""
+        if self.control.now - self.read_at >= self.age_s:
+            self._read()
+        found = [self.tasks[key] for key in product(queue.accounts, queue.types) if key in self.tasks]
+        if len(found) < 2:
+            return found[0] if found else NOTHING
+        rows = np.concatenate(found)
+        tasks = self.control.arrays.tasks
+        return rows[by_priority(tasks["jeditaskid"][rows], tasks["priority"][rows],
+                                scouting=tasks["status"][rows] == TaskStatus.SCOUTING)]
+
+    def by_kind(self, rows: np.ndarray) -> list[tuple[bool, np.ndarray]]:
+        """Production and analysis tasks, with whether they are analysis; JEDI generates jobs for each label."""
+        if not self.has_analysis:
+            return [(False, rows)]
+        known = self.kinds.get(id(rows))
+        if known is None or known[0] is not rows:
+            known = self.kinds[id(rows)] = rows, self._by_kind(rows)
+        return known[1]
+
+    def _by_kind(self, rows: np.ndarray) -> list[tuple[bool, np.ndarray]]:
+        n_analysis = count_of_labels(self.control.arrays, self.analysis, rows)
+        if n_analysis in (0, len(rows)):
+            return [(bool(n_analysis > 0), rows)]
+        analysis = self.analysis[self.control.arrays.tasks["label"][rows]]
+        return [(False, rows[~analysis]), (True, rows[analysis])]
+
+    def in_turn(self, rows: np.ndarray, attribute: str, express_ratio: float, key: int, number: int) -> np.ndarray:
+        """Tasks in an order in which groups by an attribute take turns; key, number: of the generator and its turn."""
+        column = GROUP_ATTRIBUTES.get(attribute)
+        if column is None or len(rows) < 2:
+            return rows
+        tasks, seed = self.control.arrays.tasks, self.control.seed
+
+        def uniforms(kind: int, of: np.ndarray) -> np.ndarray:
+            if kind == BEFORE_A_TURN:
+                return luck.uniforms(seed, "task_selection", key, number, 3 * of + kind)
+            return luck.uniforms(seed, "task_selection", tasks["luck"][rows[of]], number, kind)
+        return rows[in_turn(tasks["priority"][rows], tasks[column][rows], express_ratio, uniforms)]
+
+    def view(self, row: int, level: int = 0) -> tuple:
+        """View of a task and its input by site, kept until it changes; level: of ramCount, 0 = the task's own."""
+        world = self.control.world
+        state = self.changing[row].item(), self.control.books.scouts.changes[row], replicas_version(world.arrays, row)
+        known = self.views.get(row)
+        if known is None or known[0] != state:
+            known = state, observe.task(world, row), observe.job_input(world, row)
+            self.views[row] = known
+        return known[1:] if level == 0 else (self._raised(row, level, known[1]), known[2])
+
+    def _raised(self, row: int, level: int, task: Task) -> Task:
+        """View of a task for inputs with a raised ramCount, kept until that of the task changes."""
+        known = self.raised.get((row, level))
+        if known is None or known[0] is not task:
+            known = task, with_memory(task, level, self.control.world.scenario.resource_types.values())
+            self.raised[row, level] = known
+        return known[1]
+
+    def _read(self) -> None:
+        self.tasks = observe.tasks_by_work_queue(self.control.world, self.control.books.live_tasks.rows)
+        self.read_at = self.control.now
+        self.kinds.clear()
+        if len(self.views) > 2 * len(self.control.books.live_tasks.rows) + 100:
+            wanted = set(self.control.books.live_tasks.rows.tolist())
+            self.views = {row: view for row, view in self.views.items() if row in wanted}
+            self.raised = {key: view for key, view in self.raised.items() if key[0] in wanted}
+
+
+@compiled
+def count_of_labels(world: Arrays, labels, rows):
+    """How many of the tasks in `rows` have one of the labels; labels: (n_labels,) bool."""
+    n = 0
+    for row in rows:
+        n += labels[world.tasks[row]["label"]]
+    return n
+
+
+class JobNumbers:
+    """Job numbers of work queues as the throttler compares them."""
+
+    walltime: QueuedWalltime
+    priority: QueuedPriority
+
+    def __init__(self, control: Plane):
+        self.control = control
+        self.walltime_read_at = self.priority_read_at = -math.inf
+        queues, types = control.world.scenario.grid.queues.values(), control.world.vocabularies["resource_types"]
+        self.standby = [(number, share, types.index(kind), slots) for number, queue in enumerate(queues)
+                        for _, share, kind, slots in standby_slots(queue) if share is not None and kind in types]
+
+    def of(self, queue: AlignedQueue, types: tuple[int, ...], of_type: bool = False) -> WorkQueueCounts:
+        """Numbers of a work queue in some resource types, of_type: of one; in `deployed` standby slots count."""
+        counts = observe.work_queue_counts(self.control.brokers.snapshot, queue.accounts, types)
+        if not self.standby or self.control.edition != "deployed":
+            return counts
+        return with_standby(counts, Standby.of(self._standby(queue, types)), of_type)
+
+    def walltime_s(self, queue: AlignedQueue) -> float | None:
+        """Wall time that the queued jobs of a work queue request, s, at most five minutes old; None = unknown."""
+        if self.control.now - self.walltime_read_at >= WALLTIME_AGE_S:
+            self.walltime, self.walltime_read_at = queued_walltime(self.control.arrays), self.control.now
+        return self.walltime.total_s(queue.accounts, queue.types)
+
+    def highest_priority(self, queue: AlignedQueue) -> tuple[int, int]:
+        """Highest priority of the queued jobs of a work queue and their number, at most a minute old."""
+        if self.control.now - self.priority_read_at >= PRIORITY_AGE_S:
+            self.priority = queued_priority(self.control.arrays, FEW_URGENT)
+            self.priority_read_at = self.control.now
+        return self.priority.highest(queue.accounts, queue.types)
+
+    def has_jobs(self, queue: AlignedQueue) -> bool:
+        """Whether the statistics show any job of a work queue; if not, it is inactive."""
+        snapshot = self.control.brokers.snapshot
+        return any(snapshot.placed_by_type[account][kind] or any(snapshot.by_type[account][kind])
+                   for account in queue.accounts for kind in queue.types)
+
+    def _standby(self, queue: AlignedQueue, types: tuple[int, ...]) -> list[tuple[int, int]]:
+        """Standby slots and starting jobs of each queue in standby that name the work queue and one of the types."""
+        status, snapshot = self.control.arrays.queues["status"], self.control.brokers.snapshot
+        return [(slots, snapshot.jobs_at(number, queue.accounts, (kind,), JobStatus.STARTING))
+                for number, share, kind, slots in self.standby
+                if share == queue.name and kind in types and status[number] == QueueStatus.STANDBY]
