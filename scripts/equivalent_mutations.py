@@ -118,8 +118,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("fabric.jobs.submission.give_files", "bad >= 0 -> bad > 0"): "the dice have found that the first piece is bad",
     ("fabric.jobs.submission.give_files", "bad >= 0 -> bad >= 1"): "the dice have found that the first piece is bad",
     ("fabric.jobs.submission.give_files", "np.int64(-1) -> np.int64(-2)"): "no file comes before the first",
-    ("world.input_files.fill_pieces", "n < most -> n <= most"): "room is looked for piece by piece, too",
-    ("world.input_files.spread_factor", "sigma <= 0 -> sigma < 0"): "without a spread the factor is 1",
-    ("world.input_files.spread_factor", "uniform(seed, stream, task['luck'], chunk, 0) -> "
+    ("world.tasks.input_files.fill_pieces", "n < most -> n <= most"): "room is looked for piece by piece, too",
+    ("world.tasks.input_files.spread_factor", "sigma <= 0 -> sigma < 0"): "without a spread the factor is 1",
+    ("world.tasks.input_files.spread_factor", "uniform(seed, stream, task['luck'], chunk, 0) -> "
      "uniform(seed, stream, task['luck'], chunk, 1)"): "any number that all attempts at a chunk share",
 }

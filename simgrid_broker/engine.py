@@ -37,8 +37,8 @@ from simgrid_broker.scenario.synthetic import arrivals
 from simgrid_broker.turns.broker_rules import all_criteria, all_factors, all_reasons, all_tags, criteria_in_order
 from simgrid_broker.world import invariants
 from simgrid_broker.world.build import build
-from simgrid_broker.world.share_tree import share_tree
-from simgrid_broker.world.unfinished import unfinished_jobs, unfinished_transfers
+from simgrid_broker.world.series import unfinished_jobs, unfinished_transfers
+from simgrid_broker.world.shares import share_tree
 
 STEPS = 200
 """Number of calls of `progress` in a run."""

@@ -25,8 +25,8 @@ from simgrid_broker.scenario.rules_shares import leaf_of
 from simgrid_broker.scenario.synthetic import typical_tasks
 from simgrid_broker.views import Gdpconfig, Queues, Task
 from simgrid_broker.wording import worded
-from simgrid_broker.world import observe
 from simgrid_broker.world.build import build
+from simgrid_broker.world.views import observe
 from simgrid_broker.world.world import World
 
 PACKAGED = {"job_brokerage": "production", "analysis_brokerage": "analysis"}

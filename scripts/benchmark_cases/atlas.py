@@ -11,7 +11,7 @@ from benchmark_cases.measures import ATLAS, HOUR, cpu_s, peak_mib, resident_mib
 from simgrid_broker.agents.jedi.job_generator import Generator
 from simgrid_broker.engine import Simulation
 from simgrid_broker.scenario.loader import load_scenario
-from simgrid_broker.world import observe
+from simgrid_broker.world.views import observe
 
 
 def decision() -> dict:

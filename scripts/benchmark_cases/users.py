@@ -16,7 +16,7 @@ from simgrid_broker.engine import Simulation
 from simgrid_broker.names import ANALYSIS_LABELS
 from simgrid_broker.scenario.loader import load_scenario
 from simgrid_broker.turns.user_tables import UserTables
-from simgrid_broker.world import observe
+from simgrid_broker.world.views import observe
 
 
 class Cycle(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 
 from simgrid_broker.scenario.model import Share
 from simgrid_broker.views import ShareTree
-from simgrid_broker.world.share_tree import share_tree
+from simgrid_broker.world.shares import share_tree
 
 
 def nested(rows: list[dict]) -> tuple[Share, ...]:

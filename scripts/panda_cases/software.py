@@ -9,8 +9,8 @@ from simgrid_broker.policy.brokerage.production.question import JobCase
 from simgrid_broker.policy.brokerage.production.software import preferences
 from simgrid_broker.scenario.importers.cric_software import EVERYWHERE, software
 from simgrid_broker.scenario.importers.input_files import Tally
-from simgrid_broker.world import observe
-from simgrid_broker.world.from_snapshot import world_of
+from simgrid_broker.world.snapshot.reading import world_of
+from simgrid_broker.world.views import observe
 
 TAGS = ("-cache", "-regexpcmtconfig")
 

@@ -3,7 +3,7 @@
 from panda_cases.config import gdpconfig
 from simgrid_broker.policy.throttle import UNLIMITED, Standby, lift, throttle, throttle_limits, with_standby
 from simgrid_broker.views import WorkQueueCounts
-from simgrid_broker.world.work_queues import core_types
+from simgrid_broker.world.shares import core_types
 
 ANALYSIS_LABEL = "user"
 MERGE_ONLY = 5

@@ -21,12 +21,12 @@ from simgrid_broker.names import TaskStatus
 from simgrid_broker.schema import TASK_DATASETS
 from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.turns.policies import Policies
-from simgrid_broker.world.containers import members_of
+from simgrid_broker.world.data.datasets import members_of
 from simgrid_broker.world.rows import copied
 from simgrid_broker.world.series import Series
-from simgrid_broker.world.task_rows import give_back, place
-from simgrid_broker.world.task_transitions import BROKEN
-from simgrid_broker.world.tasks_to_snapshot import PlannedMerge
+from simgrid_broker.world.snapshot.tasks import PlannedMerge
+from simgrid_broker.world.tasks.rows import give_back, place
+from simgrid_broker.world.tasks.transitions import BROKEN
 from simgrid_broker.world.world import World
 
 

@@ -13,7 +13,7 @@ from simgrid_broker.turns.brokers import Brokers
 from simgrid_broker.turns.policies import InForce, Policies
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.counts import take_snapshot
+from simgrid_broker.world.jobs.counts import take_snapshot
 from simgrid_broker.world.world import World
 
 Process = Generator[simpy.Event, object, None]

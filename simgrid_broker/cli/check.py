@@ -53,7 +53,7 @@ def described_grid(scenario: "Scenario") -> str:
 
 def described_shares(scenario: "Scenario") -> str:
     """The leaves of the share tree with their targets."""
-    from simgrid_broker.world.share_tree import share_tree
+    from simgrid_broker.world.shares import share_tree
     tree = share_tree(scenario.shares_in_use)
     leaves = ", ".join(f"{tree.names[node]} {tree.value[node]:.3g} %" for node in tree.leaves)
     return f"{count(len(tree.leaves), 'leaf', 'leaves')}: {leaves}"

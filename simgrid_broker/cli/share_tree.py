@@ -74,7 +74,7 @@ def of_scenario(scenario: "Scenario") -> list[dict]:
     """One row for each node of the tree of a scenario, parents before their children."""
     from simgrid_broker.scenario.rules_shares import leaf_of
     from simgrid_broker.world.queue_tables import pools_of
-    from simgrid_broker.world.share_tree import share_tree
+    from simgrid_broker.world.shares import share_tree
     tree = share_tree(scenario.shares_in_use)
     cores = sum(pool.cores for pool in pools_of(scenario.grid)[1])
     offered, streams = [0.0] * len(tree.names), [0] * len(tree.names)

@@ -25,9 +25,9 @@ from simgrid_broker.turns.brokers import Brokers
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.wording import labels, worded
-from simgrid_broker.world import observe
-from simgrid_broker.world.from_snapshot import statistics_of, world_of
-from simgrid_broker.world.nuclei import Burden
+from simgrid_broker.world.snapshot.reading import statistics_of, world_of
+from simgrid_broker.world.views import observe
+from simgrid_broker.world.views.nuclei import Burden
 from simgrid_broker.world.world import World
 
 ENDS = {cannot_run.rule.tag: "no sites can run jobs", output_unmatched.rule.tag: "no endpoint for the output"}

@@ -22,8 +22,8 @@ from simgrid_broker.policy.input_chunk import (
 from simgrid_broker.scenario.snapshot_task import ANALYSIS_BROKERAGE, SnapshotTask
 from simgrid_broker.units import GIB, KIB, MIB
 from simgrid_broker.views import Gdpconfig, InputAt, JobInput, Premerge
-from simgrid_broker.world import observe
-from simgrid_broker.world.told import ToldTask
+from simgrid_broker.world.snapshot.told import ToldTask
+from simgrid_broker.world.views import observe
 from simgrid_broker.world.world import World
 
 BYTES = {"kB": KIB, "MB": MIB, "GB": GIB}

@@ -14,8 +14,8 @@ from simgrid_broker.fabric.events import JOB_REPORTS, PILOT_ASKS, WORKER_READY, 
 from simgrid_broker.luck import STREAMS, normal_quantile_of, uniform
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.queues.slots import free_slot, node_for, slot_on, take_slot, worker_of
 from simgrid_broker.world.rows import drop_cancelled, line_up, release_submission, take_submission, take_worker
-from simgrid_broker.world.slots import free_slot, node_for, slot_on, take_slot, worker_of
 
 STARTING = int(JobStatus.STARTING)
 SUBMISSION, LATENCY = STREAMS["submission"], STREAMS["batch_latency"]

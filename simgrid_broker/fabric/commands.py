@@ -6,8 +6,8 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.jobs.activated import put_activated, take_out
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.jobs.transitions import change_share, move
 from simgrid_broker.world.rows import has_no_pieces, push_retry, take_retry
-from simgrid_broker.world.transitions import change_share, move
 
 S = JobStatus
 ACTIVATED, THROTTLED, SENT, STARTING = map(int, (S.ACTIVATED, S.THROTTLED, S.SENT, S.STARTING))

@@ -9,7 +9,7 @@ from simgrid_broker.fabric.matcher import matched_job
 from simgrid_broker.luck import ATTEMPTS, STREAMS, uniform
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.world.arrays import JOB_BYTES, TIMES_BYTES, Arrays
-from simgrid_broker.world.queued_work import max_walltime
+from simgrid_broker.world.jobs.loads import max_walltime
 
 SLOPPY = STREAMS["sloppy"]
 TEST = int(QueueStatus.TEST)

@@ -20,8 +20,8 @@ from simgrid_broker.fabric.transfers import optimiser
 from simgrid_broker.fabric.transfers.network import send_staged
 from simgrid_broker.names import RANKED
 from simgrid_broker.world.arrays import ORDERED, WAITING
+from simgrid_broker.world.jobs.transitions import raise_fault
 from simgrid_broker.world.task_queues import draw_tables, longer_tables
-from simgrid_broker.world.transitions import raise_fault
 from simgrid_broker.world.world import World
 
 FIRST_TASK_QUEUES = 256

@@ -9,7 +9,7 @@ from simgrid_broker.fabric.transfers.links import admit, catch_up, settle_rate
 from simgrid_broker.fabric.transfers.remote_reading import NOTHING, reads_all, stop_reading
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.slots import free_slot, payload_is_over, slot_of
+from simgrid_broker.world.queues.slots import free_slot, payload_is_over, slot_of
 
 ACTIVATED, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.RUNNING)
 NONE, SITE_ERROR = int(Cause.NONE), int(Cause.SITE_ERROR)

@@ -11,7 +11,7 @@ from simgrid_broker.fabric.dispatch import best_job
 from simgrid_broker.fabric.jobs.activated import comes_before, take_out
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.transitions import move
+from simgrid_broker.world.jobs.transitions import move
 
 SENT, STARTING, RUNNING = int(JobStatus.SENT), int(JobStatus.STARTING), int(JobStatus.RUNNING)
 

@@ -20,8 +20,8 @@ from simgrid_broker.fabric.events import (
 from simgrid_broker.fabric.jobs.pilots import job_reports, payload_ends, pilot_asks, reading_done, stage_out
 from simgrid_broker.fabric.transfers.network import enqueue, link_due, output_is_found, subdataset_done, transfer_done
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.queues.slots import worker_of
 from simgrid_broker.world.rows import REPLICAS, RETRIES, TRANSFERS
-from simgrid_broker.world.slots import worker_of
 
 REACHED, OUTBOX_FULL, ROOM_WANTED, FAULT = range(4)
 """The time was reached; an outbox must be emptied, or a table must grow, first; a job tried a forbidden move."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simgrid_broker.names import TASK_ENDS, TaskStatus
-from simgrid_broker.world.task_rows import by_arrival
+from simgrid_broker.world.tasks.rows import by_arrival
 from simgrid_broker.world.world import World
 
 BRING_BACK = ("retry", "incexec")

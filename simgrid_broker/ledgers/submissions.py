@@ -6,8 +6,7 @@ from collections import Counter
 import numpy as np
 
 from simgrid_broker.world.columns import add_input
-from simgrid_broker.world.recorded import in_order, recorded_of_tasks
-from simgrid_broker.world.task_rows import renewed
+from simgrid_broker.world.tasks.rows import in_order, recorded_of_tasks, renewed
 from simgrid_broker.world.world import World
 
 

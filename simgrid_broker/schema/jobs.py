@@ -43,8 +43,8 @@ JOBS = Table("jobs", "one attempt of one job", (
     Column("sibling", "i4", "", OURS, "Next sibling in that heap, or next in its list", recorded=False),
     Column("rank", "i4", "", OURS, "Priority as dispatch sees it", recorded=False),
     Column("previous", "i4", "", OURS, "Previous sibling or parent in that heap", recorded=False),
-    Column("slot", "i4", "", OURS, "Slot that a pilot holds for the job, plus 1 (`world/slots.py`); 0 = one of its own "
-           "pseudo-queue; of a starting job without a slot the row of its worker in `submissions`, plus 1; "
+    Column("slot", "i4", "", OURS, "Slot that a pilot holds for the job, plus 1 (`world/queues/slots.py`); 0 = one of "
+           "its own pseudo-queue; of a starting job without a slot the row of its worker in `submissions`, plus 1; "
            "-1 = it has no worker yet", recorded=False),
     Column("transfer", "i4", "", OURS, "Transfer that the job awaits; -1 = none", recorded=False),
     Column("queue", "i2", "", PANDA + " computingSite", "PanDA queue", codes="queues"),

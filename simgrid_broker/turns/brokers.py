@@ -15,10 +15,11 @@ from simgrid_broker.policy.brokerage.production.hint import Hints
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.views import InputAt, JobInput, Nuclei, Queues, Stats, Task, Verdict
-from simgrid_broker.world import loads, observe
-from simgrid_broker.world.analysis_metrics import note_use
-from simgrid_broker.world.counts import Snapshot
-from simgrid_broker.world.nuclei import Burden, nuclei, nucleus_number
+from simgrid_broker.world.jobs import loads
+from simgrid_broker.world.jobs.counts import Snapshot
+from simgrid_broker.world.users.metrics import note_use
+from simgrid_broker.world.views import observe
+from simgrid_broker.world.views.nuclei import Burden, nuclei, nucleus_number
 from simgrid_broker.world.world import World
 
 

@@ -14,8 +14,8 @@ from simgrid_broker.turns.broker_rules import in_order, rules_behind
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.turns.watch import chooses, keeps, watch_of
 from simgrid_broker.views import KEPT, Task, Verdict
-from simgrid_broker.world.counts import candidates_left, tally_refusals
-from simgrid_broker.world.task_rows import renewed
+from simgrid_broker.world.jobs.counts import candidates_left, tally_refusals
+from simgrid_broker.world.tasks.rows import renewed
 from simgrid_broker.world.world import World
 
 MADE, RECORDED = range(2)

@@ -20,11 +20,10 @@ from simgrid_broker.turns.user_slots import fill_for_user, load_row_of_share, no
 from simgrid_broker.views import KEPT
 from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.columns import thaw
-from simgrid_broker.world.counts import place_block, tally_open, tally_refusals
-from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.input_files import first_waiting, is_cut, reads_container, take_in_hand
-from simgrid_broker.world.loads import fill_load
-from simgrid_broker.world.places import fill_ways
+from simgrid_broker.world.jobs.counts import account_of, place_block, tally_open, tally_refusals
+from simgrid_broker.world.jobs.loads import fill_load
+from simgrid_broker.world.queues.places import fill_ways
+from simgrid_broker.world.tasks.input_files import first_waiting, is_cut, reads_container, take_in_hand
 
 OVER, PREPARE, READ, COUNT, ASK, LOOK, PLACE, HOLD, GROW, MAKE = range(10)
 """Why a cycle returns: it is over; a task of an unknown kind must be described; what is known of its share and nucleus

@@ -10,8 +10,8 @@ from simgrid_broker.schema import TASKS
 from simgrid_broker.turns.task_kinds import ONE_TASK
 from simgrid_broker.turns.watch import keeps
 from simgrid_broker.turns.work_queues import CHANGING
-from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.seen_tasks import see, see_sources
+from simgrid_broker.world.jobs.counts import account_of
+from simgrid_broker.world.views.tasks import see, see_sources
 
 SLOT = np.dtype([
     ("task", "i4"), ("level", "i4"),         # row, and level of ramCount

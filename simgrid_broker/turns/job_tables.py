@@ -32,11 +32,11 @@ from simgrid_broker.turns.task_kinds import UNKNOWN, TaskKinds
 from simgrid_broker.turns.user_tables import UserTables
 from simgrid_broker.turns.work_queues import WorkQueues
 from simgrid_broker.views import Verdict
-from simgrid_broker.world import loads, observe
 from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
-from simgrid_broker.world.counts import tally_closed
-from simgrid_broker.world.groups import account_of_task
-from simgrid_broker.world.task_rows import renewed
+from simgrid_broker.world.jobs import loads
+from simgrid_broker.world.jobs.counts import account_of_task, tally_closed
+from simgrid_broker.world.tasks.rows import renewed
+from simgrid_broker.world.views import observe
 
 FIRST_SLOTS, FIRST_ORDERS = 256, 1024
 """Room for tasks and for orders at first; it doubles when it is used up."""

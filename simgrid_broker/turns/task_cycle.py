@@ -17,9 +17,9 @@ from simgrid_broker.turns.task_kinds import ONE_TASK, UNKNOWN, kind_of
 from simgrid_broker.turns.watch import chooses, keeps
 from simgrid_broker.views import KEPT
 from simgrid_broker.world.columns import give_nucleus
-from simgrid_broker.world.counts import tally_refusals
-from simgrid_broker.world.nuclei import NUCLEUS_DRAW, add_work, fill, show_work
-from simgrid_broker.world.seen_tasks import counted_inputs, see
+from simgrid_broker.world.jobs.counts import tally_refusals
+from simgrid_broker.world.views.nuclei import NUCLEUS_DRAW, add_work, fill, show_work
+from simgrid_broker.world.views.tasks import counted_inputs, see
 
 OVER, ASK, SHOW, PREPARE, LOOK = range(5)
 """Why a turn returns: it is over; Python must broker the task; other nuclei are candidates; a task of an unknown kind

@@ -13,7 +13,7 @@ from simgrid_broker.policy.rule import RuleFunction
 from simgrid_broker.schema import TASKS
 from simgrid_broker.views import TASK_FIELDS
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.seen_tasks import WORDS, offset_of
+from simgrid_broker.world.views.tasks import WORDS, offset_of
 
 UNKNOWN, ONE_TASK = -1, 0
 """Kinds: Python has to describe the task; it has just done so, and for this task alone."""

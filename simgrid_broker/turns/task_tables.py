@@ -16,8 +16,9 @@ from simgrid_broker.turns.plane import Plane
 from simgrid_broker.turns.task_cycle import TURN, Desk, Listed, go_on
 from simgrid_broker.turns.task_kinds import UNKNOWN, TaskKinds
 from simgrid_broker.views import NUCLEUS, Gdpconfig, Verdict
-from simgrid_broker.world import loads, observe
-from simgrid_broker.world.nuclei import Burden, Shown, nuclei_shown
+from simgrid_broker.world.jobs import loads
+from simgrid_broker.world.views import observe
+from simgrid_broker.world.views.nuclei import Burden, Shown, nuclei_shown
 
 KIND = DecisionKind.TASK_BROKERAGE
 RAW = f"V{NUCLEUS.itemsize}"

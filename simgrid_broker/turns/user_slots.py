@@ -8,12 +8,12 @@ from simgrid_broker.policy.brokerage.analysis.question import estimate
 from simgrid_broker.policy.brokerage.production.question import derive
 from simgrid_broker.turns.task_kinds import ONE_TASK, UNKNOWN
 from simgrid_broker.units import GIB
-from simgrid_broker.world.analysis_input import spread_replicas
-from simgrid_broker.world.analysis_metrics import note_use
-from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.input_files import in_hand
-from simgrid_broker.world.seen_tasks import see, see_sources
-from simgrid_broker.world.user_view import see_user
+from simgrid_broker.world.jobs.counts import account_of
+from simgrid_broker.world.queues.places import spread_replicas
+from simgrid_broker.world.tasks.input_files import in_hand
+from simgrid_broker.world.users.metrics import note_use
+from simgrid_broker.world.views.tasks import see, see_sources
+from simgrid_broker.world.views.users import see_user
 
 
 class UserDesk(Bundle):

@@ -14,9 +14,10 @@ from simgrid_broker.turns.task_kinds import TaskKinds
 from simgrid_broker.turns.user_slots import UserDesk
 from simgrid_broker.turns.work_queues import WorkQueues
 from simgrid_broker.views import ANALYSIS_STORE, LOAD, USER, USER_AT, Verdict
-from simgrid_broker.world import loads, observe
-from simgrid_broker.world.groups import account_of_task
-from simgrid_broker.world.user_view import user_sight, user_view
+from simgrid_broker.world.jobs import loads
+from simgrid_broker.world.jobs.counts import account_of_task
+from simgrid_broker.world.views import observe
+from simgrid_broker.world.views.users import user_sight, user_view
 
 MOST_ARRAYS = 4096
 """First refusals by static rules, and marks, that are kept."""

@@ -14,11 +14,11 @@ from simgrid_broker.policy.throttle import FEW_URGENT, Standby, with_standby
 from simgrid_broker.schema.queues import standby_slots
 from simgrid_broker.turns.plane import Plane
 from simgrid_broker.views import Task, WorkQueueCounts
-from simgrid_broker.world import observe
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.input_tables import replicas_version
-from simgrid_broker.world.queued_work import QueuedPriority, QueuedWalltime, queued_priority, queued_walltime
-from simgrid_broker.world.work_queues import AlignedQueue
+from simgrid_broker.world.data.datasets import replicas_version
+from simgrid_broker.world.jobs.loads import QueuedPriority, QueuedWalltime, queued_priority, queued_walltime
+from simgrid_broker.world.shares import AlignedQueue
+from simgrid_broker.world.views import observe
 
 NOTHING = np.zeros(0, np.int64)
 CHANGING = ("jeditaskid", "priority", "nucleus", "ramcount", "cputime", "share", "preassigned")

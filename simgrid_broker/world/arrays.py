@@ -273,12 +273,12 @@ class Arrays(Bundle):
     share_order: np.ndarray        # (n_shares,), most under-served first
     share_rank: np.ndarray         # (n_shares,), rank of each share in dispatch; those of equal rank compete by job
     shares_by_rank: np.ndarray     # (n_shares,), the shares of lower rank first
-    counts: np.ndarray             # (n_queues, n_groups, n_resource_types, n_status), jobs; groups as in `groups`
+    counts: np.ndarray             # (n_queues, n_groups, n_resource_types, n_status), jobs; groups as in `jobs.counts`
     running_cores: np.ndarray      # (n_queues, n_groups, n_resource_types), cores of running jobs
     hs06_milli: np.ndarray         # (n_shares,), power in use by sent and running jobs
     user_counts: np.ndarray        # (n_users, n_status), jobs
     user_cores: np.ndarray         # (n_users,), cores of running jobs
-    user_jobs: np.ndarray          # (n_user_rows, n_queues, N_USER_NUMBERS), as in `world.user_jobs`
+    user_jobs: np.ndarray          # (n_user_rows, n_queues, N_USER_NUMBERS), as in `world.users.jobs`
     user_queued_cores: np.ndarray  # (n_user_rows,), cores of their queued and throttled jobs
     pending: np.ndarray            # inbox of the Setupper
     holding: np.ndarray            # inbox of the Adder

@@ -24,13 +24,13 @@ from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
 from simgrid_broker.schema.grid import OFF
 from simgrid_broker.schema.user_parameters import builds_library, changed
 from simgrid_broker.world import arrays, queue_tables
-from simgrid_broker.world.gates import gate_tables
-from simgrid_broker.world.input_tables import hold_catalogue, hold_inputs, input_tables
-from simgrid_broker.world.share_tree import leaf_shares, share_tree
+from simgrid_broker.world.data.datasets import hold_catalogue, hold_inputs, input_tables
+from simgrid_broker.world.data.network import gate_tables
+from simgrid_broker.world.jobs.transitions import allowed_moves
+from simgrid_broker.world.shares import leaf_shares, share_tree
 from simgrid_broker.world.task_queues import draw_tables
-from simgrid_broker.world.task_rows import task_tables
-from simgrid_broker.world.transitions import allowed_moves
-from simgrid_broker.world.user_jobs import FIRST_USER_ROWS
+from simgrid_broker.world.tasks.rows import task_tables
+from simgrid_broker.world.users.jobs import FIRST_USER_ROWS
 from simgrid_broker.world.world import World
 
 FIRST_ROWS = 4096

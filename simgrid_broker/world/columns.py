@@ -1,4 +1,4 @@
-"""Writers of the columns of tasks, queues and storages; the status of a task has its own (`task_transitions`)."""
+"""Writers of the columns of tasks, queues, storages and drives; a task's status has its own (`tasks.transitions`)."""
 
 from math import isnan
 
@@ -9,9 +9,8 @@ from simgrid_broker.names import QueueStatus
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.grid import OFF
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.containers import members_of, note_added
-from simgrid_broker.world.input_tables import replica_tables
-from simgrid_broker.world.replicas import add_replica_of, drop_replicas_of
+from simgrid_broker.world.data.datasets import members_of, note_added, replica_tables
+from simgrid_broker.world.data.replicas import add_replica_of, drop_replicas_of
 from simgrid_broker.world.world import World
 
 CLAIMS = {column.name for column in TASKS.columns if column.unknown}
@@ -156,3 +155,25 @@ def take_done(world: World) -> list[int]:
     rows = world.arrays.done_tasks[:world.state["n_done_tasks"]].tolist()
     world.state["n_done_tasks"] = 0
     return rows
+
+
+def mount(world: World, storage: int) -> None:
+    """Let a drive of an endpoint of tape take up a dataset."""
+    world.arrays.storages["mounted"][storage] += 1
+
+
+def unmount(world: World, storage: int) -> None:
+    """Give a drive back."""
+    world.arrays.storages["mounted"][storage] -= 1
+
+
+def read_from_tape(world: World, storage: int, size: float) -> None:
+    """Count bytes that a drive has read, which it holds until they are passed on or given up."""
+    for name in ("read_bytes", "held_bytes"):
+        world.arrays.storages[name][storage] += size
+
+
+def let_go(world: World, storage: int, size: float, passed: bool) -> None:
+    """Count bytes that a drive holds no longer: passed on to a disk or a link, or given up."""
+    world.arrays.storages["held_bytes"][storage] -= size
+    world.arrays.storages["passed_bytes" if passed else "dropped_bytes"][storage] += size

@@ -6,9 +6,8 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import JobStatus, TransferKind
 from simgrid_broker.world.arrays import N_RAM_LEVELS, REUSED, Arrays
-from simgrid_broker.world.link_invariants import LINK_INVARIANTS, in_line
+from simgrid_broker.world.data.invariants import LINK_INVARIANTS, STORAGE_INVARIANTS, in_line
 from simgrid_broker.world.recount import Recount, recount
-from simgrid_broker.world.storage_invariants import STORAGE_INVARIANTS
 
 ACTIVATED, MERGING = int(JobStatus.ACTIVATED), int(JobStatus.MERGING)
 ASSIGNED, TRANSFERRING = int(JobStatus.ASSIGNED), int(JobStatus.TRANSFERRING)

@@ -10,7 +10,7 @@ from simgrid_broker.bundle import fetch
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import JOB_BYTES, Arrays
-from simgrid_broker.world.groups import of_shares
+from simgrid_broker.world.jobs.counts import of_shares
 
 ACTIVATED, STARTING, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING), int(JobStatus.RUNNING)
 

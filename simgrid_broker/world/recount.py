@@ -7,9 +7,9 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.groups import in_resource_queue
-from simgrid_broker.world.slots import slot_of
-from simgrid_broker.world.user_jobs import count_for_user
+from simgrid_broker.world.jobs.counts import in_resource_queue
+from simgrid_broker.world.queues.slots import slot_of
+from simgrid_broker.world.users.jobs import count_for_user
 
 SENT, RUNNING = int(JobStatus.SENT), int(JobStatus.RUNNING)
 

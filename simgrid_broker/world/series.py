@@ -1,4 +1,4 @@
-"""Rows of the time series: the state of shares, queues, links and storages at one moment."""
+"""Rows of the results: shares, queues, links and storages at one moment; jobs and transfers not ended with the run."""
 
 from collections.abc import Iterator
 
@@ -7,14 +7,16 @@ import numpy as np
 from simgrid_broker.names import JOB_QUEUED, JobStatus, SiteClass
 from simgrid_broker.schema.series import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES, WORKER_SERIES
 from simgrid_broker.units import HOUR
-from simgrid_broker.world.counts import sums_by_group
-from simgrid_broker.world.groups import of_shares
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.jobs.counts import of_shares, sums_by_group
+from simgrid_broker.world.recount import live
 from simgrid_broker.world.world import World
 
 COUNTED = ("running", "activated", "assigned", "transferring")
 """Statuses whose jobs the series count."""
 CORES = ("held_core_s", "held_cores"), ("working_core_s", "working_cores"), ("used_core_s", "used_cores")
 """Accounts of cores and what is counted now, each a part of the one before."""
+ROWS_AT_ONCE = 1 << 15
 
 
 def accounts_at(table: np.ndarray, now: float) -> dict[str, np.ndarray]:
@@ -136,3 +138,26 @@ class Series:
                      "read_bytes", "mounted"):
             rows[name] = storages[name]
         return rows
+
+
+def unfinished_jobs(arrays: Arrays, now: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows and transition times of all live jobs, in batches, without the outcome drawn for them.
+
+    Run times end now, or at the outage for jobs lost with their site.
+    """
+    rows = live(arrays)
+    for begin in range(0, len(rows), ROWS_AT_ONCE):
+        some = rows[begin:begin + ROWS_AT_ONCE]
+        jobs, times = arrays.jobs.take(some), arrays.job_times[some]
+        running = jobs["status"] == JobStatus.RUNNING
+        last = np.where(jobs["due_sequence"] != 0, now, jobs["modification_s"])
+        jobs["walltime_s"] = np.where(running, last - times[:, JobStatus.RUNNING], jobs["walltime_s"])
+        for name in ("cause", "cputime_s", "stage_out_s"):
+            jobs[name][running] = 0
+        yield jobs, times
+
+
+def unfinished_transfers(arrays: Arrays) -> np.ndarray:
+    """Rows of all transfers that wait or are in progress, in order of submission."""
+    transfers = arrays.transfers[arrays.transfers["transfer_id"] != 0]
+    return transfers[np.argsort(transfers["transfer_id"])]

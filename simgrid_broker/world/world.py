@@ -13,17 +13,15 @@ from simgrid_broker.scenario.tasklist import TaskList
 from simgrid_broker.schema.queues import SlotRequest
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.views import InputAt, JobInput, QueueSoftware, ShareTree, UserView
-from simgrid_broker.world.analysis_metrics import AnalysisMetrics
-from simgrid_broker.world.analysis_places import AnalysisPlaces
 from simgrid_broker.world.arrays import REUSED, Arrays
-from simgrid_broker.world.containers import MemberRows
-from simgrid_broker.world.gates import Capacities
-from simgrid_broker.world.network_metrics import NetworkMetrics
-from simgrid_broker.world.places import Places
-from simgrid_broker.world.seen_tasks import Sight, sight_of
-from simgrid_broker.world.told import Owed, ToldTask
-from simgrid_broker.world.user_jobs import UserRows
-from simgrid_broker.world.user_quota import UserOutput
+from simgrid_broker.world.data.datasets import MemberRows
+from simgrid_broker.world.data.network import Capacities, NetworkMetrics
+from simgrid_broker.world.queues.places import AnalysisPlaces, Places
+from simgrid_broker.world.snapshot.told import Owed, ToldTask
+from simgrid_broker.world.users.jobs import UserRows
+from simgrid_broker.world.users.metrics import AnalysisMetrics
+from simgrid_broker.world.users.quota import UserOutput
+from simgrid_broker.world.views.tasks import Sight, sight_of
 
 MARGIN = 1024
 """Rows to keep free in every table that the fabric allocates from: more than one event can use."""

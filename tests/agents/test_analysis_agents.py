@@ -10,13 +10,13 @@ from simgrid_broker.agents.users.metric_collector import metric_collector
 from simgrid_broker.agents.users.task_evaluator import task_evaluator
 from simgrid_broker.names import Activity, Cause, SiteClass, TaskClass, ThrottledBy, TransferKind
 from simgrid_broker.units import HOUR
-from simgrid_broker.world.analysis_metrics import FIRST_ENDS, Ends, Starts, note_use
 from simgrid_broker.world.invariants import broken
-from simgrid_broker.world.queued_work import queued_power
+from simgrid_broker.world.jobs.loads import queued_power
+from simgrid_broker.world.jobs.transitions import move
 from simgrid_broker.world.rows import take_transfer
-from simgrid_broker.world.transitions import move
-from simgrid_broker.world.user_jobs import CORES, FIRST_USER_ROWS, QUEUED, RUNNING, THROTTLED
-from simgrid_broker.world.user_view import user_view
+from simgrid_broker.world.users.jobs import CORES, FIRST_USER_ROWS, QUEUED, RUNNING, THROTTLED
+from simgrid_broker.world.users.metrics import FIRST_ENDS, Ends, Starts, note_use
+from simgrid_broker.world.views.users import user_view
 
 SHARES = [dict(name="User Analysis", value=1), dict(name="Express Analysis", value=1), dict(name="Production", value=1)]
 USER, EXPRESS, PRODUCTION = range(3)

@@ -17,8 +17,8 @@ from simgrid_broker.cli.explain import datasets_of, told_datasets
 from simgrid_broker.engine import simulate
 from simgrid_broker.scenario import load_scenario
 from simgrid_broker.world.columns import lose_files
-from simgrid_broker.world.containers import members_of
-from simgrid_broker.world.locality import endpoints_with_input
+from simgrid_broker.world.data.datasets import members_of
+from simgrid_broker.world.data.locality import endpoints_with_input
 
 GB, TB = 1e9, 1e12
 DISK = dict(total=1000 * TB, free=500 * TB)

@@ -15,10 +15,10 @@ from simgrid_broker.agents.run.task_source import task_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.columns import set_activity
-from simgrid_broker.world.input_files import staged_inputs
-from simgrid_broker.world.input_tables import forget_inputs, lose_replica
+from simgrid_broker.world.data.datasets import forget_inputs, lose_replica
+from simgrid_broker.world.data.storages import take_space_of
 from simgrid_broker.world.invariants import broken
-from simgrid_broker.world.space import take_space_of
+from simgrid_broker.world.tasks.input_files import staged_inputs
 
 TB, GB = 1e12, 1e9
 DISK = dict(total=1000 * TB, free=500 * TB)

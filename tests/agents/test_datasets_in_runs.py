@@ -8,7 +8,7 @@ from simgrid_broker.agents.run.task_source import task_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.engine import simulate
 from simgrid_broker.scenario import load_scenario
-from simgrid_broker.world import observe
+from simgrid_broker.world.views import observe
 
 TB = 1e12
 DISK = dict(total=1000 * TB, free=500 * TB)

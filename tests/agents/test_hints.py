@@ -12,7 +12,7 @@ from simgrid_broker.names import EDITIONS
 from simgrid_broker.scenario import load_scenario
 from simgrid_broker.turns import task_tables
 from simgrid_broker.turns.brokers import Brokers
-from simgrid_broker.world import observe
+from simgrid_broker.world.views import observe
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 CHANGES = {"agents.task_broker": 300, "gdpconfig.DISK_THRESHOLD": -1000, "duration": "5h", "warm_up": 0,

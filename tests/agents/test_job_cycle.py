@@ -12,7 +12,7 @@ from simgrid_broker.policy.brokerage.production.completeness import readable
 from simgrid_broker.policy.brokerage.production.question import DERIVED, KEYS, PLAIN, SAID, TERMS, JobCase, task_record
 from simgrid_broker.turns import job_tables, user_tables
 from simgrid_broker.turns.job_slots import is_current
-from simgrid_broker.world import observe
+from simgrid_broker.world.views import observe
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 CANDIDATES = {"record.candidates": 0.3}

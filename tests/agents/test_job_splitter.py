@@ -14,7 +14,7 @@ from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.task_source import task_source
 from simgrid_broker.names import ClosedBy
 from simgrid_broker.units import HOUR
-from simgrid_broker.world import observe
+from simgrid_broker.world.views import observe
 
 GENERATION = (task_source, task_refiner, statistics, job_generator, setupper)
 FILES = dict(n_files=60, events_per_file=100, file_bytes=1e9)

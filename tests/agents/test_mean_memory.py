@@ -8,7 +8,7 @@ from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.gdpconfig import meanrss
 from simgrid_broker.policy.dispatch import mean_memory_high
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.world.mean_memory import mean_memory
+from simgrid_broker.world.queues.statistics import mean_memory
 
 pytestmark = pytest.mark.rule("mean_memory_high", "mean_memory")
 

@@ -7,7 +7,7 @@ from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.names import Cause
 from simgrid_broker.world.arrays import N_RAM_LEVELS
-from simgrid_broker.world.input_files import waiting_at
+from simgrid_broker.world.tasks.input_files import waiting_at
 
 RULE = dict(errorsource="pilotErrorCode", errorcode=1212)
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1, maxrampercore=2000), SCORE_HIMEM=dict(mincore=1, maxcore=1,

@@ -14,7 +14,7 @@ from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
 from simgrid_broker.turns.broker_rules import all_criteria, all_reasons, all_tags, criteria_in_order, reason
 from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.views import KEPT, Figures, Verdict
-from simgrid_broker.world import observe
+from simgrid_broker.world.views import observe
 
 SHARES = [dict(name="A", value=1), dict(name="B", value=3)]
 OTHERS = tuple("0123456789")

@@ -21,9 +21,9 @@ from simgrid_broker.names import Cause, TaskCommand, TaskStatus
 from simgrid_broker.policy.task_commands import ACCEPTED, Past, accepts, limit_after_retry, retry_refused
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.world import observe
 from simgrid_broker.world.states import TASK
-from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.tasks.transitions import set_status
+from simgrid_broker.world.views import observe
 
 ALL = (timeline, statistics, task_source, task_commando, task_refiner, task_broker, adder, post_processor, watch_dog,
        job_generator, setupper, pilot_streaming,

@@ -27,8 +27,8 @@ from simgrid_broker.policy.task_watchdogs import (
 )
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.world import observe
-from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.tasks.transitions import set_status
+from simgrid_broker.world.views import observe
 
 DOGS = (timeline, task_source, task_commando, post_processor, watch_dog, production_watch_dog)
 WITH_EXPRESS = [dict(name="All", value=1), dict(name="Express", value=1)]

@@ -25,8 +25,8 @@ from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.rule import candidate_criterion
 from simgrid_broker.turns import job_tables
-from simgrid_broker.world import observe
-from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.tasks.transitions import set_status
+from simgrid_broker.world.views import observe
 
 TWO_SHARES = [dict(name="Analysis", value=1, prodsourcelabel="user|panda"),
               dict(name="Production", value=1, prodsourcelabel="managed")]

@@ -13,7 +13,7 @@ from simgrid_broker.agents.run.timeline import EFFECTS, timeline
 from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.scenario.rules_work import READS
-from simgrid_broker.world.troubles import troubles
+from simgrid_broker.world.data.network import troubles
 
 
 def stage_with(*incidents, plan=scenario, awake=(), **others) -> Stage:

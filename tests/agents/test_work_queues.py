@@ -18,8 +18,8 @@ from simgrid_broker.agents.users.priority_massage import priority_massage
 from simgrid_broker.policy.throttle import throttle
 from simgrid_broker.turns.work_queues import JobNumbers
 from simgrid_broker.units import HOUR
-from simgrid_broker.world.loads import load_row
-from simgrid_broker.world.work_queues import aligned_queues
+from simgrid_broker.world.jobs.loads import load_row
+from simgrid_broker.world.shares import aligned_queues
 
 GENERATION = (timeline, gdpconfig_cache, task_source, task_refiner, statistics, job_generator, setupper)
 FAST = dict(task_refiner=10, gdpconfig=60)

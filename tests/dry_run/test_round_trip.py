@@ -11,9 +11,9 @@ from simgrid_broker.engine import Simulation
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.scenario import load_scenario, load_snapshot
 from simgrid_broker.views import KEPT
-from simgrid_broker.world import observe
-from simgrid_broker.world.nuclei import Burden
-from simgrid_broker.world.tasks_to_snapshot import waiting
+from simgrid_broker.world.snapshot.tasks import waiting
+from simgrid_broker.world.views import observe
+from simgrid_broker.world.views.nuclei import Burden
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 PUSHED = {"gdpconfig.jobbroker.MAX_PRIO_TO_BOOTSTRAP": 2000, "shares.Production.value": 70,

@@ -7,8 +7,8 @@ import pytest
 from simgrid_broker.engine import simulate
 from simgrid_broker.scenario import load_scenario
 from simgrid_broker.scenario.synthetic import task_list
-from simgrid_broker.world import observe
 from simgrid_broker.world.build import build
+from simgrid_broker.world.views import observe
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "gpu_campaign.yaml"
 PLAIN = {"CENTRE", "NORTH", "SOUTH", "EAST", "WEST"}

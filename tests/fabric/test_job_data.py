@@ -4,8 +4,8 @@ import pytest
 from builders import Bench, S, scenario, two_sites
 
 from simgrid_broker.names import ReplicaState
-from simgrid_broker.world import observe
-from simgrid_broker.world.input_tables import lose_replica
+from simgrid_broker.world.data.datasets import lose_replica
+from simgrid_broker.world.views import observe
 
 MB = 1e6
 DISK = dict(total=1e15, free=5e14)

@@ -6,9 +6,9 @@ from builders import Bench, Stage, two_sites
 
 from simgrid_broker.agents.data.reaper import reaper
 from simgrid_broker.names import Cause
-from simgrid_broker.world import observe
-from simgrid_broker.world.input_tables import delete_dataset, lose_replica
-from simgrid_broker.world.space import take_space
+from simgrid_broker.world.data.datasets import delete_dataset, lose_replica
+from simgrid_broker.world.data.storages import take_space
+from simgrid_broker.world.views import observe
 
 MB = 1e6
 GB = 1e9

@@ -10,7 +10,7 @@ from simgrid_broker.fabric.jobs.retries import put_lesson
 from simgrid_broker.fabric.transfers.rows import record_transfer
 from simgrid_broker.world.arrays import REUSED
 from simgrid_broker.world.build import FIRST_ROWS
-from simgrid_broker.world.transitions import raise_fault
+from simgrid_broker.world.jobs.transitions import raise_fault
 
 
 def test_a_forbidden_move_within_the_loop_is_raised_with_the_story():

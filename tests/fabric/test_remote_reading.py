@@ -6,7 +6,7 @@ from builders import Bench, S, Stage, scenario, two_sites
 
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.names import Activity, Cause, TransferKind
-from simgrid_broker.world.input_tables import lose_replica
+from simgrid_broker.world.data.datasets import lose_replica
 
 MB = 1e6
 DISK = dict(total=1e12, free=5e11)

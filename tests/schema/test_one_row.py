@@ -23,10 +23,10 @@ from simgrid_broker.cli.reference import topics
 from simgrid_broker.compiled import compiled
 from simgrid_broker.scenario.importers.cric import read_cric
 from simgrid_broker.schema import QUEUES
-from simgrid_broker.world import observe
+from simgrid_broker.world.views import observe
 from simgrid_broker.world.build import build
-from simgrid_broker.world.from_snapshot import world_of
-from simgrid_broker.world.to_snapshot import snapshot_of
+from simgrid_broker.world.snapshot.reading import world_of
+from simgrid_broker.world.snapshot.writing import snapshot_of
 from simgrid_broker.world.world import World
 
 scenario, folder = sys.argv[1:]
@@ -71,9 +71,9 @@ from simgrid_broker.policy.brokerage.production.question import task_record
 from simgrid_broker.scenario import in_force
 from simgrid_broker.scenario.synthetic import task_list
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.world import observe
-from simgrid_broker.world.from_snapshot import world_of
-from simgrid_broker.world.tasks_to_snapshot import claims
+from simgrid_broker.world.views import observe
+from simgrid_broker.world.snapshot.reading import world_of
+from simgrid_broker.world.snapshot.tasks import claims
 from simgrid_broker.scenario.snapshot_task import SnapshotTask
 
 snapshot_file, scenario_file = sys.argv[1:]

@@ -5,10 +5,10 @@ import pytest
 from builders import Bench, S, put_job, scenario, two_sites
 
 from simgrid_broker.units import HOUR
-from simgrid_broker.world import observe
-from simgrid_broker.world.counts import take_snapshot
+from simgrid_broker.world.jobs.counts import take_snapshot
+from simgrid_broker.world.views import observe
 
-pytestmark = pytest.mark.rule("world.activity.activity", "look_at_jobs")
+pytestmark = pytest.mark.rule("world.queues.statistics.activity", "look_at_jobs")
 
 
 QUEUES = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8, maxdiskio=300, pledgedcpu=40,

@@ -7,12 +7,12 @@ from builders import Bench, two_sites
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario.rules_data import container_read_whole
 from simgrid_broker.scenario.synthetic import task_list
-from simgrid_broker.world import input_files
 from simgrid_broker.world.build import build
-from simgrid_broker.world.containers import datasets_of, members_of
-from simgrid_broker.world.input_files import dataset_of, offered, take_in_hand, use_pieces
-from simgrid_broker.world.nuclei import has_complete_replicas, parts_at
-from simgrid_broker.world.task_rows import give_back, place
+from simgrid_broker.world.data.datasets import datasets_of, members_of
+from simgrid_broker.world.tasks import input_files
+from simgrid_broker.world.tasks.input_files import dataset_of, offered, take_in_hand, use_pieces
+from simgrid_broker.world.tasks.rows import give_back, place
+from simgrid_broker.world.views.nuclei import has_complete_replicas, parts_at
 
 GB, TB = 1e9, 1e12
 DISKS = dict(HERE_DISK=dict(site="HERE", total=1000 * TB, free=500 * TB),

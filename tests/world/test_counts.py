@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simgrid_broker.world import counts
+from simgrid_broker.world.jobs import counts
 
 
 @pytest.mark.parametrize("seed", range(8))

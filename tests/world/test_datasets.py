@@ -6,10 +6,10 @@ from builders import Bench, scenario, two_sites
 
 from simgrid_broker.scenario.catalogue import catalogue
 from simgrid_broker.scenario.synthetic import task_list
-from simgrid_broker.world import observe
 from simgrid_broker.world.build import build
-from simgrid_broker.world.input_tables import add_replica_at, delete_dataset, lose_replica, replica_tables
-from simgrid_broker.world.replicas import drop_replica_of
+from simgrid_broker.world.data.datasets import add_replica_at, delete_dataset, lose_replica, replica_tables
+from simgrid_broker.world.data.replicas import drop_replica_of
+from simgrid_broker.world.views import observe
 
 TB = 1e12
 STORE = dict(total=1000 * TB, free=500 * TB)

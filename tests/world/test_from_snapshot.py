@@ -13,9 +13,9 @@ from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import JobInput
-from simgrid_broker.world import observe
-from simgrid_broker.world.from_snapshot import statistics_of, world_of
-from simgrid_broker.world.nuclei import Burden
+from simgrid_broker.world.snapshot.reading import statistics_of, world_of
+from simgrid_broker.world.views import observe
+from simgrid_broker.world.views.nuclei import Burden
 
 EXAMPLE = Path(__file__).parents[2] / "scenarios" / "snapshot.yaml"
 ALSO_READ = {"jeditaskid", "luck", "n_nuclei", "parent", "status", "frozen_s", "resource_type", "taskpriority"}

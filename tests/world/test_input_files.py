@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from simgrid_broker.scenario.synthetic import n_pieces
 from simgrid_broker.schema import SPLITTING
-from simgrid_broker.world import input_files
-from simgrid_broker.world.input_files import bytes_of, events_of, waiting_pieces
+from simgrid_broker.world.tasks import input_files
+from simgrid_broker.world.tasks.input_files import bytes_of, events_of, waiting_pieces
 
 pytestmark = pytest.mark.rule("first_event", "last_event", "file_of", "last_file_of", "input_files.events_of",
                               "bytes_of", "boundary_of", "fill_pieces", "jobs_to_come")

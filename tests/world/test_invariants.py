@@ -7,8 +7,9 @@ from builders import Bench, S, two_sites
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import TransferKind
 from simgrid_broker.schema import NODES
-from simgrid_broker.world import invariants, link_invariants, rows, storage_invariants
+from simgrid_broker.world import invariants, rows
 from simgrid_broker.world.arrays import REUSED
+from simgrid_broker.world.data import invariants as data_invariants
 from simgrid_broker.world.recount import recount
 
 
@@ -319,23 +320,23 @@ SINS = {
     invariants.attempts_stay_below_limit: (one_attempt_too_many, one_attempt_more_than_a_rule_leaves,
                                                one_failure_too_many),
     invariants.retries_wait_in_lists: (retry_is_in_no_list, failed_job_waits_for_the_retry_module),
-    storage_invariants.space_is_not_negative: (storage_is_overdrawn, expired_data_is_overdrawn),
-    storage_invariants.space_adds_up: (space_appears, writes_are_forgotten),
-    storage_invariants.replicas_have_their_space: (
+    data_invariants.space_is_not_negative: (storage_is_overdrawn, expired_data_is_overdrawn),
+    data_invariants.space_adds_up: (space_appears, writes_are_forgotten),
+    data_invariants.replicas_have_their_space: (
         replica_is_larger_than_what_is_used, brought_files_take_more_than_is_used, output_takes_more_than_is_used,
         expired_replica_is_not_counted),
-    storage_invariants.replicas_stand_in_lists: (replica_is_in_no_list, replica_has_more_than_all_files),
-    storage_invariants.coming_files_are_under_way: (files_come_without_a_transfer,),
-    storage_invariants.drives_hold: (tape_is_mounted_without_a_drive, bytes_read_from_tape_are_lost),
+    data_invariants.replicas_stand_in_lists: (replica_is_in_no_list, replica_has_more_than_all_files),
+    data_invariants.coming_files_are_under_way: (files_come_without_a_transfer,),
+    data_invariants.drives_hold: (tape_is_mounted_without_a_drive, bytes_read_from_tape_are_lost),
     invariants.activated_jobs_can_be_found: (activated_job_is_forgotten, activated_job_is_in_the_heap_twice,
                                              running_job_is_in_the_heap),
     invariants.newest_jobs_stand_where_they_are_said_to: (newest_job_has_left, newest_job_is_of_another_queue),
-    link_invariants.files_of_links_add_up: (files_are_miscounted, reader_is_miscounted, more_files_than_may_be_active,
+    data_invariants.files_of_links_add_up: (files_are_miscounted, reader_is_miscounted, more_files_than_may_be_active,
                                             queued_files_are_miscounted, output_is_miscounted),
-    link_invariants.busy_links_are_listed: (busy_link_is_forgotten, busy_link_does_not_know_its_place),
-    link_invariants.doors_hold: (door_gives_too_much, door_forgets_what_it_has),
-    link_invariants.idle_links_have_no_rate: (idle_link_keeps_its_rate, link_has_more_than_it_carries),
-    link_invariants.bytes_are_conserved: (bytes_are_lost,),
+    data_invariants.busy_links_are_listed: (busy_link_is_forgotten, busy_link_does_not_know_its_place),
+    data_invariants.doors_hold: (door_gives_too_much, door_forgets_what_it_has),
+    data_invariants.idle_links_have_no_rate: (idle_link_keeps_its_rate, link_has_more_than_it_carries),
+    data_invariants.bytes_are_conserved: (bytes_are_lost,),
     invariants.moving_jobs_have_a_transfer: (input_has_no_transfer, output_has_no_transfer),
     invariants.readings_belong_to_running_jobs: (reading_is_of_no_running_job,),
     invariants.merge_jobs_have_reason: (task_without_merging_has_a_merge_job,),

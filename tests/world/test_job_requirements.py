@@ -8,7 +8,7 @@ from builders import Bench, scenario, two_sites
 
 from simgrid_broker.names import EDITIONS, InputLan
 from simgrid_broker.policy.brokerage.production.preliminary import initial_list
-from simgrid_broker.world import observe
+from simgrid_broker.world.views import observe
 
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
 QUEUES = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8), "P": dict(atlas_site="THERE")}

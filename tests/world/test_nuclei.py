@@ -9,13 +9,13 @@ from simgrid_broker.policy.brokerage.task.locality import too_few_files, too_lit
 from simgrid_broker.policy.brokerage.task.question import task_record
 from simgrid_broker.scenario import in_force
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.world import observe
-from simgrid_broker.world.nuclei import COMPLETE, Burden, candidates, claimed_work_of, nuclei, output_on_the_way
-from simgrid_broker.world.replicas import add_replica_of
-from simgrid_broker.world.told import ToldTask
+from simgrid_broker.world.data.replicas import add_replica_of
+from simgrid_broker.world.snapshot.told import ToldTask
+from simgrid_broker.world.views import observe
+from simgrid_broker.world.views.nuclei import COMPLETE, Burden, candidates, claimed_work_of, nuclei, output_on_the_way
 
-pytestmark = pytest.mark.rule("world.nuclei.candidates", "work_left", "output_on_the_way", "world.nuclei.fill",
-                              "has_complete_replica", "add_work")
+pytestmark = pytest.mark.rule("world.views.nuclei.candidates", "work_left", "output_on_the_way",
+                              "world.views.nuclei.fill", "has_complete_replica", "add_work")
 
 
 STORAGES = {"A": dict(site="A", total=100, free=60, expired=10, min_free=5), "B": dict(site="B"),

@@ -6,9 +6,9 @@ from builders import Bench, S, T, put_job, two_sites
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.world import observe
-from simgrid_broker.world.counts import take_snapshot, tally
-from simgrid_broker.world.replicas import add_replica_of
+from simgrid_broker.world.data.replicas import add_replica_of
+from simgrid_broker.world.jobs.counts import take_snapshot, tally
+from simgrid_broker.world.views import observe
 
 SHARES = [dict(name="A", value=1), dict(name="B", value=1)]
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))

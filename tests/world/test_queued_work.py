@@ -6,8 +6,8 @@ from builders import Bench, S, put_job, scenario
 
 from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.names import RANKED
-from simgrid_broker.world.groups import account_of_job, account_of_task
-from simgrid_broker.world.queued_work import heaps_follow_priority, queued_priority, queued_walltime
+from simgrid_broker.world.jobs.counts import account_of_job, account_of_task
+from simgrid_broker.world.jobs.loads import heaps_follow_priority, queued_priority, queued_walltime
 
 HPC = dict(name="HPC", function="Resource", order=1, criteria="workingGroup = 'HPC'")
 OF_SHARE, OF_HPC = 0, 1

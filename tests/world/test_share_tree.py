@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from simgrid_broker.scenario.model import Share
-from simgrid_broker.world.share_tree import leaf_shares, share_tree, with_value
+from simgrid_broker.world.shares import leaf_shares, share_tree, with_value
 
 pytestmark = pytest.mark.rule("share_tree")
 

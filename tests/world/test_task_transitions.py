@@ -6,7 +6,7 @@ from builders import Bench, T
 
 from simgrid_broker.errors import ForbiddenMove
 from simgrid_broker.names import TASK_ENDS
-from simgrid_broker.world.task_transitions import TASK_MOVES, register, set_status, set_statuses
+from simgrid_broker.world.tasks.transitions import TASK_MOVES, register, set_status, set_statuses
 
 
 def test_a_task_goes_its_way_and_remembers_when():

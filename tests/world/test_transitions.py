@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from simgrid_broker.errors import ForbiddenMove
 from simgrid_broker.world import invariants
+from simgrid_broker.world.jobs.transitions import allowed_moves, enter, leave, move, raise_fault, story
 from simgrid_broker.world.recount import recount
-from simgrid_broker.world.transitions import allowed_moves, enter, leave, move, raise_fault, story
 
 ENDED = (S.FINISHED, S.FAILED, S.CLOSED, S.CANCELLED)
 LIVE = [status for status in S if status not in ENDED]

@@ -4,7 +4,7 @@ import numpy as np
 from builders import Bench, S, two_sites
 
 from simgrid_broker.names import Cause
-from simgrid_broker.world.unfinished import unfinished_jobs, unfinished_transfers
+from simgrid_broker.world.series import unfinished_jobs, unfinished_transfers
 
 
 def test_the_outcome_of_a_running_job_is_not_recorded():

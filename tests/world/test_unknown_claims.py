@@ -12,8 +12,8 @@ from simgrid_broker.policy.resource_types import PER_CORE_UNITS, job_ramcount
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.views import LOAD, TASK_FIELDS, Gdpconfig, Task, records
-from simgrid_broker.world import observe
 from simgrid_broker.world.columns import set_task, set_tasks
+from simgrid_broker.world.views import observe
 
 CLAIMS = ["cpuefficiency", "cputime", "diskio", "iointensity", "ramcount", "walltime_s_per_mib"]
 """Claims of a task without which it is brokered as well."""

@@ -7,7 +7,7 @@ from builders import S, Stage, T, put_task, scenario
 from simgrid_broker.agents.users.analysis_watch_dog import AnalysisWatchDog
 from simgrid_broker.schema import JOB_TIMES, JOBS
 from simgrid_broker.units import HOUR
-from simgrid_broker.world.user_view import user_view
+from simgrid_broker.world.views.users import user_view
 
 TB = 1e12
 

@@ -16,15 +16,15 @@ from simgrid_broker.ledgers.staging import Request
 from simgrid_broker.names import CLOSENESS_BLOCKED, COMPLETE, StagingStatus
 from simgrid_broker.policy import data_carousel as policy
 from simgrid_broker.policy.data_carousel import Config, TapeConfig
-from simgrid_broker.world.drives import let_go, mount, read_from_tape, unmount
-from simgrid_broker.world.replicas import (
+from simgrid_broker.world.columns import let_go, mount, read_from_tape, unmount
+from simgrid_broker.world.data.replicas import (
     add_staged_replica,
     expire_of,
     grow_replica_of,
     keep_until_of,
     replica_on_disk_of,
 )
-from simgrid_broker.world.space import IS_OFF, take_space_of
+from simgrid_broker.world.data.storages import IS_OFF, take_space_of
 
 S = StagingStatus
 

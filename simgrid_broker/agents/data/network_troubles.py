@@ -1,7 +1,7 @@
 """Network troubles: outages and narrow times of the networks of sites, and of single links, at random."""
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.world.troubles import Moment, troubles
+from simgrid_broker.world.data.network import Moment, troubles
 
 
 def network_troubles(control: Control) -> Process:

@@ -10,8 +10,8 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.replicas import expire_of
-from simgrid_broker.world.space import expire_landed, free_space_of, take_landed
+from simgrid_broker.world.data.replicas import expire_of
+from simgrid_broker.world.data.storages import expire_landed, free_space_of, take_landed
 
 
 def reaper(control: Control) -> Process:
@@ -26,7 +26,7 @@ def reaper(control: Control) -> Process:
 class Landed:
     """Files without replicas that have a lifetime, by the turn of the reaper in which they are first seen.
 
-    name: the column of storages that counts them, one of `world.space.LANDED`.
+    name: the column of storages that counts them, one of `world.data.storages.LANDED`.
     """
 
     def __init__(self, name: str, lifetime_s: float):

@@ -11,7 +11,6 @@ from simgrid_broker.schema.throttler import RuleForMissed
 from simgrid_broker.units import MINUTE
 from simgrid_broker.views import WorkerStatus
 from simgrid_broker.world.arrays import WAITING
-from simgrid_broker.world.missed_workers import MissedWorkers
 from simgrid_broker.world.pilot_status import (
     activated_jobs,
     numbers_of_types,
@@ -21,6 +20,7 @@ from simgrid_broker.world.pilot_status import (
     worker_types,
 )
 from simgrid_broker.world.queue_tables import modes_of
+from simgrid_broker.world.queues.slots import MissedWorkers
 from simgrid_broker.world.world import World
 
 CACHE_S = 600.0

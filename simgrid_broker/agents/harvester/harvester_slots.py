@@ -5,7 +5,7 @@ tell how a resource gives what was requested of it.
 """
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.world.openings import openings
+from simgrid_broker.world.queues.slots import openings
 
 
 def harvester_slots(control: Control) -> Process:

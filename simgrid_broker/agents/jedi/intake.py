@@ -12,7 +12,7 @@ from simgrid_broker.policy.throttle import MAX_BUNCH
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.world.recorded import busiest_hours, kinds_of_tasks
+from simgrid_broker.world.tasks.rows import busiest_hours, kinds_of_tasks
 from simgrid_broker.world.world import World
 
 DECIDES = ("share", "corecount", "ramcount", "ramunit", *TAGGED_BY)

@@ -22,11 +22,11 @@ from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.turns.work_queues import JobNumbers, WorkQueues
 from simgrid_broker.views import Gdpconfig, Task
 from simgrid_broker.world.columns import return_to, set_reason, set_task
-from simgrid_broker.world.groups import account_of_task
-from simgrid_broker.world.input_files import first_waiting, is_cut, member_of_piece
-from simgrid_broker.world.queued_work import NO_PRIORITY
-from simgrid_broker.world.task_transitions import set_status
-from simgrid_broker.world.work_queues import AlignedQueue, aligned_queues
+from simgrid_broker.world.jobs.counts import account_of_task
+from simgrid_broker.world.jobs.loads import NO_PRIORITY
+from simgrid_broker.world.shares import AlignedQueue, aligned_queues
+from simgrid_broker.world.tasks.input_files import first_waiting, is_cut, member_of_piece
+from simgrid_broker.world.tasks.transitions import set_status
 
 QUEUE_DRAW, INACTIVE_POLL = luck.STREAMS["queue_draw"], luck.STREAMS["inactive_poll"]
 READY, SCOUTING, RUNNING = TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING

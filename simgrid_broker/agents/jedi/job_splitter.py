@@ -16,8 +16,8 @@ from simgrid_broker.schema.splitting import SplitParameters
 from simgrid_broker.turns.broker_rules import reason
 from simgrid_broker.views import Task, Verdict
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.groups import account_of_task
-from simgrid_broker.world.input_files import end_of_dataset, first_waiting, pieces_at_once, waiting_pieces
+from simgrid_broker.world.jobs.counts import account_of_task
+from simgrid_broker.world.tasks.input_files import end_of_dataset, first_waiting, pieces_at_once, waiting_pieces
 
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 

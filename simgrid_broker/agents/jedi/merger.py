@@ -15,10 +15,10 @@ from simgrid_broker.names import ANALYSIS_LABELS, PMERGE, Cause, JobStatus, Task
 from simgrid_broker.policy import merging
 from simgrid_broker.policy.brokerage.production.selection import spread_jobs
 from simgrid_broker.views import Premerge, Task
-from simgrid_broker.world import observe
-from simgrid_broker.world.groups import account_of_task
-from simgrid_broker.world.task_transitions import set_status
-from simgrid_broker.world.tasks_to_snapshot import PlannedMerge
+from simgrid_broker.world.jobs.counts import account_of_task
+from simgrid_broker.world.snapshot.tasks import PlannedMerge
+from simgrid_broker.world.tasks.transitions import set_status
+from simgrid_broker.world.views import observe
 
 T = TaskStatus
 MERGING, FINISHED, CANCELLED = int(JobStatus.MERGING), int(JobStatus.FINISHED), int(JobStatus.CANCELLED)

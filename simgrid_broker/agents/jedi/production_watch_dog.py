@@ -13,7 +13,7 @@ from simgrid_broker.fabric.commands import jobs_of, jobs_of_each, waiting_retrie
 from simgrid_broker.names import PRODUCTION_LABELS, TaskStatus, ThrottledBy
 from simgrid_broker.policy import task_watchdogs as rules
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.world.task_transitions import set_status, throttle
+from simgrid_broker.world.tasks.transitions import set_status, throttle
 
 T = TaskStatus
 

@@ -16,10 +16,10 @@ from simgrid_broker.names import Cause, JobStatus, QueueStatus
 from simgrid_broker.policy import queue_filler as rules
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.units import DAY, HOUR
-from simgrid_broker.world.analysis_metrics import Starts
 from simgrid_broker.world.columns import set_task
-from simgrid_broker.world.input_files import files_left
-from simgrid_broker.world.locality import endpoints_with_input, has_input
+from simgrid_broker.world.data.locality import endpoints_with_input, has_input
+from simgrid_broker.world.tasks.input_files import files_left
+from simgrid_broker.world.users.metrics import Starts
 
 S = JobStatus
 MOVED = S.DEFINED, S.ASSIGNED, S.ACTIVATED

@@ -8,11 +8,11 @@ from simgrid_broker.names import TASK_ENDS, JobStatus, TaskStatus
 from simgrid_broker.policy import scouts as rules
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.views import Task
-from simgrid_broker.world import observe
 from simgrid_broker.world.columns import return_to, set_reason, set_scout_inputs, set_task, split_by_files
-from simgrid_broker.world.input_files import inputs_to_use, is_cut, jobs_to_come, pieces_at_once
-from simgrid_broker.world.task_rows import by_arrival, renewed
-from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.tasks.input_files import inputs_to_use, is_cut, jobs_to_come, pieces_at_once
+from simgrid_broker.world.tasks.rows import by_arrival, renewed
+from simgrid_broker.world.tasks.transitions import set_status
+from simgrid_broker.world.views import observe
 from simgrid_broker.world.world import World
 
 FINISHED = int(JobStatus.FINISHED)

@@ -9,8 +9,8 @@ from simgrid_broker.policy.task_selection import by_priority
 from simgrid_broker.turns.broker_rules import reason
 from simgrid_broker.turns.task_tables import TaskTables
 from simgrid_broker.world.columns import give_nucleus_of, return_to, set_reason, set_tasks
-from simgrid_broker.world.nuclei import Burden
-from simgrid_broker.world.task_transitions import set_status, set_statuses
+from simgrid_broker.world.tasks.transitions import set_status, set_statuses
+from simgrid_broker.world.views.nuclei import Burden
 
 
 def task_broker(control: Control) -> Process:

@@ -17,7 +17,7 @@ from simgrid_broker.names import PRODUCTION_LABELS, Cause, JobStatus, TaskComman
 from simgrid_broker.policy.task_commands import INCREMENT, NOT_RETRIED_WITH_PARENT, accepts, retry_refused
 from simgrid_broker.schema.user_parameters import changed
 from simgrid_broker.world.columns import add_attempts, add_input, return_to, set_task
-from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.tasks.transitions import set_status
 
 C, S, T = TaskCommand, JobStatus, TaskStatus
 

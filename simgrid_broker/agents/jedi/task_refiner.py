@@ -18,11 +18,10 @@ from simgrid_broker.policy.resource_types import resource_type_of
 from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world.columns import limit_walltime, move_input, return_to, set_task
-from simgrid_broker.world.containers import datasets_of
-from simgrid_broker.world.input_files import staged_inputs_of
-from simgrid_broker.world.share_tree import leaf_shares
-from simgrid_broker.world.task_transitions import set_status
-from simgrid_broker.world.work_queues import WorkQueueMap, attributes
+from simgrid_broker.world.data.datasets import datasets_of
+from simgrid_broker.world.shares import WorkQueueMap, attributes, leaf_shares
+from simgrid_broker.world.tasks.input_files import staged_inputs_of
+from simgrid_broker.world.tasks.transitions import set_status
 from simgrid_broker.world.world import World
 
 FIRST_TRY_S = 6 * 3600.0

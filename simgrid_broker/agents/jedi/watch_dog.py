@@ -11,7 +11,7 @@ from simgrid_broker.agents.jedi.task_refiner import send_on
 from simgrid_broker.fabric.commands import jobs_of
 from simgrid_broker.names import ANALYSIS_LABELS, DEFINED_TABLE, TASK_ENDS, Cause, JobStatus, TaskStatus
 from simgrid_broker.policy.task_watchdogs import EXHAUSTED_S, gives_up_pending, pending_for_s
-from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.tasks.transitions import set_status
 
 REASSIGNING_S = 300.0
 """Delay after which a reassigned task continues, s; source: lifecycle reference, 2.8."""

@@ -4,7 +4,7 @@ Source: lifecycle reference, section 1.3. Simplified: all processes load at the 
 """
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.world.share_tree import share_tree
+from simgrid_broker.world.shares import share_tree
 
 
 def share_tree_cache(control: Control) -> Process:

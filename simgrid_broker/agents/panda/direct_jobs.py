@@ -22,9 +22,9 @@ from simgrid_broker.policy.resource_types import asked_ramcount
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.turns.work_queues import WorkQueues
 from simgrid_broker.views import Task
-from simgrid_broker.world.groups import account_of_task
-from simgrid_broker.world.task_transitions import set_status
-from simgrid_broker.world.work_queues import WorkQueueMap
+from simgrid_broker.world.jobs.counts import account_of_task
+from simgrid_broker.world.shares import WorkQueueMap
+from simgrid_broker.world.tasks.transitions import set_status
 
 T = TaskStatus
 TAKES_JOBS = T.DEFINED, T.READY, T.RUNNING, T.PENDING

@@ -13,8 +13,7 @@ from simgrid_broker.fabric.commands import jobs_of_wanted, oldest_first
 from simgrid_broker.fabric.jobs.timeouts import CREATED, RULE
 from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, JobStatus
 from simgrid_broker.policy import rebrokerage as rules
-from simgrid_broker.world.counts import queued_and_running
-from simgrid_broker.world.groups import in_resource_queue
+from simgrid_broker.world.jobs.counts import in_resource_queue, queued_and_running
 
 S = JobStatus
 NO_JOBS, NO_GROUPS, NO_TIMES = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0)

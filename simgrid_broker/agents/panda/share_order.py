@@ -9,7 +9,7 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy import shares as rules
 from simgrid_broker.policy.dispatch import share_ranks, sloppy_fraction, urgent_first
 from simgrid_broker.policy.shares import decayed, values_in_use
-from simgrid_broker.world.work_queues import stretchable_nodes
+from simgrid_broker.world.shares import stretchable_nodes
 
 LOADS = "statistics", "share_tree", "gdpconfig"
 """Work on a period after which what is known of the shares may have changed."""

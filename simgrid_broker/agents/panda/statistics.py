@@ -5,12 +5,12 @@ import numpy as np
 from simgrid_broker.agents.books import Usage
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy.dispatch import mean_memory_high
-from simgrid_broker.world import observe
 from simgrid_broker.world.columns import set_mean_memory_high
-from simgrid_broker.world.counts import take_snapshot
-from simgrid_broker.world.mean_memory import mean_memory
+from simgrid_broker.world.jobs.counts import take_snapshot
 from simgrid_broker.world.pilot_status import queues_whose_mode
-from simgrid_broker.world.types_in_use import TypesInUse
+from simgrid_broker.world.queues.statistics import mean_memory
+from simgrid_broker.world.tasks.resource_types import TypesInUse
+from simgrid_broker.world.views import observe
 
 
 def statistics(control: Control) -> Process:

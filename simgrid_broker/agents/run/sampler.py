@@ -2,7 +2,8 @@
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy.shares import targets
-from simgrid_broker.world import invariants, observe
+from simgrid_broker.world import invariants
+from simgrid_broker.world.views import observe
 
 
 def sampler(control: Control) -> Process:

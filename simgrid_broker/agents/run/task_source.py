@@ -3,7 +3,7 @@
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.world.task_transitions import register
+from simgrid_broker.world.tasks.transitions import register
 
 
 def task_source(control: Control) -> Process:

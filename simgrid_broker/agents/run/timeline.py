@@ -5,8 +5,8 @@ from collections.abc import Callable
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.schema.grid import ACTIVITIES, OFF
 from simgrid_broker.world.columns import set_activity, set_queue_status
-from simgrid_broker.world.input_tables import add_replica_at, delete_dataset, lose_replica
-from simgrid_broker.world.share_tree import with_value
+from simgrid_broker.world.data.datasets import add_replica_at, delete_dataset, lose_replica
+from simgrid_broker.world.shares import with_value
 
 
 def timeline(control: Control) -> Process:

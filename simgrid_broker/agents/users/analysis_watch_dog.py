@@ -13,8 +13,8 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, USER_ANALYSIS, TaskClass, TaskStatus, ThrottledBy
 from simgrid_broker.policy import task_classes, user_throttle
 from simgrid_broker.world.columns import limit_walltime
-from simgrid_broker.world.moving_input import input_under_way
-from simgrid_broker.world.task_transitions import set_status, throttle
+from simgrid_broker.world.data.locality import input_under_way
+from simgrid_broker.world.tasks.transitions import set_status, throttle
 
 T = TaskStatus
 SERVED = (T.READY, T.RUNNING)

@@ -11,11 +11,11 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, JOB_TYPE_OF_TESTS, PMERGE, USER_ANALYSIS, JobStatus
 from simgrid_broker.policy import site_classes as sites
 from simgrid_broker.policy import task_classes as classes
-from simgrid_broker.world.observe import share_usage
+from simgrid_broker.world.jobs.loads import queued_power
 from simgrid_broker.world.pilot_status import queues_whose_mode
-from simgrid_broker.world.queued_work import queued_power
 from simgrid_broker.world.rows import copied
-from simgrid_broker.world.user_jobs import CORES, FREE
+from simgrid_broker.world.users.jobs import CORES, FREE
+from simgrid_broker.world.views.observe import share_usage
 
 S = JobStatus
 WAITING = (S.ACTIVATED, S.SENT)

@@ -11,9 +11,9 @@ from simgrid_broker.fabric.commands import oldest_first
 from simgrid_broker.names import ANALYSIS_LABELS, JobStatus, TaskStatus
 from simgrid_broker.policy import user_caps
 from simgrid_broker.units import HOUR
-from simgrid_broker.world.counts import tally
-from simgrid_broker.world.queued_work import max_walltimes
-from simgrid_broker.world.task_rows import renewed
+from simgrid_broker.world.jobs.counts import tally
+from simgrid_broker.world.jobs.loads import max_walltimes
+from simgrid_broker.world.tasks.rows import renewed
 
 S = JobStatus
 WINDOW_S = HOUR

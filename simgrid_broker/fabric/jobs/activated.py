@@ -13,7 +13,7 @@ activated jobs, the oldest first. A heap is any table with the columns rank, pan
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.task_queues import put_waiting, stop_waiting
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.queued_work import max_walltime
+from simgrid_broker.world.jobs.loads import max_walltime
 from simgrid_broker.world.rows import has_no_pieces
 
 URGENT = 2**30

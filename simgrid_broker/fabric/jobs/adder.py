@@ -10,8 +10,8 @@ from simgrid_broker.fabric.transfers.output_data import hand_over, keep_output, 
 from simgrid_broker.fabric.transfers.rows import is_express, join, new_transfer
 from simgrid_broker.names import JOBS_PER_SUBDATASET, Activity, Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.jobs.transitions import move
 from simgrid_broker.world.rows import has_no_pieces
-from simgrid_broker.world.transitions import move
 
 HOLDING, TRANSFERRING = int(JobStatus.HOLDING), int(JobStatus.TRANSFERRING)
 FINISHED, FAILED, MERGING = int(JobStatus.FINISHED), int(JobStatus.FAILED), int(JobStatus.MERGING)

@@ -9,7 +9,7 @@ from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.units import GB
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.transitions import move
+from simgrid_broker.world.jobs.transitions import move
 
 DEFINED, FINISHED = int(JobStatus.DEFINED), int(JobStatus.FINISHED)
 NONE, PAYLOAD_ERROR = int(Cause.NONE), int(Cause.PAYLOAD_ERROR)

@@ -19,9 +19,9 @@ from simgrid_broker.fabric.transfers.output_data import delete_output, leave_sub
 from simgrid_broker.fabric.transfers.remote_reading import stop_reading
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
+from simgrid_broker.world.jobs.transitions import leave, move
+from simgrid_broker.world.queues.slots import payload_is_over, slot_of
 from simgrid_broker.world.rows import has_no_pieces, next_place, push_retry, release_job
-from simgrid_broker.world.slots import payload_is_over, slot_of
-from simgrid_broker.world.transitions import leave, move
 
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
 ASSIGNED, ACTIVATED, TRANSFERRING = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED), int(JobStatus.TRANSFERRING)

@@ -27,11 +27,11 @@ from simgrid_broker.fabric.transfers.rows import record_transfer
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import PILOT_RSS_GRACE, Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, Arrays
-from simgrid_broker.world.queued_work import limit_of_queue_or_build
+from simgrid_broker.world.data.storages import IS_OFF
+from simgrid_broker.world.jobs.loads import limit_of_queue_or_build
+from simgrid_broker.world.jobs.transitions import move
+from simgrid_broker.world.queues.slots import payload_begins, payload_is_over, slot_of, worker_of
 from simgrid_broker.world.rows import is_recorded, next_place, record_of
-from simgrid_broker.world.slots import payload_begins, payload_is_over, slot_of, worker_of
-from simgrid_broker.world.space import IS_OFF
-from simgrid_broker.world.transitions import move
 
 SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobStatus.HOLDING)
 INBOX = GROWING.index("holding")

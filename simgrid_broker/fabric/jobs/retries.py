@@ -6,8 +6,8 @@ from simgrid_broker.fabric.transfers.dispatch_data import keep_brought
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import MOST_ATTEMPTS, PILOT_RSS_GRACE, Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, Arrays
-from simgrid_broker.world.input_files import dataset_of, file_in_task
 from simgrid_broker.world.rows import next_place, push_retry, take_retry
+from simgrid_broker.world.tasks.input_files import dataset_of, file_in_task
 
 FAILED = int(JobStatus.FAILED)
 INBOX = GROWING.index("lessons")

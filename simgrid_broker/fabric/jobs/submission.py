@@ -31,11 +31,11 @@ from simgrid_broker.fabric.transfers.remote_reading import NOTHING, REMOTE, may_
 from simgrid_broker.fabric.transfers.rows import activity_of_input, best_source, join, new_transfer
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import JUMP_OVER_PRIORITY, USER_PRIORITY, Cause, JobStatus, TransferKind
-from simgrid_broker.world import input_files
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
-from simgrid_broker.world.replicas import is_shared, replica_on_disk
+from simgrid_broker.world.data.replicas import is_shared, replica_on_disk
+from simgrid_broker.world.jobs.transitions import come_back, enter, leave, move
 from simgrid_broker.world.rows import has_no_pieces, is_recorded, next_place, pop_retry, record_of, take_job
-from simgrid_broker.world.transitions import come_back, enter, leave, move
+from simgrid_broker.world.tasks import input_files
 
 PENDING, DEFINED = int(JobStatus.PENDING), int(JobStatus.DEFINED)
 ASSIGNED, ACTIVATED, FAILED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED), int(JobStatus.FAILED)

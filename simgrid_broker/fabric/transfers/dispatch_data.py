@@ -15,7 +15,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import TransferKind
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.replicas import add_replica, drop_replica, grow_replica, keep_until, replica_on_disk
+from simgrid_broker.world.data.replicas import add_replica, drop_replica, grow_replica, keep_until, replica_on_disk
 
 OUTPUT = int(TransferKind.OUTPUT)
 ROUNDING = 1e-9

@@ -22,9 +22,9 @@ from simgrid_broker.fabric.transfers.rows import empty_transfer, record_transfer
 from simgrid_broker.luck import STREAMS, normal_quantile_of, uniform
 from simgrid_broker.names import Activity, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.data.storages import take_space
+from simgrid_broker.world.jobs.transitions import move
 from simgrid_broker.world.rows import release_subdataset
-from simgrid_broker.world.space import take_space
-from simgrid_broker.world.transitions import move
 
 ACTIVATED, FINISHED, STAGING = int(JobStatus.ACTIVATED), int(JobStatus.FINISHED), int(Activity.STAGING)
 INPUT, OUTPUT, READING = int(TransferKind.INPUT), int(TransferKind.OUTPUT), int(TransferKind.READING)

@@ -25,10 +25,10 @@ from simgrid_broker.fabric.transfers.links import (
 from simgrid_broker.fabric.transfers.rows import best_source, join, new_transfer
 from simgrid_broker.names import Activity, Cause, TransferKind
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.input_files import dataset_of
-from simgrid_broker.world.replicas import is_shared
+from simgrid_broker.world.data.replicas import is_shared
+from simgrid_broker.world.data.storages import IS_OFF
 from simgrid_broker.world.rows import has_no_pieces
-from simgrid_broker.world.space import IS_OFF
+from simgrid_broker.world.tasks.input_files import dataset_of
 
 NOTHING, REMOTE, WAITS = range(3)
 """Codes of JOB_FILES `reads`: all input is at its site before it starts; it reads what is not; it has done all else."""

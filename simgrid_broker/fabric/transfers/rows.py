@@ -6,7 +6,7 @@ from simgrid_broker import names
 from simgrid_broker.compiled import compiled
 from simgrid_broker.luck import key_of_attempt
 from simgrid_broker.world.arrays import GROWING, Arrays
-from simgrid_broker.world.replicas import part_of_staged
+from simgrid_broker.world.data.replicas import part_of_staged
 from simgrid_broker.world.rows import next_place, release_transfer, take_transfer
 
 OUTBOX = GROWING.index("done_transfers")

@@ -1,0 +1,1 @@
+"""Data: datasets, replicas, storages, the network between them, and their invariants."""

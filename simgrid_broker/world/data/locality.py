@@ -1,0 +1,94 @@
+"""Input of tasks on endpoints, as JEDI's table of dataset locality has it, and on its way to jobs of users.
+
+Sources: lifecycle reference, 2.10 (dispatch datasets) and 7.1; panda-server, AtlasDataLocalityUpdaterWatchDog.
+Simplified: the table is always current; in JEDI it is written every 12 hours.
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import COMPLETE, Activity, TransferKind
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.data.datasets import datasets_of
+from simgrid_broker.world.world import World
+
+NONE = np.zeros(0, np.int64), np.zeros((0, 2))
+"""No task with input on its way."""
+ANALYSIS_INPUT, INPUT = int(Activity.ANALYSIS_INPUT), int(TransferKind.INPUT)
+
+
+def endpoints_with_input(arrays: Arrays, row: int) -> set[int]:
+    """Endpoints that have the input of a task whole, of a container each dataset, or with inputPreStaging by a rule; a
+    site without a storage counts as one of its own, negative."""
+    staged = bool(arrays.tasks["inputprestaging"][row])
+    return set.intersection(*(_endpoints_with(arrays, number, staged) for number in datasets_of(arrays, row)))
+
+
+def _endpoints_with(arrays: Arrays, number: int, staged: bool) -> set[int]:
+    """The same of one dataset."""
+    found, place = set[int](), int(arrays.datasets["first_replica"][number])
+    while place >= 0:
+        replica = arrays.replicas[place]
+        place = int(replica["next"])
+        if not replica["virtual"] and (not replica["expired"] if staged else replica["part"] >= COMPLETE):
+            found.add(int(replica["storage"]) if replica["storage"] >= 0 else -1 - int(replica["site"]))
+    return found
+
+
+def has_input(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
+    """Whether the jobs of tasks read files, (n,) bool."""
+    return arrays.tasks["input_bytes_per_job"][rows] > 0
+
+
+def input_under_way(world: World, least: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Analysis tasks with input on its way to their jobs, rows, (k,), and its bytes from tape and from disk, (k, 2).
+
+    A task may be listed more than once. Whole transfers count until the jobs that wait for them go on. No task is
+    listed if all of them together have no more than `least` bytes on their way.
+    """
+    n_sites, n_used = len(world.arrays.sites), len(world.arrays.transfers) - world.free_rows("transfers")
+    if not n_used:
+        return NONE
+    of, moved = np.empty(n_used, np.int64), np.empty(n_used)
+    n = find_moving(world.arrays, n_sites, n_used, of, moved)
+    if moved[:n].sum() <= least:
+        return NONE
+    ways, place = np.unique(of[:n], return_inverse=True)
+    size = np.bincount(place, moved[:n], len(ways))
+    found = [(row, size[k], _is_from_tape(world, row, way % n_sites)) for k, way in enumerate(ways.tolist())
+             if (row := world.row_of.get(way // n_sites)) is not None]
+    rows, moved, tape = np.array(found, float).reshape(-1, 3).T
+    return rows.astype(np.int64), np.stack([moved * tape, moved * (1 - tape)], axis=1)
+
+
+@compiled
+def find_moving(world: Arrays, n_sites, n_used, of, moved):
+    """Write task and source of each transfer of input of users as one number into `of`, and its bytes into `moved`.
+
+    n_used: rows of the table that are in use; it does not look behind the last of them. Returns how many such
+    transfers there are; the order of these numbers is that of task and source.
+    """
+    n, seen = 0, 0
+    for row in range(len(world.transfers)):
+        if seen == n_used:
+            break
+        transfer = world.transfers[row]
+        if transfer["transfer_id"] > 0:
+            seen += 1
+            if transfer["activity"] == ANALYSIS_INPUT and transfer["kind"] == INPUT:
+                of[n], moved[n] = transfer["jeditaskid"] * n_sites + transfer["source"], transfer["bytes"]
+                n += 1
+    return n
+
+
+def _is_from_tape(world: World, row: int, source: int) -> bool:
+    """Whether a site has the input of the task in a row on tape only; of a container each dataset that is there."""
+    arrays, seen = world.arrays, []
+    for number in datasets_of(arrays, row):
+        place = int(arrays.datasets["first_replica"][number])
+        while place >= 0:
+            replica = arrays.replicas[place]
+            place = int(replica["next"])
+            if replica["site"] == source:
+                seen.append(bool(replica["tape"]))
+    return bool(seen) and all(seen)

@@ -1,0 +1,1 @@
+"""Jobs: transitions of status, counts, and the work that waits at queues."""

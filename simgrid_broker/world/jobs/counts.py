@@ -1,0 +1,319 @@
+"""Sums over the job counts, as the server's statistics tables hold them, and the groups by which jobs are counted.
+
+A group is a share and a Resource queue. JEDI's job numbers of a share exclude the jobs of Resource queues, which have
+numbers of their own (lifecycle reference, section 1.6), while dispatch and usage go by share. So group share + n_shares
+x k holds the jobs of a share in the k-th Resource queue, counted from 1; k = 0: in no Resource queue. Without Resource
+queues the groups are the shares.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled, uncompiled
+from simgrid_broker.names import JOB_QUEUED, JobStatus
+from simgrid_broker.views import LOAD
+from simgrid_broker.world.arrays import N_STATUS, Arrays
+from simgrid_broker.world.queues.statistics import Details, activity, details
+
+TypesAt = tuple[tuple[int, tuple[int, ...]], ...]
+"""Pairs of a PanDA queue and resource types."""
+COUNTED = tuple(status for status in JobStatus if JobStatus.PENDING < status <= JobStatus.TRANSFERRING)
+"""Statuses of the jobs of PanDA's statistics; those that are pending are among the placed ones."""
+PENDING, RUNNING = int(JobStatus.PENDING), int(JobStatus.RUNNING)
+NO_CANDIDATE, HAS_OPEN_CANDIDATES = -1, -2
+"""Entries of a group in `furthest` that are no candidate: no closed one found yet; the group has open candidates, and
+`tally_open` counts it."""
+
+
+@compiled
+def sum_counts(counts, by_share, by_type):
+    """Sum counts[queue, share, type, status] to by_share[share, status, queue] and by_type[share, type, status]."""
+    n_queues, n_shares, n_types, _ = counts.shape
+    for queue in range(n_queues):
+        for share in range(n_shares):
+            for kind in range(n_types):
+                anybody = 0
+                for status in range(N_STATUS):                       # most are 0, which makes this fast
+                    anybody |= counts[queue, share, kind, status]
+                if anybody == 0:
+                    continue
+                for status in range(N_STATUS):
+                    number = counts[queue, share, kind, status]
+                    if number != 0:
+                        by_share[share, status, queue] += number
+                        by_type[share, kind, status] += number
+
+
+@compiled
+def tally(counts, row_of, column_of):
+    """Add one to counts[row_of[k], column_of[k]] for every k; row_of, column_of: (n,)."""
+    for k in range(len(row_of)):
+        counts[row_of[k], column_of[k]] += 1
+
+
+@compiled
+def tally_refusals(counts, share, rule_of, groups, ranks, furthest):
+    """Count the rules that refused n candidates: by candidate, and by the rule that stopped a group of candidates.
+
+    counts: (n_shares, n_rules + 1, n_queues, 3), of which that of `share` is added to: candidates, queues and pools,
+    each at its queue; a queue or pool has the rule that refused the candidate of it that came furthest. rule_of: (n,)
+    rule of each candidate, -1 = the last: none; groups: (2, n) queue and pool of each; ranks: (n_rules + 1,) place of
+    each rule in the order of removal; furthest: (2, most groups) buffer.
+    """
+    for k in range(len(rule_of)):
+        counts[share, rule_of[k], groups[0, k], 0] += 1
+    for level in range(2):
+        for group in range(furthest.shape[1]):
+            furthest[level, group] = -1
+        for k in range(len(rule_of)):
+            best = furthest[level, groups[level, k]]
+            if best < 0 or ranks[rule_of[k]] > ranks[rule_of[best]]:
+                furthest[level, groups[level, k]] = k
+        for group in range(furthest.shape[1]):
+            best = furthest[level, group]
+            if best >= 0:
+                counts[share, rule_of[best], groups[0, best], 1 + level] += 1
+
+
+@compiled
+def tally_open(counts, share, rule_of, row, open_, n_open, groups, ranks, furthest):
+    """Count as `tally_refusals`, but only open candidates and their groups; `tally_closed` counts the others.
+
+    open_: (n_rows, n) candidates, of which the first `n_open` are open and came further than all others.
+    """
+    n = len(rule_of)
+    for level in range(2):
+        for group in range(furthest.shape[1]):
+            furthest[level, group] = -1
+    for i in range(n_open):
+        k = open_[row, i]
+        rule = rule_of[k]
+        counts[share, rule, groups[0, k], 0] += 1
+        came = ranks[rule] * n + n - 1 - k                    # the first of those that came furthest has most
+        for level in range(2):
+            if came > furthest[level, groups[level, k]]:
+                furthest[level, groups[level, k]] = came
+    for level in range(2):
+        for group in range(furthest.shape[1]):
+            if furthest[level, group] >= 0:
+                best = n - 1 - furthest[level, group] % n
+                counts[share, rule_of[best], groups[0, best], 1 + level] += 1
+
+
+@compiled
+def tally_closed(counts, times, first, places, groups, furthest):
+    """Count closed candidates, and groups without any other, of the decisions so far, and forget these.
+
+    times: (n_shares, n_rows, n_ranks) decisions, by the rank below which candidates are closed; first: (n_rows, n) rank
+    at which each is refused for good; places: (n_ranks,) rule of each rank.
+    """
+    for share in range(times.shape[0]):
+        for row in range(times.shape[1]):
+            for cut in range(times.shape[2]):
+                if times[share, row, cut] > 0:
+                    add_closed(counts, share, times[share, row, cut], first, row, cut, places, groups, furthest)
+                    times[share, row, cut] = 0
+
+
+@compiled
+def add_closed(counts, share, number, first, row, cut, places, groups, furthest):
+    """Count what is closed in `number` decisions, as `tally_closed`."""
+    for level in range(2):
+        for group in range(furthest.shape[1]):
+            furthest[level, group] = NO_CANDIDATE
+    for k in range(first.shape[1]):
+        is_closed = first[row, k] < cut
+        if is_closed:
+            counts[share, places[first[row, k]], groups[0, k], 0] += number
+        for level in range(2):
+            best = furthest[level, groups[level, k]]
+            if not is_closed:
+                furthest[level, groups[level, k]] = HAS_OPEN_CANDIDATES
+            elif best == NO_CANDIDATE or best >= 0 and first[row, k] > first[row, best]:
+                furthest[level, groups[level, k]] = k
+    for level in range(2):
+        for group in range(furthest.shape[1]):
+            best = furthest[level, group]
+            if best >= 0:
+                counts[share, places[first[row, best]], groups[0, best], 1 + level] += number
+
+
+@compiled
+def place_jobs(share, resource_type, queue, number, placed, placed_by_type, load, load_known):
+    """Count new jobs, `number` at each `queue`, (k,) each, in the tables of a `Snapshot`."""
+    for k in range(len(queue)):
+        place_block(share, resource_type, queue[k], number[k], placed, placed_by_type, load, load_known)
+
+
+@compiled
+def place_block(share, resource_type, queue, number, placed, placed_by_type, load, load_known):
+    """Count `number` new jobs at one queue, as `place_jobs`."""
+    placed[share, queue] += number
+    placed_by_type[share, resource_type] += number
+    n_rows = 1 + placed_by_type.shape[1]
+    for row in range(share * n_rows, (share + 1) * n_rows):
+        if load_known[row]:
+            load[row, queue]["placed"] += number
+
+
+@dataclass
+class Snapshot:
+    """JOBS_SHARE_STATS and worker statistics at one time; source: lifecycle reference, section 1.3.
+
+    Axes of shares are followed by the Resource queues, whose jobs count for no share (see above).
+    by_queue: (n_queues, n_shares, n_resource_types, n_status), None unless requested; by_share: (n_shares, n_status,
+    n_queues); by_type: numbers by share, resource type and status, as lists; workers: (n_queues,) submitted and running
+    workers; activity: columns of `views.LOAD` over all shares; placed: jobs made since, (n_shares, n_queues), JEDI's
+    live counter; placed_by_type: the same jobs by share and resource type. Caches of the brokers: load, by share and
+    resource type (None = all), (n_queues,) of `views.LOAD`; load_of_all: its part that is equal for all shares; store:
+    (n_queues,) of `views.STORE`; nuclei: (n_sites,) of it; analysis_store: (n_queues,) of `views.ANALYSIS_STORE`.
+    known: (n_queues, n_shares, n_resource_types) whether there are statistics, None = where there are jobs. details:
+    None unless requested.
+    types_at: by jeditaskid, pairs of PanDA queue and the resource types of the task's jobs there (`types_in_use`).
+    """
+
+    taken_at: float
+    by_queue: np.ndarray | None
+    by_share: np.ndarray
+    by_type: list[list[list[int]]]
+    workers: np.ndarray
+    placed: np.ndarray
+    placed_by_type: np.ndarray
+    activity: dict[str, np.ndarray]
+    load: np.ndarray = field(init=False)
+    load_known: np.ndarray = field(init=False)
+    load_of_all: np.ndarray | None = None
+    store: np.ndarray | None = None
+    nuclei: np.ndarray | None = None
+    analysis_store: np.ndarray | None = None
+    known: np.ndarray | None = None
+    details: Details | None = None
+    types_at: Mapping[int, TypesAt] = field(default_factory=dict)
+
+    def __post_init__(self):
+        n_shares, n_types = self.placed_by_type.shape
+        self.load = np.empty((n_shares * (1 + n_types), self.placed.shape[1]), LOAD)
+        self.load_known = np.zeros(len(self.load), bool)
+
+    def load_row(self, share: int, resource_type: int | None) -> int:
+        """Row of `load` of a share and a resource type, None = of all types together."""
+        n_types = self.placed_by_type.shape[1]
+        return share * (1 + n_types) + (0 if resource_type is None else 1 + resource_type % n_types)
+
+    def place(self, share: int, resource_type: int, jobs: Iterable[tuple[int, int]]) -> None:
+        """Count new jobs for later decisions; jobs: (queue, number of jobs)."""
+        queue, number = np.ascontiguousarray(np.array(list(jobs), np.int64).reshape(-1, 2).T)
+        place_jobs(int(share), int(resource_type), queue, number, self.placed, self.placed_by_type, self.load,
+                   self.load_known)
+
+    def jobs_in(self, statuses: Collection[int], share: int | None = None) -> np.ndarray:
+        """Jobs in some statuses at each queue, of one share or of all and the Resource queues, (n_queues,)."""
+        shares = self.by_share if share is None else self.by_share[[share]]
+        return shares[:, list(statuses)].sum(axis=(0, 1))
+
+    def jobs_at(self, queue: int, accounts: Sequence[int], types: Sequence[int], status: int) -> int:
+        """Jobs at a queue in some accounts, resource types and a status; requires `by_queue`."""
+        assert self.by_queue is not None
+        return int(self.by_queue[queue][np.ix_(accounts, types)][..., status].sum())
+
+
+def queued_and_running(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
+    """Queued and running jobs by PanDA queue and share, (n_queues, n_shares) each, without those of Resource queues."""
+    counts = arrays.counts[:, :len(arrays.hs06_milli)].sum(axis=2)
+    return counts[..., JOB_QUEUED].sum(axis=2), counts[..., RUNNING]
+
+
+def sums_by_group(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Jobs by group, status and queue, and by group, resource type and status; groups as in `jobs.counts`."""
+    n_queues, n_groups, n_types, n_status = counts.shape
+    by_group = np.zeros((n_groups, n_status, n_queues), np.int64)
+    by_type = np.zeros((n_groups, n_types, n_status), np.int64)
+    sum_counts(counts, by_group, by_type)
+    return by_group, by_type
+
+
+def take_snapshot(arrays: Arrays, now: float, by_queue: bool = False, in_detail: bool = False) -> Snapshot:
+    """Read the current counts; by_queue: also the counts of every queue by resource type; in_detail: and `Details`.
+
+    Pending jobs, which the statistics do not contain, keep counting as placed.
+    """
+    by_share, by_type = sums_by_group(arrays.counts)
+    n_shares = len(arrays.hs06_milli)
+    by_share, by_type = of_accounts(by_share, n_shares), of_accounts(by_type, n_shares)
+    workers, of_queues = activity(arrays, by_share, now)
+    placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].copy()
+    counts = of_accounts(arrays.counts.copy(), n_shares, axis=1) if by_queue else None
+    return Snapshot(now, counts, by_share, by_type.tolist(), workers, placed,
+                    placed_by_type, of_queues, details=details(arrays) if in_detail else None)
+
+
+def candidates_left(refused_by: np.ndarray, ranks: np.ndarray,
+                    unasked: Collection[int]) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """Places of the rules that were asked, in the order of removal, and the candidates that each refused and left.
+
+    refused_by: (n,) place of the rule that refused each candidate, negative = none; ranks: (n_rules,) order of removal.
+    """
+    places = [place for place in np.argsort(ranks).tolist() if place not in unasked]
+    refused = np.bincount(refused_by[refused_by >= 0], minlength=len(ranks))[places]
+    return places, refused, len(refused_by) - np.cumsum(refused)
+
+
+@compiled
+def group_of(world: Arrays, job):
+    """Group of a live job."""
+    n_shares = len(world.hs06_milli)
+    if world.counts.shape[1] == n_shares:
+        return np.int64(job["share"])
+    work_queue = np.int64(world.tasks[job["task"]]["work_queue"])
+    special = n_shares * (work_queue + 1)
+    return np.int64(job["share"]) + (special if special < world.counts.shape[1] else 0)
+
+
+@compiled
+def n_special(world: Arrays):
+    """Number of Resource queues."""
+    return world.counts.shape[1] // len(world.hs06_milli) - 1
+
+
+def of_shares(numbers: np.ndarray, n_shares: int) -> np.ndarray:
+    """Numbers by share from numbers by group; groups are on axis 1."""
+    if numbers.shape[1] == n_shares:
+        return numbers
+    return numbers.reshape(len(numbers), -1, n_shares, *numbers.shape[2:]).sum(axis=1)
+
+
+def of_accounts(numbers: np.ndarray, n_shares: int, axis: int = 0) -> np.ndarray:
+    """Numbers as in JEDI's throttler and brokers: each share without Resource queues, then each Resource queue."""
+    if numbers.shape[axis] == n_shares:
+        return numbers
+    ahead = np.moveaxis(numbers, axis, 0)
+    special = ahead[n_shares:].reshape(-1, n_shares, *ahead.shape[1:]).sum(axis=1)
+    return np.moveaxis(np.concatenate([ahead[:n_shares], special]), 0, axis)
+
+
+@compiled
+def account_of(world: Arrays, row):
+    """Account of a task's jobs in JEDI: its share, or n_shares + k for the k-th Resource queue from 0."""
+    task = world.tasks[row]
+    if 0 <= task["work_queue"] < n_special(world):
+        return np.int64(len(world.hs06_milli) + task["work_queue"])
+    return np.int64(task["share"])
+
+
+@compiled
+def account_of_job(world: Arrays, job):
+    """Account of a live job, by its own share: that of its group, whatever the share within a Resource queue."""
+    group, n_shares = group_of(world, job), len(world.hs06_milli)
+    return group if group < n_shares else n_shares + group // n_shares - 1
+
+
+account_of_task = uncompiled(account_of)
+"""As `account_of`, for Python, which asks so seldom that compiling takes longer."""
+
+
+def in_resource_queue(arrays: Arrays, tasks: np.ndarray) -> np.ndarray:
+    """Whether each task belongs to a Resource queue, (n,) bool; tasks: rows, (n,)."""
+    work_queue = arrays.tasks["work_queue"][tasks]
+    return (work_queue >= 0) & (work_queue < uncompiled(n_special)(arrays))

@@ -1,0 +1,249 @@
+"""Storages where each PanDA queue reads and writes, their state for analysis, and how a queue lies to each nucleus."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from simgrid_broker import views
+from simgrid_broker.bundle import Bundle
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import QueueStatus, ReplicaState
+from simgrid_broker.schema.grid import ACTIVITIES
+from simgrid_broker.schema.queues import scope_of
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.views.tasks import PASSES
+
+ONLINE = int(QueueStatus.ONLINE)
+DATADISK = "DATADISK"
+"""Type of the storages whose status production brokerage asks for; source: brokerage reference, 2.5."""
+DEFAULT_SCOPE = "default"
+"""Scope of the storages of production; source: brokerage reference, 0.2."""
+RAW = f"V{views.LINK.itemsize}"
+"""NumPy copies structured rows field by field otherwise."""
+UNMAPPED = views.records(views.LINK, 1, unmapped=True)
+"""The way of output of a queue whose storage is not known."""
+USES = {"read_lan": "reads", "write_wan": "reads", "write_lan": "writes", "read_wan": "writes"}
+"""Storages whose status an activity concerns; source: brokerage reference, 2.5."""
+OFF = {activity: f"{activity}_off" for activity in ACTIVITIES}
+"""Column of a storage that says whether an activity is off."""
+COMPLETE_DISK, INCOMPLETE_DISK, COMPLETE_TAPE, INCOMPLETE_TAPE, COMPLETE_VP, INCOMPLETE_VP = map(int, ReplicaState)
+
+
+class Places:
+    """Places of the PanDA queues of a grid, (n_queues,) each.
+
+    site: that owns the queue; output: storage that takes output unless a job says otherwise, -1 = none; mapped: whether
+    the site of that storage is known; output_site: that site, for a queue without storages its own. told: whether the
+    queue lists its storages. reads, writes: storages of input and output, in their order. inside, sharing: of each
+    nucleus that was asked about, (n_sites + 1, n_queues), the queues of `near` whatever their status; the last row, no
+    nucleus, has none. near_known: (n_sites + 1,), whether it was asked about.
+    """
+
+    def __init__(self, arrays: Arrays, grid):
+        self.production, self.analysis = arrays.queues["production"] > 0, arrays.queues["analysis"] > 0
+        self.grid, storages = grid, {name: number for number, name in enumerate(grid.storages)}
+        self.site = arrays.queues["site"].astype(np.int64)
+        of_site = arrays.sites["storage"][self.site]
+        self.told = np.array([bool(queue.endpoints) for queue in grid.queues.values()], bool)
+        self.reads, self.writes, outputs = [], [], []
+        for queue, own in zip(grid.queues.values(), of_site.tolist(), strict=True):
+            used = sorted((one for one in queue.endpoints if one.scope == DEFAULT_SCOPE), key=lambda one: one.order)
+            default = (own,) if own >= 0 and not queue.endpoints else ()
+            self.reads.append(tuple(storages[one.storage] for one in used if one.read
+                                    and not grid.storages[one.storage].blacklisted_read) or default)
+            self.writes.append(tuple(storages[one.storage] for one in used if one.write) or default)
+            chosen = [storages[one.storage] for one in used if one.default_write] or list(default)
+            outputs.append(chosen[0] if chosen else -1)
+        self.output = np.array(outputs, np.int64)
+        self.mapped = ~self.told | (self.output >= 0)
+        site = np.append(arrays.storages["site"], -1)[self.output]
+        self.output_site = np.where(site >= 0, site, self.site)
+        self.inside, self.sharing = np.zeros((2, len(arrays.sites) + 1, len(self.site)), bool)
+        self.near_known = np.zeros(len(arrays.sites) + 1, bool)
+        self.near_known[-1] = True
+        self.known: tuple[bytes, np.ndarray, np.ndarray] | None = None    # storages, their views of sites and of queues
+
+    def map_output(self, site_of: Mapping[int, int]) -> None:
+        """Take the site of the output from a mapping, queue to site, instead of the storages; other queues have none.
+
+        Source: brokerage reference, 2.2 (storage-site mapping).
+        """
+        vars(self).pop("near_tables", None)
+        self.mapped = np.isin(np.arange(len(self.site)), list(site_of))
+        self.output_site = np.array([site_of.get(queue, site) for queue, site in enumerate(self.site.tolist())])
+
+    @cached_property
+    def asked(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """Queues that list storages with each DATADISK of theirs: (queue, storage) pairs of input, and of output."""
+        return self._asked(self.reads), self._asked(self.writes)
+
+    def _asked(self, uses: list[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray]:
+        """Queue and storage of each DATADISK in `uses`, (n_pairs,) each."""
+        kind = [storage.type == DATADISK for storage in self.grid.storages.values()]
+        found = [(queue, storage) for queue, used in enumerate(uses) if self.told[queue]
+                 for storage in used if kind[storage]]
+        pairs = np.array(found, np.int64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+    def near(self, nucleus: int, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Queues at a nucleus, and online ones elsewhere whose output its first queue reads, (n_queues,) bool each.
+
+        These have the type of the first queue, or are unified. status: of the queues. Source: brokerage reference, 2.2.
+        """
+        self.learn(nucleus)
+        return self.inside[nucleus], self.sharing[nucleus] & (status == QueueStatus.ONLINE)
+
+    def learn(self, nucleus: int) -> None:
+        """Work out which queues are near a nucleus."""
+        if not self.near_known[nucleus]:
+            self.inside[nucleus], self.sharing[nucleus] = self._around(nucleus)
+            self.near_known[nucleus] = True
+
+    def _around(self, nucleus: int) -> tuple[np.ndarray, np.ndarray]:
+        """`near` whatever the status of the queues."""
+        inside = self.site == nucleus
+        owned = inside & self.production
+        if not owned.any():
+            return inside, owned
+        first = int(np.argmax(owned))
+        alike = views.same_type(first, self.production, self.analysis)
+        return inside, ~inside & alike & np.isin(self.output, self.reads[first]) & (self.output >= 0)
+
+    def ways(self) -> dict[str, np.ndarray]:
+        """What the ways of output follow from, beside the links, as `fill_ways` reads it."""
+        return dict(output_site=self.output_site, mapped=self.mapped, unmapped=UNMAPPED, inside=self.inside,
+                    sharing=self.sharing, near_known=self.near_known)
+
+    def fill_ways(self, nucleus: int, table: np.ndarray, arrays: Arrays, ways: np.ndarray, waiting: np.ndarray) -> None:
+        """Fill the rows of a nucleus, -1 = none, in `ways` and `waiting`, as in `network.NetworkMetrics`."""
+        self.learn(nucleus)
+        fill_ways(table, nucleus, self.near_tables, arrays.queues, ways, waiting)
+
+    @cached_property
+    def near_tables(self) -> "Near":
+        """As `ways`, for `fill_ways`."""
+        return Near(**self.ways())
+
+
+class Near(Bundle):
+    """What the ways of output follow from; fields as in `Places`, unmapped: (1,), the way of one that is not known."""
+
+    output_site: np.ndarray
+    mapped: np.ndarray
+    unmapped: np.ndarray
+    inside: np.ndarray
+    sharing: np.ndarray
+    near_known: np.ndarray
+
+
+@compiled
+def fill_ways(table, nucleus, near, queues, ways, waiting):
+    """Fill ways[nucleus], (n_queues,) of `views.LINK`, and waiting[nucleus], files of all sites, express apart.
+
+    table: records of links, [destination, source]; near: with the arrays of `Near`; queues: the table.
+    """
+    waiting[nucleus, 0] = waiting[nucleus, 1] = 0.0
+    for site in range(table.shape[1]):
+        waiting[nucleus, 0] += table[nucleus, site]["queued_files"]
+        waiting[nucleus, 1] += table[nucleus, site]["queued_express"]
+    for queue in range(len(near.output_site)):
+        if near.mapped[queue]:
+            ways[nucleus, queue] = table[nucleus, near.output_site[queue]]
+        else:
+            ways[nucleus, queue] = near.unmapped[0]
+        if nucleus >= 0:
+            way = ways[nucleus, queue]
+            way["in_nucleus"] = near.inside[nucleus, queue]
+            way["sharing"] = near.sharing[nucleus, queue] and queues[queue]["status"] == ONLINE
+            way["at_nucleus"] = near.output_site[queue] == nucleus and near.mapped[queue]
+
+
+class AnalysisPlaces:
+    """Storages of the PanDA queues for analysis, in the scope of analysis where a queue has it.
+
+    reads, writes: storages of input and output of each queue; output, input: the default ones, (n_queues,), -1 = none;
+    bare: (n_queues,), queues of sites without storage, which every check passes; described: what of `ANALYSIS_STORE`
+    does not change, (n_queues,). Source: brokerage reference, 0.2.
+    """
+
+    def __init__(self, arrays: Arrays, grid):
+        storages = {name: number for number, name in enumerate(grid.storages)}
+        of_site = arrays.sites["storage"][arrays.queues["site"].astype(np.int64)].tolist()
+        self.reads: list[tuple[int, ...]] = []
+        self.writes: list[tuple[int, ...]] = []
+        output, given = [], []
+        for queue, own in zip(grid.queues.values(), of_site, strict=True):
+            default = (own,) if own >= 0 and not queue.endpoints else ()
+            used = sorted(queue.endpoints, key=lambda one: one.order)
+            taken, put = ([one for one in used if getattr(one, role) and one.scope == scope_of(queue, True, reading)]
+                          for role, reading in (("read", True), ("write", False)))
+            self.reads.append(tuple(storages[one.storage] for one in taken
+                                    if not grid.storages[one.storage].blacklisted_read) or default)
+            self.writes.append(tuple(storages[one.storage] for one in put) or default)
+            output.append(next((storages[one.storage] for one in put if one.default_write), own if default else -1))
+            given.append(next((storages[one.storage] for one in taken if one.default_read), own if default else -1))
+        self.output, self.input = np.array(output, np.int64), np.array(given, np.int64)
+        self.bare = np.array([not (read or put or queue.endpoints) for read, put, queue in zip(
+            self.reads, self.writes, grid.queues.values(), strict=True)], bool)
+        self.numbers = {"reads": _table(self.reads), "writes": _table(self.writes)}
+        has = {name: (numbers >= 0).any(axis=1) | self.bare for name, numbers in self.numbers.items()}
+        self.described = np.zeros(len(self.output), views.ANALYSIS_STORE)
+        self.described["has_output"], self.described["has_input"] = has["writes"], has["reads"]
+        self.described["output"], self.described["one"] = self.output, self.output == self.input
+        self.known = b"", self.described                             # statuses of storages, and what follows from them
+
+
+def _table(uses: list[tuple[int, ...]]) -> np.ndarray:
+    """Storages of each queue as a table, (n_queues, most of them), -1 = no more."""
+    found = np.full((len(uses), max(map(len, uses), default=0)), -1)
+    for queue, used in enumerate(uses):
+        found[queue, :len(used)] = used
+    return found
+
+
+def analysis_stores(world) -> np.ndarray:
+    """The storages of each PanDA queue for analysis, (n_queues,) of `views.ANALYSIS_STORE`."""
+    places, rows = world.analysis_places, world.arrays.storages
+    found = _open_stores(world).copy()
+    usable = rows["free_bytes"] + rows["expired_bytes"] - rows["min_free_bytes"] - rows["unavailable_bytes"]
+    usable, free = np.append(usable, np.inf), np.append(rows["free_bytes"], np.inf)    # the last is for no storage
+    found["usable_output"], found["usable_input"] = usable[places.output], usable[places.input]
+    found["free_bytes"] = free[places.output]
+    return found
+
+
+def _open_stores(world) -> np.ndarray:
+    """What does not depend on space, as the last call found it unless the status of a storage has changed since."""
+    places, rows, passes = world.analysis_places, world.arrays.storages, PASSES[world.scenario.edition]
+    statuses = b"".join([rows[column].tobytes() for column in OFF.values()])
+    if statuses != places.known[0]:
+        found = places.described.copy()
+        for activity, column in OFF.items():
+            is_open = np.append(passes[rows[column]], False)                     # as above
+            found[activity] = places.bare | is_open[places.numbers[USES[activity]]].any(axis=1)
+        places.known = statuses, found
+    return places.known[1]
+
+
+@compiled
+def spread_replicas(sources, n, site, states, disk, tape):
+    """Fill in the replicas of a dataset at each PanDA queue, as bits of names.ReplicaState, and its parts there.
+
+    sources: of `views.SOURCE`, of which the first n; site: (n_queues,) of the queues; states, disk, tape: (n_queues,),
+    the latter the largest part of the files on either.
+    """
+    for queue in range(len(site)):
+        states[queue], disk[queue], tape[queue] = 0, 0.0, 0.0
+        for k in range(n):
+            source = sources[k]
+            if source["site"] == site[queue]:
+                whole = source["part"] >= 1
+                if source["virtual"]:
+                    states[queue] |= COMPLETE_VP if whole else INCOMPLETE_VP
+                elif source["tape"]:
+                    states[queue] |= COMPLETE_TAPE if whole else INCOMPLETE_TAPE
+                    tape[queue] = max(tape[queue], source["part"])
+                else:
+                    states[queue] |= COMPLETE_DISK if whole else INCOMPLETE_DISK
+                    disk[queue] = max(disk[queue], source["part"])

@@ -1,0 +1,182 @@
+"""Tasks of a running world that wait for brokerage, and merge jobs that do, as plain values of a snapshot."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.names import ANALYSIS_LABELS, RAM_LIMITS_MB, TaskStatus
+from simgrid_broker.scenario.snapshot_task import ANALYSIS_BROKERAGE, JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
+from simgrid_broker.schema.attribute import columns_of
+from simgrid_broker.schema.tasks import Chain
+from simgrid_broker.schema.user_parameters import BrokerParameters, UserParameters
+from simgrid_broker.views import Task
+from simgrid_broker.world.arrays import N_RAM_LEVELS
+from simgrid_broker.world.tasks.input_files import is_cut, pieces_at_once, take_in_hand_of, waiting_at
+from simgrid_broker.world.views.nuclei import parts_at_of
+from simgrid_broker.world.views.observe import replicas, values_of
+from simgrid_broker.world.world import World
+
+T = TaskStatus
+ORDER = (
+    "jeditaskid brokerage name username processingtype prodsourcelabel workinggroup campaign transpath architecture "
+    "transhome container_name ipConnectivity priority corecount n_jobs n_finished n_failed events_per_job cputime "
+    "cpuefficiency basewalltime ramcount baseramcount workdiskcount iointensity input_per_job output_per_job "
+    "files_per_job t1Weight inputPreStaging taskBrokerOnMaster secondary_input onlyTagsForFC diskIO maxCoreCount "
+    "useLocalIO mergeOutput eventService nEsConsumers nJumboJobs maxAttemptES minGranularity walltime allowInputLAN "
+    "site maxEventsPerJob gshare ramunit frozen_for input fullChain parent nucleus n_jobs_to_broker"
+).split()
+"""Keys of a task in the order of the file; others follow."""
+Raised = Callable[[int, int], Task]
+"""Function that gives the view of a task, by its row, for input of a level of ramCount."""
+
+
+class PlannedMerge(NamedTuple):
+    """A merge job that waits for brokerage: the row of its task, and its view."""
+
+    row: int
+    view: Task
+
+
+def waiting(world: World, live_rows) -> np.ndarray:
+    """Rows of the live tasks that wait for either brokerage, the highest priority first."""
+    tasks = world.arrays.tasks[live_rows]
+    has_input = input_by_level(world, live_rows).any(axis=1)
+    mask = np.isin(tasks["status"], (T.READY, T.SCOUTING, T.RUNNING, T.PENDING)) & has_input
+    mask |= tasks["status"] == T.ASSIGNING
+    return live_rows[mask][np.argsort(-tasks["priority"][mask], kind="stable")]
+
+
+def input_by_level(world: World, rows) -> np.ndarray:
+    """Pieces of input of tasks that await jobs, by level of ramCount, (n_rows, N_RAM_LEVELS)."""
+    pieces = [[waiting_at(world.arrays, row, level) for level in range(N_RAM_LEVELS)] for row in rows]
+    return np.array(pieces, np.int32).reshape(-1, N_RAM_LEVELS)
+
+
+def tasks_of(world: World, statistics, live_rows, merges: Sequence[PlannedMerge], raised: Raised,
+             asks_about_users: bool) -> tuple:
+    """The tasks of a snapshot by name, at most `record.snapshot_tasks`, the rows of those that are no merge jobs, and
+    the row behind each name.
+
+    The highest priority comes first, and of equal ones merge jobs; raised: for input that asks for more memory;
+    asks_about_users: whether jobs of analysis tasks go by analysis brokerage.
+    """
+    rows, numbers = waiting(world, live_rows).tolist(), world.arrays.tasks["jeditaskid"]
+    names = dict[int, Iterator[int]]()
+    entries: list[tuple[int, str, PlannedMerge | int]] = [
+        (-merge.view.currentpriority, f"{numbers[merge.row]}-merge-{next(names.setdefault(merge.row, count(1)))}",
+         merge) for merge in merges]
+    entries += [(-int(world.arrays.tasks["priority"][row]), str(numbers[row]), row) for row in rows]
+    chosen = sorted(entries, key=lambda entry: entry[0])[:world.scenario.record.snapshot_tasks]
+    plain = {name: _ordered(_task(world, statistics, of, raised, asks_about_users) if isinstance(of, int) else
+                            _merge(world, statistics, of, asks_about_users)) for _, name, of in chosen}
+    return (plain, np.array([of for _, _, of in chosen if isinstance(of, int)], np.int64),
+            {name: of if isinstance(of, int) else of.row for _, name, of in chosen})
+
+
+def _ordered(plain: dict) -> dict:
+    """The keys of a task in the order of the file."""
+    return {key: plain[key] for key in (*ORDER, *plain) if key in plain}
+
+
+def _task(world: World, statistics, row: int, raised: Raised, asks_about_users: bool) -> dict:
+    """What brokers may know of a task, under the names of a snapshot."""
+    task = values_of(world.arrays.tasks, row)
+    of_user = asks_about_users and world.vocabularies["labels"][task["label"]] in ANALYSIS_LABELS
+    to_nucleus = task["status"] == T.ASSIGNING or (task["status"] == T.PENDING and task["old_status"] == T.ASSIGNING)
+    if not to_nucleus:
+        take_in_hand_of(world.arrays, row, _next_level(world, row), -1)
+    plain = _common(world, statistics, row, task) | dict(
+        brokerage=TASK_BROKERAGE if to_nucleus else ANALYSIS_BROKERAGE if of_user else JOB_BROKERAGE,
+        n_nuclei=task["n_nuclei"], input=_input(world, row, bool(to_nucleus)),
+        frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]))
+    if is_cut(world.arrays, row):
+        split = world.arrays.splitting[row]
+        plain["splitting"] = dict(nFilesPerJob=int(split["nfilesperjob"]), nEventsPerJob=int(split["neventsperjob"]))
+    if task["n_jumbo_jobs"]:
+        left = task["n_jobs"] - task["n_finished"] - task["n_failed"]
+        plain["next_jobs"]["ready_events"] = task["n_events_per_job"] * left
+    return plain if to_nucleus else plain | _next_input(world, row, plain["next_jobs"], raised)
+
+
+def _next_input(world: World, row: int, next_jobs: dict, raised: Raised) -> dict:
+    """The jobs that JEDI brokers next: of one ramCount, the raised ones first (lifecycle reference, 2.3)."""
+    level = _next_level(world, row)
+    pieces = int(take_in_hand_of(world.arrays, row, level, -1))
+    wanted = dict(n_jobs_to_broker=math.ceil(pieces / pieces_at_once(world.arrays, row)))
+    if not level:
+        return wanted
+    kind = world.vocabularies["resource_types"][raised(row, level).resource_type]
+    return wanted | dict(resource_type=kind, next_jobs=next_jobs | dict(ramcount=float(RAM_LIMITS_MB[level - 1])))
+
+
+def _next_level(world: World, row: int) -> int:
+    """Level of ramCount of the input of a task that JEDI brokers next, the raised ones first; lifecycle reference, 2.3.
+    """
+    _, *others = input_by_level(world, np.array([row]))[0].tolist()
+    return next((level for level, pieces in enumerate(others, start=1) if pieces), 0)
+
+
+def _merge(world: World, statistics, merge: PlannedMerge, asks_about_users: bool) -> dict:
+    """A merge job, as a task with the one job; its work counts at no nucleus a second time."""
+    task, view, words = values_of(world.arrays.tasks, merge.row), merge.view, world.vocabularies
+    assert view.premerge is not None
+    of_user = asks_about_users and words["labels"][task["label"]] in ANALYSIS_LABELS
+    queue, idle, stuck = view.premerge
+    plain = _common(world, statistics, merge.row, task)
+    plain["next_jobs"] |= dict(merging=True, premerge=dict(queue=words["queues"][queue], input_idle=idle))
+    if task["n_jumbo_jobs"]:
+        plain["next_jobs"]["ready_events"] = int(view.jumbo_events)
+    site = words["sites"][world.arrays.queues["site"][queue]]
+    return plain | dict(
+        jeditaskid=task["jeditaskid"], brokerage=ANALYSIS_BROKERAGE if of_user else JOB_BROKERAGE, n_jobs=1,
+        n_finished=0, n_failed=0,
+        events_per_job=max(1, view.n_events_per_job), files_per_job=view.n_files_per_job, secondary_input=0.0,
+        input_per_job=view.input_bytes_per_job, output_per_job=view.output_bytes_per_job, baseramcount=0.0,
+        cputime=0.0, cputimeunit=view.cputimeunit, walltime=0.0, ramcount=0.0,
+        resource_type=words["resource_types"][view.resource_type], remaining_work=0.0, frozen_for=stuck,
+        mergeramcount=None if np.isnan(view.mergeramcount) else view.mergeramcount, mergecorecount=view.mergecorecount,
+        input={site: dict(disk=1.0)}, n_jobs_to_broker=1)
+
+
+def _common(world: World, statistics, row: int, task: dict) -> dict:
+    """What a task and its merge jobs have in common."""
+    words = world.vocabularies
+    plain = claims(SnapshotTask, task, words) | dict(luck=task["luck"])
+    plain |= UserParameters.of_word(words["user_parameters"][task["user_parameters"]]).model_dump(
+        include=set(BrokerParameters.model_fields), exclude_defaults=True, mode="json")
+    if task["taskpriority"] != task["priority"]:
+        plain["taskpriority"] = task["taskpriority"]
+    parent = world.parent_of(row)
+    if parent is not None:
+        plain["parent"] = claims(Chain, values_of(world.arrays.tasks, parent), words)
+    plain["next_jobs"] = dict(scout=bool(world.arrays.scout_inputs[row]))
+    if types_at := statistics.types_at.get(task["jeditaskid"]):
+        plain["next_jobs"]["resource_types"] = {
+            words["queues"][queue]: [words["resource_types"][kind] for kind in types] for queue, types in types_at}
+    return plain
+
+
+def claims(sheet, task: dict, words) -> dict:
+    """What a task claims, by the keys of a sheet; null is left out where it is the default."""
+    plain = {column.key: column.back(task[column.name], words) for column in columns_of(sheet)}
+    return {key: value for key, value in plain.items()
+            if value is not None or sheet.model_fields[key].default is not None}
+
+
+def _input(world: World, row: int, whole: bool) -> dict[str, dict]:
+    """Parts of a task's input by site, on disk and on tape; whole: of all datasets of a container, not of that in hand.
+    """
+    found: dict[str, dict] = {}
+    if whole and world.arrays.containers["number"][row]:
+        for site, name in enumerate(world.vocabularies["sites"]):
+            held, disk, _ = parts_at_of(world.arrays, row, site)
+            if held > 0:
+                found[name] = {kind: part for kind, part in (("disk", disk), ("tape", held)) if part > 0}
+        return found
+    for site, part, is_tape in replicas(world, row):
+        at, kind = found.setdefault(world.vocabularies["sites"][site], {}), "tape" if is_tape else "disk"
+        at[kind] = max(at.get(kind, 0.0), part)
+    return found

@@ -1,0 +1,1 @@
+"""Tasks: rows, transitions of status, input files and resource types."""

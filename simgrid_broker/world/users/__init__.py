@@ -1,0 +1,1 @@
+"""Users: jobs, disk quotas, and what analysis brokerage knows of both."""

@@ -1,0 +1,1 @@
+"""Views: tables of the world as decisions read them."""

@@ -1,0 +1,384 @@
+"""Makes the views of decisions from the tables of the world; nuclei are in `nuclei`."""
+
+from math import isnan, nan
+
+import numpy as np
+
+from simgrid_broker import views
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import JobStatus, ReplicaState, TaskStatus
+from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
+from simgrid_broker.schema.grid import ACTIVITIES
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.data.datasets import members_of, replica_tables
+from simgrid_broker.world.jobs import loads
+from simgrid_broker.world.jobs.counts import account_of
+from simgrid_broker.world.queues.places import RAW, analysis_stores, spread_replicas
+from simgrid_broker.world.rows import copied
+from simgrid_broker.world.tasks.input_files import in_hand_of, staged_inputs
+from simgrid_broker.world.views.tasks import (
+    CLAIMS,
+    PASSES,
+    SEEN,
+    WORDS,
+    counted_inputs_of,
+    see_one,
+    see_sources,
+    see_sources_of,
+)
+from simgrid_broker.world.views.users import fields_of_word, user_view
+from simgrid_broker.world.world import World
+
+S = JobStatus
+ACTIVITIES_OF = ("read_lan", "write_wan"), ("write_lan", "read_wan")
+"""Activities of the storages of input, and of those of output; source: brokerage reference, 2.5."""
+RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING = map(int, (
+    S.RUNNING, S.ASSIGNED, S.ACTIVATED, S.STARTING, S.DEFINED, S.WAITING))
+READY, RUNNING_TASK, SCOUTING = int(TaskStatus.READY), int(TaskStatus.RUNNING), int(TaskStatus.SCOUTING)
+PRIORITY_BITS = 33
+"""More bits than a priority has, sign included."""
+HALF = 1 << PRIORITY_BITS - 1
+"""What lifts every priority, turned round, above 0."""
+
+
+def queues(world: World) -> views.Queues:
+    """Candidates of job brokerage: every pseudo-queue with its queue's description."""
+    arrays, nouns = world.arrays, tuple(world.scenario.grid.queues.values())
+    pseudo = arrays.pseudo_queues
+    parents, of = pseudo["queue"].tolist(), arrays.queues[pseudo["queue"]]
+    storage = world.places.output[pseudo["queue"]]
+    columns = {column.seen_as or column.name: of[column.name] for column in QUEUES.seen}
+    columns |= {column.name: pseudo[column.name] for column in PSEUDO_QUEUES.seen}
+    storage_site, reads = world.places.output_site[pseudo["queue"]], world.places.reads
+    locked = [name in world.locked or name.partition("/")[0] in world.locked
+              for name in world.vocabularies["pseudo_queues"]]
+    records = views.records(views.QUEUE, len(pseudo), **columns, storage=storage, storage_site=storage_site,
+                            locked=locked, place=np.argsort(np.argsort(world.vocabularies["pseudo_queues"])))
+    texts = {name: tuple(column.of(nouns[queue]) for queue in parents) for name, column in views.TEXTS.items()}
+    return views.Queues(world.vocabularies["pseudo_queues"], records, texts,
+                        tuple(world.software[queue] for queue in parents), world.software_of_all, world.queues_version,
+                        tuple(reads[queue] for queue in parents),
+                        tuple(world.analysis_places.reads[queue] for queue in parents))
+
+
+def values_of(table: np.ndarray, row: int) -> dict:
+    """A row of a table as plain values by column."""
+    return dict(zip(table.dtype.names or (), table[row].item(), strict=True))
+
+
+def task(world: World, row: int) -> views.Task:
+    """A task as the brokers may know it; where jobs are cut from files, with the smallest job."""
+    sight, words = world.sight, world.vocabularies
+    see_one(world.arrays, sight, row)
+    fields = dict(zip(SEEN.names or (), sight.task.item(), strict=True))
+    t = dict(zip(TASKS.dtype.names or (), world.arrays.tasks[row].item(), strict=True))
+    counted, n_jobs = counted_inputs_of(world.arrays, row), t["n_jobs"] - t["n_finished"] - t["n_failed"]
+    above = world.parent_of(row)
+    parent = None if above is None else world.arrays.tasks[above]
+    named = words["preassigned"][t["preassigned"]]
+    fields |= dict(
+        gshare=words["shares"][t["share"]], n_jobs=n_jobs,
+        total_input_bytes=float(round(counted * t["input_bytes_per_job"])),
+        total_input_files=round(counted * t["n_input_files"]), taskpriority=t["taskpriority"],
+        parent_nucleus=-1 if parent is None else int(parent["nucleus"]),
+        parent_fullchain=0 if parent is None else int(parent["fullchain"]),
+        frozen_for_s=0.0 if isnan(t["frozen_s"]) else float(world.state["now_s"]) - t["frozen_s"],
+        preassigned=tuple(words["queues"].index(name) for name in named.split(",")) if named else (),
+        jumbo_events=t["n_events_per_job"] * n_jobs if t["n_jumbo_jobs"] else -1,
+        cputimeunit="" if t["walltime_s_per_mib"] > 0 else "HS06sPerEvent")
+    for name in CLAIMS:
+        if isnan(fields[name]):
+            fields[name] = nan                                # one object, which equals itself in a view
+    for name in WORDS:
+        column = views.TASK_FIELDS[name]
+        fields[name] = words[column.codes or ""][t[column.name]]
+    if fields["user_parameters"]:
+        fields |= fields_of_word(fields["user_parameters"], words["storages"])
+    if world.told:
+        fields |= world.told.get(row, {})
+    return views.Task.of(fields)
+
+
+def stats(world: World, snapshot, account: int, nucleus: int = -1, resource_type: int | None = None) -> views.Stats:
+    """What JEDI knows of the grid for one share and nucleus; jobs made since the snapshot count as placed.
+
+    account: the share, or n_shares + k for the k-th Resource queue, which has no numbers by resource type
+    (`jobs.counts`). With a resource type also the numbers of that type alone, which only the edition `deployed` asks
+    for.
+    """
+    load, at_nucleus = snapshot.load[loads.load_row(world, snapshot, account, resource_type)], way_row(world, nucleus)
+    nuclei, link = stores_known(world, snapshot), world.network.ways[at_nucleus]
+    if nucleus < 0:
+        return views.Stats(snapshot.taken_at, load, snapshot.store, link)
+    store = nuclei[nucleus]
+    return views.Stats(snapshot.taken_at, load, snapshot.store, link, bool(store["write_wan"]), bool(store["read_wan"]),
+                       *world.network.waiting[at_nucleus].tolist())
+
+
+def stores_known(world: World, snapshot) -> np.ndarray:
+    """The storages of the sites, (n_sites,) of STORE, as old as the statistics, which keep those of the queues, too."""
+    if snapshot.store is None:
+        state, known = world.arrays.storages.tobytes(), world.places.known
+        if known is None or known[0] != state:
+            of_sites = stores(world)
+            known = world.places.known = state, of_sites, stores_of_queues(world, of_sites)
+        _, snapshot.nuclei, snapshot.store = known
+    return snapshot.nuclei
+
+
+def way_row(world: World, nucleus: int) -> int:
+    """Row of the network's `ways` to a nucleus, -1 = none, which is filled if it is not yet known."""
+    network = world.network
+    if not network.ways_known[nucleus]:
+        world.places.fill_ways(nucleus, network.table, world.arrays, network.ways, network.waiting)
+        network.ways_known[nucleus] = True
+    return nucleus
+
+
+def links_of_hint(world: World, link: np.ndarray) -> np.ndarray:
+    """`link` as task brokerage asks about queues: those of all nuclei are in the nucleus, of bare satellites not.
+
+    Source: brokerage reference, 1.2 (hint mode).
+    """
+    raw = link.view(RAW).copy().view(views.LINK)
+    raw["in_nucleus"] = world.arrays.sites["nucleus"][world.places.site] > 0
+    return raw
+
+
+def stores(world: World) -> np.ndarray:
+    """The storage that takes each site's output, (n_sites,) of STORE."""
+    return _stores(world, world.arrays.sites["storage"])
+
+
+def _stores(world: World, number: np.ndarray) -> np.ndarray:
+    """Storages by number, -1 = none, (n,) of STORE."""
+    arrays, passes = world.arrays, PASSES[world.scenario.edition]
+    storage = copied(arrays.storages, number)
+    storage[number < 0] = np.zeros((), storage.dtype)
+    usable = (storage["free_bytes"] + storage["expired_bytes"] - storage["min_free_bytes"]
+              - storage["unavailable_bytes"])
+    open_to = {activity: passes[storage[f"{activity}_off"]] for activity in ACTIVITIES}
+    return views.records(views.STORE, len(number), present=number >= 0, usable_bytes=usable, **open_to,
+                         **{column.name: storage[column.name] for column in STORAGES.seen})
+
+
+def stores_of_queues(world: World, of_sites: np.ndarray) -> np.ndarray:
+    """The storages of each PanDA queue, (n_queues,) of STORE; of_sites: those of the sites.
+
+    Source of what counts where a queue lists several: brokerage reference, 2.5.
+    """
+    places, raw = world.places, f"V{views.STORE.itemsize}"
+    rows = of_sites.view(raw)[places.site].view(views.STORE)
+    if places.told.any():
+        told, passes = np.flatnonzero(places.told), PASSES[world.scenario.edition]
+        rows[told] = _stores(world, places.output[told])
+        rows["usable_bytes"][told[places.output[told] < 0]] = np.inf
+        rows["present"][told] = True
+        for (queue, storage), activities in zip(places.asked, ACTIVITIES_OF, strict=True):
+            for activity in activities:
+                rows[activity][told] = False
+                is_open = passes[world.arrays.storages[f"{activity}_off"][storage]]
+                rows[activity][queue[is_open]] = True
+    return rows
+
+
+@compiled
+def generating(world: Arrays, rows, n_types, found, keys):
+    """The tasks of `rows` with input left of which jobs are made: their rows into `found`, their keys into `keys`.
+
+    Their order by key is by account (share or Resource queue), resource type and priority, the highest first; a
+    scouting task counts with one more (lifecycle reference, section 2.3). Returns how many there are.
+    """
+    n = 0
+    for row in rows:
+        task = world.tasks[row]
+        scouting = task["status"] == SCOUTING
+        if ((task["status"] == READY or task["status"] == RUNNING_TASK or scouting)
+                and (task["n_retry"] > 0 or staged_inputs(world, row) > task["next_chunk"])):
+            place = account_of(world, row) * n_types + task["resource_type"]
+            found[n], keys[n] = row, (place << PRIORITY_BITS) + HALF - task["priority"] - scouting
+            n += 1
+    return n
+
+
+def tasks_by_work_queue(world: World, rows) -> dict[tuple[int, int], np.ndarray]:
+    """Rows of the tasks of which jobs can be made now, by account and resource type, the highest priority first.
+
+    Accounts are those of `jobs.counts`: the shares without the tasks of Resource queues, then these.
+    """
+    found, keys = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    n_types = len(world.scenario.resource_types)
+    arrays = world.arrays
+    n = generating(arrays, rows, n_types, found, keys)
+    if n == 0:
+        return {}
+    order = in_order(keys[:n])
+    place, found = keys[order] >> PRIORITY_BITS, found[order]
+    begins = [0, *(np.flatnonzero(place[1:] != place[:-1]) + 1).tolist()]
+    return {divmod(of, n_types): found[begin:end] for of, begin, end in
+            zip(place[begins].tolist(), begins, [*begins[1:], n], strict=False)}
+
+
+def in_order(keys: np.ndarray) -> np.ndarray:
+    """Numbers of keys, (n,) int64 from 0 on, in their order, equal ones in that of the numbers.
+
+    Keys with the number in their last bits are sorted several times as fast as numbers by their keys.
+    """
+    bits = len(keys).bit_length()
+    if keys.max(initial=0) >> 63 - bits:
+        return np.argsort(keys, kind="stable")
+    return np.sort((keys << bits) + np.arange(len(keys))) & (1 << bits) - 1
+
+
+def replicas(world: World, row: int) -> list[tuple[int, float, int]]:
+    """Site, part of the input and whether it is on tape, of each replica of a task."""
+    tables = replica_tables(world.arrays, world.arrays.input_dataset[[row]])
+    return [replica for replica in zip(*(table[0].tolist() for table in tables), strict=True) if replica[1] > 0]
+
+
+def job_input(world: World, row: int) -> views.JobInput | None:
+    """The input of a task whose jobs read something that lies somewhere, else None."""
+    if row in world.inputs:
+        return world.inputs[row]
+    n = see_sources(world.arrays, world.sight, row)
+    if not n:
+        return None
+    held = tuple((site, part, tape) for site, part, _, _, _, tape, _ in world.sight.sources[:n].tolist())
+    return views.JobInput(held, (views.InputDataset("input", _sources(world, n)),), world.places.site)
+
+
+def _sources(world: World, n: int) -> tuple[views.Source, ...]:
+    """The first `n` replicas of `world.sight.sources`, as rules of completeness see them."""
+    sites = world.vocabularies["sites"]
+    return tuple(views.Source(sites[site], part, missing, lan, wan)
+                 for site, part, missing, lan, wan, *_ in world.sight.sources[:n].tolist())
+
+
+def datasets(world: World, row: int) -> tuple[views.InputDataset, ...]:
+    """The datasets that jobs of a task read, as far as they lie somewhere."""
+    found = []
+    for number, pieces in members_of(world.arrays, row)[["dataset", "n_pieces"]].tolist():
+        n = see_sources_of(world.arrays, world.sight, row, number, pieces)
+        if n:
+            found.append(views.InputDataset(world.catalogue.names[number], _sources(world, n)))
+    single = None if found else job_input(world, row)
+    return tuple(found) if single is None else single.inputs
+
+
+def input_at(world: World, site: int) -> views.JobInput:
+    """Input all of which lies on disk at one site."""
+    storage, passes = world.arrays.sites["storage"][site], PASSES[world.scenario.edition]
+    lan, wan = (storage < 0 or bool(passes[world.arrays.storages[f"{activity}_off"][storage]])
+                for activity in ("read_lan", "read_wan"))
+    source = views.Source(world.vocabularies["sites"][site], 1.0, 0.0, lan, wan)
+    return views.JobInput(((site, 1.0, False),), (views.InputDataset("input", (source,)),), world.places.site)
+
+
+def locality(task: views.Task, parts: views.JobInput | None, n_jobs: int) -> views.Locality | None:
+    """Input of `n_jobs` jobs of a task, from `job_input`; None if it has no input."""
+    if parts is None:
+        return None
+    if parts.told is not None:
+        return parts.told
+    (disk, anywhere), inputs = parts.parts, parts.inputs
+    total, files = task.input_bytes_per_job * n_jobs, task.n_files_per_job * n_jobs
+    return views.Locality(total, files, disk, disk, anywhere, anywhere, anywhere >= 1.0, lies_somewhere(parts), inputs)
+
+
+def lies_somewhere(parts: views.JobInput) -> bool:
+    """Whether a replica has all input of a task."""
+    return any(source.part >= 1 for source in parts.inputs[0].sources)
+
+
+def jobs_before_merging(arrays: Arrays) -> np.ndarray:
+    """Rows of the live jobs of tasks whose output is merged, without merge jobs, in the order of the table."""
+    rows = np.empty(len(arrays.jobs), np.int64)
+    return rows[:find_jobs_before_merging(arrays, rows)]
+
+
+@compiled
+def find_jobs_before_merging(world: Arrays, rows):
+    """Write the rows of `jobs_before_merging` to `rows`; returns their number."""
+    n = 0
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        if job["panda_id"] > 0 and job["n_chunks"] > 0 and world.tasks[job["task"]]["mergeoutput"] != 0:
+            rows[n] = row
+            n += 1
+    return n
+
+
+def has_other_work(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
+    """Whether tasks have input left, or jobs whose output does not wait to be merged yet, (n_tasks,).
+
+    rows: `jobs_before_merging`.
+    """
+    tasks, status = arrays.tasks, arrays.jobs["status"][rows]
+    others = np.bincount(arrays.jobs["task"][rows[status != S.MERGING]], minlength=len(tasks))
+    return (tasks["next_chunk"] < tasks["n_jobs"]) | (tasks["n_retry"] > 0) | (others > 0)
+
+
+def share_usage(world: World) -> np.ndarray:
+    """Power in use by each leaf share, (n_shares,), HS06."""
+    return world.arrays.hs06_milli * 1e-3
+
+
+def work_queue_counts(snapshot, accounts, resource_types) -> views.WorkQueueCounts:
+    """Job numbers of accounts in some resource types; jobs made since the snapshot are defined."""
+    running = not_running = defined = waiting = 0
+    for account in accounts:
+        of_types, placed = snapshot.by_type[account], snapshot.placed_by_type[account]
+        for kind in resource_types:
+            numbers = of_types[kind]
+            running += numbers[RUNNING]
+            not_running += numbers[ASSIGNED] + numbers[ACTIVATED] + numbers[STARTING]
+            defined += numbers[DEFINED] + int(placed[kind])
+            waiting += numbers[WAITING]
+    return views.WorkQueueCounts(running, not_running, defined, waiting)
+
+
+def analysis_view(world: World, snapshot, row: int, account: int, n_jobs: float, slots_of_class_a: float,
+                  given: views.InputAt | None = None) -> views.AnalysisView:
+    """What analysis brokerage sees for the task in a row.
+
+    account: the share; n_jobs: jobs that may be made of it; slots_of_class_a: USER_USAGE_THRESHOLD_A; given: where the
+    input of the jobs lies, default that of the task.
+    """
+    told = n_jobs
+    if given is None:
+        given, told = world.analysis_inputs.get(row) or (input_at_queues(world, row), n_jobs)
+    user = world.user_views.get(row) or user_view(world, row, float(world.state["now_s"]), slots_of_class_a)
+    return views.AnalysisView(snapshot.load[loads.load_row(world, snapshot, account, None)],
+                              analysis_stores_known(world, snapshot), user, given, told)
+
+
+def analysis_stores_known(world: World, snapshot) -> np.ndarray:
+    """The storages of the queues for analysis, (n_queues,) of ANALYSIS_STORE, as old as the statistics."""
+    if snapshot.analysis_store is None:
+        snapshot.analysis_store = analysis_stores(world)
+    return snapshot.analysis_store
+
+
+def output_at_queues(world: World, parts: views.JobInput, task: views.Task) -> views.InputAt:
+    """The input of a merge job at each PanDA queue: all of it at one site; parts: as `input_at`."""
+    there = world.places.site == parts.replicas[0][0]
+    nothing, size = np.zeros(len(there)), task.input_bytes_per_job
+    dataset = views.DatasetAt("input", np.where(there, int(ReplicaState.COMPLETE_DISK), 0), 1, there.astype(float),
+                              nothing, nothing, there * size, parts.inputs[0].sources, (False,))
+    return views.InputAt((dataset,), size)
+
+
+def input_at_queues(world: World, row: int) -> views.InputAt:
+    """The input of a task at each PanDA queue, one dataset whose files lie at the sites of its replicas."""
+    found = job_input(world, row)
+    if found is None:
+        return views.InputAt()
+    states = np.zeros(len(world.arrays.queues), np.int64)
+    disk, tape = np.zeros((2, len(states)))
+    spread_replicas(world.sight.sources, len(found.replicas), world.places.site, states, disk, tape)
+    pieces, piece_bytes = in_hand_of(world.arrays, row)
+    size = float(pieces * piece_bytes)
+    sources = found.inputs[0].sources
+    tapes = tuple(bool(on_tape) for *_, on_tape in found.replicas)
+    dataset = views.DatasetAt("input", states, 1, disk, tape, np.zeros(len(states)), disk * size, sources, tapes)
+    return views.InputAt((dataset,), size)
