@@ -108,7 +108,7 @@ class UserTables:
             terms=brokerage.terms.copy(), task=np.zeros(1, TASK), queues=queues.records, load=np.zeros(n_queues, LOAD),
             user=np.zeros(n_queues, USER_AT), owner=np.zeros(1, USER), store=np.zeros(n_queues, ANALYSIS_STORE),
             for_analysis=for_analysis(queues, n_queues), **input_room(1, n_queues), sources=world.sight.sources,
-            first=np.zeros(n, np.int16), marks=np.zeros(n, np.int64), ranks=brokerage.ranks,
+            first=np.zeros(n, np.int16), marks=np.zeros(n, np.int64), concern=brokerage.concern,
             **room(n, n_queues, len(brokerage.factors)))
         self.desk = UserDesk(
             is_fresh=self.is_fresh, load=control.brokers.snapshot.load, first=self.first.table, marks=self.marks.table,

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from policy_builders import cfg, nuclei, task
 
-from simgrid_broker.policy.brokerage.task import compose
+from simgrid_broker.policy.brokerage import compose
 from simgrid_broker.policy.brokerage.task.broker import run_brokerage
 from simgrid_broker.policy.brokerage.task.editions import TaskBrokerage
 from simgrid_broker.policy.funnel import Funnel, Liftable
 from simgrid_broker.policy.rule import candidate_criterion, candidate_factor, criterion
 from simgrid_broker.views import KEPT
 
-pytestmark = pytest.mark.rule("brokerage.task.compose.composed")
+pytestmark = pytest.mark.rule("brokerage.compose.composed")
 
 
 def refuses(tag, *sites, **description):
@@ -37,9 +37,8 @@ def test_a_decision_is_compiled_if_all_its_rules_are(monkeypatch, compiled_rules
         """What is compiled of the frame."""
     begin = partial(plain)
     begin.py_func, begin.__name__ = plain, "plain"
-    monkeypatch.setattr(compose, "FRAME", (begin,))
     monkeypatch.setattr(compose, "function_of", lambda text, known: known)
-    known = compose.composed(Funnel(rules), ())
+    known = compose.composed("", (), (begin,), steps=compose.Part(rules, "{name}"))
     is_compiled = len(compiled_rules) == 2
     assert (known["compiled"] is compose.compiled, known["plain"] is begin) == (is_compiled, is_compiled)
 

@@ -78,7 +78,7 @@ def tables_of(brokerage: AnalysisBrokerage, queues: Queues, seen: AnalysisView, 
     row["total_gb"] = seen.given.total_bytes // GIB
     return Tables(terms=brokerage.terms.copy(), task=record, queues=queues.records, load=seen.load, user=seen.user.at,
                   owner=seen.user.record, store=seen.store, for_analysis=for_analysis(queues, n_queues),
-                  **input_tables(seen.given, n_queues), first=known.first, marks=known.marks, ranks=brokerage.ranks,
+                  **input_tables(seen.given, n_queues), first=known.first, marks=known.marks, concern=brokerage.concern,
                   **room(len(queues.records), n_queues, len(brokerage.factors)))
 
 

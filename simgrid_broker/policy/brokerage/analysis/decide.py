@@ -15,15 +15,13 @@ from simgrid_broker.policy.brokerage.analysis.locality import find_input
 from simgrid_broker.policy.brokerage.analysis.question import DATA, NUMBERS, ignores_locality
 from simgrid_broker.policy.brokerage.analysis.users import count
 from simgrid_broker.policy.brokerage.analysis.weights import SUMS
+from simgrid_broker.policy.brokerage.brokerage import insert
 from simgrid_broker.policy.rule import FINAL_STAGE, Criterion
 from simgrid_broker.views import KEPT
 
 MAX_CANDIDATES = 10
 """Candidates that are used; source: step 4."""
-RANKING = (Criterion(tag="-low_weight", name="low_weight", unit="weight", panda="sorting by weight", stage=FINAL_STAGE,
-                     says="weight {value}, the last queue used has {limit}", source="brokerage reference, 11.5 (D71)",
-                     meaning="Refuse queues of lower weight than the best, which are used."),)
-"""What refuses candidates behind the best."""
+LARGEST = float(np.finfo(float).max)
 FINAL_RULES = (
     Criterion(tag="-below_min_weight", name="below_min_weight", unit="weight", panda="minimum weight",
               says="weight {value}, at least {limit} needed", stage=FINAL_STAGE, final=True, editions=("deployed",),
@@ -75,7 +73,7 @@ class Tables(Bundle):
     disk_bytes: np.ndarray
     first: np.ndarray              # (n,), smallest rank at which a static criterion refuses
     marks: np.ndarray              # (n,), bits of `lists`
-    ranks: np.ndarray              # (n_rules,), of the rules that are not static
+    concern: np.ndarray            # (1, n_rules), ranks of the rules that are not static
     refused_by: np.ndarray
     rank: np.ndarray
     problem: np.ndarray
@@ -87,6 +85,7 @@ class Tables(Bundle):
     factors: np.ndarray            # (n_factors, n)
     sums: np.ndarray               # (3,) of weights.SUMS
     counted: np.ndarray            # (n_queues,), room for flags
+    keys: np.ndarray               # (n,), by which candidates are sorted
     best: np.ndarray               # (n,), the candidates used, best first
     ended: np.ndarray              # (1,), rank of the last rule that refused in the last loop, -1 = some are used
 
@@ -96,7 +95,7 @@ def room(n: int, n_queues: int, n_factors: int) -> dict[str, np.ndarray]:
     return dict(refused_by=np.empty(n, np.int16), rank=np.empty(n, np.int64), problem=np.empty(n, np.int64),
                 listed=np.empty(n, bool), value=np.empty(n), limit=np.empty(n), weight=np.empty(n),
                 numbers=np.zeros(n, NUMBERS), factors=np.empty((n_factors, n)), data=np.zeros(n_queues, DATA),
-                sums=np.zeros(3, SUMS), counted=np.zeros(n_queues, bool), best=np.empty(n, np.int64),
+                sums=np.zeros(3, SUMS), counted=np.zeros(n_queues, bool), keys=np.empty(n), best=np.empty(n, np.int64),
                 ended=np.full(1, KEPT))
 
 
@@ -194,15 +193,11 @@ def is_problematic(tables, k):
 
 
 @compiled
-def goes_before(tables, a, b):
-    """Whether candidate a comes before b: at a queue that the task uses, or with more weight."""
-    if tables.terms[0]["used_first"]:
-        first, second = tables.user[tables.queues[a]["queue"]]["used"], tables.user[tables.queues[b]["queue"]]["used"]
-        if first != second:
-            return first
-        if first:
-            return False
-    return tables.weight[a] > tables.weight[b]
+def key(tables, k):
+    """Sort key of a candidate: its weight; if they come first, queues that the task uses are above all weights."""
+    if tables.terms[0]["used_first"] and tables.user[tables.queues[k]["queue"]]["used"]:
+        return np.inf
+    return LARGEST if tables.weight[k] == np.inf else tables.weight[k]
 
 
 @compiled
@@ -223,15 +218,8 @@ def choose(tables, n_with_data):
         if is_problematic(tables, k):
             tables.rank[k] = tables.problem[k]
             continue
-        place = n_best
-        while place > 0 and goes_before(tables, k, tables.best[place - 1]):
-            place -= 1
-        if place >= most:
-            continue
-        n_best = min(n_best + 1, most)
-        for later in range(n_best - 1, place, -1):
-            tables.best[later] = tables.best[later - 1]
-        tables.best[place] = k
+        tables.keys[k] = key(tables, k)
+        n_best = insert(k, tables.keys, tables.best, n_best, most)
     return keep(tables, n_best)
 
 
@@ -275,3 +263,97 @@ def has_files(task, data, local_only):
     if not local_only:
         return True
     return data["files"] if task["with_locality"] else data["own_files"]
+
+
+FRAME = begin, stop, enter, count_left, number_all, take_up, choose
+"""Functions that the template of the decision names."""
+TEXT = '''\
+@compiled
+def gate(tables):
+    """Ask the rules of the gate; returns whether one ended the attempt, which is entered."""
+    task, user = tables.task[0], tables.owner[0]
+{gate}
+    return False
+
+
+@compiled
+def refusal({arguments}, first, tables, k):
+    """Smallest rank at which a criterion that needs no job numbers refuses a candidate, if below `first`."""
+{refusals}
+    return first
+
+
+@compiled
+def problem({arguments}, numbers, first, tables, k):
+    """Smallest rank at which a criterion that needs job numbers refuses a candidate, if below `first`."""
+{problems}
+    return first
+
+
+@compiled
+def look(tables):
+    """One loop: enter the rank of the first rule that refuses each candidate; returns how many are left, and the last.
+    """
+    task, terms = tables.task[0], tables.terms[0]
+    for k in range(len(tables.queues)):
+        first = tables.first[k]
+        if first > terms["least"]:
+            queue = tables.queues[k]
+            place = queue["queue"]
+            load, user, store, data = tables.load[place], tables.user[place], tables.store[place], tables.data[place]
+            first = refusal({arguments}, first, tables, k)
+        tables.rank[k] = first
+    number_all(tables)
+{lists}
+    for k in range(len(tables.queues)):
+        if tables.rank[k] == terms["never"]:
+            queue = tables.queues[k]
+            place = queue["queue"]
+            load, user, store, data = tables.load[place], tables.user[place], tables.store[place], tables.data[place]
+            tables.problem[k] = problem({arguments}, tables.numbers[k], terms["never"], tables, k)
+            if not terms["marks"]:
+                tables.rank[k] = tables.problem[k]
+                tables.problem[k] = terms["never"]
+{late_lists}
+    return count_left(tables)
+
+
+@compiled
+def decision(tables):
+    """Refuse, weigh and rank the candidates; returns the number of candidates in `tables.best`."""
+    begin(tables)
+    if gate(tables):
+        return 0
+    task, terms, n_with_data, failed = tables.task[0], tables.terms[0], -1, False
+    for loop in range(terms["first_loop"], terms["first_loop"] + terms["n_loops"]):
+        task["with_locality"] = loop == 0
+        left, last = look(tables)
+        tables.ended[0] = last
+        if left == 0:
+            failed = True
+            if not terms["marks"] and last >= terms["passing"]:
+                return enter(tables, 0)
+            continue
+        n_listed = take_up(tables)
+        n_with_data = n_listed if n_with_data < 0 else n_with_data
+        if n_listed >= task["n_sites_per_job"]:
+            failed = False
+            break
+    if failed:
+        return enter(tables, 0)
+    for k in range(len(tables.queues)):
+        tables.rank[k] = terms["never"] if tables.listed[k] else tables.rank[k]
+{factors}
+    for k in range(len(tables.queues)):
+        if tables.listed[k]:
+            tables.weight[k] = {product}
+    return enter(tables, choose(tables, n_with_data))
+'''
+"""The template of the decision, a function of `Tables`."""
+GATE = '''\
+    refuses, value, limit = {name}(task, user)
+    if refuses:
+        stop(tables, {number}, value, limit)
+        return True'''
+LIST = "    {name}(tables, tables.concern[0, {number}])"
+"""Text of each rule of the gate, and of each rule about the list."""

@@ -1,52 +1,32 @@
 """Analysis brokerage by edition: the rules of its gate, its criteria in order, and its factors."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.policy.brokerage.analysis import candidates, gate, lists, requirements, software, users, weights
-from simgrid_broker.policy.brokerage.analysis.compose import composed
-from simgrid_broker.policy.brokerage.analysis.decide import FINAL_RULES, RANKING, TERMS
+from simgrid_broker.policy.brokerage.analysis.decide import FINAL_RULES, FRAME, GATE, LIST, TERMS, TEXT
+from simgrid_broker.policy.brokerage.analysis.question import Candidate
+from simgrid_broker.policy.brokerage.brokerage import LOW_WEIGHT, Brokerage
+from simgrid_broker.policy.brokerage.compose import REFUSAL, Part, composed
 from simgrid_broker.policy.brokerage.production import data_motion
 from simgrid_broker.policy.brokerage.production.requirements import too_little_memory, too_much_memory
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunction, labels_of
+from simgrid_broker.policy.rule import Criterion, CriterionFunction
 
 NEVER = 10_000
 """Rank of a candidate that nothing refused, behind those of all rules."""
 
 
 @dataclass(frozen=True)
-class AnalysisBrokerage:
-    """An analysis brokerage: the gate, the criteria in order, the factors. To change one rule, replace one field.
+class AnalysisBrokerage(Brokerage):
+    """An analysis brokerage; used_first: queues that the task has used come first."""
 
-    used_first: queues that the task has used come first; final: what is removed behind the sorting.
-    """
-
-    edition: str
-    gate: tuple[CriterionFunction, ...]
-    funnel: Funnel
-    factors: tuple[FactorFunction, ...]
-    final: tuple[Criterion, ...] = ()
     used_first: bool = False
-
-    @cached_property
-    def rules(self) -> tuple[Criterion, ...]:
-        """Everything that a candidate can be refused for: the gate, the criteria, what is final, and the ranking."""
-        return (*(rule.rule for rule in self.gate), *self.funnel.rules, *self.final, *RANKING)
-
-    @cached_property
-    def labels(self) -> dict[str, str]:
-        """What each of `rules` is called, by its name."""
-        return labels_of(self.rules)
-
-    @cached_property
-    def tags(self) -> tuple[str, ...]:
-        """The tags of `rules`."""
-        return tuple(rule.tag for rule in self.rules)
+    behind: tuple[Criterion, ...] = field(default=(LOW_WEIGHT,), kw_only=True)
 
     @cached_property
     def n_gate(self) -> int:
@@ -55,7 +35,7 @@ class AnalysisBrokerage:
 
     @cached_property
     def asked(self) -> tuple[tuple[CriterionFunction, ...], ...]:
-        """The criteria that are compiled, in the order of `compose.composed`: each of its four kinds."""
+        """Compiled criteria by kind: about one candidate, about the list, then both kinds that need job numbers."""
         one = [rule for rule in self.funnel.criteria if rule.rule.per_candidate]
         of_list = [rule for rule in self.funnel.criteria if rule.rule.of_list]
         return tuple(tuple(rule for rule in kind if rule.rule.needs_numbers == late)
@@ -64,14 +44,21 @@ class AnalysisBrokerage:
     @cached_property
     def decide(self) -> Callable:
         """The decision, a function of `decide.Tables`, made when it is first asked for."""
-        criteria, of_list, problems, late = self.asked
-        return composed(self.gate, criteria, of_list, problems, late, self.factors)
+        criteria, lists, problems, late_lists = self.asked
+        of_numbers = len(criteria) + len(lists)
+        return composed(
+            TEXT, Candidate._fields, FRAME, gate=Part(self.gate, GATE), refusals=Part(criteria, REFUSAL),
+            lists=Part(lists, LIST, first=len(criteria)),
+            problems=Part(problems, REFUSAL.replace("{arguments}", "{arguments}, numbers"), first=of_numbers),
+            late_lists=Part(late_lists, LIST, first=of_numbers + len(problems)),
+            factors=Part(self.factors, "    {name}(tables, {number})"),
+            product=Part(self.factors, "tables.factors[{number}, k]", " * ", "1.0"))
 
     @cached_property
-    def ranks(self) -> np.ndarray:
-        """Places of the compiled criteria among the criteria, (n_rules,), in the order of `asked`."""
+    def concern(self) -> np.ndarray:
+        """Places of the compiled criteria among the criteria, (1, n_rules), in the order of `asked`."""
         place = {rule: number for number, rule in enumerate(self.funnel.criteria)}
-        return np.array([place[rule] for kind in self.asked for rule in kind], np.int64)
+        return np.array([[place[rule] for kind in self.asked for rule in kind]], np.int64)
 
     @cached_property
     def terms(self) -> np.ndarray:
@@ -80,7 +67,7 @@ class AnalysisBrokerage:
         names = [rule.name for rule in self.rules[self.n_gate:]]
         passing = [place for place, rule in enumerate(self.funnel.rules) if rule.temporary]
         found["n_gate"] = self.n_gate
-        found["never"], found["least"] = NEVER, self.ranks.min(initial=never)
+        found["never"], found["least"] = NEVER, self.concern.min(initial=never)
         found["marks"], found["used_first"] = not passing, self.used_first
         found["passing"] = min(passing, default=never)
         for column in ("low_weight", "below_min_weight", "unavailable"):
@@ -121,7 +108,7 @@ DEPLOYED = AnalysisBrokerage(
         candidates.excluded, candidates.not_included, candidates.of_another_cloud, lists.auto_not_needed,
         lists.preassigned_lost, lists.not_the_named_queue, lists.hospital, lists.overloaded, lists.overloaded_virtual,
         users.nothing_runs, users.long_queue_of_user, users.many_bad_jobs, lists.only_problems)),
-    factors=(weights.by_class, weights.by_data), final=FINAL_RULES, used_first=True)
+    factors=(weights.by_class, weights.by_data), behind=(*FINAL_RULES, LOW_WEIGHT), used_first=True)
 """Source of the order: brokerage reference, sections 3.1, 3.3 and 11.5."""
 
 ANALYSIS = ByEdition(DOCUMENTED, DEPLOYED)

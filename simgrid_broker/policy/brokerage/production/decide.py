@@ -1,30 +1,31 @@
 """The compiled frame of one decision: tables, question, and the ranking of the candidates."""
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import CLOSENESS_BLOCKED
+from simgrid_broker.policy.brokerage.brokerage import LOW_WEIGHT, insert
 from simgrid_broker.policy.brokerage.production.question import NUMBERS
 from simgrid_broker.policy.rule import FINAL_STAGE, Criterion
 from simgrid_broker.views import KEPT
 
-RANKING = tuple(Criterion(tag=tag, name=name, unit=unit, says=says, meaning=meaning, panda="sorting by weight",
-                          stage=FINAL_STAGE, source="brokerage reference, 10.3, 10.4")
-                for tag, name, unit, says, meaning in (
-                    ("-t1_weight", "too_quiet", "jobs", "{value} running, {limit:plain} at the queue that is used",
-                     "Refuse all queues but the one with most running jobs to tasks that stay at their nucleus."),
-                    ("-low_weight", "low_weight", "weight", "weight {value}, the last queue used has {limit}",
-                     "Refuse queues of lower weight than the best, which are used."),
-                    ("-others_bootstrap", "others_bootstrap", "", "queues without any job are used first",
-                     "Refuse queues of weight 0 behind the first such queues, which are used.")))
+SORTING: Any = {"panda": "sorting by weight", "stage": FINAL_STAGE, "source": "brokerage reference, 10.3, 10.4"}
+RANKING = (
+    Criterion(tag="-t1_weight", name="too_quiet", unit="jobs", **SORTING,
+              says="{value} running, {limit:plain} at the queue that is used",
+              meaning="Refuse all queues but the one with most running jobs to tasks that stay at their nucleus."),
+    LOW_WEIGHT,
+    Criterion(tag="-others_bootstrap", name="others_bootstrap", **SORTING,
+              says="queues without any job are used first",
+              meaning="Refuse queues of weight 0 behind the first such queues, which are used."))
 """What refuses candidates behind the best, after all criteria; the last one those behind candidates of weight 0."""
 NAMES = 1 << 20
 """More than the number of candidates, by whose names ties are broken."""
-TOO_QUIET, LOW_WEIGHT, OTHERS_BOOTSTRAP = range(3)
+TOO_QUIET, TOO_LIGHT, OTHERS_BOOTSTRAP = range(3)
 
 ASKED = np.dtype([
     ("hint", "?"),                   # whether task brokerage asks
@@ -95,6 +96,7 @@ class Tables(Bundle):
     weighed: np.ndarray            # (n,), whether a candidate came as far as its weight
     factors: np.ndarray            # (n_factors, n), of the weight: those about one candidate
     kept: np.ndarray               # (n,), candidates without a refusal
+    keys: np.ndarray               # (n,), by which these are sorted
     classes: np.ndarray            # -1 = it did not reach the choice
     best: np.ndarray               # (most,), the best candidates, best first
 
@@ -114,19 +116,18 @@ def last_first(first: np.ndarray) -> np.ndarray:
 def room(n: int, most: int, n_factors: int) -> dict[str, np.ndarray]:
     """Columns of `Tables` for the result of a decision about `n` candidates, of which at most `most` are used."""
     weight, backlog, cap = np.zeros((3, n))
-    kept, classes = workspace(n)
     value, limit = np.empty((2, n))
     split = np.zeros(1, SPLIT)
     split["shown"] = -1
     return dict(split=split, refused_by=np.empty(n, np.int16), value=value, limit=limit, weight=weight,
                 backlog=backlog, cap=cap, numbers=np.empty(n + 1, NUMBERS), weighed=np.zeros(n, bool),
-                factors=np.empty((n_factors, n)), kept=kept, classes=classes, best=np.empty(most, np.int64))
+                factors=np.empty((n_factors, n)), best=np.empty(most, np.int64), **workspace(n))
 
 
 @cache
-def workspace(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Buffers shared by all decisions about `n` candidates: kept and classes."""
-    return np.empty(n, np.int32), np.empty(n, np.int8)
+def workspace(n: int) -> dict[str, np.ndarray]:
+    """Columns of `Tables` that all decisions about `n` candidates share."""
+    return dict(kept=np.empty(n, np.int32), keys=np.empty(n), classes=np.empty(n, np.int8))
 
 
 @compiled
@@ -260,15 +261,8 @@ def best_candidates(tables, row, order, n_kept):
     turn = task["luck"] % max(n_kept, 1)
     for step in range(n_kept):
         k = tables.kept[(step + turn) % n_kept]
-        place = n_best
-        while place > 0 and key(tables, load, tables.best[place - 1], by_running) < key(tables, load, k, by_running):
-            place -= 1
-        if place >= most:
-            continue
-        n_best = min(n_best + 1, most)
-        for later in range(n_best - 1, place, -1):
-            tables.best[later] = tables.best[later - 1]
-        tables.best[place] = k
+        tables.keys[k] = key(tables, load, k, by_running)
+        n_best = insert(k, tables.keys, tables.best, n_best, most)
     return n_best
 
 
@@ -297,7 +291,7 @@ def settle(tables, row, order, n_best, n_kept):
         if by_running:
             tables.refused_by[k] = n + TOO_QUIET
         else:
-            tables.refused_by[k] = n + (OTHERS_BOOTSTRAP if tables.weight[k] == 0 else LOW_WEIGHT)
+            tables.refused_by[k] = n + (OTHERS_BOOTSTRAP if tables.weight[k] == 0 else TOO_LIGHT)
         tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
 
 
@@ -309,3 +303,77 @@ def rank(tables, row, order, n_kept):
     n_best = best_candidates(tables, row, order, n_kept)
     settle(tables, row, order, n_best, n_kept)
     return n_best
+
+
+FRAME = begin, close, take_input, choose, note, rank
+"""Functions that the template of the decision names."""
+TEXT = '''\
+@compiled
+def concern(tables, task, hint):
+    """Enter the ranks of the criteria that concern a task and may refuse; returns the smallest, and of the choice."""
+    never, ranks = tables.orders[hint]["never"], tables.concern
+{concerns}
+    ranks[1, {n_all}] = never
+    for k in range({n_all} - 1, -1, -1):
+        ranks[1, k] = min(ranks[0, k], ranks[1, k + 1])
+    choice_rank = {choice_rank}
+    return min(ranks[1, 0], choice_rank, tables.orders[hint]["least_numbers"]), choice_rank
+
+
+@compiled
+def refusal({arguments}, first, tables, k):
+    """Smallest rank at which a criterion that needs no job numbers refuses a candidate, if below `first`."""
+{refusals}
+    return first
+
+
+@compiled
+def numbers_refusal({arguments}, first, tables, k):
+    """Smallest rank at which a criterion that needs job numbers or the weight refuses a candidate, if below `first`."""
+{numbers_refusals}
+    return first
+
+
+@compiled
+def weight({arguments}, tables, k):
+    """Product of the factors of a candidate, which are noted."""
+{factors}
+    return {product}
+
+
+@compiled
+def decision(tables, row):
+    """Refuse, weigh and rank the candidates of a question; returns the number of candidates in `tables.best`."""
+    asked, task = tables.asked[row], tables.task[row]
+    hint = 1 if asked["hint"] else 0
+    order = tables.orders[hint]
+    best_class, last_class, n_kept = 127, -1, 0
+    begin(tables, row)
+    cut, choice_rank = concern(tables, task, hint)
+    n_open, numbers = close(tables, row, hint, cut), tables.numbers[len(tables.queues)]
+    for i in range(n_open):
+        k = tables.open[asked["first"], i]
+        first, queue, tables.weighed[k] = tables.first[asked["first"], k], tables.queues[k], False
+        place = queue["queue"]
+        load, link = tables.load[asked["load"], place], tables.link[asked["link"], place]
+        store = tables.store[place]
+        take_input(tables, row, queue, numbers)
+        first = refusal({arguments}, first, tables, k)
+        if first > order["least_numbers"] and not hint:
+            {count}({arguments})
+            numbers["weight"] = tables.static_weight[asked["weight"], k] * weight({arguments}, tables, k)
+            tables.numbers[k], tables.weighed[k] = numbers, True
+            first = numbers_refusal({arguments}, first, tables, k)
+{choice}
+        n_kept = note(tables, order, hint, k, first, numbers, n_kept)
+    if best_class < last_class:
+        n_kept = choose(tables, row, order, best_class, n_kept)
+    return rank(tables, row, order, n_kept)
+'''
+"""The template of the decision, a function of (`Tables`, row of a question)."""
+CHOICE = '''\
+        tables.classes[k] = -1
+        if first > choice_rank:
+            tables.classes[k] = {name}({arguments})
+            best_class = min(best_class, tables.classes[k])
+            last_class = max(last_class, tables.classes[k])'''

@@ -1,13 +1,15 @@
 """Production job brokerage by edition: its criteria in order, and its factors."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from simgrid_broker.editions import ByEdition
+from simgrid_broker.policy.brokerage.brokerage import Brokerage
+from simgrid_broker.policy.brokerage.compose import REFUSAL, Part, composed
 from simgrid_broker.policy.brokerage.production import (
     activity,
     backlog,
@@ -22,10 +24,10 @@ from simgrid_broker.policy.brokerage.production import (
     requirements,
     software,
 )
-from simgrid_broker.policy.brokerage.production.compose import composed
-from simgrid_broker.policy.brokerage.production.decide import ORDER, RANKING
+from simgrid_broker.policy.brokerage.production.decide import CHOICE, FRAME, ORDER, RANKING, TEXT
+from simgrid_broker.policy.brokerage.production.question import Candidate
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunction, RuleFunction, labels_of
+from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunction, RuleFunction
 
 
 class Order(NamedTuple):
@@ -38,39 +40,22 @@ class Order(NamedTuple):
 
 
 @dataclass(frozen=True)
-class JobBrokerage:
-    """A job brokerage: its criteria and the factors of its weight. To change one rule, replace one field.
+class JobBrokerage(Brokerage):
+    """A job brokerage.
 
-    count: compiled function of one candidate that fills in its job numbers; busiest: whether a task that stays at its
-    nucleus uses the queue with most running jobs only. Raises ValueError for a rule about all candidates that does not
-    say on which fields of a task it depends: it would have to be asked for every decision.
+    count: compiled function of one candidate that fills in its job numbers; busiest: a task that stays at its nucleus
+    uses the queue with most running jobs only. Raises ValueError for a rule about all candidates that does not say on
+    which fields of a task it depends: it would have to be asked for every decision.
     """
 
-    edition: str
-    funnel: Funnel
-    factors: tuple[FactorFunction, ...]
     count: Callable
     busiest: bool = False
+    behind: tuple[Criterion, ...] = field(default=RANKING, kw_only=True)
 
     def __post_init__(self):
         for rule in (*self.funnel.criteria, *self.factors):
             if rule.rule.static is None and not rule.rule.per_candidate:
                 raise ValueError(f"{rule.__name__}: a rule of job brokerage about all candidates needs `static`")
-
-    @cached_property
-    def rules(self) -> tuple[Criterion, ...]:
-        """Everything that a candidate can be refused for: the criteria, then the ranking."""
-        return self.funnel.rules + RANKING
-
-    @cached_property
-    def labels(self) -> dict[str, str]:
-        """What each of `rules` is called, by its name."""
-        return labels_of(self.rules)
-
-    @cached_property
-    def tags(self) -> tuple[str, ...]:
-        """The tags of `rules`."""
-        return tuple(rule.tag for rule in self.rules)
 
     @cached_property
     def static_factors(self) -> tuple[FactorFunction, ...]:
@@ -100,9 +85,21 @@ class JobBrokerage:
 
     @cached_property
     def decide(self) -> Callable:
-        """The decision, a function of (`decide.Tables`, row of a question), made when it is first asked for."""
-        before = [rule for rule in self.candidate_criteria if not rule.rule.needs_numbers]
-        return composed(before, self.candidate_criteria[len(before):], self.candidate_factors, self.choice, self.count)
+        """The decision, a function of (`decide.Tables`, row of a question), made when it is first asked for.
+
+        Rank k belongs to the k-th of `candidate_criteria`; those that need no numbers are asked first.
+        """
+        rules, factors = self.candidate_criteria, self.candidate_factors
+        choice = () if self.choice is None else (self.choice,)
+        n = sum(not rule.rule.needs_numbers for rule in rules)
+        return composed(
+            TEXT, Candidate._fields, FRAME, n_all=str(len(rules)),
+            concerns=Part(rules, "    ranks[0, {number}] = tables.ranks[hint, {number}] if {holds} else never"),
+            refusals=Part(rules[:n], REFUSAL, exits=True), numbers_refusals=Part(rules[n:], REFUSAL, first=n),
+            factors=Part(factors, "    f{number} = tables.factors[{number}, k] = {name}({arguments})"),
+            product=Part(factors, "f{number}", " * ", "1.0"), count=Part((self.count,), "{name}"),
+            choice_rank=Part(choice, 'tables.orders[hint]["choice_rank"] if {holds} else never', none="never"),
+            choice=Part(choice, CHOICE))
 
     @cached_property
     def order(self) -> Order:

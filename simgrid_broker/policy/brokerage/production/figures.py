@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from simgrid_broker.policy.brokerage.production.decide import LOW_WEIGHT, TOO_QUIET, Question, take_input
+from simgrid_broker.policy.brokerage.production.decide import TOO_LIGHT, TOO_QUIET, Question, take_input
 from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
 from simgrid_broker.policy.brokerage.production.network import network, network_weight
 from simgrid_broker.policy.brokerage.production.question import NUMBERS, Candidate, JobCase
@@ -138,7 +138,7 @@ def _rank(brokerage: JobBrokerage, question: Question, ranked: np.ndarray, known
     A weight of 0 ranks above all others: it is no limit, and a candidate behind with it has no figures.
     """
     used = np.flatnonzero(ranked == KEPT - len(brokerage.funnel.criteria)).tolist()
-    for tag, key in ((LOW_WEIGHT, "weight"), (TOO_QUIET, "running_all")):
+    for tag, key in ((TOO_LIGHT, "weight"), (TOO_QUIET, "running_all")):
         rows = np.flatnonzero(ranked == tag).tolist()
         if rows:
             numbers = [_number(brokerage, question, k, key) for k in used]

@@ -1,26 +1,24 @@
 """Production task brokerage by edition: its criteria in order, and its factors."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from simgrid_broker.editions import ByEdition
+from simgrid_broker.policy.brokerage.brokerage import Brokerage
+from simgrid_broker.policy.brokerage.compose import Part, composed
 from simgrid_broker.policy.brokerage.task import locality, nuclei, weight
-from simgrid_broker.policy.brokerage.task.compose import composed
+from simgrid_broker.policy.brokerage.task.question import Candidate
+from simgrid_broker.policy.brokerage.task.rank import FRAME, TEXT, steps
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.rule import Criterion, FactorFunction, labels_of
+from simgrid_broker.policy.rule import Criterion
 
 
 @dataclass(frozen=True)
-class TaskBrokerage:
-    """A task brokerage: its criteria and the factors of its weight. To change one rule, replace one field.
+class TaskBrokerage(Brokerage):
+    """A task brokerage. Raises ValueError for a rule that is not about one nucleus."""
 
-    Raises ValueError for a rule that is not about one nucleus.
-    """
-
-    edition: str
-    funnel: Funnel
-    factors: tuple[FactorFunction, ...]
+    behind: tuple[Criterion, ...] = field(default=(nuclei.not_preassigned.rule,), kw_only=True)
 
     def __post_init__(self):
         for rule in (*self.funnel.criteria, *self.factors):
@@ -29,29 +27,15 @@ class TaskBrokerage:
 
     @cached_property
     def decide(self) -> Callable:
-        """The decision, as `compose.TEXT` has it, made when it is first asked for."""
-        return composed(self.funnel, self.factors)
+        """The decision, as `rank.TEXT` has it, made when it is first asked for."""
+        return composed(TEXT, Candidate._fields, FRAME, steps=tuple(steps(self.funnel)),
+                        factors=Part(self.factors, "{name}({arguments})", " * ", "1.0"))
 
     @cached_property
     def ability(self) -> int | None:
         """Place of the criterion for which nuclei are asked whether they can run jobs of the task, if it is there."""
         criteria = self.funnel.criteria
         return criteria.index(nuclei.cannot_run) if nuclei.cannot_run in criteria else None
-
-    @cached_property
-    def rules(self) -> tuple[Criterion, ...]:
-        """Everything that a nucleus can be refused for: the criteria, then the pre-assignment."""
-        return self.funnel.rules + PREASSIGNED.funnel.rules
-
-    @cached_property
-    def labels(self) -> dict[str, str]:
-        """What each of `rules` is called, by its name."""
-        return labels_of(self.rules)
-
-    @cached_property
-    def tags(self) -> tuple[str, ...]:
-        """The tags of `rules`."""
-        return tuple(rule.tag for rule in self.rules)
 
 
 DOCUMENTED = TaskBrokerage("documented", Funnel((
@@ -68,7 +52,7 @@ DEPLOYED = TaskBrokerage("deployed", Funnel((
      weight.free_space_deployed))
 """Production task brokerage as deployed."""
 
-PREASSIGNED = TaskBrokerage("documented", Funnel((nuclei.not_preassigned,)), ())
+PREASSIGNED = TaskBrokerage("documented", Funnel((nuclei.not_preassigned,)), (), behind=())
 """What replaces both for a task that names its nucleus; its terms do not matter; source: brokerage reference, T1."""
 
 PRODUCTION = ByEdition(DOCUMENTED, DEPLOYED)

@@ -1,8 +1,13 @@
 """The compiled frame of one decision of task brokerage: its beginning, and the draw of the nucleus."""
 
 import math
+from collections.abc import Iterator
+from textwrap import indent
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.policy.brokerage.brokerage import insert
+from simgrid_broker.policy.brokerage.compose import Part
+from simgrid_broker.policy.funnel import Funnel, Liftable
 from simgrid_broker.views import KEPT
 
 
@@ -28,12 +33,7 @@ def best_first(nuclei, uniform, refused_by, weights, order):
     n_left = 0
     for k in range(len(nuclei)):
         if is_left(refused_by, k):
-            place = n_left
-            while place > 0 and weights[order[place - 1]] < weights[k]:
-                order[place] = order[place - 1]
-                place -= 1
-            order[place] = k
-            n_left += 1
+            n_left = insert(k, weights, order, n_left, len(order))
     if n_left:
         first, place = drawn(nuclei, uniform, refused_by, weights), 0
         while order[place] != first:
@@ -85,3 +85,61 @@ def in_race(nuclei, refused_by, weights):
             if first < 0 or time < best:
                 best, first = time, k
     return first
+
+
+FRAME = begin, is_left, best_first
+"""Functions that the template of the decision names."""
+TEXT = '''\
+@compiled
+def weight({arguments}):
+    """Product of the factors of a nucleus."""
+    return {factors}
+
+
+@compiled
+def decision(tasks, nuclei, uniform, refused_by, weights, order):
+    """Refuse, weigh and draw; returns the number of nuclei in `order`, the drawn one first."""
+    task = tasks[0]
+    begin(task, nuclei, refused_by)
+{steps}    for k in range(len(nuclei)):
+        nucleus = nuclei[k]
+        weights[k] = weight({arguments}) if is_left(refused_by, k) else 0.0
+    return best_first(nuclei, uniform, refused_by, weights, order)
+'''
+"""The template of the decision, a function of (records of the task, nuclei, number drawn, three columns to fill)."""
+EACH = '''\
+    for k in range(len(nuclei)):
+        nucleus = nuclei[k]
+        if is_left(refused_by, k):
+'''
+ALONE = EACH + '''\
+            if {name}({arguments})[0]:
+                refused_by[k] = {number}
+'''
+TOGETHER = '''\
+    refuses = False
+''' + EACH + '''\
+            refuses = refuses or {name}({arguments})[0]
+    for k in range(len(nuclei)):
+        if refuses and is_left(refused_by, k):
+            refused_by[k] = {number}
+'''
+GROUP = '''\
+    passes = False
+''' + EACH + '''\
+            passes = passes or not ('''
+
+
+def steps(funnel: Funnel) -> Iterator[str | Part]:
+    """Text of the steps of a chain, one after the other as PanDA asks them: a group may be lifted for those left."""
+    place = 0
+    for step in funnel.steps:
+        if isinstance(step, Liftable):
+            yield from (GROUP, Part(step.criteria, "{name}({arguments})[0]", " or "), ")\n",
+                        Part((step.when,), f'    task["{step.name}"] = not passes and {{name}}(task)\n'),
+                        f'    if not task["{step.name}"]:\n',
+                        Part(step.criteria, indent(ALONE, "    "), between="", first=place))
+            place += len(step.criteria)
+        else:
+            yield Part((step,), TOGETHER if step.rule.together else ALONE, first=place)
+            place += 1
