@@ -23,7 +23,7 @@ MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"
     pytest.param(jobbroker.NW_THRESHOLD, ("policy.brokerage.production.network.low_network_weight",
                                           "policy.brokerage.production.network.low_network_weight_deployed"),
                  id="a compiled rule, from a column of its task"),
-    pytest.param(jobbroker.NW_ACTIVE, ("policy.brokerage.production.figures.figures",
+    pytest.param(jobbroker.NW_ACTIVE, ("policy.brokerage.production.broker.figures",
                                        "policy.brokerage.production.network.low_network_weight_deployed",
                                        "policy.brokerage.production.network.network"),
                  id="two compiled rules, and what tells the figures of one of them"),

@@ -8,10 +8,10 @@ from policy_builders import cfg, records
 
 from simgrid_broker.names import ReplicaState
 from simgrid_broker.policy.brokerage.analysis import users
+from simgrid_broker.policy.brokerage.analysis.broker import candidate as seen_of
 from simgrid_broker.policy.brokerage.analysis.broker import prepare, run_brokerage, tables_of
 from simgrid_broker.policy.brokerage.analysis.decide import begin
 from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
-from simgrid_broker.policy.brokerage.analysis.figures import candidate as seen_of
 from simgrid_broker.policy.brokerage.analysis.question import AnalysisCase
 from simgrid_broker.views import (
     ANALYSIS_STORE,

@@ -9,12 +9,15 @@ import numpy as np
 from simgrid_broker.policy.brokerage.analysis.candidates import matched
 from simgrid_broker.policy.brokerage.analysis.decide import Tables, marks_of, room
 from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS, NEVER, AnalysisBrokerage
-from simgrid_broker.policy.brokerage.analysis.figures import figures
 from simgrid_broker.policy.brokerage.analysis.locality import input_tables, why_unreadable
-from simgrid_broker.policy.brokerage.analysis.question import AnalysisCase, task_record
+from simgrid_broker.policy.brokerage.analysis.question import AnalysisCase, Candidate, task_record
+from simgrid_broker.policy.brokerage.figures import Decided, figures_of
 from simgrid_broker.policy.funnel import MaskCache, first_refusals
 from simgrid_broker.units import GIB
-from simgrid_broker.views import KEPT, AnalysisView, Gdpconfig, Queues, Task, Verdict
+from simgrid_broker.views import KEPT, AnalysisView, Figures, Gdpconfig, Queues, Task, Verdict
+
+NUMBERS_TOLD = {"running": "running", "queued": "queued", "longest": "longest", "room": "left"}
+"""Numbers of a candidate to the column of NUMBERS that has them."""
 
 
 class Prepared(NamedTuple):
@@ -57,7 +60,7 @@ def verdict_of(brokerage: AnalysisBrokerage, tables: Tables, n_best: int, case: 
     refused_by = tables.refused_by
     weight = np.where(refused_by == KEPT, tables.weight, 0.0)
     return Verdict(brokerage.tags, refused_by, weight, tables.best[:n_best],
-                   figures=lambda: figures(brokerage, case(), tables, refused_by))
+                   figures=lambda: figures(brokerage, case(), tables))
 
 
 def prepare(brokerage: AnalysisBrokerage, task: Task, queues: Queues, cfg: Gdpconfig,
@@ -87,3 +90,27 @@ def for_analysis(queues: Queues, n_queues: int) -> np.ndarray:
     found = np.zeros(n_queues, bool)
     found[queues.queue[queues.analysis]] = True
     return found
+
+
+def figures(brokerage: AnalysisBrokerage, case: AnalysisCase, tables: Tables) -> Figures:
+    """Value and limit of the rule that refused each candidate, and what the weight of those weighed is made of."""
+    known = figures_of(brokerage, Decided(tables.refused_by, tables.value, tables.limit, tables.task[0], case,
+                                          lambda k: candidate(tables, k)), ("weight", *NUMBERS_TOLD))
+    rows = np.flatnonzero(tables.listed & ~np.isnan(tables.weight))
+    known.numbers["weight"][rows] = tables.weight[rows]
+    for rule, factor in zip(brokerage.factors, tables.factors, strict=True):
+        known.factors[rule.rule.name][rows] = factor[rows]
+    for name, column in NUMBERS_TOLD.items():
+        known.numbers[name][rows] = tables.numbers[column][rows]
+    behind = np.flatnonzero(tables.refused_by == len(brokerage.rules) - 1)
+    known.value[behind] = tables.weight[behind]
+    known.limit[behind] = tables.weight[tables.refused_by == KEPT].min(initial=np.inf)
+    return known
+
+
+def candidate(tables: Tables, k: int) -> Candidate:
+    """Candidate k as compiled rules see it."""
+    queue = tables.queues[k]
+    place = queue["queue"]
+    return Candidate(tables.task[0], queue, tables.load[place], tables.user[place], tables.store[place],
+                     tables.data[place])

@@ -1,19 +1,31 @@
 """One production job brokerage decision: a question to the compiled decision, and its answer as a verdict."""
 
+import math
 from collections.abc import Callable, Mapping
 from functools import cache as cache_for_ever
 from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.policy.brokerage.figures import Decided, figures_of
 from simgrid_broker.policy.brokerage.production.completeness import Readable, readable
-from simgrid_broker.policy.brokerage.production.decide import ASKED, PART, Question, Tables, last_first, room
+from simgrid_broker.policy.brokerage.production.decide import (
+    ASKED,
+    PART,
+    TOO_LIGHT,
+    TOO_QUIET,
+    Question,
+    Tables,
+    last_first,
+    room,
+    take_input,
+)
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION, JobBrokerage
-from simgrid_broker.policy.brokerage.production.figures import figures
+from simgrid_broker.policy.brokerage.production.network import network, network_weight
 from simgrid_broker.policy.brokerage.production.preliminary import initial_list
-from simgrid_broker.policy.brokerage.production.question import JobCase, task_record
+from simgrid_broker.policy.brokerage.production.question import NUMBERS, Candidate, JobCase, task_record
 from simgrid_broker.policy.funnel import ONE, MaskCache, first_refusals
-from simgrid_broker.views import LINK, LOAD, STORE, Gdpconfig, Locality, Queues, Stats, Task, Verdict
+from simgrid_broker.views import KEPT, LINK, LOAD, STORE, Figures, Gdpconfig, Locality, Queues, Stats, Task, Verdict
 
 MAX_CANDIDATES = 10
 """Candidates that are used; source: PanDA brokerage documentation, production job brokerage, step 5."""
@@ -21,6 +33,8 @@ NO_PARTS = np.empty((1, 0), PART)
 NO_REPLICAS = dict(replica_site=np.empty((1, 0), np.int32), replica_part=np.empty((1, 0)),
                    replica_tape=np.empty((1, 0), bool))
 """Input of a task that has none, or of which the parts at each PanDA queue are given."""
+NUMBERS_TOLD = {"weight": "weight", "running": "running", "assigned": "assigned", "queued": "backlog", "cap": "cap"}
+"""Numbers of a candidate to the column of NUMBERS that has them."""
 
 
 def broker_jobs(task: Task, queues: Queues, stats: Stats, locality: Locality | None, cfg: Gdpconfig,
@@ -53,7 +67,7 @@ def verdict_of(brokerage: JobBrokerage, question: Question, n_best: int, task: T
     """The result in the tables of a question as a verdict, which shares their columns."""
     tables = question.tables
     return Verdict(brokerage.tags, tables.refused_by, tables.weight, tables.best[:n_best], tables.backlog, tables.cap,
-                   lambda: figures(brokerage, JobCase(task, queues, brokerage.edition), question, tables.refused_by))
+                   lambda: figures(brokerage, JobCase(task, queues, brokerage.edition), question))
 
 
 def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
@@ -145,3 +159,95 @@ def static_weight(brokerage: JobBrokerage, case: JobCase, cache: MaskCache | Non
 def column_of(value: float, n: int) -> np.ndarray:
     """A column of one value, (n,); not to be changed."""
     return np.full(n, value)
+
+
+def figures(brokerage: JobBrokerage, case: JobCase, question: Question) -> Figures:
+    """Value and limit of the rule that refused each candidate, and of those that reach the weight what it is made of.
+
+    A candidate of a worse class has its class and the best; one behind the best its weight and that of the last one
+    used, or the jobs that run at its queue and at the one used.
+    """
+    tables = question.tables
+    known = figures_of(brokerage, Decided(
+        tables.refused_by, tables.value, tables.limit, tables.task[question.row], case,
+        lambda k: candidate(brokerage, question, k, False)), (*NUMBERS_TOLD, "network weight", "jumbo"))
+    _split(brokerage, case, question, np.flatnonzero(reaches_weight(brokerage, tables.refused_by)), known)
+    _rank(brokerage, question, known)
+    return known
+
+
+def reaches_weight(brokerage: JobBrokerage, refused_by: np.ndarray) -> np.ndarray:
+    """Candidates that a broker weighs, kept or refused behind that, (n,) bool."""
+    criteria = brokerage.funnel.criteria
+    late = [rule.rule.needs_numbers or rule.rule.final for rule in criteria]
+    places = np.append(np.array(late, bool), np.ones(len(brokerage.tags) - len(criteria) + 1, bool))
+    return places[refused_by]                                     # the last one is KEPT, index -1
+
+
+def candidate(brokerage: JobBrokerage, question: Question, k: int, weighed: bool = True) -> Candidate:
+    """Candidate k as compiled rules see it, with job numbers and weight if it is to be weighed."""
+    tables, row = question
+    asked, queue, numbers = tables.asked[row], tables.queues[k], np.zeros(1, NUMBERS)[0]
+    place = queue["queue"]
+    seen = Candidate(tables.task[row], queue, tables.load[asked["load"], place], tables.link[asked["link"], place],
+                     tables.store[place], numbers)
+    take_input(tables, row, queue, numbers)
+    if weighed:
+        brokerage.count(*seen)
+        numbers["weight"] = tables.static_weight[asked["weight"], k] * math.prod(
+            rule(*seen) for rule in brokerage.candidate_factors)
+    return seen
+
+
+def _split(brokerage: JobBrokerage, case: JobCase, question: Question, rows: np.ndarray, known: Figures) -> None:
+    """The factors and numbers of candidates `rows`."""
+    tables, n, refused_by = question.tables, case.n_candidates, question.tables.refused_by
+    _weigh(brokerage, question, rows[~tables.weighed[rows]])
+    for rule in brokerage.static_factors:
+        known.factors[rule.rule.name][rows] = np.broadcast_to(rule(case), n)[rows]
+    begins = {tag: place for place, tag in reversed(list(enumerate(brokerage.tags)))}
+    for rule, factor in zip(brokerage.candidate_factors, tables.factors, strict=True):
+        before = (refused_by[rows] >= 0) & (refused_by[rows] < begins.get(rule.rule.before, 0))
+        known.factors[rule.rule.name][rows] = np.where(before, np.nan, factor[rows])
+    for name, column in NUMBERS_TOLD.items():
+        known.numbers[name][rows] = tables.numbers[column][rows]
+    product = np.ones(len(rows))
+    for multipliers in known.factors.values():
+        product *= np.where(np.isnan(multipliers[rows]), 1.0, multipliers[rows])
+    known.numbers["weight"][rows] = product
+    task = tables.task[question.row]
+    known.numbers["jumbo"][rows] = task["jumbo"] & tables.queues["use_jumbo_jobs"][rows]
+    if task["has_nucleus"]:
+        known.numbers["network weight"][rows] = _network_weights(brokerage, question, rows)
+
+
+def _weigh(brokerage: JobBrokerage, question: Question, rows: np.ndarray) -> None:
+    """Fill in the numbers and factors of candidates that a decision did not weigh."""
+    tables = question.tables
+    for k in rows.tolist():
+        seen = candidate(brokerage, question, k)
+        tables.numbers[k], tables.weighed[k] = seen.numbers, True
+        tables.factors[:, k] = [rule(*seen) for rule in brokerage.candidate_factors]
+
+
+def _network_weights(brokerage: JobBrokerage, question: Question, rows: np.ndarray) -> np.ndarray:
+    """The network weight of weighed candidates, also where it is no factor of their weight, (k,)."""
+    tables, row = question
+    task, link, queues = tables.task[row], tables.link[tables.asked[row]["link"]], tables.queues["queue"]
+    if task["NW_ACTIVE"] and network in brokerage.candidate_factors:
+        return tables.factors[brokerage.candidate_factors.index(network)][rows]
+    return np.array([network_weight(task, link[queues[k]]) for k in rows.tolist()], float)
+
+
+def _rank(brokerage: JobBrokerage, question: Question, known: Figures) -> None:
+    """Figures of candidates behind the best.
+
+    A weight of 0 ranks above all others: it is no limit, and a candidate behind with it has no figures.
+    """
+    tables, n = question.tables, len(brokerage.funnel.criteria)
+    used, weight = tables.refused_by == KEPT, tables.numbers["weight"][:-1]
+    running = tables.load[tables.asked[question.row]["load"], tables.queues["queue"]]["running_all"].astype(float)
+    for place, numbers, limits in ((TOO_LIGHT, weight, weight[used & (weight != 0)]),
+                                   (TOO_QUIET, running, running[used])):
+        rows = np.flatnonzero(tables.refused_by == n + place)
+        known.value[rows], known.limit[rows] = numbers[rows], min(limits, default=np.nan)

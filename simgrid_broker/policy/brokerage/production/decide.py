@@ -221,6 +221,7 @@ def choose(tables, row, order, best_class, n_kept):
         k = tables.open[place, i]
         if tables.classes[k] > best_class:
             tables.refused_by[k] = tables.places[order["choice_rank"]]
+            tables.value[k], tables.limit[k] = tables.classes[k], best_class
             tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
     for i in range(n_kept):
         k = tables.kept[i]

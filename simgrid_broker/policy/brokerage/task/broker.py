@@ -1,15 +1,16 @@
 """One production task brokerage decision, and the draw of the nucleus; source: PanDA brokerage documentation,
 production task brokerage; brokerage reference, section 1."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from simgrid_broker.policy.brokerage.figures import Decided, figures_of
 from simgrid_broker.policy.brokerage.task import rank
 from simgrid_broker.policy.brokerage.task.editions import PREASSIGNED, PRODUCTION, TaskBrokerage
 from simgrid_broker.policy.brokerage.task.question import Candidate, task_record
-from simgrid_broker.policy.funnel import Funnel, Liftable
+from simgrid_broker.policy.funnel import Liftable
 from simgrid_broker.views import KEPT, NUCLEUS, Figures, Gdpconfig, Nuclei, Task, Verdict
 
 NONE = -1
@@ -61,33 +62,24 @@ def figures(brokerage: TaskBrokerage, record: np.ndarray, nuclei: np.ndarray, re
     """What the criteria that refused a nucleus compared or name, and the factors of the other nuclei.
 
     why_not: as in `views.Nuclei`; n_tags: of the verdict, whose last ones may belong to rules that were not asked.
+    Nor were criteria that were lifted, or that came when no nucleus was left.
     """
-    n, criteria = len(nuclei), brokerage.funnel.criteria
-    texts: dict[int, str] = {}
-    value, limit = np.full(n, np.nan), np.full(n, np.nan)
-    factors = {rule.rule.name: np.full(n, np.nan) for rule in brokerage.factors}
-    for k, place in enumerate(refused_by.tolist()):
-        seen = Candidate(record[0], nuclei[k])
-        if place != KEPT:
-            _, value[k], limit[k] = criteria[place](*seen)
-            if place == brokerage.ability and why_not is not None:
-                texts[k] = why_not(int(nuclei[k]["site"]))
-            elif (text := criteria[place].rule.text) is not None:
-                texts[k] = text(*seen)
-        else:
-            for rule in brokerage.factors:
-                factors[rule.rule.name][k] = rule(*seen)
-    return Figures(value, limit, factors, {}, texts, frozenset(
-        (*_unasked(brokerage.funnel, record[0], refused_by), *range(len(criteria), n_tags))))
-
-
-def _unasked(funnel: Funnel, task: np.void, refused_by: np.ndarray) -> Iterator[int]:
-    """Places of the criteria that do not concern the task, that were lifted, or that came when no nucleus was left."""
-    last = len(funnel.criteria) if (refused_by == KEPT).any() else int(refused_by.max(initial=-1))
-    lifted = [rule for step in funnel.steps if isinstance(step, Liftable) and task[step.name] for rule in step.criteria]
-    for place, rule in enumerate(funnel.criteria):
-        if place > last or rule in lifted or not rule.rule.concerns(task):
-            yield place
+    criteria = brokerage.funnel.criteria
+    value, limit = np.full((2, len(nuclei)), np.nan)
+    for k in np.flatnonzero(refused_by != KEPT).tolist():
+        _, value[k], limit[k] = criteria[refused_by[k]](record[0], nuclei[k])
+    known = figures_of(brokerage, Decided(refused_by, value, limit, record[0], None,
+                                          lambda k: Candidate(record[0], nuclei[k])))
+    for k in np.flatnonzero(refused_by == KEPT).tolist():
+        for rule in brokerage.factors:
+            known.factors[rule.rule.name][k] = rule(record[0], nuclei[k])
+    if brokerage.ability is not None and why_not is not None:
+        for k in np.flatnonzero(refused_by == brokerage.ability).tolist():
+            known.texts[k] = why_not(int(nuclei[k]["site"]))
+    last = len(criteria) - 1 if (refused_by == KEPT).any() else int(refused_by.max(initial=-1))
+    lifted = {criteria.index(rule) for step in brokerage.funnel.steps if isinstance(step, Liftable)
+              and record[0][step.name] for rule in step.criteria}
+    return replace(known, unasked=known.unasked | lifted | {*range(last + 1, max(n_tags, len(criteria)))})
 
 
 def draw(verdict: Verdict, uniform: float) -> int:
