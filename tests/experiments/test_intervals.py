@@ -80,16 +80,22 @@ def test_correlated_batches_are_said_to_be_so():
     assert batch_means(np.random.default_rng(1).normal(size=1000))[1]
 
 
-def test_students_interval_of_three_values():
-    found = student([1.0, 2.0, 3.0])
-    assert (found.value, found.count) == (2.0, 3)
-    assert found.high - found.value == pytest.approx(4.3027 / math.sqrt(3), rel=1e-4)
+@pytest.mark.parametrize(("values", "half"), [
+    pytest.param([1.0, 3.0], 12.7062, id="two, the fewest with bounds"),
+    pytest.param([1.0, 2.0, 3.0], 4.3027 / math.sqrt(3), id="three")])
+def test_students_interval_of_few_values(values, half):
+    interval = student(values)
+    assert (interval.value, interval.count) == (2.0, len(values))
+    assert [interval.value - interval.low, interval.high - interval.value] == pytest.approx([half, half], rel=1e-4)
 
 
-@pytest.mark.parametrize(("values", "count"), [([], 0), ([1.0], 1), ([1.0, np.nan, np.inf], 1)])
-def test_too_few_values_have_no_bounds_and_unknown_ones_do_not_count(values, count):
-    for found in (student(values), bootstrap(values)):
-        assert found.count == count and math.isnan(found.low) and math.isnan(found.error)
+@pytest.mark.parametrize(("values", "mean", "count"), [
+    pytest.param([], math.nan, 0, id="none"), pytest.param([2.0], 2.0, 1, id="one"),
+    pytest.param([2.0, np.nan, np.inf], 2.0, 1, id="one that is known")])
+def test_too_few_values_have_no_bounds_and_unknown_ones_do_not_count(values, mean, count):
+    for interval in (student(values), bootstrap(values)):
+        assert interval.count == count and interval.value == pytest.approx(mean, nan_ok=True)
+        assert all(map(math.isnan, (interval.low, interval.high, interval.error)))
 
 
 def test_a_bootstrap_interval_follows_the_skewness_and_needs_eight_values():

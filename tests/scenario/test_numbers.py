@@ -15,6 +15,8 @@ from simgrid_broker.scenario.yaml_lines import read_yaml
 from simgrid_broker.world.build import build
 
 MINIMAL = read_yaml((Path(__file__).parents[2] / "scenarios" / "minimal.yaml").read_text(), None).values
+for workload in (*MINIMAL["workload"]["campaigns"], *MINIMAL["workload"]["users"]):
+    workload["offered_cores"] = 1       # few tasks even in 2**31 s
 ODD = [-1, 0, 1e-30, 0.5, 40_000, 2**31 - 1, 2**31, 10**25, 1e300, "99999999999999999999 GB"]
 
 
