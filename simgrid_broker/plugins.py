@@ -2,12 +2,12 @@
 
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cache, wraps
 from importlib.metadata import EntryPoint, entry_points
-from inspect import isfunction
+from inspect import isfunction, isgeneratorfunction
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from simgrid_broker.errors import PluginError, did_you_mean, nearest
@@ -112,15 +112,19 @@ def _member(door: Door[Member], name: str, _path: tuple[str, ...]) -> Member:
     plugin = load(door.group, name, door.names())
     if not isinstance(plugin.content, door.kind):
         raise plugin.refused(f"must be a {door.kind.__name__}, not {plugin.content!r}")
-    functions = {each.name: value for each in fields(plugin.content) if isfunction(value := getattr(
-        plugin.content, each.name))}
-    return replace(plugin.content, **{key: _guarded(plugin, function) for key, function in functions.items()})
+    return replace(plugin.content, **{each.name: _guarded(plugin, getattr(plugin.content, each.name))
+                                      for each in fields(plugin.content)})
 
 
-def _guarded(plugin: Plugin, function: Callable) -> Callable:
-    """A function of another package that raises PluginError if it fails."""
-    @wraps(function)
+def _guarded(plugin: Plugin, value: Any) -> Any:
+    """A function of another package that raises PluginError if it fails; generators and anything else unchanged."""
+    if isinstance(value, tuple):
+        return tuple(_guarded(plugin, each) for each in value)
+    if not isfunction(value) or isgeneratorfunction(value):
+        return value
+
+    @wraps(value)
     def guarded(*arguments):
         with plugin.blamed():
-            return function(*arguments)
+            return value(*arguments)
     return guarded

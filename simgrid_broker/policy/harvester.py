@@ -42,7 +42,7 @@ def wanted_by(mode: WorkerMode, status: WorkerStatus) -> np.ndarray:
     """Workers that a mode wants; raises PluginError unless it gives numbers from 0 on, (n_queues, n_types)."""
     wanted = np.asarray(mode.wanted(status))
     if wanted.shape != status.cores.shape or not np.issubdtype(wanted.dtype, np.number) or not (wanted >= 0).all():
-        raise PluginError(f"the worker mode of template {mode.template!r} must want numbers of workers from 0 on, "
+        raise PluginError(f"{mode.name!r} (worker mode) must want numbers of workers from 0 on, "
                           f"(n_queues, n_resource_types), not {' '.join(repr(wanted).split())[:200]}")
     return wanted
 

@@ -66,7 +66,8 @@ def _large(memory: Spread) -> float:
 
 
 STREAMING = WorkerMode(
-    template="pull_ups", asked_by_server=True, fetches_jobs=False, serves_all_types=False, asks_again=True,
+    name="streaming", template="pull_ups",
+    asked_by_server=True, fetches_jobs=False, serves_all_types=False, asks_again=True,
     wanted=as_asked, options=(), checks=(), remarks=(few_of_high_memory,), limits=dict(
         production=dict(nQueueLimitWorkerRatio=40, nQueueLimitWorkerMin=100, nQueueLimitWorkerMax=MANY,
                         maxWorkers=MANY, maxNewWorkersPerCycle=150),
@@ -75,7 +76,8 @@ STREAMING = WorkerMode(
 """The server says how many workers of each resource type are wanted."""
 
 PULL = WorkerMode(
-    template="pull", asked_by_server=False, fetches_jobs=False, serves_all_types=True, asks_again=True,
+    name="pull", template="pull",
+    asked_by_server=False, fetches_jobs=False, serves_all_types=True, asks_again=True,
     wanted=as_counted, options=(), checks=(), remarks=(), limits=dict(
         production=dict(nQueueLimitWorkerRatio=40, nQueueLimitWorkerMin=100, nQueueLimitWorker=1000,
                         maxWorkers=100_000, maxNewWorkersPerCycle=50),
@@ -84,7 +86,8 @@ PULL = WorkerMode(
 """Harvester counts activated jobs and submits workers of one kind."""
 
 PUSH = WorkerMode(
-    template="push", asked_by_server=False, fetches_jobs=True, serves_all_types=False, asks_again=False,
+    name="push", template="push",
+    asked_by_server=False, fetches_jobs=True, serves_all_types=False, asks_again=False,
     wanted=as_asked, options=(), checks=(), remarks=(), limits=dict(
         production=dict(nQueueLimitJobRatio=40, nQueueLimitJobMin=100, nQueueLimitJobMax=MANY,
                         nQueueLimitWorker=MANY, maxWorkers=MANY, maxNewWorkersPerCycle=100),

@@ -19,11 +19,12 @@ FLAGS = "asked_by_server", "fetches_jobs", "serves_all_types", "asks_again"
 class WorkerMode:
     """How workers come to the jobs of a PanDA queue; source: lifecycle reference, section 5.1.
 
-    template: last part of the name of Harvester's template for such queues; limits: options of that template, for
-    queues of the types production and analysis. asked_by_server: the server says how many workers of each type are
-    wanted; fetches_jobs: Harvester fetches jobs and submits one worker for each; where neither is so, Harvester looks
-    at the activated jobs itself. serves_all_types: workers are of one type, that of most cores and memory, and take
-    jobs of all types; asks_again: a pilot whose job has ended asks for another within the `timefloor` of its queue.
+    name: as messages give it; template: last part of the name of Harvester's template for such queues; limits: options
+    of that template, for queues of the types production and analysis. asked_by_server: the server says how many workers
+    of each type are wanted; fetches_jobs: Harvester fetches jobs and submits one worker for each; where neither is so,
+    Harvester looks at the activated jobs itself. serves_all_types: workers are of one type, that of most cores and
+    memory, and take jobs of all types; asks_again: a pilot whose job has ended asks for another within the `timefloor`
+    of its queue.
 
     wanted: workers to submit before limits count, (n_queues, n_types) from 0 on, of a `views.WorkerStatus`; only those
     of the mode's queues are read. options: names of `params` beside Harvester's that it reads, numbers from 0 on.
@@ -31,6 +32,7 @@ class WorkerMode:
     and sentences on what is legal but may not be meant.
     """
 
+    name: str
     template: str
     limits: Mapping[str, Mapping[str, float]]
     asked_by_server: bool
