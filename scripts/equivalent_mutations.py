@@ -76,7 +76,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "any number below 0 is no candidate",
     ("policy.brokerage.production.selection.is_open", "place['weight'] > 0 -> place['weight'] >= 0"):
         "candidates of weight 0 are drawn before, as unused ones",
-    ("policy.merging.places", "queue.astype(np.int64) << 32 -> queue.astype(np.int64) << 33"):
+    ("policy.tasks.merging.places", "queue.astype(np.int64) << 32 -> queue.astype(np.int64) << 33"):
         "any shift that leaves room for the numbers of sub-datasets",
     ("policy.pilot_streaming._need",
      "np.where(COUNTED[np.asarray(status.status)], status.core_target, 0) -> "
@@ -86,16 +86,16 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "no type needs so little memory, and without a fitting type none is held back",
     ("policy.pilot_streaming.take_workers", "need[queue] <= 0 -> need[queue] < 0"):
         "without need a job takes only what waits, and leaves one waiting",
-    ("policy.rebrokerage.jobs_to_take_back", "excess > 0 -> excess > 1"): "of one job too many none is taken",
-    ("policy.retry_module.increased_deployed", "max(asked, 0) -> max(asked, 1)"):
+    ("policy.jobs.rebrokerage.jobs_to_take_back", "excess > 0 -> excess > 1"): "of one job too many none is taken",
+    ("policy.jobs.retry_module.increased_deployed", "max(asked, 0) -> max(asked, 1)"):
         "raised inputs have a value of the list, which is larger",
-    ("policy.retry_module.increased_deployed", "default=0 -> default=1"): "without raised inputs it is not read",
-    ("policy.retry_module.increased_deployed", "need > 0 -> need >= 0"):
+    ("policy.jobs.retry_module.increased_deployed", "default=0 -> default=1"): "without raised inputs it is not read",
+    ("policy.jobs.retry_module.increased_deployed", "need > 0 -> need >= 0"):
         "raised inputs have a value of the list, which is larger",
-    ("policy.retry_module.increased_deployed", "need > 0 -> need > 1"):
+    ("policy.jobs.retry_module.increased_deployed", "need > 0 -> need > 1"):
         "raised inputs have a value of the list, which is larger",
-    ("policy.scouts.measured_cputime", "safe >= WHOLE_HS06S -> safe > WHOLE_HS06S"): "10 is a whole number",
-    ("policy.shares.share_order",
+    ("policy.tasks.scouts.measured_cputime", "safe >= WHOLE_HS06S -> safe > WHOLE_HS06S"): "10 is a whole number",
+    ("policy.shares.tree.share_order",
      "used / target if target > 0 else NO_TARGET_RATIO -> used / target if target > 0 else NO_TARGET_RATIO + 1"):
         "any ratio above all others",
     ("policy.software.architecture._cpus", "_END_OF_PLATFORM.split(text, 1) -> _END_OF_PLATFORM.split(text, 2)"):
@@ -105,16 +105,16 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.software.architecture._place", "found < 0 -> found <= 0"): "an object in JSON begins with a brace, no key",
     ("policy.software.architecture._place", "found < 0 -> found < 1"): "an object in JSON begins with a brace, no key",
     ("policy.software.architecture._closing", "return -1 -> return -2"): "any number below 0 is no position",
-    ("policy.shares.values_in_use", "range(len(active) - 1, 0, -1) -> range(len(active) - 1, 1, -1)"):
+    ("policy.shares.tree.values_in_use", "range(len(active) - 1, 0, -1) -> range(len(active) - 1, 1, -1)"):
         "the first node is a child of the root, whose activity is not read",
-    ("policy.user_caps.may_matter", "initial=0 -> initial=1"): "no cap is below 1",
-    ("policy.user_caps.boosts", "np.maximum(known.sum(axis=0), 1) -> np.maximum(known.sum(axis=0), 2)"):
+    ("policy.users.limits.may_matter", "initial=0 -> initial=1"): "no cap is below 1",
+    ("policy.users.limits.boosts", "np.maximum(known.sum(axis=0), 1) -> np.maximum(known.sum(axis=0), 2)"):
         "the only owner at a queue is never below its mean",
-    ("policy.user_caps.owners", "np.where(is_named[group], group.astype(np.int64), -1) -> "
+    ("policy.users.limits.owners", "np.where(is_named[group], group.astype(np.int64), -1) -> "
      "np.where(is_named[group], group.astype(np.int64), -2)"): "any number below 0 is no group",
-    ("policy.zero_share._no_type", "n=1 -> n=2"): "only the nearest type is named",
-    ("policy.zero_share._unknown", "n=1 -> n=2"): "only the nearest key is named",
-    ("policy.throttle.throttle", "missing > bunch -> missing >= bunch"): "equal numbers are not changed",
+    ("policy.queues.zero_share._no_type", "n=1 -> n=2"): "only the nearest type is named",
+    ("policy.queues.zero_share._unknown", "n=1 -> n=2"): "only the nearest key is named",
+    ("policy.tasks.throttle.throttle", "missing > bunch -> missing >= bunch"): "equal numbers are not changed",
     ("fabric.jobs.submission.give_files", "bad >= 0 -> bad > 0"): "the dice have found that the first piece is bad",
     ("fabric.jobs.submission.give_files", "bad >= 0 -> bad >= 1"): "the dice have found that the first piece is bad",
     ("fabric.jobs.submission.give_files", "np.int64(-1) -> np.int64(-2)"): "no file comes before the first",

@@ -82,7 +82,7 @@ def editions_of(entry: GdpconfigKey) -> tuple[str, ...]:
 
 @cache
 def readers(edition: str | None = None) -> dict[GdpconfigKey, tuple[str, ...]]:
-    """The public functions that read each key, as `policy.scouts.measure`, in an edition, None = in any of them.
+    """The public functions that read each key, as `policy.tasks.scouts.measure`, in an edition, None = in any of them.
 
     A rule of the brokers reads its keys in the editions whose tuples have the rule, but for those that an edition sets
     for good (`question.TERMS`); other functions do in the editions that the row of the key names. A family falls back

@@ -17,7 +17,7 @@ from simgrid_broker.policy.brokerage.analysis.question import task_record as rec
 from simgrid_broker.policy.brokerage.production import requirements
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
 from simgrid_broker.policy.brokerage.production.question import JobCase, task_record
-from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
+from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.policy.rule import Answer, CriterionFunction, refused_of
 from simgrid_broker.scenario import Scenario, in_force
 from simgrid_broker.scenario.model import Record

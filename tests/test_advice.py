@@ -14,12 +14,14 @@ MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"
 
 
 @pytest.mark.parametrize(("key", "expected"), [
-    pytest.param(jobdispatch.SLOPPY_DISPATCH_RATIO, ("policy.dispatch.sloppy_fraction",), id="one function"),
-    pytest.param(dbproxy.SCOUT_RAMCOUNT_RANK, ("policy.scouts.measured_cputime", "policy.scouts.measured_ramcount"),
+    pytest.param(jobdispatch.SLOPPY_DISPATCH_RATIO, ("policy.shares.dispatch.sloppy_fraction",), id="one function"),
+    pytest.param(dbproxy.SCOUT_RAMCOUNT_RANK,
+                 ("policy.tasks.scouts.measured_cputime", "policy.tasks.scouts.measured_ramcount"),
                  id="two functions"),
-    pytest.param(anal_job_throttler.NQUEUECAP, ("policy.throttle.throttle_limits",), id="a component chosen by label"),
-    pytest.param(prod_job_throttler.NQUEUECAP, ("policy.throttle.throttle_limits",), id="and the other one"),
-    pytest.param(rebroker.ANALY_TIMEOUT, ("policy.rebrokerage.patience",), id="the fallback of a family"),
+    pytest.param(anal_job_throttler.NQUEUECAP, ("policy.tasks.throttle.throttle_limits",),
+                 id="a component chosen by label"),
+    pytest.param(prod_job_throttler.NQUEUECAP, ("policy.tasks.throttle.throttle_limits",), id="and the other one"),
+    pytest.param(rebroker.ANALY_TIMEOUT, ("policy.jobs.rebrokerage.patience",), id="the fallback of a family"),
     pytest.param(jobbroker.NW_THRESHOLD, ("policy.brokerage.production.network.low_network_weight",
                                           "policy.brokerage.production.network.low_network_weight_deployed"),
                  id="a compiled rule, from a column of its task"),

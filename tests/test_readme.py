@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import simgrid_broker
 from simgrid_broker.cli.app import app
 from simgrid_broker.policy.registry import BUILT_IN
-from simgrid_broker.policy.throttle import ThrottleLimits
+from simgrid_broker.policy.tasks.throttle import ThrottleLimits
 from simgrid_broker.schema import RECORDED
 from simgrid_broker.views import WorkQueueCounts
 

@@ -12,7 +12,7 @@ from simgrid_broker.agents.panda import rebrokerage
 from simgrid_broker.agents.panda.copy_archive import as_table
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus
-from simgrid_broker.policy.timeouts import labels_of, limits, rules
+from simgrid_broker.policy.jobs.timeouts import labels_of, limits, rules
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.build import build

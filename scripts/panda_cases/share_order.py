@@ -1,7 +1,7 @@
 """Share tree, order of the shares, and their ranks in dispatch."""
 
 from panda_cases.shares import tree_and_usage
-from simgrid_broker.policy.dispatch import GLOBAL_SHARES, share_ranks
+from simgrid_broker.policy.shares.dispatch import GLOBAL_SHARES, share_ranks
 
 
 def answer(case: dict) -> dict:

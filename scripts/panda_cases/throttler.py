@@ -1,7 +1,7 @@
 """Throttling of job generation for one share and resource type."""
 
 from panda_cases.config import gdpconfig
-from simgrid_broker.policy.throttle import UNLIMITED, Standby, lift, throttle, throttle_limits, with_standby
+from simgrid_broker.policy.tasks.throttle import UNLIMITED, Standby, lift, throttle, throttle_limits, with_standby
 from simgrid_broker.views import WorkQueueCounts
 from simgrid_broker.world.shares import core_types
 

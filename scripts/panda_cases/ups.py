@@ -9,9 +9,9 @@ from panda_cases.config import gdpconfig
 from panda_cases.shares import tree_and_usage
 from simgrid_broker.gdpconfig.lifecycle import meanrss
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.dispatch import GLOBAL_SHARES
+from simgrid_broker.policy.jobs.resource_types import cores_of_worker, is_high_memory
 from simgrid_broker.policy.pilot_streaming import new_workers
-from simgrid_broker.policy.resource_types import cores_of_worker, is_high_memory
+from simgrid_broker.policy.shares.dispatch import GLOBAL_SHARES
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, ResourceTypeBounds
 from simgrid_broker.views import WAITING_JOBS, PilotStatus
 

@@ -22,7 +22,7 @@ from simgrid_broker.policy.dirac.priorities import Group, compute_priorities
 from simgrid_broker.policy.dirac.request import Request, checked_request
 from simgrid_broker.policy.dirac.share_correction import corrected, correctors_of
 from simgrid_broker.policy.dirac.task_queues import TaskQueue
-from simgrid_broker.policy.resource_types import asked_ramcount, job_corecount
+from simgrid_broker.policy.jobs.resource_types import asked_ramcount, job_corecount
 from simgrid_broker.schema.dirac import PRIVATE
 from simgrid_broker.views import KEPT, Queues, Task, Verdict
 from simgrid_broker.world.world import World

@@ -11,7 +11,7 @@ from simgrid_broker.policy.brokerage.analysis.jobs import REFERENCE_COREPOWER, l
 from simgrid_broker.policy.brokerage.production.estimates import counts_hs06, work_space_bytes
 from simgrid_broker.policy.brokerage.task.outputs import NO_STORAGE, matching, wanted
 from simgrid_broker.policy.brokerage.task.replicas import input_of_nuclei
-from simgrid_broker.policy.input_chunk import (
+from simgrid_broker.policy.tasks.splitting import (
     MOST_FILES,
     MOST_FILES_OF_MERGING,
     Cut,

@@ -9,7 +9,7 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.names import COMPLETE, TASK_ENDS, StagingStatus, TaskStatus
-from simgrid_broker.policy.data_carousel import Config, source
+from simgrid_broker.policy.tasks.data_carousel import Config, source
 from simgrid_broker.schema.series import STAGING
 from simgrid_broker.world.data.datasets import datasets_of, give_size, own_input
 from simgrid_broker.world.data.replicas import is_shared, most_on_disk_of, note_unstaged

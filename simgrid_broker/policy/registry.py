@@ -15,7 +15,6 @@ from simgrid_broker import plugins
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.errors import did_you_mean, nearest
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy import dispatch
 from simgrid_broker.policy.brokerage.analysis import editions as analysis_rules
 from simgrid_broker.policy.brokerage.analysis.broker import broker_analysis
 from simgrid_broker.policy.brokerage.production import editions as job_rules
@@ -24,7 +23,8 @@ from simgrid_broker.policy.brokerage.task import editions as task_rules
 from simgrid_broker.policy.brokerage.task.broker import broker_task
 from simgrid_broker.policy.dirac.brokerage import broker_to_task_queues
 from simgrid_broker.policy.pilot_streaming import new_workers
-from simgrid_broker.policy.throttle import Throttle, throttle
+from simgrid_broker.policy.shares import dispatch
+from simgrid_broker.policy.tasks.throttle import Throttle, throttle
 from simgrid_broker.views import KEPT, Figures, PilotStatus, Verdict
 
 GROUP = "simgrid_broker.policies"

@@ -8,9 +8,9 @@ from simgrid_broker.policy.brokerage.analysis.editions import AnalysisBrokerage
 from simgrid_broker.policy.brokerage.production.decide import RANKING
 from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
 from simgrid_broker.policy.brokerage.task.editions import PREASSIGNED, TaskBrokerage
-from simgrid_broker.policy.build_jobs import BUILD_FAILURES
+from simgrid_broker.policy.jobs.build_jobs import BUILD_FAILURES
 from simgrid_broker.policy.rule import Criterion
-from simgrid_broker.policy.scouts import REASONS as SCOUT_REASONS
+from simgrid_broker.policy.tasks.scouts import REASONS as SCOUT_REASONS
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.views import KEPT, Verdict
 

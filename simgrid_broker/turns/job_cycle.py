@@ -10,8 +10,8 @@ from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.brokerage.production.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, draw_blocks
-from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
-from simgrid_broker.policy.task_selection import most_jobs
+from simgrid_broker.policy.jobs.resource_types import job_corecount, job_ramcount
+from simgrid_broker.policy.tasks.selection import most_jobs
 from simgrid_broker.turns.decision_log import MADE, RECORDED
 from simgrid_broker.turns.job_notes import note, note_for_user
 from simgrid_broker.turns.job_slots import fill, is_current

@@ -21,7 +21,7 @@ from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
 from simgrid_broker.policy.brokerage.production.question import TASK
 from simgrid_broker.policy.brokerage.production.selection import PLACE
 from simgrid_broker.policy.dirac.brokerage import broker_to_task_queues
-from simgrid_broker.policy.task_selection import Selection
+from simgrid_broker.policy.tasks.selection import Selection
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.turns.job_cycle import CYCLE, HELD, Desk, decide, decide_for_user, go_on

@@ -10,10 +10,10 @@ from simgrid_broker.policy.brokerage.analysis.editions import AnalysisBrokerage
 from simgrid_broker.policy.brokerage.production.broker import broker_jobs
 from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
 from simgrid_broker.policy.brokerage.task.editions import TaskBrokerage
-from simgrid_broker.policy.dispatch import DispatchOrder
 from simgrid_broker.policy.registry import policy, rules_of
 from simgrid_broker.policy.rule import Criterion
-from simgrid_broker.policy.throttle import Throttle
+from simgrid_broker.policy.shares.dispatch import DispatchOrder
+from simgrid_broker.policy.tasks.throttle import Throttle
 from simgrid_broker.views import Gdpconfig, PilotStatus, Verdict
 from simgrid_broker.world.world import World
 

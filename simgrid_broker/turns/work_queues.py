@@ -8,9 +8,9 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, JobStatus, QueueStatus, TaskStatus
-from simgrid_broker.policy.resource_types import with_memory
-from simgrid_broker.policy.task_selection import BEFORE_A_TURN, by_priority, in_turn
-from simgrid_broker.policy.throttle import FEW_URGENT, Standby, with_standby
+from simgrid_broker.policy.jobs.resource_types import with_memory
+from simgrid_broker.policy.tasks.selection import BEFORE_A_TURN, by_priority, in_turn
+from simgrid_broker.policy.tasks.throttle import FEW_URGENT, Standby, with_standby
 from simgrid_broker.schema.queues import standby_slots
 from simgrid_broker.turns.plane import Plane
 from simgrid_broker.views import Task, WorkQueueCounts

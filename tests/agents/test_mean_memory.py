@@ -6,7 +6,7 @@ from builders import S, Stage, put_job, scenario
 
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.gdpconfig import meanrss
-from simgrid_broker.policy.dispatch import mean_memory_high
+from simgrid_broker.policy.shares.dispatch import mean_memory_high
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.queues.statistics import mean_memory
 

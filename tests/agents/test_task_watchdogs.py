@@ -12,7 +12,7 @@ from simgrid_broker.agents.jedi.task_commando import task_commando
 from simgrid_broker.agents.jedi.watch_dog import patience, watch_dog
 from simgrid_broker.agents.run.task_source import task_source
 from simgrid_broker.agents.run.timeline import timeline
-from simgrid_broker.policy.task_watchdogs import (
+from simgrid_broker.policy.tasks.watchdogs import (
     all_jobs,
     failures_of_files,
     gives_up_pending,

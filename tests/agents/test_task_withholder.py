@@ -9,7 +9,7 @@ from simgrid_broker.agents.jedi.watch_dog import watch_dog
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.task_source import task_source
 from simgrid_broker.names import JobStatus
-from simgrid_broker.policy.task_withholder import Limits, busy, concerned, is_withheld, withheld_from
+from simgrid_broker.policy.tasks.watchdogs import Limits, busy, concerned, is_withheld, withheld_from
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import Gdpconfig
 
@@ -38,7 +38,7 @@ def test_heavy_tasks_of_low_priority_may_be_withheld(iointensity, priority, expe
     assert found.tolist() == [expected]
 
 
-@pytest.mark.rule("policy.task_withholder.busy")
+@pytest.mark.rule("policy.tasks.watchdogs.busy")
 @pytest.mark.parametrize(("queued", "running", "keys", "expected"), [
     (20, 0, {}, False), (21, 0, {}, True), (40, 20, {}, False), (41, 20, {}, True),
     (21, 0, {"NQUEUELIMITSITE_All": 21}, False), (22, 0, {"NQUEUELIMITSITE_All": 21}, True),

@@ -8,7 +8,7 @@ from simgrid_broker.agents.panda.caches import gdpconfig_cache
 from simgrid_broker.agents.panda.copy_archive import copy_archive, overdue
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.names import Cause
-from simgrid_broker.policy.timeouts import rules
+from simgrid_broker.policy.jobs.timeouts import rules
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
 pytestmark = pytest.mark.rule("labels_of", "limits")

@@ -15,7 +15,7 @@ from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.task_source import task_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.agents.users.priority_massage import priority_massage
-from simgrid_broker.policy.throttle import throttle
+from simgrid_broker.policy.tasks.throttle import throttle
 from simgrid_broker.turns.work_queues import JobNumbers
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.jobs.loads import load_row

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from simgrid_broker.fabric.jobs.retries import condition
 from simgrid_broker.names import Cause, ClosedBy
-from simgrid_broker.policy.splitting import CUT
+from simgrid_broker.policy.tasks.splitting import CUT
 from simgrid_broker.world.tasks.input_files import waiting_pieces
 
 FILES = dict(n_files=10, events_per_file=100, file_bytes=1e9, output_bytes_per_event=1e6)

@@ -5,7 +5,7 @@ import pytest
 from policy_builders import cfg
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.rebrokerage import WaitingGroups, groups_to_rebroker, least_wait
+from simgrid_broker.policy.jobs.rebrokerage import WaitingGroups, groups_to_rebroker, least_wait
 from simgrid_broker.units import DAY, HOUR
 
 pytestmark = pytest.mark.rule("groups_to_rebroker", "rebrokerage.patience", "least_wait")

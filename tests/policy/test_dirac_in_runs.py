@@ -11,12 +11,12 @@ from simgrid_broker.fabric.jobs.activated import put_into_task_queue
 from simgrid_broker.fabric.matcher import classes_within
 from simgrid_broker.fabric.task_queue_draw import note_match, shut_queues
 from simgrid_broker.names import JobStatus
-from simgrid_broker.policy import timeouts
 from simgrid_broker.policy.brokerage.production.decide import RANKING
 from simgrid_broker.policy.dirac.editions import DEPLOYED, DOCUMENTED
 from simgrid_broker.policy.dirac.identity import Identity
 from simgrid_broker.policy.dirac.priorities import Group, compute_priorities
 from simgrid_broker.policy.dirac.site_director import pilots_wanted
+from simgrid_broker.policy.jobs import timeouts
 from simgrid_broker.scenario.dirac_run import DiracGroupOfRun, DiracRun
 from simgrid_broker.scenario.gdpconfig import DEFAULTS
 from simgrid_broker.turns.job_cycle import is_elsewhere

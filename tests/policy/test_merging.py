@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from policy_builders import task
 
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.merging import (
+from simgrid_broker.policy.tasks.merging import (
     MergeLimits,
     Unmerged,
     asked_memory_mb,

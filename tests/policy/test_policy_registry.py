@@ -11,9 +11,9 @@ from simgrid_broker.policy import registry
 from simgrid_broker.policy.brokerage.analysis.broker import broker_analysis
 from simgrid_broker.policy.brokerage.production.broker import broker_jobs
 from simgrid_broker.policy.brokerage.task.broker import broker_task
-from simgrid_broker.policy.dispatch import GLOBAL_SHARES, DispatchOrder
 from simgrid_broker.policy.pilot_streaming import new_workers
-from simgrid_broker.policy.throttle import throttle
+from simgrid_broker.policy.shares.dispatch import GLOBAL_SHARES, DispatchOrder
+from simgrid_broker.policy.tasks.throttle import throttle
 from simgrid_broker.views import KEPT, Figures, Verdict
 
 KINDS = ("dispatch_order", "pilot_submission", "throttle", "job_brokerage", "task_brokerage", "analysis_brokerage")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from policy_builders import cfg, share_tree
 
 from simgrid_broker.errors import PluginError
-from simgrid_broker.policy.dispatch import (
+from simgrid_broker.policy.shares.dispatch import (
     GLOBAL_SHARES,
     PRIORITY,
     DispatchOrder,
@@ -16,7 +16,7 @@ from simgrid_broker.policy.dispatch import (
     sloppy_fraction,
     urgent_first,
 )
-from simgrid_broker.policy.shares import share_order, targets, usage
+from simgrid_broker.policy.shares.tree import share_order, targets, usage
 
 pytestmark = pytest.mark.rule("share_order", "usage", "targets", "share_ranks", "sloppy_fraction",
                               "urgent_first")

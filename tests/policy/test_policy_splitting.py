@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from policy_builders import cfg, queues, task
 
 from simgrid_broker.names import ClosedBy
-from simgrid_broker.policy.splitting import (
+from simgrid_broker.policy.tasks.selection import files_to_read, selection
+from simgrid_broker.policy.tasks.splitting import (
     CUT,
     GIB,
     Splitting,
@@ -23,7 +24,6 @@ from simgrid_broker.policy.splitting import (
     size_limit,
     typical_files,
 )
-from simgrid_broker.policy.task_selection import files_to_read, selection
 from simgrid_broker.units import MIB
 from simgrid_broker.views import PIECE
 

@@ -1,7 +1,7 @@
 import pytest
 from policy_builders import cfg
 
-from simgrid_broker.policy.throttle import (
+from simgrid_broker.policy.tasks.throttle import (
     UNLIMITED,
     Limit,
     Standby,

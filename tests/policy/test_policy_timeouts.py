@@ -3,8 +3,8 @@ import pytest
 from policy_builders import cfg
 
 from simgrid_broker.names import Cause, JobStatus, QueueStatus
-from simgrid_broker.policy.rebrokerage import jobs_to_take_back, queues_left_alone
-from simgrid_broker.policy.timeouts import CLOCKS, LABELS, STAGES, rules
+from simgrid_broker.policy.jobs.rebrokerage import jobs_to_take_back, queues_left_alone
+from simgrid_broker.policy.jobs.timeouts import CLOCKS, LABELS, STAGES, rules
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
 S = JobStatus

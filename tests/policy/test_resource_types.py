@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.policy.resource_types import (
+from simgrid_broker.policy.jobs.resource_types import (
     UNDEFINED,
     cores_of_worker,
     is_high_memory,

@@ -6,7 +6,7 @@ import pytest
 from policy_builders import cfg, task
 
 from simgrid_broker.names import PANDA_ERRORS, PandaError, RetryAction
-from simgrid_broker.policy.retry_module import (
+from simgrid_broker.policy.jobs.retry_module import (
     Handling,
     MemoryFailure,
     NewMemory,
@@ -18,7 +18,7 @@ from simgrid_broker.policy.retry_module import (
     increase_memory,
     increased_cputime,
 )
-from simgrid_broker.policy.timeouts import rules
+from simgrid_broker.policy.jobs.timeouts import rules
 
 pytestmark = pytest.mark.rule("handling", "increase_memory", "increased_documented", "increased_deployed",
                               "increased_cputime")

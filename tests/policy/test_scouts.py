@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from policy_builders import cfg, task
 
-from simgrid_broker.policy import scouts
-from simgrid_broker.policy.scouts import Jobs, Scouting
+from simgrid_broker.policy.tasks import scouts
+from simgrid_broker.policy.tasks.scouts import Jobs, Scouting
 from simgrid_broker.views import Task
 
 pytestmark = pytest.mark.rule("uses_scouts", "enough_finished", "next_update", "verdict", "measured_ramcount",

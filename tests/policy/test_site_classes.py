@@ -5,7 +5,14 @@ import pytest
 from scipy import stats
 
 from simgrid_broker.names import SiteClass
-from simgrid_broker.policy.site_classes import Waits, site_classes, upper_limits, waits, weights_of, with_recent_starts
+from simgrid_broker.policy.users.classes import (
+    Waits,
+    site_classes,
+    upper_limits,
+    waits,
+    weights_of,
+    with_recent_starts,
+)
 from simgrid_broker.units import DAY, HOUR
 
 HI, MID, LO = SiteClass.HI, SiteClass.MID, SiteClass.LO
@@ -19,7 +26,7 @@ def classes(upper_s, edition="deployed", n_long=(0, 0, 0), long_s=None, is_grid=
     return site_classes(found, np.array(is_grid), np.array(is_alive), edition).tolist()
 
 
-@pytest.mark.rule("site_classes.weights_of")
+@pytest.mark.rule("classes.weights_of")
 @pytest.mark.parametrize(("age_h", "documented", "deployed"), [
     pytest.param(0, 1.0, 1.0, id="just started"),
     pytest.param(6, 0.5, 0.5 ** 0.5, id="six hours ago"),
@@ -50,7 +57,7 @@ def test_limits_at_the_edges(wait, weight, expected):
     assert upper_limits(np.zeros(2, np.int64), np.array(wait), np.array(weight), 1)[1][0] == expected
 
 
-@pytest.mark.rule("site_classes.waits")
+@pytest.mark.rule("classes.waits")
 def test_long_jobs_wait_longer_than_the_mean():
     started = np.array([0, 0]), np.array([100.0, 300.0]), np.array([0.0, 0.0])
     waiting = np.array([0, 0, 0, 1]), np.array([200.0, 201.0, 401.0, 9000.0])
@@ -60,7 +67,7 @@ def test_long_jobs_wait_longer_than_the_mean():
     assert waits(started, (waiting[0][:1], waiting[1][:1]), 2, "deployed").long_s[0] == 200.0       # none: the mean
 
 
-@pytest.mark.rule("site_classes.site_classes")
+@pytest.mark.rule("classes.site_classes")
 @pytest.mark.parametrize(("upper_h", "expected"), [
     pytest.param((0.2, 0.5, 0.9), [HI, HI, HI], id="all below an hour"),
     pytest.param((0.5, 2.9, 3.0), [HI, MID, MID], id="never lo up to three hours"),
@@ -72,13 +79,13 @@ def test_ranks_make_classes(upper_h, expected):
     assert classes(np.array(upper_h) * HOUR) == expected
 
 
-@pytest.mark.rule("site_classes.site_classes")
+@pytest.mark.rule("classes.site_classes")
 def test_a_queue_at_an_hour_is_hi_as_deployed_only():
     assert classes([3600, 3600, 99_999])[:2] == [HI, HI]
     assert classes([3600, 3600, 3600], edition="documented")[:2] == [MID, MID]
 
 
-@pytest.mark.rule("site_classes.site_classes")
+@pytest.mark.rule("classes.site_classes")
 @pytest.mark.parametrize(("n_long", "documented", "deployed"), [
     pytest.param(2, MID, HI, id="two"),
     pytest.param(3, MID, HI, id="three"),
@@ -89,20 +96,20 @@ def test_few_long_jobs_are_forgiven_as_deployed(n_long, documented, deployed):
         assert classes([600, 600, 600], edition, (n_long, 0, 0), (4000, 300, 300))[0] == expected
 
 
-@pytest.mark.rule("site_classes.site_classes")
+@pytest.mark.rule("classes.site_classes")
 @pytest.mark.parametrize(("n_long", "expected"), [(2, HI), (3, MID)])
 def test_as_documented_three_long_jobs_are_too_many_even_if_they_are_not_old(n_long, expected):
     assert classes([600, 600, 600], "documented", (n_long, 0, 0))[0] == expected
 
 
-@pytest.mark.rule("site_classes.site_classes")
+@pytest.mark.rule("classes.site_classes")
 def test_quantiles_are_of_ranks_as_deployed_and_of_limits_as_documented():
     old = (4 * HOUR, 9 * HOUR, 20 * HOUR)
     assert classes([60, 60, 60], "documented", (9, 9, 9), old) == [LO, LO, LO]
     assert classes([60, 60, 60], "deployed", (9, 9, 9), old) == [HI, MID, LO]
 
 
-@pytest.mark.rule("site_classes.site_classes")
+@pytest.mark.rule("classes.site_classes")
 def test_hi_needs_a_job_in_a_day_and_quantiles_are_of_the_grid():
     assert classes([600, 600, 600], is_alive=[False, True, True]) == [MID, HI, HI]
     days = np.array([2.0, 5.0, 40.0]) * DAY

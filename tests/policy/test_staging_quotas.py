@@ -4,8 +4,16 @@ import pytest
 
 from simgrid_broker.gdpconfig import rse_expression
 from simgrid_broker.gdpconfig.carousel_config import Config, RseConfig, TapeConfig
-from simgrid_broker.policy import data_carousel as carousel
-from simgrid_broker.policy.data_carousel import Endpoint, Waiting, destination, is_refreshed, portions, quota, source
+from simgrid_broker.policy.tasks import data_carousel as carousel
+from simgrid_broker.policy.tasks.data_carousel import (
+    Endpoint,
+    Waiting,
+    destination,
+    is_refreshed,
+    portions,
+    quota,
+    source,
+)
 from simgrid_broker.units import DAY, HOUR, TB
 
 A, B = 0, 1

@@ -5,7 +5,7 @@ import pytest
 from policy_builders import cfg, share_tree
 
 from simgrid_broker.names import SiteClass, TaskClass
-from simgrid_broker.policy.task_classes import (
+from simgrid_broker.policy.users.classes import (
     Progress,
     Slots,
     equivalent_targets,
@@ -26,7 +26,7 @@ def task_class(in_hi=0, in_hi_or_mid=0, done=0, n_files=1000, n_jobs=1000, expre
     return found[0]
 
 
-@pytest.mark.rule("task_classes.task_classes")
+@pytest.mark.rule("classes.task_classes")
 @pytest.mark.parametrize(("in_hi", "in_hi_or_mid", "documented", "deployed"), [
     pytest.param(999, 99_999, A, A, id="few slots in hi"),
     pytest.param(1000, 0, A, B, id="as many as the threshold"),
@@ -39,13 +39,13 @@ def test_slots_make_classes(in_hi, in_hi_or_mid, documented, deployed):
     assert task_class(in_hi, in_hi_or_mid, edition="deployed") == deployed
 
 
-@pytest.mark.rule("task_classes.task_classes")
+@pytest.mark.rule("classes.task_classes")
 def test_a_user_without_slots_has_no_class_but_in_express():
     assert np.isnan(task_class(np.nan, np.nan, done=999))
     assert task_class(np.nan, np.nan, express=True) == S
 
 
-@pytest.mark.rule("task_classes._nearly_done")
+@pytest.mark.rule("classes._nearly_done")
 @pytest.mark.parametrize(("slots", "done", "n_jobs", "documented", "deployed"), [
     pytest.param(0, 899, 1000, A, A, id="below 90 %"),
     pytest.param(0, 900, 1000, S, S, id="at 90 %"),
@@ -62,7 +62,7 @@ def test_tasks_that_are_nearly_done(slots, done, n_jobs, documented, deployed):
         assert task_class(slots, slots, done, n_jobs=n_jobs, edition=edition) == expected
 
 
-@pytest.mark.rule("task_classes.task_classes", "task_classes._nearly_done")
+@pytest.mark.rule("classes.task_classes", "classes._nearly_done")
 @pytest.mark.parametrize(("keys", "expected"), [
     ({"USER_USAGE_THRESHOLD_A": 10}, B), ({"USER_USAGE_THRESHOLD_A": 10, "USER_USAGE_THRESHOLD_B": 10}, C),
     ({"PROGRESS_TO_BOOST_A": 50}, S), ({"PROGRESS_TO_BOOST_A": 50, "MAX_REM_JOBS_TO_BOOST_A": 10}, A),

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from policy_builders import cfg
 
-from simgrid_broker.policy.task_selection import Selection, by_priority, generates, in_turn, most_jobs, selection
+from simgrid_broker.policy.tasks.selection import Selection, by_priority, generates, in_turn, most_jobs, selection
 
-pytestmark = pytest.mark.rule("selection", "by_priority", "task_selection.in_turn", "most_jobs", "files_to_read",
+pytestmark = pytest.mark.rule("selection", "by_priority", "selection.in_turn", "most_jobs", "files_to_read",
                                "generates")
 
 MIDDLE = np.full((3, 40), 0.5)

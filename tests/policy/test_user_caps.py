@@ -5,7 +5,7 @@ import pytest
 from policy_builders import cfg
 
 from simgrid_broker.names import JobStatus
-from simgrid_broker.policy.user_caps import Boost, Caps, boosted, boosts, caps, may_matter, over_and_below, owners
+from simgrid_broker.policy.users.limits import Boost, Caps, boosted, boosts, caps, may_matter, over_and_below, owners
 
 pytestmark = pytest.mark.rule("over_and_below", "boosts")
 
@@ -70,7 +70,7 @@ def test_who_is_lifted_and_by_how_many_jobs(done, activated, expected):
     assert [(boost.owner, boost.queue, boost.n_jobs) for boost in found] == expected
 
 
-@pytest.mark.rule("user_caps.owners")
+@pytest.mark.rule("limits.owners")
 def test_owners_are_users_and_users_of_named_groups():
     user, group = np.array([0, 1, 0, 1, 0]), np.array([1, 0, 0, 0, 1])       # group 0 has a name, group 1 has none
     found = owners(user, group, np.array([True, False])).tolist()
@@ -104,7 +104,7 @@ def test_the_smaller_cap_of_users_and_groups_is_asked_first(limits, expected):
     assert bool(may_matter(counts, np.array([301]), 8, limits)) is expected
 
 
-@pytest.mark.rule("user_caps.boosted")
+@pytest.mark.rule("limits.boosted")
 def test_the_oldest_jobs_of_an_owner_at_a_queue_rise():
     owner, queue = np.array([1, 1, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 0, 0])
     priority = np.array([976, 977, 990, 990, 980, 979])

@@ -6,7 +6,7 @@ from builders import Bench, Stage, T, put_task, scenario
 from policy_builders import cfg
 
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
-from simgrid_broker.policy.user_tasks import (
+from simgrid_broker.policy.users.tasks import (
     jumps_the_queue,
     most_active_tasks,
     most_cores,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from policy_builders import cfg
 
-from simgrid_broker.policy.user_throttle import Moving, Work, exceeded, far_below, moves_too_much, work_limits
+from simgrid_broker.policy.users.limits import Moving, Work, exceeded, far_below, moves_too_much, work_limits
 from simgrid_broker.units import GIB
 
 CAPS = cfg("deployed", prio_mgr={"CAP_RUNNING_USER_JOBS": 100, "CAP_RUNNING_USER_CORES": 1000,
@@ -18,7 +18,7 @@ def judged(numbers, group=False, keys=CAPS):
     return bounds[reason].cause.word.replace("_", " ") if reason >= 0 else "", bool(far_below(work, bounds)[0])
 
 
-@pytest.mark.rule("user_throttle.work_limits", "user_throttle.exceeded")
+@pytest.mark.rule("limits.work_limits", "limits.exceeded")
 @pytest.mark.parametrize(("numbers", "group", "reason"), [
     pytest.param((95, 0, 0, 0), False, "", id="95 % of the cap"),
     pytest.param((96, 0, 0, 0), False, "running jobs", id="above 95 %"),
@@ -39,7 +39,7 @@ def test_what_throttles_tasks(numbers, group, reason):
     assert judged(numbers, group)[0] == reason
 
 
-@pytest.mark.rule("user_throttle.far_below")
+@pytest.mark.rule("limits.far_below")
 @pytest.mark.parametrize(("numbers", "released"), [
     pytest.param((85, 170, 850, 1700), True, id="all at 85 %"), pytest.param((86, 0, 0, 0), False, id="running jobs"),
     pytest.param((0, 171, 0, 0), False, id="queued jobs"), pytest.param((0, 0, 851, 0), False, id="running cores"),
@@ -49,13 +49,13 @@ def test_what_releases_them(numbers, released):
     assert judged(numbers)[1] == released
 
 
-@pytest.mark.rule("user_throttle.work_limits")
+@pytest.mark.rule("limits.work_limits")
 def test_a_cap_that_is_not_set_limits_nothing():
     assert judged((1e6, 1e6, 1e6, 1e6), keys=cfg("deployed")) == ("", True)
     assert judged((1e6, 1e6, 9, 9), keys=cfg("deployed", prio_mgr={"CAP_RUNNING_USER_CORES": 10})) == ("", False)
 
 
-@pytest.mark.rule("user_throttle.moves_too_much")
+@pytest.mark.rule("limits.moves_too_much")
 @pytest.mark.parametrize(("edition", "tape", "disk", "throttled"), [
     pytest.param("documented", 60e9, 40e9, (False, False), id="together at the limit"),
     pytest.param("documented", 60e9, 40.1e9, (True, True), id="together above it"),

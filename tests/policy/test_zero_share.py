@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.policy.zero_share import as_read, check_policy, has_zero_share, parse_policy, processing_group
+from simgrid_broker.policy.queues.zero_share import (
+    as_read,
+    check_policy,
+    has_zero_share,
+    parse_policy,
+    processing_group,
+)
 
 pytestmark = pytest.mark.rule("has_zero_share", "processing_group")
 

@@ -8,7 +8,7 @@ from builders import Bench, scenario
 
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.brokerage.production.question import TASK, task_record
-from simgrid_broker.policy.resource_types import PER_CORE_UNITS, job_ramcount
+from simgrid_broker.policy.jobs.resource_types import PER_CORE_UNITS, job_ramcount
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.views import LOAD, TASK_FIELDS, Gdpconfig, Task, records

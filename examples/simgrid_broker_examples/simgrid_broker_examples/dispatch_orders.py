@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simgrid_broker.policy.dispatch import DispatchOrder
+from simgrid_broker.policy.shares.dispatch import DispatchOrder
 
 SMALL_FIRST = DispatchOrder("small_first", rank={"priority": 1, "corecount": -100})
 """PanDA's order of shares; within a share one core more costs as much as 100 points of priority."""

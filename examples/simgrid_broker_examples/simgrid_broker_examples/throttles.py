@@ -1,6 +1,6 @@
 """A throttle that builds on the package's own."""
 
-from simgrid_broker.policy.throttle import Throttle, throttle
+from simgrid_broker.policy.tasks.throttle import Throttle, throttle
 
 
 def gentle(counts, limits, core_type=None, share=None) -> Throttle:

@@ -14,8 +14,8 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.transfers.network import NO_SPACE_WAIT_S
 from simgrid_broker.ledgers.staging import Request
 from simgrid_broker.names import CLOSENESS_BLOCKED, COMPLETE, StagingStatus
-from simgrid_broker.policy import data_carousel as policy
-from simgrid_broker.policy.data_carousel import Config, TapeConfig
+from simgrid_broker.policy.tasks import data_carousel as policy
+from simgrid_broker.policy.tasks.data_carousel import Config, TapeConfig
 from simgrid_broker.world.columns import let_go, mount, read_from_tape, unmount
 from simgrid_broker.world.data.replicas import (
     add_staged_replica,

@@ -6,9 +6,9 @@ from math import nan
 import numpy as np
 
 from simgrid_broker.agents.jedi.task_refiner import TAGGED_BY, Tagger
-from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
-from simgrid_broker.policy.task_selection import selection
-from simgrid_broker.policy.throttle import MAX_BUNCH
+from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
+from simgrid_broker.policy.tasks.selection import selection
+from simgrid_broker.policy.tasks.throttle import MAX_BUNCH
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Gdpconfig

@@ -14,9 +14,9 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.jedi.job_splitter import JobSplitter
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.brokerage.production.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
-from simgrid_broker.policy.resource_types import asked_ramcount
-from simgrid_broker.policy.task_selection import Selection, generates, selection
-from simgrid_broker.policy.throttle import Throttle, ThrottleLimits, lift, throttle_limits
+from simgrid_broker.policy.jobs.resource_types import asked_ramcount
+from simgrid_broker.policy.tasks.selection import Selection, generates, selection
+from simgrid_broker.policy.tasks.throttle import Throttle, ThrottleLimits, lift, throttle_limits
 from simgrid_broker.turns.broker_rules import reason
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.turns.work_queues import JobNumbers, WorkQueues

@@ -8,9 +8,17 @@ from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ClosedBy
 from simgrid_broker.policy.brokerage.production.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
-from simgrid_broker.policy.resource_types import asked_ramcount
-from simgrid_broker.policy.splitting import CUT, JobLimits, Splitting, cut_jobs, job_limits, preferred, typical_files
-from simgrid_broker.policy.task_selection import Selection, files_to_read
+from simgrid_broker.policy.jobs.resource_types import asked_ramcount
+from simgrid_broker.policy.tasks.selection import Selection, files_to_read
+from simgrid_broker.policy.tasks.splitting import (
+    CUT,
+    JobLimits,
+    Splitting,
+    cut_jobs,
+    job_limits,
+    preferred,
+    typical_files,
+)
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.splitting import SplitParameters
 from simgrid_broker.turns.broker_rules import reason

@@ -12,8 +12,8 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, PMERGE, Cause, JobStatus, TaskStatus
-from simgrid_broker.policy import merging
 from simgrid_broker.policy.brokerage.production.selection import spread_jobs
+from simgrid_broker.policy.tasks import merging
 from simgrid_broker.views import Premerge, Task
 from simgrid_broker.world.jobs.counts import account_of_task
 from simgrid_broker.world.snapshot.tasks import PlannedMerge

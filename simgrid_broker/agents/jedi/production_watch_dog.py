@@ -11,7 +11,7 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.jedi.task_commando import pause
 from simgrid_broker.fabric.commands import jobs_of, jobs_of_each, waiting_retries
 from simgrid_broker.names import PRODUCTION_LABELS, TaskStatus, ThrottledBy
-from simgrid_broker.policy import task_watchdogs as rules
+from simgrid_broker.policy.tasks import watchdogs as rules
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.tasks.transitions import set_status, throttle
 

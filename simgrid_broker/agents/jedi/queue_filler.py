@@ -13,7 +13,7 @@ import numpy as np
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.commands import jobs_of
 from simgrid_broker.names import Cause, JobStatus, QueueStatus
-from simgrid_broker.policy import queue_filler as rules
+from simgrid_broker.policy.queues import watchdogs as rules
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.columns import set_task

@@ -5,7 +5,7 @@ import numpy as np
 from simgrid_broker.agents.panda.retry_module import RetryModule
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import TASK_ENDS, JobStatus, TaskStatus
-from simgrid_broker.policy import scouts as rules
+from simgrid_broker.policy.tasks import scouts as rules
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.views import Task
 from simgrid_broker.world.columns import return_to, set_reason, set_scout_inputs, set_task, split_by_files
@@ -32,7 +32,7 @@ class Scouts:
                         if stream.useScout and stream.name in names}
         self.changes = np.zeros(len(tasks), np.int64)
         self.measured = np.zeros(len(tasks), bool)
-        self.jobs: dict[int, list] = {}                      # finished jobs, as `policy.scouts.Jobs`
+        self.jobs: dict[int, list] = {}                      # finished jobs, as `policy.tasks.scouts.Jobs`
         self.claims: dict[int, Task] = {}                    # these tasks on arrival
         self.assessed_s = np.full(len(tasks), -np.inf)
         self.next_update: dict[int, int] = {}                # finished jobs at which they are measured again

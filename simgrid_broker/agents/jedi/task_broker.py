@@ -5,7 +5,7 @@ import numpy as np
 import simgrid_broker.turns.task_cycle as task_cycle
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import DecisionKind, TaskStatus
-from simgrid_broker.policy.task_selection import by_priority
+from simgrid_broker.policy.tasks.selection import by_priority
 from simgrid_broker.turns.broker_rules import reason
 from simgrid_broker.turns.task_tables import TaskTables
 from simgrid_broker.world.columns import give_nucleus_of, return_to, set_reason, set_tasks

@@ -12,10 +12,10 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS, TaskStatus
-from simgrid_broker.policy import user_tasks
-from simgrid_broker.policy.data_carousel import config_of, exceeds_tape_quota
-from simgrid_broker.policy.resource_types import resource_type_of
-from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
+from simgrid_broker.policy.jobs.resource_types import resource_type_of
+from simgrid_broker.policy.shares.tree import UNDEFINED, TagRule, tag
+from simgrid_broker.policy.tasks.data_carousel import config_of, exceeds_tape_quota
+from simgrid_broker.policy.users import tasks as user_tasks
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world.columns import limit_walltime, move_input, return_to, set_task
 from simgrid_broker.world.data.datasets import datasets_of

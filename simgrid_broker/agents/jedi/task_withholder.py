@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import JobStatus, TaskStatus
-from simgrid_broker.policy import task_withholder as rules
+from simgrid_broker.policy.tasks import watchdogs as rules
 from simgrid_broker.world.columns import return_to
 from simgrid_broker.world.data.locality import endpoints_with_input, has_input
 from simgrid_broker.world.data.storages import IS_OFF

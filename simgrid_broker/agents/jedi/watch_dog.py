@@ -10,7 +10,7 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.jedi.task_refiner import send_on
 from simgrid_broker.fabric.commands import jobs_of
 from simgrid_broker.names import ANALYSIS_LABELS, DEFINED_TABLE, TASK_ENDS, Cause, JobStatus, TaskStatus
-from simgrid_broker.policy.task_watchdogs import EXHAUSTED_S, gives_up_pending, pending_for_s
+from simgrid_broker.policy.tasks.watchdogs import EXHAUSTED_S, gives_up_pending, pending_for_s
 from simgrid_broker.world.tasks.transitions import set_status
 
 REASSIGNING_S = 300.0

@@ -15,8 +15,8 @@ from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.fabric.commands import jobs_of
 from simgrid_broker.names import BUILD, Cause, JobStatus, TaskStatus
-from simgrid_broker.policy import build_jobs
-from simgrid_broker.policy.resource_types import resource_type_of
+from simgrid_broker.policy.jobs import build_jobs
+from simgrid_broker.policy.jobs.resource_types import resource_type_of
 from simgrid_broker.schema.user_parameters import UserParameters, builds_library
 from simgrid_broker.world.world import World
 

@@ -14,7 +14,7 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.panda.rebrokerage import AnalysisJobs, piled_up
 from simgrid_broker.fabric.jobs.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE
 from simgrid_broker.names import Cause, JobStatus
-from simgrid_broker.policy.timeouts import STAGES, TimeoutRule, labels_of, limits, rules, without_waiting
+from simgrid_broker.policy.jobs.timeouts import STAGES, TimeoutRule, labels_of, limits, rules, without_waiting
 
 CLOCKS = {"entered": ENTERED, "modification": MODIFICATION, "created": CREATED, "ended": ENDED}
 RESULTS = {"fail": int(JobStatus.FAILED), "close": int(JobStatus.CLOSED)}

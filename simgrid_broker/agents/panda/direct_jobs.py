@@ -18,7 +18,7 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.jedi.task_refiner import Tagger, refine
 from simgrid_broker.names import TASK_ENDS, TaskStatus
 from simgrid_broker.policy.brokerage.production.selection import spread_jobs
-from simgrid_broker.policy.resource_types import asked_ramcount
+from simgrid_broker.policy.jobs.resource_types import asked_ramcount
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.turns.work_queues import WorkQueues
 from simgrid_broker.views import Task

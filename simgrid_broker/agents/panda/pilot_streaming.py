@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.policy.jobs.resource_types import is_high_memory
 from simgrid_broker.policy.pilot_streaming import ignores_memory
-from simgrid_broker.policy.resource_types import is_high_memory
 from simgrid_broker.schema.harvester import HIGH_MEMORY, TARGET, TYPE_LIMITS
 from simgrid_broker.schema.queues import option_number
 from simgrid_broker.world.pilot_status import pilot_status

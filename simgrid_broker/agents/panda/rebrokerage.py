@@ -12,7 +12,7 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.fabric.commands import jobs_of_wanted, oldest_first
 from simgrid_broker.fabric.jobs.timeouts import CREATED, RULE
 from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, JobStatus
-from simgrid_broker.policy import rebrokerage as rules
+from simgrid_broker.policy.jobs import rebrokerage as rules
 from simgrid_broker.world.jobs.counts import in_resource_queue, queued_and_running
 
 S = JobStatus

@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 
 from simgrid_broker.names import PANDA_ERRORS, RAM_LIMITS_MB, Cause, PandaError, RetryAction
-from simgrid_broker.policy import retry_module as rules
-from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
+from simgrid_broker.policy.jobs import retry_module as rules
+from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.world.build import no_retry_rules
 from simgrid_broker.world.columns import set_task
 from simgrid_broker.world.views import observe

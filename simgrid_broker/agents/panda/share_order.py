@@ -6,9 +6,9 @@ import numpy as np
 
 from simgrid_broker.agents.books import Usage
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.policy import shares as rules
-from simgrid_broker.policy.dispatch import share_ranks, sloppy_fraction, urgent_first
-from simgrid_broker.policy.shares import decayed, values_in_use
+from simgrid_broker.policy.shares import tree as rules
+from simgrid_broker.policy.shares.dispatch import share_ranks, sloppy_fraction, urgent_first
+from simgrid_broker.policy.shares.tree import decayed, values_in_use
 from simgrid_broker.world.shares import stretchable_nodes
 
 LOADS = "statistics", "share_tree", "gdpconfig"

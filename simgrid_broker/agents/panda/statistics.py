@@ -4,7 +4,7 @@ import numpy as np
 
 from simgrid_broker.agents.books import Usage
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.policy.dispatch import mean_memory_high
+from simgrid_broker.policy.shares.dispatch import mean_memory_high
 from simgrid_broker.world.columns import set_mean_memory_high
 from simgrid_broker.world.jobs.counts import take_snapshot
 from simgrid_broker.world.pilot_status import queues_whose_mode

@@ -1,7 +1,7 @@
 """Sampler: writes time series of shares, queues, links and storages at a fixed period."""
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.policy.shares import targets
+from simgrid_broker.policy.shares.tree import targets
 from simgrid_broker.world import invariants
 from simgrid_broker.world.views import observe
 

@@ -2,7 +2,7 @@
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy.brokerage.analysis.gate import slots_of_class_a
-from simgrid_broker.policy.resource_types import with_memory
+from simgrid_broker.policy.jobs.resource_types import with_memory
 from simgrid_broker.views import Task
 from simgrid_broker.world.snapshot.writing import snapshot_of
 from simgrid_broker.world.views import observe

@@ -11,7 +11,7 @@ from math import inf
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.jedi.task_refiner import send_on
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.task_selection import selection
+from simgrid_broker.policy.tasks.selection import selection
 
 DEFINED = TaskStatus.DEFINED
 GETS_JOBS = TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING

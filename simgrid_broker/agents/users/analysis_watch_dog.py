@@ -11,7 +11,8 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, USER_ANALYSIS, TaskClass, TaskStatus, ThrottledBy
-from simgrid_broker.policy import task_classes, user_throttle
+from simgrid_broker.policy.users import classes as task_classes
+from simgrid_broker.policy.users import limits as user_limits
 from simgrid_broker.world.columns import limit_walltime
 from simgrid_broker.world.data.locality import input_under_way
 from simgrid_broker.world.tasks.transitions import set_status, throttle
@@ -98,7 +99,7 @@ class AnalysisWatchDog:
             (self.since_s.keys(), np.int64), (self.since_s.values(), np.float64)))
         throttled = tasks["status"][rows] == T.THROTTLED
         goes_on = throttled & np.isin(tasks["throttled_by"][rows], look.causes)
-        goes_on &= look.may_go_on(rows) | (control.now - since_s >= user_throttle.WAIT_S)
+        goes_on &= look.may_go_on(rows) | (control.now - since_s >= user_limits.WAIT_S)
         for row in rows[goes_on | ~throttled].tolist():
             del self.since_s[row]
         for row in rows[goes_on].tolist():
@@ -107,11 +108,11 @@ class AnalysisWatchDog:
     def _look_at_input(self) -> Look:
         """Tasks with input under way of users who have too much of it; they go on when their user has less."""
         control = self.control
-        rows, size = input_under_way(control.world, user_throttle.least_bytes(control.cfg))
+        rows, size = input_under_way(control.world, user_limits.least_bytes(control.cfg))
         if not len(rows):
             return NO_INPUT
-        users, place, moving = user_throttle.by_user(control.arrays.tasks["user"][rows], size)
-        too_much = user_throttle.moves_too_much(moving, control.cfg, control.edition)
+        users, place, moving = user_limits.by_user(control.arrays.tasks["user"][rows], size)
+        too_much = user_limits.moves_too_much(moving, control.cfg, control.edition)
         if not np.any(too_much):
             return NO_INPUT
         tasks = control.arrays.tasks
@@ -128,13 +129,13 @@ class AnalysisWatchDog:
         """Tasks of owners above a limit of jobs or cores; they go on when their owner is below all limits."""
         control, user_rows = self.control, self.control.world.user_rows
         accounts, numbers = user_rows.work(control.arrays)
-        work = user_throttle.Work(*numbers)
-        bounds = user_throttle.work_limits(user_rows.is_group[accounts], control.cfg)
+        work = user_limits.Work(*numbers)
+        bounds = user_limits.work_limits(user_rows.is_group[accounts], control.cfg)
         causes = np.array([*(bound.cause for bound in bounds), ThrottledBy.NONE], np.int64)
         n = len(user_rows.is_group) + 1                                        # the last one: of no account
         reasons, free = np.full(n, ThrottledBy.NONE, np.int64), np.ones(n, bool)
-        reasons[accounts] = causes[user_throttle.exceeded(work, bounds)]
-        free[accounts] = user_throttle.far_below(work, bounds)
+        reasons[accounts] = causes[user_limits.exceeded(work, bounds)]
+        free[accounts] = user_limits.far_below(work, bounds)
         tasks = control.arrays.tasks
         return Look(FOR_WORK, SERVED if reasons.any() else (), lambda rows: reasons[user_rows.accounts(tasks, rows)],
                     lambda rows: free[user_rows.accounts(tasks, rows)])

@@ -9,8 +9,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, JOB_TYPE_OF_TESTS, PMERGE, USER_ANALYSIS, JobStatus
-from simgrid_broker.policy import site_classes as sites
-from simgrid_broker.policy import task_classes as classes
+from simgrid_broker.policy.users import classes
 from simgrid_broker.world.jobs.loads import queued_power
 from simgrid_broker.world.pilot_status import queues_whose_mode
 from simgrid_broker.world.rows import copied
@@ -72,15 +71,15 @@ class MetricCollector:
         """Class of each queue now."""
         control, n_queues = self.control, len(self.is_grid)
         queue, wait_s, started_s = (np.concatenate(column) for column in zip(*self.begun, strict=True))
-        recent = control.now - started_s <= sites.WINDOW_S
+        recent = control.now - started_s <= classes.WINDOW_S
         self.begun = [(queue[recent], wait_s[recent], started_s[recent])]
         queue, wait_s, started_s = self.begun[0]
-        found = sites.waits((queue, wait_s, control.now - started_s), self._waiting(), n_queues, control.edition)
+        found = classes.waits((queue, wait_s, control.now - started_s), self._waiting(), n_queues, control.edition)
         if control.edition == "documented":
-            alive = sites.with_recent_starts(queue, control.now - started_s, n_queues)
+            alive = classes.with_recent_starts(queue, control.now - started_s, n_queues)
         else:
-            alive = control.world.analysis.starts.between(control.now - sites.ALIVE_S, control.now) > 0
-        return sites.site_classes(found, self.is_grid, alive, control.edition)
+            alive = control.world.analysis.starts.between(control.now - classes.ALIVE_S, control.now) > 0
+        return classes.site_classes(found, self.is_grid, alive, control.edition)
 
     def _waiting(self) -> tuple[np.ndarray, np.ndarray]:
         """Queue and age, s, of the measuring jobs that wait, (n,) each."""

@@ -9,7 +9,7 @@ import numpy as np
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.commands import oldest_first
 from simgrid_broker.names import ANALYSIS_LABELS, JobStatus, TaskStatus
-from simgrid_broker.policy import user_caps
+from simgrid_broker.policy.users import limits as user_limits
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.jobs.counts import tally
 from simgrid_broker.world.jobs.loads import max_walltimes
@@ -52,7 +52,7 @@ class PriorityMassage:
         """Find the owners of tasks that are about to arrive; owners stay known, in an order of their own."""
         tasks, before = self.control.arrays.tasks, self.owners
         analysis = self.analysis[tasks["label"][rows]]
-        of_new = user_caps.owners(tasks["user"][rows], tasks["working_group"][rows], self.named)
+        of_new = user_limits.owners(tasks["user"][rows], tasks["working_group"][rows], self.named)
         self.owners, place = np.unique(np.concatenate([before, of_new[analysis]]), axis=0, return_inverse=True)
         place = place.ravel()
         known = np.append(place[:len(before)], -1)             # numbers of the owners before, -1 = none
@@ -71,15 +71,15 @@ class PriorityMassage:
 
     def look(self) -> None:
         """Throttle, release and boost jobs according to the current counts."""
-        limits, arrays = user_caps.caps(self.control.cfg), self.control.arrays
-        if not self.deployed and not user_caps.may_matter(arrays.user_counts[self.users], arrays.user_cores[self.users],
-                                                          self.most_cores, limits):
+        limits, arrays = user_limits.caps(self.control.cfg), self.control.arrays
+        if not self.deployed and not user_limits.may_matter(
+                arrays.user_counts[self.users], arrays.user_cores[self.users], self.most_cores, limits):
             return
         jobs, cores, done, activated, highest = self._count()
-        over, below = user_caps.over_and_below(jobs, cores, self.is_group, limits, self.control.edition)
+        over, below = user_limits.over_and_below(jobs, cores, self.is_group, limits, self.control.edition)
         self._throttle(over, below)
         if self.deployed:
-            self._boost(user_caps.boosts(done, activated, highest))
+            self._boost(user_limits.boosts(done, activated, highest))
 
     def _count(self) -> tuple[np.ndarray, ...]:
         """By owner: running jobs and cores; by owner and queue: recent jobs, activated jobs, their highest priority."""
@@ -110,14 +110,14 @@ class PriorityMassage:
         if over.any():
             rows = self._jobs(S.ACTIVATED, over)
             if self.deployed:
-                rows = rows[max_walltimes(arrays, rows) > user_caps.LONG_JOB_S]
+                rows = rows[max_walltimes(arrays, rows) > user_limits.LONG_JOB_S]
             control.fabric.hold_back(rows, control.now)
         if arrays.user_counts[:, S.THROTTLED].any():
             rows = self._jobs(S.THROTTLED, below)
             paused = arrays.tasks["status"][arrays.jobs["task"][rows]] == TaskStatus.PAUSED
             control.fabric.release(rows[~paused], control.now)
 
-    def _boost(self, wanted: list[user_caps.Boost]) -> None:
+    def _boost(self, wanted: list[user_limits.Boost]) -> None:
         """Raise the priority of activated jobs of owners who got little."""
         if not wanted:
             return
@@ -125,5 +125,5 @@ class PriorityMassage:
         chosen[[boost.owner for boost in wanted]] = True
         rows = self._jobs(S.ACTIVATED, chosen)
         columns = self.owner_of_task[jobs["task"][rows]], jobs["queue"][rows], jobs["priority"][rows]
-        for positions, points in user_caps.boosted(wanted, *columns):
+        for positions, points in user_limits.boosted(wanted, *columns):
             self.control.fabric.lift(rows[positions], points)

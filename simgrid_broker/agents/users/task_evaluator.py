@@ -6,7 +6,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, USER_ANALYSIS, TaskClass
-from simgrid_broker.policy import task_classes as classes
+from simgrid_broker.policy.users import classes
 from simgrid_broker.schema.series import TASK_CLASSES
 from simgrid_broker.world.views.users import OLDEST_SLOTS_S
 

@@ -11,11 +11,11 @@ from simgrid_broker.names import ANY_CORES, AUTO, QueueStatus
 from simgrid_broker.policy.brokerage.analysis.question import AnalysisCase, preassigned_queue
 from simgrid_broker.policy.brokerage.production import named_values
 from simgrid_broker.policy.brokerage.production.connectivity import ONLY
+from simgrid_broker.policy.queues.zero_share import TASK_FIELDS, has_zero_share
 from simgrid_broker.policy.rule import Answer, above, criterion
 from simgrid_broker.policy.software.architecture import Architecture, parse_architecture
 from simgrid_broker.policy.software.check import entry_of
 from simgrid_broker.policy.software.hardware import is_reserved
-from simgrid_broker.policy.zero_share import TASK_FIELDS, has_zero_share
 
 STEP_2 = "PanDA brokerage documentation, analysis job brokerage, step 2"
 STEP_3 = "PanDA brokerage documentation, analysis job brokerage, step 3"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simgrid_broker.policy.brokerage.production.estimates import MIN_OUTPUT_DEPLOYED
-from simgrid_broker.policy.input_chunk import MOST_FILES, added, effective_mib, events_of
+from simgrid_broker.policy.tasks.splitting import MOST_FILES, added, effective_mib, events_of
 from simgrid_broker.units import MIB
 from simgrid_broker.views import DatasetOfTask, InputFile
 

@@ -8,8 +8,8 @@ from simgrid_broker.names import ANALYSIS_LABELS, ANY_CORES, VERY_HIGH_PRIORITY,
 from simgrid_broker.policy.brokerage.production import named_values
 from simgrid_broker.policy.brokerage.production.preliminary import NAMED, initial_list, is_named, is_single, is_spared
 from simgrid_broker.policy.brokerage.production.question import JobCase
+from simgrid_broker.policy.queues.zero_share import TASK_FIELDS, has_zero_share
 from simgrid_broker.policy.rule import JOB_BROKERAGE, Answer, above, criterion
-from simgrid_broker.policy.zero_share import TASK_FIELDS, has_zero_share
 
 NAME_OF_TEST_QUEUES = "test"
 TEST_SHARES = ("test", "validation")

@@ -5,8 +5,8 @@ Functions of a case and the number of a candidate, or of the records of one cand
 
 from simgrid_broker.names import ANALYSIS_LABELS, QueueStatus
 from simgrid_broker.policy.brokerage.production.question import JobCase
+from simgrid_broker.policy.queues.zero_share import TASK_FIELDS, first_match
 from simgrid_broker.policy.software.architecture import parse_architecture
-from simgrid_broker.policy.zero_share import TASK_FIELDS, first_match
 
 
 def who_names_queues(case: JobCase, k: int) -> str:

@@ -12,7 +12,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.gdpconfig import core, jobbroker
 from simgrid_broker.names import EXPRESS_PRIORITY, EXPRESS_TYPE
 from simgrid_broker.policy.brokerage.production import estimates
-from simgrid_broker.policy.resource_types import PER_CORE_UNITS
+from simgrid_broker.policy.jobs.resource_types import PER_CORE_UNITS
 from simgrid_broker.views import TASK_FIELDS, Gdpconfig, Queues, Task
 
 STAY = -1

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simgrid_broker.names import JOBS_PER_SUBDATASET, TaskStatus
-from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
+from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.units import GIB
 from simgrid_broker.views import Premerge, Task
 

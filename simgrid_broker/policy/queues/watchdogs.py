@@ -1,19 +1,35 @@
-"""The queue filler: which queues have too little to do, and which tasks are pinned to them for that.
+"""Watchdogs of queues: status by functional tests, whose thresholds are scenario values as no public source gives them,
+and the queue filler, which pins tasks to queues that have too little to do.
 
 Source: lifecycle reference, 7.1; panda-server, AtlasQueueFillerWatchDog.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from simgrid_broker.gdpconfig import queue_filler
-from simgrid_broker.names import TaskStatus
+from simgrid_broker.names import QueueStatus, TaskStatus
 from simgrid_broker.policy.software.check import takes_images
 from simgrid_broker.units import HOUR, MINUTE
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.views.queues import QueueSoftware
+
+
+def status_after(outcomes: Sequence[bool], status: QueueStatus, set_aside: bool, failures: int,
+                 successes: int) -> QueueStatus | None:
+    """New status of a queue by the outcomes of its tests, the last one last; None = it stays.
+
+    A queue that is online is set to test after so many failures in a row; one that was set aside so, and is in test
+    still, is online again after so many successes in a row. What operators have set otherwise stays.
+    """
+    if status == QueueStatus.ONLINE and len(outcomes) >= failures and not any(outcomes[-failures:]):
+        return QueueStatus.TEST
+    if status == QueueStatus.TEST and set_aside and len(outcomes) >= successes and all(outcomes[-successes:]):
+        return QueueStatus.ONLINE
+    return None
+
 
 T = TaskStatus
 LABEL = "managed"

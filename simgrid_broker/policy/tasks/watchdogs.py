@@ -1,9 +1,17 @@
-"""Watchdogs of production tasks: boost, automatic pause, throttling, and how long tasks wait."""
+"""Watchdogs of production tasks: boost, automatic pause, throttling, waits, and the task withholder, which
+keeps tasks with heavy input waiting if all of it lies where they could not run now.
+
+Withholder: lifecycle reference, 7.1; brokerage reference, 11.4; panda-server, AtlasTaskWithholderWatchDog.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.gdpconfig import PAUSING, watchdog
+from simgrid_broker.gdpconfig import PAUSING, jobbroker, task_withholder, watchdog
+from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.units import DAY, HOUR
+from simgrid_broker.views import Gdpconfig
 
 BOOST_PRIORITY = 900
 """Priority of a task that is nearly done; JEDI TWiki, automatic priority boosting; lifecycle reference, 2.11."""
@@ -118,3 +126,43 @@ def gives_up_pending(label: str, waited_s, cfg) -> np.ndarray:
     waited_s: since the first look without a candidate, NaN = there was none; source: lifecycle reference, 2.9.
     """
     return waited_s >= cfg.value(watchdog.PENDING_TIMEOUT, label=label) * HOUR
+
+
+S, T = JobStatus, TaskStatus
+QUEUED = (S.DEFINED, S.ASSIGNED, S.ACTIVATED, S.STARTING)
+"""Statuses of the jobs that make a queue busy."""
+WITHHELD = (T.READY, T.RUNNING, T.SCOUTING)
+"""Statuses of the tasks that are looked at."""
+LABELS = ("managed",)
+"""prodSourceLabels of the tasks that are looked at."""
+RUNNING_FACTOR = 2
+"""Queued jobs for each running one above which a queue is busy."""
+
+
+class Limits(NamedTuple):
+    """ioIntensity from which, kB/s, and priority below which tasks may be withheld."""
+
+    iointensity: float
+    priority: int
+
+
+def withheld_from(label: str, cfg: Gdpconfig) -> Limits:
+    """Limits of the tasks of a label; without keys none is withheld."""
+    return Limits(cfg.value(task_withholder.LIMIT_IOINTENSITY, label=label),
+                  cfg.value(task_withholder.LIMIT_PRIORITY, label=label))
+
+
+def concerned(iointensity: np.ndarray, priority: np.ndarray, bound: Limits) -> np.ndarray:
+    """Tasks that may be withheld, (n,) bool: of at least the ioIntensity, kB/s, 0 = unknown, and below the priority."""
+    return (iointensity >= bound.iointensity) & (priority < bound.priority)
+
+
+def busy(queued: np.ndarray, running: np.ndarray, gshare: str, cfg: Gdpconfig) -> np.ndarray:
+    """Queues with too many queued jobs of a share, (n_queues,) bool: above NQUEUELIMITSITE and twice the running ones.
+    """
+    return queued > np.maximum(cfg.value(jobbroker.NQUEUELIMITSITE, gshare=gshare), RUNNING_FACTOR * running)
+
+
+def is_withheld(locations: set[int], closed: set[int]) -> bool:
+    """Whether a task waits: some endpoints are busy or closed, and all that have its input are among them."""
+    return bool(closed) and locations <= closed

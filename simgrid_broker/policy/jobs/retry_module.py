@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.names import COMPENSATION, RAM_LIMITS_MB, PandaError, RetryAction
-from simgrid_broker.policy.resource_types import PER_CORE_UNITS
+from simgrid_broker.policy.jobs.resource_types import PER_CORE_UNITS
 from simgrid_broker.views import Task
 
 WHOLE_TASK = 0.30

@@ -9,7 +9,7 @@ import numpy as np
 
 from simgrid_broker.gdpconfig import dbproxy
 from simgrid_broker.names import ANALYSIS_LABELS
-from simgrid_broker.policy.resource_types import PER_CORE_UNITS
+from simgrid_broker.policy.jobs.resource_types import PER_CORE_UNITS
 from simgrid_broker.units import DAY, HOUR, KIB, MIB
 from simgrid_broker.views import Gdpconfig, Task
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from simgrid_broker.gdpconfig import rebroker
 from simgrid_broker.names import JOB_QUEUED, JobStatus, QueueStatus
-from simgrid_broker.policy.timeouts import DEAD_STATUSES
+from simgrid_broker.policy.jobs.timeouts import DEAD_STATUSES
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Gdpconfig
 

@@ -9,7 +9,7 @@ from simgrid_broker.errors import PluginError
 from simgrid_broker.gdpconfig import jobdispatch, meanrss
 from simgrid_broker.names import RANKED, TEST_SHARE
 from simgrid_broker.plugins import Plugin
-from simgrid_broker.policy.shares import share_order
+from simgrid_broker.policy.shares.tree import share_order
 from simgrid_broker.units import DAY
 from simgrid_broker.views import Gdpconfig, ShareTree
 

@@ -1,0 +1,1 @@
+"""Rules about PanDA queues: zero share, functional tests and the queue filler."""
