@@ -14,6 +14,8 @@ from pathlib import Path
 from marked_tests import tests_of_rules
 
 from simgrid_broker.advice import editions_of, readers
+from simgrid_broker.agents import AGENTS
+from simgrid_broker.agents.own import of_package, tables_of
 from simgrid_broker.cli.reference import broker_rules, recorded
 from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts, study_parts
 from simgrid_broker.cli.states import sections as states_of
@@ -170,7 +172,8 @@ def diagram(machine: Machine) -> str:
 
 def tables() -> str:
     """docs/tables.md."""
-    return "\n".join([TABLES_HEAD, *(_markdown(recorded(one), 2) for one in RECORDED.values())])
+    every = RECORDED | tables_of(of_package(AGENTS))
+    return "\n".join([TABLES_HEAD, *(_markdown(recorded(one), 2) for one in every.values())])
 
 
 def rules() -> str:

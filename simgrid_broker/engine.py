@@ -16,15 +16,17 @@ from simgrid_broker import luck
 from simgrid_broker.agents import AGENTS, Agent, start_agents
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.jedi.intake import intake_remarks
-from simgrid_broker.agents.own import guarded, own_agents
+from simgrid_broker.agents.own import guarded, of_package, own_agents, tables_of
 from simgrid_broker.agents.run.sampler import take_sample
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.records import (
+    TAKEN,
     EndedJobs,
     Run,
     RunWriter,
+    entry_of,
     new_run_folder,
     read_run,
     texts_of,
@@ -95,7 +97,9 @@ class Simulation:
         self.world.vocabularies |= words                     # texts grow while the run goes on
         self.own_agents = own_agents(scenario.agents.own, agents)
         start_agents(self.control, (*AGENTS, *map(guarded, self.own_agents)))
-        self.writer = RunWriter(self.folder, self.world.vocabularies)      # last: errors before leave no folder
+        self.tables = tables_of((*of_package(AGENTS), *self.own_agents), self.world.vocabularies, TAKEN)
+        # last: errors before leave no folder
+        self.writer = RunWriter(self.folder, self.world.vocabularies, tables=self.tables)
         self.timings["built"] = time.perf_counter()
 
     def let_go(self) -> None:
@@ -204,6 +208,7 @@ class Simulation:
             warm_up_s=self.scenario.warm_up, duration_s=self.scenario.duration,
             share_tree=dict(names=tree.names, parent=tree.parent, value=tree.value, leaves=tree.leaves),
             criteria=criteria_in_order(self.control.policies), agents=self._own_agents(),
+            tables={name: entry_of(table) for name, table in self.tables.items()},
             versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}))
 
     def _manifest(self, status: str) -> dict:

@@ -1,6 +1,7 @@
 """The reference of everything that has a name: keys of a scenario, columns of tables, rules of the brokers."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,11 +15,11 @@ def topics() -> dict[str, Topic]:
     """All topics by name; one with several meanings (`queues`) has a section for each."""
     from simgrid_broker.cli import states
     from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts, study_parts
-    from simgrid_broker.schema import RECORDED, WORLD
+    from simgrid_broker.schema import WORLD
     found: dict[str, list[tuple[str, Callable[[], Section]]]] = {}
     for part in (*parts(), *snapshot_parts(), *match_parts(), *study_parts()):
         found.setdefault(part.topic, []).append((part.whole, part.section))
-    for name, table in RECORDED.items():
+    for name, table in tables().items():
         found.setdefault(name, []).append(("recorded", partial(recorded, table)))
     for name, table in WORLD.items():
         found.setdefault(name, []).append(("in the world", partial(of_world, table)))
@@ -26,6 +27,20 @@ def topics() -> dict[str, Topic]:
     plain = {name: Topic(name, ", ".join(dict.fromkeys(where for where, _ in each)),
                          partial(_sections, each)) for name, each in found.items()}
     return plain | {"states": Topic("states", "of tasks and jobs", states.sections)}
+
+
+def tables() -> dict[str, Any]:
+    """All recorded tables by name: of the schema, and those that agents of this and of other packages declare."""
+    from simgrid_broker.agents import AGENTS
+    from simgrid_broker.agents.own import GROUP, of_package, tables_of
+    from simgrid_broker.errors import PluginError
+    from simgrid_broker.plugins import load, offered
+    from simgrid_broker.schema import RECORDED
+    tables = RECORDED | tables_of(of_package(AGENTS))
+    for name in offered(GROUP):
+        with suppress(PluginError):                         # `describe` explains what can be used
+            tables = tables_of([load(GROUP, name)]) | tables
+    return tables
 
 
 def recorded(table) -> Section:

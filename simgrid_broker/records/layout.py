@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from simgrid_broker import names
-from simgrid_broker.schema import FIXED_WORDS, JOB_TIMES, RECORDED, TASK_TIMES, Column, Table
+from simgrid_broker.schema import FIXED_WORDS, JOB_TIMES, TASK_TIMES, Column, Table
 
 TIMES = {"jobs": JOB_TIMES, "tasks": TASK_TIMES}
 """Names of the transition times of a table."""
@@ -43,7 +43,7 @@ class Layout:
     @cached_property
     def schema(self) -> pa.Schema:
         """Arrow schema of the file."""
-        return arrow_schema(self.table.name)
+        return arrow_schema(self.table)
 
     def arrow(self, rows: np.ndarray, times: np.ndarray) -> pa.Table:
         """Rows (n,) of the table's dtype and times (n, n_times) as an Arrow table.
@@ -70,24 +70,23 @@ class Layout:
         return array.dictionary_decode().dictionary_encode() if column.codes in self.ambiguous else array
 
 
-def layout(name: str, vocabularies: Mapping[str, Sequence[str]]) -> Layout:
-    """Layout of the recorded table `name`; raises ValueError for a missing vocabulary."""
-    known: dict[str, Sequence[str]] = {**vocabularies, **FIXED_WORDS}
-    needed = {column.codes for column in RECORDED[name].recorded if column.codes}
-    if missing := sorted(needed - known.keys()):
-        raise ValueError(f"table {name} needs the vocabularies {', '.join(missing)}")
-    growing = {code: listed for code in sorted(needed) if isinstance(listed := known[code], list)}
-    fixed = {code: known[code] for code in sorted(needed - growing.keys())}
+def layout(table: Table, vocabularies: Mapping[str, Sequence[str]]) -> Layout:
+    """Layout of a recorded table; raises ValueError for a missing vocabulary."""
+    listed_by: dict[str, Sequence[str]] = {**vocabularies, **FIXED_WORDS, **table.words}
+    needed = {column.codes for column in table.recorded if column.codes}
+    if missing := sorted(needed - listed_by.keys()):
+        raise ValueError(f"table {table.name} needs the vocabularies {', '.join(missing)}")
+    growing = {code: listed for code in sorted(needed) if isinstance(listed := listed_by[code], list)}
+    fixed = {code: listed_by[code] for code in sorted(needed - growing.keys())}
     words = {code: text_array(listed) for code, listed in fixed.items()}
     ambiguous = frozenset(code for code, listed in fixed.items() if len(set(listed)) < len(listed))
-    return Layout(RECORDED[name], TIMES.get(name, ()), words, growing, ambiguous)
+    return Layout(table, TIMES.get(table.name, ()), words, growing, ambiguous)
 
 
-def arrow_schema(name: str) -> pa.Schema:
-    """Arrow schema of the recorded table `name`; each field carries unit, description and source."""
-    table = RECORDED[name]
+def arrow_schema(table: Table) -> pa.Schema:
+    """Arrow schema of a recorded table; each field carries unit, description and source."""
     fields = [_field(column) for column in table.recorded]
-    fields += [_time_field(time, table) for time in TIMES.get(name, ())]
+    fields += [_time_field(time, table) for time in TIMES.get(table.name, ())]
     return pa.schema(fields, {"table": table.name, "row": table.row})
 
 

@@ -11,10 +11,14 @@ import numpy as np
 
 from simgrid_broker.errors import InputFileError, OutputError, Problem
 from simgrid_broker.files import write_whole
+from simgrid_broker.schema import Column, Table
 
 MANIFEST = "manifest.json"
 STATUSES = ("running", "complete", "interrupted", "failed")
 """Statuses of a run; a killed run stays `running`."""
+
+ENTRY = ("name", "dtype", "unit", "source", "description", "zero_means", "codes")
+"""Properties of the columns of a table that an agent declares."""
 
 AS_WRITTEN = (str, int, bool, type(None))
 """Types of most values, which JSON writes as they are."""
@@ -83,6 +87,16 @@ def read_manifest(folder: Path) -> dict:
         expected = f"a manifest has a status: {', '.join(STATUSES)}"
         raise InputFileError([Problem(str(path), None, "status", None, expected)])
     return manifest
+
+
+def entry_of(table: Table) -> dict:
+    """A table that an agent declares, as the manifest has it."""
+    return dict(row=table.row, columns=[{key: getattr(column, key) for key in ENTRY} for column in table.recorded])
+
+
+def table_of(name: str, entry: Mapping) -> Table:
+    """The table of an entry of the manifest."""
+    return Table(name, entry["row"], tuple(Column(**column) for column in entry["columns"]))
 
 
 def _plain(value: object) -> object:

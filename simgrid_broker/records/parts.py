@@ -115,6 +115,6 @@ def writer_options(schema: pa.Schema) -> dict[str, object]:
     """
     words = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     coding = {field.name: "BYTE_STREAM_SPLIT" if pa.types.is_floating(field.type) else "DELTA_BINARY_PACKED"
-              for field in schema if field.name not in words}
+              for field in schema if pa.types.is_floating(field.type) or pa.types.is_integer(field.type)}
     return {"compression": "snappy", "use_dictionary": words, "column_encoding": coding,
             "write_statistics": [schema.names[0]], "write_batch_size": 8192}

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from simgrid_broker.errors import InputFileError, Problem
 from simgrid_broker.records.layout import JOB_END_TIMES, arrow_schema
-from simgrid_broker.records.manifest import MANIFEST, read_manifest, runs_near
-from simgrid_broker.schema import RECORDED
+from simgrid_broker.records.manifest import MANIFEST, read_manifest, runs_near, table_of
+from simgrid_broker.schema import RECORDED, Table
 from simgrid_broker.units import format_seconds
 
 if TYPE_CHECKING:
@@ -23,23 +23,24 @@ ROWS_AT_ONCE = 100_000
 """Most rows of a piece of a table, unless one row group has more."""
 
 
-def _loaded(name: str) -> "cached_property[pd.DataFrame]":
-    """The attribute of `Run` that holds the recorded table `name`."""
-    table = cached_property(lambda run: run.table(name))
-    table.__doc__ = f"DataFrame; a row is {RECORDED[name].row}."
-    return table
-
-
 class Run:
-    """A run on disk: its manifest, and its tables as DataFrames, loaded at first use and kept.
+    """A run on disk: its manifest, and its tables as DataFrames, attributes that are loaded at first use and kept.
 
-    Codes are categoricals, missing times NaN. remarks: parts that could not be read.
+    Codes are categoricals, missing times NaN. tables: what the columns of each are, by name, with those that agents
+    declared; remarks: parts that could not be read.
     """
+
+    folder: Path
+    manifest: dict
+    tables: dict[str, Table]
+    remarks: list[str]
 
     def __init__(self, folder: Path):
         self.folder = Path(folder)
         self.manifest = read_manifest(self.folder)
-        self.remarks: list[str] = []
+        self.tables = RECORDED | {name: table_of(name, entry)
+                                  for name, entry in self.manifest.get("tables", {}).items()}
+        self.remarks = []
 
     def __repr__(self) -> str:
         what = f"{self.manifest['scenario']['name']}, seed {self.manifest['seed']}, {self.manifest['status']}"
@@ -69,25 +70,15 @@ class Run:
         last_sample = self.table("shares", ["time_s"]).time_s.max()
         return float(np.nan_to_num(np.fmin(last_end, last_sample)))
 
-    jobs = _loaded("jobs")
-    ended = _loaded("ended")
-    tasks = _loaded("tasks")
-    splitting = _loaded("splitting")
-    task_datasets = _loaded("task_datasets")
-    trace = _loaded("trace")
-    transfers = _loaded("transfers")
-    decisions = _loaded("decisions")
-    candidates = _loaded("candidates")
-    steps = _loaded("steps")
-    factors = _loaded("factors")
-    refusals = _loaded("refusals")
-    shares = _loaded("shares")
-    queues = _loaded("queues")
-    task_classes = _loaded("task_classes")
-    links = _loaded("links")
-    storages = _loaded("storages")
-    staging = _loaded("staging")
-    workers = _loaded("workers")
+    def __getattr__(self, name: str) -> "pd.DataFrame":
+        """The recorded table of a name, loaded and kept."""
+        if name not in vars(self).get("tables", ()):
+            raise AttributeError(f"a run has no table or attribute {name!r}")
+        table = vars(self)[name] = self.table(name)
+        return table
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.tables]
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pd.DataFrame":
         """The table `name`, or some of its columns, read again; for long tables cheaper than the attribute."""
@@ -104,15 +95,15 @@ class Run:
 
     def _arrow(self, name: str, columns: Sequence[str] | None) -> Iterator[pa.Table]:
         """A table in pieces, one without rows if it has none; raises InputFileError for a damaged file."""
-        if name not in RECORDED:
-            raise ValueError(f"{name!r} is not a recorded table; the tables are {', '.join(RECORDED)}")
+        if name not in self.tables:
+            raise ValueError(f"{name!r} is not a recorded table; the tables are {', '.join(self.tables)}")
         n_groups = 0
         for file in self._files(name):
             for table in self._read(file, columns):
                 n_groups += 1
                 yield table
         if n_groups == 0:
-            empty = arrow_schema(name).empty_table()
+            empty = arrow_schema(self.tables[name]).empty_table()
             yield empty if columns is None else empty.select(list(columns))
 
     def _files(self, name: str) -> list[Path]:
@@ -156,6 +147,10 @@ def _groups_at_once(n_rows: Sequence[int]) -> Iterator[list[int]]:
         rows += n
     if begun:
         yield begun
+
+
+TAKEN = frozenset({*dir(Run), *Run.__annotations__})
+"""Attributes of a run, which no table can be called."""
 
 
 def read_run(folder: Path) -> Run:

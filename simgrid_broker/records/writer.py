@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from simgrid_broker.errors import OutputError
 from simgrid_broker.records.layout import layout
 from simgrid_broker.records.parts import TableFiles
-from simgrid_broker.schema import RECORDED
+from simgrid_broker.schema import RECORDED, Table
 
 BATCH_ROWS = 25_000
 """Rows of a row group. Each table holds at most as many in memory: 51 MiB for all, which a long run fills in months."""
@@ -25,19 +26,22 @@ class RunWriter:
 
     vocabularies: words of the codes, by the names in the schema's `codes`; statuses and causes are built in;
     a list may grow.
-    batch_rows: buffered rows per table, and rows per row group. A context manager that closes the writer.
+    batch_rows: buffered rows per table, and rows per row group; tables: those that agents declare, by name. A context
+    manager that closes the writer.
     Raises OutputError if the folder cannot be written or holds a run, ValueError for a missing vocabulary.
     """
 
-    def __init__(self, folder: Path, vocabularies: Mapping[str, Sequence[str]], batch_rows: int = BATCH_ROWS):
+    def __init__(self, folder: Path, vocabularies: Mapping[str, Sequence[str]], batch_rows: int = BATCH_ROWS,
+                 tables: Mapping[str, Table] = MappingProxyType({})):
         self.folder = Path(folder)
+        self.tables = RECORDED | dict(tables)
         self._open: dict[str, TableFiles] = {}
         self._thread = ThreadPoolExecutor(1, "records")
         self._writing: deque[tuple[str, Future[None]]] = deque()
-        layouts = {name: layout(name, vocabularies) for name in RECORDED}
+        layouts = {name: layout(table, vocabularies) for name, table in self.tables.items()}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            for name in RECORDED:
+            for name in self.tables:
                 self._open[name] = TableFiles(layouts[name], self.folder, batch_rows)
         except FileExistsError as error:
             raise OutputError(f"{error.filename} exists already; use a new folder for the run "
@@ -53,7 +57,8 @@ class RunWriter:
         rows of earlier calls, OutputError (complete parts stay readable) and ValueError for codes without a word.
         """
         if name not in self._open:
-            raise ValueError(f"{name!r} is not an open table; the tables are {', '.join(RECORDED)}")
+            raise ValueError(f"{name!r} is not an open table; the tables are {', '.join(self.tables)}; an agent "
+                             "declares its own with `records`")
         table = self._open[name]
         for batch in table.buffer.add(rows, times):
             table.waiting.append(batch)
@@ -102,8 +107,8 @@ class RunWriter:
     def _refused(self, failed: Mapping[str, OSError]) -> OutputError:
         """The error for tables that could not be written: paths, reasons, and complete data."""
         why = "\n".join(f"  - {self.folder / name}.parquet: {error}" for name, error in failed.items())
-        kept = [f"{self._open[name].kept_rows:,} {name}" for name in RECORDED if name in self._open]
-        whole = [name for name in RECORDED if name not in self._open]
+        kept = [f"{self._open[name].kept_rows:,} {name}" for name in self.tables if name in self._open]
+        whole = [name for name in self.tables if name not in self._open]
         safe = f"kept and readable in {self.folder}: {', '.join(kept)} (rows)"
         done = f"; complete: {', '.join(whole)}" if whole else ""
         return OutputError(f"cannot write results:\n{why}\n{safe}{done}")

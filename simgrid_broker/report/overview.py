@@ -6,6 +6,7 @@ import pandas as pd
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
+from simgrid_broker.records import Run
 from simgrid_broker.report.blocks import Block, Note, Row, Section, TableBlock, Tiles
 from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.context import Context
@@ -47,7 +48,17 @@ def configuration(view: Context) -> Section:
     changed = changed_values(view.run.manifest)
     blocks: list[Block] = [TableBlock("gdpconfig values that are not the default", changed)] if len(changed) else []
     blocks.append(TableBlock("Counters and timings of the run", _counters(view.run.manifest), mixed=True))
+    if len(own := own_tables(view.run)):
+        blocks.append(TableBlock("Tables that agents declared", own, "Each is an attribute of the run."))
     return Section("configuration", "Configuration, counters and timings", tuple(blocks))
+
+
+def own_tables(run: Run) -> pd.DataFrame:
+    """Tables that agents of this run declared: name, rows, what a row is, columns with their units."""
+    rows = [(name, float(len(run.table(name))), run.tables[name].row,
+             ", ".join(f"{column.name} ({column.unit})" if column.unit else column.name
+                       for column in run.tables[name].columns)) for name in run.manifest.get("tables", ())]
+    return pd.DataFrame(rows, columns=["table", "rows", "a row is", "columns"])
 
 
 def changed_values(manifest: Mapping) -> pd.DataFrame:

@@ -12,14 +12,11 @@ from simgrid_broker.schema.task_datasets import TASK_DATASETS
 from simgrid_broker.schema.tasks import RAM_UNITS, TASK_TIMES, TASKS
 from simgrid_broker.schema.trace import TRACE, TRACE_STATUS
 
-RECORDED = {
-    "jobs": JOBS, "ended": series.ENDED, "tasks": TASKS, "splitting": SPLITTING,
-    "task_datasets": TASK_DATASETS, "trace": TRACE, "transfers": TRANSFERS,
-    "decisions": series.DECISIONS, "candidates": series.CANDIDATES, "steps": series.STEPS,
-    "factors": series.FACTORS, "refusals": series.REFUSALS, "shares": series.SHARES,
-    "queues": series.QUEUE_SERIES, "task_classes": series.TASK_CLASSES, "links": series.LINK_SERIES,
-    "storages": series.STORAGE_SERIES, "staging": series.STAGING, "workers": series.WORKER_SERIES}
-"""The tables that a run leaves as Parquet, by the name of the file."""
+RECORDED = {table.name: table for table in (
+    JOBS, series.ENDED, TASKS, SPLITTING, TASK_DATASETS, TRACE, TRANSFERS, series.DECISIONS, series.CANDIDATES,
+    series.STEPS, series.FACTORS, series.REFUSALS, series.SHARES, series.QUEUE_SERIES, series.TASK_CLASSES,
+    series.LINK_SERIES, series.STORAGE_SERIES, series.STAGING, series.WORKER_SERIES)}
+"""The tables that every run leaves as Parquet, by the name of the file; an agent can declare others beside it."""
 
 WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, NODES, WORKER_ACCOUNTS, LINKS, STORAGES,
                                         TRANSFERS, JOBS, TASKS,

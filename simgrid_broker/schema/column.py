@@ -1,7 +1,7 @@
 """Columns and tables: what each number of the simulator is called, measured in and filled from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -40,11 +40,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its name, what one row is, and its columns in order."""
+    """A table: its name, what one row is, and its columns in order; words: by the name of a vocabulary of its own."""
 
     name: str
     row: str
     columns: tuple[Column, ...]
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict, compare=False)
 
     @cached_property
     def dtype(self) -> np.dtype:

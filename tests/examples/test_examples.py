@@ -10,6 +10,7 @@ import pytest
 
 from simgrid_broker import broker
 from simgrid_broker.policy.registry import policy
+from simgrid_broker.records import read_run
 from simgrid_broker.views import PilotStatus
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -28,6 +29,9 @@ def test_the_scenario_runs_with_every_policy_and_names_them(installed, tmp_path)
     manifest = next(tmp_path.rglob("manifest.json")).read_text()
     assert '"complete"' in manifest
     assert "simgrid_broker_examples.agents:aging in simgrid-broker-examples 1.0" in manifest
+    power = read_run(next(tmp_path.rglob("manifest.json")).parent).power
+    assert power.power_kw.max() > 0 and set(power.tariff) == {"night", "day"}
+    assert "one PanDA queue with running jobs at one reading" in command(installed, "describe", "power").stdout
 
 
 def test_without_the_package_every_missing_name_is_told(tmp_path):

@@ -11,7 +11,7 @@ from simgrid_broker.records.layout import layout
 from simgrid_broker.records.parts import writer_options
 from simgrid_broker.schema import RECORDED
 
-LAYOUT = layout("transfers", VOCABULARIES)
+LAYOUT = layout(RECORDED["transfers"], VOCABULARIES)
 
 
 @pytest.fixture

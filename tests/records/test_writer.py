@@ -111,7 +111,7 @@ def test_a_table_without_rows_is_a_file_with_the_right_schema(tmp_path):
     for name in RECORDED:
         file = pq.ParquetFile(tmp_path / f"{name}.parquet")
         assert file.metadata.num_rows == 0
-        assert file.schema_arrow.equals(arrow_schema(name))
+        assert file.schema_arrow.equals(arrow_schema(RECORDED[name]))
 
 
 def test_fields_say_unit_description_and_source(tmp_path):
@@ -195,7 +195,7 @@ def test_times_must_come_with_jobs(tmp_path, jobs):
 def test_a_missing_vocabulary_is_named_at_once(tmp_path):
     with pytest.raises(ValueError, match="table jobs needs the vocabularies queues, users"):
         RunWriter(tmp_path, {name: words for name, words in VOCABULARIES.items() if name not in ("queues", "users")})
-    assert layout("shares", VOCABULARIES).words["shares"].to_pylist() == list(VOCABULARIES["shares"])
+    assert layout(RECORDED["shares"], VOCABULARIES).words["shares"].to_pylist() == list(VOCABULARIES["shares"])
 
 
 def test_an_unknown_table_is_refused(tmp_path, jobs):
