@@ -114,6 +114,11 @@ def did_you_mean(names: Sequence[str]) -> str:
     return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
 
 
+def first_three(names: Sequence[str]) -> str:
+    """The first three names, and dots if there are more."""
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
 def _shown(value: object, longest: int = 60) -> str:
     """`value` on one line."""
     text = " ".join(repr(value).split())

@@ -21,8 +21,8 @@ from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_o
 from simgrid_broker.policy.rule import Answer, CriterionFunction, refused_of
 from simgrid_broker.scenario import Scenario, in_force
 from simgrid_broker.scenario.model import Record
-from simgrid_broker.scenario.rules_shares import leaf_of
-from simgrid_broker.scenario.synthetic import typical_tasks
+from simgrid_broker.scenario.shares import leaf_of
+from simgrid_broker.scenario.work.synthetic import typical_tasks
 from simgrid_broker.views import Gdpconfig, Queues, Task
 from simgrid_broker.wording import worded
 from simgrid_broker.world.build import build

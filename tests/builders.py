@@ -19,8 +19,8 @@ from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
 from simgrid_broker.policy.brokerage.production.hint import Hints
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force
-from simgrid_broker.scenario.synthetic import n_pieces
-from simgrid_broker.scenario.tasklist import TaskList, new_rows, no_replicas
+from simgrid_broker.scenario.work.synthetic import n_pieces
+from simgrid_broker.scenario.work.tasklist import TaskList, new_rows, no_replicas
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.tasks import RAM_UNITS, VOCABULARY_OF
 from simgrid_broker.turns.broker_rules import all_criteria, all_factors, all_reasons, all_tags

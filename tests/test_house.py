@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "gdpconfig": {"names"},
     "views": {"names", "schema", "gdpconfig"},
     "scenario": {"files", "systems", "schema", "gdpconfig", "names", "units", "errors", "luck"},
-    "systems.harvester": {"systems", "scenario", "views", "names"},
+    "systems.harvester": {"systems", "scenario", "views", "names", "errors"},
     "policy": {"editions", "systems", "plugins", "errors", "views", "gdpconfig", "names", "units", "wording",
                "compiled", "bundle"},
     "advice": {"prospects", "scenario", "policy", "gdpconfig", "names"},

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmark_cases.measures import ATLAS, HOUR, cpu_s, peak_mib, resident_mib
 from simgrid_broker.agents.jedi.job_generator import Generator
 from simgrid_broker.engine import Simulation
-from simgrid_broker.scenario.loader import load_scenario
+from simgrid_broker.scenario.loading.loader import load_scenario
 from simgrid_broker.world.views import observe
 
 

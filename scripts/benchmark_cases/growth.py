@@ -9,7 +9,7 @@ import yaml
 from benchmark_cases.measures import ATLAS, HOUR, cpu_s, resident_mib
 from benchmark_cases.slots import jobs_per_s_of_fabric
 from simgrid_broker.engine import Simulation
-from simgrid_broker.scenario.loader import load_scenario
+from simgrid_broker.scenario.loading.loader import load_scenario
 from simgrid_broker.scenario.model import Scenario
 
 THINNED, LOAD, SITES, CORES = 20, 0.8, 24, 500_000

@@ -11,7 +11,7 @@ from benchmark_cases.measures import ROOT, cpu_s
 from benchmark_cases.slots import plain_grid
 from simgrid_broker.engine import simulate
 from simgrid_broker.fabric.fabric import Fabric
-from simgrid_broker.scenario.loader import load_scenario
+from simgrid_broker.scenario.loading.loader import load_scenario
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.world.build import build
 

@@ -8,7 +8,7 @@ from benchmark_cases.measures import HOUR, peak_mib
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.tasklist import VOCABULARY_OF, TaskList
+from simgrid_broker.scenario.work.tasklist import VOCABULARY_OF, TaskList
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.world.build import build

@@ -12,7 +12,7 @@ import yaml
 from benchmark_cases.measures import ATLAS, HOUR
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.engine import Simulation
-from simgrid_broker.scenario.loader import load_scenario
+from simgrid_broker.scenario.loading.loader import load_scenario
 
 TURNS = {"": (2.0, 600), "small_": (0.05, 60)}
 """Recorded tasks that come in a second, and the period of task brokerage, s, by how the figures begin; of the

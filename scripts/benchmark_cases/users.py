@@ -14,7 +14,7 @@ from benchmark_cases.measures import ATLAS, HOUR
 from simgrid_broker.agents.jedi.job_generator import Generator
 from simgrid_broker.engine import Simulation
 from simgrid_broker.names import ANALYSIS_LABELS
-from simgrid_broker.scenario.loader import load_scenario
+from simgrid_broker.scenario.loading.loader import load_scenario
 from simgrid_broker.turns.user_tables import UserTables
 from simgrid_broker.world.views import observe
 

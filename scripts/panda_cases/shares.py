@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from simgrid_broker.scenario.model import Share
+from simgrid_broker.scenario.shares import Share
 from simgrid_broker.views import ShareTree
 from simgrid_broker.world.shares import share_tree
 

@@ -9,7 +9,7 @@ from simgrid_broker.cli.text import count, paragraph
 
 if TYPE_CHECKING:
     from simgrid_broker.scenario import Scenario
-    from simgrid_broker.scenario.tasklist import TaskList
+    from simgrid_broker.scenario.work.tasklist import TaskList
 
 EXAMPLES = """\b
 Examples:
@@ -61,7 +61,7 @@ def described_shares(scenario: "Scenario") -> str:
 
 def described_work(scenario: "Scenario") -> tuple[str, tuple[str, ...]]:
     """The work that arrives within the run, and remarks from the importer of a trace."""
-    from simgrid_broker.scenario.synthetic import task_list
+    from simgrid_broker.scenario.work.synthetic import task_list
     from simgrid_broker.world.build import only_tasks_that_come
     tasks, work = task_list(scenario), scenario.workload
     only_tasks_that_come(scenario, tasks.rows["arrival_s"], tasks.vocabularies["task_names"])

@@ -72,7 +72,7 @@ def _number(value: float | None) -> str:
 
 def of_scenario(scenario: "Scenario") -> list[dict]:
     """One row for each node of the tree of a scenario, parents before their children."""
-    from simgrid_broker.scenario.rules_shares import leaf_of
+    from simgrid_broker.scenario.shares import leaf_of
     from simgrid_broker.world.queue_tables import pools_of
     from simgrid_broker.world.shares import share_tree
     tree = share_tree(scenario.shares_in_use)

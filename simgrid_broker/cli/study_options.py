@@ -100,7 +100,7 @@ def seeds_given(text: str) -> str:
 
 def settings_given(texts: list[str]) -> dict[str, Any]:
     """Values of the option --set by dotted key; raises BadArgument."""
-    from simgrid_broker.scenario.set_values import from_command_line
+    from simgrid_broker.scenario.loading.set_values import from_command_line
     try:
         return {one.key: one.value for one in map(from_command_line, texts)}
     except ValueError as error:

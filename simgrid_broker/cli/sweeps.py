@@ -116,7 +116,7 @@ def of_options(scenario: Path, vary: list[str]) -> "Any":
     """The sweep that the options --vary describe; raises BadArgument."""
     from simgrid_broker.errors import StudyError
     from simgrid_broker.experiments.study_file import SweepFile, study_of
-    from simgrid_broker.scenario.yaml_lines import read_value
+    from simgrid_broker.scenario.loading.documents import read_value
     axes = {}
     for text in vary:
         key, equals, values = text.partition("=")

@@ -8,11 +8,9 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from simgrid_broker.errors import Problem, ScenarioError, StudyError
 from simgrid_broker.scenario import Scenario, load_scenario
-from simgrid_broker.scenario.base import Whole
-from simgrid_broker.scenario.extend import text_of
-from simgrid_broker.scenario.locate import Draft, Key, Origin, in_order, problems_of
-from simgrid_broker.scenario.validate import validated
-from simgrid_broker.scenario.yaml_lines import read_yaml
+from simgrid_broker.scenario.loading.documents import read_yaml, text_of
+from simgrid_broker.scenario.loading.origins import Draft, Key, Origin, Whole, in_order, problems_of
+from simgrid_broker.scenario.loading.validate import validated
 from simgrid_broker.schema.part import Part
 
 S = TypeVar("S", bound="StudyFile")

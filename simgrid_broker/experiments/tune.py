@@ -24,8 +24,8 @@ from simgrid_broker.experiments.tables import differences, means
 from simgrid_broker.experiments.work import Common
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import Match, find, in_force
-from simgrid_broker.scenario.locate import value_at as value_in
-from simgrid_broker.scenario.set_values import located
+from simgrid_broker.scenario.loading.origins import value_at as value_in
+from simgrid_broker.scenario.loading.set_values import located
 
 DATABASE = "optuna.sqlite"
 """File in the folder of the study with its trials, which Optuna's own tools read."""

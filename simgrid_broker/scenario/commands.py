@@ -6,9 +6,9 @@ from simgrid_broker.errors import nearest
 from simgrid_broker.gdpconfig import PAUSING
 from simgrid_broker.names import PRODUCTION_LABELS
 from simgrid_broker.scenario.gdpconfig import find
-from simgrid_broker.scenario.locate import Finding
+from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
-from simgrid_broker.scenario.rules_shares import leaf_names, shares_with_keys
+from simgrid_broker.scenario.shares import leaf_names, shares_with_keys
 
 TASK_INCIDENTS = ("task_priority", "task_share", "task_command")
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from simgrid_broker.errors import RequestError, ScenarioError, SnapshotError
-from simgrid_broker.scenario.base import Whole
+from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.schema.part import Part
 
 MOST_JOBS = 1_000_000

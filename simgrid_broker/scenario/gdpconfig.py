@@ -11,7 +11,7 @@ from math import isfinite
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY, GdpconfigKey
-from simgrid_broker.scenario.locate import DEFAULT, Finding, Origin
+from simgrid_broker.scenario.loading.origins import DEFAULT, Finding, Origin
 
 ALIASES = {"jumbo_dog": "JumboWatchDog"}
 """Other names of components; source: JEDI TWiki, jumbo jobs."""

@@ -5,13 +5,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from simgrid_broker.scenario.accounts import Account
-from simgrid_broker.scenario.base import Whole
-from simgrid_broker.scenario.campaigns import Workload
-from simgrid_broker.scenario.data import Data
 from simgrid_broker.scenario.dirac_run import DiracRun
+from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
-from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
+from simgrid_broker.scenario.shares import Share, WorkQueue, shares_in_use
+from simgrid_broker.scenario.work.campaigns import Account, Workload
+from simgrid_broker.scenario.work.data import Data
 from simgrid_broker.schema.grid import Links, Site, Storage
 from simgrid_broker.schema.named import (
     BackboneName,
@@ -67,21 +66,6 @@ class Grid(Part):
     software: Path | None = Field(None, description="CRIC's software and hardware of queues (preset=tags), JSON")
     software_of_all: PublishedSoftware | None = Field(None, description="CRIC's entry ALL: its tags say where images "
                                                       "of containers lie")
-
-
-class Share(Part):
-    """A node of the share tree; regular expressions tag tasks to leaves, matched from the start of the field."""
-
-    name: str = Field(description="Name, unique among all shares")
-    value: float = Field(ge=0, description="Weight among the siblings")
-    prodsourcelabel: str | None = Field(None, description="Regular expression for the task's prodsourcelabel")
-    workinggroup: str | None = Field(None, description="Regular expression for the task's workinggroup")
-    campaign: str | None = Field(None, description="Regular expression for the task's campaign")
-    processingtype: str | None = Field(None, description="Regular expression for the task's processingtype")
-    transpath: str | None = Field(None, description="Regular expression for the task's transpath")
-    rtype: str | None = Field(None, description="Regular expression for the resource_type of the task's queue")
-    throttled: bool = Field(True, description="Whether job generation is throttled")
-    children: tuple["Share", ...] = Field((), description="Shares below this one; only shares without any take tasks")
 
 
 class ResourceTypeBounds(Part):
@@ -301,4 +285,4 @@ class Scenario(Whole):
     @property
     def shares_in_use(self) -> tuple[Share, ...]:
         """The share tree in force: `shares`, or the one that normal work queues and partitions make."""
-        return shares_in_use(self, Share)
+        return shares_in_use(self)

@@ -7,10 +7,10 @@ from typing import Any
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.dirac_run import DiracRun
 from simgrid_broker.scenario.dirac_snapshot import DiracRequests, DiracSnapshot
-from simgrid_broker.scenario.locate import Finding, Key
+from simgrid_broker.scenario.loading.origins import Finding, Key
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.rules_dirac_options import SCHEDULING, option_findings
-from simgrid_broker.scenario.rules_shares import leaf_names
+from simgrid_broker.scenario.shares import leaf_names
 from simgrid_broker.schema.dirac import ATTRIBUTES_OF_RUN
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
-from simgrid_broker.scenario.locate import Finding, Key
+from simgrid_broker.scenario.loading.origins import Finding, Key
 
 SCHEDULING = ("operations", "JobScheduling")
 EACH = "*"

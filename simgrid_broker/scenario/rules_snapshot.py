@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.locate import Finding
-from simgrid_broker.scenario.rules_grid import GRID_RULES
-from simgrid_broker.scenario.rules_names import unknown_name
-from simgrid_broker.scenario.rules_shares import SHARE_RULES
+from simgrid_broker.scenario.checks.grid import GRID_RULES
+from simgrid_broker.scenario.checks.names import unknown_name
+from simgrid_broker.scenario.checks.shares import SHARE_RULES
+from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.snapshot import Snapshot
 from simgrid_broker.scenario.snapshot_task import JOB_BROKERAGE
 from simgrid_broker.schema.datasets import DatasetOfTask

@@ -6,7 +6,7 @@ from math import nan
 
 from simgrid_broker.errors import did_you_mean, nearest
 from simgrid_broker.names import KNOWN_RESOURCE_TYPES
-from simgrid_broker.scenario.locate import Finding, Rules
+from simgrid_broker.scenario.loading.origins import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.schema.harvester import FACTORS, LIMITS, RATIOS, TARGET, TYPE_LIMITS, options_of
 from simgrid_broker.schema.queues import Queue

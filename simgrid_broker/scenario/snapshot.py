@@ -9,8 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from simgrid_broker.errors import ScenarioError, SnapshotError
-from simgrid_broker.scenario.base import Whole
-from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario, Share
+from simgrid_broker.scenario.loading.origins import Whole
+from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario
+from simgrid_broker.scenario.shares import Share
 from simgrid_broker.scenario.snapshot_task import SnapshotTask
 from simgrid_broker.schema.grid import LinkNumbers
 from simgrid_broker.schema.named import LeafName, QueueName, ResourceTypeName, SiteName, StorageName

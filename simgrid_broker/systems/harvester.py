@@ -5,11 +5,11 @@ from math import exp, inf
 
 import numpy as np
 
+from simgrid_broker.errors import first_three
 from simgrid_broker.names import COMPENSATION
 from simgrid_broker.scenario.gdpconfig import in_force
-from simgrid_broker.scenario.hopeless import named
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.spread import Spread
+from simgrid_broker.scenario.work.input_files import Spread
 from simgrid_broker.systems.worker_mode import WorkerMode
 from simgrid_broker.views import WorkerStatus
 
@@ -53,10 +53,10 @@ def few_of_high_memory(scenario: Scenario) -> Iterator[str]:
              if queue.pull_ups and least == queue.meanrss < queue.maxrss / max(queue.corecount, 1)]
     types = [name for name, most in zip(scenario.resource_types, bounds, strict=True) if most > least]
     if short and types and claimed * COMPENSATION > least:
-        yield (f"{len(short)} queue(s) ({named(short)}) hardly get workers of type {' or '.join(types)}: those of "
-               f"other types have the {least:.15g} MB per core of meanrss, so that a single larger one puts their mean "
-               "above it, and pilot streaming asks for no more; give a smaller type as well (SCORE_LOMEM), a higher "
-               "meanrss, or IGNORE_MEANRSS: true.")
+        yield (f"{len(short)} queue(s) ({first_three(short)}) hardly get workers of type {' or '.join(types)}: those "
+               f"of other types have the {least:.15g} MB per core of meanrss, so that a single larger one puts their "
+               "mean above it, and pilot streaming asks for no more; give a smaller type as well (SCORE_LOMEM), a "
+               "higher meanrss, or IGNORE_MEANRSS: true.")
 
 
 def _large(memory: Spread) -> float:

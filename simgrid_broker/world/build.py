@@ -16,10 +16,10 @@ from simgrid_broker.names import (
     PMERGE,
     Cause,
 )
-from simgrid_broker.scenario.link_table import link_table
+from simgrid_broker.scenario.grid.link_table import link_table
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.tasklist import TaskList
-from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
+from simgrid_broker.scenario.shares import n_resource_queues, queue_names
+from simgrid_broker.scenario.work.tasklist import TaskList
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
 from simgrid_broker.schema.grid import OFF
 from simgrid_broker.schema.user_parameters import builds_library, changed

@@ -8,9 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.names import EVENT_SERVICE_QUEUE, ROOT_SHARE
-from simgrid_broker.scenario import work_queues
 from simgrid_broker.scenario.criteria import parse, passes, variables_of
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.shares import (
+    RESOURCE,
+    active,
+    by_queue,
+    has_normal,
+    n_resource_queues,
+    queue_names,
+    selecting,
+)
 from simgrid_broker.schema.tasks import VOCABULARY_OF
 from simgrid_broker.views import ShareTree
 from simgrid_broker.world.world import World
@@ -43,14 +51,13 @@ class WorkQueueMap:
     """Maps tasks to work queues: the first, by order, whose criteria a task passes."""
 
     def __init__(self, scenario: Scenario):
-        names = work_queues.queue_names(scenario.work_queues)
+        names = queue_names(scenario.work_queues)
         self.codes = {name: code for code, name in enumerate(names)}
         self.criteria = [(self.codes[queue.name], parse(queue.criteria, variables_of(queue.variables)))
-                         for queue in work_queues.selecting(scenario.work_queues)]
-        self.required = work_queues.has_normal(scenario)
+                         for queue in selecting(scenario.work_queues)]
+        self.required = has_normal(scenario)
         leaves = [leaf.name for leaf in leaf_shares(scenario.shares_in_use)]
-        by_queue = work_queues.by_queue(scenario)
-        self.share_of = {code: leaves.index(name) for name, code in self.codes.items()} if by_queue else {}
+        self.share_of = {code: leaves.index(name) for name, code in self.codes.items()} if by_queue(scenario) else {}
         self.queue_of_share = {share: code for code, share in self.share_of.items()}
 
     def queue_of(self, task) -> int:
@@ -77,15 +84,15 @@ def aligned_queues(scenario: Scenario) -> list[AlignedQueue]:
     names, shares = list(scenario.resource_types), scenario.shares_in_use
     leaves = leaf_shares(shares)
     number = {leaf.name: leaf_number for leaf_number, leaf in enumerate(leaves)}
-    special = work_queues.queue_names(scenario.work_queues)[:work_queues.n_resource_queues(scenario.work_queues)]
-    nodes = shares if work_queues.by_queue(scenario) else leaves
+    special = queue_names(scenario.work_queues)[:n_resource_queues(scenario.work_queues)]
+    nodes = shares if by_queue(scenario) else leaves
     found = []
     for node in nodes:
         if node.name not in special:
             accounts = tuple(number[leaf.name] for leaf in leaf_shares((node,)))
             found += _of_types(node.name, accounts, names, node.throttled, scenario.edition)
-    throttled = {queue.name: queue.share is not None or not work_queues.by_queue(scenario) for queue in
-                 work_queues.active(scenario.work_queues) if queue.function == work_queues.RESOURCE}
+    throttled = {queue.name: queue.share is not None or not by_queue(scenario) for queue in
+                 active(scenario.work_queues) if queue.function == RESOURCE}
     every = tuple(range(len(names)))
     return found + [AlignedQueue(name, (len(leaves) + k,), every, every, every, "", throttled[name])
                     for k, name in enumerate(special)]
@@ -93,9 +100,9 @@ def aligned_queues(scenario: Scenario) -> list[AlignedQueue]:
 
 def stretchable_nodes(world: World) -> np.ndarray | None:
     """Stretchable nodes of the share tree, (n_nodes,) bool; None if shares are not work queues (L1)."""
-    if not work_queues.by_queue(world.scenario):
+    if not by_queue(world.scenario):
         return None
-    names = {queue.name for queue in work_queues.active(world.scenario.work_queues) if queue.stretchable}
+    names = {queue.name for queue in active(world.scenario.work_queues) if queue.stretchable}
     return np.array([name in names for name in world.tree.names])
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from simgrid_broker.bundle import zeros_in_lines
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.scenario.campaigns import MergeRule
-from simgrid_broker.scenario.catalogue import catalogue
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.tasklist import TaskList
+from simgrid_broker.scenario.work.campaigns import MergeRule
+from simgrid_broker.scenario.work.catalogue import catalogue
+from simgrid_broker.scenario.work.tasklist import TaskList
 from simgrid_broker.schema.queues import SlotRequest
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.views import InputAt, JobInput, QueueSoftware, ShareTree, UserView

@@ -20,7 +20,7 @@ from simgrid_broker.agents.panda.setupper import setupper
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.task_source import task_source
 from simgrid_broker.names import Cause, DecisionKind, JobStatus
-from simgrid_broker.scenario.campaigns import MergeRule
+from simgrid_broker.scenario.work.campaigns import MergeRule
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.tasks.transitions import set_status
 from simgrid_broker.world.world import World

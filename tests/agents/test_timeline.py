@@ -12,7 +12,7 @@ from simgrid_broker.agents.panda.share_order import share_order
 from simgrid_broker.agents.run.timeline import EFFECTS, timeline
 from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.scenario.rules_work import READS
+from simgrid_broker.scenario.checks.work import READS
 from simgrid_broker.world.data.network import troubles
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from simgrid_broker.cli.signals import SIGNALS, closing, end_at_once
-from simgrid_broker.scenario.yaml_lines import read_yaml
+from simgrid_broker.scenario.loading.documents import read_yaml
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 UNCOMPILED = os.environ | {"NUMBA_DISABLE_JIT": "1"}

@@ -15,7 +15,7 @@ from simgrid_broker.cli.app import app
 from simgrid_broker.cli.reference import topics
 from simgrid_broker.gdpconfig import REGISTRY
 from simgrid_broker.scenario.model import Links, Scenario, Site
-from simgrid_broker.scenario.spread import MegabytesSpread
+from simgrid_broker.scenario.work.input_files import MegabytesSpread
 from simgrid_broker.schema import RECORDED, WORLD
 from simgrid_broker.schema.queues import Queue
 

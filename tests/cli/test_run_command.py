@@ -12,7 +12,7 @@ from simgrid_broker.cli import progress, trouble
 from simgrid_broker.compiled import decorator
 from simgrid_broker.errors import InvariantBroken, OutputError
 from simgrid_broker.records import read_run
-from simgrid_broker.scenario.synthetic import arrivals
+from simgrid_broker.scenario.work.synthetic import arrivals
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 COLD = "--set", "warm_up=0"

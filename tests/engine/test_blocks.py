@@ -7,8 +7,9 @@ import pytest
 
 from simgrid_broker.engine import Simulation, simulate
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.scenario import arriving, load_scenario
-from simgrid_broker.scenario.synthetic import arrivals, task_list
+from simgrid_broker.scenario import load_scenario
+from simgrid_broker.scenario.work import tasklist
+from simgrid_broker.scenario.work.synthetic import arrivals, task_list
 from simgrid_broker.schema import RECORDED
 from simgrid_broker.turns import job_tables
 
@@ -17,7 +18,7 @@ HOUR = 3600.0
 
 
 def in_blocks(monkeypatch, size):
-    monkeypatch.setattr(arriving, "BLOCK", size)
+    monkeypatch.setattr(tasklist, "BLOCK", size)
 
 
 def chain():

@@ -6,7 +6,7 @@ import pytest
 
 from simgrid_broker.engine import simulate
 from simgrid_broker.scenario import load_scenario
-from simgrid_broker.scenario.synthetic import task_list
+from simgrid_broker.scenario.work.synthetic import task_list
 from simgrid_broker.world.build import build
 from simgrid_broker.world.views import observe
 

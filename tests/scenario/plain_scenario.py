@@ -1,6 +1,6 @@
 """A small scenario in which nothing is wrong, as text and as values, for tests that change one thing."""
 
-from simgrid_broker.scenario.yaml_lines import read_yaml
+from simgrid_broker.scenario.loading.documents import read_yaml
 
 PLAIN = """\
 name: plain

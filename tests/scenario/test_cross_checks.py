@@ -6,7 +6,7 @@ from plain_scenario import plain_values
 from simgrid_broker import advice
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import Scenario, remarks
-from simgrid_broker.scenario.cross_checks import CHECKS, LOOKS
+from simgrid_broker.scenario.checks.cross_checks import CHECKS, LOOKS
 
 GRID = ("grid",)
 PAIR = {"source": "CERN-PROD", "destination": "BNL"}

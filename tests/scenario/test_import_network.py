@@ -8,6 +8,7 @@ import yaml
 
 from simgrid_broker.errors import InputFileError
 from simgrid_broker.scenario import load_scenario, load_snapshot
+from simgrid_broker.scenario.grid.link_table import link_table
 from simgrid_broker.scenario.importers import (
     read_cric,
     read_endpoints,
@@ -15,7 +16,6 @@ from simgrid_broker.scenario.importers import (
     write_grid,
     write_part,
 )
-from simgrid_broker.scenario.link_table import link_table
 
 ROOT = Path(__file__).parents[2]
 CRIC = ROOT.parent / "shared" / "data" / "cric"

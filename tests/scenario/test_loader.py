@@ -11,10 +11,9 @@ from pydantic import BaseModel
 
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import Scenario, load_scenario, remarks
-from simgrid_broker.scenario.expand_grid import merged_grid
-from simgrid_broker.scenario.extend import FILES, merged
-from simgrid_broker.scenario.validate import bare, inside, is_part
-from simgrid_broker.scenario.yaml_lines import read_value, read_yaml
+from simgrid_broker.scenario.grid.expand_grid import merged_grid
+from simgrid_broker.scenario.loading.documents import FILES, merged, read_value, read_yaml
+from simgrid_broker.scenario.loading.validate import bare, inside, is_part
 
 DUMP = Path(__file__).parents[2].parent / "shared" / "data" / "cric" / "pandaqueues_subset.json"
 

@@ -9,9 +9,9 @@ from tables import check_each
 
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import Scenario
-from simgrid_broker.scenario.locate import keys_of, value_at
-from simgrid_broker.scenario.synthetic import task_list
-from simgrid_broker.scenario.yaml_lines import read_yaml
+from simgrid_broker.scenario.loading.documents import read_yaml
+from simgrid_broker.scenario.loading.origins import keys_of, value_at
+from simgrid_broker.scenario.work.synthetic import task_list
 from simgrid_broker.world.build import build
 
 MINIMAL = read_yaml((Path(__file__).parents[2] / "scenarios" / "minimal.yaml").read_text(), None).values

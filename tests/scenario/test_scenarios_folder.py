@@ -10,10 +10,10 @@ import pytest
 
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.policy.shares.tree import UNDEFINED, TagRule, tag
-from simgrid_broker.scenario.cross_checks import remarks
-from simgrid_broker.scenario.loader import load_scenario
-from simgrid_broker.scenario.rules_shares import TAGS, leaf_names, shares_with_keys
-from simgrid_broker.scenario.synthetic import task_list
+from simgrid_broker.scenario.checks.cross_checks import remarks
+from simgrid_broker.scenario.loading.loader import load_scenario
+from simgrid_broker.scenario.shares import TAGS, leaf_names, shares_with_keys
+from simgrid_broker.scenario.work.synthetic import task_list
 from simgrid_broker.units import DAY, HOUR
 
 ROOT = Path(__file__).parents[2]

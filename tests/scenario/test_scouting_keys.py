@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from simgrid_broker.scenario.campaigns import ScoutRule
+from simgrid_broker.scenario.work.campaigns import ScoutRule
 
 
 @pytest.mark.parametrize("said", [dict(skipScout=True), dict(scoutSuccessRate=0), dict(minCpuEfficiency=1)])

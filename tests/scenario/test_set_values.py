@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 from plain_scenario import plain_values
 
 from simgrid_broker.scenario import Scenario
-from simgrid_broker.scenario.locate import dotted, keys_of
-from simgrid_broker.scenario.set_values import NoSuchKey, from_command_line, located
+from simgrid_broker.scenario.loading.origins import dotted, keys_of
+from simgrid_broker.scenario.loading.set_values import NoSuchKey, from_command_line, located
 
 
 @pytest.mark.parametrize(("key", "way"), [

@@ -7,8 +7,8 @@ from plain_scenario import plain_values
 from pydantic import ValidationError
 
 from simgrid_broker.scenario import Scenario
-from simgrid_broker.scenario.campaigns import Campaign
-from simgrid_broker.scenario.synthetic import task_list
+from simgrid_broker.scenario.work.campaigns import Campaign
+from simgrid_broker.scenario.work.synthetic import task_list
 
 PLAIN = dict(name="mc", hs06sec_per_event=10, backlog=2)
 FILES = dict(files=40, events_per_file=150, file_size="3 GB")

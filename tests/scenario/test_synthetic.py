@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from simgrid_broker.names import InputLan
-from simgrid_broker.scenario.arrivals import bags, even_time, poisson_times, zipf_ranks
-from simgrid_broker.scenario.campaigns import Campaign, UserActivity, Workload
 from simgrid_broker.scenario.model import Grid, Incident, Scenario
-from simgrid_broker.scenario.spread import Spread
-from simgrid_broker.scenario.synthetic import draw, holders, task_list
+from simgrid_broker.scenario.work.campaigns import Campaign, UserActivity, Workload
+from simgrid_broker.scenario.work.draws import bags, even_time, poisson_times, zipf_ranks
+from simgrid_broker.scenario.work.input_files import Spread
+from simgrid_broker.scenario.work.synthetic import draw, holders, task_list
 from simgrid_broker.units import DAY, HOUR, WEEK
 
 SITES = {

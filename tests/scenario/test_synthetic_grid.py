@@ -9,11 +9,17 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from simgrid_broker.names import CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN
-from simgrid_broker.scenario.link_table import link_table, matrix_rows
+from simgrid_broker.scenario.grid.link_table import link_table, matrix_rows
+from simgrid_broker.scenario.grid.synthetic_grid import (
+    DOOR_BOUNDS,
+    GIGABIT,
+    by_name,
+    dealt,
+    named_sites,
+    stepped,
+    synthetic_grid,
+)
 from simgrid_broker.scenario.model import Grid, Scenario, SyntheticGrid
-from simgrid_broker.scenario.synthetic_draws import by_name, dealt, stepped
-from simgrid_broker.scenario.synthetic_grid import named_sites, synthetic_grid
-from simgrid_broker.scenario.synthetic_network import DOOR_BOUNDS, GIGABIT
 
 ATLAS = SyntheticGrid(sites=170, cores=500_000)
 

@@ -5,7 +5,7 @@ import pytest
 from test_cross_checks import changed, problems
 
 from simgrid_broker.scenario import Scenario
-from simgrid_broker.scenario.synthetic import task_list
+from simgrid_broker.scenario.work.synthetic import task_list
 
 USERS = {"name": "ann", "hs06sec_per_event": 1000, "offered_cores": 200, "users": 8, "jobs_per_task": 2,
          "input_per_job": "1 GB",

@@ -69,7 +69,7 @@ import simgrid_broker as sb
 from simgrid_broker.cli.reference import topics
 from simgrid_broker.policy.brokerage.production.question import task_record
 from simgrid_broker.scenario import in_force
-from simgrid_broker.scenario.synthetic import task_list
+from simgrid_broker.scenario.work.synthetic import task_list
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.snapshot.reading import world_of

@@ -5,8 +5,8 @@ import pytest
 from builders import Bench, two_sites
 
 from simgrid_broker.errors import ScenarioError
-from simgrid_broker.scenario.rules_data import container_read_whole
-from simgrid_broker.scenario.synthetic import task_list
+from simgrid_broker.scenario.checks.data import container_read_whole
+from simgrid_broker.scenario.work.synthetic import task_list
 from simgrid_broker.world.build import build
 from simgrid_broker.world.data.datasets import datasets_of, members_of
 from simgrid_broker.world.tasks import input_files

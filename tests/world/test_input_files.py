@@ -6,7 +6,7 @@ from builders import Bench
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.scenario.synthetic import n_pieces
+from simgrid_broker.scenario.work.synthetic import n_pieces
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.world.tasks import input_files
 from simgrid_broker.world.tasks.input_files import bytes_of, events_of, waiting_pieces

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import yaml
 
-from simgrid_broker.scenario.model import Share
+from simgrid_broker.scenario.shares import Share
 from simgrid_broker.world.shares import leaf_shares, share_tree, with_value
 
 pytestmark = pytest.mark.rule("share_tree")

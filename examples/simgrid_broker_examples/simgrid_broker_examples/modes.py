@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from simgrid_broker.scenario.locate import Finding
+from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.systems.harvester import PULL, largest_type
 
 IDLE, USUAL = "backfillWorkers", 20

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from simgrid_broker.luck import key_of, uniforms
-from simgrid_broker.scenario.synthetic_grid import EXPIRED, FREE
+from simgrid_broker.scenario.grid.synthetic_grid import EXPIRED, FREE
 
 SEED = 1
 """Seed of all sizes estimated for CRIC dumps."""

@@ -10,11 +10,11 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from simgrid_broker.names import CLOSENESS_BLOCKED, QueueStatus
+from simgrid_broker.scenario.grid.link_table import SIGNS
 from simgrid_broker.scenario.importers.assumed_sizes import BANDS, CORES_PER_RUNNING_JOB, assumed_cores, assumed_nuclei
 from simgrid_broker.scenario.importers.cric_storages import Storages, read_storages
 from simgrid_broker.scenario.importers.cric_values import Fields, clean, number_of, well_formed
 from simgrid_broker.scenario.importers.input_files import JsonFile, Tally, read_json, refuse
-from simgrid_broker.scenario.link_table import SIGNS
 from simgrid_broker.schema.column import Column
 from simgrid_broker.schema.harvester import FACTORS, WITHOUT_IDLE
 from simgrid_broker.schema.queues import OURS, Queue

@@ -9,7 +9,7 @@ import pandas as pd
 from simgrid_broker.luck import key_of, keys
 from simgrid_broker.names import RAM_LIMITS_MB
 from simgrid_broker.scenario.importers.input_files import Tally
-from simgrid_broker.scenario.tasklist import new_rows
+from simgrid_broker.scenario.work.tasklist import new_rows
 from simgrid_broker.schema.tasks import RAM_UNITS
 
 STREAM = "/trace"

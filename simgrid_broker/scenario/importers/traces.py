@@ -14,7 +14,6 @@ import pandas as pd
 import simgrid_broker.scenario.importers.gwf as gwf  # not `from ...importers`, which imports this module
 import simgrid_broker.scenario.importers.swf as swf
 from simgrid_broker.errors import Problem, ScenarioError, nearest
-from simgrid_broker.scenario.campaigns import DEFAULT_GROUPING, Trace
 from simgrid_broker.scenario.importers.cgsim_jobs import read_cgsim_records
 from simgrid_broker.scenario.importers.grouped import Groups, grouped, say_grouping, task_rows
 from simgrid_broker.scenario.importers.input_files import Tally, read_text, refuse, refuse_binary
@@ -23,8 +22,9 @@ from simgrid_broker.scenario.importers.panda_table import PARQUET
 from simgrid_broker.scenario.importers.recorded import PREFIX_OF, fill_queues, recorded_jobs
 from simgrid_broker.scenario.importers.text_tables import UNKNOWN
 from simgrid_broker.scenario.model import Grid, Scenario
-from simgrid_broker.scenario.rules_shares import leaf_names
-from simgrid_broker.scenario.tasklist import TaskList, no_replicas
+from simgrid_broker.scenario.shares import leaf_names
+from simgrid_broker.scenario.work.campaigns import DEFAULT_GROUPING, Trace
+from simgrid_broker.scenario.work.tasklist import TaskList, no_replicas
 from simgrid_broker.schema.panda_records import FIELDS, RecordColumns
 from simgrid_broker.schema.tasks import VOCABULARY_OF
 

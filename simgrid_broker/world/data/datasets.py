@@ -5,10 +5,10 @@ A container that a task reads whole has a row for each of its datasets and task,
 
 import numpy as np
 
-from simgrid_broker.scenario.catalogue import catalogue
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.synthetic import pieces_of_members
-from simgrid_broker.scenario.tasklist import TaskList
+from simgrid_broker.scenario.work.catalogue import catalogue
+from simgrid_broker.scenario.work.synthetic import pieces_of_members
+from simgrid_broker.scenario.work.tasklist import TaskList
 from simgrid_broker.world.arrays import CONTAINER, DATASET, MEMBER, REPLICA, Arrays
 from simgrid_broker.world.data.replicas import (
     add_replica_of,

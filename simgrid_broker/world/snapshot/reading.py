@@ -11,7 +11,7 @@ import numpy as np
 from simgrid_broker.names import TaskStatus, TransferKind
 from simgrid_broker.scenario.snapshot import NucleusNumbers, Snapshot
 from simgrid_broker.scenario.snapshot_task import TASK_BROKERAGE, SnapshotTask
-from simgrid_broker.scenario.tasklist import TaskList, fill, new_rows
+from simgrid_broker.scenario.work.tasklist import TaskList, fill, new_rows
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.grid import LINK_NUMBERS
 from simgrid_broker.schema.queues import QUEUE_NUMBERS, QueueNumbers

@@ -6,7 +6,7 @@ import numpy as np
 
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.tasklist import TaskList, new_rows, no_replicas
+from simgrid_broker.scenario.work.tasklist import TaskList, new_rows, no_replicas
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.tasks import AS_PRIORITY
 from simgrid_broker.units import HOUR

@@ -9,8 +9,8 @@ from collections import defaultdict, deque
 import numpy as np
 
 from simgrid_broker.names import ANALYSIS_LABELS, JobStatus
-from simgrid_broker.scenario.accounts import Account, account_of
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.work.campaigns import Account, account_of
 from simgrid_broker.views import Quota
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.queues.places import AnalysisPlaces

@@ -1,0 +1,139 @@
+"""Expands the grid: what is generated, over it what is imported, over it what the user wrote."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from simgrid_broker.errors import InputFileError, Problem
+from simgrid_broker.scenario.loading.documents import merged
+from simgrid_broker.scenario.loading.origins import CRIC, SYNTHETIC, Draft, Key, Origin
+from simgrid_broker.scenario.model import SyntheticGrid
+
+SOURCES = ("grid.synthetic", "grid.pandaqueues", "grid.rses", "grid.closeness", "grid.software")
+"""Sources of the grid; they are applied before any other key."""
+
+HOMES = {"synthetic_grid": "grid.synthetic_grid", "read_cric": "importers.cric",
+         "read_software": "importers.cric_software", "trace_tasks": "importers.traces"}
+"""Functions that make or read grid and work, and their modules; these need pandas or Numba, what is written out not."""
+
+ENTRIES = ("sites", "queues", "storages")
+"""Parts of a grid that are mappings of names."""
+
+
+@dataclass
+class Expansion:
+    """A draft with its grid written out, what the sources could not use, and what is wrong with them."""
+
+    draft: Draft
+    remarks: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    failed: bool = False
+
+
+def expanded(draft: Draft) -> Expansion:
+    """`draft` with its grid expanded: generated parts, over them imported ones, over them what the user wrote."""
+    expansion = Expansion(draft)
+    grid = draft.values.get("grid")
+    if draft.expanded or not isinstance(grid, dict):
+        return expansion
+    below, marks = dict[str, Any](), dict[Key, Any]()
+    for read in (_made_up, _imported):
+        source, origin = read(grid, expansion)
+        below = merged_grid(below, source)
+        marks |= {("grid", part, name): origin for part in ENTRIES for name in source.get(part, ())}
+    software, origin = _software(merged_grid(below, grid), expansion)
+    below = merged_grid(below, software)
+    marks |= {("grid", "queues", name, "software"): origin
+              for name, queue in software.get("queues", {}).items() if queue}
+    expansion.draft = replace(draft, values=draft.values | {"grid": merged_grid(below, grid)},
+                              marks={**draft.marks, **marks})
+    return expansion
+
+
+def late_function(name: str) -> Callable[..., Any]:
+    """A function of `HOMES`, whose module is imported on first use."""
+    return getattr(import_module(f"simgrid_broker.scenario.{HOMES[name]}"), name)
+
+
+def merged_grid(base: dict, over: dict) -> dict:
+    """`over` laid over `base`; the links of two sites replace those of the same two sites and come first."""
+    result = merged(base, over)
+    rewritten = {_ends(pair) for pair in _pairs(over)}
+    kept = [pair for pair in _pairs(base) if _ends(pair) not in rewritten]
+    if kept:
+        result["links"] = result["links"] | {"pairs": [*_pairs(over), *kept]}
+    return result
+
+
+def _made_up(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
+    """The grid that `grid.synthetic` asks for, and its origin; nothing if it is not asked for or asked for wrongly."""
+    if grid.get("synthetic") is None:
+        return {}, None
+    try:
+        spec = SyntheticGrid.model_validate(grid["synthetic"])
+    except ValidationError:             # `validate` reports it
+        expansion.failed = True
+        return {}, None
+    return late_function("synthetic_grid")(spec), _origin(expansion.draft, SYNTHETIC, "synthetic")
+
+
+def _imported(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
+    """The grid in CRIC's files, and its origin; nothing if there is none or it cannot be read."""
+    files = {key: grid[key] for key in ("pandaqueues", "rses", "closeness") if grid.get(key) is not None}
+    if any(not isinstance(file, str) or not Path(file).is_file() for file in files.values()):
+        expansion.failed = True         # `loader` reports missing files
+        return {}, None
+    if "pandaqueues" not in files:
+        return {}, None
+    try:
+        source, remarks = late_function("read_cric")(*(
+            Path(files[key]) if key in files else None for key in ("pandaqueues", "rses", "closeness")))
+    except InputFileError as error:
+        expansion.failed = True
+        expansion.problems += error.problems
+        return {}, None
+    expansion.remarks += remarks
+    return source, _origin(expansion.draft, CRIC, "pandaqueues")
+
+
+def _software(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
+    """What CRIC publishes for the queues of `grid`, to be laid below what the user wrote, and its origin.
+
+    All queues are in it, so that they keep their order.
+    """
+    file = grid.get("software")
+    if not isinstance(file, str) or not Path(file).is_file():
+        expansion.failed |= file is not None        # `loader` reports missing files
+        return {}, None
+    queues = grid.get("queues")
+    names = [name for name, queue in queues.items() if isinstance(queue, dict)] if isinstance(queues, dict) else ()
+    try:
+        published, everywhere, remarks = late_function("read_software")(Path(file), names)
+    except InputFileError as error:
+        expansion.failed = True
+        expansion.problems += error.problems
+        return {}, None
+    expansion.remarks += remarks
+    found = {"queues": {name: {"software": published[name]} if name in published else {} for name in names}}
+    return found | ({"software_of_all": everywhere} if everywhere else {}), _origin(expansion.draft, CRIC, "software")
+
+
+def _origin(draft: Draft, kind: str, key: str) -> Origin:
+    place = draft.place(("grid", key))
+    return Origin(kind, place.file, place.line)
+
+
+def _pairs(grid: dict) -> list:
+    links = grid.get("links")
+    pairs = links.get("pairs") if isinstance(links, dict) else None
+    return pairs if isinstance(pairs, list) else []
+
+
+def _ends(pair) -> tuple:
+    """Source and destination of a link; of one that cannot be read, what no other has."""
+    ends = (pair.get("source"), pair.get("destination")) if isinstance(pair, dict) else (None, None)
+    return ends if all(isinstance(end, str) for end in ends) else (id(pair), None)

@@ -1,0 +1,156 @@
+"""The pipeline from files to a checked scenario or snapshot."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import simgrid_broker.scenario.loading.origins as locate
+from simgrid_broker.errors import Problem, RequestError, ScenarioError, SnapshotError
+from simgrid_broker.scenario.checks.cross_checks import findings
+from simgrid_broker.scenario.dirac_snapshot import DiracRequests, DiracSnapshot
+from simgrid_broker.scenario.grid.expand_grid import SOURCES, expanded
+from simgrid_broker.scenario.loading.documents import missing_files, read, read_yaml, text_of
+from simgrid_broker.scenario.loading.origins import Assignment, Draft, Finding, Origin, Whole
+from simgrid_broker.scenario.loading.set_values import NoSuchKey, assigned, from_command_line, from_python, plain
+from simgrid_broker.scenario.loading.validate import Validation, validated
+from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.rules_dirac import dirac_findings, request_findings
+from simgrid_broker.scenario.rules_snapshot import snapshot_findings
+from simgrid_broker.scenario.snapshot import Snapshot
+
+W = TypeVar("W", bound=Whole)
+FINDINGS: dict[type[Whole], Callable[[Any], Iterable[Finding]]] = {
+    Scenario: findings, Snapshot: snapshot_findings, DiracSnapshot: dirac_findings, DiracRequests: request_findings}
+"""Checks between the parts, by model."""
+
+
+def load_scenario(path: str | Path, seed: int | None = None, until: float | str | None = None,
+                  overrides: Iterable[str] = ()) -> Scenario:
+    """The scenario in a YAML file, checked.
+
+    seed and until replace `seed` and `duration`; overrides are texts `dotted.key=value` (see `set_values`). A file may
+    say `extends: other.yaml`, or list several, later ones laid over earlier ones: mappings merge deeply, lists and
+    single values replace, null removes an entry; the others must not themselves extend any. File names are relative to
+    the file that contains them. Raises ScenarioError with all problems.
+    """
+    draft, problems = read(Path(path))
+    assignments = [] if seed is None else [Assignment("seed", seed, locate.COMMAND_LINE)]
+    assignments += [] if until is None else [Assignment("duration", until, locate.COMMAND_LINE)]
+    assignments += _assignments(overrides, problems)
+    return resolve(replace(draft, assignments=tuple(assignments)), Scenario, problems)
+
+
+def load_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> Snapshot:
+    """The snapshot in a YAML or JSON file, checked; overrides and `extends` as of a scenario. Raises SnapshotError."""
+    return _snapshot(path, overrides, Snapshot)
+
+
+def load_dirac_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> DiracSnapshot:
+    """The snapshot of DIRAC's task queues in a YAML or JSON file, as `load_snapshot`. Raises SnapshotError."""
+    return _snapshot(path, overrides, DiracSnapshot)
+
+
+def load_requests(path: str | Path) -> DiracRequests:
+    """The request, or list of requests, in a JSON or YAML file, checked. Raises RequestError."""
+    try:
+        document = read_yaml(text_of(Path(path)), str(path))
+    except ScenarioError as error:
+        raise RequestError(error.problems) from None
+    if document.problems:
+        raise RequestError(document.problems)
+    several = isinstance(document.values, list)
+    above = ("requests",) if several else ("requests", 0)
+    marks = {(*above, *key): Origin("file", str(path), line) for key, line in document.lines.items()}
+    values = {"requests": document.values if several else [document.values]}
+    return resolve(Draft(values, {(): Origin("file", str(path)), **marks}), DiracRequests)
+
+
+def _snapshot(path: str | Path, overrides: Iterable[str], model: type[W]) -> W:
+    """A snapshot of either kind."""
+    try:
+        draft, problems = read(Path(path))
+    except ScenarioError as error:
+        raise SnapshotError(error.problems) from None
+    assignments = _assignments(overrides, problems)
+    return resolve(replace(draft, assignments=tuple(assignments)), model, problems)
+
+
+def _assignments(overrides: Iterable[str], problems: list[Problem]) -> list[Assignment]:
+    """Assignments of the command line; texts that cannot be read are added to `problems`."""
+    assignments = []
+    for text in overrides:
+        try:
+            assignments.append(from_command_line(text))
+        except ValueError as error:
+            problems.append(Problem("command line", None, text, None, str(error)))
+    return assignments
+
+
+def resolve(draft: Draft, model: type[W], problems: Iterable[Problem] = ()) -> W:
+    """The scenario or snapshot that `draft` describes; raises its `error` with `problems` and all others found."""
+    problems = list(problems)
+    complete = _assigned(draft, [assignment for assignment in draft.assignments if _is_early(assignment)], problems,
+                         model)
+    if not draft.expanded:
+        problems += missing_files(complete)
+    expansion = expanded(complete)
+    problems += expansion.problems
+    late = [assignment for assignment in draft.assignments if not _is_early(assignment)]
+    complete = _assigned(expansion.draft, late, problems, model)
+    checked = validated(complete.values, model)
+    problems += locate.problems_of(complete, [*checked.findings, *_cross_findings(checked, complete, expansion.failed)])
+    if problems or checked.whole is None:
+        raise model.error(locate.in_order(problems))
+    checked.whole._draft, checked.whole._remarks = draft, tuple(expansion.remarks)
+    return checked.whole
+
+
+def changed(whole: W, values: Mapping[str, object]) -> W:
+    """A copy with values set by dotted key. Raises ScenarioError."""
+    draft = whole._draft or Draft(whole.to_dict(), expanded=True)
+    return resolve(replace(draft, assignments=(*draft.assignments, *from_python(values))), type(whole))
+
+
+def rebuilt(model: type[W], values: Mapping[str, object]) -> W:
+    """The `model` with these values, whose grid needs no expansion. Raises ScenarioError."""
+    plain_values = plain(values)
+    marks = dict.fromkeys(locate.keys_of(plain_values), locate.PYTHON)
+    return resolve(Draft(plain_values, marks, expanded=True), model)
+
+
+def _is_early(assignment: Assignment) -> bool:
+    """Whether a value must be set before the grid is expanded."""
+    return assignment.key == "grid" or any(
+        assignment.key == source or assignment.key.startswith(f"{source}.") for source in SOURCES)
+
+
+def _assigned(draft: Draft, assignments: list[Assignment], problems: list[Problem], model: type[Whole]) -> Draft:
+    """`draft` with values set; impossible assignments are added to `problems`."""
+    for assignment in assignments:
+        if draft.expanded and _is_early(assignment):
+            problems.append(assignment.origin.problem(
+                assignment.key, assignment.value,
+                "the grid is already written out; change its sites, queues, storages and links"))
+            continue
+        try:
+            draft = assigned(draft, assignment, model)
+        except NoSuchKey as error:
+            problems.append(assignment.origin.problem(assignment.key, assignment.value, str(error), error.nearest))
+    return draft
+
+
+def _cross_findings(checked: Validation, draft: Draft, failed: bool) -> list[Finding]:
+    """Findings of the checks between parts, without the consequences of values that could not be read."""
+    if checked.whole is None:
+        return []
+    checked.whole._origins = draft.origins()
+    unread = {found.key for found in checked.findings}
+    return [Finding(checked.old_key(found.key), found.value, found.expected, found.nearest)
+            for found in FINDINGS[checked.model](checked.whole) if not (found.of_absence and (checked.gone or failed))
+            and not (failed and found.key[0] in ("grid", "incidents"))
+            and not any(key[:len(other)] == other for other in map(checked.old_key, found.depends_on) for key in unread)
+            and (found.unknown or found.value) not in list(checked.gone)]
+
+
+Whole.changed, Whole.rebuilt = changed, classmethod(rebuilt)

@@ -1,0 +1,149 @@
+"""Draws of tasks: log-normal quantities, sites of input, arrivals, users with their groups, favourites and storms.
+
+Tasks arrive by Poisson processes whose rate follows the day and the week. A stream is laid out in *even time*, in which
+its rate is constant, and then stretched to the clock. Each gap is keyed by its number, so a longer run has the same
+arrivals and some more.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.luck import key_of, normal_quantile, uniforms
+from simgrid_broker.scenario.model import Grid
+from simgrid_broker.scenario.work.campaigns import Payload, UserActivity
+from simgrid_broker.scenario.work.input_files import MOST_THINGS, NumberSpread, Spread
+from simgrid_broker.units import DAY, MINUTE
+
+
+def draw(spread: Spread, seed: int, key: int, index: np.ndarray, question: int,
+         stream: str = "task_draw") -> np.ndarray:
+    """Values of a log-normal quantity for the tasks `index` of a stream, (n,)."""
+    if spread.sigma == 0:
+        values = np.full(len(index), float(spread.median))
+    else:
+        normal = normal_quantile(uniforms(seed, stream, key, index, question))
+        values = spread.median * np.exp(spread.sigma * normal)
+    return values if spread.max is None else np.minimum(values, spread.max)
+
+
+def draw_number(spread: NumberSpread, seed: int, key: int, index: np.ndarray, question: int,
+                stream: str = "task_draw") -> np.ndarray:
+    """Draws of a NumberSpread for the tasks `index` of a stream, whole numbers, (n,)."""
+    return np.clip(np.rint(draw(spread, seed, key, index, question, stream)), 1, MOST_THINGS)
+
+
+def holders(grid: Grid, where: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """Sites that may hold input: names, numbers and weights (n_holders,): the bytes of their storages.
+
+    Nuclei with a storage if asked for and there are any; else every site with a storage; else every site alike.
+    """
+    size = dict.fromkeys(grid.sites, 0.0)
+    for storage in grid.storages.values():
+        size[storage.site] += storage.total
+    stored = [site for site in size if size[site] > 0]
+    nuclei = [site for site in stored if grid.sites[site].nucleus]
+    chosen = tuple((nuclei if where == "nuclei" else []) or stored or size)
+    number = {site: k for k, site in enumerate(grid.sites)}
+    weight = np.array([size[site] for site in chosen]) if stored else np.ones(len(chosen))
+    return chosen, np.array([number[site] for site in chosen], np.int32), weight
+
+
+_STEP = 5 * MINUTE
+_WEEKDAYS, _DAYS = 5, 7
+
+
+def even_time(t, payload: Payload) -> np.ndarray:
+    """Integral of the relative rate of `payload` from 0 to the times `t`, s; its mean slope over a week is 1."""
+    t = np.asarray(t, float)
+    day, within = np.floor(t / DAY).astype(int), np.mod(t, DAY)
+    weekend = 1 - payload.weekend_drop
+    factor = np.array([1 + payload.weekend_drop * 2 / _WEEKDAYS] * _WEEKDAYS + [weekend] * 2)
+    before = np.concatenate([[0], np.cumsum(factor)])[day % _DAYS] + day // _DAYS * _DAYS
+    turn = 2 * np.pi / DAY
+    wave = (np.sin(turn * (within - payload.peak)) + np.sin(turn * payload.peak)) / turn
+    return before * DAY + factor[day % _DAYS] * (within + payload.daily_amplitude * wave)
+
+
+def poisson_times(payload: Payload, rate: float, duration_s: float, seed: int, key: int) -> np.ndarray:
+    """Times in [0, duration) of a Poisson process of mean `rate`, 1/s, with the rhythm of `payload`, sorted, (n,)."""
+    if rate == 0:
+        return np.empty(0)
+    grid = np.arange(0, duration_s + 2 * _STEP, _STEP)
+    even = even_time(grid, payload)
+    expected = rate * even[-1]
+    n = int(expected + 8 * np.sqrt(expected) + 20)         # the chance that this is too few is below 1e-12
+    at = np.cumsum(-np.log(uniforms(seed, "task_arrival", key, np.arange(n))) / rate)
+    times = np.interp(at[at < even[-1]], even, grid)
+    return times[times < duration_s]
+
+
+def bags(activity: UserActivity, begins: np.ndarray, seed: int, key: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tasks of the active periods that begin at `begins`, (n_periods,): arrival, user and index, all (n,).
+
+    The index is period x 2^20 + number in the period, so that no other period changes a task.
+    """
+    period = np.arange(len(begins))
+    draw = [uniforms(seed, "task_arrival", key, period, 1 + question) for question in range(3)]
+    stop = 1 / activity.tasks_per_period                   # geometric: the period ends after each task with this chance
+    size = np.ones(len(period), int) if stop == 1 else 1 + np.floor(np.log(draw[0]) / np.log1p(-stop)).astype(int)
+    which = np.repeat(period, size)
+    number = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+    length = -np.log(draw[1]) * activity.active_period
+    offset = np.where(number == 0, 0, uniforms(seed, "task_arrival", key, which, 8 + number))
+    arrival = begins[which] + offset * length[which]
+    return arrival, zipf_ranks(draw[2], activity.users, activity.zipf)[which], which * _BAG + number
+
+
+_BAG = 1 << 20
+
+
+def zipf_ranks(u: np.ndarray, n: int, exponent: float) -> np.ndarray:
+    """Ranks 0 to n - 1 that follow Zipf's law, one for each uniform number, (n_draws,)."""
+    weight = np.arange(1, n + 1) ** -float(exponent)
+    return np.minimum(np.searchsorted(np.cumsum(weight) / weight.sum(), u), n - 1)
+
+
+_MEMBER, _GROUP, _FAVOURITE = 52, 53, 54
+FAVOURITES, STORM = "/favourites", "/storm"
+"""Suffixes of a stream's name that key the places of favourite inputs, and the tasks of storms."""
+_MANY = 1 << 20
+
+
+class StormTasks(NamedTuple):
+    """Tasks of all storms of a group of users: arrival, s, user, and number, (n,) each, in order of arrival."""
+
+    arrival_s: np.ndarray
+    user: np.ndarray
+    number: np.ndarray
+
+
+def groups_of_users(activity: UserActivity, seed: int) -> np.ndarray:
+    """Number of the group of each user in ("", *groups), (n_users,), 0 = none."""
+    key, rank = key_of(activity.name), np.arange(activity.users)
+    member = uniforms(seed, "task_draw", key, rank, _MEMBER) < activity.in_groups
+    group = (uniforms(seed, "task_draw", key, rank, _GROUP) * len(activity.groups)).astype(int)
+    return np.where(member, 1 + group, 0)
+
+
+def favourites(activity: UserActivity, seed: int, key: int, index: np.ndarray,
+               user: np.ndarray) -> tuple[int, np.ndarray]:
+    """Key and number of the input of each task of a stream, (n,): the same for tasks of a user that read the same."""
+    number = zipf_ranks(uniforms(seed, "task_draw", key, index, _FAVOURITE), activity.favourite_inputs, 1.0)
+    return key_of(activity.name + FAVOURITES), user * _MANY + number
+
+
+def storm_tasks(activity: UserActivity, seed: int) -> StormTasks:
+    """Tasks of the storms of a group of users; each storm is keyed by its number."""
+    size = np.array([storm.tasks for storm in activity.storms], np.int64)
+    which = np.repeat(np.arange(len(size)), size)
+    number = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+    key = key_of(activity.name + STORM)
+    drawn = zipf_ranks(uniforms(seed, "task_arrival", key, np.arange(len(size))), activity.users, activity.zipf)
+    user = np.array([drawn[k] if storm.user is None else storm.user - 1 for k, storm in enumerate(activity.storms)],
+                    np.int64)
+    at, within = (np.array([getattr(storm, name) for storm in activity.storms]) for name in ("at", "within"))
+    offset = np.where(number == 0, 0.0, uniforms(seed, "task_arrival", key, which, 8 + number))
+    arrival = at[which] + offset * within[which]
+    order = np.argsort(arrival, kind="stable")
+    return StormTasks(arrival[order], user[which][order], (which * _MANY + number)[order])

@@ -1,0 +1,158 @@
+"""Log-normal quantities that differ from task to task; the input of tasks as files, and how it is split into jobs."""
+
+import math
+from math import exp, log
+from statistics import NormalDist
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from simgrid_broker.names import MOST_FILES_OF_JOB, TYPICAL_FILES
+from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part
+from simgrid_broker.schema.splitting import SplitParameters
+
+
+class Spread(Part):
+    """A log-normal quantity; a bare number is a quantity without spread. Draws above `max` become `max`."""
+
+    median: float = Field(ge=0, description="Median")
+    sigma: float = Field(0, ge=0, le=5, description="Standard deviation of the natural logarithm")
+    max: float | None = Field(None, gt=0, description="Largest value; None = open")
+
+    @model_validator(mode="before")
+    @classmethod
+    def bare_number(cls, value: Any) -> Any:
+        """Read `3878` as `{median: 3878}`."""
+        return value if isinstance(value, (dict, Spread)) else {"median": value}
+
+    @property
+    def mean(self) -> float:
+        """Mean of the quantity, the limit `max` included."""
+        if self.median == 0 or self.sigma == 0:
+            return self.median if self.max is None else min(self.median, self.max)
+        whole = self.median * exp(self.sigma**2 / 2)
+        if self.max is None:
+            return whole
+        limit = log(self.max / self.median) / self.sigma
+        normal = NormalDist()
+        return whole * normal.cdf(limit - self.sigma) + self.max * normal.cdf(-limit)
+
+
+MOST_THINGS = 10_000_000
+"""Largest number that is drawn of jobs or files of a task."""
+
+
+class NumberSpread(Spread):
+    """A log-normal whole number, at least 1; draws above ten million become ten million."""
+
+    median: float = Field(ge=1, le=MOST_THINGS, description="Median")
+    max: float | None = Field(None, ge=1, le=MOST_THINGS, description="Largest value; None = open")
+
+
+class BytesSpread(Spread):
+    """A log-normal size, bytes."""
+
+    median: Bytes = Field(ge=0, description="Median, bytes")
+    max: Bytes | None = Field(None, gt=0, description="Largest value, bytes; None = open")
+
+
+class MegabytesSpread(Spread):
+    """A log-normal amount of memory, MB."""
+
+    median: Megabytes = Field(ge=0, description="Median, MB")
+    max: Megabytes | None = Field(None, gt=0, description="Largest value, MB; None = open")
+
+
+class FractionSpread(Spread):
+    """A log-normal fraction, never above 1."""
+
+    median: Fraction = Field(description="Median")
+    max: Fraction | None = Field(1, gt=0, description="Largest value")
+
+
+FIXED_SIZE = ("jobs_per_task", "events_per_job", "files_per_job", "input_per_event", "input_per_job",
+              "output_per_job", "secondary_input")
+"""Keys of tasks whose jobs are all of one size."""
+
+
+class InputFiles(Part):
+    """The files that a task reads, from which its jobs are cut; the same file is the same under every policy."""
+
+    files: NumberSpread | None = Field(None, description="Master files of a task, over tasks, 1 to 10 million; needed "
+                                       "unless the stream reads a dataset of `data`")
+    events_per_file: int = Field(1000, ge=1, description="Mean number of events of a file")
+    events_spread: float = Field(0, ge=0, le=3, description="Sigma of the spread of events between files of a task")
+    file_size: BytesSpread = Field(BytesSpread(median=0), description="Mean size of the files of a task, over tasks")
+    size_spread: float = Field(0, ge=0, le=3, description="Sigma of the spread of sizes of files of equal events")
+    files_per_lumiblock: int = Field(0, ge=0, description="Files of a lumi block; 0 = files know none")
+    files_per_boundary: int = Field(0, ge=0, description="Files with the same boundaryID; 0 = files have none")
+    secondary_ratio: float = Field(0, ge=0, le=999, description="Secondary files that a job reads for each master file")
+    secondary_file_size: Bytes = Field(0, ge=0, description="Size of a secondary file, bytes")
+
+
+class SplitRule(SplitParameters):
+    """The files of a task, and how they are split into jobs."""
+
+    input: InputFiles | None = Field(None, description="Files from which jobs are cut as JEDI does; default: all jobs "
+                                     "of a task have one size, jobs_per_task and the like")
+    respectLB: bool = Field(False, description="No job has files of two lumi blocks")
+    groupBoundaryID: bool = Field(False, description="No job has files of two boundaryIDs")
+
+    @model_validator(mode="after")
+    def needs_files(self) -> "SplitRule":
+        """Refuse rules of splitting without files, and keys of jobs of one size together with files."""
+        given = [name for name in SplitRule.model_fields if name != "input" and getattr(self, name)]
+        if self.input is None:
+            if given:
+                raise ValueError(f"{given[0]} needs input, the files of a task")
+            return self
+        fixed = [name for name in FIXED_SIZE if name in self.model_fields_set]
+        if fixed:
+            raise ValueError(f"{fixed[0]} is for tasks whose jobs are all of one size: leave it out with input "
+                             "(files, events_per_file, file_size, secondary_ratio, output_per_event)")
+        return self
+
+    @model_validator(mode="after")
+    def files_fit_the_rules(self) -> "SplitRule":
+        """Refuse boundaries that no file has, jobs of too many files, and files of unequal events that are split."""
+        files = self.input
+        if files is None:
+            return self
+        if self.respectLB and not files.files_per_lumiblock:
+            raise ValueError("respectLB needs input.files_per_lumiblock")
+        if self.groupBoundaryID and not files.files_per_boundary:
+            raise ValueError("groupBoundaryID needs input.files_per_boundary")
+        if self.whole_files * (1 + files.secondary_ratio) > MOST_FILES_OF_JOB:
+            raise ValueError(f"nFilesPerJob with the secondary files is more than {MOST_FILES_OF_JOB} files of a job")
+        if self.events_per_piece and files.events_spread:
+            raise ValueError(f"files of {files.events_per_file} events are split into jobs of fewer: leave out "
+                             "input.events_spread, as then all files have the same number of events")
+        return self
+
+    @property
+    def whole_files(self) -> int:
+        """Files that every job has, as far as nFilesPerJob is in force; else 1."""
+        return self.nFilesPerJob if self.nFilesPerJob and not self.nEventsPerJob else 1
+
+    @property
+    def events_per_piece(self) -> int:
+        """Events of the pieces into which files are split; 0 = files stay whole.
+
+        tgtNumEventsPerJob splits a file into as many equal pieces as are needed. Source: JEDI TWiki, event-level
+        splitting; lifecycle reference, section 2.6 (precedence).
+        """
+        events = self.input.events_per_file if self.input else 0
+        if self.nEventsPerJob:
+            return self.nEventsPerJob if self.nEventsPerJob < events else 0
+        target = 0 if self.nFilesPerJob or self.nGBPerJob else self.tgtNumEventsPerJob
+        return math.ceil(events / math.ceil(events / target)) if 0 < target < events else 0
+
+    @property
+    def typical_files(self) -> float:
+        """Estimate of the files of a job, below 1 for parts of one; source: lifecycle reference, section 2.3."""
+        events = self.input.events_per_file if self.input else 1
+        if self.nEventsPerJob:
+            return (self.events_per_piece or self.nEventsPerJob) / events
+        if self.nFilesPerJob:
+            return self.nFilesPerJob
+        return self.events_per_piece / events or TYPICAL_FILES
