@@ -18,8 +18,6 @@ from simgrid_broker.policy.brokerage.production import question as of_jobs
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION as JOBS
 from simgrid_broker.policy.brokerage.task import question as of_tasks
 from simgrid_broker.policy.brokerage.task.editions import PRODUCTION as TASKS
-from simgrid_broker.policy.dirac.editions import DIRAC_EDITIONS
-from simgrid_broker.policy.dirac.option_remarks import option_remarks
 from simgrid_broker.policy.funnel import Liftable
 from simgrid_broker.policy.registry import BUILT_IN
 from simgrid_broker.prospects import work_that_no_queue_takes
@@ -44,18 +42,7 @@ def remarks(scenario: Scenario | Snapshot) -> tuple[str, ...]:
     """
     if isinstance(scenario, Snapshot):
         return (*map(str, unread_keys(scenario)), *settings_without_effect(scenario.scenario()))
-    return (*cross_checks.remarks(scenario), *work_that_no_queue_takes(scenario), *settings_without_effect(scenario),
-            *dirac_without_effect(scenario))
-
-
-def dirac_without_effect(scenario: Scenario) -> Iterator[str]:
-    """What of DIRAC's dispatch has no effect in the edition, or names what no job has."""
-    edition, dirac = DIRAC_EDITIONS[scenario.edition], scenario.dirac
-    yield from (f"dirac: {remark}." for remark in option_remarks(dirac.operations, edition))
-    for name, group in dirac.groups.items():
-        for key, editions in (("private_pilots", "documented"), ("allow_background", "deployed")):
-            if getattr(group, key) and scenario.edition != editions:
-                yield f"{key} of the group {name!r} has no effect: only the {editions} edition reads it."
+    return (*cross_checks.remarks(scenario), *work_that_no_queue_takes(scenario), *settings_without_effect(scenario))
 
 
 def settings_without_effect(scenario: Scenario) -> Iterator[str]:

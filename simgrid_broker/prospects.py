@@ -23,6 +23,7 @@ from simgrid_broker.scenario import Scenario, in_force
 from simgrid_broker.scenario.model import Record
 from simgrid_broker.scenario.shares import leaf_of
 from simgrid_broker.scenario.work.synthetic import typical_tasks
+from simgrid_broker.systems.dispatch import dispatcher
 from simgrid_broker.views import Gdpconfig, Queues, Task
 from simgrid_broker.wording import worded
 from simgrid_broker.world.build import build
@@ -61,7 +62,7 @@ def work_that_no_queue_takes(scenario: Scenario) -> Iterator[str]:
     streams = (*scenario.workload.campaigns, *scenario.workload.users)
     if not streams or any(getattr(scenario.policies, kind) != name for kind, name in PACKAGED.items()):
         return
-    world, by_users = _world(scenario), scenario.dispatch != "dirac"
+    world, by_users = _world(scenario), dispatcher(scenario.dispatch).job_rules is None
     queues, cfg = observe.queues(world), Gdpconfig(in_force(scenario))
     kinds = tuple(scenario.resource_types.values())
     for row, stream in enumerate(streams):

@@ -26,7 +26,6 @@ from simgrid_broker.agents.jedi.watch_dog import watch_dog
 from simgrid_broker.agents.panda.adder import adder
 from simgrid_broker.agents.panda.caches import gdpconfig_cache, share_tree_cache
 from simgrid_broker.agents.panda.copy_archive import copy_archive
-from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.panda.queue_tests import queue_tests
 from simgrid_broker.agents.panda.setupper import setupper
 from simgrid_broker.agents.panda.share_order import share_order
@@ -36,8 +35,6 @@ from simgrid_broker.agents.run.snapshots import snapshots
 from simgrid_broker.agents.run.task_source import task_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.agents.run.trace_source import trace_source
-from simgrid_broker.agents.site_director import site_director
-from simgrid_broker.agents.task_queues import task_queues
 from simgrid_broker.agents.users.analysis_watch_dog import analysis_watch_dog
 from simgrid_broker.agents.users.metric_collector import metric_collector
 from simgrid_broker.agents.users.priority_massage import priority_massage
@@ -46,13 +43,20 @@ from simgrid_broker.agents.users.task_evaluator import task_evaluator
 Agent = Callable[[Control], Process]
 """An agent: a generator function that yields SimPy events."""
 
+
+def agents_of_dispatch(control: Control) -> Process:
+    """Start the agents of the dispatcher, which ask for workers."""
+    processes = [control.env.process(agent(control)) for agent in control.policies.dispatch.agents]
+    yield control.env.all_of(processes)
+
+
 AGENTS: tuple[Agent, ...] = (
     timeline, reaper, harvester_slots, network_troubles, transfer_optimiser, network_metrics, share_tree_cache,
     gdpconfig_cache, statistics, share_order, task_source, trace_source, task_commando, task_refiner, contents_feeder,
     data_carousel, task_withholder, queue_filler,
     task_broker, adder, post_processor, watch_dog, production_watch_dog, metric_collector, task_evaluator,
-    analysis_watch_dog, copy_archive, priority_massage, merger, job_generator, setupper, pilot_streaming, task_queues,
-    site_director, job_fetcher, harvester_submitter, harvester_monitor, queue_tests, sampler, snapshots)
+    analysis_watch_dog, copy_archive, priority_massage, merger, job_generator, setupper, agents_of_dispatch,
+    job_fetcher, harvester_submitter, harvester_monitor, queue_tests, sampler, snapshots)
 """Agents of the package, in the order in which they act at the same instant."""
 
 

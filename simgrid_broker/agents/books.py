@@ -5,7 +5,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from simgrid_broker.agents.central_queue import CentralQueue
 from simgrid_broker.agents.harvester.harvester import Harvester
 from simgrid_broker.agents.jedi.scouts import Scouts
 from simgrid_broker.agents.panda.retry_module import RetryModule
@@ -20,6 +19,7 @@ from simgrid_broker.ledgers.task_history import TaskLedger
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.schema import TASK_DATASETS
 from simgrid_broker.turns.decision_log import DecisionLog
+from simgrid_broker.turns.plane import WaitingPlace
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.world.data.datasets import members_of
 from simgrid_broker.world.rows import copied
@@ -66,7 +66,7 @@ class Books:
         self.ledger = TaskLedger(world, fabric, self.commands.bring_back)
         self.open_inputs = OpenInputs(world)
         self.harvester = Harvester(world)
-        self.central_queue = CentralQueue(world, fabric) if world.scenario.dispatch == "dirac" else None
+        self.waiting_place: WaitingPlace = policies.dispatch.place(world, fabric)
         self.submissions = Submissions(world)
         self.retry_module = RetryModule(world, policies.edition)
         self.scouts = Scouts(world, fabric, policies, self.retry_module)

@@ -5,15 +5,15 @@ DIRAC's reference does not describe it; this is our own reading. The limits of e
 
 import numpy as np
 
+from simgrid_broker.agents.central_queue import CentralQueue
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy.dirac.site_director import pilots_wanted
 
 
 def site_director(control: Control) -> Process:
-    """Ask for pilots, if jobs wait in task queues."""
-    central, harvester = control.books.central_queue, control.books.harvester
-    if central is None:
-        return
+    """Ask for pilots."""
+    central, harvester = control.books.waiting_place, control.books.harvester
+    assert isinstance(central, CentralQueue)
 
     def direct() -> None:
         arrays = control.arrays

@@ -1,5 +1,6 @@
 """DIRAC's TaskQueuesAgent: computes the priorities of all task queues; source: DIRAC reference, section 13."""
 
+from simgrid_broker.agents.central_queue import CentralQueue
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.dirac_limits import PERIOD as PERIOD_OF_LIMITS
 
@@ -8,10 +9,9 @@ PERIOD = 120.0
 
 
 def task_queues(control: Control) -> Process:
-    """Compute priorities, and count the jobs of limits, if jobs wait in task queues."""
-    central = control.books.central_queue
-    if central is None:
-        return
+    """Compute priorities, and count the jobs of limits."""
+    central = control.books.waiting_place
+    assert isinstance(central, CentralQueue)
     agents = [control.every(PERIOD, lambda: central.refresh(control.now), "task_queues")]
     if len(central.limits.table):
         agents.append(control.every(PERIOD_OF_LIMITS, lambda: central.limits.count(central.group_of_share), "limits"))

@@ -9,6 +9,7 @@ from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import selected_jobs, window_of
 from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind, TaskStatus
 from simgrid_broker.records import Run
+from simgrid_broker.systems.dispatch import dispatcher
 from simgrid_broker.units import HOUR
 
 FINAL = tuple(status.word for status in (TaskStatus.DONE, TaskStatus.FINISHED, TaskStatus.FAILED, TaskStatus.ABORTED,
@@ -75,8 +76,8 @@ def unplaced_tasks(run: Run) -> pd.DataFrame:
 
 def _broker_of_users(run: Run) -> str:
     """The broker of tasks of users."""
-    by_dirac = run.manifest["scenario"].get("dispatch") == "dirac"
-    return (DecisionKind.JOB_BROKERAGE if by_dirac else DecisionKind.ANALYSIS_BROKERAGE).word
+    is_ranked = dispatcher(run.manifest["scenario"].get("dispatch", "panda")).job_rules is None
+    return (DecisionKind.ANALYSIS_BROKERAGE if is_ranked else DecisionKind.JOB_BROKERAGE).word
 
 
 def tasks_without_place(run: Run) -> pd.DataFrame:

@@ -5,6 +5,8 @@ import pandas as pd
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import window_of
 from simgrid_broker.records import Run
+from simgrid_broker.systems.dispatch import dispatcher
+from simgrid_broker.systems.worker_mode import mode_of
 
 FIGURES = {"submitted": "workers", "missed": "workers", "cancelled": "workers", "started": "workers",
            "empty": "workers", "used_core_h": "core h", "idle_core_h": "core h", "wasted_core_h": "core h"}
@@ -34,9 +36,9 @@ def part_at_small_queues(run: Run, slots: float) -> float:
     plan, window = run.manifest["scenario"], window_of(run)
     rows = run.queues[window.holds(run.queues.time_s)]
     cores = rows.astype({"queue": object}).groupby("queue").running_cores.mean()
-    if not cores.sum() or plan.get("dispatch") == "dirac":
+    if not cores.sum() or not dispatcher(plan.get("dispatch", "panda")).binds_jobs:
         return 0.0 if cores.sum() else float("nan")
-    said = [plan["grid"]["queues"][name] for name in cores.index]
-    small = [queue["capability"] == "ucore" and queue["workflow"] == "pull_ups"
-             and number < slots * max(queue["corecount"], 1) for queue, number in zip(said, cores, strict=True)]
+    queues = [plan["grid"]["queues"][name] for name in cores.index]
+    small = [queue["capability"] == "ucore" and mode_of(queue["workflow"]).asked_by_server
+             and number < slots * max(queue["corecount"], 1) for queue, number in zip(queues, cores, strict=True)]
     return float(cores[small].sum() / cores.sum())

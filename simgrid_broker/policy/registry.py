@@ -21,7 +21,6 @@ from simgrid_broker.policy.brokerage.production import editions as job_rules
 from simgrid_broker.policy.brokerage.production.broker import broker_jobs
 from simgrid_broker.policy.brokerage.task import editions as task_rules
 from simgrid_broker.policy.brokerage.task.broker import broker_task
-from simgrid_broker.policy.dirac.brokerage import broker_to_task_queues
 from simgrid_broker.policy.pilot_streaming import new_workers
 from simgrid_broker.policy.shares import dispatch
 from simgrid_broker.policy.tasks.throttle import Throttle, throttle
@@ -33,7 +32,7 @@ GROUP = "simgrid_broker.policies"
 BUILT_IN: dict[str, dict[str, Any]] = {
     "dispatch_order": dispatch.ORDERS,
     "pilot_submission": {"unified_pilot_streaming": new_workers}, "throttle": {"job_throttler": throttle},
-    "job_brokerage": {"production": broker_jobs, "task_queues": broker_to_task_queues},
+    "job_brokerage": {"production": broker_jobs},
     "task_brokerage": {"production": broker_task}, "analysis_brokerage": {"analysis": broker_analysis}}
 """The package's own policies by kind and name."""
 

@@ -268,9 +268,9 @@ class Scenario(Whole):
     incidents: tuple[Incident, ...] = Field((), description="What happens at a given time")
     agents: Agents = Field(default_factory=Agents, description="How often each agent wakes")
     policies: Policies = Field(Policies(), description="Names of the policies in use")
-    dispatch: Literal["panda", "dirac"] = Field("panda", description="Where activated jobs wait: panda: at the "
-                                                "queue that brokerage gave them; dirac: in DIRAC's task queues, for a "
-                                                "pilot of any queue that can run them")
+    dispatch: str = Field("panda", description="Where activated jobs wait: panda: at the queue that brokerage gave "
+                          "them; dirac: in DIRAC's task queues, for a pilot of any queue that can run them; or a "
+                          "dispatcher of another package")
     dirac: DiracRun = Field(DiracRun(), description="DIRAC's groups, for `dispatch: dirac`")
     record: Record = Field(Record(), description="What the run writes")
 

@@ -5,7 +5,6 @@ from math import isfinite
 from typing import Any
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.dirac_run import DiracRun
 from simgrid_broker.scenario.dirac_snapshot import DiracRequests, DiracSnapshot
 from simgrid_broker.scenario.loading.origins import Finding, Key
 from simgrid_broker.scenario.model import Scenario
@@ -32,18 +31,12 @@ def group_findings(scenario: Scenario) -> Iterator[Finding]:
             elif share in taken:
                 yield Finding(key, share, f"belongs to the group {taken[share]!r} already")
             taken[share] = name
-    if scenario.dirac != DiracRun() and scenario.dispatch == "panda":
-        yield Finding(("dirac",), None, "has no effect without `dispatch: dirac`")
     known = {*scenario.dirac.groups, *(leaf for leaf in leaves if leaf not in taken)}
     for queue, pilot in scenario.dirac.pilots.items():
         if not pilot.is_generic and pilot.group not in known:
             yield Finding(("dirac", "pilots", queue, "group"), pilot.group, "a private pilot needs the name of a group",
                           nearest(pilot.group, known))
     yield from misfits_in_run(scenario, known)
-    for kind, packaged in (("job_brokerage", "production"), ("analysis_brokerage", "analysis")):
-        if scenario.dispatch == "dirac" and (name := getattr(scenario.policies, kind)) != packaged:
-            yield Finding(("policies", kind), name,
-                          "is not asked: with `dispatch: dirac` jobs wait for any queue that can run them")
 
 
 def misfits_in_run(scenario: Scenario, groups: Collection[str]) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from simgrid_broker.scenario.loading.origins import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.schema.harvester import FACTORS, LIMITS, RATIOS, TARGET, TYPE_LIMITS, options_of
 from simgrid_broker.schema.queues import Queue
+from simgrid_broker.systems.dispatch import DISPATCHERS, Dispatch, dispatcher
 from simgrid_broker.systems.worker_mode import MODES, WorkerMode, mode_of
 
 BEGINNINGS = ("nQueueLimit", "maxWorker", "maxNewWorker", "maxSubmission", "nNewWorker")
@@ -136,19 +137,46 @@ def modes_in_use(scenario: Scenario) -> tuple[WorkerMode, ...]:
     return tuple(dict.fromkeys(mode_of(one) for one in workflows if not one or one in MODES.names()))
 
 
-def checks_of_modes(scenario: Scenario) -> Iterator[Finding]:
-    """Everything that the worker modes in use refuse."""
-    for mode in modes_in_use(scenario):
-        for check in mode.checks:
+def unknown_dispatcher(scenario: Scenario) -> Iterator[Finding]:
+    """The dispatcher is known, and no options are given of another one, which stand under its name."""
+    names, fields = DISPATCHERS.names(), type(scenario).model_fields
+    if scenario.dispatch not in names:
+        yield Finding(("dispatch",), scenario.dispatch, f"expected {' or '.join(map(repr, names))}",
+                      nearest(scenario.dispatch, names))
+    for name in {*names} & fields.keys() - {scenario.dispatch}:
+        if getattr(scenario, name) != fields[name].default:
+            yield Finding((name,), None, f"has no effect without `dispatch: {name}`")
+
+
+def brokerage_not_asked(scenario: Scenario) -> Iterator[Finding]:
+    """No brokerage of jobs is named beside a dispatcher that has rules of its own for all jobs."""
+    if scenario.dispatch not in DISPATCHERS.names() or dispatcher(scenario.dispatch).job_rules is None:
+        return
+    for kind in ("job_brokerage", "analysis_brokerage"):
+        if (name := getattr(scenario.policies, kind)) != type(scenario.policies).model_fields[kind].default:
+            yield Finding(("policies", kind), name, f"is not asked: with `dispatch: {scenario.dispatch}` jobs wait for "
+                          "any queue that can run them")
+
+
+def systems_in_use(scenario: Scenario) -> tuple[Dispatch | WorkerMode, ...]:
+    """The dispatcher, if it is known, and the worker modes of a scenario."""
+    known = scenario.dispatch in DISPATCHERS.names()
+    return (*((dispatcher(scenario.dispatch),) if known else ()), *modes_in_use(scenario))
+
+
+def checks_of_systems(scenario: Scenario) -> Iterator[Finding]:
+    """Everything that the dispatcher and the worker modes in use refuse."""
+    for system in systems_in_use(scenario):
+        for check in system.checks:
             yield from check(scenario)
 
 
-def remarks_of_modes(scenario: Scenario) -> Iterator[str]:
-    """Remarks of the worker modes in use."""
-    for mode in modes_in_use(scenario):
-        for look in mode.remarks:
+def remarks_of_systems(scenario: Scenario) -> Iterator[str]:
+    """Remarks of the dispatcher and the worker modes in use."""
+    for system in systems_in_use(scenario):
+        for look in system.remarks:
             yield from look(scenario)
 
 
 WORKER_RULES: Rules = (unknown_workflow, limit_of_workers, slot_larger_than_node, partition_of_a_batch_system,
-                       slots_that_open, checks_of_modes)
+                       slots_that_open, unknown_dispatcher, brokerage_not_asked, checks_of_systems)

@@ -20,7 +20,6 @@ from simgrid_broker.policy.brokerage.production.decide import ASKED, Question, T
 from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
 from simgrid_broker.policy.brokerage.production.question import TASK
 from simgrid_broker.policy.brokerage.production.selection import PLACE
-from simgrid_broker.policy.dirac.brokerage import broker_to_task_queues
 from simgrid_broker.policy.tasks.selection import Selection
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.turns.decision_log import DecisionLog
@@ -95,13 +94,14 @@ class JobTables:
     def __init__(self, control: Plane, work_queues: WorkQueues):
         self.control, self.work_queues = control, work_queues
         self.brokerage = control.policies.job_rules
-        self.asks = control.policies.job_brokerage not in (broker_jobs, broker_to_task_queues)
+        policies = control.policies
+        self.asks = policies.dispatch.job_rules is None and policies.job_brokerage is not broker_jobs
         self.users = UserTables(control, work_queues)
         self._go_on = self.deciding(go_on)
         self.state = np.zeros(1, CYCLE)
         self.state[0]["by_type"] = control.edition == "deployed"
         self.state[0]["asks"], self.state[0]["kind"] = self.asks, UNKNOWN
-        self.state[0]["late"] = control.books.central_queue is not None
+        self.state[0]["late"] = not policies.dispatch.binds_jobs
         self.kinds = TaskKinds(self.brokerage.described, control.arrays.tasks, TASK)
         n_tasks = len(control.arrays.tasks)
         self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)
@@ -210,10 +210,10 @@ class JobTables:
 
     def wait_in_queue(self, row: int, level: int) -> None:
         """Find the task queue in which the jobs of the decision in hand wait."""
-        control, central = self.control, self.control.books.central_queue
-        assert central is not None
+        control = self.control
         task, _parts = self.work_queues.view(row, level)
-        central.place(row, level, task, self.verdict(row, level), control.brokers.queues, control.now)
+        verdict = self.verdict(row, level)
+        control.books.waiting_place.place(row, level, task, verdict, control.brokers.queues, control.now)
 
     def count(self, share: int) -> None:
         """Begin to count the refusals of a share."""

@@ -23,7 +23,7 @@ class TaskChanges(Protocol):
 
 
 class WaitingPlace(Protocol):
-    """Place in which jobs wait that any of several queues may run."""
+    """Place in which activated jobs wait for a worker."""
 
     def place(self, row: int, level: int, task: Task, verdict: Verdict, queues: Queues, now: float) -> object:
         """Let the next jobs of the task in a row wait for the queues that a verdict has left."""
@@ -47,8 +47,8 @@ class Memory(Protocol):
         """Changes of tasks by what their scouts measured."""
 
     @property
-    def central_queue(self) -> WaitingPlace | None:
-        """Place of jobs that are matched late; None where jobs wait at their queue."""
+    def waiting_place(self) -> WaitingPlace:
+        """Place where activated jobs wait."""
 
 
 class Plane(Protocol):

@@ -7,13 +7,14 @@ import numpy as np
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.brokerage.analysis.broker import broker_analysis
 from simgrid_broker.policy.brokerage.analysis.editions import AnalysisBrokerage
-from simgrid_broker.policy.brokerage.production.broker import broker_jobs
+from simgrid_broker.policy.brokerage.production.broker import broker_by, broker_jobs
 from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
 from simgrid_broker.policy.brokerage.task.editions import TaskBrokerage
 from simgrid_broker.policy.registry import policy, rules_of
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.policy.shares.dispatch import DispatchOrder
 from simgrid_broker.policy.tasks.throttle import Throttle
+from simgrid_broker.systems.dispatch import dispatcher
 from simgrid_broker.views import Gdpconfig, PilotStatus, Verdict
 from simgrid_broker.world.world import World
 
@@ -24,8 +25,7 @@ InForce = Callable[[Mapping[str, object]], Mapping[tuple[str, str], object]]
 class Policies:
     """Every decision that can be replaced; raises PluginError for one that is unknown or unusable.
 
-    by_dirac: whether DIRAC matches the jobs, so that no broker ranks queues for them; removal: as
-    `broker_rules.removal_of`, by kind of decision and tags.
+    dispatch: where jobs wait; removal: as `broker_rules.removal_of`, by kind of decision and tags.
     """
 
     def __init__(self, world: World, in_force: InForce):
@@ -33,9 +33,10 @@ class Policies:
         self.dispatch_order: DispatchOrder = policy("dispatch_order", names.dispatch_order)
         self.pilot_submission: Callable[[PilotStatus], np.ndarray] = policy("pilot_submission", names.pilot_submission)
         self.throttle: Callable[..., Throttle] = policy("throttle", names.throttle)
-        self.by_dirac = world.scenario.dispatch == "dirac"
-        self.job_brokerage: Callable[..., Verdict] = policy(
-            "job_brokerage", "task_queues" if self.by_dirac else names.job_brokerage)
+        self.dispatch = dispatcher(world.scenario.dispatch)
+        self.job_brokerage: Callable[..., Verdict] = (
+            policy("job_brokerage", names.job_brokerage) if self.dispatch.job_rules is None
+            else broker_by(self.dispatch.job_rules))
         self.task_brokerage: Callable[..., Verdict] = policy("task_brokerage", names.task_brokerage)
         self.edition: str = world.scenario.edition
         self.job_rules: JobBrokerage = rules_of("job_brokerage", self.job_brokerage)[self.edition]
@@ -49,12 +50,13 @@ class Policies:
 
     @property
     def asks_about_users(self) -> bool:
-        """Whether jobs of analysis tasks go by analysis brokerage.
+        """True if jobs of analysis tasks go by analysis brokerage.
 
-        They do not where DIRAC matches all jobs, nor where an own job brokerage comes without an own analysis one.
+        They do not where a dispatcher has rules for all jobs, nor where an own job brokerage comes without an own
+        analysis one.
         """
         is_own = self.job_brokerage is not broker_jobs
-        return not self.by_dirac and (not is_own or self.analysis_brokerage is not broker_analysis)
+        return self.dispatch.job_rules is None and (not is_own or self.analysis_brokerage is not broker_analysis)
 
     def set_config(self, name: str, value: object) -> None:
         """Change one key of gdpconfig from now on."""

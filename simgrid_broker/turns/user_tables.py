@@ -42,8 +42,7 @@ class UserTables:
         policies, words = control.policies, control.world.vocabularies
         self.control, self.work_queues, self.brokerage = control, work_queues, policies.analysis_rules
         self.labels = np.isin(words["labels"], ANALYSIS_LABELS) & policies.asks_about_users
-        self.decides = bool(self.labels.any()) and policies.analysis_brokerage is broker_analysis and (
-            control.books.central_queue is None)
+        self.decides = bool(self.labels.any()) and policies.analysis_brokerage is broker_analysis
         self.kinds = TaskKinds(self.brokerage.funnel.static, control.arrays.tasks, TASK, READ)
         self.is_fresh = np.zeros(1, bool)
         self.known = user_sight(control.world)

@@ -9,6 +9,7 @@ from simgrid_broker.luck import keys_of
 from simgrid_broker.schema import NODES, POOLS, PSEUDO_QUEUES, QUEUES, SITES, WORKER_ACCOUNTS
 from simgrid_broker.schema.batch import Node
 from simgrid_broker.schema.queues import option_value
+from simgrid_broker.systems.dispatch import dispatcher
 from simgrid_broker.systems.worker_mode import FLAGS, WorkerMode, mode_of
 from simgrid_broker.world.arrays import WORKER_MODE
 
@@ -56,7 +57,7 @@ def modes_of(scenario) -> tuple[dict[WorkerMode, int], list[int]]:
     """Worker modes of a run with their numbers, and the number of the mode of each queue."""
     numbers: dict[WorkerMode, int] = {}
     of_queue = [numbers.setdefault(mode, len(numbers)) for mode in (
-        mode_of("pull_ups" if scenario.dispatch == "dirac" else queue.workflow)
+        mode_of(dispatcher(scenario.dispatch).workflow or queue.workflow)
         for queue in scenario.grid.queues.values())]
     return numbers, of_queue
 

@@ -195,8 +195,7 @@ class Generator:
         task, parts = self.work_queues.view(row, level)
         account = account_of_task(world.arrays, row)
         kind, verdict = control.brokers.broker(row, task, parts, wanted, account)
-        if control.books.central_queue is not None:
-            control.books.central_queue.place(row, level, task, verdict, control.brokers.queues, now)
+        control.books.waiting_place.place(row, level, task, verdict, control.brokers.queues, now)
         block = SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
         begins = first_waiting(world.arrays, row, level)
         uniforms = control.brokers.uniforms(QUEUE_DRAW, task, begins, verdict, wanted, block)

@@ -62,8 +62,7 @@ class JobSplitter:
         asked = math.ceil(len(pieces) / pieces_at_once(arrays, row))
         account = account_of_task(arrays, row)
         kind, verdict = control.brokers.broker(row, task, parts, asked, account)
-        if control.books.central_queue is not None:
-            control.books.central_queue.place(row, level, task, verdict, control.brokers.queues, control.now)
+        control.books.waiting_place.place(row, level, task, verdict, control.brokers.queues, control.now)
         drawn = self._draw(task, verdict, len(pieces), first_waiting(arrays, row, level))
         made, taken = 0, 0
         for number, size in drawn:

@@ -45,7 +45,7 @@ class Candidates(NamedTuple):
 
 def queue_filler(control: Control) -> Process:
     """Fill queues, in the deployed edition of PanDA's brokerage."""
-    if control.edition == "deployed" and not control.policies.by_dirac:
+    if control.edition == "deployed" and control.policies.dispatch.binds_jobs:
         yield from control.every(control.periods.queue_filler, QueueFiller(control).cycle, "queue_filler")
 
 

@@ -18,15 +18,14 @@ from simgrid_broker.names import BUILD, Cause, JobStatus, TaskStatus
 from simgrid_broker.policy.jobs import build_jobs
 from simgrid_broker.policy.jobs.resource_types import resource_type_of
 from simgrid_broker.schema.user_parameters import UserParameters, builds_library
-from simgrid_broker.world.world import World
 
 FINISHED, FAILED, CANCELLED = int(JobStatus.FINISHED), int(JobStatus.FAILED), int(JobStatus.CANCELLED)
 
 
-def builds(world: World) -> bool:
-    """Whether any task has a build step, and PanDA's queues are chosen before its jobs wait."""
-    words = world.vocabularies["user_parameters"]
-    return world.scenario.dispatch != "dirac" and any(map(builds_library, words))
+def builds(control: Control) -> bool:
+    """Test whether any task has a build step, and a queue is chosen before its jobs wait."""
+    words = control.world.vocabularies["user_parameters"]
+    return control.policies.dispatch.binds_jobs and any(map(builds_library, words))
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 Fast and analysis rebrokerage run between the stages of the rules: in the deployed edition between rows 10 and 12, and
 23 and 25, of its list. Transferring jobs are checked here too, although PanDA leaves them to the datasetManager.
-With DIRAC's dispatch jobs that wait for a pilot are left alone, and nothing is rebrokered.
+Where brokerage binds no jobs to queues, those that wait for a pilot are left alone, and nothing is rebrokered.
 Source: PanDA brokerage documentation, Timeout Rules; lifecycle reference, section 4.
 """
 
@@ -22,12 +22,12 @@ RESULTS = {"fail": int(JobStatus.FAILED), "close": int(JobStatus.CLOSED)}
 
 def copy_archive(control: Control) -> Process:
     """Apply the timeout rules and the rebrokerages."""
-    in_task_queues = control.books.central_queue is not None
-    turns = {} if in_task_queues else rebrokerages(control)
+    binds_jobs = control.policies.dispatch.binds_jobs
+    turns = rebrokerages(control) if binds_jobs else {}
 
     def read() -> Sequence[TimeoutRule]:
         found = rules(control.cfg, control.edition)
-        return without_waiting(found) if in_task_queues else found
+        return found if binds_jobs else without_waiting(found)
     cfg, in_force = control.cfg, read()
 
     def look() -> None:

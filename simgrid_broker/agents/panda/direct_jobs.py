@@ -125,8 +125,7 @@ class DirectJobs:
         """Candidate that job brokerage draws for each job, (k,); fewer than `number` if all others are full."""
         control, world = self.control, self.control.world
         kind, verdict = control.brokers.broker(row, task, parts, number, account_of_task(world.arrays, row))
-        if control.books.central_queue is not None:
-            control.books.central_queue.place(row, 0, task, verdict, control.brokers.queues, control.now)
+        control.books.waiting_place.place(row, 0, task, verdict, control.brokers.queues, control.now)
         first = int(world.arrays.tasks["next_chunk"][row])
         uniforms = control.brokers.uniforms(QUEUE_DRAW, task, luck.ATTEMPTS * first + 1, verdict, number)
         found, _ = spread_jobs(verdict, number, uniforms, block=1)

@@ -20,9 +20,7 @@ IDLE_TYPE = "SCORE"
 
 
 def pilot_streaming(control: Control) -> Process:
-    """Ask for workers, unless DIRAC's SiteDirector does."""
-    if control.books.central_queue is not None:
-        return
+    """Ask for workers."""
     types = control.world.vocabularies["resource_types"]
     score = types.index(IDLE_TYPE) if IDLE_TYPE in types else 0
     queues, harvester = control.world.scenario.grid.queues.values(), control.books.harvester

@@ -8,7 +8,7 @@ from simgrid_broker.agents.panda.direct_jobs import DirectJobs
 def setupper(control: Control) -> Process:
     """Send jobs without a task in JEDI to their queues, and set up pending jobs, those first that wait for none."""
     direct_jobs = DirectJobs(control) if control.books.submissions.as_jobs else None
-    builder = Builder(control) if builds(control.world) else None
+    builder = Builder(control) if builds(control) else None
 
     def set_up() -> None:
         if direct_jobs is not None:

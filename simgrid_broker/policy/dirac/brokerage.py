@@ -8,7 +8,6 @@ all of it is on disk.
 from dataclasses import replace
 
 from simgrid_broker.policy.brokerage.production import candidates, preliminary, requirements, software
-from simgrid_broker.policy.brokerage.production.broker import broker_by
 from simgrid_broker.policy.brokerage.production.data_motion import input_is_local
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.policy.funnel import Funnel
@@ -38,5 +37,4 @@ def for_any_queue(edition: JobBrokerage) -> JobBrokerage:
 
 
 TASK_QUEUES = {name: for_any_queue(edition) for name, edition in PRODUCTION.items()}
-broker_to_task_queues = broker_by(TASK_QUEUES)
-"""Job brokerage as a policy: every queue that can run the jobs."""
+"""Rules of job brokerage by edition: every queue that can run the jobs."""

@@ -25,8 +25,7 @@ from simgrid_broker.scenario.gdpconfig import find, in_force
 from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.retry_rules import RETRY_RULES
-from simgrid_broker.scenario.rules_dirac import group_findings
-from simgrid_broker.scenario.rules_workers import WORKER_RULES, option_unread, remarks_of_modes
+from simgrid_broker.scenario.rules_workers import WORKER_RULES, option_unread, remarks_of_systems
 from simgrid_broker.scenario.shares import TAGS, shares_with_keys
 from simgrid_broker.scenario.work.campaigns import group_names
 from simgrid_broker.schema.grid import ACTIVITIES, Storage
@@ -235,7 +234,7 @@ def _values(incident: Incident) -> tuple[Any, ...]:
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
     *GRID_RULES, *NETWORK_RULES, *WORKER_RULES, too_much_space, *SHARE_RULES, work_without_share, *WORK_RULES,
     *DATA_RULES, *TAPE_RULES, *WORK_QUEUE_RULES, *RETRY_RULES, *USER_PARAMETER_RULES, boosts_of_users,
-    owners_of_accounts, group_findings, unknown_name)
+    owners_of_accounts, unknown_name)
 """Every rule; each gives a finding for everything that breaks it."""
 
 
@@ -378,7 +377,7 @@ def software_unknown(scenario: Scenario) -> Iterator[str]:
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, labels_without_pilots, rule_of_inner_share, site_without_anything, no_open_queue,
-    queue_refuses_all, cut_off, remarks_of_modes,
+    queue_refuses_all, cut_off, remarks_of_systems,
     setting_without_match, option_of_full_chain, option_no_number, option_unread, standby_of_nothing,
     software_without_transhome,
     software_unknown, boosts_without_effect, patterns_without_queue, unread_parameters, accounts_without_effect,

@@ -12,6 +12,7 @@ from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.work.campaigns import group_names, user_names
 from simgrid_broker.schema.queues import Queue, scope_of
 from simgrid_broker.schema.user_parameters import UserParameters
+from simgrid_broker.systems.dispatch import dispatcher
 
 LISTS = "includedSite", "excludedSite"
 ANY_CLOUD = "", "any"
@@ -93,8 +94,9 @@ def _unread_of_jobs(scenario: Scenario, stream: UserParameters, key: tuple) -> I
     if stream.nSitesPerJob > 1:
         yield _remark(scenario, (*key, "nSitesPerJob"), stream.nSitesPerJob, "brokerage looks for so many queues, but "
                       "jobs are not cloned: clones share the events of event service, which is not implemented")
-    if stream.buildSpec and scenario.dispatch == "dirac":
-        yield _remark(scenario, (*key, "buildSpec"), True, "has no effect: DIRAC's jobs have no site before they run")
+    if stream.buildSpec and not dispatcher(scenario.dispatch).binds_jobs:
+        yield _remark(scenario, (*key, "buildSpec"), True,
+                      f"has no effect: with `dispatch: {scenario.dispatch}` jobs have no site before they run")
 
 
 def _patterns(scenario: Scenario) -> Iterator[tuple[tuple, str, str]]:
