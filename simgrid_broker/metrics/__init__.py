@@ -1,10 +1,18 @@
 """Figures of a run, as DataFrames in long form: dimensions, then `metric`, `value`, `unit` and `window`."""
 
-from simgrid_broker.metrics.attempts import NOWHERE, attempts, rebrokerage
+from simgrid_broker.metrics.attempts import (
+    NOWHERE,
+    OUT_OF_MEMORY,
+    RULES,
+    attempts,
+    failures,
+    memory_retries,
+    rebrokerage,
+    retry_history,
+    rule_losses,
+)
 from simgrid_broker.metrics.compare import comparison, difference, mean_cores
-from simgrid_broker.metrics.direct_reading import direct_reading
 from simgrid_broker.metrics.doors import door_series, door_use
-from simgrid_broker.metrics.drift import drift, drifting
 from simgrid_broker.metrics.explain import (
     ABOUT_QUEUES,
     JOB_BROKERAGE,
@@ -19,11 +27,17 @@ from simgrid_broker.metrics.explain import (
     stretches,
     with_labels,
 )
-from simgrid_broker.metrics.failures import RULES, failures, rule_losses
 from simgrid_broker.metrics.held_work import half_since, held_work, last_classes, live_jobs, places_of, tasks_of_users
-from simgrid_broker.metrics.progress import phase_of, task_phases, time_in_phase
-from simgrid_broker.metrics.reach import cores_lost, reach, reach_recorded, refusal_rates
-from simgrid_broker.metrics.refusal import brokerage_funnel, refusal_counts, refusals, refusals_over_time
+from simgrid_broker.metrics.refusals import (
+    brokerage_funnel,
+    cores_lost,
+    reach,
+    reach_recorded,
+    refusal_counts,
+    refusal_rates,
+    refusals,
+    refusals_over_time,
+)
 from simgrid_broker.metrics.replay import (
     recorded_statuses,
     recorded_waits,
@@ -32,26 +46,31 @@ from simgrid_broker.metrics.replay import (
     submission_waits,
     walltime_errors,
 )
-from simgrid_broker.metrics.retries import OUT_OF_MEMORY, memory_retries, retry_history
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
-from simgrid_broker.metrics.staging import drives_series, staging_series, staging_summary
-from simgrid_broker.metrics.summary import jobs_by_status, summary
+from simgrid_broker.metrics.summary import drift, drifting, jobs_by_status, summary
 from simgrid_broker.metrics.tasks import FINAL as FINAL_TASK
 from simgrid_broker.metrics.tasks import (
     cut_jobs,
+    phase_of,
     stopped_tasks,
+    task_phases,
     task_turnaround,
     tasks_by_status,
     tasks_without_place,
+    time_in_phase,
     unplaced_tasks,
 )
 from simgrid_broker.metrics.tidy import matrix, tidy, wide
 from simgrid_broker.metrics.traffic import (
     data_waits,
+    direct_reading,
+    drives_series,
     link_series,
     link_use,
     link_waits,
     site_matrix,
+    staging_series,
+    staging_summary,
     storage_levels,
     storage_series,
     storage_use,
@@ -65,6 +84,7 @@ from simgrid_broker.metrics.usage import (
     running_cores,
     throughput,
     totals_over_time,
+    workers,
 )
 from simgrid_broker.metrics.users import (
     fairness,
@@ -79,7 +99,6 @@ from simgrid_broker.metrics.users import (
 )
 from simgrid_broker.metrics.waiting import first_jobs, waiting_times
 from simgrid_broker.metrics.window import Window, part_of_jobs, window_of
-from simgrid_broker.metrics.workers import workers
 from simgrid_broker.names import USED
 
 __all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED",

@@ -1,4 +1,4 @@
-"""Outcomes of attempts, and moves of withdrawn jobs from queue to queue."""
+"""Outcomes of attempts: failures and their cost, moves from queue to queue, retries, those with more memory."""
 
 from collections import Counter
 
@@ -6,11 +6,36 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import end_times, ended_in, part_of_jobs, selected_jobs, window_of
+from simgrid_broker.metrics.window import (
+    RUN_TIMES,
+    Window,
+    end_times,
+    ended_in,
+    once_per_run,
+    part_of_jobs,
+    run_times,
+    selected_jobs,
+    window_of,
+)
+from simgrid_broker.names import COMPENSATION, RAM_LIMITS_MB, Cause
 from simgrid_broker.records import JOB_END_TIMES, Run
+from simgrid_broker.units import HOUR
 
 NOWHERE = "(no attempt yet)"
 """Destination of jobs whose input had no further attempt in the run."""
+LOST = ("failed", "closed", "cancelled")
+"""Final statuses of an attempt that did not finish."""
+SILENT = "lost_heartbeat"
+"""Cause of a job whose slot was lost before the server noticed."""
+UNITS = {"jobs": "jobs", "lost_core_hours": "core h", "lost_wait_hours": "h"}
+RULES = (SILENT, "fast_rebrokerage", "analysis_rebrokerage", "reassigned",
+         *(cause for cause in Cause.words() if cause.startswith("timeout_")))
+"""Causes of jobs that a rule of the server ended for lack of progress."""
+OUT_OF_MEMORY = "memory_exceeded"
+"""Cause of a job that was killed because it exceeded its memory."""
+ABOVE = "more"
+"""Memory above the largest value of the retry module's list."""
+MEMORY_UNITS = {"jobs": "jobs", "finished": "jobs", "out_of_memory": "jobs", "lost_core_hours": "core h"}
 
 
 def attempts(run: Run) -> pd.DataFrame:
@@ -46,3 +71,83 @@ def rebrokerage(run: Run) -> pd.DataFrame:
     table = table.groupby(["source", "destination", "cause"]).size().rename("moves").reset_index()
     table = table.sort_values(["moves", "source", "destination", "cause"], ascending=[False, True, True, True])
     return tidy(table, ["source", "destination", "cause"], {"moves": "jobs"}, window)
+
+
+@once_per_run
+def failures(run: Run) -> pd.DataFrame:
+    """Attempts that ended in the window without finishing; dimensions status and cause, most frequent first.
+
+    Metrics: jobs; lost_core_hours: run time x cores, for a job with lost heartbeat up to the last heartbeat;
+    lost_wait_hours: from creation until the start of the payload, or until the end of a job that never started.
+    """
+    window = window_of(run)
+    if part_of_jobs(run) < 1:
+        ended = ended_in(run, window)
+        ended = ended[ended.status.isin(LOST)].assign(lost_core_hours=ended.run_core_s / HOUR,
+                                                      lost_wait_hours=ended.wait_s / HOUR)
+        return _by_cause(ended, window)
+    jobs = selected_jobs(run, ["status", "cause", "corecount", "walltime_s", "pending_s", *RUN_TIMES],
+                         lambda rows: rows.status.isin(LOST) & window.holds(end_times(rows)))
+    ran = np.where(jobs.cause == SILENT, jobs.walltime_s, run_times(jobs))
+    waited = np.where(np.isnan(jobs.running_s), end_times(jobs), jobs.running_s) - jobs.pending_s
+    return _by_cause(pd.DataFrame({
+        "status": jobs.status, "cause": jobs.cause, "jobs": 1,
+        "lost_core_hours": np.nan_to_num(ran) * jobs.corecount / HOUR,                      # NaN = never ran
+        "lost_wait_hours": np.nan_to_num(waited) / HOUR}), window)
+
+
+def _by_cause(lost: pd.DataFrame, window: Window) -> pd.DataFrame:
+    table = lost.groupby(["status", "cause"])[[*UNITS]].sum().reset_index()
+    table = table.sort_values(["jobs", "cause"], ascending=[False, True])
+    return tidy(table, ["status", "cause"], UNITS, window)
+
+
+def rule_losses(run: Run) -> pd.DataFrame:
+    """The rows of `failures` caused by a timeout rule or a rebrokerage."""
+    table = failures(run)
+    return table[table.cause.isin(RULES)].reset_index(drop=True)
+
+
+def retry_history(run: Run) -> pd.DataFrame:
+    """Each job that retries the input of an earlier one, as in PanDA's table JEDI_Job_Retry_History.
+
+    Columns jeditaskid, oldpandaid, newpandaid, relationtype and originpandaid (the first job of the chain), sorted by
+    newpandaid. Source: JEDI TWiki, database design.
+    """
+    jobs = selected_jobs(run, ["jeditaskid", "panda_id", "old_panda_id"], lambda rows: rows.old_panda_id > 0)
+    jobs = jobs.sort_values("panda_id", ignore_index=True)
+    old_of = pd.Series(jobs.old_panda_id.to_numpy(), jobs.panda_id)
+    origin = jobs.old_panda_id
+    while (earlier := origin.map(old_of)).notna().any():
+        origin = earlier.fillna(origin).astype(np.int64)
+    return pd.DataFrame({"jeditaskid": jobs.jeditaskid, "oldpandaid": jobs.old_panda_id, "newpandaid": jobs.panda_id,
+                         "relationtype": "retry", "originpandaid": origin})
+
+
+@once_per_run
+def memory_retries(run: Run) -> pd.DataFrame:
+    """Jobs that ended in the window, of tasks with a job that ran out of memory; dimensions attempt and memory.
+
+    memory: the job's claim per core, as the next value of the retry module's list, MB. Metrics: jobs, finished,
+    out_of_memory, and lost_core_hours of the jobs out of memory.
+    """
+    window = window_of(run)
+    killed = selected_jobs(run, ["jeditaskid", "cause", *JOB_END_TIMES],
+                           lambda rows: (rows.cause == OUT_OF_MEMORY) & window.holds(end_times(rows)))
+    tasks = killed.jeditaskid.unique()
+    jobs = selected_jobs(run, ["jeditaskid", "attempt", "corecount", "ramcount_mb", "status", "cause", "walltime_s",
+                               *JOB_END_TIMES],
+                         lambda rows: rows.jeditaskid.isin(tasks) & window.holds(end_times(rows)))
+    out = jobs.cause == OUT_OF_MEMORY
+    table = pd.DataFrame({"attempt": jobs.attempt, "memory": _claims(jobs), "jobs": 1,
+                          "finished": jobs.status == "finished", "out_of_memory": out,
+                          "lost_core_hours": np.where(out, jobs.walltime_s * jobs.corecount / HOUR, 0.0)})
+    table = table.groupby(["attempt", "memory"], observed=True).sum().reset_index()
+    return tidy(table.astype({"memory": object}), ["attempt", "memory"], MEMORY_UNITS, window)
+
+
+def _claims(jobs: pd.DataFrame) -> pd.Categorical:
+    """Smallest value of the retry module's list that covers each job's memory claim per core, (n,)."""
+    claims = np.round(jobs.ramcount_mb / COMPENSATION / np.maximum(jobs.corecount, 1))
+    words = [f"up to {limit} MB" for limit in RAM_LIMITS_MB] + [ABOVE]
+    return pd.Categorical.from_codes(np.searchsorted(RAM_LIMITS_MB, claims), words, ordered=True)

@@ -4,17 +4,14 @@ from collections.abc import Callable, Iterable
 
 import pandas as pd
 
-from simgrid_broker.metrics.attempts import attempts, rebrokerage
+from simgrid_broker.metrics.attempts import attempts, failures, rebrokerage, rule_losses
 from simgrid_broker.metrics.doors import door_use
 from simgrid_broker.metrics.explain import with_labels
-from simgrid_broker.metrics.failures import failures, rule_losses
-from simgrid_broker.metrics.progress import time_in_phase
-from simgrid_broker.metrics.refusal import refusals
+from simgrid_broker.metrics.refusals import refusals
 from simgrid_broker.metrics.shares import share_compliance
-from simgrid_broker.metrics.staging import staging_summary
 from simgrid_broker.metrics.summary import summary
-from simgrid_broker.metrics.tasks import task_turnaround
-from simgrid_broker.metrics.traffic import data_waits, link_use, storage_use
+from simgrid_broker.metrics.tasks import task_turnaround, time_in_phase
+from simgrid_broker.metrics.traffic import data_waits, link_use, staging_summary, storage_use
 from simgrid_broker.metrics.usage import running_cores
 from simgrid_broker.metrics.waiting import waiting_times
 from simgrid_broker.metrics.window import window_of

@@ -9,9 +9,8 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import window_of
+from simgrid_broker.metrics.window import once_per_run, window_of
 from simgrid_broker.names import USED, DecisionKind
 from simgrid_broker.records import Run
 from simgrid_broker.wording import labels, worded
@@ -21,7 +20,7 @@ ABOUT_QUEUES = (JOB_BROKERAGE, ANALYSIS_BROKERAGE)
 """Brokers whose candidates are queues, not sites."""
 
 
-@kept
+@once_per_run
 def criteria(run: Run, kind: str) -> pd.DataFrame:
     """The steps of a broker in order of application: criterion (name of the rule), tag, panda (PanDA's name), label,
     unit of its figures, says (what a refusal reads like, `wording.worded`), and meaning (what it does, in a sentence).

@@ -2,7 +2,9 @@
 
 Power is HS06 of sent and running jobs, and a target is the share's fraction of all power in use, as in PanDA's dispatch
 (lifecycle reference, section 1.3). Work is waiting while the share has activated jobs. A share is judged by what it was
-due (`metrics.due`) where it had activated jobs that could have run in the slots at hand.
+due where it had activated jobs that could have run in the slots at hand: its target, with what shares without enough
+work leave to others. Unused power goes to the siblings of a share first, and then upwards (Global Shares paper, section
+2.1).
 """
 
 from dataclasses import dataclass
@@ -10,11 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.due import due_power, usable_power
-from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.tree import Tree, share_tree
-from simgrid_broker.metrics.window import Window, window_of
+from simgrid_broker.metrics.window import Window, once_per_run, window_of
 from simgrid_broker.records import Run
 
 NEAR = 0.1
@@ -25,6 +24,49 @@ SEEN = 50
 
 COUNTED = ("hs06", "running_cores", "running", "activated", "queued")
 """Columns of the series that are summed over resource types and leaves."""
+LAST = 1e-9
+"""Weight of a share without a target among its siblings: it is served when all others have what they can use."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Nodes of the share tree; node 0 is the root, parents precede their children.
+
+    names, parent, value (% of the whole), level (root 0): (n_nodes,); leaves: (n_leaves,) node of each leaf share;
+    below: (n_nodes, n_leaves) whether the leaf is the node or below it.
+    """
+
+    names: tuple[str, ...]
+    parent: np.ndarray
+    value: np.ndarray
+    level: np.ndarray
+    leaves: np.ndarray
+    below: np.ndarray
+
+    @property
+    def leaf_names(self) -> tuple[str, ...]:
+        """Names of the leaves in their order."""
+        return tuple(self.names[node] for node in self.leaves)
+
+    def top_of(self, node: int) -> int:
+        """The node of the first level that is `node` or above it."""
+        while self.level[node] > 1:
+            node = self.parent[node]
+        return int(node)
+
+
+def share_tree(run: Run) -> Tree:
+    """The tree in the manifest of `run`."""
+    given = run.manifest["share_tree"]
+    parent, leaves = np.asarray(given["parent"], int), np.asarray(given["leaves"], int)
+    level = np.zeros(len(parent), int)
+    below = np.zeros((len(parent), len(leaves)), bool)
+    below[leaves, np.arange(len(leaves))] = True
+    for node in range(1, len(parent)):
+        level[node] = level[parent[node]] + 1
+    for node in range(len(parent) - 1, 0, -1):
+        below[parent[node]] |= below[node]
+    return Tree(tuple(given["names"]), parent, np.asarray(given["value"], float), level, leaves, below)
 
 
 @dataclass(frozen=True)
@@ -89,7 +131,7 @@ def _by_type(rows: pd.DataFrame, spot: np.ndarray, shape: tuple[int, int]) -> li
             for name in ("hs06", "running", "activated")]
 
 
-@kept
+@once_per_run
 def running_samples(run: Run) -> ShareSamples:
     """The samples in the window in which jobs were running."""
     samples = share_samples(run).within(window_of(run))
@@ -114,7 +156,7 @@ def share_series(run: Run) -> pd.DataFrame:
     return tidy(table, ["time_s", "node", "share", "level"], units, Window(0.0, run.end_s))
 
 
-@kept
+@once_per_run
 def share_compliance(run: Run) -> pd.DataFrame:
     """Compliance of every node of the tree in the window.
 
@@ -199,3 +241,48 @@ def _percent(true: np.ndarray, among: np.ndarray) -> np.ndarray:
     """Percentage of the samples `among` in which `true` holds, by node; NaN without samples."""
     n = among.sum(axis=0)
     return 100 * np.divide((true & among).sum(axis=0), n, out=np.full(n.shape, np.nan), where=n > 0)
+
+
+def due_power(tree: Tree, usable: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Power that each node is due, HS06, (n_times, n_nodes).
+
+    usable: what each leaf could use, HS06, (n_times, n_leaves); whole: power to be shared out, (n_times,).
+    """
+    wanted = usable @ tree.below.T
+    found = np.zeros(wanted.shape)
+    found[:, 0] = np.minimum(whole, wanted[:, 0])
+    for node in range(len(tree.names)):                                 # parents precede their children
+        children = np.flatnonzero(tree.parent == node)
+        if len(children):
+            found[:, children] = shared_out(found[:, node], wanted[:, children], tree.value[children])
+    return found
+
+
+def shared_out(whole: np.ndarray, wanted: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Parts of `whole`, (n_times,), of siblings with these values, (n,), none more than `wanted`, (n_times, n)."""
+    weights = np.broadcast_to(np.maximum(values, LAST), wanted.shape)
+    satisfied = wanted <= 0
+    for _ in values:
+        left = whole - np.where(satisfied, wanted, 0).sum(axis=1)
+        open_weights = np.where(satisfied, 0, weights)
+        total = open_weights.sum(axis=1)
+        parts = np.divide(open_weights * left[:, None], total[:, None], out=np.zeros(wanted.shape),
+                          where=total[:, None] > 0)
+        enough = ~satisfied & (parts >= wanted)
+        if not enough.any():
+            break
+        satisfied = satisfied | enough
+    return np.where(satisfied, wanted, parts)
+
+
+def usable_power(hs06: np.ndarray, running: np.ndarray, activated: np.ndarray) -> np.ndarray:
+    """Power that each leaf could use, HS06, (n_times, n_leaves), from (n_times, n_leaves, n_types) each.
+
+    That is what it uses and what its activated jobs would use, each as much as the mean running job of its share and
+    type, or of its type, in all no more of a type than is at hand: what the jobs of all shares of that type use. A job
+    of a type of which none runs could not have run.
+    """
+    of_type, number = hs06.sum(axis=1, keepdims=True), running.sum(axis=1, keepdims=True)
+    mean = np.broadcast_to(of_type / np.maximum(number, 1), hs06.shape)
+    each = np.where(running > 0, hs06 / np.maximum(running, 1), mean)
+    return np.minimum(hs06 + activated * each, of_type).sum(axis=2)

@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import part_of_jobs, selected_jobs, window_of
+from simgrid_broker.metrics.window import once_per_run, part_of_jobs, selected_jobs, window_of
 from simgrid_broker.names import ANALYSIS_LABELS, SiteClass, TaskClass, TaskStatus
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
@@ -21,7 +20,7 @@ CLASSES = (*(one.name for one in (TaskClass.S, TaskClass.A, TaskClass.B, TaskCla
 """Classes of tasks in the order of their rights."""
 
 
-@kept
+@once_per_run
 def users(run: Run) -> pd.DataFrame:
     """Users with analysis tasks, those with most cores first; dimension user.
 

@@ -1,16 +1,18 @@
-"""Waiting times of jobs from activated to running, and of tasks for their first job."""
+"""Waiting times of jobs from activated to running, and of tasks for their first job.
+
+Some of the jobs still wait, were withdrawn, or waited before the window began: `Waits` are the estimates with them.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.censored import Waits
-from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import Window, end_times, part_of_jobs, window_of
+from simgrid_broker.metrics.window import Window, end_times, once_per_run, part_of_jobs, window_of
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
 
@@ -27,7 +29,7 @@ UNITS = {"wait_mean": "h", **{f"wait_p{q:02d}": "h" for q in QUANTILES}, "starte
          "wait_little": "h"}
 
 
-@kept
+@once_per_run
 def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
     """Time from activated to running of the jobs that started in the window, by one column of jobs or for all.
 
@@ -114,3 +116,33 @@ def _figures(values: dict[str, list]) -> dict[str, float]:
             "still_waiting_p50": np.median(waiting) if len(waiting) else np.nan, "taken_back": len(withdrawn),
             **{f"wait_km_p{q:02d}": value for q, value in zip(KM_QUANTILES, estimates, strict=True)},
             "wait_little": waits.mean()}
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Waits as a window sees them: arrays (n,) of times since activation, and whether the job started (bool).
+
+    entry: when the window first sees the job, 0 if it was activated in the window; exit: when the job started, was
+    withdrawn or the window ended.
+    """
+
+    entry: np.ndarray
+    exit: np.ndarray
+    started: np.ndarray
+
+    def quantiles(self, at: Sequence[float] | np.ndarray) -> np.ndarray:
+        """Product-limit estimate of the quantiles `at` of the waiting time; NaN beyond the last one that is reached.
+
+        Source: Kaplan and Meier, J. Am. Stat. Assoc. 53 (1958) 457; jobs seen late enter the set at risk late.
+        """
+        times, n_started = np.unique(self.exit[self.started], return_counts=True)
+        entered = np.searchsorted(np.sort(self.entry), times, side="right")
+        at_risk = entered - np.searchsorted(np.sort(self.exit), times, side="left")
+        waiting = np.cumprod(1 - n_started / at_risk)
+        reached = np.searchsorted(-waiting, -(1 - np.asarray(at)) - 1e-12)
+        return np.append(times, np.nan)[reached]
+
+    def mean(self) -> float:
+        """Mean number waiting over the rate of starts (Little's law); NaN if no job started."""
+        n_started = np.count_nonzero(self.started)
+        return float((self.exit - self.entry).sum() / n_started) if n_started else np.nan

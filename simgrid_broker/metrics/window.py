@@ -1,7 +1,10 @@
-"""The time window that figures cover, and the times of job rows."""
+"""The time window that figures cover, the times of job rows, and figures computed once for each run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -11,6 +14,10 @@ from simgrid_broker.units import format_seconds
 
 RUN_TIMES = ("running_s", "holding_s", "transferring_s", *JOB_END_TIMES)
 """Columns from which the run time of a payload follows."""
+P = ParamSpec("P")
+T = TypeVar("T")
+_RESULTS: WeakKeyDictionary[Run, dict[tuple, Any]] = WeakKeyDictionary()
+
 
 @dataclass(frozen=True)
 class Window:
@@ -78,3 +85,14 @@ def run_times(jobs: Mapping) -> np.ndarray:
         moment = np.asarray(jobs[name])
         stopped = np.where((moment >= running) & (moment < stopped), moment, stopped)
     return stopped - running
+
+
+def once_per_run(metric: Callable[Concatenate[Run, P], T]) -> Callable[Concatenate[Run, P], T]:
+    """A metric whose result is kept as long as its run, which was read at one moment; callers get copies of tables."""
+    @wraps(metric)
+    def of(run: Run, /, *args: P.args, **options: P.kwargs) -> T:
+        results, call = _RESULTS.setdefault(run, {}), (metric.__name__, args, tuple(sorted(options.items())))
+        if call not in results:
+            results[call] = metric(run, *args, **options)
+        return results[call].copy() if isinstance(results[call], pd.DataFrame) else results[call]
+    return of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from simgrid_broker import metrics
-from simgrid_broker.metrics.tree import Tree
+from simgrid_broker.metrics.shares import Tree
 from simgrid_broker.records import Run, write_whole
 from simgrid_broker.report import staging
 from simgrid_broker.report.blocks import Block, Marks, Note, Plot, Section, TableBlock, drawn_by, plot_or_note

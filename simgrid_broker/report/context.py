@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from simgrid_broker.metrics import Window, window_of
-from simgrid_broker.metrics.tree import Tree, share_tree
+from simgrid_broker.metrics.shares import Tree, share_tree
 from simgrid_broker.records import Run
 from simgrid_broker.report.blocks import Marks
 from simgrid_broker.report.words import spoken

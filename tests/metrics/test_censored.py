@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from small_run import JobStatus, job, run_of
 
 from simgrid_broker import metrics
-from simgrid_broker.metrics.censored import Waits
+from simgrid_broker.metrics.waiting import Waits
 
 
 def waits(*jobs):

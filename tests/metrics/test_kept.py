@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from simgrid_broker.metrics.kept import kept
+from simgrid_broker.metrics.window import once_per_run
 
 
 class Recorded(SimpleNamespace):
@@ -16,7 +16,7 @@ class Recorded(SimpleNamespace):
 def test_a_figure_is_computed_once_for_each_run_and_argument():
     calls = []
 
-    @kept
+    @once_per_run
     def figure(run, by="share"):
         calls.append((run.name, by))
         return pd.DataFrame({"by": [by]})
@@ -28,7 +28,7 @@ def test_a_figure_is_computed_once_for_each_run_and_argument():
 
 
 def test_who_changes_a_table_changes_a_copy():
-    figure = kept(lambda run: pd.DataFrame({"value": [1.0]}))
+    figure = once_per_run(lambda run: pd.DataFrame({"value": [1.0]}))
     run = Recorded()
     changed = figure(run)
     changed["value"] = 2.0

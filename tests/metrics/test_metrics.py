@@ -8,9 +8,7 @@ from small_run import HOUR, job, queue_columns, run_of, share_rows, task_rows
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
-from simgrid_broker.metrics.due import due_power, shared_out, usable_power
-from simgrid_broker.metrics.shares import limited_by
-from simgrid_broker.metrics.tree import Tree
+from simgrid_broker.metrics.shares import Tree, due_power, limited_by, shared_out, usable_power
 from simgrid_broker.metrics.window import run_times
 from simgrid_broker.names import Cause, JobStatus, TaskStatus
 from simgrid_broker.records import read_run
