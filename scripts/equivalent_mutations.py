@@ -53,11 +53,11 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "any number above all places in the alphabet will do",
     ("policy.brokerage.production.decide.rank", "return 0 -> return 1"):
         "of a hint the number of candidates is not read",
-    ("policy.brokerage.production.preliminary.is_single", "len(task.preassigned) > 0 -> len(task.preassigned) >= 0"):
+    ("policy.brokerage.production.candidates.is_single", "len(task.preassigned) > 0 -> len(task.preassigned) >= 0"):
         "no queue is on an empty list",
-    ("policy.brokerage.production.completeness.is_complete", "source['part'] >= 1 -> source['part'] > 1"):
+    ("policy.brokerage.production.storage.is_complete", "source['part'] >= 1 -> source['part'] > 1"):
         "a complete replica lacks no file, and MAX_MISSING_INPUT_FILES is not negative",
-    ("policy.brokerage.production.completeness.is_complete", "source['part'] >= 1 -> source['part'] >= 2"):
+    ("policy.brokerage.production.storage.is_complete", "source['part'] >= 1 -> source['part'] >= 2"):
         "a complete replica lacks no file, and MAX_MISSING_INPUT_FILES is not negative",
     ("policy.brokerage.production.estimates.most_work", "queue['mintime_s'] > 0 -> queue['mintime_s'] >= 0"):
         "without a mintime no job is too short",

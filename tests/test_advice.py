@@ -29,9 +29,9 @@ MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"
                                        "policy.brokerage.production.network.low_network_weight_deployed",
                                        "policy.brokerage.production.network.network"),
                  id="two compiled rules, and what tells the figures of one of them"),
-    pytest.param(jobbroker.MIN_INPUT_COMPLETENESS, ("policy.brokerage.production.completeness.enough_at",
-                                                    "policy.brokerage.production.completeness.input_incomplete",
-                                                    "policy.brokerage.production.completeness.readable"),
+    pytest.param(jobbroker.MIN_INPUT_COMPLETENESS, ("policy.brokerage.production.storage.enough_at",
+                                                    "policy.brokerage.production.storage.input_incomplete",
+                                                    "policy.brokerage.production.storage.readable"),
                  id="a compiled rule and plain functions"),
     pytest.param(taskrefiner.USER_TASKS_MESSAGE_DRIVEN_PERCENT, None, id="a key that nothing reads"),
 ])

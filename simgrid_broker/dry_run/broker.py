@@ -14,9 +14,8 @@ from simgrid_broker.errors import Problem, SnapshotError, nearest
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
 from simgrid_broker.policy.brokerage.analysis.lists import FATAL
-from simgrid_broker.policy.brokerage.production.completeness import input_incomplete, readable
-from simgrid_broker.policy.brokerage.task.locality import no_complete_replica
-from simgrid_broker.policy.brokerage.task.nuclei import cannot_run, output_unmatched
+from simgrid_broker.policy.brokerage.production.storage import input_incomplete, readable
+from simgrid_broker.policy.brokerage.task.nuclei import cannot_run, no_complete_replica, output_unmatched
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot_task import ANALYSIS_BROKERAGE, TASK_BROKERAGE

@@ -4,8 +4,8 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.compiled.items import copy_columns, same_columns
-from simgrid_broker.policy.brokerage.production.completeness import FINE, reading_of
 from simgrid_broker.policy.brokerage.production.question import derive
+from simgrid_broker.policy.brokerage.production.storage import FINE, reading_of
 from simgrid_broker.schema import TASKS
 from simgrid_broker.turns.task_kinds import ONE_TASK
 from simgrid_broker.turns.watch import keeps

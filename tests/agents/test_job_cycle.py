@@ -8,8 +8,8 @@ import pytest
 from simgrid_broker import load_scenario, simulate
 from simgrid_broker.compiled import uncompiled
 from simgrid_broker.engine import Simulation
-from simgrid_broker.policy.brokerage.production.completeness import readable
 from simgrid_broker.policy.brokerage.production.question import DERIVED, KEYS, PLAIN, SAID, TERMS, JobCase, task_record
+from simgrid_broker.policy.brokerage.production.storage import readable
 from simgrid_broker.turns import job_tables, user_tables
 from simgrid_broker.turns.job_slots import is_current
 from simgrid_broker.world.views import observe

@@ -5,7 +5,7 @@ import pytest
 from analysis_builders import DISK, EDITIONS, case, dataset, decide, queues, task, view, why
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.brokerage.analysis import candidates, software
+from simgrid_broker.policy.brokerage.analysis import candidates
 from simgrid_broker.views import Hardware, PublishedSoftware, QueueSoftware
 
 AUTO = ("AUTO",)
@@ -159,13 +159,13 @@ NIGHTLY = "AnalysisTransforms-main_2026-01-05T2101"
 def test_releases(transhome, transuses, published, expected):
     asked = task(transhome=transhome, transuses=transuses, architecture=PLATFORM)
     grid = queues(1, software=(QueueSoftware(AUTO, published),))
-    assert software.answer_of(case(asked, grid), grid.software[0]) == expected
+    assert candidates.answer_of(case(asked, grid), grid.software[0]) == expected
 
 
 @pytest.mark.rule("release_missing", "platform_unresolved")
 def test_any_and_regular_expressions():
     def tag(asked, known):
-        return software.answer_of(case(task(**asked), queues(1, software=(known,))), known)
+        return candidates.answer_of(case(task(**asked), queues(1, software=(known,))), known)
     anything = QueueSoftware(("ANY",))
     assert tag(dict(transhome="AnalysisTransforms", architecture=""), anything) == ""
     assert tag(dict(transhome="AnalysisTransforms", architecture=PLATFORM), anything) == "-cache"    # asks for a CPU

@@ -6,7 +6,7 @@ import pytest
 from analysis_builders import DISK, EDITIONS, TB, dataset, queues, refuses, task, view, why
 
 from simgrid_broker.policy.brokerage.analysis import requirements
-from simgrid_broker.policy.brokerage.production import data_motion
+from simgrid_broker.policy.brokerage.production import storage
 from simgrid_broker.policy.brokerage.production.requirements import too_little_memory, too_much_memory
 from simgrid_broker.units import GIB, MIB
 
@@ -28,8 +28,8 @@ def test_disk_traffic(diskio, limit, cores, measured, expected):
 @pytest.mark.rule("too_intense")
 def test_io_intensity():
     grid = queues(1, max_io_intensity=100.0)
-    assert not refuses(data_motion.too_intense, task(iointensity=100.0), grid)
-    assert refuses(data_motion.too_intense, task(iointensity=101.0), grid)
+    assert not refuses(storage.too_intense, task(iointensity=100.0), grid)
+    assert refuses(storage.too_intense, task(iointensity=101.0), grid)
 
 
 @pytest.mark.rule("requirements.too_little_memory", "requirements.too_much_memory")

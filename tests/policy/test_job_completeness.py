@@ -4,13 +4,13 @@ import pytest
 from builders import broker_hint
 from policy_builders import candidate, cfg, locality, queues, stats, task
 
-from simgrid_broker.policy.brokerage.production import completeness
+from simgrid_broker.policy.brokerage.production import storage
 from simgrid_broker.policy.brokerage.production.broker import broker_jobs
-from simgrid_broker.policy.brokerage.production.completeness import Readable, readable
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
+from simgrid_broker.policy.brokerage.production.storage import Readable, readable
 from simgrid_broker.views import KEPT, InputDataset, Source
 
-pytestmark = pytest.mark.rule("completeness.readable")
+pytestmark = pytest.mark.rule("storage.readable")
 
 
 def dataset(*found, of=100, lan=True, wan=True, scattered=False):
@@ -53,7 +53,7 @@ def test_input_must_be_complete_somewhere(inputs, config, failure):
 def test_figures_of_incomplete_input():
     data = locality(1e9, 10, [1e9], [0])._replace(inputs=(dataset(50, 70),))
     at = candidate(task(), queues(1), stats(1), data, edition="deployed")
-    assert completeness.input_incomplete(*at) == (True, 0.7, 0.9)
+    assert storage.input_incomplete(*at) == (True, 0.7, 0.9)
 
 
 def test_input_that_is_staged_from_tape_need_not_be_complete():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from policy_builders import candidate, cfg, queues, stats, task
 
 from simgrid_broker.names import BareNucleus, FullChain
-from simgrid_broker.policy.brokerage.production import data_motion, nucleus
+from simgrid_broker.policy.brokerage.production import network, storage
 from simgrid_broker.policy.brokerage.production.broker import broker_jobs
 from simgrid_broker.policy.brokerage.production.editions import DEPLOYED, DOCUMENTED, PRODUCTION
 from simgrid_broker.views import KEPT, Locality
@@ -30,11 +30,11 @@ def data(total, missing, files=0, missing_files=0, tape=None, tape_files=None):
 
 def moved_too_much(input_, fields=HEAVY, **config):
     at = candidate(task(**fields), queues(1), stats(1), input_, cfg(**config))
-    return bool(data_motion.too_much_to_move(*at)[0])
+    return bool(storage.too_much_to_move(*at)[0])
 
 
 def class_of(input_, fields=HEAVY, **config):
-    return int(data_motion.io_class(*candidate(task(**fields), queues(1), stats(1), input_, cfg(**config), "deployed")))
+    return int(storage.io_class(*candidate(task(**fields), queues(1), stats(1), input_, cfg(**config), "deployed")))
 
 
 @pytest.mark.rule("too_much_to_move", "io_class")
@@ -181,7 +181,7 @@ def test_the_choice_refuses_all_but_the_best_class(sites):
 def test_max_io_intensity(intensity, fields, expected):
     view = queues(1, max_io_intensity=[500.0])
     at = candidate(task(iointensity=intensity, **fields), view, stats(1), edition="deployed")
-    assert bool(data_motion.too_intense(*at)[0]) is expected
+    assert bool(storage.too_intense(*at)[0]) is expected
 
 
 def test_d23_only_the_code_knows_max_io_intensity():
@@ -206,9 +206,9 @@ def test_use_only_local_data(local_only, missing, expected):
 def test_figures_of_a_refusal():
     view = queues(1, use_only_local_data=[True], max_io_intensity=[500.0])
     at = candidate(task(iointensity=501.0), view, stats(1), data(100 * GB, 50 * GB))
-    assert data_motion.too_much_to_move(*at) == (True, 50_000, 10_000)
-    assert data_motion.too_intense(*at) == (True, 501, 500)
-    assert data_motion.not_local(*at) == (True, 0.5, 1)
+    assert storage.too_much_to_move(*at) == (True, 50_000, 10_000)
+    assert storage.too_intense(*at) == (True, 501, 500)
+    assert storage.not_local(*at) == (True, 0.5, 1)
 
 
 # ---- t1Weight ------------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def at_nucleus(rule, fields, **link):
     pytest.param(dict(t1weight=-1, nucleus=-1), {}, False, False, id="there is no nucleus"),
 ])
 def test_who_stays_at_the_nucleus(fields, link, documented, deployed):
-    found = at_nucleus(nucleus.off_nucleus, fields, **link)
+    found = at_nucleus(network.off_nucleus, fields, **link)
     assert tuple(bool(refused) for refused, *_ in found) == (documented, deployed)
 
 
@@ -251,14 +251,14 @@ def test_who_stays_at_the_nucleus(fields, link, documented, deployed):
     pytest.param(dict(currentpriority=900, event_service=True), 100, 1, id="D21 event service not in the code"),
 ])
 def test_weight_of_the_nucleus(fields, documented, deployed):
-    assert at_nucleus(nucleus.t1weight, fields, in_nucleus=True) == (documented, deployed)
-    assert at_nucleus(nucleus.t1weight, fields) == (1, 1)
-    assert at_nucleus(nucleus.t1weight, fields | dict(nucleus=-1), in_nucleus=True) == (1, 1)
+    assert at_nucleus(network.t1weight, fields, in_nucleus=True) == (documented, deployed)
+    assert at_nucleus(network.t1weight, fields) == (1, 1)
+    assert at_nucleus(network.t1weight, fields | dict(nucleus=-1), in_nucleus=True) == (1, 1)
 
 
 @pytest.mark.rule("t1weight")
 def test_d72_who_shares_the_storage_weighs_as_much_in_the_code():
-    assert at_nucleus(nucleus.t1weight, dict(t1weight=7), sharing=True) == (1, 7)
+    assert at_nucleus(network.t1weight, dict(t1weight=7), sharing=True) == (1, 7)
 
 
 # ---- full chain ----------------------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ def test_d72_who_shares_the_storage_weighs_as_much_in_the_code():
 CHAIN = dict(nucleus=0, fullchain=FullChain.CAPABLE, nucleus_bare=BareNucleus.ALLOW)
 
 
-@pytest.mark.rule("nucleus.off_the_chain", "for_full_chains_only")
+@pytest.mark.rule("network.off_the_chain", "for_full_chains_only")
 @pytest.mark.parametrize(("fields", "expected"), [
     pytest.param(CHAIN, [None, "-full_chain", "-full_chain"], id="D36 a full chain at a bare nucleus stays there"),
     pytest.param(CHAIN | dict(fullchain=FullChain.ONLY), [None, "-full_chain", "-full_chain"], id="whatever its kind"),

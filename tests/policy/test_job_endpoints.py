@@ -5,14 +5,14 @@ import pytest
 from builders import broker_hint
 from policy_builders import candidate, cfg, queues, stats, task
 
-from simgrid_broker.policy.brokerage.production import endpoints
+from simgrid_broker.policy.brokerage.production import storage
 from simgrid_broker.policy.brokerage.production.broker import broker_jobs
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
 from simgrid_broker.views import InputDataset, Locality, Source
 
 EDITIONS = ("documented", "deployed")
 GB, GIB = 1e9, 1024**3
-SPACE = (endpoints.too_little_space, endpoints.too_little_space_deployed)
+SPACE = (storage.too_little_space, storage.too_little_space_deployed)
 
 
 def refused(rules, data=None, config=(), **columns):
@@ -23,7 +23,7 @@ def refused(rules, data=None, config=(), **columns):
                  for rule, edition in zip(rules, EDITIONS, strict=True))
 
 
-@pytest.mark.rule("endpoints.too_little_space", "too_little_space_deployed")
+@pytest.mark.rule("storage.too_little_space", "too_little_space_deployed")
 @pytest.mark.parametrize(("columns", "expected"), [
     pytest.param(dict(free_bytes=200 * GB, usable_bytes=200 * GIB), (True, False), id="D73 at the limit"),
     pytest.param(dict(free_bytes=200 * GB + 1, usable_bytes=200 * GIB - 1), (False, True),
@@ -38,7 +38,7 @@ def test_space(columns, expected):
     assert refused(SPACE, **columns) == expected
 
 
-@pytest.mark.rule("endpoints.too_little_space", "too_little_space_deployed")
+@pytest.mark.rule("storage.too_little_space", "too_little_space_deployed")
 def test_d73_only_the_code_has_a_key_for_the_space_and_its_0_means_200():
     little = dict(free_bytes=250 * GB, usable_bytes=250 * GIB)
     assert refused(SPACE, config=dict(jobbroker={"STORAGE_MIN_FREE_SIZE": 300}), **little) == (False, True)
@@ -46,16 +46,16 @@ def test_d73_only_the_code_has_a_key_for_the_space_and_its_0_means_200():
     assert refused(SPACE, config=dict(jobbroker={"STORAGE_MIN_FREE_SIZE": 0}), **none) == (True, True)
 
 
-@pytest.mark.rule("endpoints.too_little_space", "too_little_space_deployed")
+@pytest.mark.rule("storage.too_little_space", "too_little_space_deployed")
 def test_figures_of_too_little_space():
     at = candidate(task(), queues(1), stats(1, free_bytes=[5 * GB], usable_bytes=[7 * GB]))
-    assert endpoints.too_little_space(*at) == (True, 5 * GB, 200 * GB)
-    assert endpoints.too_little_space_deployed(*at) == (True, 7 * GB, 200 * GIB)
+    assert storage.too_little_space(*at) == (True, 5 * GB, 200 * GB)
+    assert storage.too_little_space_deployed(*at) == (True, 7 * GB, 200 * GIB)
 
 
 @pytest.mark.rule("not_readable", "not_writable")
 @pytest.mark.parametrize(("rule", "flag"), [
-    (endpoints.not_readable, "read_lan"), (endpoints.not_writable, "write_lan")])
+    (storage.not_readable, "read_lan"), (storage.not_writable, "write_lan")])
 def test_jobs_read_and_write_their_storage_everywhere(rule, flag):
     assert refused(rule, **{flag: True}) == (False, False)
     assert refused(rule, **{flag: False}) == (True, True)
@@ -65,7 +65,7 @@ def test_jobs_read_and_write_their_storage_everywhere(rule, flag):
 
 @pytest.mark.rule("receives_nothing", "sends_nothing")
 @pytest.mark.parametrize(("rule", "flag"), [
-    (endpoints.receives_nothing, "write_wan"), (endpoints.sends_nothing, "read_wan")])
+    (storage.receives_nothing, "write_wan"), (storage.sends_nothing, "read_wan")])
 def test_only_satellites_receive_input_and_send_output(rule, flag):
     assert refused(rule, **{flag: True}) == (False, False)
     assert refused(rule, **{flag: False}) == (True, True)
@@ -89,7 +89,7 @@ def replicas(*parts, wan=None):
 ])
 def test_a_nucleus_that_lacks_the_input_must_receive_it_in_the_code(parts, expected):
     numbers = stats(2, write_wan=[False, True], in_nucleus=[True, False])
-    found = tuple(bool(endpoints.receives_nothing(*candidate(
+    found = tuple(bool(storage.receives_nothing(*candidate(
         task(), queues(2), numbers, replicas(*parts), edition=edition))[0]) for edition in EDITIONS)
     assert found == expected
 
@@ -104,7 +104,7 @@ def test_a_nucleus_that_lacks_the_input_must_receive_it_in_the_code(parts, expec
 ])
 def test_somebody_must_send_the_input_in_the_code(parts, wan, expected):
     numbers = stats(3, in_nucleus=[False, False, True])
-    found = [bool(endpoints.input_cannot_be_sent(*candidate(
+    found = [bool(storage.input_cannot_be_sent(*candidate(
         task(), queues(3), numbers, replicas(*parts, wan=wan), edition="deployed", k=k))[0]) for k in range(3)]
     assert found == expected
 

@@ -8,15 +8,15 @@ from policy_builders import cfg, queues, stats, task
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.names import QueueStatus as S
 from simgrid_broker.policy.brokerage.production.broker import broker_jobs
+from simgrid_broker.policy.brokerage.production.candidates import initial_list
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
-from simgrid_broker.policy.brokerage.production.preliminary import initial_list
 from simgrid_broker.views import KEPT, Premerge
 
 HOUR = 3600.0
 UNIFIED = dict(queue=[0, 0, 1], site=[0, 0, 1], resource_type=[0, 1, -1])
 
 
-@pytest.mark.rule("preliminary.not_preassigned")
+@pytest.mark.rule("candidates.not_preassigned")
 @pytest.mark.parametrize(("fields", "mask", "single", "listed"), [
     pytest.param({}, [1, 1, 1], False, False, id="nothing is named: all queues"),
     pytest.param({"preassigned": (1,)}, [0, 0, 1], True, False, id="one queue, one candidate: SINGLE"),
@@ -33,7 +33,7 @@ def test_initial_list(fields, mask, single, listed):
         assert (found.mask.tolist(), found.single, found.listed) == ([bool(m) for m in mask], single, listed)
 
 
-@pytest.mark.rule("preliminary.not_preassigned")
+@pytest.mark.rule("candidates.not_preassigned")
 @pytest.mark.parametrize(("columns", "mask"), [
     pytest.param({}, [1, 0, 0], id="nobody else has the storage"),
     pytest.param({"storage": [0, 0, 1], "storage_site": [0, 0, 2]}, [1, 1, 0], id="a site that sends output there"),
@@ -56,7 +56,7 @@ def test_merge_jobs_stay_at_the_storage(columns, mask):
         assert initial_list(merging, view, edition).mask.tolist() == [bool(m) for m in mask]
 
 
-@pytest.mark.rule("preliminary.not_preassigned")
+@pytest.mark.rule("candidates.not_preassigned")
 @pytest.mark.parametrize(("idle_h", "stuck_h", "documented", "deployed"), [
     pytest.param(-1, 100, True, False, id="D17 the code waits for input that never changed"),
     pytest.param(30, 23.9, False, True, id="D17 the code lets go after 6 hours without queues"),
@@ -80,7 +80,7 @@ def tags(task_, view, edition):
 
 
 @pytest.mark.rule("core_count_mismatch", "too_many_cores", "zero_share", "named_test", "not_open")
-@pytest.mark.rule("preliminary.not_preassigned")
+@pytest.mark.rule("candidates.not_preassigned")
 @pytest.mark.rule("is_spared")
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize(("columns", "fields"), [

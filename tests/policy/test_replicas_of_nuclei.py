@@ -3,11 +3,10 @@
 import pytest
 
 from simgrid_broker.policy.availability import Endpoint
-from simgrid_broker.policy.brokerage.task.outputs import matching, wanted
-from simgrid_broker.policy.brokerage.task.replicas import counted, input_of_nuclei
+from simgrid_broker.policy.brokerage.task.storages import counted, input_of_nuclei, matching, wanted
 from simgrid_broker.views import DatasetOfTask, Replica
 
-pytestmark = pytest.mark.rule("input_of_nuclei", "replicas.counted", "outputs.wanted", "outputs.matching")
+pytestmark = pytest.mark.rule("input_of_nuclei", "storages.counted", "storages.wanted", "storages.matching")
 
 
 GB = 1e9

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from policy_builders import cfg, job_case, queues, stats, task
 
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.brokerage.production import software as rules
+from simgrid_broker.policy.brokerage.production import candidates as rules
 from simgrid_broker.policy.brokerage.production.broker import broker_jobs
 from simgrid_broker.policy.software.check import Release, answer, need_of, preference, release_of
 from simgrid_broker.schema import software as models

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from policy_builders import TB, cfg, nuclei, survivors, task
 
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.brokerage.task import locality, weight
 from simgrid_broker.policy.brokerage.task import nuclei as n_
+from simgrid_broker.policy.brokerage.task import weight
 from simgrid_broker.policy.brokerage.task.broker import NONE, broker_task, draw
 from simgrid_broker.policy.brokerage.task.question import demand_gb, left_gib, task_record
 from simgrid_broker.units import DAY
@@ -109,8 +109,8 @@ BIG = dict(total_input_bytes=1000 * GB, total_input_files=1000, iointensity=500.
     pytest.param(101 * GB, False, False, id="more than 10 %"),
 ])
 def test_d9_size_of_input(local, documented, deployed):
-    assert refused(locality.too_little_input, task(**BIG), local_input_bytes=local) is documented
-    assert refused(locality.too_little_input, task(**BIG), edition="deployed", local_input_bytes=local) is deployed
+    assert refused(n_.too_little_input, task(**BIG), local_input_bytes=local) is documented
+    assert refused(n_.too_little_input, task(**BIG), edition="deployed", local_input_bytes=local) is deployed
 
 
 @pytest.mark.rule("too_few_files")
@@ -122,8 +122,8 @@ def test_d9_size_of_input(local, documented, deployed):
     pytest.param({"total_input_files": 100}, 0, True, False, id="D9 documented: the size decides, few files"),
 ])
 def test_d9_number_of_files(fields, local, documented, deployed):
-    assert refused(locality.too_few_files, task(**BIG | fields), local_input_files=local) is documented
-    assert refused(locality.too_few_files, task(**BIG | fields), edition="deployed",
+    assert refused(n_.too_few_files, task(**BIG | fields), local_input_files=local) is documented
+    assert refused(n_.too_few_files, task(**BIG | fields), edition="deployed",
                    local_input_files=local) is deployed
 
 
@@ -134,7 +134,7 @@ def test_d9_number_of_files(fields, local, documented, deployed):
 ])
 def test_d11_the_data_carousel_brings_the_rest(files, documented, deployed):
     for edition, answer in (("documented", documented), ("deployed", deployed)):
-        for rule in (locality.too_little_input, locality.too_few_files):
+        for rule in (n_.too_little_input, n_.too_few_files):
             local = dict(local_input_bytes=files * GB, local_input_files=files)
             assert refused(rule, task(**BIG | {"inputprestaging": True}), edition=edition, **local) is answer
             assert refused(rule, task(**BIG), edition=edition, **local) is True
@@ -213,9 +213,9 @@ def test_locality_is_lifted_by_those_that_are_left(edition):
 ])
 def test_locality_is_not_asked(fields):
     for edition in EDITIONS:
-        assert refused(locality.too_little_input, task(**BIG), edition=edition, local_input_bytes=0)
-        assert not refused(locality.too_little_input, task(**BIG | fields), edition=edition, local_input_bytes=0)
-    assert refused(locality.too_little_input, task(**BIG | {"frozen_for_s": 7 * DAY}), local_input_bytes=0)
+        assert refused(n_.too_little_input, task(**BIG), edition=edition, local_input_bytes=0)
+        assert not refused(n_.too_little_input, task(**BIG | fields), edition=edition, local_input_bytes=0)
+    assert refused(n_.too_little_input, task(**BIG | {"frozen_for_s": 7 * DAY}), local_input_bytes=0)
 
 
 @pytest.mark.rule("too_little_input")
@@ -227,8 +227,8 @@ def test_locality_is_not_asked(fields):
 ])
 def test_input_size_threshold(total, documented, deployed):
     small = task(**BIG | {"total_input_bytes": float(total)})
-    assert refused(locality.too_little_input, small, local_input_bytes=0) is documented
-    assert refused(locality.too_little_input, small, edition="deployed", local_input_bytes=0) is deployed
+    assert refused(n_.too_little_input, small, local_input_bytes=0) is documented
+    assert refused(n_.too_little_input, small, edition="deployed", local_input_bytes=0) is deployed
 
 
 @pytest.mark.rule("waived")

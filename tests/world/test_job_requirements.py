@@ -7,7 +7,7 @@ import pytest
 from builders import Bench, scenario, two_sites
 
 from simgrid_broker.names import EDITIONS, InputLan
-from simgrid_broker.policy.brokerage.production.preliminary import initial_list
+from simgrid_broker.policy.brokerage.production.candidates import initial_list
 from simgrid_broker.world.views import observe
 
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))

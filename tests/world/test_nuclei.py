@@ -5,7 +5,7 @@ import pytest
 from builders import Bench, T, scenario, two_sites
 
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.brokerage.task.locality import too_few_files, too_little_input
+from simgrid_broker.policy.brokerage.task.nuclei import too_few_files, too_little_input
 from simgrid_broker.policy.brokerage.task.question import task_record
 from simgrid_broker.scenario import in_force
 from simgrid_broker.views import Gdpconfig

@@ -7,15 +7,15 @@ all of it is on disk.
 
 from dataclasses import replace
 
-from simgrid_broker.policy.brokerage.production import candidates, preliminary, requirements, software
-from simgrid_broker.policy.brokerage.production.data_motion import input_is_local
+from simgrid_broker.policy.brokerage.production import candidates, requirements
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION, JobBrokerage
+from simgrid_broker.policy.brokerage.production.storage import input_is_local
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.rule import candidate_criterion
 
-STATIC = {preliminary.not_preassigned, candidates.of_the_other_kind, candidates.not_open,
-          candidates.core_count_mismatch, candidates.too_many_cores, software.software_missing,
-          software.platform_missing, requirements.too_little_memory, requirements.too_much_memory,
+STATIC = {candidates.not_preassigned, candidates.of_the_other_kind, candidates.not_open,
+          candidates.core_count_mismatch, candidates.too_many_cores, candidates.software_missing,
+          candidates.platform_missing, requirements.too_little_memory, requirements.too_much_memory,
           requirements.too_little_scratch, requirements.too_little_scratch_deployed,
           requirements.too_little_walltime, requirements.too_little_walltime_deployed,
           requirements.too_much_walltime, requirements.too_much_walltime_deployed}

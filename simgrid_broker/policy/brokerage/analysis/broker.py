@@ -11,7 +11,7 @@ from simgrid_broker.policy.brokerage.analysis.decide import Tables, marks_of, ro
 from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS, NEVER, AnalysisBrokerage
 from simgrid_broker.policy.brokerage.analysis.locality import input_tables, why_unreadable
 from simgrid_broker.policy.brokerage.analysis.question import AnalysisCase, Candidate, task_record
-from simgrid_broker.policy.brokerage.figures import Decided, figures_of
+from simgrid_broker.policy.brokerage.brokerage import Decided, figures_of
 from simgrid_broker.policy.funnel import MaskCache, first_refusals
 from simgrid_broker.units import GIB
 from simgrid_broker.views import KEPT, AnalysisView, Figures, Gdpconfig, Queues, Task, Verdict

@@ -7,12 +7,12 @@ from functools import cached_property
 import numpy as np
 
 from simgrid_broker.editions import ByEdition
-from simgrid_broker.policy.brokerage.analysis import candidates, gate, lists, requirements, software, users, weights
+from simgrid_broker.policy.brokerage.analysis import candidates, gate, lists, requirements, users, weights
 from simgrid_broker.policy.brokerage.analysis.decide import FINAL_RULES, FRAME, GATE, LIST, TERMS, TEXT
 from simgrid_broker.policy.brokerage.analysis.question import Candidate
 from simgrid_broker.policy.brokerage.brokerage import LOW_WEIGHT, Brokerage
 from simgrid_broker.policy.brokerage.compose import REFUSAL, Part, composed
-from simgrid_broker.policy.brokerage.production import data_motion
+from simgrid_broker.policy.brokerage.production import storage
 from simgrid_broker.policy.brokerage.production.requirements import too_little_memory, too_much_memory
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.rule import Criterion, CriterionFunction
@@ -82,8 +82,8 @@ DOCUMENTED = AnalysisBrokerage(
     funnel=Funnel((
         candidates.not_for_analysis, candidates.names_another_queue, candidates.excluded, candidates.not_included,
         candidates.not_accepting, users.without_data, requirements.disks_too_busy, candidates.cores_mismatch,
-        candidates.above_max_cores, users.virtual_placement, users.overloaded_vp_documented, software.release_missing,
-        software.platform_unresolved, too_little_memory, too_much_memory, candidates.cannot_read_directly,
+        candidates.above_max_cores, users.virtual_placement, users.overloaded_vp_documented, candidates.release_missing,
+        candidates.platform_unresolved, too_little_memory, too_much_memory, candidates.cannot_read_directly,
         requirements.scratch_too_small, requirements.storage_nearly_full, requirements.closed_storage,
         requirements.maxtime_too_short, requirements.mintime_too_long, requirements.no_day_for_scouts,
         requirements.no_day_for_unknown, requirements.pilots_missing, users.many_bad_jobs_documented,
@@ -98,9 +98,9 @@ DEPLOYED = AnalysisBrokerage(
           gate.no_readable_input),
     funnel=Funnel((
         candidates.not_for_analysis, users.without_data, candidates.not_accepting, candidates.no_share_there,
-        requirements.disks_too_busy, data_motion.too_intense, users.virtual_placement, candidates.cores_mismatch,
-        candidates.above_max_cores, candidates.gpu_without_platform, users.had_closed_jobs, software.release_missing,
-        software.platform_unresolved, too_little_memory, too_much_memory, candidates.cannot_read_directly,
+        requirements.disks_too_busy, storage.too_intense, users.virtual_placement, candidates.cores_mismatch,
+        candidates.above_max_cores, candidates.gpu_without_platform, users.had_closed_jobs, candidates.release_missing,
+        candidates.platform_unresolved, too_little_memory, too_much_memory, candidates.cannot_read_directly,
         requirements.scratch_too_small_deployed, requirements.without_output, requirements.too_little_output_space,
         requirements.too_little_input_space, requirements.closed_storage, requirements.over_local_quota,
         requirements.maxtime_too_short_deployed, requirements.mintime_too_long_deployed,

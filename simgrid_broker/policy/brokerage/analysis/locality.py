@@ -1,18 +1,21 @@
-"""Where the input of an analysis task lies: which queues a loop with data locality asks, and how much each weighs.
+"""The input of an analysis task: the queues that a loop with data locality asks, their weights, and the jobs of it.
 
 Source: brokerage reference, 3.1 (G4), 3.2, 3.4 and 11.5.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.gdpconfig import anal_jobbroker
 from simgrid_broker.names import ReplicaState
-from simgrid_broker.policy.brokerage.production.completeness import is_complete
-from simgrid_broker.units import GIB
-from simgrid_broker.views import SOURCE, DatasetAt, Gdpconfig, InputAt
+from simgrid_broker.policy.brokerage.production.estimates import MIN_OUTPUT_DEPLOYED
+from simgrid_broker.policy.brokerage.production.storage import is_complete
+from simgrid_broker.policy.tasks.splitting import MOST_FILES, added, effective_mib, events_of
+from simgrid_broker.units import GIB, MIB
+from simgrid_broker.views import SOURCE, DatasetAt, DatasetOfTask, Gdpconfig, InputAt, InputFile
 
 COMPLETE_DISK, INCOMPLETE_DISK, COMPLETE_TAPE, INCOMPLETE_TAPE, COMPLETE_VP, INCOMPLETE_VP = map(int, ReplicaState)
 ANY_COMPLETE = COMPLETE_DISK | COMPLETE_TAPE | COMPLETE_VP
@@ -232,3 +235,58 @@ def list_dataset(task, tables, number, uses_vp):
         own = files >= dataset["n_files"] or not dataset["whole_on_disk"] or (uses_vp and (state & COMPLETE_VP) != 0)
         data["own_files"], data["files"] = data["own_files"] and own, data["files"] and (own or dataset["distributed"])
         data["disk_gb"] += tables.disk_bytes[number, place]
+
+
+# ---- jobs ------------------------------------------------------------------------------------------------------------
+
+REFERENCE_COREPOWER, LONGEST_S = 10, 345600
+"""HS06 per core and wall time of a job; source: brokerage reference, 11.5 and 13."""
+SIZE_OF_SCOUTS, SIZE = 50_000 * MIB, 500_000 * MIB
+"""Most input, output and work space of a job without nGBPerJob, of scouts and of others."""
+
+
+class Limits(NamedTuple):
+    """What a job may have at most; files: nFilesPerJob, 0 = not given; work: work space, bytes; s_per_event: 0 = none.
+    """
+
+    files: int
+    events: int
+    most_files: int
+    size: float
+    output_per_mib: float
+    work: float
+    s_per_event: float
+    base_s: float
+
+
+def limits_of(files: int, events: int, most_files: int, bytes_per_job: float, scouting: bool, output_per_mib: float,
+              work: float, s_per_event: float, base_s: float) -> Limits:
+    """Limits of a task; bytes_per_job: nGBPerJob, NaN = not given."""
+    size = float(SIZE_OF_SCOUTS if scouting else SIZE)
+    if bytes_per_job == bytes_per_job:
+        size = bytes_per_job + MIN_OUTPUT_DEPLOYED + work
+    return Limits(files, events, most_files or MOST_FILES, size, output_per_mib, work, s_per_event, base_s)
+
+
+def n_jobs(datasets: Sequence[DatasetOfTask], limits: Limits) -> int:
+    """Jobs that the primary files make: nFilesPerJob each, or as many as fit, the first one whatever its size."""
+    files = [file for one in datasets if not (one.secondary or one.constituent) for file in one.files.values()]
+    if limits.files:
+        return -(-len(files) // limits.files)
+    beside = [one for one in datasets if one.secondary]
+    jobs, chosen = 0, list[InputFile]()
+    for file in files:
+        if chosen and not fits([*chosen, file], beside, limits):
+            jobs, chosen = jobs + 1, []
+        chosen.append(file)
+    return jobs + bool(chosen)
+
+
+def fits(files: Sequence[InputFile], beside: Sequence[DatasetOfTask], limits: Limits) -> bool:
+    """Whether a job may have these primary files; output counts as 1500 MB at least."""
+    output = sum(int(limits.output_per_mib * effective_mib(file)) for file in files)
+    size = sum(file.bytes for file in files) + sum(next(added(one, [len(files)])) for one in beside)
+    seconds = limits.base_s + sum(int(limits.s_per_event * events_of(file)) for file in files)
+    events = sum(map(events_of, files))
+    return (len(files) <= limits.most_files and size + max(output, MIN_OUTPUT_DEPLOYED) + limits.work <= limits.size
+            and seconds <= LONGEST_S and not (limits.events and events > limits.events))

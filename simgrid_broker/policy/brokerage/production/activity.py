@@ -5,7 +5,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import HIGH_PRIORITY
 from simgrid_broker.policy.brokerage.production import named_values
-from simgrid_broker.policy.brokerage.production.nucleus import near_nucleus
+from simgrid_broker.policy.brokerage.production.network import near_nucleus
 from simgrid_broker.policy.rule import JOB_BROKERAGE, candidate_criterion
 from simgrid_broker.units import HOUR
 

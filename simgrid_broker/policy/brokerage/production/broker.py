@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.policy.brokerage.figures import Decided, figures_of
-from simgrid_broker.policy.brokerage.production.completeness import Readable, readable
+from simgrid_broker.policy.brokerage.brokerage import Decided, figures_of
+from simgrid_broker.policy.brokerage.production.candidates import initial_list
 from simgrid_broker.policy.brokerage.production.decide import (
     ASKED,
     PART,
@@ -22,8 +22,8 @@ from simgrid_broker.policy.brokerage.production.decide import (
 )
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.policy.brokerage.production.network import network, network_weight
-from simgrid_broker.policy.brokerage.production.preliminary import initial_list
 from simgrid_broker.policy.brokerage.production.question import NUMBERS, Candidate, JobCase, task_record
+from simgrid_broker.policy.brokerage.production.storage import Readable, readable
 from simgrid_broker.policy.funnel import ONE, MaskCache, first_refusals
 from simgrid_broker.views import KEPT, LINK, LOAD, STORE, Figures, Gdpconfig, Locality, Queues, Stats, Task, Verdict
 

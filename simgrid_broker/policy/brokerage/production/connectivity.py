@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.names import VERY_HIGH_PRIORITY
 from simgrid_broker.policy.brokerage.production import named_values
-from simgrid_broker.policy.brokerage.production.preliminary import NAMED, is_spared
+from simgrid_broker.policy.brokerage.production.candidates import NAMED, is_spared
 from simgrid_broker.policy.brokerage.production.question import JobCase
 from simgrid_broker.policy.rule import JOB_BROKERAGE, Answer, below, criterion
 

@@ -14,15 +14,10 @@ from simgrid_broker.policy.brokerage.production import (
     activity,
     backlog,
     candidates,
-    completeness,
     connectivity,
-    data_motion,
-    endpoints,
     network,
-    nucleus,
-    preliminary,
     requirements,
-    software,
+    storage,
 )
 from simgrid_broker.policy.brokerage.production.decide import CHOICE, FRAME, ORDER, RANKING, TEXT
 from simgrid_broker.policy.brokerage.production.question import Candidate
@@ -123,45 +118,44 @@ class JobBrokerage(Brokerage):
 
 DOCUMENTED = JobBrokerage(
     edition="documented", funnel=Funnel((
-        preliminary.not_preassigned, candidates.of_the_other_kind, candidates.named_test, candidates.not_open,
+        candidates.not_preassigned, candidates.of_the_other_kind, candidates.named_test, candidates.not_open,
         network.link_blocked, network.link_full, network.nucleus_full, activity.inactive, activity.opportunistic,
-        candidates.zero_share,
-        data_motion.too_much_to_move, activity.disk_io, candidates.core_count_mismatch, candidates.too_many_cores,
-        software.software_missing, software.platform_missing, requirements.too_little_memory,
-        requirements.too_much_memory, connectivity.only_copies, requirements.too_little_scratch,
-        endpoints.too_little_space, endpoints.not_readable, endpoints.not_writable, endpoints.receives_nothing,
-        endpoints.sends_nothing, network.nucleus_closed, requirements.too_short_for_scouts,
+        candidates.zero_share, storage.too_much_to_move, activity.disk_io, candidates.core_count_mismatch,
+        candidates.too_many_cores, candidates.software_missing, candidates.platform_missing,
+        requirements.too_little_memory, requirements.too_much_memory, connectivity.only_copies,
+        requirements.too_little_scratch, storage.too_little_space, storage.not_readable, storage.not_writable,
+        storage.receives_nothing, storage.sends_nothing, network.nucleus_closed, requirements.too_short_for_scouts,
         requirements.too_short_for_unknown, requirements.too_little_walltime, requirements.too_much_walltime,
         connectivity.network_mismatch, connectivity.without_event_service, connectivity.kept_for_high_event_service,
         connectivity.single_core_of_unified, connectivity.only_event_service, activity.output_backlog,
-        nucleus.off_nucleus, nucleus.off_the_chain, nucleus.for_full_chains_only, activity.no_pilots,
+        network.off_nucleus, network.off_the_chain, network.for_full_chains_only, activity.no_pilots,
         network.low_network_weight, activity.non_pledged, activity.over_pledged, backlog.too_many_ready,
         backlog.too_many_queued)),
-    factors=(backlog.running_over_queued, backlog.many_assigned, backlog.data_availability, nucleus.t1weight,
+    factors=(backlog.running_over_queued, backlog.many_assigned, backlog.data_availability, network.t1weight,
              network.network),
     count=backlog.documented_numbers)
 """Source of the order: PanDA brokerage documentation, production job brokerage."""
 
 DEPLOYED = JobBrokerage(
     edition="deployed", funnel=Funnel((
-        preliminary.not_preassigned, candidates.of_the_other_kind, completeness.input_incomplete, candidates.not_open,
+        candidates.not_preassigned, candidates.of_the_other_kind, storage.input_incomplete, candidates.not_open,
         network.nucleus_closed_deployed, network.nucleus_full_deployed, network.link_blocked_deployed,
-        network.link_full_deployed, activity.opportunistic, activity.inactive,
-        candidates.zero_share, connectivity.kept_for_jumbo, connectivity.too_few_events, activity.disk_io,
-        candidates.core_count_mismatch, candidates.too_many_cores, software.software_missing, software.platform_missing,
+        network.link_full_deployed, activity.opportunistic, activity.inactive, candidates.zero_share,
+        connectivity.kept_for_jumbo, connectivity.too_few_events, activity.disk_io, candidates.core_count_mismatch,
+        candidates.too_many_cores, candidates.software_missing, candidates.platform_missing,
         requirements.too_little_memory, requirements.too_much_memory, connectivity.only_copies,
-        requirements.too_little_scratch_deployed, endpoints.too_little_space_deployed, endpoints.not_readable,
-        endpoints.not_writable, endpoints.receives_nothing, endpoints.sends_nothing, endpoints.input_cannot_be_sent,
+        requirements.too_little_scratch_deployed, storage.too_little_space_deployed, storage.not_readable,
+        storage.not_writable, storage.receives_nothing, storage.sends_nothing, storage.input_cannot_be_sent,
         requirements.too_little_walltime_deployed, requirements.too_short_for_scouts,
         requirements.too_short_for_unknown, requirements.too_much_walltime_deployed, connectivity.network_mismatch,
         connectivity.without_event_service, connectivity.kept_for_high_event_service,
         connectivity.single_core_of_unified, connectivity.only_event_service, activity.output_backlog,
-        activity.non_pledged, activity.over_pledged, nucleus.off_nucleus, data_motion.too_intense,
-        nucleus.off_the_chain, nucleus.for_full_chains_only, activity.no_pilots, data_motion.io_class,
-        backlog.locked, data_motion.not_local, backlog.over_cap, network.low_network_weight_deployed,
-        backlog.over_cap_of_type, backlog.below_min_weight, backlog.set_apart)),
-    factors=(software.cpu_preference, backlog.running_over_queued, backlog.many_assigned,
-             backlog.data_availability, nucleus.t1weight, network.network, backlog.bootstrap),
+        activity.non_pledged, activity.over_pledged, network.off_nucleus, storage.too_intense, network.off_the_chain,
+        network.for_full_chains_only, activity.no_pilots, storage.io_class, backlog.locked, storage.not_local,
+        backlog.over_cap, network.low_network_weight_deployed, backlog.over_cap_of_type, backlog.below_min_weight,
+        backlog.set_apart)),
+    factors=(candidates.cpu_preference, backlog.running_over_queued, backlog.many_assigned,
+             backlog.data_availability, network.t1weight, network.network, backlog.bootstrap),
     count=backlog.deployed_numbers, busiest=True)
 """Source of the order: brokerage reference, sections 2.3 and 10.3."""
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.brokerage.production.broker import NO_PARTS, NO_REPLICAS, ask_about_input, ask_about_nucleus
-from simgrid_broker.policy.brokerage.production.completeness import readable
+from simgrid_broker.policy.brokerage.production.candidates import for_hint
 from simgrid_broker.policy.brokerage.production.decide import ASKED, Tables, last_first, room
 from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
-from simgrid_broker.policy.brokerage.production.preliminary import for_hint
 from simgrid_broker.policy.brokerage.production.question import TASK, JobCase, task_record
+from simgrid_broker.policy.brokerage.production.storage import readable
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.views import Gdpconfig, InputDataset, Queues, Stats, Task
 

@@ -7,9 +7,9 @@ from functools import cached_property
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.policy.brokerage.brokerage import Brokerage
 from simgrid_broker.policy.brokerage.compose import Part, composed
-from simgrid_broker.policy.brokerage.task import locality, nuclei, weight
+from simgrid_broker.policy.brokerage.task import nuclei, weight
+from simgrid_broker.policy.brokerage.task.decide import FRAME, TEXT, steps
 from simgrid_broker.policy.brokerage.task.question import Candidate
-from simgrid_broker.policy.brokerage.task.rank import FRAME, TEXT, steps
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.rule import Criterion
 
@@ -40,14 +40,14 @@ class TaskBrokerage(Brokerage):
 
 DOCUMENTED = TaskBrokerage("documented", Funnel((
         nuclei.not_active, nuclei.transfer_backlog, nuclei.no_storage, nuclei.too_little_space, nuclei.unreadable,
-        nuclei.unwritable, locality.LOCALITY, nuclei.cannot_run, nuclei.off_the_chain)),
+        nuclei.unwritable, nuclei.LOCALITY, nuclei.cannot_run, nuclei.off_the_chain)),
     (weight.remaining_work, weight.local_input, weight.on_tape, weight.free_part, weight.free_space))
 """Production task brokerage as documented; only the JEDI TWiki has the ability to run jobs, after the data (D6)."""
 
 DEPLOYED = TaskBrokerage("deployed", Funnel((
-        locality.no_complete_replica, nuclei.not_active, nuclei.transfer_backlog,
+        nuclei.no_complete_replica, nuclei.not_active, nuclei.transfer_backlog,
         nuclei.output_unmatched, nuclei.unreadable, nuclei.unwritable, nuclei.too_little_space, nuclei.cannot_run,
-        locality.LOCALITY, nuclei.off_the_chain_deployed)),
+        nuclei.LOCALITY, nuclei.off_the_chain_deployed)),
     (weight.remaining_work_deployed, weight.local_input, weight.on_tape, weight.free_part_deployed,
      weight.free_space_deployed))
 """Production task brokerage as deployed."""
