@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE, PAGE = "simgrid_broker", "docs/fidelity.md"
-MAKES_RULES = {"criterion", "candidate_criterion", "list_criterion", "factor", "candidate_factor", "list_factor"}
+MAKES_RULES = {"criterion", "candidate_criterion", "attempt_criterion", "list_criterion", "factor", "candidate_factor",
+               "list_factor"}
 """Decorators of the rules of brokers."""
 NAMED = re.compile(r"`((?:policy|world|fabric|ledgers|turns|agents\.\w+)\.(?:\w+\.)*\w+)`")
 """Functions and methods that the page names, in contrast to files, which it names with slashes."""
+FILE = re.compile(r"`((?!tests/)\w+/[\w/]+\.py)`")
+TEST_FILE = re.compile(r"`(tests/[\w/]+\.py)`")
 
 
 def rules(root: Path) -> dict[str, Path]:
@@ -17,13 +20,30 @@ def rules(root: Path) -> dict[str, Path]:
 
     Raises ValueError for a name on the page that is not a function.
     """
-    found = {f"{_module(path, root)}.{function.name}": path
+    found = {f"{module_name(path, root)}.{function.name}": path
              for path in sorted((root / PACKAGE / "policy").rglob("*.py"))
              for function in functions(path) if MAKES_RULES & {last_name(each) for each in function.decorator_list}}
     for name in dict.fromkeys(NAMED.findall((root / PAGE).read_text(encoding="utf-8"))):
         if name not in found:
             found[name] = _file_of(name, root)
     return found
+
+
+def rows(root: Path) -> list[list[str]]:
+    """Cells of each row of the page's tables, the last two of which name code and tests."""
+    lines = (root / PAGE).read_text(encoding="utf-8").splitlines()
+    return [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines if line.startswith("| ")]
+
+
+def files_without_functions(root: Path) -> dict[str, tuple[Path, tuple[str, ...]]]:
+    """Files of the package in whose rows of the page no function is named, each with the files of tests of its rows."""
+    tests: dict[str, list[str]] = {}
+    for *_, code, tested in rows(root):
+        if not NAMED.search(code):
+            for name in FILE.findall(code):
+                tests.setdefault(name, []).extend(TEST_FILE.findall(tested))
+    return {name: (root / PACKAGE / name, tuple(dict.fromkeys(each))) for name, each in tests.items()
+            if (root / PACKAGE / name).is_file()}
 
 
 def functions(path: Path) -> list[ast.FunctionDef]:
@@ -42,7 +62,7 @@ def by_name(tree: ast.Module) -> dict[str, ast.FunctionDef]:
 
 def local_name(rule: str, path: Path, root: Path) -> str:
     """The function of a rule within its module, or `Class.method`."""
-    return rule.removeprefix(f"{_module(path, root)}.")
+    return rule.removeprefix(f"{module_name(path, root)}.")
 
 
 def last_name(node: ast.AST) -> str:
@@ -90,7 +110,8 @@ def _marked(node: ast.AST) -> list[str]:
     return []
 
 
-def _module(path: Path, root: Path) -> str:
+def module_name(path: Path, root: Path) -> str:
+    """Dotted name of a module within the package."""
     return ".".join(path.relative_to(root / PACKAGE).with_suffix("").parts).removesuffix(".__init__")
 
 

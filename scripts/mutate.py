@@ -3,24 +3,28 @@
 
     scripts/mutate.py                               every mutation of every rule
     scripts/mutate.py --rule too_little_scratch     of one rule; several --rule are possible
+    scripts/mutate.py --rule world/transitions.py   of a file that the page names without a function
     scripts/mutate.py --most 3                      the three strongest mutations of each rule
     scripts/mutate.py --sample 50 --seed 2          50 mutations, drawn at random
     scripts/mutate.py --list                        what would be tried, without running anything
 
 The tests of a rule are those with the marker `pytest.mark.rule`. They run uncompiled, each time in a forked process in
-which one function has another code; no file is changed. A mutation is a comparison negated or moved at its boundary,
-`and` for `or`, min for max, a constant plus one, a condition reversed, a criterion that refuses everything or nothing,
-a factor of 1. Functions of a module that are not rules are tried once, with the tests of all rules that use them.
-Exit status 1 if a mutation survives that is not on the list of equivalent ones (scripts/equivalent_mutations.py), or if
-the tests fail without a mutation.
+which the functions made of one piece of source have another code; no file is changed. A mutation is a comparison
+negated or moved at its boundary, `and` for `or`, min for max, a constant plus one, a condition reversed, a criterion
+that refuses everything or nothing or whose `applies` is always or never true, a factor of 1. Functions of a module that
+are not rules are tried once, with the tests of all rules that use them. Where a row of the page names a file and no
+function, all functions of the file are tried with the tests of that row.
+Exit status 1 if a mutation survives that is not on the list of equivalent ones (scripts/equivalent_mutations.py), or
+belongs to code that no function runs, or if the tests fail without a mutation.
 """
 
 import argparse
 import ast
+import gc
 import importlib
-import inspect
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -29,7 +33,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import marked_tests
@@ -80,34 +84,42 @@ class Mutation(NamedTuple):
 
 
 class Place(NamedTuple):
-    """An expression and where it hangs in its syntax tree."""
+    """An expression, its position in the syntax tree, and the innermost function that contains it."""
 
     node: ast.AST
     parent: ast.AST
     field: str
     index: int | None
+    function: ast.FunctionDef
 
 
 # ---- what is changed -----------------------------------------------------------------------------------------------
 
 def mutations(rules: dict[str, Path], chosen: Iterable[str]) -> list[Mutation]:
-    """The mutations of the chosen rules, those of one rule by strength."""
-    found, taken = [], set()
+    """The mutations of the chosen rules, those of one rule by strength; a file counts as a rule."""
+    found: dict[tuple[Path, str], Mutation] = {}
+    trees: dict[Path, ast.Module] = {}
     for rule in chosen:
         path = rules[rule]
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = trees.setdefault(path, ast.parse(path.read_text(encoding="utf-8")))
         names = _names_in(path, rules)
-        module = rule.removesuffix(f".{marked_tests.local_name(rule, path, ROOT)}")
+        module = marked_tests.module_name(path, ROOT)
         reached = {name: _with_helpers(tree, name, names) for name in sorted(names)}
+        local = marked_tests.local_name(rule, path, ROOT)
         own = []
-        for function, node in _with_helpers(tree, marked_tests.local_name(rule, path, ROOT), names).items():
-            if (path, function) not in taken:
-                taken.add((path, function))
-                users = tuple(f"{module}.{name}" for name in reached if function in reached[name])
-                own += [Mutation(rule, users, module, function, kind, line, old, new, path, text)
-                        for kind, line, old, new, text in _of_function(tree, node)]
-        found += sorted(own, key=lambda one: one.kind)
-    return found
+        for function, node in (marked_tests.by_name(tree) if _is_file(rule) else reached[local]).items():
+            users = tuple(f"{module}.{name}" for name in reached if function in reached[name])
+            own += [Mutation(rule, users or (rule,), module, function, kind, line, old, new, path, text)
+                    for kind, line, old, new, text in _of_function(tree, node, path)]
+        for one in sorted(own, key=lambda one: one.kind):
+            known = found.setdefault((path, one.text), one)     # a condition that several rules share is tried once
+            found[path, one.text] = known._replace(users=tuple(dict.fromkeys((*known.users, *one.users))))
+    return list(found.values())
+
+
+def _is_file(rule: str) -> bool:
+    """True of a file of the page, in contrast to a function."""
+    return "/" in rule
 
 
 def tests_of(mutation: Mutation, tests: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -117,7 +129,8 @@ def tests_of(mutation: Mutation, tests: dict[str, tuple[str, ...]]) -> tuple[str
 
 def _names_in(path: Path, rules: dict[str, Path]) -> set[str]:
     """Names of the rules of a file."""
-    return {marked_tests.local_name(rule, path, ROOT) for rule, where in rules.items() if where == path}
+    return {marked_tests.local_name(rule, path, ROOT) for rule, where in rules.items()
+            if where == path and not _is_file(rule)}
 
 
 def _with_helpers(tree: ast.Module, name: str, rules: set[str]) -> dict[str, ast.FunctionDef]:
@@ -138,29 +151,57 @@ def _is_of_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
-def _of_function(tree: ast.Module, function: ast.FunctionDef) -> Iterator[tuple[int, int, str, str, str]]:
+def _of_function(tree: ast.Module, function: ast.FunctionDef, path: Path) -> Iterator[tuple[int, int, str, str, str]]:
     """(kind, line, old, new, module after the change) of each mutation of a function."""
     numbers = _number_names(tree)
-    for place in _places(function):
-        for kind, new in _variants(place, function, numbers):
+    lines = path.read_bytes().splitlines(keepends=True)
+    for place in _places(tree, function):
+        for kind, new in _variants(place, numbers):
             shown = place.parent if kind == SHIFT and isinstance(place.parent, SHOWN) else None
             old = _short(shown or place.node)
             with _replaced(place, new):
-                text, changed = ast.unparse(ast.fix_missing_locations(tree)), _short(shown or new)
+                changed = _short(shown or new)
+            text = _spliced(lines, place.node, new)
             if changed == old:                  # the end of a long expression
                 old, changed = _short(place.node), _short(new)
             yield kind, place.node.lineno, old, changed, text
 
 
-def _places(function: ast.FunctionDef) -> Iterator[Place]:
-    """Every expression of the body of a function; subscripts, texts, axes and shapes of arrays are left out."""
+def _spliced(lines: Sequence[bytes], node: Any, new: ast.AST) -> str:
+    """The source of a module with other text in the place of an expression or a statement of one line."""
+    text = ast.unparse(ast.fix_missing_locations(new))
+    text = text if isinstance(new, ast.stmt) else f"({text})"
+    before = b"".join(lines[:node.lineno - 1]) + lines[node.lineno - 1][:node.col_offset]
+    after = lines[node.end_lineno - 1][node.end_col_offset:] + b"".join(lines[node.end_lineno:])
+    return (before + text.encode() + after).decode()
+
+
+def _places(tree: ast.Module, function: ast.FunctionDef) -> Iterator[Place]:
+    """Every expression of the body of a function, its inner functions and the conditions of its decorators.
+
+    Subscripts, texts, axes and shapes of arrays are left out.
+    """
     first = int(ast.get_docstring(function) is not None)
-    todo = [Place(node, function, "body", k) for k, node in enumerate(function.body)][first:]
+    todo = [Place(node, function, "body", k, function) for k, node in enumerate(function.body)][first:]
+    todo += [Place(one.body, one, "body", None, function) for one in _conditions(tree, function)]
     while todo:
         place = todo.pop(0)
         yield place
         if not isinstance(place.node, ast.JoinedStr):
-            todo += [child for child in _children(place.node) if not _is_layout(child)]
+            todo += [child for child in _children(place) if not _is_layout(child)]
+
+
+def _conditions(tree: ast.Module, function: ast.FunctionDef) -> list[ast.Lambda]:
+    """The conditions on which a rule applies, written in its decorator or in a dictionary that the decorator names."""
+    decorators = [node for each in function.decorator_list for node in ast.walk(each)]
+    names = {node.id for node in decorators if isinstance(node, ast.Name)}
+    named = [node for each in tree.body if isinstance(each, (ast.Assign, ast.AnnAssign)) and each.value is not None
+             and {target.id for target in ast.walk(each) if isinstance(target, ast.Name)
+                  and isinstance(target.ctx, ast.Store)} & names for node in ast.walk(each.value)]
+    pairs = [(node.arg, node.value) for node in (*decorators, *named) if isinstance(node, ast.keyword)]
+    pairs += [(key.value, value) for node in (*decorators, *named) if isinstance(node, ast.Dict)
+              for key, value in zip(node.keys, node.values, strict=True) if isinstance(key, ast.Constant)]
+    return [value for name, value in pairs if name == "applies" and isinstance(value, ast.Lambda)]
 
 
 def _is_layout(place: Place) -> bool:
@@ -177,19 +218,25 @@ def _is_negative(node: ast.AST) -> bool:
             and type(node.operand.value) in (int, float))
 
 
-def _children(node: ast.AST) -> Iterator[Place]:
-    for field, value in ast.iter_fields(node):
+def _children(place: Place) -> Iterator[Place]:
+    node = place.node
+    function = node if isinstance(node, ast.FunctionDef) else place.function
+    fields = ("body",) if isinstance(node, ast.FunctionDef) else node._fields
+    for field, value in ((field, getattr(node, field)) for field in fields):
         if isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
-            yield Place(value, node, field, None)
+            yield Place(value, node, field, None, function)
         elif isinstance(value, list):
-            yield from (Place(each, node, field, k) for k, each in enumerate(value) if isinstance(each, ast.AST))
+            yield from (Place(each, node, field, k, function) for k, each in enumerate(value)
+                        if isinstance(each, ast.AST))
 
 
-def _variants(place: Place, function: ast.FunctionDef, numbers: set[str]) -> Iterator[tuple[int, ast.AST]]:
+def _variants(place: Place, numbers: set[str]) -> Iterator[tuple[int, ast.AST]]:
     """(kind, what takes the place of an expression) of each mutation."""
     node = place.node
     if isinstance(node, ast.Return) and node.value is not None:
-        yield from ((CONSTANT, ast.Return(value)) for value in _constants(node.value, function))
+        yield from ((CONSTANT, ast.Return(value)) for value in _constants(node.value, place.function))
+    if place.field == "body" and isinstance(place.parent, ast.Lambda):
+        yield from ((CONSTANT, value) for value in _booleans(node))
     if isinstance(node, ast.Compare):
         for kind, others in ((NEGATION, NEGATED), (BOUNDARY, MOVED)):
             for k, operator in enumerate(node.ops):
@@ -236,7 +283,14 @@ def _constants(value: ast.expr, function: ast.FunctionDef) -> Iterator[ast.expr]
                                 f"'refused') else ({refused}, *answer[1:]) if isinstance(answer, tuple) else "
                                 f"answer {forced})({answer})", mode="eval").body
     elif not makers and function.returns is not None and ast.unparse(function.returns) == "bool":
-        yield from (ast.Constant(each) for each in (True, False) if answer != str(each))
+        yield from _booleans(value)
+
+
+def _booleans(value: ast.expr) -> Iterator[ast.expr]:
+    """True and False in place of a condition, which is kept unread: a function's code needs its free variables."""
+    for each in (True, False):
+        if ast.unparse(value) != str(each):
+            yield ast.IfExp(ast.Constant(True), ast.Constant(each), value)
 
 
 def _number_names(tree: ast.Module) -> set[str]:
@@ -266,8 +320,8 @@ def _replaced(place: Place, new: ast.AST) -> Iterator[None]:
 
 
 def _short(node: ast.AST) -> str:
-    """An expression as text of one line; the refusals of all and of none by name."""
-    text = " ".join(ast.unparse(node).split())
+    """An expression as text of one line; the refusals of all and of none by name, conditions that became constant."""
+    text = re.sub(r"^(return )?(True|False) if True else .*", r"\1\2", " ".join(ast.unparse(node).split()))
     if text.startswith("return (lambda answer:"):
         return "refuse all" if "| True" in text else "refuse none"
     return text if len(text) <= 100 else f"{text[:97]}..."
@@ -276,11 +330,17 @@ def _short(node: ast.AST) -> str:
 # ---- what notices it -----------------------------------------------------------------------------------------------
 
 class Run(NamedTuple):
-    """A mutation, and whether its tests noticed it: `caught`, `caught (time)`, `survived` or `equivalent`."""
+    """A mutation and what became of it: `caught`, `caught (time)`, `survived`, `equivalent` or `not applied`."""
 
     mutation: Mutation
     result: str
     tests: tuple[str, ...]
+
+
+PASSED, FAILED, NOT_APPLIED = range(3)
+"""Exit status of a process that runs the tests of a mutation."""
+MISSED = "survived", "not applied"
+"""Results after which the script fails."""
 
 
 class Breaker:
@@ -299,7 +359,7 @@ class Breaker:
         if session.testsfailed:
             raise session.Failed("the tests cannot be collected")
         with tempfile.NamedTemporaryFile("r") as times:
-            if self._passes(session.items, None, 3600, times.name) is not True:
+            if self._status(session.items, None, 3600, times.name) != PASSED:
                 raise session.Failed("the tests fail without a mutation")
             seconds = dict(zip(map(id, session.items), map(float, times), strict=True))
         groups: dict[str, list] = {}
@@ -310,21 +370,21 @@ class Breaker:
         for mutation in tqdm(self.chosen, unit=" mutations", disable=None):
             own = {id(item): item for test in tests_of(mutation, self.tests) for item in groups.get(test, ())}
             items = sorted(own.values(), key=lambda item: seconds[id(item)])
-            self._keep(mutation, self._passes(items, mutation, self.limit_s) if items else True)
+            self._keep(mutation, self._status(items, mutation, self.limit_s) if items else PASSED)
         return True
 
-    def _keep(self, mutation: Mutation, passes: bool | None) -> None:
+    def _keep(self, mutation: Mutation, status: int | None) -> None:
         """Note a result, and print it if the tests missed the mutation."""
-        result = {None: "caught (time)", False: "caught"}.get(passes, "survived")
-        if passes and mutation.key in EQUIVALENT:
+        result = {None: "caught (time)", PASSED: "survived", NOT_APPLIED: "not applied"}.get(status, "caught")
+        if status == PASSED and mutation.key in EQUIVALENT:
             result = "equivalent"
-        if result == "survived":
-            tqdm.write(f"survived: {mutation.key[0]}, line {mutation.line}: {mutation.change}", sys.stderr)
+        if result in MISSED:
+            tqdm.write(f"{result}: {mutation.key[0]}, line {mutation.line}: {mutation.change}", sys.stderr)
         self.results.append(Run(mutation, result, tests_of(mutation, self.tests)))
 
-    def _passes(self, items: Sequence[Any], mutation: Mutation | None, limit_s: float,
-                times: str = os.devnull) -> bool | None:
-        """Whether all tests pass in a process of its own, with a mutation; None if it takes longer than limit_s.
+    def _status(self, items: Sequence[Any], mutation: Mutation | None, limit_s: float,
+                times: str = os.devnull) -> int | None:
+        """Exit status of a process that runs tests with a mutation; None if it takes longer than limit_s.
 
         times: file to which the process writes the seconds of each test.
         """
@@ -336,7 +396,7 @@ class Breaker:
             while time.monotonic() < end:
                 done, status = os.waitpid(process, os.WNOHANG)
                 if done:
-                    return status == 0
+                    return os.waitstatus_to_exitcode(status)
                 time.sleep(0.005)
         finally:
             if not done:
@@ -347,40 +407,70 @@ class Breaker:
 
 def _test(items: Sequence[Any], mutation: Mutation | None, times: str) -> None:
     """Apply a mutation, run tests up to the first that fails, and leave the process; without mutation print all."""
-    status, seconds = 0, []
+    status, seconds = NOT_APPLIED, []
     try:
         if mutation is not None:
             silent = os.open(os.devnull, os.O_WRONLY)
             os.dup2(silent, 1)
             os.dup2(silent, 2)
             _apply(mutation)
+        status = PASSED
         for item, following in zip(items, [*items[1:], None], strict=True):
             begin = time.monotonic()
             reports = runner.runtestprotocol(item, nextitem=following, log=False)
             seconds.append(f"{time.monotonic() - begin}\n")
             for report in reports:
                 if report.failed:
-                    status = 1
+                    status = FAILED
                     print(f"{item.nodeid}\n{report.longreprtext}", file=sys.stderr, flush=True)
             if status and mutation is not None:
                 break
         Path(times).write_text("".join(seconds), encoding="utf-8")
     except BaseException:
-        status = 1
+        status = status or FAILED
         raise
     finally:
         os._exit(status)
 
 
 def _apply(mutation: Mutation) -> None:
-    """Give the loaded function the code of the mutation, wherever it is already referred to."""
-    owner: Any = importlib.import_module(f"{PACKAGE}.{mutation.module}")
-    code = compile(mutation.text, str(mutation.path), "exec")
-    for name in mutation.function.split("."):
-        owner = getattr(owner, name)
-        code = next(each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == name)
-    function = inspect.unwrap(owner)
-    function.__code__ = code
+    """Give the functions of the changed source their new code, wherever they are referred to.
+
+    Functions that a factory has made stand in no module; all that exist are looked through. Raises LookupError if none
+    is changed.
+    """
+    file = importlib.import_module(f"{PACKAGE}.{mutation.module}").__file__ or ""
+    old, new = (_codes(compile(text, file, "exec")) for text in (mutation.path.read_text("utf-8"), mutation.text))
+    after = {_identity(code): other for name, codes in old.items() if len(codes) == len(new.get(name, ()))
+             for code, other in zip(codes, new[name], strict=True) if _content(code) != _content(other)}
+    changed = [(one, after[_identity(one.__code__)]) for one in gc.get_objects() if isinstance(one, FunctionType)
+               and one.__code__.co_filename == file and _identity(one.__code__) in after]
+    if not changed:
+        raise LookupError(f"{mutation.module}.{mutation.function}: no function runs this code")
+    for function, code in changed:
+        function.__code__ = code
+
+
+def _codes(code: CodeType) -> dict[str, list[CodeType]]:
+    """Code of the functions, classes and lambdas of a module by qualified name, those of one name in their order."""
+    found: dict[str, list[CodeType]] = {}
+    todo = [code]
+    while todo:
+        code = todo.pop(0)
+        found.setdefault(code.co_qualname, []).append(code)
+        todo += [each for each in code.co_consts if isinstance(each, CodeType)]
+    return found
+
+
+def _content(code: CodeType) -> tuple:
+    """What a code does, with what the functions inside it do, wherever it stands in its file."""
+    return (code.co_code, code.co_names, code.co_varnames, code.co_freevars,
+            tuple(_content(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts))
+
+
+def _identity(code: CodeType) -> tuple:
+    """The piece of source that a code was made from."""
+    return code.co_qualname, code.co_firstlineno, tuple(code.co_positions())
 
 
 def run(chosen: Sequence[Mutation], tests: dict[str, tuple[str, ...]], limit_s: float) -> tuple[int, list[Run]]:
@@ -401,8 +491,9 @@ def run(chosen: Sequence[Mutation], tests: dict[str, tuple[str, ...]], limit_s: 
 def main() -> int:
     """Choose mutations, run or list them, print the table; the exit status."""
     options = _options()
-    tests = marked_tests.tests_of_rules(ROOT)
-    rules = marked_tests.rules(ROOT)
+    files = marked_tests.files_without_functions(ROOT)
+    tests = marked_tests.tests_of_rules(ROOT) | {name: tested for name, (_, tested) in files.items()}
+    rules = marked_tests.rules(ROOT) | {name: path for name, (path, _) in files.items()}
     names = [marked_tests.resolved(name, rules, "--rule") for name in options.rule] or list(rules)
     chosen = _chosen(mutations(rules, names), options)
     if options.list:
@@ -410,7 +501,7 @@ def main() -> int:
         return 0
     status, runs = run(chosen, tests, options.limit)
     _print_table(runs)
-    return int(status != 0 or any(done.result == "survived" for done in runs))
+    return int(status != 0 or any(done.result in MISSED for done in runs))
 
 
 def _options() -> argparse.Namespace:
