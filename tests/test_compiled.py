@@ -10,8 +10,8 @@ import numba
 import pytest
 from llvmlite import binding
 
-from simgrid_broker.compiled import compiled, kept_code
-from simgrid_broker.compiled.decorator import _no_collection, as_one_module
+from simgrid_broker.compiled import compiled, folder
+from simgrid_broker.compiled.compiler import _no_collection, as_one_module
 from simgrid_broker.compiled.fingerprint import fingerprint
 
 TWO_FILES = {
@@ -125,21 +125,21 @@ def test_rules_that_exchange_their_names_are_told_apart():
 
 def test_compiled_code_is_kept_where_the_user_says(tmp_path, monkeypatch):
     monkeypatch.setenv("SIMGRID_BROKER_CACHE", str(tmp_path / "kept"))
-    assert kept_code.cache_folder.__wrapped__() == tmp_path / "kept" and (tmp_path / "kept").is_dir()
+    assert folder.cache_folder.__wrapped__() == tmp_path / "kept" and (tmp_path / "kept").is_dir()
 
 
 def test_a_cache_that_cannot_be_made_is_replaced_by_a_passing_one(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("SIMGRID_BROKER_CACHE", str(tmp_path / "file"))
-    assert kept_code.kept_folder() is None and kept_code.cache_folder.__wrapped__().is_dir()
+    assert folder.kept_folder() is None and folder.cache_folder.__wrapped__().is_dir()
 
 
 def test_without_a_home_folder_compiled_code_is_not_kept(monkeypatch):
     def unknown():
         raise RuntimeError("Could not determine home directory.")
     monkeypatch.delenv("SIMGRID_BROKER_CACHE", raising=False)
-    monkeypatch.setattr(kept_code.Path, "home", unknown)
-    assert kept_code.kept_folder() is None and kept_code.cache_folder.__wrapped__().is_dir()
+    monkeypatch.setattr(folder.Path, "home", unknown)
+    assert folder.kept_folder() is None and folder.cache_folder.__wrapped__().is_dir()
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")

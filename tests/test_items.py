@@ -9,7 +9,7 @@ from numba.core.registry import cpu_target
 
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
-from simgrid_broker.compiled.items import copy_columns, copy_known, same_columns
+from simgrid_broker.compiled.columns import copy_columns, copy_known, same_columns
 
 ROW = np.dtype([("number", "i4"), ("share", "f8"), ("flag", "?")])
 STORED = np.dtype([("count", "i2"), ("part", "f4"), ("flag", "i1"), ("claim", "i4")])

@@ -23,8 +23,8 @@ STEPS_LAYOUT = "{desc} |{bar:20}| {n} of {total}"
 TEXT_COLUMNS = 70
 """Columns of percentage and text next to the bar."""
 
-FIRST_RUN = "First run of this version on this machine: compiling takes about 20 s, once."
-NOT_KEPT = ("Compiling takes about 20 s in each run, because there is no folder to keep the code in; name one in the "
+FIRST_RUN = "First run of this version on this machine: compiling takes {time}, once."
+NOT_KEPT = ("Compiling takes {time} in each run, because there is no folder to keep the code in; name one in the "
             "environment variable SIMGRID_BROKER_CACHE.")
 
 
@@ -74,10 +74,11 @@ class Progress:
     def compiling(self, name: str) -> None:
         """Show which function is being compiled, and once why."""
         if not self.has_compiled:
-            from simgrid_broker.compiled.kept_code import kept_folder
+            from simgrid_broker.compiled.folder import kept_folder
+            from simgrid_broker.compiled.stock import expected_time
             self.has_compiled = True
             write = typer.echo if self.bar is None else self.bar.write
-            write(FIRST_RUN if kept_folder() else NOT_KEPT, file=sys.stderr)
+            write((FIRST_RUN if kept_folder() else NOT_KEPT).format(time=expected_time()), file=sys.stderr)
         if self.bar is not None:
             self.bar.set_description_str(f"compiling {name}")
 

@@ -1,10 +1,8 @@
 """Compiled code that is kept between runs: a file for each function, found by a digest of what it is made of."""
 
-import atexit
 import io
 import os
 import pickle
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -22,6 +20,8 @@ from numba.core.sigutils import normalize_signature
 from numba.core.typing import signature
 
 from simgrid_broker.compiled.fingerprint import digest, fingerprint
+from simgrid_broker.compiled.folder import cache_folder
+from simgrid_broker.compiled.watchers import announce
 
 MACHINERY = (*Path(__file__).parent.glob("*.py"), Path(__file__).parents[1] / "bundle.py")
 """Files that determine how functions are compiled."""
@@ -77,6 +77,24 @@ class KeptCode(_Cache):
         """Nothing: what a file holds never changes."""
 
 
+class KeptStockCode(KeptCode):
+    """The same for code that stock Numba has compiled, of any version: if it cannot be read or kept, it is not kept."""
+
+    def load_overload(self, sig, target_context):
+        """Compiled code for arguments of some types; None if there is none, which is then about to be compiled."""
+        found = None
+        with suppress(Exception):
+            found = super().load_overload(sig, target_context)
+        if found is None:
+            announce(self.function)
+        return found
+
+    def save_overload(self, sig, data):
+        """Keep compiled code for arguments of some types, if that works."""
+        with suppress(Exception):
+            super().save_overload(sig, data)
+
+
 class _Content(pickle.Unpickler):
     """Reads compiled code; Numba would import the modules of all parts, its whole NumPy and with it SciPy."""
 
@@ -100,28 +118,3 @@ def _environment(module: str, constants: list, name: str) -> Environment:
 @cache
 def _machinery() -> str:
     return digest(*(file.read_bytes() for file in sorted(MACHINERY)))
-
-
-@cache
-def cache_folder() -> Path:
-    """Folder of compiled code, created if missing; a temporary one if none is kept."""
-    kept = kept_folder()
-    if kept is not None:
-        return kept
-    temporary = Path(tempfile.mkdtemp(prefix="simgrid_broker-"))
-    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-    return temporary
-
-
-def kept_folder() -> Path | None:
-    """Folder in which compiled code is kept between runs, created if missing.
-
-    It is the folder that the environment variable SIMGRID_BROKER_CACHE names, else one in the user's `.cache`. None if
-    there is no home folder (a container with an unknown user) or nothing can be written.
-    """
-    try:
-        folder = Path(os.environ.get("SIMGRID_BROKER_CACHE") or Path.home() / ".cache" / "simgrid_broker")
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, RuntimeError):
-        return None
-    return folder if os.access(folder, os.W_OK) else None

@@ -3,7 +3,7 @@
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.compiled.items import copy_columns, same_columns
+from simgrid_broker.compiled.columns import copy_columns, same_columns
 from simgrid_broker.policy.brokerage.production.question import derive
 from simgrid_broker.policy.brokerage.production.storage import FINE, reading_of
 from simgrid_broker.schema import TASKS

@@ -9,7 +9,7 @@ import pytest
 
 from simgrid_broker import engine
 from simgrid_broker.cli import progress, trouble
-from simgrid_broker.compiled import decorator
+from simgrid_broker.compiled.watchers import announce
 from simgrid_broker.errors import InvariantBroken, OutputError
 from simgrid_broker.records import read_run
 from simgrid_broker.scenario.work.synthetic import arrivals
@@ -73,13 +73,12 @@ def test_a_key_without_effect_is_reported_before_the_run(call, tmp_path, no_page
 
 def test_compiling_is_announced_once(call, tmp_path, no_pages, monkeypatch):
     def begin(scenario):
-        for name in ("luck.first", "luck.second"):
-            for watcher in decorator._watchers:
-                watcher(name)
+        for _ in range(2):
+            announce(arrivals)
         return arrivals(scenario)
     monkeypatch.setattr(engine, "arrivals", begin)
     told = call("run", MINIMAL, *COLD, "--until", "1 min", "--out", tmp_path).stderr
-    assert told.count(progress.FIRST_RUN) == 1
+    assert told.count("First run of this version on this machine: compiling takes about") == 1
 
 
 def test_a_run_without_a_report_writes_tables_only(call, tmp_path):

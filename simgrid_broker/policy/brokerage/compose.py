@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.compiled.fingerprint import digest
-from simgrid_broker.compiled.kept_code import cache_folder
+from simgrid_broker.compiled.folder import cache_folder
 
 HEAD = '''\
 """A decision of a brokerage, written by `simgrid_broker.policy.brokerage.compose`; a change here is lost.

@@ -4,7 +4,7 @@ import numpy as np
 
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled, uncompiled
-from simgrid_broker.compiled.items import copy_columns, copy_known
+from simgrid_broker.compiled.columns import copy_columns, copy_known
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.units import MB, MIB
 from simgrid_broker.views import SOURCE, TASK_FIELDS

@@ -1,0 +1,284 @@
+"""The own compiler: a function called from Python is compiled in one piece with all that it calls.
+
+Numba would optimise, translate and keep every called function by itself, in a variant for each width of whole numbers;
+here these are translated as parts of the functions that Python calls, which takes a fifth of the time. This depends on
+Numba's internals; with a version that has changed them stock Numba compiles instead (`stock`).
+"""
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import update_wrapper
+from types import CodeType
+from typing import Any
+
+import numba
+from llvmlite import binding
+from numba import _dispatcher
+from numba.core import cgutils, typed_passes, types, untyped_passes
+from numba.core.codegen import CodeLibrary, JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, compile_extra
+from numba.core.compiler_machinery import PassManager
+from numba.core.dispatcher import OmittedArg
+from numba.core.registry import CPUDispatcher
+from numba.core.sigutils import normalize_signature
+from numba.core.typeconv.rules import default_type_manager
+from numba.core.types.misc import unliteral
+from numba.core.typing.templates import make_concrete_template
+
+from simgrid_broker.compiled.items import ItemLowering
+from simgrid_broker.compiled.kept_code import KeptCode
+from simgrid_broker.compiled.stock import OPTIONS, fall_back, is_in_use, is_of_function, stock
+from simgrid_broker.compiled.watchers import announce
+
+WIDER = dict.fromkeys((types.int8, types.int16, types.int32, types.uint8, types.uint16, types.uint32), types.int64)
+"""Types in which a part takes numbers of these types: one variant instead of one for each width."""
+PASSES = (
+    untyped_passes.TranslateByteCode, untyped_passes.FixupArgs, untyped_passes.IRProcessing,
+    untyped_passes.RewriteSemanticConstants, untyped_passes.DeadBranchPrune, untyped_passes.GenericRewrites,
+    untyped_passes.RewriteDynamicRaises, untyped_passes.ReconstructSSA,
+    typed_passes.NopythonTypeInference, typed_passes.PreLowerStripPhis, ItemLowering, typed_passes.NoPythonBackend)
+"""Numba's passes without those for functions within one, loops over literals, `with`, inlining on request, expressions
+of arrays, the end of variables (of which reference counting needs to know) and listings of types, which compiled
+functions hardly ever have: a tenth of the time of translating."""
+COMPILE = CPUDispatcher._compile_for_args
+"""Numba's method that is called for new types, without which a failure could not be caught."""
+
+
+class Compiled(CPUDispatcher):
+    """A compiled function, called from Python as a whole, and from compiled code as a part of its caller.
+
+    Only what a call from Python reads is set at first. The rest, which takes Numba ten times as long, follows when it
+    is asked for: most functions are parts, which a run with compiled code at hand never needs.
+    """
+
+    _is_whole = True
+
+    def __init__(self, function: Callable, as_one: bool):
+        update_wrapper(self, function)
+        self._is_whole = False
+        self.py_func, self._compiler_class = function, CompilerOfOne if as_one else WholeCompiler
+        self._parts: dict[tuple, Any] = {}
+        code = function.__code__
+        names = code.co_varnames[:code.co_argcount]
+        defaults = tuple(map(OmittedArg, function.__defaults__ or ()))
+        _dispatcher.Dispatcher.__init__(self, default_type_manager.get_pointer(), len(names), self._fold_args, names,
+                                        defaults, False, False, False)
+
+    def __getattr__(self, name: str):
+        """An attribute that is set no sooner than it is asked for."""
+        if self._is_whole:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._is_whole = True
+        super().__init__(self.py_func, targetoptions=OPTIONS | dict(nopython=True), pipeline_class=self._compiler_class)
+        self._cache = KeptCode(self.py_func, self._compiler_class.__name__)
+        return getattr(self, name)
+
+    def _compile_for_args(self, *args, **kws):
+        """Called by Numba for arguments of new types: compiled code for these, or stock Numba's function if that fails.
+        """
+        try:
+            return COMPILE(self, *args, **kws)
+        except Exception as error:
+            if is_of_function(error):
+                raise
+            fall_back(error)
+        return stock(self.py_func)
+
+    @property
+    def _numba_type_(self):                              # by this name Numba looks for it in a caller's code
+        return stock(self.py_func)._numba_type_ if is_in_use() else types.Dispatcher(self)
+
+    def get_call_template(self, args, kws):
+        """Called by Numba for a call in compiled code: the signature of the part that fits the arguments."""
+        signature, args = self.fold_argument_types(args, kws)
+        args = tuple(WIDER.get(kind, kind) for kind in map(unliteral, args))
+        if args not in self._parts:
+            self._parts[args] = self._part(args)
+        template = make_concrete_template(self.__name__, self.__name__, [self._parts[args].signature])
+        return template, signature, args, {}
+
+    def get_overload(self, sig):
+        """Called by Numba for a call in compiled code: the key of a part among the functions that can be called."""
+        return self._parts[tuple(normalize_signature(sig)[0])].library
+
+    def _part(self, args: tuple):
+        flags = Known()
+        self.targetdescr.options.parse_as_flags(flags, OPTIONS | dict(no_cpython_wrapper=True))
+        flags.no_compile = True
+        result = compile_extra(self.typingctx, self.targetctx, self.py_func, args, None, flags, {},
+                               pipeline_class=PlainCompiler,
+                               library=Part(self.targetctx.codegen(), self.py_func.__qualname__))
+        self.targetctx.insert_user_function(result.library, result.fndesc, [result.library])
+        return result
+
+
+class Known(Flags):
+    """Flags of a compilation, compared by what was set: Numba asks thousands of times whether they are equal."""
+
+    def __hash__(self):
+        return hash(Flags)
+
+    def __eq__(self, other):
+        return self._values == other._values if isinstance(other, Known) else super().__eq__(other)
+
+
+class PlainCompiler(CompilerBase):
+    """Numba's compiler of a function, with the passes that plain loops need."""
+
+    def define_pipelines(self):
+        """Called by Numba for what to do: all of its passes for functions with others within or loops over literals."""
+        code = self.state.func_id.code
+        if "literal_unroll" in code.co_names or any(isinstance(constant, CodeType) for constant in code.co_consts):
+            return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+        passes = Passes("plain")
+        for one in PASSES:
+            passes.add_pass(one, one.__name__)
+        passes.finalize()
+        return [passes]
+
+
+class Passes(PassManager):
+    """Passes that run one after another; Numba would describe each to its listeners and look for mistakes after it."""
+
+    def _runPass(self, _index, one, state):
+        one.analysis = self._analysis
+        one.run_initialization(state)
+        one.run_pass(state)
+        one.run_finalizer(state)
+
+
+class WholeCompiler(PlainCompiler):
+    """The compiler of a function that Python calls, with a library that includes all parts."""
+
+    def library_of_all(self, name: str) -> "Whole":
+        """The library to compile into."""
+        return Whole(self.state.targetctx.codegen(), name)
+
+    def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
+        super().__init__(typingctx, targetctx, library, args, return_type, Known(flags), locals)
+
+    def compile_extra(self, func):
+        """Called by Numba to compile `func`."""
+        if is_in_use():
+            raise RuntimeError("the own compiler has failed before")
+        announce(func)
+        self.state.library = self.library_of_all(func.__qualname__)
+        self.state.library.enable_object_caching()
+        with _no_collection():
+            return super().compile_extra(func)
+
+
+class CompilerOfOne(WholeCompiler):
+    """The same, with a library whose parts nothing else can call."""
+
+    def library_of_all(self, name: str) -> "Whole":
+        """The library to compile into."""
+        return One(self.state.targetctx.codegen(), name)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without garbage collection, which finds little among the many objects of a compiler and takes a tenth of it.
+
+    Afterwards they count as old, so that the next of the many searches among new objects is not through them.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
+        if was_enabled:
+            gc.enable()
+
+
+class Part(JITCodeLibrary):
+    """Code that becomes a part of others, neither optimised nor translated by itself: a module as it was listed."""
+
+    def __init__(self, codegen, name):
+        CodeLibrary.__init__(self, codegen, name)
+        self._linking_libraries: list = []
+        self._final_module: Any = None
+
+    def add_ir_module(self, ir_module):
+        """Called by Numba with the only module; what it defines is kept until all parts of a whole are linked."""
+        for function in ir_module.functions:
+            if function.blocks and not function.linkage:
+                function.linkage = "weak_odr"
+        self._final_module = binding.parse_assembly(cgutils.normalize_ir_text(str(ir_module)))
+
+    def finalize(self):
+        """Called by Numba once the code is complete."""
+        self._finalized = True
+
+
+class Whole(JITCodeLibrary):
+    """Code of a function that Python calls, with all its parts."""
+
+    _linking_libraries: list
+    level = 1
+    """How much LLVM does for quick code, up to 3: the code is as quick after this round, which is a third shorter."""
+
+    def _optimize_functions(self, module):
+        """Called by Numba to optimise one function after another, before all of them are."""
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self):
+        """Called by Numba to optimise all; without the round for reference counting, of which there is none."""
+        made = self._codegen._module_pass_manager(opt=min(self.level, numba.config.OPT))
+        passes, *builder = made if isinstance(made, tuple) else (made,)       # Numba has builders since 0.63
+        passes.run(self._final_module, *builder)
+
+    def finalize(self):
+        """Link each part once, then optimise and translate all."""
+        for library in self._linking_libraries:
+            self._linking_libraries += [used for used in library._linking_libraries
+                                        if used not in self._linking_libraries]
+        self._link_parts()
+        super().finalize()
+
+    def _link_parts(self):
+        """Link all parts, of which the whole then may leave out those that it does not need; others are Numba's own."""
+        parts = [library for library in self._linking_libraries if isinstance(library, Part)]
+        self._linking_libraries = [library for library in self._linking_libraries if not isinstance(library, Part)]
+        if parts:
+            for part in parts if hasattr(self, "_reload_init") else ():       # Numba has it since 0.63
+                self._reload_init.update(part._reload_init)
+            self._final_module.link_in(as_one_module([part._final_module.clone() for part in parts]))
+        for function in self._final_module.functions:
+            if function.linkage == binding.Linkage.weak_odr:
+                function.linkage = "linkonce_odr"
+
+    def _get_module_for_linking(self):
+        """Called by Numba to keep the names of what Python calls; nothing is ever linked with a whole."""
+        return binding.parse_assembly("".join(
+            f'define void @"{function.name}"() {{ unreachable }}\n' for function in self.get_defined_functions()
+            if function.linkage == binding.Linkage.external))
+
+
+def as_one_module(modules: list[binding.ModuleRef]) -> binding.ModuleRef:
+    """Link modules, which are used up, pair by pair: LLVM walks through all that a module holds whenever it links."""
+    while len(modules) > 1:
+        for one, other in zip(modules[::2], modules[1::2], strict=False):
+            one.link_in(other)
+        modules = modules[::2]
+    return modules[0]
+
+
+class One(Whole):
+    """A whole whose parts are its own, so that those with one caller are inlined, however long they are.
+
+    It is optimised as far as can be, as runs spend their time in it.
+    """
+
+    level = 3
+
+    def _optimize_final_module(self):
+        """Called by Numba to optimise all; private parts have no names, by which other wholes would find them."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == binding.Linkage.linkonce_odr:
+                function.linkage = "private"
+        super()._optimize_final_module()
