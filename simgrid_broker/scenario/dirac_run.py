@@ -1,12 +1,12 @@
 """DIRAC's dispatch in a run: how users and shares of PanDA become owners and groups, whose pilots run, and options."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from simgrid_broker.scenario.dirac_snapshot import DiracCredentials
+from simgrid_broker.schema.constraint import ActsIn, LeafName, QueueName
 from simgrid_broker.schema.dirac import PRIVATE
-from simgrid_broker.schema.named import LeafName, QueueName
 from simgrid_broker.schema.part import Part
 
 
@@ -17,10 +17,12 @@ class DiracGroupOfRun(Part):
     job_share: int = Field(1000, ge=0, description="JobShare")
     job_sharing: bool = Field(False, description="JOB_SHARING: the owners of the group share its share, and private "
                               "pilots of the group run the jobs of all of them")
-    allow_background: bool = Field(False, description="AllowBackgroundTQs, deployed edition")
+    allow_background: Annotated[bool, ActsIn("deployed")] = Field(
+        False, description="AllowBackgroundTQs, deployed edition")
     user_priority: int = Field(1, ge=0, description="UserPriority of its jobs")
     vo: str = Field("", description="VO; a generic pilot of a VO serves the groups of that VO")
-    private_pilots: bool = Field(False, description="Whether only private pilots run its jobs, documented edition")
+    private_pilots: Annotated[bool, ActsIn("documented")] = Field(
+        False, description="Whether only private pilots run its jobs, documented edition")
 
 
 class DiracRun(Part):

@@ -11,16 +11,20 @@ from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass,
 from simgrid_broker.scenario.shares import Share, WorkQueue, shares_in_use
 from simgrid_broker.scenario.work.campaigns import Account, Workload
 from simgrid_broker.scenario.work.data import Data
-from simgrid_broker.schema.grid import Links, Site, Storage
-from simgrid_broker.schema.named import (
+from simgrid_broker.schema.constraint import (
+    AtMost,
     BackboneName,
     CampaignName,
     DatasetName,
+    Needs,
+    OwnerName,
+    PandaResourceType,
     QueueName,
     ShareName,
     SiteName,
     StorageName,
 )
+from simgrid_broker.schema.grid import Links, Site, Storage
 from simgrid_broker.schema.network import Fts
 from simgrid_broker.schema.part import LATEST, MOST_CORES, EditionName, Fraction, Megabytes, Part, Sample, Seconds
 from simgrid_broker.schema.queues import Queue
@@ -56,8 +60,10 @@ class Grid(Part):
 
     synthetic: SyntheticGrid | None = Field(None, description="Synthetic grid to generate")
     pandaqueues: Path | None = Field(None, description="CRIC PandaQueue dump, JSON")
-    rses: Path | None = Field(None, description="DDM endpoints or their relations, JSON")
-    closeness: Path | None = Field(None, description="CRIC site matrix, JSON")
+    rses: Annotated[Path | None, Needs("pandaqueues", "both are read together")] = Field(
+        None, description="DDM endpoints or their relations, JSON")
+    closeness: Annotated[Path | None, Needs("pandaqueues", "both are read together")] = Field(
+        None, description="CRIC site matrix, JSON")
     sites: dict[str, Site] = Field(default_factory=dict, description="ATLAS sites by name")
     queues: dict[str, Queue] = Field(default_factory=dict, description="PanDA queues by name")
     storages: dict[str, Storage] = Field(default_factory=dict, description="DDM endpoints by name")
@@ -71,9 +77,10 @@ class Grid(Part):
 class ResourceTypeBounds(Part):
     """Bounds of a resource type, inclusive; None = open."""
 
-    mincore: int | None = Field(None, ge=0, description="Fewest cores")
+    mincore: Annotated[int | None, AtMost("maxcore")] = Field(None, ge=0, description="Fewest cores")
     maxcore: int | None = Field(None, ge=0, description="Most cores")
-    minrampercore: Megabytes | None = Field(None, ge=0, description="Least memory per core, MB")
+    minrampercore: Annotated[Megabytes | None, AtMost("maxrampercore")] = Field(
+        None, ge=0, description="Least memory per core, MB")
     maxrampercore: Megabytes | None = Field(None, ge=0, description="Most memory per core, MB")
 
 
@@ -254,14 +261,15 @@ class Scenario(Whole):
                                               "that fill them are under way and run for the rest of their time")
     grid: Grid = Field(description="Sites, queues, storages and links")
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")
-    resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES),
-                                                          description="Resource types; the first that fits is taken")
+    resource_types: dict[PandaResourceType, ResourceTypeBounds] = Field(
+        default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES),
+        description="Resource types; the first that fits is taken")
     work_queues: tuple[WorkQueue, ...] = Field((), description="JEDI's work queues, in addition to the share tree")
     gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
     data: Data = Field(default_factory=Data, description="Datasets that tasks share")
     workload: Workload = Field(default_factory=Workload, description="All the work: campaigns, users, a recorded trace")
-    accounts: dict[str, Account] = Field(default_factory=dict, description="Disk quotas and permissions by user or "
-                                         "working group; `*` is any text; the first entry that fits counts")
+    accounts: dict[OwnerName, Account] = Field(default_factory=dict, description="Disk quotas and permissions by user "
+                                               "or working group; `*` is any text; the first entry that fits counts")
     retry_rules: tuple[RetryRule, ...] = Field(DEFAULT_RETRY_RULES, description="What the retry module does about "
                                                "errors; a list of one's own replaces all")
     error_classification: tuple[ErrorClass, ...] = Field((), description="Errors that are the system's fault")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.checks.grid import GRID_RULES
-from simgrid_broker.scenario.checks.names import unknown_name
+from simgrid_broker.scenario.checks.rows import constraints_of_rows
 from simgrid_broker.scenario.checks.shares import SHARE_RULES
 from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.snapshot import Snapshot
@@ -128,5 +128,5 @@ def sums_too_large(snapshot: Snapshot) -> Iterator[Finding]:
             files[link.destination] = 0
 
 
-SNAPSHOT_RULES = (unknown_name, *GRID_RULES, *SHARE_RULES, numbers_twice, unknown_lock, task_numbers, times_to_come,
-                  jobs_of_tasks, input_of_tasks, unread_keys, sums_too_large)
+SNAPSHOT_RULES = (constraints_of_rows, *GRID_RULES, *SHARE_RULES, numbers_twice, unknown_lock, task_numbers,
+                  times_to_come, jobs_of_tasks, input_of_tasks, unread_keys, sums_too_large)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from simgrid_broker.schema.constraint import PartitionName
 from simgrid_broker.schema.part import Part
 
 TAGS = ("prodsourcelabel", "workinggroup", "campaign", "processingtype", "transpath", "rtype")
@@ -47,7 +48,7 @@ class WorkQueue(Part):
     share: float | None = Field(None, ge=0, description="QUEUE_SHARE: part of the power, relative to the queues of the "
                                 "same partition or outside of all; null = the queue is not throttled, and is served "
                                 "last")
-    partition: str | None = Field(None, description="Partition of which this is a sub queue")
+    partition: PartitionName | None = Field(None, description="Partition of which this is a sub queue")
     stretchable: bool = Field(False, description="Whether it comes first where queues without tasks leave power")
     status: Literal["active", "inactive"] = Field("active", description="Inactive queues are left out")
 

@@ -13,8 +13,16 @@ from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario
 from simgrid_broker.scenario.shares import Share
 from simgrid_broker.scenario.snapshot_task import SnapshotTask
+from simgrid_broker.schema.constraint import (
+    ActsIn,
+    LeafName,
+    PandaResourceType,
+    QueueName,
+    ResourceTypeName,
+    SiteName,
+    StorageName,
+)
 from simgrid_broker.schema.grid import LinkNumbers
-from simgrid_broker.schema.named import LeafName, QueueName, ResourceTypeName, SiteName, StorageName
 from simgrid_broker.schema.part import LATEST, Bytes, EditionName, Part, Seconds
 from simgrid_broker.schema.queues import QueueNumbers
 
@@ -64,7 +72,7 @@ class NucleusNumbers(Part):
     queued_bytes: Bytes = Field(0, ge=0, description="Size of the files")
     work: float | None = Field(None, ge=0, description="Work of all tasks of the nucleus, HS06 s; default: as `work` "
                                "and `tasks` say")
-    work_from: dict[Priority, Annotated[float, Field(ge=0)]] = Field(
+    work_from: Annotated[dict[Priority, Annotated[float, Field(ge=0)]], ActsIn("deployed")] = Field(
         default_factory=dict, description="Work of tasks of one share with at least this priority, HS06 s, by "
         "priority, 0 for others; the deployed edition reads it; default: as `work` and `tasks` say")
 
@@ -130,8 +138,9 @@ class Snapshot(Whole):
     seed: int = Field(1, ge=0, description="Seed of the draws of nuclei, as that of the run")
     grid: Grid = Field(description="Sites, queues, storages as they are at the moment, and links")
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")
-    resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES),
-                                                          description="Resource types; the first that fits is taken")
+    resource_types: dict[PandaResourceType, ResourceTypeBounds] = Field(
+        default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES),
+        description="Resource types; the first that fits is taken")
     gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
     policies: Policies = Field(Policies(), description="Names of the policies in use; only brokerages are asked")
     jobs: tuple[JobNumbers, ...] = Field((), description="Numbers of jobs by queue, share and resource type")
@@ -140,8 +149,8 @@ class Snapshot(Whole):
     storage_mapping: dict[QueueName, SiteName] | None = Field(
         None, description="Site of the output of each PanDA queue, for its links and the nucleus; queues that are not "
         "in it have none; default: as `endpoints` of the queues, or their sites, say")
-    locked: tuple[str, ...] = Field((), description="Candidates that another broker holds a lock on, such as NORTH or "
-                                    "NORTH/SCORE")
+    locked: Annotated[tuple[str, ...], ActsIn("deployed")] = Field(
+        (), description="Candidates that another broker holds a lock on, such as NORTH or NORTH/SCORE")
     links: tuple[LinkNumbers, ...] = Field((), description="Traffic between sites")
     nuclei: dict[SiteName, NucleusNumbers] = Field(default_factory=dict, description="Output on its way to nuclei, by "
                                               "site")

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS
+from simgrid_broker.schema.constraint import QueueName, ResourceTypeName, SiteName
 from simgrid_broker.schema.datasets import DatasetOfTask
-from simgrid_broker.schema.named import QueueName, ResourceTypeName, SiteName
 from simgrid_broker.schema.part import Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.splitting import SplitParameters
 from simgrid_broker.schema.tasks import Chain, TaskClaims

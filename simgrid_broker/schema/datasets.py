@@ -1,8 +1,10 @@
 """Input datasets of a task in a snapshot: files that the task uses, and replicas as Rucio lists them."""
 
+from typing import Annotated
+
 from pydantic import Field
 
-from simgrid_broker.schema.named import StorageName
+from simgrid_broker.schema.constraint import ActsIn, StorageName
 from simgrid_broker.schema.part import Bytes, Part
 
 
@@ -37,9 +39,10 @@ class DatasetOfTask(Part):
     file_replicas: dict[str, tuple[StorageName, ...]] = Field(
         default_factory=dict, description="DDM endpoints of single files, by LFN; default: those of complete replicas")
     virtual: tuple[StorageName, ...] = Field((), description="DDM endpoints of virtual placement that offer it whole")
-    distributed: bool = Field(False, description="Whether it is scattered over sites on purpose")
-    has_rules: bool = Field(True, description="Whether Rucio has replication rules for it; without any it counts as "
-                            "distributed")
+    distributed: Annotated[bool, ActsIn("deployed")] = Field(
+        False, description="Whether it is scattered over sites on purpose")
+    has_rules: Annotated[bool, ActsIn("deployed")] = Field(
+        True, description="Whether Rucio has replication rules for it; without any it counts as distributed")
     constituent: bool = Field(False, description="Whether jobs read it only as a part of a container")
     constituents: tuple[str, ...] = Field((), description="Datasets of which a container consists")
 

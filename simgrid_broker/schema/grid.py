@@ -12,7 +12,7 @@ from simgrid_broker.names import CLOSENESS_UNKNOWN
 from simgrid_broker.schema.attribute import attribute, columns_of
 from simgrid_broker.schema.batch import Node
 from simgrid_broker.schema.column import Column, Table
-from simgrid_broker.schema.named import ResourceTypeName, SiteName
+from simgrid_broker.schema.constraint import AtMost, Needs, ResourceTypeName, SiteName
 from simgrid_broker.schema.network import Backbone, Background, Trouble
 from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part, Rate, Seconds
 
@@ -98,9 +98,9 @@ class LinkDefaults(Part):
     bandwidth: Rate = attribute(1.25e9, "Capacity, bytes/s", gt=0, unit="bytes/s", source=OURS)
     latency: Seconds = attribute(30, "From the last byte to the callback, s", ge=0, unit="s", source=OURS)
     max_active_files: int = attribute(100, "Files under way at once", ge=1, unit="files", dtype="i4", source="FTS")
-    min_active_files: int | None = attribute(None, "Files under way at once to which FTS's optimiser may go down; "
-                                             "default: as max_active_files, which it then never changes", ge=1,
-                                             unit="files", dtype="i4", source="FTS", none=0)
+    min_active_files: Annotated[int | None, AtMost("max_active_files")] = attribute(
+        None, "Files under way at once to which FTS's optimiser may go down; default: as max_active_files, which it "
+        "then never changes", ge=1, unit="files", dtype="i4", source="FTS", none=0)
     file_rate: Rate | None = attribute(None, "Most that one file moves at, bytes/s; default: what the link has", gt=0,
                                        unit="bytes/s", source=OURS, none=inf)
     failure_rate: Fraction = attribute(0.08, "Probability that an attempt at a file fails", source=OURS, hidden=True)
@@ -121,7 +121,8 @@ class Attachment(Part):
     bandwidth: Rate | None = Field(None, gt=0, description="Capacity, bytes/s")
     latency: Seconds | None = Field(None, ge=0, description="From the last byte to the callback, s")
     max_active_files: int | None = Field(None, ge=1, description="Files under way at once")
-    min_active_files: int | None = Field(None, ge=1, description="Files under way at once to which FTS may go down")
+    min_active_files: Annotated[int | None, AtMost("max_active_files")] = Field(
+        None, ge=1, description="Files under way at once to which FTS may go down")
     file_rate: Rate | None = Field(None, gt=0, description="Most that one file moves at, bytes/s")
     failure_rate: Fraction | None = Field(None, description="Probability that an attempt at a file fails")
 
@@ -230,10 +231,13 @@ class Storage(Part):
     write_lan: Usage = usage("write_lan", "Whether jobs at its site write to it")
     type: str = Field("DATADISK", description="Type in DDM; production brokerage asks for the status of DATADISK alone")
     tape: bool = attribute(False, "Whether its files are on tape", dtype="i2", source=CRIC + " is_tape")
-    drives: int | None = Field(None, ge=1, description="Drives of an endpoint of tape, each of which reads one dataset "
-                               "at a time; needed where the data carousel stages from it")
-    mount_time: Seconds = Field(120, ge=0, description="Time until a drive has mounted and wound a tape, s; assumed")
-    drive_rate: Rate = Field(300e6, gt=0, description="What a drive reads at, bytes/s; assumed")
+    drives: Annotated[int | None, Needs("tape", "disk has no drives")] = Field(
+        None, ge=1, description="Drives of an endpoint of tape, each of which reads one dataset at a time; needed "
+        "where the data carousel stages from it")
+    mount_time: Annotated[Seconds, Needs("drives")] = Field(
+        120, ge=0, description="Time until a drive has mounted and wound a tape, s; assumed")
+    drive_rate: Annotated[Rate, Needs("drives")] = Field(
+        300e6, gt=0, description="What a drive reads at, bytes/s; assumed")
     blacklisted_read: bool = Field(False, description="Whether no queue takes input from it")
     deletion_rate: Rate | None = attribute(None, "How fast expired data is deleted while less than min_free is free; "
                                            "default: at once, when space is needed", none=inf, gt=0, unit="bytes/s",

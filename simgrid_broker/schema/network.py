@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from simgrid_broker.names import FTS_ACTIVITIES
-from simgrid_broker.schema.named import SiteName
+from simgrid_broker.schema.constraint import RegionName, SiteName
 from simgrid_broker.schema.part import Fraction, Part, Rate, Seconds
 
 SHARED = tuple(activity.word for activity in FTS_ACTIVITIES[1:])
@@ -19,7 +19,7 @@ class Backbone(Part):
 
     capacity: Rate = Field(gt=0, description="Capacity in each direction, bytes/s")
     sites: tuple[SiteName, ...] = Field((), description="Sites of the group")
-    regions: tuple[str, ...] = Field((), description="Regions whose sites belong to the group")
+    regions: tuple[RegionName, ...] = Field((), description="Regions whose sites belong to the group")
 
 
 class Background(Part):

@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from simgrid_broker.names import BareNucleus, QueueStatus
 from simgrid_broker.schema.attribute import attribute, columns_of, derived, text
 from simgrid_broker.schema.column import Column, Table
-from simgrid_broker.schema.named import LeafName, ResourceTypeName, SiteName, StorageName
+from simgrid_broker.schema.constraint import ActsIn, LeafName, ResourceTypeName, SiteName, StorageName
 from simgrid_broker.schema.part import LATEST, MOST_CORES_OF_JOB, Fraction, Megabytes, Minutes, Part, Seconds
 from simgrid_broker.schema.software import PublishedSoftware, WorkerNodeGpu
 from simgrid_broker.schema.throttler import Throttler
@@ -318,8 +318,8 @@ class QueueNumbers(Part):
     workers_submitted: int = Field(0, ge=0, description="Workers that wait in the batch system")
     workers_running: int = Field(0, ge=0, description="Workers that hold a slot")
     workers: dict[ResourceTypeName, Workers] = Field(default_factory=dict, description="More workers, by resource type")
-    pull_ups: bool | None = Field(None, description="Whether unified pilot streaming feeds the queue; default: by its "
-                                  "capability and workflow")
+    pull_ups: Annotated[bool | None, ActsIn("deployed")] = Field(
+        None, description="Whether unified pilot streaming feeds the queue; default: by its capability and workflow")
     slot_requests: tuple[SlotRequest, ...] = Field((), description="Rows of Harvester_Slots; they win over those of "
                                                    "the grid and over `num_slots`")
     n_pilot: int | None = attribute(None, "Pilots that called getJob or updateJob in the last 3 hours; default: "

@@ -9,7 +9,7 @@ from pydantic import field_validator, model_validator
 from simgrid_broker.names import FullChain, InputLan, TaskStatus
 from simgrid_broker.schema.attribute import attribute, columns_of
 from simgrid_broker.schema.column import Column, Table
-from simgrid_broker.schema.named import LeafName, QueueName, SiteName
+from simgrid_broker.schema.constraint import LeafName, QueueName, SiteName
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 
 JEDI = "JEDI_Tasks"

@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
-from simgrid_broker.schema.named import StorageName
+from simgrid_broker.schema.constraint import StorageName
 from simgrid_broker.schema.part import Fraction, Megabytes, Part
 
 

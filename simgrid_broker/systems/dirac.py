@@ -17,10 +17,6 @@ def dirac_without_effect(scenario: Scenario) -> Iterator[str]:
     """Options of DIRAC that have no effect in the edition, or name what no job has."""
     edition, dirac = DIRAC_EDITIONS[scenario.edition], scenario.dirac
     yield from (f"dirac: {remark}." for remark in option_remarks(dirac.operations, edition))
-    for name, group in dirac.groups.items():
-        for key, editions in (("private_pilots", "documented"), ("allow_background", "deployed")):
-            if getattr(group, key) and scenario.edition != editions:
-                yield f"{key} of the group {name!r} has no effect: only the {editions} edition reads it."
 
 
 DIRAC = Dispatch(binds_jobs=False, job_rules=TASK_QUEUES, workflow="pull_ups", place=CentralQueue,

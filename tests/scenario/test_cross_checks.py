@@ -1,4 +1,5 @@
 import copy
+from typing import Annotated
 
 import pytest
 from plain_scenario import plain_values
@@ -7,7 +8,14 @@ from simgrid_broker import advice
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import Scenario, remarks
 from simgrid_broker.scenario.checks.cross_checks import CHECKS, LOOKS
+from simgrid_broker.scenario.checks.rows import constraints_of_rows, remarks_of_rows
+from simgrid_broker.scenario.loading.origins import Whole
+from simgrid_broker.scenario.model import Grid
+from simgrid_broker.scenario.rules_dirac import group_findings
+from simgrid_broker.schema.constraint import ActsIn, AtMost, Needs, Refers
 
+WITH_DIRAC = (*CHECKS, group_findings)
+OF_DOORS = {"checks_of_systems", "unknown_dispatcher", "brokerage_not_asked"}
 GRID = ("grid",)
 PAIR = {"source": "CERN-PROD", "destination": "BNL"}
 TRACE = {"file": "jobs.swf"}
@@ -84,7 +92,8 @@ def work_queue(**said):
 EXAMPLES = {
     "work_without_share": (("shares",), [{"name": "Simulation", "value": 1, "processingtype": "simulation"}],
                            ("workload.campaigns[0].processingtype", "simulation")),
-    "unknown_name": ((*GRID, "queues", "CERN", "atlas_site"), "CERN-PRD", ("grid.queues.CERN.atlas_site", "CERN-PROD")),
+    "constraints_of_rows: a name of nothing": (
+        (*GRID, "queues", "CERN", "atlas_site"), "CERN-PRD", ("grid.queues.CERN.atlas_site", "CERN-PROD")),
     "storage_of_site": ((*GRID, "sites", "BNL", "storage"), "CERN-PROD_DATADSK",
                         ("grid.sites.BNL.storage", "CERN-PROD_DATADISK")),
     "link_to_itself": ((*GRID, "links", "pairs"), [PAIR | {"source": "BNL"}],
@@ -96,7 +105,8 @@ EXAMPLES = {
     "endpoint_wider_than_site": ((), {"grid": with_grid(
         sites={"CERN-PROD": {"door_out": "1 Gb/s"}}, storages={"CERN-PROD_DATADISK": {"door_out": "2 Gb/s"}})},
                                  ("grid.storages.CERN-PROD_DATADISK.door_out", None)),
-    "fewest_files_above_most": ((*GRID, "links", "default"), {"min_active_files": 3, "max_active_files": 2},
+    "constraints_of_rows: a limit above another": (
+        (*GRID, "links", "default"), {"min_active_files": 3, "max_active_files": 2},
                                 ("grid.links.default.min_active_files", None)),
     "backbone_without_border": ((*GRID, "links", "backbones"), {"SEA": {"capacity": "1 Gb/s"}},
                                 ("grid.links.backbones.SEA", None)),
@@ -111,15 +121,19 @@ EXAMPLES = {
     "slot_too_large": ((*GRID, "sites", "BNL", "cores"), 7, ("grid.queues.BNL_PROD.corecount", None)),
     "slot_too_powerful": ((*GRID, "queues", "CERN", "corepower"), 1e9, ("grid.queues.CERN.corepower", None)),
     "too_many_cores": ((*GRID, "sites", "BNL", "cores"), 20_000_000, ("grid.sites.BNL.cores", None)),
-    "import_without_queues": ((*GRID, "rses"), "rses.json", ("grid.rses", None)),
+    "constraints_of_rows: a file without its queues": (
+        (*GRID, "rses"), "rses.json", ("grid.rses", None)),
     "share_twice": (("shares", 1, "name"), "MC simul", ("shares[1].name", None)),
     "share_below_nothing": (("shares", 0, "value"), 0, ("shares[0].value", None)),
     "siblings_of_nothing": (("shares", 0, "children"), [{"name": "MC simul", "value": 0}],
                             ("shares[0].children", None)),
     "bad_expression": (("shares", 1, "campaign"), "(mc", ("shares[1].campaign", None)),
-    "unknown_resource_type": (("resource_types", "MCORE_HIMM"), {"mincore": 2},
+    "no_resource_type": (("resource_types",), {}, ("resource_types", None)),
+    "constraints_of_rows: a type that PanDA does not have": (
+        ("resource_types", "MCORE_HIMM"), {"mincore": 2},
                               ("resource_types.MCORE_HIMM", "MCORE_HIMEM")),
-    "bounds_upside_down": (("resource_types",), {"SCORE": {"mincore": 2, "maxcore": 1}},
+    "constraints_of_rows: bounds upside down": (
+        ("resource_types",), {"SCORE": {"mincore": 2, "maxcore": 1}},
                            ("resource_types.SCORE.mincore", None)),
     "wrong_setting": (("gdpconfig", "NW_ACTIV"), True, ("gdpconfig.NW_ACTIV", "NW_ACTIVE")),
     "setting_of_unknown_share": (("gdpconfig", "DISK_THRESHOLD_MC siml"), 3,
@@ -166,12 +180,14 @@ EXAMPLES = {
     "one_place": (*users(site=["CERN"], siteEndpoint=DISK), ("workload.users[0].siteEndpoint", None)),
     "sites_of_production": (*incident(what="task_command", task="mc", command="retry", includedSite=["CERN"]),
                             ("incidents[0].includedSite", None)),
-    "owners_of_accounts": ((), {"workload": {"users": [USERS]}, "accounts": {"ann-001": {"quota": "1 TB"}}},
+    "constraints_of_rows: an account of nobody": (
+        (), {"workload": {"users": [USERS]}, "accounts": {"ann-001": {"quota": "1 TB"}}},
                            ("accounts.ann-001", "ann-0001")),
     "queue_twice": (*work_queue(name="Analysis"), ("work_queues[0].name", None)),
     "bad_order": (*work_queue(order=None), ("work_queues[0].order", None)),
     "too_large_replicas": (*dataset(1e18), (f"grid.storages.{DISK}.free", None)),
-    "container_without_draws": (("data",), {"datasets": {"d": {"files": 1, "bytes": 1, "popularity": 2,
+    "constraints_of_rows: popularity without container": (
+        ("data",), {"datasets": {"d": {"files": 1, "bytes": 1, "popularity": 2,
                                                                "replicas": [{"storage": DISK}]}}},
                                 ("data.datasets.d.popularity", None)),
     "jobs_of_shared_input": ((), {"data": {"datasets": {"d": {"files": 1, "bytes": 1,
@@ -179,7 +195,8 @@ EXAMPLES = {
                                   "workload": {"campaigns": [{"name": "mc", "hs06sec_per_event": 1, "dataset": "d"}]},
                                   "incidents": [dict(at=1, what="task_arrival", campaign="mc", jobs=3)]},
                              ("incidents[0].jobs", None)),
-    "drives_of_tape": ((*GRID, "storages", DISK, "drives"), 2, (f"grid.storages.{DISK}.drives", None)),
+    "constraints_of_rows: drives of a disk": (
+        (*GRID, "storages", DISK, "drives"), 2, (f"grid.storages.{DISK}.drives", None)),
     "tape_without_drives": ((), {
         "grid": with_grid(storages={DISK: {"tape": True}}),
         "gdpconfig": {"DATA_CAROUSEL_CONFIG": {"source_tapes_config": {DISK: {"active": True}}}}},
@@ -226,8 +243,32 @@ def test_boosts_of_unknown_users_and_dates_are_remarked():
     assert "group 'GP'" in said[1] and "calendar" in said[2]
 
 
+class Ledger(Whole):
+    """Rows that remark what they do not refuse."""
+
+    edition: str = "documented"
+    grid: Grid
+    owner: Annotated[str, Refers("site", answer="remark", expected="counts for no site")] = ""
+    limit: Annotated[int | None, Needs("owner", "nobody has it", answer="remark"), AtMost("most")] = None
+    most: Annotated[int, ActsIn("deployed")] = 5
+
+
+@pytest.mark.parametrize(("said", "found"), [
+    (dict(owner="BNL", limit=3), []),
+    (dict(owner="BNLL"), ["owner = 'BNLL': counts for no site; did you mean 'BNL'?"]),
+    (dict(limit=3, owner="BNL", most=6), ["most = 6: has no effect: only the deployed edition reads it"]),
+    (dict(limit=3), ["owner = '': counts for no site", "limit = 3: has no effect without owner: nobody has it"])])
+def test_rows_may_remark_what_others_refuse(said, found):
+    ledger = Ledger.model_validate({"grid": plain_values()["grid"], **said})
+    assert [*map(str, remarks_of_rows(ledger))] == found
+    assert [*constraints_of_rows(ledger)] == []
+    assert [one.expected for one in constraints_of_rows(ledger.model_copy(update={"limit": 7}))] == [
+        f"must not exceed most, {ledger.most}"]
+
+
 def test_every_check_has_an_example():
-    assert sorted(EXAMPLES) == sorted(check.__name__ for check in CHECKS)
+    assert {name.partition(":")[0] for name in EXAMPLES} == {
+        check.__name__ for check in WITH_DIRAC} - OF_DOORS, "modes and dispatchers have tests of their own"
 
 
 @pytest.mark.parametrize(("links", "found"), [
@@ -328,7 +369,7 @@ def test_every_check_finds_its_example(name):
     key, value, found = EXAMPLES[name]
     assert found in problems(key, value)
     scenario = Scenario.model_validate(changed(key, value))
-    check, = (check for check in CHECKS if check.__name__ == name)
+    check, = (check for check in WITH_DIRAC if check.__name__ == name.partition(":")[0])
     assert list(check(scenario))
 
 

@@ -74,7 +74,7 @@ def test_unknown_users_and_negative_quotas_are_refused(accounts, key, close):
 @pytest.mark.parametrize(("account", "edition", "words"), [
     ({"held": {"CERN-PROD_DATADISK": "1 TB"}}, "deployed", "held: has no effect without a quota"),
     ({"output_lifetime": "14d"}, "deployed", "output_lifetime: has no effect without a quota"),
-    ({"permissions": "s"}, "documented", "permissions: has no effect: only the deployed edition reads it")])
+    ({"permissions": "s"}, "documented", "permissions = 's': has no effect: only the deployed edition reads it")])
 def test_parts_of_accounts_without_effect_are_remarked(account, edition, words):
     assert [one for one in told(work(), accounts={"ann-0001": account}, edition=edition) if words in one]
 

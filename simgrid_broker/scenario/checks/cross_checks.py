@@ -9,14 +9,13 @@ from simgrid_broker.errors import first_three, nearest
 from simgrid_broker.names import ASKED_LABELS, JOB_TYPE_OF_TESTS
 from simgrid_broker.scenario.checks.data import DATA_REMARKS, DATA_RULES, TAPE_REMARKS, TAPE_RULES
 from simgrid_broker.scenario.checks.grid import GRID_RULES, NETWORK_RULES, too_much_space
-from simgrid_broker.scenario.checks.names import unknown_name
+from simgrid_broker.scenario.checks.rows import constraints_of_rows, remarks_of_rows
 from simgrid_broker.scenario.checks.shares import SHARE_RULES, WORK_QUEUE_RULES, work_without_share
 from simgrid_broker.scenario.checks.users import (
     USER_PARAMETER_RULES,
     accounts_without_effect,
     boosts_of_users,
     boosts_without_effect,
-    owners_of_accounts,
     patterns_without_queue,
     unread_parameters,
 )
@@ -234,7 +233,7 @@ def _values(incident: Incident) -> tuple[Any, ...]:
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
     *GRID_RULES, *NETWORK_RULES, *WORKER_RULES, too_much_space, *SHARE_RULES, work_without_share, *WORK_RULES,
     *DATA_RULES, *TAPE_RULES, *WORK_QUEUE_RULES, *RETRY_RULES, *USER_PARAMETER_RULES, boosts_of_users,
-    owners_of_accounts, unknown_name)
+    constraints_of_rows)
 """Every rule; each gives a finding for everything that breaks it."""
 
 
@@ -245,7 +244,8 @@ def findings(scenario: Scenario) -> tuple[Finding, ...]:
 
 def remarks(scenario: Scenario) -> tuple[str, ...]:
     """What is legal but may not be meant, and what an import could not use; one sentence each."""
-    return (*scenario.import_remarks, *(remark for look in LOOKS for remark in look(scenario)))
+    return (*scenario.import_remarks, *map(str, remarks_of_rows(scenario)),
+            *(remark for look in LOOKS for remark in look(scenario)))
 
 
 def no_work(scenario: Scenario) -> Iterator[str]:

@@ -12,8 +12,6 @@ from simgrid_broker.scenario.loading.origins import Finding, Key, Rules
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.work.catalogue import catalogue
 
-CONTAINED = ("data", "datasets")
-
 
 def too_large_replicas(scenario: Scenario) -> Iterator[Finding]:
     """The replicas at a storage are part of what is in use there at the start, if its parts do not exceed it."""
@@ -32,14 +30,6 @@ def too_large_replicas(scenario: Scenario) -> Iterator[Finding]:
             yield Finding(("grid", "storages", name, "free"), storages[name].free,
                           f"the replicas of `data` at this endpoint have {size:.6g} bytes, but only {used:.6g} are in "
                           "use (total - free - expired)", depends_on=(("data",),))
-
-
-def container_without_draws(scenario: Scenario) -> Iterator[Finding]:
-    """A popularity belongs to a container, from which a stream draws."""
-    for name, dataset in scenario.data.datasets.items():
-        if dataset.container is None and dataset.popularity != 1:
-            yield Finding((*CONTAINED, name, "popularity"), dataset.popularity,
-                          "needs `container`: only draws from one look at it")
 
 
 def container_read_whole(scenario: Scenario) -> Iterator[str]:
@@ -72,29 +62,17 @@ def jobs_of_shared_input(scenario: Scenario) -> Iterator[Finding]:
                           f"the tasks of {incident.campaign} read a dataset, whose files say how many jobs there are")
 
 
-DATA_RULES: Rules = (too_large_replicas, container_without_draws, jobs_of_shared_input)
+DATA_RULES: Rules = (too_large_replicas, jobs_of_shared_input)
 DATA_REMARKS = (container_read_whole, lifetime_of_nothing)
 
 
 CONFIG = "DATA_CAROUSEL_CONFIG"
 SECTIONS: Mapping[str, type] = {"source_tapes_config": TapeConfig, "source_rses_config": RseConfig}
 LISTS = "excluded_destinations", "early_access_users"
-OF_DRIVES = "mount_time", "drive_rate"
 FIELD_TYPES: Mapping[str, tuple[type[Any], str]] = {
     "active": (bool, "true or false"), "max_size": (int, "a whole number of files, at least 0"),
     "max_staging_ratio": (int, "a whole number, at least 0"), "destination_expression": (str, "an RSE expression"),
     "tape": (str, "the name of a physical tape")}
-
-
-def drives_of_tape(scenario: Scenario) -> Iterator[Finding]:
-    """Only tape has drives, and only drives have a mount time and a rate."""
-    for name, storage in scenario.grid.storages.items():
-        if storage.drives is not None and not storage.tape:
-            yield Finding(("grid", "storages", name, "drives"), storage.drives,
-                          "needs `tape: true`: disk has no drives")
-        for key in OF_DRIVES:
-            if storage.drives is None and getattr(storage, key) != type(storage).model_fields[key].default:
-                yield Finding(("grid", "storages", name, key), getattr(storage, key), "needs `drives`")
 
 
 def tape_without_drives(scenario: Scenario) -> Iterator[Finding]:
@@ -267,5 +245,5 @@ def fields_without_effect(scenario: Scenario) -> Iterator[str]:
             yield f"early_access_users in {CONFIG} has no effect: who may use inputPreStaging is not checked."
 
 
-TAPE_RULES: Rules = (drives_of_tape, tape_without_drives, config_of_carousel)
+TAPE_RULES: Rules = (tape_without_drives, config_of_carousel)
 TAPE_REMARKS = (input_of_one_task, inactive_tapes, fields_without_effect)

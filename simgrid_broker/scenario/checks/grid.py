@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.loading.origins import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.schema.grid import Attachment, LinkDefaults
 from simgrid_broker.schema.part import LARGEST_WHOLE, MOST_CORES
 
 
@@ -122,17 +121,8 @@ def too_many_cores(scenario: Scenario) -> Iterator[Finding]:
                       f"all batch systems together may have up to {MOST_CORES:,} cores, not {sum(cores.values()):,}")
 
 
-def import_without_queues(scenario: Scenario) -> Iterator[Finding]:
-    """CRIC's storages and site matrix are read together with its queues."""
-    for key in ("rses", "closeness"):
-        file = getattr(scenario.grid, key)
-        if file is not None and scenario.grid.pandaqueues is None:
-            yield Finding(("grid", key), str(file), "is read together with grid.pandaqueues, which is missing")
-
-
 GRID_RULES: Rules = (storage_of_site, link_to_itself, link_twice, no_queue, no_nucleus,
-                     nucleus_without_storage, queue_without_cores, slot_too_large, slot_too_powerful, too_many_cores,
-                     import_without_queues)
+                     nucleus_without_storage, queue_without_cores, slot_too_large, slot_too_powerful, too_many_cores)
 
 
 def link_wider_than_door(scenario: Scenario) -> Iterator[Finding]:
@@ -156,29 +146,11 @@ def endpoint_wider_than_site(scenario: Scenario) -> Iterator[Finding]:
                               f"must not exceed that of its site {storage.site}, {of_site:.15g} bytes/s")
 
 
-def fewest_files_above_most(scenario: Scenario) -> Iterator[Finding]:
-    """Where both limits of active files are given in one place, the lower is not above the upper."""
-    links = scenario.grid.links
-    places: list[tuple[tuple, LinkDefaults | Attachment]] = [(("default",), links.default)]
-    places += [(("by_tier", tier), ends) for tier, ends in links.by_tier.items()]
-    places += [(("by_site", site), ends) for site, ends in links.by_site.items()]
-    places += [(("pairs", position), pair) for position, pair in enumerate(links.pairs)]
-    for place, said in places:
-        least, most = said.min_active_files, said.max_active_files
-        if least is not None and most is not None and least > most:
-            yield Finding(("grid", "links", *place, "min_active_files"), least,
-                          f"must not exceed max_active_files, {most}")
-
-
 def backbone_without_border(scenario: Scenario) -> Iterator[Finding]:
-    """The group of sites of a backbone is neither empty nor the whole grid, and its regions exist."""
+    """The group of sites of a backbone is neither empty nor the whole grid."""
     sites = scenario.grid.sites
-    known = sorted({site.region for site in sites.values()} - {""})
     for name, backbone in scenario.grid.links.backbones.items():
         key = ("grid", "links", "backbones", name)
-        for position, region in enumerate(backbone.regions):
-            if region not in known:
-                yield Finding((*key, "regions", position), region, "no site has this region", nearest(region, known))
         inside = [site for site, said in sites.items() if site in backbone.sites or said.region in backbone.regions]
         if not (backbone.sites or backbone.regions):
             yield Finding(key, None, "needs `sites` or `regions`, whose links to all others share it")
@@ -195,5 +167,4 @@ def capacity_of_what(scenario: Scenario) -> Iterator[Finding]:
                           "`destination`, or `backbone`")
 
 
-NETWORK_RULES: Rules = (link_wider_than_door, endpoint_wider_than_site, fewest_files_above_most,
-                        backbone_without_border, capacity_of_what)
+NETWORK_RULES: Rules = (link_wider_than_door, endpoint_wider_than_site, backbone_without_border, capacity_of_what)

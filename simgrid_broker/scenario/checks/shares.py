@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.names import EVENT_SERVICE_QUEUE, GROUP_ATTRIBUTES, KNOWN_RESOURCE_TYPES, ROOT_SHARE
+from simgrid_broker.names import EVENT_SERVICE_QUEUE, GROUP_ATTRIBUTES, ROOT_SHARE
 from simgrid_broker.scenario.criteria import CriteriaError, parse, unused, variables_of
 from simgrid_broker.scenario.gdpconfig import find, settings
 from simgrid_broker.scenario.loading.origins import Finding, Rules
@@ -68,23 +68,10 @@ def bad_expression(scenario: Scenario) -> Iterator[Finding]:
                 yield Finding((*key, tag), text, f"is not a regular expression: {error}")
 
 
-def unknown_resource_type(scenario: Scenario) -> Iterator[Finding]:
-    """The resource types are PanDA's, and there is one."""
+def no_resource_type(scenario: Scenario) -> Iterator[Finding]:
+    """There is a resource type."""
     if not scenario.resource_types:
         yield Finding(("resource_types",), None, "at least one resource type is needed", of_absence=True)
-    for name in scenario.resource_types:
-        if name not in KNOWN_RESOURCE_TYPES:
-            yield Finding(("resource_types", name), name, "PanDA has no such resource type",
-                          nearest(name, KNOWN_RESOURCE_TYPES))
-
-
-def bounds_upside_down(scenario: Scenario) -> Iterator[Finding]:
-    """The lower bounds of a resource type do not exceed the upper ones."""
-    for name, bounds in scenario.resource_types.items():
-        for what in ("core", "rampercore"):
-            lower, upper = getattr(bounds, f"min{what}"), getattr(bounds, f"max{what}")
-            if lower is not None and upper is not None and lower > upper:
-                yield Finding(("resource_types", name, f"min{what}"), lower, f"must not exceed max{what}, {upper}")
 
 
 def wrong_setting(scenario: Scenario) -> Iterator[Finding]:
@@ -132,8 +119,8 @@ def unknown_member(scenario: Scenario, key: tuple, name: str, value) -> Iterator
 PLACES_OF_SHARES = ("gshare", "queue", "queueOrNone")
 """Placeholders of a key in whose place a share is named."""
 
-SHARE_RULES: Rules = (share_twice, share_below_nothing, siblings_of_nothing, bad_expression, unknown_resource_type,
-                      bounds_upside_down, wrong_setting, setting_of_unknown_share)
+SHARE_RULES: Rules = (share_twice, share_below_nothing, siblings_of_nothing, bad_expression, no_resource_type,
+                      wrong_setting, setting_of_unknown_share)
 
 
 GROUP_KEY = "GROUPBYATTR_"
@@ -194,15 +181,12 @@ def _unreadable(number: int, queue) -> Iterator[Finding]:
 
 
 def bad_partition(scenario: Scenario) -> Iterator[Finding]:
-    """Sub queues are normal ones of a partition that exists, and every partition has some."""
-    partitions = [queue.name for queue in scenario.work_queues if queue.function == PARTITION]
+    """Sub queues are normal ones, and every partition has some."""
     used = {queue.partition for queue in scenario.work_queues}
     for number, queue in enumerate(scenario.work_queues):
         key = ("work_queues", number, "partition")
         if queue.partition is not None and queue.function in (PARTITION, RESOURCE):
             yield Finding(key, queue.partition, f"only normal queues are sub queues; this one is {queue.function}")
-        elif queue.partition is not None and queue.partition not in partitions:
-            yield Finding(key, queue.partition, "unknown partition", nearest(queue.partition, partitions))
         if queue.function == PARTITION and queue.name not in used:
             yield Finding(("work_queues", number, "name"), queue.name, "the partition has no sub queues")
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from simgrid_broker.errors import Problem
+from simgrid_broker.scenario.checks.rows import remarks_of_rows
 from simgrid_broker.scenario.loading.origins import Finding, dotted, value_at
 from simgrid_broker.scenario.model import Policies
 from simgrid_broker.scenario.snapshot import BROKERAGES, NOT_COUNTED, Snapshot
@@ -27,10 +28,11 @@ def unread_keys(snapshot: Snapshot) -> Iterator[Problem]:
                                               for found in of_task(("tasks", number), task, snapshot.edition))):
         key = dotted(found.key)
         yield snapshot.origin(key).problem(key, found.value, found.expected)
+    yield from remarks_of_rows(snapshot)
 
 
 def of_the_moment(snapshot: Snapshot) -> Iterator[Finding]:
-    """Policies, locks and numbers that no broker reads, or none of the edition."""
+    """Policies and numbers that no broker reads."""
     for kind, name in snapshot.policies:
         if kind not in BROKERAGES and name != Policies.model_fields[kind].default:
             yield Finding(("policies", kind), name, "has no effect: only brokers are asked")
@@ -38,16 +40,6 @@ def of_the_moment(snapshot: Snapshot) -> Iterator[Finding]:
         for status in NOT_COUNTED:
             if number := getattr(row, status):
                 yield Finding(("jobs", position, status), number, "has no effect: brokers do not count such jobs")
-    if snapshot.edition == "deployed":
-        return
-    if snapshot.locked:
-        yield Finding(("locked",), None, ONLY_DEPLOYED)
-    for name, queue in snapshot.queues.items():
-        if queue.pull_ups is not None:
-            yield Finding(("queues", name, "pull_ups"), queue.pull_ups, ONLY_DEPLOYED)
-    for name, nucleus in snapshot.nuclei.items():
-        if nucleus.work_from:
-            yield Finding(("nuclei", name, "work_from"), None, ONLY_DEPLOYED)
 
 
 def of_task(key: tuple, task: SnapshotTask, edition: str) -> Iterator[Finding]:
@@ -61,9 +53,6 @@ def of_task(key: tuple, task: SnapshotTask, edition: str) -> Iterator[Finding]:
                 yield Finding((*key, *path), None if isinstance(value, dict) else value, reason)
     for name, dataset in task.datasets.items():
         yield from of_dataset((*key, "datasets", name), dataset, task)
-        if edition == "documented" and (dataset.distributed or not dataset.has_rules):
-            flag = "distributed" if dataset.distributed else "has_rules"
-            yield Finding((*key, "datasets", name, flag), dataset.distributed, ONLY_DEPLOYED)
 
 
 def of_dataset(key: tuple, dataset: Any, task: SnapshotTask) -> Iterator[Finding]:

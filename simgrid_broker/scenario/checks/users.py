@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import ANALYSIS_LABELS, AUTO
 from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.loading.origins import Finding, dotted
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.work.campaigns import group_names, user_names
+from simgrid_broker.scenario.work.campaigns import group_names, owner_names, user_names
 from simgrid_broker.schema.queues import Queue, scope_of
 from simgrid_broker.schema.user_parameters import UserParameters
 from simgrid_broker.systems.dispatch import dispatcher
@@ -190,30 +189,11 @@ def _wrong_boost(entry: object) -> tuple[str, tuple[str, ...]] | None:
     return None
 
 
-def _owners(scenario: Scenario) -> list[str]:
-    """Users and working groups of the work; a trace has names of its own."""
-    return [*user_names(scenario.workload), *group_names(scenario.workload)] if scenario.workload.trace is None else []
-
-
-def owners_of_accounts(scenario: Scenario) -> Iterator[Finding]:
-    """An account is of a user or working group of the work."""
-    known = _owners(scenario)
-    for name in scenario.accounts:
-        if known and not (name in known or "*" in name and any(fnmatchcase(one, name) for one in known)):
-            yield Finding(("accounts", name), name, "unknown user or working group", nearest(name, known[:MOST_NAMES]))
-
-
 def accounts_without_effect(scenario: Scenario) -> Iterator[str]:
-    """Accounts, or their parts, that nothing reads: without users, without a quota, or in the documented edition."""
-    if scenario.accounts and scenario.workload.trace is None and not _owners(scenario):
-        yield str(scenario.origin("accounts").problem(
-            "accounts", None, "has no effect: the work has neither users nor working groups"))
+    """Accounts, or their parts, that nothing reads: without users, or without a quota."""
+    if scenario.accounts and scenario.workload.trace is None and not owner_names(scenario.workload):
+        yield _remark(scenario, ("accounts",), None, "has no effect: the work has neither users nor working groups")
     for name, account in scenario.accounts.items():
-        key = f"accounts.{name}"
         if not (account.quota or any(account.local_quotas.values())) and (account.held or account.output_lifetime):
             part = "held" if account.held else "output_lifetime"
-            yield str(scenario.origin(f"{key}.{part}").problem(f"{key}.{part}", None, "has no effect without a quota"))
-        for part in ("local_quotas", "permissions"):
-            if getattr(account, part) and scenario.edition == "documented":
-                yield str(scenario.origin(f"{key}.{part}").problem(
-                    f"{key}.{part}", None, "has no effect: only the deployed edition reads it"))
+            yield _remark(scenario, ("accounts", name, part), None, "has no effect without a quota")

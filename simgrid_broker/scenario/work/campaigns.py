@@ -22,7 +22,15 @@ from simgrid_broker.scenario.work.input_files import (
     SplitRule,
     Spread,
 )
-from simgrid_broker.schema.named import CampaignName, ContainerName, DatasetName, LeafName, StorageName, WorkQueueName
+from simgrid_broker.schema.constraint import (
+    ActsIn,
+    CampaignName,
+    ContainerName,
+    DatasetName,
+    LeafName,
+    StorageName,
+    WorkQueueName,
+)
 from simgrid_broker.schema.panda_records import RecordColumns
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters
@@ -408,14 +416,15 @@ class Account(Part):
     """Disk quotas and permissions of a user or working group."""
 
     quota: Bytes = Field(0, ge=0, description="Global disk quota, bytes; 0 = none")
-    local_quotas: dict[StorageName, Annotated[Bytes, Field(ge=0)]] = Field(
+    local_quotas: Annotated[dict[StorageName, Annotated[Bytes, Field(ge=0)]], ActsIn("deployed")] = Field(
         default_factory=dict, description="Local quotas, bytes, by DDM endpoint; 0 = none")
     held: dict[StorageName, Annotated[Bytes, Field(ge=0)]] = Field(
         default_factory=dict, description="Bytes that the account holds at the start, by DDM endpoint")
     output_lifetime: Seconds | None = Field(None, gt=0, description="Time after which output no longer counts; "
                                             "default: it does to the end")
-    permissions: Literal["", "s", "g", "sg"] = Field("", description="GRIDPREF: s = tasks jump the queue, g = those of "
-                                                     "a working group do; the deployed edition reads it")
+    permissions: Annotated[Literal["", "s", "g", "sg"], ActsIn("deployed")] = Field(
+        "", description="GRIDPREF: s = tasks jump the queue, g = those of a working group do; the deployed edition "
+        "reads it")
 
 
 def user_names(work: Workload) -> list[str]:
@@ -430,6 +439,11 @@ def group_names(work: Workload) -> list[str]:
     streams = (*work.campaigns, *work.users)
     named = [stream.workinggroup for stream in streams if stream.workinggroup]
     return [*dict.fromkeys((*named, *(name for group in work.users for name in group.groups)))]
+
+
+def owner_names(work: Workload) -> list[str]:
+    """Names of users and working groups of the work; none with a trace, which has names of its own."""
+    return [*user_names(work), *group_names(work)] if work.trace is None else []
 
 
 def account_of(accounts: Mapping[str, Account], name: str) -> Account | None:

@@ -1,11 +1,11 @@
 """The datasets of a scenario, which tasks share: their keys, single ones and populations of them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from simgrid_broker.scenario.work.input_files import BytesSpread, NumberSpread
-from simgrid_broker.schema.named import StorageName
+from simgrid_broker.schema.constraint import Needs, StorageName
 from simgrid_broker.schema.part import Bytes, Fraction, Part, Seconds
 
 MOST_DATASETS = 100_000
@@ -30,7 +30,8 @@ class Dataset(Part):
     files: int = Field(ge=1, description="Files")
     bytes: Bytes = Field(gt=0, description="Size of all files")
     container: str | None = Field(None, description="Container to which it belongs, from which streams draw")
-    popularity: float = Field(1, gt=0, description="Weight in draws from its container")
+    popularity: Annotated[float, Needs("container", "only draws from one look at it")] = Field(
+        1, gt=0, description="Weight in draws from its container")
     replicas: tuple[DatasetReplica, ...] = Field(min_length=1, description="Where it lies; at least one replica has "
                                                  "all files")
 
