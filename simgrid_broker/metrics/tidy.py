@@ -56,16 +56,12 @@ def _rows_of(table: pd.DataFrame, dims: Sequence[str]) -> tuple[np.ndarray, np.n
     """Number of the combination of dimensions in each row, in order of appearance, and where each appears first."""
     row = np.zeros(len(table), np.int64)
     for name in dims:
-        codes, known = pd.factorize(table[name], use_na_sentinel=False)
-        row = pd.factorize(row * len(known) + codes)[0]             # again, so that no product is too large
+        codes, values = pd.factorize(table[name], use_na_sentinel=False)
+        row = pd.factorize(row * len(values) + codes)[0]             # again, so that no product is too large
     return row, np.unique(row, return_index=True)[1]
 
 
 def matrix(table: pd.DataFrame, rows: str, columns: str, values: str = "value") -> pd.DataFrame:
     """Sums of `values` for each pair of the values of two columns, both in their order, NaN for a pair without rows."""
-    (row, down), (column, across) = (pd.factorize(table[name], sort=True) for name in (rows, columns))
-    place, n_places = (row * len(across) + column)[(row >= 0) & (column >= 0)], len(down) * len(across)
-    given = table[values].to_numpy(float)[(row >= 0) & (column >= 0)]
-    sums = np.where(np.bincount(place, minlength=n_places) > 0, np.bincount(place, given, n_places), np.nan)
-    return pd.DataFrame(sums.reshape(len(down), len(across)), pd.Index(np.asarray(down), name=rows),
-                        pd.Index(np.asarray(across), name=columns))
+    groups = table.astype({values: float}).groupby([rows, columns], observed=True)[values]
+    return groups.sum(min_count=1).unstack().sort_index(axis=1)

@@ -5,8 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 from fake_run import VOCABULARIES
 
-from simgrid_broker.records.footer import BYTE, FALSE, I16, I64, LIST, STRUCT, TRUE, decoded, encoded
-from simgrid_broker.records.joining import JoinedFile
+from simgrid_broker.records.joining import BYTE, FALSE, I16, I64, LIST, STRUCT, TRUE, JoinedFile, decoded, encoded
 from simgrid_broker.records.layout import layout
 from simgrid_broker.records.parts import writer_options
 from simgrid_broker.schema import RECORDED
