@@ -14,7 +14,7 @@ from simgrid_broker.policy.dirac.editions import DEPLOYED
 from simgrid_broker.policy.dirac.identity import Identity
 from simgrid_broker.policy.dirac.request import checked_request
 from simgrid_broker.world.arrays import AGE
-from simgrid_broker.world.task_queues import Lottery, draw_tables
+from simgrid_broker.world.task_queues import Draw, draw_tables
 
 N_SITES, N_OWNERS, N_REQUIREMENTS, WINDOW, DIRAC_JOB = 100, 250, 400, 50, STREAMS["dirac_job"]
 
@@ -26,40 +26,40 @@ def dirac(n_queues: int = 100_000, n_jobs: int = 1_000_000, n_matches: int = 20_
     queue and a job, and takes this out; another job comes in its place. The figures are those of a call from Python.
     """
     random = np.random.default_rng(1)
-    lottery, nodes = waiting(n_queues, n_jobs, random)
+    draw, nodes = waiting(n_queues, n_jobs, random)
     n_classes, taken, found, next_job = len(DEPLOYED.cpu_classes), [], [], n_jobs
     for k in range(n_matches):
         kind, classes = int(random.integers(N_SITES)), int(random.integers(6, n_classes + 1))
         began = time.perf_counter()
-        row = matched(lottery, nodes, kind, classes, 1, k)
+        row = matched(draw, nodes, kind, classes, 1, k)
         taken.append(time.perf_counter() - began)
         found.append(row >= 0)
         if row >= 0:
             next_job += 1
             nodes[row]["panda_id"] = next_job
-            put_waiting(lottery, nodes, int(nodes[row]["rank"]), row)
+            put_waiting(draw, nodes, int(nodes[row]["rank"]), row)
     taken = [1e6 * seconds for seconds in taken[100:]]
     return {"median_us": statistics.median(taken), "p99_us": float(np.percentile(taken, 99)),
-            "found_percent": 100 * float(np.mean(found)), "jobs_waiting": int(lottery.task_queues["n_jobs"].sum()),
-            "matching_percent": 100 * float(lottery.n_open.mean()) / n_queues}
+            "found_percent": 100 * float(np.mean(found)), "jobs_waiting": int(draw.task_queues["n_jobs"].sum()),
+            "matching_percent": 100 * float(draw.n_open.mean()) / n_queues}
 
 
 @compiled
-def matched(lottery, nodes, kind, n_classes, seed, key):
+def matched(draw, nodes, kind, n_classes, seed, key):
     """The job of a request, which is taken out; -1 if no task queue matches."""
-    number = drawn_queue(lottery, kind, 0, n_classes, seed, key, kind)
+    number = drawn_queue(draw, kind, 0, n_classes, seed, key, kind)
     if number < 0:
         return -1
-    row = one_of_the_oldest(lottery, nodes, number, WINDOW, uniform(seed, DIRAC_JOB, key, number, 0))
-    stop_waiting(lottery, nodes, number, row)
+    row = one_of_the_oldest(draw, nodes, number, WINDOW, uniform(seed, DIRAC_JOB, key, number, 0))
+    stop_waiting(draw, nodes, number, row)
     return row
 
 
 def waiting(n_queues: int, n_jobs: int, random: np.random.Generator) -> tuple:
     """The task queues with their jobs, and the list of these; the rank of a job is the number of its task queue."""
-    lottery, requests = Lottery(**draw_tables(n_queues, N_SITES, len(DEPLOYED.cpu_classes))), sites_ask()
+    draw, requests = Draw(**draw_tables(n_queues, N_SITES, len(DEPLOYED.cpu_classes))), sites_ask()
     acceptance, required = Acceptance(DEPLOYED, requests), requirements(random)
-    queues = lottery.task_queues
+    queues = draw.task_queues
     queues["cpu_class"] = random.integers(len(DEPLOYED.cpu_classes), size=n_queues)
     queues["priority"] = 10 ** random.uniform(-3, 4, n_queues)
     for number in range(n_queues):
@@ -67,18 +67,18 @@ def waiting(n_queues: int, n_jobs: int, random: np.random.Generator) -> tuple:
         owner = f"user{number // N_REQUIREMENTS % N_OWNERS}"
         identity = Identity((owner, "prod"), DEPLOYED.cpu_classes[queues["cpu_class"][number]],
                             (sites, frozenset(), frozenset(), frozenset(), frozenset(), tags), memory)
-        lottery.accepts[:, number] = acceptance.of(identity)
+        draw.accepts[:, number] = acceptance.of(identity)
     nodes = np.zeros(n_jobs, AGE)
     nodes["panda_id"], nodes["rank"] = np.arange(1, n_jobs + 1), random.permutation(n_jobs) % n_queues
-    fill(lottery, nodes)
-    return lottery, nodes
+    fill(draw, nodes)
+    return draw, nodes
 
 
 @compiled
-def fill(lottery, nodes):
+def fill(draw, nodes):
     """Put all jobs into their task queues."""
     for row in range(len(nodes)):
-        put_waiting(lottery, nodes, nodes[row]["rank"], row)
+        put_waiting(draw, nodes, nodes[row]["rank"], row)
 
 
 def sites_ask() -> list:

@@ -13,11 +13,11 @@ from simgrid_broker.fabric.jobs.adder import add_jobs, by_subdataset
 from simgrid_broker.fabric.jobs.ending import take_back_all
 from simgrid_broker.fabric.jobs.retries import learned
 from simgrid_broker.fabric.jobs.submission import cut_jobs, make_jobs, set_up_jobs
-from simgrid_broker.fabric.jobs.timeouts import overdue, rules_by_status, shortest_limits
+from simgrid_broker.fabric.jobs.timeouts import overdue, timeouts_of
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.task_queue_draw import set_priority
 from simgrid_broker.fabric.transfers import optimiser
-from simgrid_broker.fabric.transfers.network import send_staged
+from simgrid_broker.fabric.transfers.network import Shipment, send_staged
 from simgrid_broker.names import RANKED
 from simgrid_broker.world.arrays import ORDERED, WAITING
 from simgrid_broker.world.jobs.transitions import raise_fault
@@ -110,13 +110,10 @@ class Fabric:
             set_up_jobs(self.world.arrays, now)
             raise_fault(self.world.arrays)
 
-    def send_staged(self, number: int, source: int, destination: int, jeditaskid: int, luck: int, size: float,
-                    files: int, now: float) -> tuple[int, int]:
-        """Transfer files of a dataset that have been read from tape to another site: row and identifier of the
-        transfer; arguments as of `send_staged`."""
+    def send_staged(self, shipment: Shipment, now: float) -> tuple[int, int]:
+        """Transfer files that have been read from tape to another site: row and identifier of the transfer."""
         self.world.make_room()
-        row, transfer_id = send_staged(self.world.arrays, number, source, destination, jeditaskid, luck, size, files,
-                                       now)
+        row, transfer_id = send_staged(self.world.arrays, shipment, now)
         raise_fault(self.world.arrays)
         return int(row), int(transfer_id)
 
@@ -181,11 +178,9 @@ class Fabric:
 
     def overdue(self, rules, limits, for_label, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the jobs that exceed a timeout, and the first rule that each exceeds; arguments as in `timeouts`."""
-        arrays = self.world.arrays
-        rows, broken = np.empty(len(arrays.jobs), np.int32), np.empty(len(arrays.jobs), np.int32)
-        found = overdue(arrays, rules, rules_by_status(rules), limits, shortest_limits(rules, limits), for_label, now,
-                        rows, broken)
-        return rows[:found], broken[:found]
+        timeouts = timeouts_of(rules, limits, for_label, len(self.world.arrays.jobs))
+        n_overdue = overdue(self.world.arrays, timeouts, now)
+        return timeouts.rows[:n_overdue], timeouts.broken[:n_overdue]
 
     def take_back(self, rows, status: int, cause: int, now: float) -> None:
         """End live jobs by force with a status and a cause."""
@@ -332,7 +327,7 @@ class Fabric:
 
         cpu_classes: CPU times of task queues, ascending; job_window: oldest jobs of which a pilot gets one;
         longest_first: whether only matching task queues of the highest CPU time compete; limits, limits_of: as in
-        `Lottery`.
+        `Draw`.
         """
         world = self.world
         settings = world.arrays.settings[0]

@@ -32,63 +32,63 @@ def bin_of(queue):
 
 
 @compiled
-def enter_draw(lottery, number):
+def enter_draw(draw, number):
     """Put a task queue into the draw."""
-    queue = lottery.task_queues[number]
+    queue = draw.task_queues[number]
     where = bin_of(queue)
-    queue["bin"], queue["place"] = where, lottery.n_drawable[where]
-    lottery.drawable[where, queue["place"]] = number
-    lottery.n_drawable[where] += 1
-    for kind in range(len(lottery.n_open)):
-        lottery.n_open[kind] += lottery.accepts[kind, number]
+    queue["bin"], queue["place"] = where, draw.n_drawable[where]
+    draw.drawable[where, queue["place"]] = number
+    draw.n_drawable[where] += 1
+    for kind in range(len(draw.n_open)):
+        draw.n_open[kind] += draw.accepts[kind, number]
 
 
 @compiled
-def leave_draw(lottery, number):
+def leave_draw(draw, number):
     """Take a task queue out of the draw."""
-    queue = lottery.task_queues[number]
-    where, last = queue["bin"], lottery.n_drawable[queue["bin"]] - 1
-    swap(lottery, where, queue["place"], last)
-    lottery.n_drawable[where] = last
+    queue = draw.task_queues[number]
+    where, last = queue["bin"], draw.n_drawable[queue["bin"]] - 1
+    swap(draw, where, queue["place"], last)
+    draw.n_drawable[where] = last
     queue["bin"] = queue["place"] = -1
-    for kind in range(len(lottery.n_open)):
-        lottery.n_open[kind] -= lottery.accepts[kind, number]
+    for kind in range(len(draw.n_open)):
+        draw.n_open[kind] -= draw.accepts[kind, number]
 
 
 @compiled
-def set_priority(lottery, number, priority):
+def set_priority(draw, number, priority):
     """Change the priority of a task queue, in the draw or not."""
-    queue = lottery.task_queues[number]
+    queue = draw.task_queues[number]
     drawn = queue["bin"] >= 0
     if drawn:
-        leave_draw(lottery, number)
+        leave_draw(draw, number)
     queue["priority"] = priority
     if drawn:
-        enter_draw(lottery, number)
+        enter_draw(draw, number)
 
 
 @compiled
-def swap(lottery, where, one, other):
+def swap(draw, where, one, other):
     """Exchange two places of a bin."""
-    first, second = lottery.drawable[where, one], lottery.drawable[where, other]
-    lottery.drawable[where, one], lottery.drawable[where, other] = second, first
-    lottery.task_queues[first]["place"], lottery.task_queues[second]["place"] = other, one
+    first, second = draw.drawable[where, one], draw.drawable[where, other]
+    draw.drawable[where, one], draw.drawable[where, other] = second, first
+    draw.task_queues[first]["place"], draw.task_queues[second]["place"] = other, one
 
 
 @compiled
-def drawn_queue(lottery, kind, first_class, last_class, seed, a, b):
+def drawn_queue(draw, kind, first_class, last_class, seed, a, b):
     """Task queue that a request of a kind draws from the classes first_class to last_class - 1; -1 = none matches.
 
     a, b: key of the draw.
     """
-    if lottery.n_open[kind] == 0:
+    if draw.n_open[kind] == 0:
         return -1
     n_draws, n_walks, best, best_key = 0, 0, -1, np.inf
-    has_limits = lottery.limits_of[kind, 0] < lottery.limits_of[kind, 1]
+    has_limits = draw.limits_of[kind, 0] < draw.limits_of[kind, 1]
     for where in range(first_class * N_BINS, last_class * N_BINS):
-        if lottery.n_drawable[where] > 0:
-            walk = lottery.walks[n_walks]
-            walk["bin"], walk["left"], walk["key"] = where, lottery.n_drawable[where], 0.0
+        if draw.n_drawable[where] > 0:
+            walk = draw.walks[n_walks]
+            walk["bin"], walk["left"], walk["key"] = where, draw.n_drawable[where], 0.0
             walk["top"] = 4.0 ** (where % N_BINS + LEAST_POWER)
             step(walk, uniform(seed, DIRAC_QUEUE, a, b, n_draws))
             n_walks += 1
@@ -96,17 +96,17 @@ def drawn_queue(lottery, kind, first_class, last_class, seed, a, b):
     while True:
         nearest = -1
         for k in range(n_walks):
-            if lottery.walks[k]["key"] < best_key and (
-                    nearest < 0 or lottery.walks[k]["key"] < lottery.walks[nearest]["key"]):
+            if draw.walks[k]["key"] < best_key and (
+                    nearest < 0 or draw.walks[k]["key"] < draw.walks[nearest]["key"]):
                 nearest = k
         if nearest < 0:
             return best
-        walk = lottery.walks[nearest]
+        walk = draw.walks[nearest]
         pick = int(uniform(seed, DIRAC_QUEUE, a, b, n_draws) * walk["left"])
-        number, walk["left"] = lottery.drawable[walk["bin"], pick], walk["left"] - 1
-        swap(lottery, walk["bin"], pick, walk["left"])
-        if lottery.accepts[kind, number] and not (has_limits and is_shut(lottery, kind, number)):
-            part = lottery.task_queues[number]["priority"] / walk["top"]
+        number, walk["left"] = draw.drawable[walk["bin"], pick], walk["left"] - 1
+        swap(draw, walk["bin"], pick, walk["left"])
+        if draw.accepts[kind, number] and not (has_limits and is_shut(draw, kind, number)):
+            part = draw.task_queues[number]["priority"] / walk["top"]
             luck = uniform(seed, DIRAC_QUEUE, a, b, n_draws + 1)
             if luck < part:
                 return number
@@ -128,10 +128,10 @@ def step(walk, luck):
 
 
 @compiled
-def look_at_limits(lottery, kind, queue, now):
+def look_at_limits(draw, kind, queue, now):
     """Note which limits of the site and the PanDA queue of a request block."""
-    for k in range(lottery.limits_of[kind, 0], lottery.limits_of[kind, 1]):
-        limit = lottery.limits[k]
+    for k in range(draw.limits_of[kind, 0], draw.limits_of[kind, 1]):
+        limit = draw.limits[k]
         if limit["delay_s"] > 0:
             limit["tokens"] = min(limit["tokens"] + (now - limit["since_s"]) / limit["delay_s"], limit["burst"])
             limit["since_s"] = now
@@ -148,17 +148,17 @@ def value_of(queue, attribute):
 
 
 @compiled
-def is_shut(lottery, kind, number):
+def is_shut(draw, kind, number):
     """Whether the limits that block exclude a task queue: it has a blocked value of every attribute with any.
 
     Two blocked owners, or groups, exclude none, as in DIRAC.
     """
-    task_queue, shut = lottery.task_queues[number], 0
-    first, end = lottery.limits_of[kind, 0], lottery.limits_of[kind, 1]
+    task_queue, shut = draw.task_queues[number], 0
+    first, end = draw.limits_of[kind, 0], draw.limits_of[kind, 1]
     for attribute in range(JOB_TYPE + 1):
         value, own, others = value_of(task_queue, attribute), False, False
         for k in range(first, end):
-            limit = lottery.limits[k]
+            limit = draw.limits[k]
             if limit["blocks"] and limit["attribute"] == attribute:
                 own = own or limit["value"] == value
                 others = others or limit["value"] != value
@@ -169,18 +169,18 @@ def is_shut(lottery, kind, number):
 
 
 @compiled
-def note_match(lottery, kind, number):
+def note_match(draw, kind, number):
     """Count a match with a task queue at the site of a kind of request, and take a token of each delay that has one."""
-    for k in range(lottery.limits_of[kind, 0], lottery.limits_of[kind, 1]):
-        limit = lottery.limits[k]
-        if limit["value"] == value_of(lottery.task_queues[number], limit["attribute"]):
+    for k in range(draw.limits_of[kind, 0], draw.limits_of[kind, 1]):
+        limit = draw.limits[k]
+        if limit["value"] == value_of(draw.task_queues[number], limit["attribute"]):
             limit["n_jobs"] += 1
             limit["tokens"] -= 1.0 if limit["tokens"] >= 1 - FULL else 0.0
 
 
 @compiled
-def shut_queues(lottery, kind, queue, now, n, found):
+def shut_queues(draw, kind, queue, now, n, found):
     """Fill in which of the first `n` task queues the limits exclude."""
-    look_at_limits(lottery, kind, queue, now)
+    look_at_limits(draw, kind, queue, now)
     for number in range(n):
-        found[number] = is_shut(lottery, kind, number)
+        found[number] = is_shut(draw, kind, number)

@@ -8,9 +8,9 @@ from simgrid_broker.fabric.task_queue_draw import enter_draw, leave_draw
 
 
 @compiled
-def put_waiting(lottery, nodes, number, row):
+def put_waiting(draw, nodes, number, row):
     """Put a job into a task queue, by age; jobs mostly come in that order."""
-    queue, node = lottery.task_queues[number], nodes[row]
+    queue, node = draw.task_queues[number], nodes[row]
     before, after = queue["tail"], -1
     while before >= 0 and nodes[before]["panda_id"] > node["panda_id"]:
         before, after = nodes[before]["previous"], before
@@ -25,13 +25,13 @@ def put_waiting(lottery, nodes, number, row):
         nodes[after]["previous"] = row
     queue["n_jobs"] += 1
     if queue["n_jobs"] == 1:
-        enter_draw(lottery, number)
+        enter_draw(draw, number)
 
 
 @compiled
-def stop_waiting(lottery, nodes, number, row):
+def stop_waiting(draw, nodes, number, row):
     """Take a job out of any place of a task queue; an empty one leaves the draw."""
-    queue, before, after = lottery.task_queues[number], nodes[row]["previous"], nodes[row]["sibling"]
+    queue, before, after = draw.task_queues[number], nodes[row]["previous"], nodes[row]["sibling"]
     if before < 0:
         queue["head"] = after
     else:
@@ -42,13 +42,13 @@ def stop_waiting(lottery, nodes, number, row):
         nodes[after]["previous"] = before
     queue["n_jobs"] -= 1
     if queue["n_jobs"] == 0:
-        leave_draw(lottery, number)
+        leave_draw(draw, number)
 
 
 @compiled
-def one_of_the_oldest(lottery, nodes, number, window, luck):
+def one_of_the_oldest(draw, nodes, number, window, luck):
     """Row of one of the `window` oldest jobs of a task queue; luck: uniform number. DIRAC reference, section 10."""
-    queue = lottery.task_queues[number]
+    queue = draw.task_queues[number]
     row = queue["head"]
     for _ in range(int(luck * min(queue["n_jobs"], window))):
         row = nodes[row]["sibling"]

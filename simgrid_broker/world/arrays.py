@@ -293,7 +293,7 @@ class Arrays(Bundle):
     lessons: np.ndarray            # inbox of the retry module
     splitting: np.ndarray          # (n_tasks,), how input is cut into jobs
     input_loss: np.ndarray         # (n_tasks,)
-    task_queues: np.ndarray        # (n,) of TASK_QUEUE; this and the next seven as in `Lottery`, by pseudo-queue
+    task_queues: np.ndarray        # (n,) of TASK_QUEUE; this and the next seven as in `Draw`, by pseudo-queue
     accepts: np.ndarray
     n_open: np.ndarray
     drawable: np.ndarray

@@ -34,7 +34,7 @@ WALK = np.dtype([("key", "f8"), ("top", "f8"), ("bin", "i4"), ("left", "i4")])
 
 
 def draw_tables(n: int, n_kinds: int, n_classes: int) -> dict[str, np.ndarray]:
-    """The arrays of a `Lottery` without task queues, with room for `n`."""
+    """The arrays of a `Draw` without task queues, with room for `n`."""
     task_queues = np.zeros(n, TASK_QUEUE)
     for name in ("head", "tail", "bin", "place"):
         task_queues[name] = -1
@@ -45,7 +45,7 @@ def draw_tables(n: int, n_kinds: int, n_classes: int) -> dict[str, np.ndarray]:
 
 
 def longer_tables(old) -> dict[str, np.ndarray]:
-    """The arrays of a `Lottery`, or of a bundle that has them, with twice the room."""
+    """The arrays of a `Draw`, or of a bundle that has them, with twice the room."""
     n, n_classes = len(old.task_queues), len(old.n_drawable) // N_BINS
     new = draw_tables(2 * n, len(old.n_open), n_classes)
     new["task_queues"][:n], new["n_open"], new["n_drawable"] = old.task_queues, old.n_open, old.n_drawable
@@ -70,7 +70,7 @@ def count_at_sites(arrays: Arrays, site_of_limit: np.ndarray, group_of_share: np
         limit["n_jobs"] = np.count_nonzero((site == of_site) & (values[int(limit["attribute"])] == limit["value"]))
 
 
-class Lottery(Bundle):
+class Draw(Bundle):
     """Task queues in draws, (n,), and requests of n_kinds kinds."""
 
     task_queues: np.ndarray

@@ -5,12 +5,12 @@ import pytest
 
 from simgrid_broker.fabric.task_queue_draw import drawn_queue, enter_draw, leave_draw, set_priority
 from simgrid_broker.policy.dirac.draw import chances
-from simgrid_broker.world.task_queues import N_BINS, Lottery, draw_tables
+from simgrid_broker.world.task_queues import N_BINS, Draw, draw_tables
 
 
-def lottery(priorities, accepts=None, classes=None, n_classes=1):
+def draw(priorities, accepts=None, classes=None, n_classes=1):
     """Task queues of these priorities, all of which match the one kind of request unless `accepts` says which."""
-    made = Lottery(**draw_tables(len(priorities), 1, n_classes))
+    made = Draw(**draw_tables(len(priorities), 1, n_classes))
     made.task_queues["priority"] = priorities
     made.task_queues["cpu_class"] = 0 if classes is None else classes
     made.accepts[0] = True if accepts is None else accepts
@@ -32,7 +32,7 @@ def counts(made, n_draws, first=0, last=1):
     pytest.param([1e-9, 1e-4, 0.002], id="below the first top"), pytest.param([1.0] * 10 + [10.0], id="one large")])
 def test_the_smallest_number_wins(priorities):
     n = 4000
-    found, expected = counts(lottery(priorities), n)[:-1], n * chances(priorities)
+    found, expected = counts(draw(priorities), n)[:-1], n * chances(priorities)
     large = expected > 5
     assert ((found - expected)[large] ** 2 / expected[large]).sum() < 3 * large.sum() + 12
     assert found[~large].sum() <= 25
@@ -41,22 +41,22 @@ def test_the_smallest_number_wins(priorities):
 @pytest.mark.rule("task_queue_draw.drawn_queue")
 def test_only_task_queues_that_match_are_drawn_by_the_law_of_these():
     priorities, accepts = [5.0, 1.0, 40.0, 2.0, 3.0], [False, True, False, True, True]
-    found, n = counts(lottery(priorities, accepts), 4000), 4000
+    found, n = counts(draw(priorities, accepts), 4000), 4000
     expected = np.zeros(6)
     expected[[1, 3, 4]] = n * chances([1, 2, 3])
     assert np.abs(found - expected).max() < 120 and not found[[0, 2, 5]].any()
-    assert counts(lottery(priorities, [False] * 5), 10)[-1] == 10
+    assert counts(draw(priorities, [False] * 5), 10)[-1] == 10
 
 
 @pytest.mark.rule("task_queue_draw.drawn_queue")
 def test_only_open_classes_take_part():
-    made = lottery([1.0, 1.0, 1.0], classes=[0, 1, 2], n_classes=3)
+    made = draw([1.0, 1.0, 1.0], classes=[0, 1, 2], n_classes=3)
     assert counts(made, 300, 0, 2)[2] == 0 and counts(made, 50, 2, 3)[2] == 50 and counts(made, 20, 1, 1)[3] == 20
 
 
 @pytest.mark.rule("task_queue_draw.enter_draw", "task_queue_draw.leave_draw", "task_queue_draw.set_priority")
 def test_task_queues_come_go_and_change():
-    made = lottery([1.0, 1.0, 1.0])
+    made = draw([1.0, 1.0, 1.0])
     leave_draw(made, 1)
     set_priority(made, 2, 1e9)
     set_priority(made, 1, 5.0)

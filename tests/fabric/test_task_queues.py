@@ -7,24 +7,24 @@ from hypothesis import strategies as st
 
 from simgrid_broker.fabric.task_queues import one_of_the_oldest, put_waiting, stop_waiting
 from simgrid_broker.world.arrays import AGE
-from simgrid_broker.world.task_queues import Lottery, draw_tables
+from simgrid_broker.world.task_queues import Draw, draw_tables
 
 pytestmark = pytest.mark.rule("task_queues.put_waiting", "task_queues.stop_waiting", "task_queues.one_of_the_oldest")
 
 
 def tables(panda_ids):
-    """A lottery with one task queue, and jobs that do not wait yet."""
-    lottery, nodes = Lottery(**draw_tables(1, 1, 1)), np.zeros(len(panda_ids), AGE)
-    lottery.task_queues["priority"], lottery.accepts[:] = 1.0, True
+    """A draw with one task queue, and jobs that do not wait yet."""
+    draw, nodes = Draw(**draw_tables(1, 1, 1)), np.zeros(len(panda_ids), AGE)
+    draw.task_queues["priority"], draw.accepts[:] = 1.0, True
     nodes["panda_id"] = panda_ids
-    return lottery, nodes
+    return draw, nodes
 
 
-def listed(lottery, nodes):
+def listed(draw, nodes):
     """PandaIDs of the waiting jobs in the order of the list, read in both directions."""
     forth, back = [], []
-    for found, row, following in ((forth, lottery.task_queues["head"][0], "sibling"),
-                                  (back, lottery.task_queues["tail"][0], "previous")):
+    for found, row, following in ((forth, draw.task_queues["head"][0], "sibling"),
+                                  (back, draw.task_queues["tail"][0], "previous")):
         while row >= 0:
             found.append(int(nodes["panda_id"][row]))
             row = nodes[following][row]
@@ -34,20 +34,20 @@ def listed(lottery, nodes):
 
 @given(st.permutations(range(1, 8)), st.sets(st.integers(0, 6)))
 def test_the_list_is_by_age_whatever_the_order_of_arrival_and_departure(panda_ids, gone):
-    lottery, nodes = tables(panda_ids)
+    draw, nodes = tables(panda_ids)
     for row in range(7):
-        put_waiting(lottery, nodes, 0, row)
+        put_waiting(draw, nodes, 0, row)
     for row in gone:
-        stop_waiting(lottery, nodes, 0, row)
+        stop_waiting(draw, nodes, 0, row)
     left = sorted(panda_id for row, panda_id in enumerate(panda_ids) if row not in gone)
-    assert listed(lottery, nodes) == left and lottery.task_queues["n_jobs"][0] == len(left) == 7 - len(gone)
-    assert lottery.n_open[0] == (1 if left else 0)
+    assert listed(draw, nodes) == left and draw.task_queues["n_jobs"][0] == len(left) == 7 - len(gone)
+    assert draw.n_open[0] == (1 if left else 0)
 
 
 @pytest.mark.parametrize(("window", "luck", "panda_id"), [
     (50, 0.0, 1), (50, 0.999, 60 - 10), (60, 0.999, 60), (10, 0.5, 6), (99, 0.5, 31)])
 def test_one_of_the_oldest_is_taken(window, luck, panda_id):
-    lottery, nodes = tables(range(60, 0, -1))
+    draw, nodes = tables(range(60, 0, -1))
     for row in range(60):
-        put_waiting(lottery, nodes, 0, row)
-    assert nodes["panda_id"][one_of_the_oldest(lottery, nodes, 0, window, luck)] == panda_id
+        put_waiting(draw, nodes, 0, row)
+    assert nodes["panda_id"][one_of_the_oldest(draw, nodes, 0, window, luck)] == panda_id

@@ -22,7 +22,7 @@ from simgrid_broker.scenario.gdpconfig import DEFAULTS
 from simgrid_broker.turns.job_cycle import is_elsewhere
 from simgrid_broker.views import KEPT, Gdpconfig, ShareTree
 from simgrid_broker.world.arrays import AGE
-from simgrid_broker.world.task_queues import JOB_TYPE, LIMIT, OWNER, OWNER_GROUP, Lottery, draw_tables
+from simgrid_broker.world.task_queues import JOB_TYPE, LIMIT, OWNER, OWNER_GROUP, Draw, draw_tables
 
 
 @pytest.mark.rule("site_director.pilots_wanted")
@@ -101,10 +101,10 @@ def test_the_task_queue_is_found_again_when_other_queues_can_run_the_jobs():
 
 @pytest.mark.parametrize(("level", "task_queue"), [(0, -1), (1, 0)])
 def test_a_job_of_raised_ramcount_waits_in_a_task_queue_of_its_own(level, task_queue):
-    lottery = Lottery(**draw_tables(1, 1, 1))
-    lottery.task_queues["priority"] = 1.0
+    draw = Draw(**draw_tables(1, 1, 1))
+    draw.task_queues["priority"] = 1.0
     job = dict(panda_id=3, task=0, ram_level=level, n_chunks=1)
-    world = SimpleNamespace(**lottery.arrays(), jobs=[job],
+    world = SimpleNamespace(**draw.arrays(), jobs=[job],
                             ages=np.zeros(1, AGE), waits_in=np.array([[-1, 0]]))
     assert uncompiled(put_into_task_queue)(world, 0) == (task_queue >= 0)
     assert world.ages[0]["task_queue"] == task_queue
@@ -115,16 +115,16 @@ KIND, CE, OTHER_CE = 0, 3, 4
 
 def limited(*limits, now=0.0, queue=CE):
     """Which of four task queues limits exclude: of ada and bob (owners 0, 1) in the groups 0 and 1."""
-    lottery = Lottery(**draw_tables(4, 1, 1))
-    lottery.task_queues["owner"], lottery.task_queues["owner_group"] = (0, 1, 0, 1), (0, 0, 1, 1)
-    lottery.task_queues["job_type"] = 7
+    draw = Draw(**draw_tables(4, 1, 1))
+    draw.task_queues["owner"], draw.task_queues["owner_group"] = (0, 1, 0, 1), (0, 0, 1, 1)
+    draw.task_queues["job_type"] = 7
     table = np.zeros(len(limits), LIMIT)
     for row, values in zip(table, limits, strict=True):
         for name, value in (dict(queue=-1, most=-1, burst=1, tokens=1) | values).items():
             row[name] = value
-    lottery = lottery.with_arrays(limits=table, limits_of=np.array([[0, len(table)]]))
+    draw = draw.with_arrays(limits=table, limits_of=np.array([[0, len(table)]]))
     found = np.zeros(4, bool)
-    shut_queues(lottery, KIND, queue, now, 4, found)
+    shut_queues(draw, KIND, queue, now, 4, found)
     return found.tolist()
 
 
@@ -152,11 +152,11 @@ def test_limits_of_a_site_exclude_task_queues(limits, excluded):
 
 @pytest.mark.rule("task_queue_draw.note_match")
 def test_a_match_counts_for_the_values_of_its_task_queue():
-    lottery = Lottery(**draw_tables(1, 1, 1))
+    draw = Draw(**draw_tables(1, 1, 1))
     table = np.zeros(2, LIMIT)
     table["attribute"], table["value"], table["tokens"], table["burst"] = OWNER, (0, 1), 1.5, 2
-    lottery = lottery.with_arrays(limits=table, limits_of=np.array([[0, 2]]))
+    draw = draw.with_arrays(limits=table, limits_of=np.array([[0, 2]]))
     for tokens in (0.5, 0.5):                            # the second match finds no token to take
-        note_match(lottery, KIND, 0)
-        assert lottery.limits["tokens"].tolist() == [tokens, 1.5]
-    assert lottery.limits["n_jobs"].tolist() == [2, 0]
+        note_match(draw, KIND, 0)
+        assert draw.limits["tokens"].tolist() == [tokens, 1.5]
+    assert draw.limits["n_jobs"].tolist() == [2, 0]

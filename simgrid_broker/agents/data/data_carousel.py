@@ -11,7 +11,7 @@ import simpy
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.fabric.transfers.network import NO_SPACE_WAIT_S
+from simgrid_broker.fabric.transfers.network import NO_SPACE_WAIT_S, Shipment
 from simgrid_broker.ledgers.staging import Request
 from simgrid_broker.names import CLOSENESS_BLOCKED, COMPLETE, StagingStatus
 from simgrid_broker.policy.tasks import data_carousel as policy
@@ -194,8 +194,8 @@ class DataCarousel:
         control, source, site = self.control, self._site(request.source), self._site(request.destination)
         if source != site:
             key = int(luck.keys(self.book.key(request.dataset), np.array([number]))[0])
-            self.book.sent.setdefault(request.dataset, []).append(control.fabric.send_staged(
-                request.dataset, source, site, request.tasks[0], key, size, files, control.now))
+            shipment = Shipment(request.dataset, source, site, request.tasks[0], key, size, files)
+            self.book.sent.setdefault(request.dataset, []).append(control.fabric.send_staged(shipment, control.now))
         else:
             while not take_space_of(control.arrays, request.destination, size):
                 yield control.env.timeout(NO_SPACE_WAIT_S)

@@ -33,8 +33,7 @@ MERGE_ORDER = np.dtype([
 def make_build_job(world: Arrays, orders):
     """Make the build job of `orders`, (1,) of BUILD_ORDER; returns its row; the job is pending."""
     order = orders[0]
-    row = begin_attempt(world, order["task"], order["pseudo_queue"], order["chunk"], order["attempt"],
-                        order["ramcount_mb"], order["resource_type"], order["time_s"])
+    row = begin_attempt(world, order, order["chunk"], order["attempt"], order["time_s"])
     job, task = world.jobs[row], world.tasks[order["task"]]
     job["n_chunks"], job["n_events"], job["n_input_files"], job["user_row"] = 0, 0, 0, 0
     job["input_bytes"] = job["output_bytes"] = 0.0
@@ -70,8 +69,7 @@ def make_merge_job(world: Arrays, orders, members):
     Its chunk, which keys its random draws, is that of the first member. Returns its row; the job is pending.
     """
     order = orders[0]
-    row = begin_attempt(world, order["task"], order["pseudo_queue"], world.jobs[members[0]]["chunk"], order["attempt"],
-                        order["ramcount_mb"], order["resource_type"], order["time_s"])
+    row = begin_attempt(world, order, world.jobs[members[0]]["chunk"], order["attempt"], order["time_s"])
     job, task, pseudo = world.jobs[row], world.tasks[order["task"]], world.pseudo_queues[order["pseudo_queue"]]
     size, events, files = 0.0, 0, 0
     for member in members:

@@ -115,11 +115,12 @@ def clear_files(files):
 
 
 @compiled
-def fill(world: Arrays, row, task_row, number, ramcount_mb, resource_type):
-    """Fill a new row with the values of the task and the slot."""
+def fill(world: Arrays, row, order):
+    """Fill a new row with the values of the task, the slot and the order."""
+    task_row = order["task"]
     job, task = world.jobs[row], world.tasks[task_row]
     job["task"], job["jeditaskid"] = task_row, task["jeditaskid"]
-    bind(world, job, task, number, resource_type)
+    bind(world, job, task, order["pseudo_queue"], order["resource_type"])
     job["share"], job["user"], job["priority"] = task["share"], task["user"], priority_of(world, task_row)
     job["user_row"] = task["user_row"]
     job["processing_type"], job["nucleus"] = task["processing_type"], task["nucleus"]
@@ -127,7 +128,7 @@ def fill(world: Arrays, row, task_row, number, ramcount_mb, resource_type):
     job["n_output_files"] = 1
     job["input_bytes"] = input_files.input_bytes_of(world, task_row, job["chunk"])
     job["output_bytes"] = task["output_bytes_per_job"]
-    job["ramcount_mb"] = ramcount_mb
+    job["ramcount_mb"] = order["ramcount_mb"]
     job["missing_bytes"] = job["walltime_s"] = job["cputime_s"] = job["stage_in_s"] = job["stage_out_s"] = 0.0
     job["due_sequence"] = job["slot"] = job["server_attempt"] = job["closed_by"] = 0
     job["n_chunks"] = 1
@@ -139,17 +140,18 @@ def fill(world: Arrays, row, task_row, number, ramcount_mb, resource_type):
 
 
 @compiled
-def begin_attempt(world: Arrays, task_row, number, chunk, attempt, ramcount_mb, resource_type, now):
+def begin_attempt(world: Arrays, order, chunk, attempt, now):
     """Row of a new, pending job: an attempt at a chunk of a task, at a pseudo-queue.
 
-    resource_type: type of the job at a queue for every type.
+    order: a record with task, pseudo_queue, ramcount_mb and resource_type, the type of the job at a queue for every
+    type: an order, or the job that is tried again.
     """
-    state, task = world.state[0], world.tasks[task_row]
+    state, task = world.state[0], world.tasks[order["task"]]
     row = take_job(world)
     job = world.jobs[row]
     state["panda_id"] += 1
     job["panda_id"], job["chunk"], job["attempt"] = state["panda_id"], chunk, attempt
-    fill(world, row, task_row, number, ramcount_mb, resource_type)
+    fill(world, row, order)
     throw_dice(world, job, task, world.sites[world.queues[job["queue"]]["site"]])
     task["n_alive"] += 1
     task["n_attempts"] += 1
@@ -221,13 +223,11 @@ def make_job(world: Arrays, order, n_pieces, closed_by):
     An order covers input of one ramCount; new input has the ramCount of the task; source: lifecycle reference, 2.3. A
     range of retried pieces may be cut into several jobs, here and at other queues; ranges are not joined.
     """
-    task_row, level = order["task"], order["ram_level"]
-    number, now = order["pseudo_queue"], order["time_s"]
-    ramcount_mb, resource_type = order["ramcount_mb"], order["resource_type"]
+    task_row, level, now = order["task"], order["ram_level"], order["time_s"]
     same = world.ram_levels[task_row, level]
     if same["waiting"] > 0:
         retry = world.retries[same["head"]]
-        row = begin_attempt(world, task_row, number, retry["chunk"], retry["attempt"], ramcount_mb, resource_type, now)
+        row = begin_attempt(world, order, retry["chunk"], retry["attempt"], now)
         remember(world, row, retry, level)
         if retry["n_chunks"] == n_pieces:
             pop_retry(world, task_row, level)
@@ -237,7 +237,7 @@ def make_job(world: Arrays, order, n_pieces, closed_by):
             same["waiting"] -= n_pieces
     else:
         piece = input_files.next_piece(world, task_row)
-        row = begin_attempt(world, task_row, number, piece, 1, ramcount_mb, resource_type, now)
+        row = begin_attempt(world, order, piece, 1, now)
         input_files.use_pieces(world, task_row, n_pieces)
     if input_files.is_cut(world, task_row):
         give_files(world, row, n_pieces, closed_by)
@@ -265,8 +265,7 @@ def retry_by_server(world: Arrays, row, now):
     if (job["server_attempt"] >= world.tasks[job["task"]]["server_retries"] or rule_of(world, job)["learn"]
             or is_bad(job["cause"]) or not may_try_again(world, job, failures, limit)):
         return False
-    again = begin_attempt(world, job["task"], job["pseudo_queue"], job["chunk"], job["attempt"] + 1,
-                          job["ramcount_mb"], job["resource_type"], now)
+    again = begin_attempt(world, job, job["chunk"], job["attempt"] + 1, now)
     retry = world.jobs[again]
     retry["server_attempt"] = job["server_attempt"] + 1
     retry["priority"] = job["priority"] - RETRY_PRIORITY_LOSS

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import SILENT
 from simgrid_broker.names import JobStatus
@@ -21,6 +22,25 @@ RULE = np.dtype([
     ("spares_merge_jobs", "i4"),
 ])
 """A timeout rule as the scan reads it."""
+
+
+class Timeouts(Bundle):
+    """Tables of one scan of the live jobs."""
+
+    rules: np.ndarray              # (k,) of RULE
+    of_status: np.ndarray          # `rules_by_status` of them
+    limits: np.ndarray             # (k, n_queues), s, limit of each rule at each queue; inf where it does not apply
+    shortest: np.ndarray           # `shortest_limits` of them
+    for_label: np.ndarray          # (k, n_labels) bool, labels to which a rule applies
+    rows: np.ndarray               # as long as the jobs table; the result: rows of the overdue jobs
+    broken: np.ndarray             # the same: the first rule that each exceeds
+
+
+def timeouts_of(rules: np.ndarray, limits: np.ndarray, for_label: np.ndarray, n_rows: int) -> Timeouts:
+    """The tables of a scan of `n_rows` rows of jobs."""
+    return Timeouts(rules=rules, of_status=rules_by_status(rules), limits=np.ascontiguousarray(limits),
+                    shortest=shortest_limits(rules, limits), for_label=np.ascontiguousarray(for_label),
+                    rows=np.empty(n_rows, np.int32), broken=np.empty(n_rows, np.int32))
 
 
 @compiled
@@ -75,11 +95,12 @@ def breaks(world: Arrays, row, rule, limit, now):
 
 
 @compiled
-def find_old(world: Arrays, shortest, now, rows):
-    """Write the rows of all jobs that may be overdue to `rows`, with some that are free; returns how many there are.
+def find_old(world: Arrays, timeouts: Timeouts, now):
+    """Write the rows of all jobs that may be overdue to `rows`, with some that are free; returns their number.
 
-    It looks at half a million rows and branches nowhere, which is what makes it fast; arguments as of `overdue`.
+    It looks at half a million rows and branches nowhere, which is what makes it fast.
     """
+    shortest, rows = timeouts.shortest, timeouts.rows
     n = 0
     for row in range(len(world.jobs)):
         job = world.jobs[row]
@@ -90,26 +111,22 @@ def find_old(world: Arrays, shortest, now, rows):
 
 
 @compiled
-def overdue(world: Arrays, rules, of_status, limits, shortest, for_label, now, rows, broken):
-    """Fill `rows` and `broken` with each overdue job and the first rule that it exceeds; returns their number.
-
-    rules: (k,) of RULE; of_status: `rules_by_status` of them; limits: (k, n_queues), s, the limit of each rule at each
-    queue, inf where it does not apply; shortest: `shortest_limits`; for_label: (k, n_labels) bool, labels to which a
-    rule applies; rows, broken: as long as the jobs table.
-    """
-    found, n = 0, find_old(world, shortest, now, rows)
+def overdue(world: Arrays, timeouts: Timeouts, now):
+    """Fill `rows` and `broken` with each overdue job and the first rule that it exceeds; returns their number."""
+    rules, limits, rows = timeouts.rules, timeouts.limits, timeouts.rows
+    n_overdue, n = 0, find_old(world, timeouts, now)
     for place in range(n):
         row = rows[place]
         job, age = world.jobs[row], now - world.job_times[row, PENDING]
         if job["panda_id"] == 0:
             continue
-        for number in of_status[job["status"]]:
+        for number in timeouts.of_status[job["status"]]:
             if number < 0:
                 break
             limit = limits[number, job["queue"]]
             if (not age <= limit and breaks(world, row, rules[number], limit, now)
-                    and for_label[number, world.tasks[job["task"]]["label"]]):
-                rows[found], broken[found] = row, number
-                found += 1
+                    and timeouts.for_label[number, world.tasks[job["task"]]["label"]]):
+                rows[n_overdue], timeouts.broken[n_overdue] = row, number
+                n_overdue += 1
                 break
-    return found
+    return n_overdue

@@ -1,6 +1,7 @@
 """Transfers: files of one task that move together over a link, for jobs that wait for all of them."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,6 +42,22 @@ LOOK_PERIOD_S = 2400.0
 """Period of the datasetManager, which looks at assigned and transferring jobs, s; source: lifecycle reference, 7.2."""
 MANY = 100.0
 """Variance of the number of files that fail from which it is drawn from the normal distribution."""
+
+
+
+class Shipment(NamedTuple):
+    """Files of a dataset that have been read from tape: bytes and number, from the site of the tape to another.
+
+    jeditaskid: the task that asked for them; luck: key of the random draws of the transfer.
+    """
+
+    dataset: int
+    source: int
+    destination: int
+    jeditaskid: int
+    luck: int
+    size: float
+    files: int
 
 
 
@@ -312,15 +329,12 @@ def transfer_done(world: Arrays, row, now):
 
 
 @compiled
-def send(world: Arrays, number, source, destination, jeditaskid, luck, size, files, now):
-    """Transfer so many bytes of dataset `number` from the site of a tape; no job awaits them; the caller makes room.
-
-    luck: key of the random draws of the transfer. Returns its row and identifier.
-    """
-    row = empty_transfer(world, INPUT, STAGING, source, destination, now)
+def send(world: Arrays, shipment, now):
+    """Transfer the files of a `Shipment`, for which no job waits; the caller makes room. Returns row and identifier."""
+    row = empty_transfer(world, INPUT, STAGING, shipment.source, shipment.destination, now)
     transfer = world.transfers[row]
-    transfer["jeditaskid"], transfer["luck"], transfer["dataset"] = jeditaskid, luck, number
-    transfer["bytes"], transfer["n_files"] = size, files
+    transfer["jeditaskid"], transfer["luck"] = shipment.jeditaskid, shipment.luck
+    transfer["dataset"], transfer["bytes"], transfer["n_files"] = shipment.dataset, shipment.size, shipment.files
     enqueue(world, row, now)
     return row, transfer["transfer_id"]
 
