@@ -20,7 +20,7 @@ from simgrid_broker.cli.reference import broker_rules, recorded
 from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts, study_parts
 from simgrid_broker.cli.states import sections as states_of
 from simgrid_broker.cli.text import Section
-from simgrid_broker.dry_run.fields import OF_CANDIDATE, OF_DECISION
+from simgrid_broker.dry_run.decision import OF_CANDIDATE, OF_DECISION
 from simgrid_broker.dry_run.match_answer import OF_MATCHING, OF_REQUEST, OF_TASK_QUEUE
 from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey
 from simgrid_broker.schema import RECORDED

@@ -8,8 +8,7 @@ import numpy as np
 
 from simgrid_broker.agents.jedi.task_refiner import Tagger, tag_task
 from simgrid_broker.dry_run.decision import Candidate, Decision, Step, chances_of_nuclei, chances_of_queues
-from simgrid_broker.dry_run.told import tell
-from simgrid_broker.dry_run.told_users import user_view
+from simgrid_broker.dry_run.tasks import add_facts
 from simgrid_broker.errors import Problem, SnapshotError, nearest
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
@@ -18,7 +17,7 @@ from simgrid_broker.policy.brokerage.production.storage import input_incomplete,
 from simgrid_broker.policy.brokerage.task.nuclei import cannot_run, no_complete_replica, output_unmatched
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
-from simgrid_broker.scenario.snapshot_task import ANALYSIS_BROKERAGE, TASK_BROKERAGE
+from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, TASK_BROKERAGE
 from simgrid_broker.turns.broker_rules import in_order, last_refusal, steps_of
 from simgrid_broker.turns.brokers import Brokers
 from simgrid_broker.turns.policies import Policies
@@ -30,11 +29,11 @@ from simgrid_broker.world.views.nuclei import Burden
 from simgrid_broker.world.world import World
 
 ENDS = {cannot_run.rule.tag: "no sites can run jobs", output_unmatched.rule.tag: "no endpoint for the output"}
-"""How task brokerage ends an attempt whose last nuclei are refused with a tag."""
+"""Words with which task brokerage ends an attempt whose last nuclei are refused with a tag."""
 GATE = frozenset(rule.rule.name for brokerage in ANALYSIS.values() for rule in brokerage.gate)
 """Rules of analysis brokerage that end an attempt with words of their own."""
 NO_CANDIDATES = "no candidates"
-"""How PanDA's brokers end an attempt whose list is empty."""
+"""Words with which PanDA's brokers end an attempt whose list is empty."""
 
 
 def broker(snapshot: Snapshot | str | Path, task: int | str | None = None, edition: str | None = None,
@@ -81,11 +80,8 @@ def _brokers(snapshot: Snapshot, rows: Sequence[int]) -> Brokers:
     world, in_force_now = world_of(snapshot), in_force(snapshot)
     brokers = Brokers(world, Policies(world, lambda changes: in_force_now), statistics_of(world, snapshot))
     _tag(world, snapshot, rows)
-    for number, told in enumerate(snapshot.tasks.values()):
-        tell(world, number, told, brokers.policies.cfg)
-        if told.broker == ANALYSIS_BROKERAGE:
-            share = observe.task(world, number).gshare
-            world.user_views[number] = user_view(world, snapshot, told, share)
+    for number, task in enumerate(snapshot.tasks.values()):
+        add_facts(world, snapshot, number, task, brokers.policies.cfg)
     return brokers
 
 
@@ -167,13 +163,13 @@ def _error(brokers: Brokers, row: int, kind: DecisionKind, verdict: Verdict) -> 
     """The text with which the attempt ended; None if there are candidates."""
     if len(verdict.order):
         return None
-    last, told = last_refusal(brokers.policies, kind, verdict), brokers.world.told_tasks.get(row)
+    last, nuclei = last_refusal(brokers.policies, kind, verdict), brokers.world.facts_of(row).input_of_nuclei
     tag = "" if last is None else last.tag
     if last is not None and last.name in GATE:
         figures = verdict.figures() if verdict.figures is not None else None
         return figures.texts.get(0, NO_CANDIDATES) if figures is not None else NO_CANDIDATES
     if tag == no_complete_replica.rule.tag:
-        missing = "input" if told is None or told.input is None else told.input.missing
+        missing = "input" if nuclei is None else nuclei.missing
         return f"dataset={missing} is incomplete/missing at online endpoints with read_wan=ON"
     if tag in ENDS:
         return ENDS[tag]
@@ -184,7 +180,7 @@ def _error(brokers: Brokers, row: int, kind: DecisionKind, verdict: Verdict) -> 
 
 
 def _is_fatal(brokers: Brokers, about, verdict: Verdict) -> bool:
-    """Whether PanDA gives up the attempt for good: the queue that an analysis task names was refused."""
+    """True if PanDA gives up the attempt for good: the queue that an analysis task names was refused."""
     last = last_refusal(brokers.policies, DecisionKind.of(about.broker), verdict)
     return last is not None and last.name == FATAL
 
@@ -239,7 +235,7 @@ def _candidates(names, verdict: Verdict, chances: np.ndarray, steps: Sequence[Cr
 
 
 def _steps(policies: Policies, kind: str, verdict: Verdict) -> tuple[Sequence[Criterion | None], Sequence[int]]:
-    """What each tag of a verdict belongs to, and the tags in the order of removal.
+    """Rule behind each tag of a verdict, and the tags in the order of removal.
 
     None where a policy of another package has tags of its own, whose order is that of removal.
     """
@@ -251,7 +247,7 @@ def _steps(policies: Policies, kind: str, verdict: Verdict) -> tuple[Sequence[Cr
 
 def _refusal(tag: str, step: Criterion | None, edition: str, value: float | None, limit: float | None,
              text: str) -> dict:
-    """What is known of the rule that refused a candidate; None = a policy of another package."""
+    """Tag, reason and rule of a refused candidate; step None = of a policy of another package."""
     if step is None:
         return dict(tag=tag, reason=worded("", "", value, limit, text))
     unit = step.unit_in(edition)

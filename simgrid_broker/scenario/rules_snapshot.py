@@ -9,8 +9,7 @@ from simgrid_broker.scenario.checks.grid import GRID_RULES
 from simgrid_broker.scenario.checks.rows import constraints_of_rows
 from simgrid_broker.scenario.checks.shares import SHARE_RULES
 from simgrid_broker.scenario.loading.origins import Finding
-from simgrid_broker.scenario.snapshot import Snapshot
-from simgrid_broker.scenario.snapshot_task import JOB_BROKERAGE
+from simgrid_broker.scenario.snapshot import JOB_BROKERAGE, Snapshot
 from simgrid_broker.schema.datasets import DatasetOfTask
 from simgrid_broker.schema.part import LARGEST_WHOLE
 
@@ -83,7 +82,7 @@ def input_of_tasks(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _of_dataset(key: tuple, dataset: DatasetOfTask) -> Iterator[Finding]:
-    """What is wrong with one dataset."""
+    """Contradictions within one dataset."""
     ratio = dict(item.partition("=")[::2] for item in dataset.attributes.split(",")).get("ratio")
     if ratio and not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", ratio, re.ASCII):
         yield Finding((*key, "attributes"), dataset.attributes, "expected a number behind ratio=, 0 or above")

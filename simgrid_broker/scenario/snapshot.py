@@ -4,15 +4,18 @@ Task parameters have the names of a scenario's, numbers of jobs the names of Pan
 unknown.
 """
 
+from collections.abc import Callable, Mapping, Sequence
+from math import nan
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from simgrid_broker.errors import ScenarioError, SnapshotError
+from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS
 from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario
 from simgrid_broker.scenario.shares import Share
-from simgrid_broker.scenario.snapshot_task import SnapshotTask
+from simgrid_broker.schema.attribute import attribute, texts_of
 from simgrid_broker.schema.constraint import (
     ActsIn,
     LeafName,
@@ -22,11 +25,153 @@ from simgrid_broker.schema.constraint import (
     SiteName,
     StorageName,
 )
+from simgrid_broker.schema.datasets import DatasetOfTask
 from simgrid_broker.schema.grid import LinkNumbers
-from simgrid_broker.schema.part import LATEST, Bytes, EditionName, Part, Seconds
+from simgrid_broker.schema.part import LATEST, Bytes, EditionName, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.queues import QueueNumbers
+from simgrid_broker.schema.splitting import SplitParameters
+from simgrid_broker.schema.tasks import Chain, TaskClaims
+from simgrid_broker.schema.user_parameters import BrokerParameters
 
+TASK_BROKERAGE, JOB_BROKERAGE, ANALYSIS_BROKERAGE = "task_brokerage", "job_brokerage", "analysis_brokerage"
 Priority = Annotated[int, Field(ge=-10000, le=10000)]
+
+
+def shown(default: Any, description: str, *, code: Callable[[Any], Any] = lambda value: value, **row) -> Any:
+    """A key that is a field of `views.Task`, of the same name or `seen_as`, and no column; None = the tables have it.
+
+    code: value of the field for the one written.
+    """
+    return attribute(default, description, dtype="", seen="text", code=code, **row)
+
+
+def fields_shown(part: Part, words: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Fields of `views.Task` that a task of a snapshot, or its next jobs, says; words: by vocabulary."""
+    values = {column: column.of(part) for column in texts_of(type(part))}
+    return {column.seen_as or column.name: words[column.codes].index(value) if column.codes else value
+            for column, value in values.items() if value is not None}
+
+
+class InputAt(Part):
+    """Fractions of a task's input at one site."""
+
+    disk: Fraction = Field(0, description="Fraction on disk")
+    tape: Fraction = Field(0, description="Fraction on tape")
+
+
+class Premerging(Part):
+    """Pre-assignment of merge jobs to the PanDA queue that holds their files."""
+
+    queue: QueueName = Field(description="PanDA queue")
+    input_idle: Seconds | None = Field(None, ge=0, description="Time since the input last changed; default: not since "
+                                       "it was defined")
+
+
+class MergeSplitParameters(SplitParameters):
+    """Parameters by which input is split into jobs, those of merge jobs included."""
+
+    nFilesPerMergeJob: int = Field(0, ge=0, description="Files of a merge job; 0 = not given")
+    nEventsPerMergeJob: int = Field(0, ge=0, description="Events of a merge job; 0 = not given")
+    nMaxFilesPerMergeJob: int = Field(0, ge=0, description="Most files of a merge job; 0 = 50")
+
+
+class NextJobs(Part):
+    """The jobs for which queues are sought, where more is known of them than their task says."""
+
+    scout: bool | None = shown(None, "Whether they are scouts; default: no", seen_as="is_scout")
+    merging: bool = shown(False, "Whether they merge output", seen_as="is_merging")
+    premerge: Premerging | None = Field(None, description="Where the files of merge jobs lie; default: brokerage finds "
+                                        "a queue")
+    ramcount: Megabytes = Field(0, ge=0, description="Memory that their input asks for, MB, in the task's unit; 0 = "
+                                "nothing")
+    jumbo: Literal["fake", "only"] | None = shown(None, "Kind of jumbo jobs; default: none", seen_as="jumbo_chunk")
+    ready_events: int | None = Field(None, ge=0, description="Events that are ready for jumbo jobs")
+    resource_types: dict[QueueName, tuple[ResourceTypeName, ...]] = Field(
+        default_factory=dict, description="Resource types of the task's jobs at a PanDA queue; default: the task's own")
+    u: float | None = Field(None, ge=0, lt=1, description="Number that draws the nucleus by PanDA's wheel; default: "
+                            "each nucleus has a number, by `seed`, `luck` and `n_nuclei`, as in a run")
+
+
+class EndedJobs(Part):
+    """Jobs of a task that ended at one PanDA queue within TW_DONE_JOB_STAT hours."""
+
+    failed: int = Field(0, ge=0, description="Jobs that failed with an error of the pilot")
+    closed: int = Field(0, ge=0, description="Jobs that were closed for reassignment")
+    finished: int = Field(0, ge=0, description="Jobs that finished")
+
+
+class AnalysisNumbers(BrokerParameters):
+    """Parameters and numbers of a task that only analysis brokerage reads."""
+
+    task_class: Literal["S", "A", "B", "C"] | None = Field(None, description="Class of the task; default: not "
+                                                           "classified")
+    ended_jobs: dict[QueueName, EndedJobs] = Field(default_factory=dict, description="Jobs of the task that ended "
+                                                   "lately, by PanDA queue")
+    used_queues: tuple[QueueName, ...] = Field((), description="PanDA queues where the task has had jobs, which come "
+                                               "first")
+    scouting: bool = shown(False, "Whether the scouts of the task are not over", seen_as="is_scouting")
+    hpo: bool = shown(False, "Whether it optimises hyper-parameters, which spares it the platform check",
+                      seen_as="is_hpo")
+
+
+class SnapshotTask(AnalysisNumbers, TaskClaims):
+    """A task that waits for brokerage: what it claims, as JEDI's task parameters, and where its input lies."""
+
+    brokerage: Literal["task_brokerage", "job_brokerage", "analysis_brokerage"] | None = Field(
+        None, description="Which broker is asked; default: analysis brokerage for user and panda, job brokerage if "
+                          "the task has a nucleus or another label, else task brokerage")
+    n_jobs_to_broker: int | None = Field(None, ge=1, description="Jobs for which job brokerage looks for queues; "
+                                         "default: all that are left")
+    jeditaskid: int | None = Field(None, ge=1, lt=10**18, description="jeditaskid; required where its jobs are named "
+                                   "otherwise, default: its name")
+    luck: int | None = Field(None, ge=0, description="Key of the task's random draws, which orders candidates of equal "
+                             "weight; default: its jeditaskid")
+    n_nuclei: int = Field(0, ge=0, le=30_000, description="Nuclei that it has had, which number the draws of one")
+    frozen_for: Seconds = Field(0, ge=0, description="Time since brokerage first failed")
+    taskpriority: int | None = Field(None, ge=-10000, le=10000, description="Priority as submitted; default: "
+                                     "`priority`")
+    resource_type: ResourceTypeName | None = shown(None, "Resource type; default: the first that fits",
+                                                   codes="resource_types")
+    mergeramcount: Megabytes | None = shown(None, "Memory of a merge job, MB; default: not given", ge=0,
+                                            code=lambda megabytes: megabytes or nan)
+    mergecorecount: int | None = shown(None, "Cores of a merge job; default: `corecount`", ge=0)
+    cputimeunit: str | None = shown(None, "Unit of `cputime`, empty = the task does not say; default: HS06sPerEvent, "
+                                    "or empty if `walltime` is given")
+    walltimeunit: str = shown("", "Unit of `walltime`; empty = the task does not say")
+    outdiskcount: float | None = Field(None, ge=0, description="Output in `outdiskunit`; default: `output_per_job`")
+    outdiskunit: str = Field("kB", description="kB, MB or GB, with PerEvent for each event, else for each MiB of "
+                             "primary input")
+    useJobCloning: bool = shown(False, "Whether jobs of event service are clones", seen_as="job_cloning")
+    ipStack: Literal["", "IPv4", "IPv6"] = Field("", description="IP stack, if `ipConnectivity` does not say")
+    next_jobs: NextJobs = Field(NextJobs(), description="The jobs for which queues are sought")
+    splitting: MergeSplitParameters = Field(MergeSplitParameters(), description="How jobs are cut from `datasets`; "
+                                            "without any, nFilesPerJob and nEventsPerJob say how many pieces of input "
+                                            "the smallest job has")
+    input: dict[SiteName, InputAt] = Field(default_factory=dict, description="Where the input lies, by site; nothing = "
+                                           "no replica is known")
+    datasets: dict[str, DatasetOfTask] = Field(default_factory=dict, description="The input file by file, instead of "
+                                              "`input`, `input_per_job` and `files_per_job`")
+    outputs: tuple[str, ...] = Field((), description="Storage tokens of its output and log datasets, such as "
+                                     "ATLASDATADISK; default: it goes where the nucleus takes output")
+    remaining_work: float | None = Field(None, ge=0, description="Work left, HS06 s; default: as its claims say")
+    without_share: bool = shown(False, "Whether JEDI gave it no share, so that zero share compares none; `gshare` is "
+                                "that of its jobs", seen_as="gshare", code=lambda without: "" if without else None)
+    parent: Chain | None = Field(None, description="The task that makes the input")
+
+    @property
+    def broker(self) -> str:
+        """Which broker is asked: task_brokerage, job_brokerage or analysis_brokerage."""
+        if self.brokerage is not None:
+            return self.brokerage
+        if self.prodsourcelabel in ANALYSIS_LABELS:
+            return ANALYSIS_BROKERAGE
+        is_production = self.prodsourcelabel in PRODUCTION_LABELS
+        return TASK_BROKERAGE if is_production and self.nucleus is None else JOB_BROKERAGE
+
+    @property
+    def jobs_left(self) -> int:
+        """Jobs that are neither done nor given up."""
+        return self.n_jobs - self.n_finished - self.n_failed
 
 
 class JobNumbers(Part):
@@ -88,7 +233,7 @@ class AssignedWork(Part):
 
 
 class OwnerNumbers(Part):
-    """What is known of a user or a working group at all queues."""
+    """Numbers of a user or a working group at all queues."""
 
     running_jobs: int | None = Field(None, ge=0, description="Running jobs; default: unknown, which no cap stops")
     queued_jobs: int | None = Field(None, ge=0, description="Jobs that are defined, assigned, activated, starting or "
@@ -116,7 +261,7 @@ class UserJobs(Part):
 
 
 class ShareUsage(Part):
-    """What a share uses of its target."""
+    """Use of a share compared with its target."""
 
     usage: float = Field(ge=0, description="Used / target")
     equivalent: float | None = Field(None, ge=0, description="The same of its level-1 share with the idle power of "

@@ -98,9 +98,9 @@ class Brokers:
         """Verdict of the task brokerage on the task in a row, with the views that it was given."""
         task = observe.task(self.world, row)
         seen = nuclei(self.world, row, burden, partial(self._able, row, task), WhyNot(self, row, task))
-        uniform, told = nucleus_number(self.world, row), self.world.told_tasks.get(row)
-        if told is not None and told.uniform is not None:
-            seen.records["draw"], uniform = np.nan, told.uniform
+        uniform, given = nucleus_number(self.world, row), self.world.facts_of(row).uniform
+        if given is not None:
+            seen.records["draw"], uniform = np.nan, given
         policies = self.policies
         return task, seen, policies.task_brokerage(task, seen, policies.cfg, policies.edition, uniform)
 

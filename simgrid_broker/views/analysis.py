@@ -1,4 +1,4 @@
-"""What analysis brokerage sees of users, of the input of a task, and of the storages of queues."""
+"""Views of analysis brokerage: users, the input of a task, and the storages of queues."""
 
 from dataclasses import dataclass
 from math import nan
@@ -19,7 +19,7 @@ USER_AT = np.dtype([
     ("used", "?"),                   # the task has had jobs there
     ("over_quota", "?"),             # the local quota is used up where output goes by default
 ])
-"""What analysis brokerage knows of users at a PanDA queue, for one task.
+"""Jobs of users at a PanDA queue, for one task of analysis.
 
 queued: defined, assigned, activated and starting; failed: with an error of the pilot; closed: for reassignment.
 Source: brokerage reference, 11.1.
@@ -60,7 +60,7 @@ class Quota(NamedTuple):
 
 @dataclass(frozen=True)
 class UserView:
-    """What analysis brokerage knows of the user of a task.
+    """The user of a task, as analysis brokerage sees it.
 
     at: (n_queues,) of USER_AT; task_class: names.TaskClass, None = the task is not classified; rem_slots_a:
     USER_USAGE_THRESHOLD_A less the user's slots at hi sites, NaN = no slots are known; usage: what the task's share
@@ -77,7 +77,7 @@ class UserView:
 
     @property
     def record(self) -> np.ndarray:
-        """What compiled rules see of it beside the queues, (1,) of USER."""
+        """Record of the user beside the queues for compiled rules, (1,) of USER."""
         task_class = UNCLASSIFIED if self.task_class is None else int(self.task_class)
         return np.array([(*self.owner, task_class, self.rem_slots_a, self.usage, self.equivalent_usage,
                           self.quota.over, self.quota.near)], USER)
@@ -125,7 +125,7 @@ ANALYSIS_STORE = np.dtype([
 
 
 class AnalysisView(NamedTuple):
-    """What analysis brokerage sees for one task beside the description of the queues.
+    """View of one task for analysis brokerage, beside the description of the queues.
 
     load: (n_queues,) of LOAD, of the task's share; store: (n_queues,) of ANALYSIS_STORE; user: as there; given: the
     input; n_jobs: jobs into which the input of this cycle is cut.

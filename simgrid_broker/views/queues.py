@@ -15,7 +15,7 @@ from simgrid_broker.schema.software import PublishedSoftware, WorkerNodeGpu
 
 @dataclass(frozen=True)
 class QueueSoftware:
-    """What is known of the software and hardware of one PanDA queue.
+    """Software and hardware of one PanDA queue.
 
     published: None = CRIC has no entry; gpus: what worker nodes reported; cpu_levels: (CPU level, its part in %).
     """

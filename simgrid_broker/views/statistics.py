@@ -1,4 +1,4 @@
-"""What JEDI last read of queues, storages and links, row by row."""
+"""Statistics of queues, storages and links that JEDI last read, row by row."""
 
 from functools import cache
 from typing import NamedTuple
@@ -45,7 +45,7 @@ closeness: 0 best to 11 worst, -1 blocked, -2 unknown; throughput in MB/s, NaN =
 UNKNOWN = {"running_of_type": -1, "queued_of_type": -1, "assigned_of_type": -1, "num_slots": -1,
            **{column.name: column.none for column in (*LINKS.seen, *LINK_NUMBERS, *QUEUE_NUMBERS)
               if column.none is not None}}
-"""What a column that is not given holds, if not 0."""
+"""Value of a column that is not given, if not 0."""
 
 
 def records(dtype: np.dtype, n: int, **columns) -> np.ndarray:
@@ -69,7 +69,7 @@ def _unknown(dtype: np.dtype) -> np.ndarray:
 
 
 class Stats(NamedTuple):
-    """What JEDI last read of the grid, for one share and one nucleus, and what it placed since.
+    """Statistics of the grid that JEDI last read, for one share and one nucleus, with the jobs placed since.
 
     load: (n_queues,) of LOAD, whose `placed` goes on counting; store: (n_queues,) of STORE; link: (n_queues,) of LINK,
     of which nothing is known if the task has no nucleus. Of the nucleus: whether the storage that takes its output

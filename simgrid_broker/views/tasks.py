@@ -31,12 +31,12 @@ TASK_FIELDS = {column.seen_as or column.name: column for column in TASKS.seen}
 SeenTask: Any = make_dataclass("SeenTask", frozen=True, fields=[
     (name, type(_ZERO[column.seen]), nan if column.unknown else column.none or _ZERO[column.seen])
     for name, column in TASK_FIELDS.items()])
-"""What is seen of a task as its sheet has it (`schema.tasks`); NaN = unknown, other zeros are as the sheet says."""
+"""Fields of a task that its sheet marks as seen (`schema.tasks`); NaN = unknown, other zeros as the sheet says."""
 
 
 @dataclass(frozen=True)
 class Task(SeenTask):
-    """What the brokers may know of a task and of the jobs that it is about to make; the sheet's fields come first."""
+    """View of a task and of the jobs that it is about to make, for brokers; the sheet's fields come first."""
 
     gshare: str = ""
     n_events_per_job: int = 0

@@ -1,4 +1,4 @@
-"""What a brokerage answers, candidate by candidate."""
+"""Verdict of a brokerage, candidate by candidate."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a brokerage decided, candidate by candidate.
+    """Refusal, weight and order of each candidate.
 
     tags: the tag of each rule in order; refused_by: (n,) index of the rule that first refused, KEPT otherwise;
     weight: (n,), 0 where refused; order: candidates to use, best first. queued, cap: (n,) jobs that wait at the

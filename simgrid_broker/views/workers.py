@@ -1,4 +1,4 @@
-"""What the job throttler, Harvester and pilot streaming see of jobs and workers."""
+"""Views of jobs and workers for the job throttler, Harvester and pilot streaming."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ WAITING_JOBS = np.dtype([("queue", "i4"), ("share", "i4"), ("resource_type", "i4
 
 @dataclass(frozen=True)
 class WorkerStatus:
-    """What Harvester sees of all queues at once before it submits workers.
+    """View of all queues at once for Harvester before it submits workers.
 
     activated: (n_queues,), activated jobs where Harvester counts them; status: (n_queues,) of names.QueueStatus;
     throttled: (n_queues,) bool, True where too many workers were missed; option: values of a key of `params`,
@@ -51,7 +51,7 @@ class WorkerStatus:
 
 @dataclass(frozen=True)
 class PilotStatus:
-    """What unified pilot streaming sees of all queues at once.
+    """View of all queues at once for unified pilot streaming.
 
     corecount, cores_running, cores_queued: (n_queues,); workers_queued: (n_queues, n_resource_types);
     activated: (n_queues, n_shares, n_resource_types) jobs; share_order: (n_shares,) most under-served first;

@@ -93,10 +93,10 @@ RAM_LEVEL = np.dtype([
     ("waiting", "i4"),               # pieces of input in the list
     ("inputs", "i4"),                # pieces of input that have been raised to this level
 ])
-"""What of a task's input has one ramCount: that of the task, level 0, or one that the retry module raised it to."""
+"""Input of a task of one ramCount: that of the task, level 0, or one that the retry module raised it to."""
 
 RETRY_RULE = np.dtype([("attempt_limit", "u1"), ("system", "?"), ("learn", "?")])
-"""What follows from a failure: a limit of attempts (0 = none), whether it counts for maxFailure, a lesson to learn."""
+"""Consequences of a failure: a limit of attempts (0 = none), whether it counts for maxFailure, a lesson to learn."""
 
 LESSON = np.dtype([
     ("task", "i4"), ("retry", "i4"),                   # retry: row of the input that is held back, -1 = given up
@@ -220,7 +220,7 @@ FTS_MEMORY = np.dtype([
     ("files_done", "i8"), ("files_failed", "i8"),    # counters of the link when FTS last adapted its limit
     ("bytes_moved", "f8"), ("mean_rate", "f8"),      # bytes/s, moving average
 ])
-"""What FTS's optimiser remembers of a link."""
+"""Memory of FTS's optimiser about a link."""
 
 class Arrays(Bundle):
     """Everything that compiled code reads or writes; tables are structured arrays of `schema`, (rows,)."""

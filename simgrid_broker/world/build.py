@@ -107,7 +107,7 @@ def only_tasks_that_come(scenario: Scenario, arrival_s: np.ndarray, names: tuple
 
 
 def _comes(task: int | str, n_tasks: int, names: tuple[str, ...]) -> bool:
-    """Whether a task of that number or name arrives within the run; bags of user work may be too few to come at all."""
+    """Test for a task of that number or name that arrives within the run; bags of user work may be too few."""
     return 1 <= task <= n_tasks if isinstance(task, int) else task in names
 
 
@@ -210,7 +210,7 @@ def _settings(scenario: Scenario, task_list: TaskList) -> np.ndarray:
 
 
 def any_diskio(scenario: Scenario, task_list: TaskList) -> bool:
-    """Whether any task may have disk traffic: it is claimed, or scouts may measure it."""
+    """True if any task may have disk traffic: it is claimed, or scouts may measure it."""
     work = scenario.workload
     return bool(task_list.rows["diskio"].any()) or any(each.diskIO or each.useScout
                                                        for each in (*work.campaigns, *work.users))
@@ -241,12 +241,12 @@ def _free_rows(tables: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def no_retry_rules(n_classes: int = 1) -> np.ndarray:
-    """What follows from failures if no rule says anything: another attempt; (n_classes, n_causes) of RETRY_RULE."""
+    """Consequences of failures without any rule: another attempt; (n_classes, n_causes) of RETRY_RULE."""
     return np.zeros((n_classes, len(Cause)), arrays.RETRY_RULE)
 
 
 def merges_output(scenario: Scenario, task_list: TaskList) -> bool:
-    """Whether any task may ask that its output is merged."""
+    """True if any task may ask that its output is merged."""
     work = scenario.workload
     return bool(task_list.rows["mergeoutput"].any()) or any(each.mergeOutput for each in (*work.campaigns, *work.users))
 

@@ -81,7 +81,7 @@ def add_up(jobs, first_group, found):
 
 @compiled
 def belongs(job, first_group, found):
-    """Whether all rows that a job refers to exist; otherwise compiled code would write outside the arrays."""
+    """True if all rows to which a job refers exist; otherwise compiled code would write outside the arrays."""
     n_queues, _, n_types, n_status = found.counts.shape
     return (within(job["queue"], n_queues) and within(job["resource_type"], n_types) and within(job["status"], n_status)
             and within(job["task"], len(first_group)) and within(job["share"], len(found.hs06_milli))
@@ -91,5 +91,5 @@ def belongs(job, first_group, found):
 
 @compiled
 def within(number, size):
-    """Whether a table of `size` rows has the row; -1 (unnamed) counts in the last row, as in the world."""
+    """True if a table of `size` rows has the row; -1 (unnamed) counts in the last row, as in the world."""
     return -1 <= number < size

@@ -63,19 +63,19 @@ def take_job(world: Arrays):
 
 @compiled
 def has_no_pieces(job):
-    """Whether a job has no input pieces of its own: it merges the output of others, or builds the library they use."""
+    """True if a job has no input pieces of its own: it merges the output of others, or builds their library."""
     return job["n_chunks"] == 0
 
 
 @compiled
 def is_recorded(task):
-    """Whether the jobs of a task are those of a trace, to which a replay adds no failures."""
+    """True if the jobs of a task are those of a trace, to which a replay adds no failures."""
     return np.isnan(task["failure_rate"])
 
 
 @compiled
 def record_of(world: Arrays, job):
-    """What was recorded of a job of such a task."""
+    """Row of the trace of a job of such a task."""
     return world.trace[world.tasks[job["task"]]["first_record"] + job["chunk"]]
 
 

@@ -12,12 +12,12 @@ from simgrid_broker.scenario.work.catalogue import catalogue
 from simgrid_broker.scenario.work.tasklist import TaskList
 from simgrid_broker.schema.queues import SlotRequest
 from simgrid_broker.schema.tasks import N_REPLICAS
-from simgrid_broker.views import InputAt, JobInput, QueueSoftware, ShareTree, UserView
+from simgrid_broker.views import QueueSoftware, ShareTree
 from simgrid_broker.world.arrays import REUSED, Arrays
 from simgrid_broker.world.data.datasets import MemberRows
 from simgrid_broker.world.data.network import Capacities, NetworkMetrics
 from simgrid_broker.world.queues.places import AnalysisPlaces, Places
-from simgrid_broker.world.snapshot.told import Owed, ToldTask
+from simgrid_broker.world.snapshot.records import NO_FACTS, NucleusWork, TaskFacts
 from simgrid_broker.world.users.jobs import UserRows
 from simgrid_broker.world.users.metrics import AnalysisMetrics
 from simgrid_broker.world.users.quota import UserOutput
@@ -41,10 +41,9 @@ class World:
 
     shares: as operators set them, which incidents change; loaded_tree: the tree as processes know it; tree: with the
     values in force; arrays: replaced when a table grows, so never keep it across a call; software: of each PanDA queue;
-    places, analysis_places: their storages; network: the brokers' data on links. What only a snapshot says: told,
-    inputs: by row of a task, fields of its view and its input; slots: rows of Harvester_Slots by PanDA queue; locked:
-    names of candidates, or of their PanDA queues, that another broker holds; told_tasks, owed: of tasks by row, and of
-    nuclei; user_views, analysis_inputs: of analysis tasks by row, the latter with the jobs that the input makes.
+    places, analysis_places: their storages; network: the brokers' data on links; slots: rows of Harvester_Slots by
+    PanDA queue. Of a snapshot alone, facts: of tasks by row; nucleus_work: of nuclei; locked: names of candidates, or
+    of their PanDA queues, that another broker holds.
     row_of: row of each task of the table by jeditaskid; free_tasks: rows without a task; blocks: the tasks that come
     after those; merges_output: whether any task, also of the blocks, may ask for merging; status_changes: how often a
     task has entered or left each status; statuses: that of the task in each row once more, dense: agents look for tasks
@@ -67,16 +66,12 @@ class World:
         self.capacities = Capacities(scenario.grid, arrays.links, arrays.gates)
         self.places = Places(arrays, scenario.grid)
         self.analysis_places = AnalysisPlaces(arrays, scenario.grid)
-        self.told: dict[int, dict] = {}
-        self.inputs: dict[int, JobInput] = {}
         self.slots: dict[int, tuple[SlotRequest, ...]] = {
             number: queue.slot_requests for number, queue in enumerate(scenario.grid.queues.values())
             if queue.slot_requests}
         self.locked: frozenset[str] = frozenset()
-        self.told_tasks: dict[int, ToldTask] = {}
-        self.owed: Owed | None = None
-        self.user_views: dict[int, UserView] = {}
-        self.analysis_inputs: dict[int, tuple[InputAt, float]] = {}
+        self.facts: dict[int, TaskFacts] = {}
+        self.nucleus_work: NucleusWork | None = None
         self.member_rows = MemberRows()
         self.row_of = dict(zip(arrays.tasks["jeditaskid"].tolist(), range(len(arrays.tasks)), strict=True))
         self.free_tasks: list[int] = []
@@ -96,6 +91,10 @@ class World:
     def state(self) -> np.void:
         """Counters of the world, one row of `arrays.STATE`."""
         return self.arrays.state[0]
+
+    def facts_of(self, row: int) -> TaskFacts:
+        """Facts of the task in a row that only a snapshot gives; none in a run."""
+        return self.facts.get(row, NO_FACTS)
 
     def parent_of(self, row: int) -> int | None:
         """Row of the task that makes the input of a task, None without one."""

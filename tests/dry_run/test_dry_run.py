@@ -8,7 +8,7 @@ import pytest
 
 import simgrid_broker
 from simgrid_broker.dry_run import broker
-from simgrid_broker.dry_run.fields import FORMAT, OF_CANDIDATE, OF_DECISION
+from simgrid_broker.dry_run.decision import FORMAT, OF_CANDIDATE, OF_DECISION
 from simgrid_broker.errors import SnapshotError
 from simgrid_broker.scenario import load_snapshot
 

@@ -116,7 +116,7 @@ def test_the_next_decision_is_that_of_the_dry_run(file, changes, step, kinds, ed
     assert kinds <= listener.heard.keys()
     for told, name, task, names, verdict, drawn in listener.found:
         answer = broker(told, name)
-        assert_same(vars(answer.task), vars(task), answer.brokerage)
+        assert_same(answer.task, vars(task), answer.brokerage)
         tags = [None if by == KEPT else verdict.tags[by] for by in verdict.refused_by]
         assert [(one.name, one.tag) for one in answer.candidates] == list(zip(names, tags, strict=True))
         weights = [one.weight if one.kept else 0.0 for one in answer.candidates]
@@ -125,8 +125,8 @@ def test_the_next_decision_is_that_of_the_dry_run(file, changes, step, kinds, ed
 
 
 def assert_same(dry, run, brokerage):
-    """Both views of a task are equal."""
-    read = [name for name in run if brokerage == "task_brokerage" or name not in NOT_OF_JOBS]
-    different = {name: (dry[name], run[name]) for name in read
-                 if dry[name] != run[name] and not (dry[name] != dry[name] and run[name] != run[name])}
-    assert not different
+    """A view of a task has the values of another one's fields, by name."""
+    pairs = {name: (getattr(dry, name), value) for name, value in run.items()
+             if brokerage == "task_brokerage" or name not in NOT_OF_JOBS}
+    assert not {name: (one, other) for name, (one, other) in pairs.items()
+                if one != other and not (one != one and other != other)}

@@ -74,7 +74,7 @@ from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.snapshot.reading import world_of
 from simgrid_broker.world.snapshot.tasks import claims
-from simgrid_broker.scenario.snapshot_task import SnapshotTask
+from simgrid_broker.scenario.snapshot import SnapshotTask
 
 snapshot_file, scenario_file = sys.argv[1:]
 snapshot = sb.load_snapshot(snapshot_file).with_values({"tasks.102.maxLumiBlocks": 7})

@@ -8,7 +8,7 @@ import pytest
 from simgrid_broker.errors import SnapshotError
 from simgrid_broker.names import FullChain, JobStatus, TaskStatus
 from simgrid_broker.scenario import Snapshot, load_snapshot
-from simgrid_broker.scenario.snapshot_task import SnapshotTask
+from simgrid_broker.scenario.snapshot import SnapshotTask
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.units import HOUR

@@ -10,7 +10,7 @@ from simgrid_broker.policy.brokerage.task.question import task_record
 from simgrid_broker.scenario import in_force
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.data.replicas import add_replica_of
-from simgrid_broker.world.snapshot.told import ToldTask
+from simgrid_broker.world.snapshot.records import TaskFacts
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.views.nuclei import COMPLETE, Burden, candidates, claimed_work_of, nuclei, output_on_the_way
 
@@ -164,7 +164,7 @@ def test_t2_a_complete_replica_at_the_first_storage(part):
 
 def test_work_that_a_snapshot_says():
     bench = Bench(None, *[dict(n_jobs=3, n_events_per_job=2, cputime=5.0)] * 3)
-    bench.world.told_tasks.update({0: ToldTask(), 1: ToldTask(work_hs06s=7.0)})
+    bench.world.facts.update({0: TaskFacts(), 1: TaskFacts(work_hs06s=7.0)})
     assert Burden(bench.world, np.arange(3)).work.whole.tolist() == [30, 7, 30]
 
 

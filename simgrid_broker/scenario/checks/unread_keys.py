@@ -7,8 +7,7 @@ from simgrid_broker.errors import Problem
 from simgrid_broker.scenario.checks.rows import remarks_of_rows
 from simgrid_broker.scenario.loading.origins import Finding, dotted, value_at
 from simgrid_broker.scenario.model import Policies
-from simgrid_broker.scenario.snapshot import BROKERAGES, NOT_COUNTED, Snapshot
-from simgrid_broker.scenario.snapshot_task import JOB_BROKERAGE, SnapshotTask
+from simgrid_broker.scenario.snapshot import BROKERAGES, JOB_BROKERAGE, NOT_COUNTED, Snapshot, SnapshotTask
 
 ONLY_DEPLOYED = "has no effect: only the deployed edition reads it"
 FOR_JOBS = "has no effect: only job brokerage reads it"

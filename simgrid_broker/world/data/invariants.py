@@ -11,7 +11,7 @@ from simgrid_broker.world.recount import Recount
 CLOSE = 1e-9
 """Difference of sums of bytes that rounding may make, as a part of the size of a storage."""
 PART = 1e-6
-"""The same of sums of parts of a dataset."""
+"""Relative difference that sums of parts of a dataset may have."""
 CLOSE_RATE = 1e-6
 """Relative difference of sums of bytes and of rates that rounding may make."""
 
@@ -84,7 +84,7 @@ def replicas_stand_in_lists(arrays: Arrays, _found: Recount) -> Iterator[str]:
 
 
 def coming_files_are_under_way(arrays: Arrays, _found: Recount) -> Iterator[str]:
-    """What replicas let come is no more than what transfers of their datasets bring there."""
+    """Replicas await no more than the transfers of their datasets bring there."""
     transfers = arrays.transfers
     moving = transfers[(transfers["transfer_id"] != 0) & (transfers["kind"] == TransferKind.INPUT)
                        & (transfers["dataset"] >= 0)]

@@ -25,7 +25,7 @@ def endpoints_with_input(arrays: Arrays, row: int) -> set[int]:
 
 
 def _endpoints_with(arrays: Arrays, number: int, staged: bool) -> set[int]:
-    """The same of one dataset."""
+    """Storages that have one dataset whole."""
     found, place = set[int](), int(arrays.datasets["first_replica"][number])
     while place >= 0:
         replica = arrays.replicas[place]
@@ -36,7 +36,7 @@ def _endpoints_with(arrays: Arrays, number: int, staged: bool) -> set[int]:
 
 
 def has_input(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
-    """Whether the jobs of tasks read files, (n,) bool."""
+    """Test of tasks for jobs that read files, (n,) bool."""
     return arrays.tasks["input_bytes_per_job"][rows] > 0
 
 
@@ -82,7 +82,7 @@ def find_moving(world: Arrays, n_sites, n_used, of, moved):
 
 
 def _is_from_tape(world: World, row: int, source: int) -> bool:
-    """Whether a site has the input of the task in a row on tape only; of a container each dataset that is there."""
+    """True if a site has the input of the task in a row on tape only; of a container each dataset that is there."""
     arrays, seen = world.arrays, []
     for number in datasets_of(arrays, row):
         place = int(arrays.datasets["first_replica"][number])

@@ -17,7 +17,7 @@ def first_replica(world: Arrays, task_row):
 
 @compiled
 def is_shared(dataset):
-    """Whether tasks share a dataset, which is one of the scenario; else it is the input of one task."""
+    """True if tasks share a dataset, which is one of the scenario; else it is the input of one task."""
     return dataset["bytes"] > 0
 
 

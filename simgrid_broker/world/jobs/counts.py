@@ -314,6 +314,6 @@ account_of_task = uncompiled(account_of)
 
 
 def in_resource_queue(arrays: Arrays, tasks: np.ndarray) -> np.ndarray:
-    """Whether each task belongs to a Resource queue, (n,) bool; tasks: rows, (n,)."""
+    """Test of each task for a Resource queue, (n,) bool; tasks: rows, (n,)."""
     work_queue = arrays.tasks["work_queue"][tasks]
     return (work_queue >= 0) & (work_queue < uncompiled(n_special)(arrays))

@@ -51,7 +51,7 @@ def _fill_load(world: World, snapshot, account: int, resource_type: int | None, 
 
 
 def load_of_all(world: World, snapshot) -> np.ndarray:
-    """What is equal for all shares, (n_queues,) of LOAD."""
+    """Columns that are equal for all shares, (n_queues,) of LOAD."""
     if snapshot.load_of_all is None:
         queues = world.arrays.queues
         snapshot.load_of_all = views.records(views.LOAD, len(queues), n_batch_job=snapshot.workers,
@@ -97,7 +97,7 @@ def _fill_typed(load: np.ndarray, typed: np.ndarray, known) -> None:
 
 
 def _known(snapshot, account: int, queues: int | slice, types: int | list[int]) -> np.ndarray:
-    """Whether there are statistics of a share's resource types at queues: once there are jobs."""
+    """Test for statistics of a share's resource types at queues: there are some once there are jobs."""
     if snapshot.known is not None:
         return snapshot.known[:, account][queues, types]
     return snapshot.by_queue[:, account][queues, types].any(axis=-1)
@@ -212,7 +212,7 @@ def add_walltimes(world: Arrays, rows, walltime_s, n_jobs, n_known):
 
 @compiled
 def heaps_follow_priority(world: Arrays):
-    """Whether each heap of activated jobs belongs to one account and is ordered by priority alone."""
+    """True if each heap of activated jobs belongs to one account and is ordered by priority alone."""
     settings = world.settings[0]
     others = (settings["rank_by_attempt"] != 0) | (settings["rank_by_corecount"] != 0) | (
         settings["rank_by_n_events"] != 0) | (settings["rank_by_n_input_files"] != 0) | (
@@ -252,7 +252,7 @@ def find_highest(world: Arrays, most, rows, priority, n_highest):
 
 @compiled
 def may_count(world: Arrays, number, share, level, most, priority, n_highest):
-    """Whether a job of priority `level` in a heap may be of the highest, with fewer than `most` of it known."""
+    """True if a job of priority `level` in a heap may be of the highest, with fewer than `most` of it known."""
     pseudo, types = world.pseudo_queues[number], world.counts[world.pseudo_queues[number]["queue"], share]
     for kind in range(len(types)):
         if types[kind, ACTIVATED] > 0 and (pseudo["resource_type"] < 0 or pseudo["resource_type"] == kind):

@@ -26,7 +26,7 @@ def allowed_moves() -> np.ndarray:
 
 @compiled
 def executing(status):
-    """Whether a job in `status` uses power of its share: sent or running; source: lifecycle reference, 1.3."""
+    """True if a job in `status` uses power of its share: sent or running; source: lifecycle reference, 1.3."""
     return status == EXECUTING_FROM or status == EXECUTING_TO
 
 

@@ -111,7 +111,7 @@ class Places:
         return inside, ~inside & alike & np.isin(self.output, self.reads[first]) & (self.output >= 0)
 
     def ways(self) -> dict[str, np.ndarray]:
-        """What the ways of output follow from, beside the links, as `fill_ways` reads it."""
+        """Places from which the ways of output follow, beside the links, as `fill_ways` reads them."""
         return dict(output_site=self.output_site, mapped=self.mapped, unmapped=UNMAPPED, inside=self.inside,
                     sharing=self.sharing, near_known=self.near_known)
 
@@ -127,7 +127,7 @@ class Places:
 
 
 class Near(Bundle):
-    """What the ways of output follow from; fields as in `Places`, unmapped: (1,), the way of one that is not known."""
+    """Places from which the ways of output follow; fields as in `Places`, unmapped: (1,), an unknown way."""
 
     output_site: np.ndarray
     mapped: np.ndarray
@@ -214,7 +214,7 @@ def analysis_stores(world) -> np.ndarray:
 
 
 def _open_stores(world) -> np.ndarray:
-    """What does not depend on space, as the last call found it unless the status of a storage has changed since."""
+    """Columns that do not depend on space, of the last call unless the status of a storage has changed since."""
     places, rows, passes = world.analysis_places, world.arrays.storages, PASSES[world.scenario.edition]
     statuses = b"".join([rows[column].tobytes() for column in OFF.values()])
     if statuses != places.known[0]:

@@ -23,7 +23,7 @@ ACTIVITY = np.dtype([
 
 
 class Details(NamedTuple):
-    """What of the queues only a written snapshot says, as old as the statistics.
+    """Details of queues that only a written snapshot has, as old as the statistics.
 
     laststart_s: (n_queues,); submitted, running: (n_pseudo_queues,) workers; transferring_to: (n_queues, n_sites) jobs
     whose output is on its way.

@@ -1,22 +1,23 @@
-"""Tasks of a running world that wait for brokerage, and merge jobs that do, as plain values of a snapshot."""
+"""Tasks and merge jobs of a running world that wait for brokerage, and their users, as plain values of a snapshot."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from simgrid_broker.names import ANALYSIS_LABELS, RAM_LIMITS_MB, TaskStatus
-from simgrid_broker.scenario.snapshot_task import ANALYSIS_BROKERAGE, JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
+from simgrid_broker.names import ANALYSIS_LABELS, RAM_LIMITS_MB, SiteClass, TaskClass, TaskStatus
+from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.tasks import Chain
 from simgrid_broker.schema.user_parameters import BrokerParameters, UserParameters
-from simgrid_broker.views import Task
+from simgrid_broker.views import Task, UserView
 from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.tasks.input_files import is_cut, pieces_at_once, take_in_hand_of, waiting_at
 from simgrid_broker.world.views.nuclei import parts_at_of
 from simgrid_broker.world.views.observe import replicas, values_of
+from simgrid_broker.world.views.users import user_view
 from simgrid_broker.world.world import World
 
 T = TaskStatus
@@ -82,14 +83,13 @@ def _ordered(plain: dict) -> dict:
 
 
 def _task(world: World, statistics, row: int, raised: Raised, asks_about_users: bool) -> dict:
-    """What brokers may know of a task, under the names of a snapshot."""
+    """Claims and state of a task that brokers may know, by the keys of a snapshot."""
     task = values_of(world.arrays.tasks, row)
-    of_user = asks_about_users and world.vocabularies["labels"][task["label"]] in ANALYSIS_LABELS
     to_nucleus = task["status"] == T.ASSIGNING or (task["status"] == T.PENDING and task["old_status"] == T.ASSIGNING)
     if not to_nucleus:
         take_in_hand_of(world.arrays, row, _next_level(world, row), -1)
     plain = _common(world, statistics, row, task) | dict(
-        brokerage=TASK_BROKERAGE if to_nucleus else ANALYSIS_BROKERAGE if of_user else JOB_BROKERAGE,
+        brokerage=TASK_BROKERAGE if to_nucleus else _broker_of_jobs(world, task, asks_about_users),
         n_nuclei=task["n_nuclei"], input=_input(world, row, bool(to_nucleus)),
         frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]))
     if is_cut(world.arrays, row):
@@ -99,6 +99,12 @@ def _task(world: World, statistics, row: int, raised: Raised, asks_about_users: 
         left = task["n_jobs"] - task["n_finished"] - task["n_failed"]
         plain["next_jobs"]["ready_events"] = task["n_events_per_job"] * left
     return plain if to_nucleus else plain | _next_input(world, row, plain["next_jobs"], raised)
+
+
+def _broker_of_jobs(world: World, task: dict, asks_about_users: bool) -> str:
+    """Brokerage of the jobs of a task: that of analysis, where it is asked, or of production."""
+    is_analysis = asks_about_users and world.vocabularies["labels"][task["label"]] in ANALYSIS_LABELS
+    return ANALYSIS_BROKERAGE if is_analysis else JOB_BROKERAGE
 
 
 def _next_input(world: World, row: int, next_jobs: dict, raised: Raised) -> dict:
@@ -123,7 +129,6 @@ def _merge(world: World, statistics, merge: PlannedMerge, asks_about_users: bool
     """A merge job, as a task with the one job; its work counts at no nucleus a second time."""
     task, view, words = values_of(world.arrays.tasks, merge.row), merge.view, world.vocabularies
     assert view.premerge is not None
-    of_user = asks_about_users and words["labels"][task["label"]] in ANALYSIS_LABELS
     queue, idle, stuck = view.premerge
     plain = _common(world, statistics, merge.row, task)
     plain["next_jobs"] |= dict(merging=True, premerge=dict(queue=words["queues"][queue], input_idle=idle))
@@ -131,9 +136,9 @@ def _merge(world: World, statistics, merge: PlannedMerge, asks_about_users: bool
         plain["next_jobs"]["ready_events"] = int(view.jumbo_events)
     site = words["sites"][world.arrays.queues["site"][queue]]
     return plain | dict(
-        jeditaskid=task["jeditaskid"], brokerage=ANALYSIS_BROKERAGE if of_user else JOB_BROKERAGE, n_jobs=1,
-        n_finished=0, n_failed=0,
-        events_per_job=max(1, view.n_events_per_job), files_per_job=view.n_files_per_job, secondary_input=0.0,
+        jeditaskid=task["jeditaskid"], brokerage=_broker_of_jobs(world, task, asks_about_users), n_jobs=1,
+        n_finished=0, n_failed=0, events_per_job=max(1, view.n_events_per_job),
+        files_per_job=view.n_files_per_job, secondary_input=0.0,
         input_per_job=view.input_bytes_per_job, output_per_job=view.output_bytes_per_job, baseramcount=0.0,
         cputime=0.0, cputimeunit=view.cputimeunit, walltime=0.0, ramcount=0.0,
         resource_type=words["resource_types"][view.resource_type], remaining_work=0.0, frozen_for=stuck,
@@ -142,7 +147,7 @@ def _merge(world: World, statistics, merge: PlannedMerge, asks_about_users: bool
 
 
 def _common(world: World, statistics, row: int, task: dict) -> dict:
-    """What a task and its merge jobs have in common."""
+    """Keys that a task and its merge jobs have in common."""
     words = world.vocabularies
     plain = claims(SnapshotTask, task, words) | dict(luck=task["luck"])
     plain |= UserParameters.of_word(words["user_parameters"][task["user_parameters"]]).model_dump(
@@ -159,9 +164,9 @@ def _common(world: World, statistics, row: int, task: dict) -> dict:
     return plain
 
 
-def claims(sheet, task: dict, words) -> dict:
-    """What a task claims, by the keys of a sheet; null is left out where it is the default."""
-    plain = {column.key: column.back(task[column.name], words) for column in columns_of(sheet)}
+def claims(sheet, row: Mapping[str, Any], words) -> dict:
+    """Keys of a sheet for a row of stored values, by column; null is left out where it is the default."""
+    plain = {column.key: column.back(row[column.name], words) for column in columns_of(sheet)}
     return {key: value for key, value in plain.items()
             if value is not None or sheet.model_fields[key].default is not None}
 
@@ -169,14 +174,76 @@ def claims(sheet, task: dict, words) -> dict:
 def _input(world: World, row: int, whole: bool) -> dict[str, dict]:
     """Parts of a task's input by site, on disk and on tape; whole: of all datasets of a container, not of that in hand.
     """
-    found: dict[str, dict] = {}
+    parts: dict[str, dict] = {}
     if whole and world.arrays.containers["number"][row]:
         for site, name in enumerate(world.vocabularies["sites"]):
             held, disk, _ = parts_at_of(world.arrays, row, site)
             if held > 0:
-                found[name] = {kind: part for kind, part in (("disk", disk), ("tape", held)) if part > 0}
-        return found
+                parts[name] = {kind: part for kind, part in (("disk", disk), ("tape", held)) if part > 0}
+        return parts
     for site, part, is_tape in replicas(world, row):
-        at, kind = found.setdefault(world.vocabularies["sites"][site], {}), "tape" if is_tape else "disk"
+        at, kind = parts.setdefault(world.vocabularies["sites"][site], {}), "tape" if is_tape else "disk"
         at[kind] = max(at.get(kind, 0.0), part)
-    return found
+    return parts
+
+
+def users_of(world: World, rows: Iterable[int], slots_of_class_a: float) -> tuple[dict, dict[int, dict]]:
+    """Users, their jobs and the use of shares, for the analysis tasks in `rows`, and keys of these tasks, by row."""
+    words, now = world.vocabularies, float(world.state["now_s"])
+    users: dict[str, dict] = {}
+    jobs: dict[tuple, dict] = {}
+    usage: dict[str, dict] = {}
+    tasks: dict[int, dict] = {}
+    for row in rows:
+        task, view = world.arrays.tasks[row], user_view(world, row, now, slots_of_class_a)
+        user, group, share = (words[kind][task[column]] for kind, column in (
+            ("users", "user"), ("working_groups", "working_group"), ("shares", "share")))
+        users.setdefault(group or user, {}).update(_not_nan(view.owner._asdict()))
+        users.setdefault(user, {}).update(_not_nan(dict(rem_slots_A=view.rem_slots_a)))
+        users[group or user].update(_quota(view, world.user_output.full_storages(task)))
+        usage[share] = _not_nan(dict(usage=view.usage, equivalent=view.equivalent_usage))
+        jobs |= {(one["queue"], share, one.get("user")): one for one in _jobs_of_users(words, view, user, share)}
+        tasks[row] = _history(words, view)
+    return dict(users=users, user_jobs=list(jobs.values()),
+                share_usage={share: one for share, one in usage.items() if "usage" in one}), tasks
+
+
+def classes_of_queues(world: World) -> dict[str, dict]:
+    """Classes and rates of the PanDA queues, by name."""
+    metrics = world.analysis
+    return {name: dict(site_class=SiteClass(int(number)).word, to_running_rate=rate)
+            for name, number, rate in zip(world.vocabularies["queues"], metrics.site_class.tolist(),
+                                          metrics.to_running_rate.tolist(), strict=True)}
+
+
+def _quota(view: UserView, full: list[str]) -> dict:
+    """The quotas of an owner, as far as they are used up or nearly so; full: endpoints without room."""
+    plain: dict = dict(full_storages=full) if full else {}
+    if view.quota.message:
+        plain |= dict(quota="over" if view.quota.over else "near", quota_message=view.quota.message)
+    return plain
+
+
+def _not_nan(numbers: dict) -> dict:
+    """The numbers that are known."""
+    return {name: float(value) if name.startswith(("rem", "usage", "equi")) else int(value)
+            for name, value in numbers.items() if not np.isnan(value)}
+
+
+def _jobs_of_users(words, view: UserView, user: str, share: str) -> Iterable[dict]:
+    """Jobs of a user, and of all users together, at each PanDA queue."""
+    for name, one in zip(words["queues"], view.at, strict=True):
+        if not np.isnan(one["user_queued"]):
+            yield dict(queue=name, share=share, user=user, queued=int(one["user_queued"]),
+                       running=int(one["user_running"]))
+        if not np.isnan(one["users_running"]):
+            yield dict(queue=name, share=share, running=int(one["users_running"]), users=int(one["n_users"]))
+
+
+def _history(words, view: UserView) -> dict:
+    """Class of a task, ended jobs, and the queues that it has used."""
+    ended = {name: {kind: int(one[kind]) for kind in ("failed", "closed", "finished") if one[kind]}
+             for name, one in zip(words["queues"], view.at, strict=True)}
+    return dict(task_class=None if view.task_class is None else TaskClass(view.task_class).name,
+                ended_jobs={name: numbers for name, numbers in ended.items() if numbers},
+                used_queues=[name for name, one in zip(words["queues"], view.at, strict=True) if one["used"]])

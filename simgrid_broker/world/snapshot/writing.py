@@ -15,8 +15,7 @@ from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.views import UNKNOWN
 from simgrid_broker.world.jobs.counts import COUNTED
 from simgrid_broker.world.queues.statistics import Details
-from simgrid_broker.world.snapshot.tasks import PlannedMerge, Raised, tasks_of
-from simgrid_broker.world.snapshot.users import of_queues, of_users
+from simgrid_broker.world.snapshot.tasks import PlannedMerge, Raised, classes_of_queues, tasks_of, users_of
 from simgrid_broker.world.views.nuclei import OPEN_TASKS, claimed_work_of, output_on_the_way
 from simgrid_broker.world.world import World
 
@@ -40,8 +39,8 @@ def snapshot_of(world: World, statistics, live_rows, merges: Sequence[PlannedMer
                  edition=scenario.edition, seed=scenario.seed,
                  gdpconfig=laid_over(scenario.gdpconfig, changes) | changes,
                  policies=scenario.policies.model_dump(include=BROKERAGES, exclude_defaults=True),
-                 resource_types={name: _said(bounds) for name, bounds in scenario.resource_types.items()},
-                 shares=[_said(share) for share in world.shares], grid=_grid(world))
+                 resource_types={name: _plain(bounds) for name, bounds in scenario.resource_types.items()},
+                 shares=[_plain(share) for share in world.shares], grid=_grid(world))
     queues = _queues(world, statistics)
     users = {} if slots_of_class_a is None else _add_users(world, named, slots_of_class_a, queues, tasks)
     return plain | users | dict(
@@ -50,35 +49,34 @@ def snapshot_of(world: World, statistics, live_rows, merges: Sequence[PlannedMer
 
 
 def _add_users(world: World, named: dict[str, int], slots_of_class_a: float, queues: dict, tasks: dict) -> dict:
-    """What the snapshot says of users if any task is of analysis; adds what queues and tasks say.
+    """Keys of the snapshot about users if any task is of analysis; adds those of queues and tasks.
 
     named: row of each task and merge job of the snapshot, by its name there.
     """
     arrays, labels = world.arrays, world.vocabularies["labels"]
     of_analysis = {name: row for name, row in named.items() if labels[arrays.tasks["label"][row]] in ANALYSIS_LABELS}
-    users, of_tasks = of_users(world, dict.fromkeys(of_analysis.values()), slots_of_class_a)
+    users, of_tasks = users_of(world, dict.fromkeys(of_analysis.values()), slots_of_class_a)
     if of_analysis:
-        for name, numbers in of_queues(world).items():
+        for name, numbers in classes_of_queues(world).items():
             queues[name] |= numbers
         for name, row in of_analysis.items():
             tasks[name] |= of_tasks[row]
     return {key: value for key, value in users.items() if value}
 
 
-def _said(part) -> dict:
-    """What a part of a scenario says beyond its defaults, plain."""
+def _plain(part) -> dict:
+    """Values of a part of a scenario that differ from the defaults, plain."""
     return part.model_dump(mode="json", exclude_defaults=True)
 
 
 def _grid(world: World) -> dict:
     """The grid with storages and statuses of queues as they are now."""
     arrays, grid = world.arrays, world.scenario.grid
-    said = _said(grid)
-    plain = {name: value for name, value in said.items() if name not in FILES}
-    plain["queues"] = {name: dict(_said(queue), status=QueueStatus(status).word, corecount=queue.corecount)
+    plain = {name: value for name, value in _plain(grid).items() if name not in FILES}
+    plain["queues"] = {name: dict(_plain(queue), status=QueueStatus(status).word, corecount=queue.corecount)
                        for (name, queue), status in zip(grid.queues.items(), arrays.queues["status"].tolist(),
                                                         strict=True)}
-    plain["storages"] = {name: dict(_said(storage), free=free, expired=expired) for (name, storage), free, expired in
+    plain["storages"] = {name: dict(_plain(storage), free=free, expired=expired) for (name, storage), free, expired in
                          zip(grid.storages.items(), arrays.storages["free_bytes"].tolist(),
                              arrays.storages["expired_bytes"].tolist(), strict=True)}
     return plain
@@ -105,21 +103,21 @@ def _placed(world: World, statistics) -> list[dict]:
 
 
 def _queues(world: World, statistics) -> dict[str, dict]:
-    """What is known of all PanDA queues."""
-    names, known = world.vocabularies["queues"], statistics.activity
-    columns = {name: np.nan_to_num(known[name]) for name in QueueNumbers.model_fields if name in known}
+    """Numbers of all PanDA queues."""
+    names, activity = world.vocabularies["queues"], statistics.activity
+    columns = {name: np.nan_to_num(activity[name]) for name in QueueNumbers.model_fields if name in activity}
     columns.pop("transferring_unwritable", None)            # follows from `transferring_to`
     plain = [{column: number if column == "diskio" else int(number)
               for column, number in zip(columns, row, strict=True)}
              for row in zip(*(numbers.tolist() for numbers in columns.values()), strict=True)]
     for numbers, last in zip(plain, statistics.details.laststart_s.tolist(), strict=True):
         numbers["laststart"] = max(last, 0.0)               # before a run every queue had started jobs
-    _tell_workers(world, statistics.details, plain)
-    _tell_transfers(world.vocabularies["sites"], statistics.details.transferring_to, plain)
+    _add_workers(world, statistics.details, plain)
+    _add_transfers(world.vocabularies["sites"], statistics.details.transferring_to, plain)
     return dict(zip(names, plain, strict=True))
 
 
-def _tell_workers(world: World, details: Details, plain: list[dict]) -> None:
+def _add_workers(world: World, details: Details, plain: list[dict]) -> None:
     """Add the workers of each queue, by resource type where it is unified."""
     pseudo, types = world.arrays.pseudo_queues, world.vocabularies["resource_types"]
     for queue, kind, submitted, running in zip(pseudo["queue"].tolist(), pseudo["resource_type"].tolist(),
@@ -130,19 +128,19 @@ def _tell_workers(world: World, details: Details, plain: list[dict]) -> None:
             plain[queue].setdefault("workers", {})[types[kind]] = dict(submitted=submitted, running=running)
 
 
-def _tell_transfers(sites, transferring_to: np.ndarray, plain: list[dict]) -> None:
+def _add_transfers(sites, transferring_to: np.ndarray, plain: list[dict]) -> None:
     """Add the jobs of each queue whose output is on its way, by nucleus."""
     for queue, site in zip(*np.nonzero(transferring_to), strict=True):
         plain[queue].setdefault("transferring_to", {})[sites[site]] = int(transferring_to[queue, site])
 
 
 def _links(world: World) -> list[dict]:
-    """What brokers know of links, where that is more than how close the sites are."""
+    """Numbers of the links of which brokers know more than how close the sites are."""
     table, sites = world.network.table[:-1], world.vocabularies["sites"]
-    told = table["known"] & ((table["closeness"] == UNKNOWN["closeness"]) | ~np.isnan(table["mbps_week"])
-                             | (table["queued_files"] > 0) | (table["queued_express"] > 0))
+    is_known = table["known"] & ((table["closeness"] == UNKNOWN["closeness"]) | ~np.isnan(table["mbps_week"])
+                                 | (table["queued_files"] > 0) | (table["queued_express"] > 0))
     rows = []
-    for destination, source in zip(*np.nonzero(told), strict=True):
+    for destination, source in zip(*np.nonzero(is_known), strict=True):
         numbers = {column.name: table[column.name][destination, source].item() for column in LINK_NUMBERS}
         rows.append(dict(source=sites[source], destination=sites[destination],
                          **{column: number for column, number in numbers.items() if number == number and number}))

@@ -22,7 +22,7 @@ RETRIABLE = (T.FINISHED, T.FAILED, T.ABORTED, T.EXHAUSTED)
 
 
 def _each(olds: tuple[TaskStatus, ...], news: tuple[TaskStatus, ...], *others) -> tuple[Move, ...]:
-    """The same move to several statuses."""
+    """One move from statuses to each of several."""
     return tuple(Move(olds, new, *others) for new in news)
 
 

@@ -26,7 +26,7 @@ def spread_factor(seed, stream, task, chunk, sigma):
 
 @compiled
 def is_cut(world: Arrays, task_row):
-    """Whether the jobs of a task are cut from files; otherwise all have one size."""
+    """True if the jobs of a task are cut from files; otherwise all have one size."""
     return world.splitting[task_row]["n_files"] > 0
 
 
@@ -42,7 +42,7 @@ def inputs_to_use(world: Arrays, task_row):
 
 @compiled
 def reads_container(world: Arrays, task_row):
-    """Whether a task reads all datasets of a container, its members."""
+    """True if a task reads all datasets of a container, its members."""
     return world.containers[task_row]["number"] > 0
 
 
@@ -66,7 +66,7 @@ def dataset_of(world: Arrays, task_row, piece):
 
 @compiled
 def staged_of(world: Arrays, task_row, number, pieces):
-    """How many of the pieces of a dataset a task may use: with inputPreStaging only those that have come from tape.
+    """Number of the pieces of a dataset that a task may use: with inputPreStaging those that have come from tape.
 
     Source: lifecycle reference, section 7.5.
     """
@@ -146,7 +146,7 @@ def waiting_at(world: Arrays, task_row, level):
 
 @compiled
 def offered(world: Arrays, task_row, level):
-    """How many of the pieces of `waiting_at` are brokered together: of a container those of one dataset.
+    """Number of the pieces of `waiting_at` that are brokered together: of a container those of one dataset.
 
     JEDI makes an input chunk of each dataset and brokers it by itself. Source: JEDI TWiki, database design and workflow
     for analysis; lifecycle reference, section 2.3.

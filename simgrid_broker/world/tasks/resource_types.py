@@ -43,7 +43,7 @@ class TypesInUse:
         self.read_at, self.known = -np.inf, dict[int, TypesAt]()
 
     def known_at(self, arrays: Arrays, now: float) -> dict[int, TypesAt]:
-        """What is known at a time."""
+        """Resource types by task, read again where they are too old at a time."""
         if now - self.read_at >= AGE_S:
             self.read_at, self.known = now, types_in_use(arrays)
         return self.known

@@ -154,5 +154,5 @@ def busiest_hours(arrays: Arrays, of_tasks: np.ndarray) -> tuple[int, int]:
 
 
 def _most_frequent(values: np.ndarray) -> int:
-    """How often the most frequent value occurs."""
+    """Occurrences of the most frequent value."""
     return int(np.unique(values, return_counts=True)[1].max())

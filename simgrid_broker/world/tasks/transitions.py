@@ -57,7 +57,7 @@ def set_statuses(world: World, rows: np.ndarray, status: TaskStatus, now: float)
 
 
 def _forbidden(world: World, row: int, status: TaskStatus, now: float) -> ForbiddenMove:
-    """What is raised where a task may not go to `status`."""
+    """Error about a task that may not go to `status`."""
     task = world.arrays.tasks[row]
     return ForbiddenMove(f"task {task['jeditaskid']} may not go from {T(task['status'].item()).word} to {status.word} "
                          f"(at {now:.3f} s)\n" + story(world, row))

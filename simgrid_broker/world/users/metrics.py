@@ -1,4 +1,4 @@
-"""What PanDA's daemons know about analysis, each figure as old as its daemon makes it; brokerage reference, 11."""
+"""Figures of PanDA's daemons about analysis, each as old as its daemon makes it; brokerage reference, 11."""
 
 from collections import deque
 

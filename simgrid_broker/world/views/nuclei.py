@@ -9,6 +9,7 @@ from simgrid_broker import luck, views
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.names import COMPLETE, TaskStatus, TransferKind
+from simgrid_broker.world.snapshot.records import NucleusWork
 from simgrid_broker.world.tasks.input_files import reads_container
 from simgrid_broker.world.views.tasks import PASSES, counted_inputs
 from simgrid_broker.world.world import World
@@ -61,21 +62,21 @@ class Burden:
     """
 
     def __init__(self, world: World, rows: np.ndarray):
-        self.world, self.owed = world, world.owed
+        self.world, self.given = world, world.nucleus_work
         n_sites, n_labels = len(world.arrays.sites), len(world.vocabularies["labels"])
         whole, left, total = np.zeros(len(world.arrays.tasks)), np.empty(len(rows)), np.zeros(n_sites)
         counted = np.empty(2 * len(rows), np.int64)  # each of the others is assigned at most once
-        n = work_left(world.arrays, rows, told_work(world, rows), whole, counted, left, total)
+        n = work_left(world.arrays, rows, given_work(world, rows), whole, counted, left, total)
         self.work = Work(
             rows=counted, work=np.concatenate([left, np.zeros(len(rows))]), numbers=np.array([n, n]), whole=whole,
-            first=np.zeros((n_labels, n_sites)), total=self._told(total), has_first=np.zeros(n_labels, bool),
+            first=np.zeros((n_labels, n_sites)), total=self._given(total), has_first=np.zeros(n_labels, bool),
             shown=np.zeros((2, n_sites)))
         self.files, self.bytes = output_on_the_way(world)
         self.shown = dict[tuple, Shown]()
 
     @property
     def is_untouched(self) -> bool:
-        """Whether no task was assigned in this turn."""
+        """True if no task was assigned in this turn."""
         return bool(self.work.numbers[FIRST] == self.work.numbers[NOW])
 
     def add(self, row: int) -> None:
@@ -86,24 +87,24 @@ class Burden:
         """Work of the nuclei that a task is shown, (2, n_sites), as `Work.shown`."""
         by_priority = self.world.scenario.edition == "deployed"
         show_work(self.world.arrays, self.work, row, by_priority)
-        if by_priority and self.owed is not None:
-            self._tell(row)
+        if by_priority and self.given is not None:
+            self._show_given(row, self.given)
         return self.work.shown
 
-    def _tell(self, row: int) -> None:
-        """Show what a snapshot says, which counts all but what this turn adds."""
+    def _show_given(self, row: int, given: NucleusWork) -> None:
+        """Show the work that a snapshot gives, with that which this turn adds."""
         task, (of_space, of_weight) = self.world.arrays.tasks[row], self.work.shown
-        of_space[:] = self._told(of_space)
-        if self.owed is not None and self.owed.from_priority:
+        of_space[:] = self._given(of_space)
+        if given.from_priority:
             of_weight[:] = 0.0
             (begin, end), priority = self.work.numbers.tolist(), int(task["priority"])
             add_up(self.world.arrays, self.work, begin, end, int(task["label"]), int(task["share"]), priority,
                    self.work.shown, 1)
-            of_weight += self.owed.from_priority.get(priority, 0.0)
+            of_weight += given.from_priority.get(priority, 0.0)
 
-    def _told(self, found: np.ndarray) -> np.ndarray:
-        """Work of all tasks by nucleus, as a snapshot says where it does."""
-        return found if self.owed is None else np.where(np.isnan(self.owed.total), found, self.owed.total)
+    def _given(self, counted: np.ndarray) -> np.ndarray:
+        """Work of all tasks by nucleus: the one that a snapshot gives, elsewhere the counted one."""
+        return counted if self.given is None else np.where(np.isnan(self.given.total), counted, self.given.total)
 
 
 @compiled
@@ -149,19 +150,19 @@ def add_up(world, work, begin, end, label, share, priority, found, place):
 
 
 @compiled
-def work_left(world, rows, told, whole, counted, left, total):
+def work_left(world, rows, given, whole, counted, left, total):
     """Fill in `whole`, (n_tasks,), work of all jobs of the live tasks in `rows`, and that of the nuclei, `total`.
 
     For the open tasks with a nucleus, which count, also their rows, `counted`, and work left, `left`; returns how many
-    they are. told: (n_rows,) work of a task that a snapshot tells, NaN = that which is claimed.
+    they are. given: (n_rows,) work of a task in a snapshot, NaN = that which is claimed.
     """
     n = 0
     for k in range(len(rows)):
         task = world.tasks[rows[k]]
-        whole[rows[k]] = claimed_work(task, task["n_jobs"]) if np.isnan(told[k]) else told[k]
+        whole[rows[k]] = claimed_work(task, task["n_jobs"]) if np.isnan(given[k]) else given[k]
         if IS_OPEN[task["status"]] and task["nucleus"] >= 0:
             to_do = task["n_jobs"] - task["n_finished"] - task["n_failed"]
-            counted[n], left[n] = rows[k], claimed_work(task, to_do) if np.isnan(told[k]) else told[k]
+            counted[n], left[n] = rows[k], claimed_work(task, to_do) if np.isnan(given[k]) else given[k]
             total[task["nucleus"]] += left[n]
             n += 1
     return n
@@ -178,14 +179,13 @@ claimed_work_of = uncompiled(claimed_work)
 """As `claimed_work`, for Python, which asks so seldom that compiling takes longer."""
 
 
-def told_work(world: World, rows: np.ndarray) -> np.ndarray:
-    """Work of each of the tasks in `rows` as a snapshot says it, (n_rows,), HS06 s, NaN = it says nothing."""
-    found = np.full(len(rows), np.nan)
-    for place, row in enumerate(rows.tolist() if world.told_tasks else ()):
-        told = world.told_tasks.get(row)
-        if told is not None and told.work_hs06s is not None:
-            found[place] = told.work_hs06s
-    return found
+def given_work(world: World, rows: np.ndarray) -> np.ndarray:
+    """Work of each of the tasks in `rows` that a snapshot gives, (n_rows,), HS06 s, NaN = none."""
+    work = np.full(len(rows), np.nan)
+    for place, row in enumerate(rows.tolist() if world.facts else ()):
+        if (given := world.facts_of(row).work_hs06s) is not None:
+            work[place] = given
+    return work
 
 
 def output_on_the_way(world: World) -> tuple[np.ndarray, np.ndarray]:
@@ -218,7 +218,7 @@ def candidates(world: World, row: int) -> np.ndarray:
 
 
 class Shown(NamedTuple):
-    """What is seen of the candidates of one kind of task during a turn: sites, rows of `views.NUCLEUS`, keys of draws.
+    """Candidates of one kind of task during a turn: sites, rows of `views.NUCLEUS`, keys of draws.
     """
 
     site: np.ndarray
@@ -292,7 +292,7 @@ def parts_of_dataset(world, number, site):
 
 @compiled
 def has_complete_replicas(world, row, passes):
-    """Whether sites that send files have each dataset of a task whole; T2 in the brokerage reference, 1.2."""
+    """True if sites that send files have each dataset of a task whole; T2 in the brokerage reference, 1.2."""
     if not reads_container(world, row):
         return has_complete_replica(world, row, world.input_dataset[row], passes)
     container = world.containers[row]
@@ -304,7 +304,7 @@ def has_complete_replicas(world, row, passes):
 
 @compiled
 def has_complete_replica(world, row, number, passes):
-    """Whether a site that sends files has a complete replica on disk or tape, or there is no known input."""
+    """True if a site that sends files has a complete replica on disk or tape, or there is no known input."""
     place = world.datasets[number]["first_replica"]
     known = place >= 0
     while place >= 0:
@@ -326,15 +326,16 @@ def nuclei(world: World, row: int, burden: Burden, can_run=None, why_not=None) -
     rows = np.frombuffer(bytearray(shown.rows), views.NUCLEUS)               # a copy takes four times as long
     draws = luck.table(world.scenario.seed, NUCLEUS_DRAW, t["luck"], t["n_nuclei"], 1, shown.keys)
     complete = bool(fill(world.arrays, row, PASSES[world.scenario.edition], burden.of(row), draws, rows))
-    is_whole, told = complete and row not in world.inputs, world.told_tasks.get(row)
-    if told is not None and told.input is not None:
-        complete = _tell(rows, told.input)
+    facts = world.facts_of(row)
+    is_whole = complete and facts.input is None
+    if facts.input_of_nuclei is not None:
+        complete = _fill_input(rows, facts.input_of_nuclei)
     able = None if can_run is None else partial(can_run, shown.site, is_whole)
     return views.Nuclei(rows, complete, able, why_not)
 
 
-def _tell(rows: np.ndarray, said: views.InputOfNuclei) -> bool:
-    """Fill in the input of a task as a snapshot says it; returns whether all of it can be read."""
+def _fill_input(rows: np.ndarray, said: views.InputOfNuclei) -> bool:
+    """Fill in the input of a task that a snapshot gives; returns whether all of it can be read."""
     site = rows["site"]
     rows["local_input_bytes"], rows["disk_input_bytes"] = said.any_bytes[site], said.disk_bytes[site]
     rows["local_input_files"] = said.any_files[site]
@@ -342,10 +343,9 @@ def _tell(rows: np.ndarray, said: views.InputOfNuclei) -> bool:
 
 
 def nuclei_shown(world: World, row: int, burden: Burden) -> Shown:
-    """What depends neither on the input of a task nor on assignments, kept for the turn."""
+    """Candidates of a task without its input and assignments, kept for the turn."""
     task = world.arrays.tasks[row]
-    told = world.told_tasks.get(row)
-    kind = task["fullchain"] > 0, task["nucleus"].item(), row if told is not None and told.output is not None else -1
+    kind = task["fullchain"] > 0, task["nucleus"].item(), -1 if world.facts_of(row).output is None else row
     if kind not in burden.shown:
         site, passes = candidates(world, row), PASSES[world.scenario.edition]
         storage, has_storage = _storages(world, row, site)
@@ -370,6 +370,6 @@ def _storages(world: World, row: int, site: np.ndarray) -> tuple[np.ndarray, np.
     if world.arrays.tasks["fullchain"][row]:
         secondary = sites["secondary_nucleus"][site]
         site = np.where(secondary >= 0, secondary, site)
-    told = world.told_tasks.get(row)
-    number = (sites["storage"] if told is None or told.output is None else told.output)[site]
+    output = world.facts_of(row).output
+    number = (sites["storage"] if output is None else output)[site]
     return world.arrays.storages[np.maximum(number, 0)], number >= 0

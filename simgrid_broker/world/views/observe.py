@@ -38,7 +38,7 @@ READY, RUNNING_TASK, SCOUTING = int(TaskStatus.READY), int(TaskStatus.RUNNING), 
 PRIORITY_BITS = 33
 """More bits than a priority has, sign included."""
 HALF = 1 << PRIORITY_BITS - 1
-"""What lifts every priority, turned round, above 0."""
+"""Number that lifts every priority, turned round, above 0."""
 
 
 def queues(world: World) -> views.Queues:
@@ -94,13 +94,13 @@ def task(world: World, row: int) -> views.Task:
         fields[name] = words[column.codes or ""][t[column.name]]
     if fields["user_parameters"]:
         fields |= fields_of_word(fields["user_parameters"], words["storages"])
-    if world.told:
-        fields |= world.told.get(row, {})
+    if world.facts:
+        fields |= world.facts_of(row).fields
     return views.Task.of(fields)
 
 
 def stats(world: World, snapshot, account: int, nucleus: int = -1, resource_type: int | None = None) -> views.Stats:
-    """What JEDI knows of the grid for one share and nucleus; jobs made since the snapshot count as placed.
+    """Statistics of the grid for one share and nucleus; jobs made since they were read count as placed.
 
     account: the share, or n_shares + k for the k-th Resource queue, which has no numbers by resource type
     (`jobs.counts`). With a resource type also the numbers of that type alone, which only the edition `deployed` asks
@@ -238,8 +238,8 @@ def replicas(world: World, row: int) -> list[tuple[int, float, int]]:
 
 def job_input(world: World, row: int) -> views.JobInput | None:
     """The input of a task whose jobs read something that lies somewhere, else None."""
-    if row in world.inputs:
-        return world.inputs[row]
+    if (given := world.facts_of(row).input) is not None:
+        return given
     n = see_sources(world.arrays, world.sight, row)
     if not n:
         return None
@@ -286,7 +286,7 @@ def locality(task: views.Task, parts: views.JobInput | None, n_jobs: int) -> vie
 
 
 def lies_somewhere(parts: views.JobInput) -> bool:
-    """Whether a replica has all input of a task."""
+    """True if a replica has all input of a task."""
     return any(source.part >= 1 for source in parts.inputs[0].sources)
 
 
@@ -309,7 +309,7 @@ def find_jobs_before_merging(world: Arrays, rows):
 
 
 def has_other_work(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
-    """Whether tasks have input left, or jobs whose output does not wait to be merged yet, (n_tasks,).
+    """Test of tasks for input left, or jobs whose output does not wait to be merged yet, (n_tasks,).
 
     rows: `jobs_before_merging`.
     """
@@ -339,17 +339,17 @@ def work_queue_counts(snapshot, accounts, resource_types) -> views.WorkQueueCoun
 
 def analysis_view(world: World, snapshot, row: int, account: int, n_jobs: float, slots_of_class_a: float,
                   given: views.InputAt | None = None) -> views.AnalysisView:
-    """What analysis brokerage sees for the task in a row.
+    """View of the task in a row for analysis brokerage.
 
     account: the share; n_jobs: jobs that may be made of it; slots_of_class_a: USER_USAGE_THRESHOLD_A; given: where the
     input of the jobs lies, default that of the task.
     """
-    told = n_jobs
+    facts = world.facts_of(row)
     if given is None:
-        given, told = world.analysis_inputs.get(row) or (input_at_queues(world, row), n_jobs)
-    user = world.user_views.get(row) or user_view(world, row, float(world.state["now_s"]), slots_of_class_a)
+        given, n_jobs = facts.input_at_queues or (input_at_queues(world, row), n_jobs)
+    user = facts.user or user_view(world, row, float(world.state["now_s"]), slots_of_class_a)
     return views.AnalysisView(snapshot.load[loads.load_row(world, snapshot, account, None)],
-                              analysis_stores_known(world, snapshot), user, given, told)
+                              analysis_stores_known(world, snapshot), user, given, n_jobs)
 
 
 def analysis_stores_known(world: World, snapshot) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What brokers see of tasks in numbers, as compiled code fills it in."""
+"""Records of tasks for brokers, which compiled code fills."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from simgrid_broker.world.data.replicas import first_replica, part_of_staged
 from simgrid_broker.world.tasks.input_files import in_hand, pieces_at_once, reads_container
 
 PASSES = {"documented": np.array([True, False, False]), "deployed": np.array([True, False, True])}
-"""Whether an activity of a storage is open, by value of `read_wan_off` and the like: if ON, or (D2) if anything but OFF
+"""Test of an activity of a storage, by value of `read_wan_off` and the like: open if ON, or (D2) if anything but OFF
 and TEST."""
 BYTES_OF_MB = {"documented": MB, "deployed": float(MIB)}
 """Bytes of an MB of workDiskCount; source: brokerage reference, 8.2."""
@@ -47,7 +47,7 @@ def offset_of(dtype: np.dtype, name: str) -> int:
 
 
 class Sight(Bundle):
-    """What `see` reads, and the room for one task that Python looks at."""
+    """Tables that `see` reads, and the room for one task that Python looks at."""
 
     tasks: np.ndarray              # `as_seen`
     passes: np.ndarray             # whether an activity of a storage is open, by value of `read_wan_off` and the like
@@ -91,7 +91,7 @@ def see_one(world: Arrays, sight, row):
 
 @compiled
 def has_replicas(world: Arrays, row):
-    """Whether there is a replica of anything that a task reads."""
+    """True if there is a replica of anything that a task reads."""
     if not reads_container(world, row):
         return first_replica(world, row) >= 0
     container = world.containers[row]
@@ -127,7 +127,7 @@ def see_sources(world: Arrays, sight, row):
 
 @compiled
 def see_sources_of(world: Arrays, sight, row, number, pieces):
-    """The same for a dataset of which a task has so many pieces.
+    """Fill in `sight.sources`, the replicas of a dataset of which a task has so many pieces; returns how many.
 
     A site without storage lets everyone read; nothing is read from a replica of virtual placement but at its site.
     """

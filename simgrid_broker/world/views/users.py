@@ -27,7 +27,7 @@ MID = int(SiteClass.MID)
 
 
 def user_sight(world: World) -> UserSight:
-    """What is known of users now; the same object as long as nothing is replaced."""
+    """Figures of users now; the same object as long as nothing is replaced."""
     metrics, rows, kept, output = world.analysis, world.user_rows, world.analysis.sight, world.user_output
     metrics.used.lengthen(len(world.arrays.tasks))
     if kept is None or kept[0] is not metrics.task_class or len(kept[1].task_class) < len(world.arrays.tasks):
@@ -127,13 +127,13 @@ def count_users(world: Arrays, sight, share):
 
 @compiled
 def has_jobs(world: Arrays, row, queue):
-    """Whether a row of users counts queued or running jobs at a queue."""
+    """True if a row of users counts queued or running jobs at a queue."""
     return world.user_jobs[row, queue, QUEUED] > 0 or world.user_jobs[row, queue, RUNNING] > 0
 
 
 @compiled
 def has_had_jobs(world: Arrays, earlier, row, queue):
-    """Whether an earlier row of the same user and share counts jobs at a queue; earlier: of each row, -1 = none."""
+    """True if an earlier row of a user and share counts jobs at a queue; earlier: of each row, -1 = none."""
     other = earlier[row]
     while other >= 0 and not has_jobs(world, other, queue):
         other = earlier[other]
