@@ -86,7 +86,7 @@ def queue(row: dict, case_grid: dict, published: dict | None) -> dict:
 
 
 def hardware(name: str, case: dict) -> dict:
-    """What worker nodes of a queue reported."""
+    """Report of the worker nodes of a queue."""
     levels = case.get("architecture_levels", {}).get(name, {})
     return dict(cpu_levels={level: part["pct_within_queue"] / 100 for level, part in levels.items()},
                 gpus=[said({GPU.get(key, key): value for key, value in gpu.items()})
@@ -94,7 +94,7 @@ def hardware(name: str, case: dict) -> dict:
 
 
 def endpoint(row: dict) -> dict:
-    """How a queue uses a DDM endpoint."""
+    """Use of a DDM endpoint by a queue."""
     uses = {use: role in row["roles"] for use, role in ROLES.items()}
     flags = {key: row[key] == "Y" for key in ("default_read", "default_write", "is_local")}
     return dict(storage=row["rse"], scope=row["scope"], order=row["order_read"], **uses, **flags)
@@ -120,7 +120,7 @@ def jobs(case_grid: dict) -> list[dict]:
 
 
 def numbers(queue: dict, case_grid: dict) -> dict:
-    """What is known of a queue, all shares together."""
+    """Numbers of a queue, all shares together."""
     name = queue["name"]
     cores, pilots = (case_grid.get(key, {}).get(name, {}) for key in ("core_stats", "pilots"))
     workers = case_grid.get("workers", {}).get(name, {})

@@ -96,7 +96,7 @@ def share_usage(case: dict) -> dict:
 
 
 def verdict(one: dict) -> dict:
-    """What became of a candidate."""
+    """Outcome for a candidate."""
     tag = one["tag"] or USED
     return dict(unified=one["queue"], kept=one["kept"], stage=one["stage"],
                 criterion=tag[1:] if tag in UNLOGGED else tag)

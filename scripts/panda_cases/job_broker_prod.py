@@ -27,7 +27,7 @@ def answer(case: dict) -> dict:
 
 
 def verdict(one: dict) -> dict:
-    """What became of a candidate."""
+    """Outcome for a candidate."""
     if one["jumbo"]:
         return dict(unified=one["queue"], kept=True, stage=None, criterion=JUMBO)
     return dict(unified=one["queue"], kept=one["kept"], stage=one["stage"], criterion=one["tag"] or USED)

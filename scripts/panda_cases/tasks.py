@@ -59,7 +59,7 @@ def scratch_mb(given: dict) -> float | None:
 
 
 def next_jobs(case: dict, given: dict, chunk: dict) -> dict:
-    """What is known of the jobs for which queues are sought."""
+    """The jobs for which queues are sought."""
     master = chunk["master"]
     found = dict(scout=chunk.get("use_scout"), merging=bool(chunk.get("is_merging")),
                  ramcount=chunk.get("ram_count") or 0, ready_events=case.get("n_ready_events"),
@@ -91,7 +91,7 @@ def of_file(file: dict) -> dict:
 
 
 def of_rucio(known: dict | None) -> dict:
-    """What Rucio knows of a dataset; nothing if it does not know it."""
+    """Dataset as Rucio describes it; nothing if it does not know it."""
     if known is None:
         return {}
     replicas = {name: dict(files=row["found"], of_files=row["total"], bytes=row["asize"], of_bytes=row["tsize"])

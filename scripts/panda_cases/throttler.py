@@ -11,7 +11,7 @@ MERGE_ONLY = 5
 
 
 def answer(case: dict) -> dict:
-    """Whether jobs are made, how many, and from which priority on."""
+    """True if jobs are made, how many, and from which priority on."""
     cfg, refused = gdpconfig(case.get("gdpconfig"))
     limits = throttle_limits(cfg, case["share"], case["resource_type"], edition="deployed",
                              throttled=case["gs_throttled"])       # keys of the production throttler for any label

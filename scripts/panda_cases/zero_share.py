@@ -8,7 +8,7 @@ REFUSED = "-zeroshare"
 
 
 def answer(case: dict) -> dict:
-    """Whether the dry run refuses the queue for zero share; everything else fits."""
+    """True if the dry run refuses the queue for zero share; everything else fits."""
     decision = sb.broker(sb.Snapshot.from_dict(snapshot(case)))
     return {"zero_share": decision.candidates[0].tag == REFUSED}
 

@@ -1,4 +1,4 @@
-"""What a PanDA queue finds of a task's input at its storages, file by file.
+"""Input of a task at the storages of a PanDA queue, file by file.
 
 Source: brokerage reference, 2.5 and 2.6.
 """
@@ -27,14 +27,14 @@ class Endpoint(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What decides how files are looked for: merge jobs take any replica as complete; by_file: single files count."""
+    """Terms on which files count as there: merge jobs take any replica as complete; by_file: single files count."""
 
     merging: bool
     by_file: bool
 
 
 def is_read(dataset: DatasetOfTask) -> bool:
-    """Whether jobs read files of a dataset."""
+    """True if jobs read files of a dataset."""
     return not (dataset.is_pseudo or dataset.constituent)
 
 
@@ -58,7 +58,7 @@ def found_at(datasets: Mapping[str, DatasetOfTask], endpoints: Sequence[Endpoint
 
 
 def is_database(name: str) -> bool:
-    """Whether a dataset is a database release."""
+    """True if a dataset is a database release."""
     return name.startswith("ddo")
 
 
@@ -106,7 +106,7 @@ def _files_at(datasets: Mapping[str, DatasetOfTask], endpoints: Sequence[Endpoin
 
 
 def _has_all(dataset: DatasetOfTask, place: str, terms: Terms) -> bool:
-    """Whether a storage offers every file of a dataset."""
+    """True if a storage offers every file of a dataset."""
     if place in dataset.virtual:
         return True
     replica = dataset.replicas.get(place)

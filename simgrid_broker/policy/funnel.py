@@ -12,7 +12,7 @@ from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunct
 from simgrid_broker.wording import labels
 
 ONE = 1.0
-"""What a factor returns that is 1 for every candidate."""
+"""Answer of a factor that is 1 for every candidate."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Funnel:
 
     @cached_property
     def rules(self) -> tuple[Criterion, ...]:
-        """What each criterion says of itself, in order."""
+        """Description of each criterion, in order."""
         return tuple(rule.rule for rule in self.criteria)
 
     @cached_property
@@ -66,7 +66,7 @@ class Funnel:
 
     @cached_property
     def labels_by_rank(self) -> tuple[str, ...]:
-        """What each criterion is called, as in `by_rank`."""
+        """Label of each criterion, as in `by_rank`."""
         rules = [rule.rule for rule in self.by_rank]
         return tuple(labels([rule.name for rule in rules], [rule.tag for rule in rules]))
 
@@ -118,7 +118,7 @@ class MaskCache:
         return self._entry((funnel, funnel.requirement(case.task)), lambda: first_refusals(funnel, case))
 
     def multiplier(self, rule: FactorFunction, case) -> np.ndarray | float:
-        """What one static factor gives, (n,) or one number; asked after `first_refusals` of the same case."""
+        """Multipliers of one static factor, (n,) or one number; asked after `first_refusals` of the same case."""
         key = (rule, case.edition, tuple(getattr(case.task, field) for field in rule.rule.static or ()))
         return self._entry(key, lambda: rule(case))
 

@@ -76,18 +76,18 @@ def names(kind: str) -> tuple[str, ...]:
 
 
 def is_workers(result: object, status: PilotStatus, *_: object) -> bool:
-    """Whether an answer is workers to submit, whole numbers from 0 on, (n_queues, n_resource_types)."""
+    """True if an answer is workers to submit, whole numbers from 0 on, (n_queues, n_resource_types)."""
     return (isinstance(result, np.ndarray) and result.shape == status.worker_cores.shape
             and np.issubdtype(result.dtype, np.integer) and not (result < 0).any())
 
 
 def is_throttle(result: object, *_: object) -> bool:
-    """Whether an answer is a decision of a throttler."""
+    """True if an answer is a decision of a throttler."""
     return isinstance(result, Throttle) and result.max_jobs >= 0
 
 
 def is_verdict(result: object, _: object, candidates, *__: object) -> bool:
-    """Whether an answer is a verdict on all candidates that uses no refused one, with finite weights from 0 on."""
+    """True if an answer is a verdict on all candidates that uses no refused one, with finite weights from 0 on."""
     if not isinstance(result, Verdict):
         return False
     n, refused_by = len(candidates.site), np.asarray(result.refused_by)

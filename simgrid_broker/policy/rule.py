@@ -1,4 +1,4 @@
-"""What makes a function a rule: its PanDA tag, its source and its editions.
+"""Rules: functions with a PanDA tag, a source and editions.
 
 A rule is a plain function, so it can be tested, pickled and found by its name; its description is its attribute `rule`.
 A rule about all candidates (`criterion`, `factor`) is a function of a case that answers for all of them at once, in
@@ -28,7 +28,7 @@ JOB_BROKERAGE = "PanDA brokerage documentation, production job brokerage"
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What every rule says of itself.
+    """Description of a rule.
 
     panda: PanDA's name for the step; source: document and section; meaning: what it does, in one sentence: that of its
     function's docstring; static: names of the `views.Task` fields on which the answer depends besides the description
@@ -49,7 +49,7 @@ class Rule:
 
     @property
     def by_records(self) -> bool:
-        """Whether it is a compiled function of records or tables."""
+        """True if it is a compiled function of records or tables."""
         return self.per_candidate or self.of_list or self.of_attempt
 
 
@@ -93,7 +93,7 @@ class Criterion(Rule):
         return TEMPORARY_STAGE if self.temporary else self.stage
 
     def concerns(self, asked: Any) -> bool:
-        """Whether the rule concerns a task, given by its record, or by its case."""
+        """True if the rule concerns a task, given by its record, or by its case."""
         return self.applies is None or bool(_plain(self.applies)(asked))
 
     def unit_in(self, edition: str) -> str:
@@ -210,7 +210,7 @@ def _plain(function: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def labels_of(rules: Sequence[Criterion]) -> dict[str, str]:
-    """What each rule of a brokerage is called, by its name."""
+    """Label of each rule of a brokerage, by its name."""
     names = [rule.name for rule in rules]
     return dict(zip(names, labels(names, [rule.tag for rule in rules]), strict=True))
 

@@ -159,13 +159,13 @@ NIGHTLY = "AnalysisTransforms-main_2026-01-05T2101"
 def test_releases(transhome, transuses, published, expected):
     asked = task(transhome=transhome, transuses=transuses, architecture=PLATFORM)
     grid = queues(1, software=(QueueSoftware(AUTO, published),))
-    assert candidates.answer_of(case(asked, grid), grid.software[0]) == expected
+    assert candidates.answer_of_analysis(case(asked, grid), grid.software[0]) == expected
 
 
 @pytest.mark.rule("release_missing", "platform_unresolved")
 def test_any_and_regular_expressions():
     def tag(asked, known):
-        return candidates.answer_of(case(task(**asked), queues(1, software=(known,))), known)
+        return candidates.answer_of_analysis(case(task(**asked), queues(1, software=(known,))), known)
     anything = QueueSoftware(("ANY",))
     assert tag(dict(transhome="AnalysisTransforms", architecture=""), anything) == ""
     assert tag(dict(transhome="AnalysisTransforms", architecture=PLATFORM), anything) == "-cache"    # asks for a CPU

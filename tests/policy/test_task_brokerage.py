@@ -6,7 +6,6 @@ from policy_builders import TB, cfg, nuclei, survivors, task
 
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.brokerage.task import nuclei as n_
-from simgrid_broker.policy.brokerage.task import weight
 from simgrid_broker.policy.brokerage.task.broker import NONE, broker_task, draw
 from simgrid_broker.policy.brokerage.task.question import demand_gb, left_gib, task_record
 from simgrid_broker.units import DAY
@@ -264,7 +263,7 @@ def factor(rule, task_=None, lifted=False, edition="documented", **columns):
     return float(rule(record[0], nuclei(1, **columns).records[0]))
 
 
-@pytest.mark.rule("remaining_work", "remaining_work_deployed")
+@pytest.mark.rule("remaining_work")
 @pytest.mark.parametrize(("work", "documented", "deployed"), [
     pytest.param(0, 1 / 50, 1, id="D12 an idle nucleus"),
     pytest.param(49, 1 / 50, 1, id="D12 below the jump"),
@@ -272,15 +271,15 @@ def factor(rule, task_=None, lifted=False, edition="documented", **columns):
     pytest.param(1000, 1 / 1000, 1 / 1000, id="above"),
 ])
 def test_d12_remaining_work(work, documented, deployed):
-    assert factor(weight.remaining_work, remaining_work_hs06s=work) == documented
-    assert factor(weight.remaining_work_deployed, remaining_work_hs06s=work) == deployed
+    assert factor(n_.remaining_work, remaining_work_hs06s=work) == documented
+    assert factor(n_.remaining_work, edition="deployed", remaining_work_hs06s=work) == deployed
 
 
-@pytest.mark.rule("remaining_work", "remaining_work_deployed")
+@pytest.mark.rule("remaining_work")
 def test_d15_the_code_weighs_work_of_the_share_and_priority():
     columns = dict(remaining_work_hs06s=1000, priority_work_hs06s=100)
-    assert factor(weight.remaining_work, **columns) == 1 / 1000
-    assert factor(weight.remaining_work_deployed, **columns) == 1 / 100
+    assert factor(n_.remaining_work, **columns) == 1 / 1000
+    assert factor(n_.remaining_work, edition="deployed", **columns) == 1 / 100
 
 
 @pytest.mark.rule("local_input")
@@ -293,8 +292,8 @@ def test_d15_the_code_weighs_work_of_the_share_and_priority():
 ])
 def test_d14_local_input(fields, lifted, documented, deployed):
     question = task(**BIG | fields), lifted
-    assert factor(weight.local_input, *question, local_input_bytes=250 * GB) == documented
-    assert factor(weight.local_input, *question, "deployed", local_input_bytes=250 * GB) == deployed
+    assert factor(n_.local_input, *question, local_input_bytes=250 * GB) == documented
+    assert factor(n_.local_input, *question, "deployed", local_input_bytes=250 * GB) == deployed
 
 
 @pytest.mark.rule("on_tape")
@@ -309,24 +308,24 @@ def test_d14_local_input(fields, lifted, documented, deployed):
 ])
 def test_input_on_tape(fields, disk, lifted, documented, deployed):
     columns = dict(local_input_bytes=250 * GB) | ({} if disk is None else dict(disk_input_bytes=disk))
-    assert factor(weight.on_tape, task(**BIG | fields), lifted, **columns) == documented
-    assert factor(weight.on_tape, task(**BIG | fields), lifted, "deployed", **columns) == deployed
+    assert factor(n_.on_tape, task(**BIG | fields), lifted, **columns) == documented
+    assert factor(n_.on_tape, task(**BIG | fields), lifted, "deployed", **columns) == deployed
 
 
-@pytest.mark.rule("free_part", "free_part_deployed", "free_space", "free_space_deployed")
+@pytest.mark.rule("free_part", "free_space")
 def test_d13_space_in_the_weight():
     columns = dict(free_bytes=300.5 * TIB, expired_bytes=100 * TIB, total_bytes=1000 * TIB,
                    remaining_work_hs06s=RW_2500_GB)
-    assert factor(weight.free_part, **columns) == pytest.approx(0.4005)
-    assert factor(weight.free_space, **columns) == pytest.approx(300.5 * TIB / TB)
-    assert factor(weight.free_part_deployed, **columns) == pytest.approx((400.5 - 2500 / 1024) / 1000)
-    assert factor(weight.free_space_deployed, **columns) == 398
+    assert factor(n_.free_part, **columns) == pytest.approx(0.4005)
+    assert factor(n_.free_space, **columns) == pytest.approx(300.5 * TIB / TB)
+    assert factor(n_.free_part, edition="deployed", **columns) == pytest.approx((400.5 - 2500 / 1024) / 1000)
+    assert factor(n_.free_space, edition="deployed", **columns) == 398
 
 
-@pytest.mark.rule("free_space", "free_space_deployed")
-@pytest.mark.parametrize("rule", [weight.free_space, weight.free_space_deployed])
-def test_the_cutoff_of_free_space(rule):
-    assert factor(rule, free_bytes=5000 * TIB, total_bytes=9000 * TIB) == 1000
+@pytest.mark.rule("free_space")
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_the_cutoff_of_free_space(edition):
+    assert factor(n_.free_space, edition=edition, free_bytes=5000 * TIB, total_bytes=9000 * TIB) == 1000
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
@@ -335,10 +334,11 @@ def test_more_work_means_less_weight(edition):
     assert np.argsort(-verdict.weight).tolist() == [1, 0, 2]
 
 
-@pytest.mark.rule("remaining_work_deployed")
+@pytest.mark.rule("remaining_work")
 def test_worked_numbers_of_the_reference():
     """Brokerage reference, section 14: RW 49 and 50; 8.64e9 HS06 s ask for 2 500 GB."""
-    assert [factor(weight.remaining_work_deployed, priority_work_hs06s=work) for work in (49, 50)] == [1, 0.02]
+    assert [factor(n_.remaining_work, edition="deployed", priority_work_hs06s=work)
+            for work in (49, 50)] == [1, 0.02]
     view = nuclei(1, remaining_work_hs06s=[RW_2500_GB], free_bytes=[200_000.0 * GIB])
     assert (demand_gb(view.records[0]), left_gib(view.records[0])) == (2500, 197_500)
 

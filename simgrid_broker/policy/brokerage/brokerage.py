@@ -16,7 +16,7 @@ LOW_WEIGHT = Criterion(tag="-low_weight", name="low_weight", unit="weight", pand
                        stage=FINAL_STAGE, says="weight {value}, the last queue used has {limit}",
                        source="brokerage reference, 10.3, 10.4 and 11.5 (D71)",
                        meaning="Refuse queues of lower weight than the best, which are used.")
-"""What refuses candidates behind the best."""
+"""Rule that refuses candidates behind the best."""
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Part(NamedTuple):
 
 
 Place = str | Part | Sequence[str | Part]
-"""What stands at one place of a template: text, rules, or some of both."""
+"""Content of one place of a template: text, rules, or some of both."""
 
 
 def composed(template: str, arguments: Sequence[str], frame: Sequence[Callable], **places: Place) -> Callable:

@@ -21,7 +21,7 @@ NUMBERS_TOLD = {"running": "running", "queued": "queued", "longest": "longest", 
 
 
 class Prepared(NamedTuple):
-    """What is kept from one decision about a task to the next: first refusals, record, and marks of the candidates."""
+    """Part of a question kept from one decision about a task to the next; marks: of the candidates."""
 
     first: np.ndarray
     record: np.ndarray

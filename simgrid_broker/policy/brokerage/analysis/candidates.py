@@ -4,13 +4,14 @@ Source of the software: brokerage reference, 5.5.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import ANY_CORES, AUTO, QueueStatus
 from simgrid_broker.policy.brokerage.analysis.question import AnalysisCase, preassigned_queue
 from simgrid_broker.policy.brokerage.production import named_values
@@ -41,9 +42,32 @@ STEP_2 = "PanDA brokerage documentation, analysis job brokerage, step 2"
 STEP_3 = "PanDA brokerage documentation, analysis job brokerage, step 3"
 NAMED = ("preassigned", "siteendpoint")
 LISTED = (*NAMED, "includedsite")
-CLOSED = (QueueStatus.OFFLINE,)
-CLOSED_UNLESS_NAMED = (QueueStatus.BROKEROFF, QueueStatus.TEST)
-"""Statuses of queues that get no jobs in the deployed edition; source: brokerage reference, 3.3 A2 (D31)."""
+
+
+class Terms(NamedTuple):
+    """Terms in which the editions of these rules differ.
+
+    closed, closed_unless_named: statuses of queues that get no jobs; names_all: a task with a list names every queue,
+    else those on it; reads_auto: the item AUTO lets others in; matches: test for the name of a queue and an item.
+    """
+
+    closed: tuple[QueueStatus, ...]
+    closed_unless_named: tuple[QueueStatus, ...]
+    names_all: bool
+    reads_auto: bool
+    matches: Callable[[str, str], bool]
+
+
+def _found_in(name: str, pattern: str) -> bool:
+    if "*" not in pattern:
+        return name == pattern
+    return re.search(".*".join(map(re.escape, pattern.split("*"))), name) is not None
+
+
+TERMS = ByEdition(
+    Terms((), tuple(status for status in QueueStatus if status != QueueStatus.ONLINE), False, False, fnmatchcase),
+    Terms((QueueStatus.OFFLINE,), (QueueStatus.BROKEROFF, QueueStatus.TEST), True, True, _found_in))
+"""Source: brokerage reference, 3.2 and 3.3 A2 (D30, D31); a pattern with `*` is looked for anywhere in the name."""
 
 
 def no_mask(case: AnalysisCase) -> np.ndarray:
@@ -57,12 +81,12 @@ def is_preassigned(case: AnalysisCase) -> np.ndarray:
 
 
 def has_site(case: AnalysisCase) -> bool:
-    """Whether a task is pre-assigned to a PanDA queue: PanDA's flag SINGLE."""
+    """True if a task is pre-assigned to a PanDA queue: PanDA's flag SINGLE."""
     return preassigned_queue(case.task) >= 0
 
 
 def has_none(case: AnalysisCase) -> bool:
-    """Whether a task is not pre-assigned to a PanDA queue."""
+    """True if a task is not pre-assigned to a PanDA queue."""
     return not has_site(case)
 
 
@@ -92,17 +116,15 @@ def not_accepting(case: AnalysisCase) -> np.ndarray:
     The deployed edition refuses those that are offline, and in brokeroff or test unless the task names the queue or a
     list.
     """
-    status, named = case.queues.status, is_named(case)
-    if case.edition == "documented":
-        return (status != QueueStatus.ONLINE) & ~named
-    return np.isin(status, CLOSED) | (np.isin(status, CLOSED_UNLESS_NAMED) & ~named)
+    status, terms = case.queues.status, TERMS[case.edition]
+    return np.isin(status, terms.closed) | (np.isin(status, terms.closed_unless_named) & ~is_named(case))
 
 
 def is_named(case: AnalysisCase) -> np.ndarray:
     """Candidates that count as pre-assigned: of the queue named, or, with a list, all (deployed) or those on it."""
     if case.task.includedsite is None:
         return is_preassigned(case)
-    if case.edition == "deployed":
+    if TERMS[case.edition].names_all:
         return np.ones(case.n_candidates, bool)
     return is_preassigned(case) | matched(case, case.task.includedsite)
 
@@ -125,7 +147,7 @@ CORES: Any = {"panda": "selection for CPU core count", "stage": "CPU core check"
 
 
 def asks_for_cores(case: AnalysisCase) -> bool:
-    """Whether jobs go to single-core queues only, or to multi-core ones only."""
+    """True if jobs go to single-core queues only, or to multi-core ones only."""
     return case.task.corecount != ANY_CORES
 
 
@@ -147,7 +169,7 @@ def above_max_cores(case: AnalysisCase) -> Answer:
 
 
 def brings_no_software(case: AnalysisCase) -> bool:
-    """Whether the architecture of GPU queues concerns the task."""
+    """True if the architecture of GPU queues concerns the task."""
     return not case.task.is_hpo
 
 
@@ -171,7 +193,7 @@ def gpu_without_platform(case: AnalysisCase) -> np.ndarray:
 
 
 def reads_directly_only(case: AnalysisCase) -> bool:
-    """Whether jobs must read their input directly from a storage; merge jobs need not."""
+    """True if jobs must read their input directly from a storage; merge jobs need not."""
     return case.task.allowinputlan == ONLY and not case.task.is_merging
 
 
@@ -190,12 +212,12 @@ SITES: Any = {"panda": "inclusion and exclusion", "stage": "include/exclude chec
 
 
 def excludes(case: AnalysisCase) -> bool:
-    """Whether a task excludes queues."""
+    """True if a task excludes queues."""
     return bool(case.task.excludedsite)
 
 
 def includes(case: AnalysisCase) -> bool:
-    """Whether a task has a list of queues, or names a storage."""
+    """True if a task has a list of queues, or names a storage."""
     return case.task.includedsite is not None or case.task.siteendpoint >= 0
 
 
@@ -219,13 +241,13 @@ def not_included(case: AnalysisCase) -> np.ndarray:
         if inside.any():
             return ~inside
     patterns = case.task.includedsite
-    if patterns is None or (AUTO in patterns and case.edition == "deployed"):
+    if patterns is None or (AUTO in patterns and TERMS[case.edition].reads_auto):
         return no_mask(case)
     return ~matched(case, patterns)
 
 
 def names_cloud(case: AnalysisCase) -> bool:
-    """Whether a task names the cloud of its queues."""
+    """True if a task names the cloud of its queues."""
     return case.task.cloud not in ("", "any")
 
 
@@ -239,21 +261,12 @@ def of_another_cloud(case: AnalysisCase) -> np.ndarray:
 
 
 def matched(case: AnalysisCase, patterns: Iterable[str]) -> np.ndarray:
-    """Candidates whose PanDA queue matches a pattern, (n,) bool.
-
-    The deployed edition looks for a pattern with `*` anywhere in the name (brokerage reference, 3.2).
-    """
-    matches = _found_in if case.edition == "deployed" else fnmatchcase
+    """Candidates whose PanDA queue matches a pattern, (n,) bool."""
+    matches = TERMS[case.edition].matches
     wanted = [pattern for pattern in patterns if pattern]
     names = [name.partition("/")[0] for name in case.queues.names]
     fits = {name: any(matches(name, pattern) for pattern in wanted) for name in dict.fromkeys(names)}
     return np.array([fits[name] for name in names], bool)
-
-
-def _found_in(name: str, pattern: str) -> bool:
-    if "*" not in pattern:
-        return name == pattern
-    return re.search(".*".join(map(re.escape, pattern.split("*"))), name) is not None
 
 
 # ---- software --------------------------------------------------------------------------------------------------------
@@ -267,7 +280,7 @@ BOTH: Any = {"panda": "selection for release", "stage": "SW/HW check", "static":
 
 
 class Wanted(NamedTuple):
-    """What a task asks of a queue with AUTO; release: None = nothing of it; only_cvmfs: tags do not do."""
+    """Software that a task asks of a queue with AUTO; release: None = nothing of it; only_cvmfs: tags do not do."""
 
     release: Release | None
     only_cvmfs: bool = False
@@ -293,17 +306,21 @@ def _answered(case: AnalysisCase, tag: str) -> np.ndarray:
     if not has_none(case):
         return no_mask(case)
     distinct, number = case.queues.distinct_software
-    tags = [answer_of(case, software) for software in distinct]
+    tags = [ANSWERS[case.edition](case, software) for software in distinct]
     return np.array([each == tag for each in tags], bool)[number]
 
 
-def answer_of(case: AnalysisCase, software: QueueSoftware) -> str:
-    """The tag with which a queue is refused, "" if it is not; as documented the check is that of production."""
+def answer_of_production(case: AnalysisCase, software: QueueSoftware) -> str:
+    """The tag with which the check of production refuses a queue, "" if it does not."""
+    task = case.task
+    need = need_of(task.architecture, rest_of(task.transhome), task.container_name, task.only_tags_for_fc,
+                   case.edition)
+    return ALLOWED if need is None else answer(software, need, case.queues.software_of_all, case.edition)
+
+
+def answer_of_analysis(case: AnalysisCase, software: QueueSoftware) -> str:
+    """The tag with which the check of analysis refuses a queue, "" if it does not."""
     task, everywhere = case.task, case.queues.software_of_all
-    if case.edition == "documented":
-        need = need_of(task.architecture, rest_of(task.transhome), task.container_name, task.only_tags_for_fc,
-                       case.edition)
-        return ALLOWED if need is None else answer(software, need, everywhere, case.edition)
     asked, published = parse_architecture(task.architecture, case.edition), entry_of(software, case.edition)
     if published is not None and has_hardware(asked, published.architectures, software.gpus, case.edition) and (
             _has_software(published, task, asked, everywhere)):
@@ -314,9 +331,13 @@ def answer_of(case: AnalysisCase, software: QueueSoftware) -> str:
     return ALLOWED if takes_any else NO_CACHE
 
 
+ANSWERS = ByEdition(answer_of_production, answer_of_analysis)
+"""Check of the software of a queue."""
+
+
 def _has_software(published: PublishedSoftware, task: Task, asked: Architecture,
                   everywhere: PublishedSoftware | None) -> bool:
-    """Whether a queue with AUTO has what a task asks for; source: brokerage reference, 5.2 and 5.5."""
+    """True if a queue with AUTO has what a task asks for; source: brokerage reference, 5.2 and 5.5."""
     if task.container_name:
         return has_container(published, task.container_name, task.only_tags_for_fc, everywhere)
     wanted = wanted_of(task.transhome, task.transuses)
@@ -331,7 +352,7 @@ def _has_software(published: PublishedSoftware, task: Task, asked: Architecture,
 
 @lru_cache(maxsize=4096)
 def wanted_of(transhome: str, transuses: str | None) -> Wanted | None:
-    """What transHome and transUses ask for; None = nothing that a queue with AUTO could have."""
+    """Software that transHome and transUses ask for; None = nothing that a queue with AUTO could have."""
     rest, nightly = rest_of(transhome), is_nightly(rest_of(transhome))
     numbered = re.search(r"-\d+\.\d+\.\d+$", rest) is not None
     if transhome not in (STANDALONE, TRANSFORMS) and not nightly and not numbered:
@@ -345,12 +366,12 @@ def wanted_of(transhome: str, transuses: str | None) -> Wanted | None:
 
 
 def rest_of(transhome: str) -> str:
-    """What follows the first dash of a transHome, with dashes for underscores."""
+    """The text behind the first dash of a transHome, with dashes for underscores."""
     return re.sub(r"^[^-]+-*", "", transhome).replace("_", "-")
 
 
 def is_nightly(rest: str) -> bool:
-    """Whether a transHome names a nightly: by its time, since `rel_` has lost its underscore."""
+    """True if a transHome names a nightly: by its time, since `rel_` has lost its underscore."""
     return re.search(r"\d{4}-\d{2}-\d{2}T\d{4}$", rest) is not None
 
 

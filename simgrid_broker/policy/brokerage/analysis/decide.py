@@ -32,7 +32,7 @@ FINAL_RULES = (
               applies=lambda task: task["has_input"],
               meaning="Refuse queues without the files of the input: with data locality all files of a dataset that is "
                       "complete on a disk; otherwise where the queue reads local data only."))
-"""What the deployed edition removes behind the sorting."""
+"""Rules by which the deployed edition removes queues behind the sorting."""
 
 TERMS = np.dtype([
     ("never", "i8"),                 # rank of a candidate that nothing refused
@@ -44,11 +44,11 @@ TERMS = np.dtype([
     ("used_first", "?"),             # queues that the task uses come first
     ("low_weight", "i8"), ("below_min_weight", "i8"), ("unavailable", "i8"),    # ranks, -1 = no such rule
 ])
-"""How a decision is made, one row."""
+"""Course of a decision, one row."""
 
 
 class Tables(Bundle):
-    """What a decision reads, and the room for its result.
+    """Input of a decision, and the room for its result.
 
     refused_by: place of the rule that refuses a candidate among all rules, KEPT = none; rank: of the first criterion
     that refuses it; problem: of the first that marks it; listed: the candidates with which the loops end; value, limit:
@@ -187,7 +187,7 @@ def take_up(tables):
 
 @compiled
 def is_problematic(tables, k):
-    """Whether a listed candidate is removed for a problem: not at a queue that the task names."""
+    """True if a listed candidate is removed for a problem: not at a queue that the task names."""
     task, never = tables.task[0], tables.terms[0]["never"]
     return tables.problem[k] != never and tables.queues[k]["queue"] != task["preassigned"]
 
@@ -225,7 +225,7 @@ def choose(tables, n_with_data):
 
 @compiled
 def most_used(task, n, n_with_data):
-    """How many candidates are used: 10, with job cloning as many as it needs, and all for distributed input."""
+    """Number of candidates that are used: 10, with job cloning as many as it needs, and all for distributed input."""
     if task["deployed"] and task["distributed"] and task["with_locality"]:
         return n
     if task["deployed"] and task["n_sites_per_job"] > 1:
@@ -255,7 +255,7 @@ def keep(tables, n_best):
 
 @compiled
 def has_files(task, data, local_only):
-    """Whether a queue has the files that its jobs would read, or others may be asked for them."""
+    """True if a queue has the files that its jobs would read, or others may be asked for them."""
     if not task["has_input"]:
         return True
     if task["with_locality"] and not task["union"]:

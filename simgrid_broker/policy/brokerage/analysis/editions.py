@@ -62,7 +62,7 @@ class AnalysisBrokerage(Brokerage):
 
     @cached_property
     def terms(self) -> np.ndarray:
-        """How a decision is made, (1,) of `decide.TERMS`, but for its loops; not to be changed."""
+        """Course of a decision, (1,) of `decide.TERMS`, but for its loops; not to be changed."""
         found, never = np.zeros(1, TERMS), len(self.funnel.criteria)
         names = [rule.name for rule in self.rules[self.n_gate:]]
         passing = [place for place, rule in enumerate(self.funnel.rules) if rule.temporary]

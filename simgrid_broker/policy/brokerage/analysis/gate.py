@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker.compiled import compiled, uncompiled
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import analy_eval
 from simgrid_broker.names import TaskClass
 from simgrid_broker.policy.brokerage.analysis.question import AnalysisCase
@@ -21,6 +22,8 @@ QUEUED_PER_CAP = 2
 CLASS_A, CLASS_B, CLASS_C = map(int, (TaskClass.A, TaskClass.B, TaskClass.C))
 MOST_OF_A, MOST_OF_B, MOST_OF_C = 100.0, 95.0, 90.0
 """Usage of the share, % of its target, above which tasks of a class are throttled; source: step 1."""
+MAY_EXCEED = ByEdition(False, True)
+"""The slots of a user may count as more than USER_USAGE_THRESHOLD_A."""
 RATIO_IF_UNKNOWN = 0.5
 """Slots of a user at hi sites over USER_USAGE_THRESHOLD_A where none are known; source: brokerage reference, 11.3."""
 TINY = 2**-20
@@ -32,7 +35,7 @@ QUOTA: Any = {"panda": "global disk quota", "stage": STAGE,
 
 
 def spares_merging(task):
-    """Whether a rule that spares merge jobs concerns the jobs."""
+    """True if a rule that spares merge jobs concerns the jobs."""
     return not task["is_merging"]
 
 
@@ -88,7 +91,7 @@ def too_many_queued_cores(task, user):
 # ---- share ---------------------------------------------------------------------------------------------------------
 
 def is_user_analysis(task):
-    """Whether the task is in the share whose tasks are throttled by class."""
+    """True if the task is in the share whose tasks are throttled by class."""
     return task["user_analysis"]
 
 
@@ -98,7 +101,7 @@ def words_of_class(case: AnalysisCase, k: int) -> str:
     number = TaskClass(case.user.task_class or 0)
     most = f"{uncompiled(usage_allowed)(number):g}%"
     if number == TaskClass.A:
-        ratio = uncompiled(slot_ratio)(case.user.rem_slots_a, slots_of_class_a(case.cfg), case.edition == "deployed")
+        ratio = uncompiled(slot_ratio)(case.user.rem_slots_a, slots_of_class_a(case.cfg), MAY_EXCEED[case.edition])
         most = f"{1 / (ratio + TINY):.3%}"
     return (f"throttle to generate jobs due to gshare {case.task.gshare} > {most} of target and task in class "
             f"{number.name}")
@@ -125,7 +128,7 @@ def share_above_target(task, user):
 
 @compiled
 def usage_counted(task, user):
-    """What the share uses of its target; in the deployed edition the level-1 share may use less."""
+    """Usage of the share's target; in the deployed edition the level-1 share may use less."""
     used, equivalent = user["usage"], user["equivalent_usage"]
     if not task["deployed"] or np.isnan(equivalent):
         return used

@@ -27,7 +27,7 @@ def refuse(tables, k, rank, value, limit):
 
 @compiled
 def some_left(tables, marks):
-    """Whether a candidate with any of the marks is left."""
+    """True if a candidate with any of the marks is left."""
     never = tables.terms[0]["never"]
     for k in range(len(tables.queues)):
         if tables.rank[k] == never and (tables.marks[k] & marks) != 0:
@@ -88,7 +88,7 @@ OVERLOAD = {"panda": "overloaded queues", "stage": "overload check", "unit": "jo
 
 @compiled
 def is_real(task, data):
-    """Whether a queue has input that is not virtual placement, or needs none."""
+    """True if a queue has input that is not virtual placement, or needs none."""
     return data["real"] or not task["with_locality"] or not task["has_input"]
 
 

@@ -139,7 +139,7 @@ def state_at(task, tables, number, place):
 
 @compiled
 def is_distributed(task, tables, number):
-    """Whether a dataset counts as scattered: no candidate has all of it, and it is; or it is a container."""
+    """True if a dataset counts as scattered: no candidate has all of it, and it is; or it is a container."""
     dataset, seen = tables.datasets[number], 0
     for place in range(len(tables.data)):
         seen |= state_at(task, tables, number, place)
@@ -148,7 +148,7 @@ def is_distributed(task, tables, number):
 
 @compiled
 def times_there(state, counted, on_disk, some_whole, partly):
-    """How often a queue with these replicas is listed for a dataset: for a complete replica, else an incomplete one.
+    """Times that a queue with these replicas is listed for a dataset: for a complete replica, else an incomplete one.
 
     counted: replicas that count; on_disk: whether any queue has a complete one on a disk, where virtual placement does
     not count; some_whole: whether any queue has a complete one that counts; partly: incomplete ones count beside
@@ -166,7 +166,7 @@ def times_there(state, counted, on_disk, some_whole, partly):
 
 @compiled
 def has_whole(task, tables, number, counted, on_disk):
-    """Whether any queue has a complete replica of a dataset that counts."""
+    """True if any queue has a complete replica of a dataset that counts."""
     for place in range(len(tables.data)):
         state = state_at(task, tables, number, place)
         if (state & counted & ANY_COMPLETE) != 0 and not (on_disk and (state & VIRTUAL) != 0):
@@ -246,7 +246,7 @@ SIZE_OF_SCOUTS, SIZE = 50_000 * MIB, 500_000 * MIB
 
 
 class Limits(NamedTuple):
-    """What a job may have at most; files: nFilesPerJob, 0 = not given; work: work space, bytes; s_per_event: 0 = none.
+    """Largest job; files: nFilesPerJob, 0 = not given; work: work space, bytes; s_per_event: 0 = none.
     """
 
     files: int
@@ -283,7 +283,7 @@ def n_jobs(datasets: Sequence[DatasetOfTask], limits: Limits) -> int:
 
 
 def fits(files: Sequence[InputFile], beside: Sequence[DatasetOfTask], limits: Limits) -> bool:
-    """Whether a job may have these primary files; output counts as 1500 MB at least."""
+    """True if a job may have these primary files; output counts as 1500 MB at least."""
     output = sum(int(limits.output_per_mib * effective_mib(file)) for file in files)
     size = sum(file.bytes for file in files) + sum(next(added(one, [len(files)])) for one in beside)
     seconds = limits.base_s + sum(int(limits.s_per_event * events_of(file)) for file in files)

@@ -1,4 +1,4 @@
-"""What analysis brokerage is asked: the records that its compiled rules see, and the case of all others."""
+"""The question to analysis brokerage: the records that its compiled rules see, and the case of all others."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -90,7 +90,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class AnalysisCase:
-    """What rules about all candidates see: pseudo-queues, a task and its user, under gdpconfig and an edition.
+    """The case that rules about all candidates see: pseudo-queues, a task and its user, under gdpconfig and an edition.
 
     failure: why the input cannot be read, empty = it can.
     """
@@ -120,7 +120,7 @@ def task_record(task: Task, queues: Queues, cfg: Gdpconfig, edition: str) -> np.
     row["may_use_vp"] = not (task.is_merging or task.avoid_vp or task.is_scouting or task.uselocalio)
     row["avoids_vp"], row["bytes_per_job"] = task.avoid_vp or task.is_merging, task.bytes_per_job
     row["n_sites_per_job"], row["preassigned"] = task.n_sites_per_job, preassigned_queue(task)
-    row["single"] = edition == "deployed" and row["preassigned"] >= 0
+    row["single"] = row["deployed"] and row["preassigned"] >= 0
     row["n_candidates"] = len(queues.records)
     estimate(row)
     return record
@@ -161,7 +161,7 @@ def estimate(task):
 
 @compiled
 def ignores_locality(task):
-    """Whether the locality of the input may be ignored: for taskPriority, ioIntensity, or after a long wait.
+    """True if the locality of the input may be ignored: for taskPriority, ioIntensity, or after a long wait.
 
     Source: PanDA brokerage documentation, analysis job brokerage, step 3; brokerage reference, 3.2.
     """

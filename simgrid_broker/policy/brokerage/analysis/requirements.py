@@ -150,7 +150,7 @@ TIME: Any = {"panda": "selection for walltime", "stage": "walltime check"}
 
 @compiled
 def knows_walltime(task):
-    """Whether the work of a job is known and counts: not that of merge jobs in the deployed edition."""
+    """True if the work of a job is known and counts: not that of merge jobs in the deployed edition."""
     return task["walltime_is_known"] and task["usual_work"] > 0 and not (task["deployed"] and task["is_merging"])
 
 
@@ -203,7 +203,7 @@ def no_day_for_scouts(task, queue, load, user, store, data):
 
 @compiled
 def others_need_a_day(task):
-    """Whether jobs that do not scout need queues of 24 hours: of unknown wall time, and as documented for merging."""
+    """True if jobs that do not scout need queues of 24 hours: of unknown wall time, and as documented for merging."""
     return others_want_a_day(task) or (task["is_merging"] and not task["deployed"])
 
 

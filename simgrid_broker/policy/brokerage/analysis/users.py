@@ -1,4 +1,4 @@
-"""What the jobs of users mean for a queue: the stabilizer, bad jobs of the task, overload; marks and refusals.
+"""Refusals of a queue for the jobs of users: the stabilizer, bad jobs of the task, overload; marks and refusals.
 
 Source: PanDA brokerage documentation, analysis job brokerage, step 3; brokerage reference, 3.3 A21, A22 and 11.1.
 """
@@ -59,14 +59,14 @@ def longest_queue(task, load, user, rate):
 
 @compiled
 def can_be_throttled(task, numbers):
-    """Whether the queue of the share is long enough to be kept short."""
+    """True if the queue of the share is long enough to be kept short."""
     return (numbers["queued"] >= task["BASE_QUEUE_LENGTH_PER_PQ"]
             and numbers["queued"] >= task["BASE_EXPECTED_WAIT_HOUR_ON_PQ"] * numbers["rate"])
 
 
 @compiled
 def is_overloaded(task, numbers):
-    """Whether the share waits longer at a queue than elsewhere, or runs nothing there though jobs wait."""
+    """True if the share waits longer at a queue than elsewhere, or runs nothing there though jobs wait."""
     if numbers["queued"] <= task["OVERLOAD_MIN_QUEUE"]:
         return False
     return numbers["running"] == 0 or (
@@ -76,7 +76,7 @@ def is_overloaded(task, numbers):
 # ---- problems --------------------------------------------------------------------------------------------------------
 
 def is_no_merging(task):
-    """Whether a rule that spares merge jobs concerns the jobs."""
+    """True if a rule that spares merge jobs concerns the jobs."""
     return not task["is_merging"]
 
 

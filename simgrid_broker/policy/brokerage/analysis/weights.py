@@ -14,7 +14,7 @@ STEP_4 = "PanDA brokerage documentation, analysis job brokerage, step 4"
 LEAST_MAIN = 0.001
 """Main weight of a class that gets no jobs, and part of the main weight that the numerator of the room has at least."""
 HI_TO_MID, HI_TO_LO, MID_TO_LO = 0.05, 0.002, 0.1
-"""What the preferred class passes on to the others; source: brokerage reference, 11.5."""
+"""Main weight that the preferred class passes on to the others; source: brokerage reference, 11.5."""
 TINY = 2.0**-20
 GB_PER_UNIT = 10
 """Local input, GB, that counts as much as any; source: brokerage reference, 11.5."""

@@ -20,26 +20,26 @@ SOURCE = f"{JOB_BROKERAGE}, step 2; brokerage reference, "
 
 @compiled
 def preassigned(task):
-    """Whether the task names its queues, which the deployed edition spares."""
+    """True if the task names its queues, which the deployed edition spares."""
     return task["single"] or task["listed"]
 
 
 @compiled
 def is_careful(task):
-    """Whether a task does not go to opportunistic queues."""
+    """True if a task does not go to opportunistic queues."""
     return (task["currentpriority"] >= HIGH_PRIORITY or task["is_scout"]) and not preassigned(task)
 
 
 @compiled
 def is_quick(task):
-    """Whether a task does not wait at inactive queues."""
+    """True if a task does not wait at inactive queues."""
     quick = task["currentpriority"] >= HIGH_PRIORITY or task["is_scout"] or task["is_merging"] or task["merge_output"]
     return quick and not preassigned(task)
 
 
 @compiled
 def short_of_work(task):
-    """Whether only pledged cores are to be used."""
+    """True if only pledged cores are to be used."""
     return task["WORK_SHORTAGE"] and not task["single"]
 
 

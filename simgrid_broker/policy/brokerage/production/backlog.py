@@ -25,7 +25,7 @@ DEPLOYED: Any = {"source": "brokerage reference, 10.3", "stage": FINAL_STAGE, "f
 
 @compiled
 def input_is_local(task, numbers):
-    """Whether all input of the task is on disk at the candidate, or there is none."""
+    """True if all input of the task is on disk at the candidate, or there is none."""
     return task["total_bytes"] <= 0 or numbers["disk_bytes"] >= 1.0
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.policy.brokerage.brokerage import Decided, figures_of
-from simgrid_broker.policy.brokerage.production.candidates import initial_list
+from simgrid_broker.policy.brokerage.production.candidates import TERMS, initial_list
 from simgrid_broker.policy.brokerage.production.decide import (
     ASKED,
     PART,
@@ -139,7 +139,7 @@ def prepare(brokerage: JobBrokerage, task: Task, queues: Queues, cfg: Gdpconfig,
     case = JobCase(task, queues, brokerage.edition)
     first = (first_refusals if cache is None else cache.first_refusals)(brokerage.funnel, case)
     record = task_record(task, cfg, brokerage.edition)
-    if brokerage.edition == "deployed" and (task.preassigned or task.premerge is not None):
+    if TERMS[brokerage.edition].spares_single and (task.preassigned or task.premerge is not None):
         named = initial_list(task, queues, brokerage.edition)
         record["single"], record["listed"] = named.single, named.listed
     return Prepared(record, first, static_weight(brokerage, case, cache))

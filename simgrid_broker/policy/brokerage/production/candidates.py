@@ -4,12 +4,14 @@ The list is all queues, or those to which a task is pre-assigned. Tags: brokerag
 Software is checked once per distinct description.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import isinf, nan
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import ANALYSIS_LABELS, ANY_CORES, VERY_HIGH_PRIORITY, QueueStatus
 from simgrid_broker.policy.brokerage.production import named_values
 from simgrid_broker.policy.brokerage.production.question import JobCase
@@ -28,6 +30,27 @@ STUCK_S = 6 * HOUR
 """In the deployed edition they must also have been stuck this long; source: brokerage reference, 2.1 (D17)."""
 
 
+class Terms(NamedTuple):
+    """Terms in which the editions of these rules differ.
+
+    statuses: of queues that get jobs (D19); lapsed: test for merge jobs that may leave the queue that holds their files
+    (D17); spares_single: criteria beyond the status do not concern the single queue that a task names; spares_tests:
+    zero shares do not concern work of tests.
+    """
+
+    statuses: tuple[QueueStatus, ...]
+    lapsed: Callable[[Premerge], bool]
+    spares_single: bool
+    spares_tests: bool
+
+
+TERMS = ByEdition(
+    Terms((QueueStatus.ONLINE,), lambda premerge: premerge.stuck_s >= LAPSE_S, False, False),
+    Terms((QueueStatus.ONLINE, QueueStatus.STANDBY),
+          lambda premerge: premerge.input_idle_s > LAPSE_S and premerge.stuck_s > STUCK_S, True, True))
+"""The documentation spares pre-assigned queues from the status (step 2), and from nothing else."""
+
+
 class InitialList(NamedTuple):
     """The initial list, (n,) bool, and PanDA's flags: one pseudo-queue is pre-assigned, or several are."""
 
@@ -37,7 +60,7 @@ class InitialList(NamedTuple):
 
     @property
     def preassigned(self) -> bool:
-        """Whether the list is not simply all queues."""
+        """True if the list is not simply all queues."""
         return self.single or self.listed
 
 
@@ -45,7 +68,7 @@ def initial_list(task: Task, queues: Queues, edition: str) -> InitialList:
     """The candidates of a task before any check. Source: brokerage reference, 2.1."""
     all_queues = InitialList(np.ones(len(queues.queue), bool), False, False)
     if task.premerge is not None:
-        if lapsed(task.premerge, edition):
+        if TERMS[edition].lapsed(task.premerge):
             return all_queues
         return InitialList(_around(task.premerge.queue, queues), False, True)
     if not task.preassigned:
@@ -55,17 +78,14 @@ def initial_list(task: Task, queues: Queues, edition: str) -> InitialList:
 
 
 def is_single(task: Task, queues: Queues) -> bool:
-    """Whether a task names one queue that has one candidate: PanDA's flag SINGLE."""
+    """True if a task names one queue that has one candidate: PanDA's flag SINGLE."""
     return (task.premerge is None and len(task.preassigned) > 0
             and np.count_nonzero(np.isin(queues.queue, task.preassigned)) == 1)
 
 
 def is_spared(case: JobCase) -> bool:
-    """Whether criteria beyond the status spare the single queue that a task names: in the deployed edition alone.
-
-    The documentation spares pre-assigned queues from the status (step 2), and from nothing else.
-    """
-    return case.edition == "deployed" and is_single(case.task, case.queues)
+    """True if criteria beyond the status spare the single queue that a task names."""
+    return TERMS[case.edition].spares_single and is_single(case.task, case.queues)
 
 
 def is_named(task: Task, queues: Queues) -> np.ndarray:
@@ -73,13 +93,6 @@ def is_named(task: Task, queues: Queues) -> np.ndarray:
     if task.premerge is not None:
         return queues.queue == task.premerge.queue
     return np.isin(queues.queue, task.preassigned) if task.preassigned else np.zeros(len(queues.queue), bool)
-
-
-def lapsed(premerge: Premerge, edition: str) -> bool:
-    """Whether merge jobs may leave the queue that holds their files (D17)."""
-    if edition == "documented":
-        return premerge.stuck_s >= LAPSE_S
-    return premerge.input_idle_s > LAPSE_S and premerge.stuck_s > STUCK_S
 
 
 def for_hint(task: Task) -> Task:
@@ -121,8 +134,6 @@ def _around(queue: int, queues: Queues) -> np.ndarray:
 NAME_OF_TEST_QUEUES = "test"
 TEST_SHARES = ("test", "validation")
 """Work queues, hence shares, exempt from zero shares in the deployed edition; source: brokerage reference, 2.3 P7."""
-OPEN = {"documented": (QueueStatus.ONLINE,), "deployed": (QueueStatus.ONLINE, QueueStatus.STANDBY)}
-"""Statuses of queues that get jobs, by edition (D19)."""
 
 
 @criterion("-capability", says="{text}", text=named_values.capability, panda="list of preliminary candidates",
@@ -135,7 +146,7 @@ def of_the_other_kind(case: JobCase) -> np.ndarray:
 
 
 def is_open(case: JobCase) -> bool:
-    """Whether a task is not pre-assigned, so that names and statuses of queues count."""
+    """True if a task is not pre-assigned, so that names and statuses of queues count."""
     return not initial_list(case.task, case.queues, case.edition).preassigned
 
 
@@ -154,13 +165,13 @@ def not_open(case: JobCase) -> np.ndarray:
     """Refuse queues that are not online, or standby in the deployed edition, unless the task is pre-assigned (D19)."""
     if not is_open(case):
         return np.zeros(case.n_candidates, bool)
-    return np.logical_and.reduce([case.queues.status != status for status in OPEN[case.edition]])
+    return np.logical_and.reduce([case.queues.status != status for status in TERMS[case.edition].statuses])
 
 
 def asks_policies(case: JobCase) -> bool:
-    """Whether the policies of queues concern a task: not work of tests in the deployed edition."""
+    """True if the policies of queues concern a task: not work of tests in the deployed edition."""
     task = case.task
-    is_test = case.edition == "deployed" and task.gshare in TEST_SHARES
+    is_test = TERMS[case.edition].spares_tests and task.gshare in TEST_SHARES
     return not is_test or (task.prodsourcelabel != "managed" and is_single(task, case.queues))
 
 
@@ -201,7 +212,7 @@ def core_count_mismatch(case: JobCase) -> Answer | np.ndarray:
 
 
 def asks_for_cores(case: JobCase) -> bool:
-    """Whether jobs go to single-core queues only, or to multi-core ones only."""
+    """True if jobs go to single-core queues only, or to multi-core ones only."""
     task = case.task
     return cores_of_job(case) != ANY_CORES or task.is_scout or task.currentpriority >= VERY_HIGH_PRIORITY
 
@@ -232,7 +243,7 @@ def cores_of_job(case: JobCase) -> int:
 SOFTWARE_FIELDS = ("architecture", "transhome", "container_name", "only_tags_for_fc")
 
 def needs_software(case: JobCase) -> bool:
-    """Whether anything is checked."""
+    """True if anything is checked."""
     return _need(case) is not None
 
 
@@ -284,5 +295,5 @@ def _answered(case: JobCase, tag: str) -> np.ndarray:
 
 
 def _need(case: JobCase):
-    """What the task needs, None if nothing is checked."""
+    """Software that the task needs, None if nothing is checked."""
     return need_of(*(getattr(case.task, name) for name in SOFTWARE_FIELDS), case.edition)

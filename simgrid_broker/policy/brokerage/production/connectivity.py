@@ -5,6 +5,7 @@ Both editions spare a task with a single pre-assigned queue where the brokerage 
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import VERY_HIGH_PRIORITY
 from simgrid_broker.policy.brokerage.production import named_values
 from simgrid_broker.policy.brokerage.production.candidates import NAMED, is_spared
@@ -15,8 +16,10 @@ ONLY = "only"
 """allowInputLAN of a task that reads its input directly or not at all."""
 STORED_NETWORKS = ("full", "http")
 """Words that the deployed edition keeps of a task's ipConnectivity; source: brokerage reference, 2.3 (D24)."""
+SPARES_MERGING = ByEdition(False, True)
+"""Merge jobs need not read directly."""
 ACCEPTED = {"full": ("full", "http", "none"), "http": ("http", "none"), "none": ("none",)}
-"""What a queue's network accepts; source: PanDA brokerage documentation, production job brokerage, step 2."""
+"""Networks of tasks that a queue's network accepts; source: PanDA brokerage documentation, step 2."""
 
 EVENT_SERVICE = {"panda": "selection for event service", "stage": "EventService check",
  "static": (*NAMED, "event_service", "job_cloning"),
@@ -26,12 +29,12 @@ JUMBO = {"panda": "selection for jumbo jobs", "static": (*NAMED, "jumbo_events")
 
 
 def makes_no_jumbo_jobs(case: JobCase) -> bool:
-    """Whether queues for jumbo jobs are closed to the task."""
+    """True if queues for jumbo jobs are closed to the task."""
     return case.task.jumbo_events < 0 and not is_spared(case)
 
 
 def makes_jumbo_jobs(case: JobCase) -> bool:
-    """Whether the task makes jumbo jobs, for which brokerage chooses the queues."""
+    """True if the task makes jumbo jobs, for which brokerage chooses the queues."""
     return case.task.jumbo_events >= 0 and not is_spared(case)
 
 
@@ -52,8 +55,8 @@ def too_few_events(case: JobCase) -> np.ndarray | Answer:
 
 
 def reads_directly_only(case: JobCase) -> bool:
-    """Whether jobs must read their input directly from a storage."""
-    spared = case.edition == "deployed" and case.task.is_merging
+    """True if jobs must read their input directly from a storage."""
+    spared = SPARES_MERGING[case.edition] and case.task.is_merging
     return case.task.allowinputlan == ONLY and not spared
 
 
@@ -66,7 +69,7 @@ def only_copies(case: JobCase) -> np.ndarray:
 
 
 def asks_for_network(case: JobCase) -> bool:
-    """Whether jobs need a network."""
+    """True if jobs need a network."""
     return bool(case.task.ipconnectivity) and not is_spared(case)
 
 
@@ -79,27 +82,35 @@ def network_mismatch(case: JobCase) -> np.ndarray:
     if not asks_for_network(case):
         return _none(case)
     asked, offers = case.task.ipconnectivity, case.queues.wnconnectivity
-    refused = {offer: not accepts(offer, asked, case.edition) for offer in dict.fromkeys(offers)}
+    refused = {offer: not ACCEPTS[case.edition](offer, asked) for offer in dict.fromkeys(offers)}
     return np.array([refused[offer] for offer in offers], bool)
 
 
-def accepts(offered: str, asked: str, edition: str) -> bool:
-    """Whether a queue with `offered` accepts a task that asks for `asked`, both network#stack.
+def offers_words(offered: str, asked: str) -> bool:
+    """True if a queue with `offered` has the network and the stack of a task that asks for `asked`: network#stack.
 
-    A task may leave its network out; the stacks are equal, even if unset. In the deployed edition `none` and omitted
-    words ask for nothing, and only `http` is less than `full`.
+    A task may leave its network out; the stacks are equal, even if unset.
     """
     network, _, stack = offered.partition("#")
     wanted, _, wanted_stack = asked.partition("#")
-    if edition == "documented":
-        return (not wanted or wanted in ACCEPTED.get(network, ())) and stack == wanted_stack
+    return (not wanted or wanted in ACCEPTED.get(network, ())) and stack == wanted_stack
+
+
+def offers_stored_words(offered: str, asked: str) -> bool:
+    """As `offers_words`, but `none` and omitted words ask for nothing, and only `http` is less than `full`."""
+    network, _, stack = offered.partition("#")
+    wanted, _, wanted_stack = asked.partition("#")
     if wanted in STORED_NETWORKS and network != "full" and not network == wanted == "http":
         return False
     return not wanted_stack or stack == wanted_stack
 
 
+ACCEPTS = ByEdition(offers_words, offers_stored_words)
+"""Comparison of the network of a queue with that of a task."""
+
+
 def by_events(case: JobCase) -> bool:
-    """Whether the criteria for event service tasks concern this one."""
+    """True if the criteria for event service tasks concern this one."""
     return _uses_events(case) and not is_spared(case)
 
 
@@ -132,7 +143,7 @@ def only_event_service(case: JobCase) -> np.ndarray:
 
 
 def _uses_events(case: JobCase) -> bool:
-    """Whether jobs share events."""
+    """True if jobs share events."""
     return case.task.event_service and not case.task.job_cloning
 
 

@@ -22,7 +22,7 @@ RANKING = (
     Criterion(tag="-others_bootstrap", name="others_bootstrap", **SORTING,
               says="queues without any job are used first",
               meaning="Refuse queues of weight 0 behind the first such queues, which are used."))
-"""What refuses candidates behind the best, after all criteria; the last one those behind candidates of weight 0."""
+"""Rules that refuse candidates behind the best, after all criteria; the last one: behind candidates of weight 0."""
 NAMES = 1 << 20
 """More than the number of candidates, by whose names ties are broken."""
 TOO_QUIET, TOO_LIGHT, OTHERS_BOOTSTRAP = range(3)
@@ -59,7 +59,7 @@ others."""
 
 
 class Tables(Bundle):
-    """What decisions read, and the room in which each leaves its result.
+    """Input of all decisions, and the room in which each leaves its result.
 
     asked, task and the replicas belong together; orders and ranks: of an ordinary question and of a hint. The
     result has a column for each candidate, (n,): refused_by, the index of the criterion, or behind them of the place in
@@ -145,7 +145,7 @@ def begin(tables, row):
 
 @compiled
 def is_any_blocked(tables, link):
-    """Whether the link of any queue to a nucleus is blocked."""
+    """True if the link of any queue to a nucleus is blocked."""
     for queue in range(tables.link.shape[1]):
         if tables.link[link, queue]["closeness"] == CLOSENESS_BLOCKED:
             return True
@@ -245,7 +245,7 @@ def note(tables, order, hint, k, first, numbers, n_kept):
 
 @compiled
 def is_by_running(task, order):
-    """Whether the queue with most running jobs is the best of a task that stays at its nucleus."""
+    """True if the queue with most running jobs is the best of a task that stays at its nucleus."""
     return order["busiest"] and task["t1weight"] < 0 and not task["is_merging"]
 
 

@@ -65,7 +65,7 @@ def memory_asked_mb(task):
 
 @compiled
 def counts_per_core(task):
-    """Whether it is per core: mergeRamCount is of a whole job, in the deployed edition every figure of merge jobs."""
+    """True if it is per core: mergeRamCount is of a whole job, in the deployed edition every figure of merge jobs."""
     of_job = task["is_merging"] and (task["deployed"] or not math.isnan(task["mergeramcount"]))
     return task["unit_per_core"] and not of_job
 
@@ -79,18 +79,18 @@ def work_space_bytes(said, deployed):
 
 
 def counts_hs06(task: Task) -> bool:
-    """Whether cpuTime, not walltime, says how long a job takes."""
+    """True if cpuTime, not walltime, says how long a job takes."""
     return task.cputimeunit in HS06_UNITS
 
 
 def reads_lan(task: Task) -> bool:
-    """Whether the task lets its jobs read input from the storage."""
+    """True if the task lets its jobs read input from the storage."""
     return task.allowinputlan != "" and not task.uselocalio
 
 
 @compiled
 def walltime_is_known(task):
-    """Whether the wall time of a job can be estimated."""
+    """True if the wall time of a job can be estimated."""
     return not math.isnan(task["cputime"] if task["counts_hs06"] else task["walltime_s_per_mib"])
 
 
@@ -119,7 +119,7 @@ def work(task, n_events):
 
 @compiled
 def wants_a_day(task):
-    """Whether the deployed edition requires a day although the jobs are no scouts; source: brokerage reference, 8.3.
+    """True if the deployed edition requires a day although the jobs are no scouts; source: brokerage reference, 8.3.
 
     It does for merge jobs, for tasks without wall time and units, and without a usable CPU time.
     """
@@ -167,7 +167,7 @@ def scratch_deployed_mib(task, queue):
 
 @compiled
 def is_read_directly(is_merging, lan, queue):
-    """Whether jobs read input directly: always, or if the task allows it and the queue can; merge jobs never do.
+    """True if jobs read input directly: always, or if the task allows it and the queue can; merge jobs never do.
 
     Source: brokerage reference, section 8.2.
     """

@@ -64,7 +64,7 @@ class Hints:
         self.brokerage.decide(self.tables, 0)
 
     def prepare(self, task: Task) -> tuple[np.ndarray, int]:
-        """What is asked about a task and holds for all of its kind: its record, (1,), and its row of `tables.first`."""
+        """Part of a question common to tasks of one kind: the record, (1,), and its row of `tables.first`."""
         task = for_hint(task)
         return task_record(task, self.cfg, self.brokerage.edition), self._row_of(task)
 

@@ -1,4 +1,4 @@
-"""What a refusal names instead of a figure: statuses, sub-policies, software, units that depend on the task.
+"""Words that stand in a refusal instead of a figure: statuses, sub-policies, software, units that depend on the task.
 
 Functions of a case and the number of a candidate, or of the records of one candidate.
 """
@@ -15,7 +15,7 @@ def who_names_queues(case: JobCase, k: int) -> str:
 
 
 def capability(case: JobCase, k: int) -> str:
-    """What a queue is not for."""
+    """Kind of work that a queue does not take."""
     return f"not for {'analysis' if case.task.prodsourcelabel in ANALYSIS_LABELS else 'production'}"
 
 

@@ -28,19 +28,19 @@ CHAIN: Any = {"panda": "selection for full chain", "stage": "full chain check", 
 
 @compiled
 def in_nucleus(task, link):
-    """Whether a queue is at the nucleus; for a hint queues of all nuclei are (brokerage reference, 1.2)."""
+    """True if a queue is at the nucleus; for a hint queues of all nuclei are (brokerage reference, 1.2)."""
     return link["in_nucleus"]
 
 
 @compiled
 def near_nucleus(task, link):
-    """Whether a queue is at the nucleus or, in the deployed edition, shares its storage."""
+    """True if a queue is at the nucleus or, in the deployed edition, shares its storage."""
     return in_nucleus(task, link) or (task["sharing_counts"] and link["sharing"])
 
 
 @compiled
 def stays(task):
-    """Whether a task stays at its nucleus."""
+    """True if a task stays at its nucleus."""
     return task["stays_at_nucleus"] and (task["has_nucleus"] or task["hint"])
 
 
@@ -67,13 +67,13 @@ def t1weight(task, queue, load, link, store, numbers):
 
 @compiled
 def stays_on_the_chain(task):
-    """Whether a task with fullChain has got a bare nucleus."""
+    """True if a task with fullChain has got a bare nucleus."""
     return task["has_nucleus"] and task["fullchain"] > 0 and task["nucleus_bare"] > 0
 
 
 @compiled
 def off_chains(task):
-    """Whether a task with a nucleus is on no full chain."""
+    """True if a task with a nucleus is on no full chain."""
     return task["has_nucleus"] and not stays_on_the_chain(task)
 
 
@@ -113,7 +113,7 @@ def waiting_files(task, link):
 
 @compiled
 def at_nucleus(link):
-    """Whether output lies at the nucleus as soon as it is made."""
+    """True if output lies at the nucleus as soon as it is made."""
     return link["at_nucleus"]
 
 
@@ -197,13 +197,13 @@ WEAK = "network weight {value}, express tasks need {limit}"
 
 @compiled
 def minds_the_link(task):
-    """Whether a task is express and has a link to mind."""
+    """True if a task is express and has a link to mind."""
     return task["express"] and task["has_nucleus"] and task["NW_ACTIVE"]
 
 
 @compiled
 def weak_link(task, link):
-    """Whether the link of an express task is below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER, with both figures."""
+    """Test for the link of an express task below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER, with both figures."""
     if not minds_the_link(task):
         return False, np.nan, np.nan
     weight, limit = network_weight(task, link), task["NW_THRESHOLD"] * task["NW_WEIGHT_MULTIPLIER"]
@@ -228,7 +228,7 @@ def low_network_weight_deployed(task, queue, load, link, store, numbers):
 # ---- the link filter -----------------------------------------------------------------------------------------------
 
 def has_nucleus(task):
-    """Whether a task has a nucleus, to which there are links."""
+    """True if a task has a nucleus, to which there are links."""
     return task["has_nucleus"]
 
 
@@ -251,7 +251,7 @@ def nucleus_full(task, queue, load, link, store, numbers):
 
 @compiled
 def some_link_blocked(task):
-    """Whether any link to the task's nucleus is blocked, which is rare."""
+    """True if any link to the task's nucleus is blocked, which is rare."""
     return task["some_link_blocked"]
 
 

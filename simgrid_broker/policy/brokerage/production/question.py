@@ -1,14 +1,15 @@
-"""What job brokerage is asked: the case of static rules, the records of compiled ones, and how they are filled."""
+"""The question to job brokerage: the case of static rules, the records of compiled ones, and how they are filled."""
 
 from dataclasses import dataclass
 from operator import attrgetter
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import core, jobbroker
 from simgrid_broker.names import EXPRESS_PRIORITY, EXPRESS_TYPE
 from simgrid_broker.policy.brokerage.production import estimates
@@ -25,18 +26,17 @@ T1_OF_HEAVY_IO, HEAVY_IO = 4, 500
 The JEDI TWiki takes the weight from a table of clouds that it does not print.
 """
 
-TERMS = {
-    "documented": dict(
+TERMS: ByEdition[dict[str, Any]] = ByEdition(
+    dict(
         deployed=False, express_priority=EXPRESS_PRIORITY["documented"], starting_counts=False, all_output_counts=True,
         pilots_required=True, sharing_counts=False, whole_mb=False, day_is_scaled=False, asks_for_sources=False,
         assigned_offset=0, files_per_weight=300, least_queued_weight=1, weight_above_50=1.7, week_required=False,
         nucleus_has_weight=False, local_only_refuses=False, NW_ACTIVE=True, NW_QUEUE_IMPORTANCE=0.5, mb_per_gb=1000),
-    "deployed": dict(
+    dict(
         deployed=True, express_priority=EXPRESS_PRIORITY["deployed"], starting_counts=True, all_output_counts=False,
         pilots_required=False, sharing_counts=True, whole_mb=True, day_is_scaled=True, asks_for_sources=True,
         assigned_offset=1, least_queued_weight=-np.inf, weight_above_50=1.6, week_required=True,
-        nucleus_has_weight=True, local_only_refuses=True, mb_per_gb=1024),
-}
+        nucleus_has_weight=True, local_only_refuses=True, mb_per_gb=1024))
 """Columns of TASK in which rules of both editions differ; an edition may set one of KEYS for good, without its key.
 
 Sources: the D-numbers of the rules; plots queued.png and throughput.png of the JEDI TWiki, network weight (300 files,
@@ -139,7 +139,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class JobCase:
-    """What the criteria and factors about all candidates see: pseudo-queues and a task, under an edition."""
+    """The case that rules about all candidates see: pseudo-queues and a task, under an edition."""
 
     task: Task
     queues: Queues
@@ -179,7 +179,7 @@ def derive(tables, row):
 
 @compiled
 def is_express(task):
-    """Whether a task is express: processing type urgent, or priority 1000 or, in the deployed edition, above (D4)."""
+    """True if a task is express: processing type urgent, or priority 1000 or, in the deployed edition, above (D4)."""
     return task["urgent"] or task["currentpriority"] >= task["express_priority"]
 
 

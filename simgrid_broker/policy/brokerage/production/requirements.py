@@ -26,7 +26,7 @@ DAY_SAYS = ByEdition("maxtime {value}, {limit} needed", "{value} of work fit int
 
 @compiled
 def asks_for_memory(task):
-    """Whether the memory of a job is known."""
+    """True if the memory of a job is known."""
     return not np.isnan(task["ram_mb"])
 
 
@@ -65,7 +65,7 @@ def too_little_scratch_deployed(task, queue, load, link, store, numbers):
 
 
 def knows_walltime(task):
-    """Whether the wall time of a job is known."""
+    """True if the wall time of a job is known."""
     return task["walltime_is_known"]
 
 
@@ -88,13 +88,13 @@ def too_little_walltime_deployed(task, queue, load, link, store, numbers):
 
 @compiled
 def scouts_want_a_day(task):
-    """Whether jobs are scouts, and so need queues of 24 hours."""
+    """True if jobs are scouts, and so need queues of 24 hours."""
     return task["is_scout"] and (not task["single"] or task["wants_a_day"])
 
 
 @compiled
 def others_want_a_day(task):
-    """Whether jobs that do not scout need queues of 24 hours."""
+    """True if jobs that do not scout need queues of 24 hours."""
     return not task["is_scout"] and task["wants_a_day"]
 
 
@@ -120,7 +120,7 @@ def too_short_for_unknown(task, queue, load, link, store, numbers):
 
 @compiled
 def below_a_day(task, queue, concerned):
-    """Whether maxtime is below a day; with both figures.
+    """Test for a maxtime below a day, with both figures.
 
     The deployed edition scales it, 0 as well, which gives a negative limit if there is a baseWalltime; a scaled limit
     of exactly 0 passes (brokerage reference, 8.3).

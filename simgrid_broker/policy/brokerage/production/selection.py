@@ -99,5 +99,5 @@ def first_open(places, n_used, uniforms, number):
 
 @compiled
 def is_open(place):
-    """Whether a candidate can be drawn."""
+    """True if a candidate can be drawn."""
     return place["weight"] > 0 and place["queued"] < place["cap"]

@@ -84,11 +84,11 @@ def input_cannot_be_sent(task, queue, load, link, store, numbers):
 # ---- completeness of the input ---------------------------------------------------------------------------------------
 
 FINE, INCOMPLETE, CLOSED = range(3)
-"""Whether a dataset can be read: it can, it is complete at no storage, or only where it cannot be read."""
+"""True if a dataset can be read: it can, it is complete at no storage, or only where it cannot be read."""
 
 
 class Readable(NamedTuple):
-    """How the input of a task can be read.
+    """Ways in which the input of a task can be read.
 
     failure: why it cannot, empty if it can; best_part: the largest part of the dataset in question at one storage;
     remotely: whether other sites can read all of it.
@@ -100,7 +100,7 @@ class Readable(NamedTuple):
 
 
 def readable(inputs: Iterable[InputDataset], task: Task, cfg: Gdpconfig) -> Readable:
-    """How the input can be read; the first dataset that cannot be read decides."""
+    """Ways in which the input can be read; the first dataset that cannot be read decides."""
     remotely = True
     for dataset in inputs:
         if dataset.scattered:
@@ -135,7 +135,7 @@ def enough_at(sources: np.ndarray, n: int, cfg: Gdpconfig) -> list[bool]:
 
 @compiled
 def reading_of(sources, n, is_staged, most_missing, least_percent):
-    """How a dataset with `n` sources, of `views.SOURCE`, can be read: problem, largest part, whether by other sites.
+    """Reading of a dataset with `n` sources, of `views.SOURCE`: problem, largest part, whether by other sites.
 
     problem: FINE, INCOMPLETE or CLOSED; is_staged: it is brought from tape first, and so need not be complete yet;
     most_missing, least_percent: MAX_MISSING_INPUT_FILES and MIN_INPUT_COMPLETENESS.
@@ -156,7 +156,7 @@ def reading_of(sources, n, is_staged, most_missing, least_percent):
 
 @compiled
 def is_complete(source, most_missing, least_percent):
-    """Whether a replica counts as complete: it lacks little, by MAX_MISSING_INPUT_FILES or MIN_INPUT_COMPLETENESS.
+    """True if a replica counts as complete: it lacks little, by MAX_MISSING_INPUT_FILES or MIN_INPUT_COMPLETENESS.
 
     A replica without any file never counts.
     """
@@ -182,7 +182,7 @@ DISK_CLASS, TAPE_CLASS, REFUSED = range(3)
 
 @compiled
 def reads_much(task):
-    """Whether a task with input has a known ioIntensity above IO_INTENSITY_CUTOFF."""
+    """True if a task with input has a known ioIntensity above IO_INTENSITY_CUTOFF."""
     intensity = task["iointensity"]
     return task["total_bytes"] > 0 and not np.isnan(intensity) and intensity > task["IO_INTENSITY_CUTOFF"]
 
@@ -201,7 +201,7 @@ def bytes_missing(task, part):
 
 FILES_MISSING, BYTES_MISSING = uncompiled(files_missing), uncompiled(bytes_missing)
 CUTOFF_MB = uncompiled(size_cutoff_mb)
-"""The same for sentences: Python takes longer to hand over a record than to do the sum."""
+"""Uncompiled, for sentences: Python takes longer to hand over a record than to do the sum."""
 
 
 def files_to_move(task, queue, load, link, store, numbers) -> str:
@@ -231,7 +231,7 @@ def missing_input(task, queue, load, link, store, numbers) -> str:
 
 @compiled
 def is_classified(task):
-    """Whether the queues of a task are classified by the input that they miss."""
+    """True if the queues of a task are classified by the input that they miss."""
     return reads_much(task) and not (task["single"] or task["is_merging"] or task["event_service"])
 
 
@@ -256,7 +256,7 @@ def io_class(task, queue, load, link, store, numbers):
 
 @compiled
 def has_intensity(task):
-    """Whether the ioIntensity of a task counts."""
+    """True if the ioIntensity of a task counts."""
     return not np.isnan(task["iointensity"]) and not task["is_merging"]
 
 

@@ -59,7 +59,7 @@ def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdp
 
 def figures(brokerage: TaskBrokerage, record: np.ndarray, nuclei: np.ndarray, refused_by: np.ndarray,
             why_not: Callable[[int], str] | None, n_tags: int) -> Figures:
-    """What the criteria that refused a nucleus compared or name, and the factors of the other nuclei.
+    """Figures and words of the criteria that refused a nucleus, and the factors of the other nuclei.
 
     why_not: as in `views.Nuclei`; n_tags: of the verdict, whose last ones may belong to rules that were not asked.
     Nor were criteria that were lifted, or that came when no nucleus was left.

@@ -23,7 +23,7 @@ def begin(task, nuclei, refused_by):
 
 @compiled
 def is_left(refused_by, k):
-    """Whether no criterion has refused nucleus k so far."""
+    """True if no criterion has refused nucleus k so far."""
     return refused_by[k] == KEPT
 
 

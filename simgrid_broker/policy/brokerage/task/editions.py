@@ -7,7 +7,7 @@ from functools import cached_property
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.policy.brokerage.brokerage import Brokerage
 from simgrid_broker.policy.brokerage.compose import Part, composed
-from simgrid_broker.policy.brokerage.task import nuclei, weight
+from simgrid_broker.policy.brokerage.task import nuclei
 from simgrid_broker.policy.brokerage.task.decide import FRAME, TEXT, steps
 from simgrid_broker.policy.brokerage.task.question import Candidate
 from simgrid_broker.policy.funnel import Funnel
@@ -41,19 +41,18 @@ class TaskBrokerage(Brokerage):
 DOCUMENTED = TaskBrokerage("documented", Funnel((
         nuclei.not_active, nuclei.transfer_backlog, nuclei.no_storage, nuclei.too_little_space, nuclei.unreadable,
         nuclei.unwritable, nuclei.LOCALITY, nuclei.cannot_run, nuclei.off_the_chain)),
-    (weight.remaining_work, weight.local_input, weight.on_tape, weight.free_part, weight.free_space))
+    (nuclei.remaining_work, nuclei.local_input, nuclei.on_tape, nuclei.free_part, nuclei.free_space))
 """Production task brokerage as documented; only the JEDI TWiki has the ability to run jobs, after the data (D6)."""
 
 DEPLOYED = TaskBrokerage("deployed", Funnel((
         nuclei.no_complete_replica, nuclei.not_active, nuclei.transfer_backlog,
         nuclei.output_unmatched, nuclei.unreadable, nuclei.unwritable, nuclei.too_little_space, nuclei.cannot_run,
         nuclei.LOCALITY, nuclei.off_the_chain_deployed)),
-    (weight.remaining_work_deployed, weight.local_input, weight.on_tape, weight.free_part_deployed,
-     weight.free_space_deployed))
+    (nuclei.remaining_work, nuclei.local_input, nuclei.on_tape, nuclei.free_part, nuclei.free_space))
 """Production task brokerage as deployed."""
 
 PREASSIGNED = TaskBrokerage("documented", Funnel((nuclei.not_preassigned,)), (), behind=())
-"""What replaces both for a task that names its nucleus; its terms do not matter; source: brokerage reference, T1."""
+"""Replaces both for a task that names its nucleus; its terms do not matter; source: brokerage reference, T1."""
 
 PRODUCTION = ByEdition(DOCUMENTED, DEPLOYED)
 """Production task brokerage by edition."""

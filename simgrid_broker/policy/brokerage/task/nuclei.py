@@ -1,4 +1,4 @@
-"""Criteria about a nucleus: state, backlog, storage, full chains, and data locality; tags: brokerage reference, 1.2."""
+"""Criteria about a nucleus: state, backlog, storage, full chains, data locality; its weight (D12 to D15)."""
 
 from typing import Any
 
@@ -7,10 +7,17 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import BareNucleus, FullChain
-from simgrid_broker.policy.brokerage.task.question import left_bytes, left_gib, too_few, too_many
+from simgrid_broker.policy.brokerage.task.question import (
+    RW_OFFSET_HS06S,
+    left_bytes,
+    left_gib,
+    too_few,
+    too_many,
+    whole_gib,
+)
 from simgrid_broker.policy.funnel import Liftable
-from simgrid_broker.policy.rule import candidate_criterion
-from simgrid_broker.units import DAY, GB
+from simgrid_broker.policy.rule import candidate_criterion, candidate_factor
+from simgrid_broker.units import DAY, GB, TB
 
 SOURCE = "PanDA brokerage documentation, production task brokerage, step 2; brokerage reference, 1.2"
 NOT_BARE, ONLY_FULL_CHAIN = int(BareNucleus.NO), int(BareNucleus.ONLY)
@@ -83,7 +90,7 @@ def too_little_space(task, nucleus):
 
 
 def no_queue(task, nucleus) -> str:
-    """What is said of a nucleus whose queues the job brokerage refuses, where its reasons are not known."""
+    """Words for a nucleus whose queues the job brokerage refuses, where its reasons are not known."""
     return "no queue can run the jobs"
 
 
@@ -102,7 +109,7 @@ def not_preassigned(task, nucleus):
 
 
 def chain(task, nucleus) -> str:
-    """What a nucleus takes, and what the task asks for."""
+    """The bareNucleus of a nucleus and the fullChain of the task."""
     return f"bareNucleus {BareNucleus(int(nucleus['bare'])).word}, fullChain {FullChain(int(task['fullchain'])).word}"
 
 
@@ -162,14 +169,14 @@ def no_complete_replica(task, nucleus):
 
 @compiled
 def is_large(task):
-    """Whether the size of the input counts."""
+    """True if the size of the input counts."""
     large = task["total_input_bytes"] > task["INPUT_SIZE_THRESHOLD"] * task["gigabyte"]
     return large and not _is_dropped(task)
 
 
 @compiled
 def has_many_files(task):
-    """Whether the number of input files counts."""
+    """True if the number of input files counts."""
     total, threshold = task["total_input_files"], task["INPUT_NUM_THRESHOLD"]
     many = total > threshold if task["files_decide"] else task["total_input_bytes"] > threshold * GB
     return many and not _is_dropped(task)
@@ -177,7 +184,7 @@ def has_many_files(task):
 
 @compiled
 def _is_dropped(task):
-    """Whether the check is left out: after DATA_LOCATION_CHECK_PERIOD, days, without a nucleus."""
+    """True if the check is left out: after DATA_LOCATION_CHECK_PERIOD, days, without a nucleus."""
     return task["frozen_for_s"] > task["DATA_LOCATION_CHECK_PERIOD"] * DAY
 
 
@@ -211,7 +218,7 @@ def too_few_files(task, nucleus):
 
 @compiled
 def waived(task):
-    """Whether the check is lifted when no nucleus passes it: little input, or a high priority (D10).
+    """True if the check is lifted when no nucleus passes it: little input, or a high priority (D10).
 
     That is the priority as submitted, in the deployed edition the current one.
     """
@@ -220,7 +227,7 @@ def waived(task):
 
 @compiled
 def _checked(task, nucleus):
-    """Whether a nucleus is asked for the input of a task, if that counts.
+    """True if a nucleus is asked for the input of a task, if that counts.
 
     Not where the data carousel completes the input: in the deployed edition at least one file must be there (D11).
     """
@@ -230,7 +237,7 @@ def _checked(task, nucleus):
 
 @compiled
 def _light_input(task):
-    """Whether the task neither reads much nor has much to read."""
+    """True if the task neither reads much nor has much to read."""
     most_bytes = task["MIN_INPUT_SIZE_WITH_LOCAL_DATA"] * task["gigabyte"]
     intensity = task["iointensity"]
     reads_little = np.isnan(intensity) or intensity <= task["MIN_IO_INTENSITY_WITH_LOCAL_DATA"]
@@ -239,3 +246,62 @@ def _light_input(task):
 
 LOCALITY = Liftable("locality_lifted", (too_little_input, too_few_files), waived)
 """The check of data locality."""
+
+
+# ---- weight ----------------------------------------------------------------------------------------------------------
+
+TAPE_WEIGHT = 0.001
+"""Source: PanDA brokerage documentation, production task brokerage, step 3; brokerage reference, 1.4."""
+BOTH: Any = {"source": "PanDA brokerage documentation, production task brokerage, step 3; brokerage reference, 1.4"}
+
+
+@candidate_factor("1/RW", panda="weight", **BOTH)
+def remaining_work(task, nucleus):
+    """1 / RW from 50 on, and below that 1 / 50, or 1 in the deployed edition: a jump (D12).
+
+    In the deployed edition RW is that of the task's share at its priority or above (D15).
+    """
+    work = nucleus["priority_work_hs06s"] if task["share_counts"] else nucleus["remaining_work_hs06s"]
+    return 1 / (work if work >= RW_OFFSET_HS06S else task["work_below"])
+
+
+@candidate_factor("local input", panda="weight", **BOTH)
+def local_input(task, nucleus):
+    """localInputSize / totalInputSize for tasks that read much; 1 for others and without input (D14).
+
+    In the deployed edition it is 1 if the locality check was lifted, and an unknown I/O intensity counts as much.
+    """
+    intensity = task["iointensity"]
+    reads_much = (task["unknown_reads_much"] if np.isnan(intensity)
+                  else intensity > task["MIN_IO_INTENSITY_WITH_LOCAL_DATA"])
+    return nucleus["local_input_bytes"] / task["total_input_bytes"] if _counts_input(task) and reads_much else 1.0
+
+
+@candidate_factor("tape", panda="weight", **BOTH)
+def on_tape(task, nucleus):
+    """0.001 where some of the local input is on tape alone, 1 elsewhere (JEDI TWiki, task brokerage: tapeWeight).
+
+    In the deployed edition it is 1 if the locality check was lifted.
+    """
+    return TAPE_WEIGHT if _counts_input(task) and nucleus["local_input_bytes"] > nucleus["disk_input_bytes"] else 1.0
+
+
+@compiled
+def _counts_input(task):
+    """True if the place of the input counts."""
+    return task["total_input_bytes"] > 0 and not (task["locality_lifted"] and task["lifting_drops_data"])
+
+
+@candidate_factor("free part", panda="weight", **BOTH)
+def free_part(task, nucleus):
+    """(spaceFree + spaceExpired) / spaceTotal; deployed edition: (usable - projected demand) / total (D13)."""
+    if task["bytes_count"]:
+        return (nucleus["free_bytes"] + nucleus["expired_bytes"]) / nucleus["total_bytes"]
+    return left_gib(nucleus) / whole_gib(nucleus["total_bytes"])
+
+
+@candidate_factor("free space", panda="weight", **BOTH)
+def free_space(task, nucleus):
+    """min(FREE_DISK_CUTOFF, spaceFree) in TB; deployed edition: usable - projected demand, in whole TB (D13)."""
+    free_tb = nucleus["free_bytes"] / TB if task["bytes_count"] else np.floor(left_gib(nucleus) / task["space_per_tb"])
+    return min(task["FREE_DISK_CUTOFF"], free_tb)

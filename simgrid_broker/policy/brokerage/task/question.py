@@ -1,4 +1,4 @@
-"""What task brokerage is asked: the record of a task under gdpconfig, and the terms in which its editions differ."""
+"""The question to task brokerage: the record of a task under gdpconfig, and the terms in which its editions differ."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -8,22 +8,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import taskbrokerage
 from simgrid_broker.units import DAY, GB, GIB, TB
 from simgrid_broker.views import Gdpconfig, Task
 
 REFERENCE_COREPOWER = 10
 """HS06 per core by which work is turned into core-days; source: JEDI TWiki, task brokerage."""
+RW_OFFSET_HS06S = 50
+"""Remaining work from which it counts; source: PanDA brokerage documentation, step 3 (D12)."""
 OUTPUT_GB_PER_CORE_DAY = 0.25
 """Expected output of a core-day of work; source: PanDA brokerage documentation, normalizedExpOutSize."""
 
-TERMS: dict[str, dict[str, Any]] = {
-    "documented": dict(gigabyte=GB, bytes_count=True, space_per_tb=TB, all_are_active=False, limit_passes=False,
-                       files_decide=False, asks_for_a_file=False, lifting_drops_data=False, unknown_reads_much=False),
-    "deployed": dict(gigabyte=GIB, bytes_count=False, space_per_tb=1024, all_are_active=True, limit_passes=True,
-                     files_decide=True, asks_for_a_file=True, lifting_drops_data=True, unknown_reads_much=True),
-}
-"""Columns of TASK in which rules of both editions differ; source: brokerage reference, section 1 (D7 to D14)."""
+TERMS: ByEdition[dict[str, Any]] = ByEdition(
+    dict(gigabyte=GB, bytes_count=True, space_per_tb=TB, all_are_active=False, limit_passes=False, files_decide=False,
+         asks_for_a_file=False, lifting_drops_data=False, unknown_reads_much=False, share_counts=False,
+         work_below=RW_OFFSET_HS06S),
+    dict(gigabyte=GIB, bytes_count=False, space_per_tb=1024, all_are_active=True, limit_passes=True, files_decide=True,
+         asks_for_a_file=True, lifting_drops_data=True, unknown_reads_much=True, share_counts=True, work_below=1))
+"""Columns of TASK in which rules of both editions differ; source: brokerage reference, section 1 (D7 to D15)."""
+IS_CURRENT = ByEdition(False, True)
+"""The priority of a task is the current one, else the one as submitted (D10)."""
 
 KEYS = {entry.prefix: entry for entry in taskbrokerage.entries()}
 """Keys of gdpconfig by their column of TASK: PanDA's spelling, without the placeholder of a family."""
@@ -51,6 +56,8 @@ TASK = np.dtype([
     ("asks_for_a_file", "?"),        # the data carousel completes input of which at least one file is there (D11)
     ("lifting_drops_data", "?"),     # with the check of locality, the place of the input leaves the weight (D14)
     ("unknown_reads_much", "?"),     # a task of unknown ioIntensity reads much (D14)
+    ("share_counts", "?"),           # remaining work is that of the task's share at its priority or above (D15)
+    ("work_below", "f8"),            # remaining work below RW_OFFSET_HS06S counts as this (D12)
 ])
 """A task, and the values of gdpconfig that hold for it, as compiled rules see them: one row for each decision."""
 
@@ -69,7 +76,7 @@ class Candidate(NamedTuple):
 
 def task_record(task: Task, complete_replica: bool, cfg: Gdpconfig, edition: str) -> np.ndarray:
     """The record of a task under gdpconfig, (1,) of TASK; complete_replica: as in `views.Nuclei`."""
-    is_current = edition == "deployed" or task.taskpriority is None
+    is_current = IS_CURRENT[edition] or task.taskpriority is None
     priority = task.currentpriority if is_current else task.taskpriority
     own = pack(*plain_values(task), priority, complete_replica)
     return np.frombuffer(bytearray(own + cfg.once(_of_config, task.gshare, edition)), TASK)
@@ -91,13 +98,13 @@ def _of_config(cfg: Gdpconfig, gshare: str, edition: str) -> bytes:
 
 @compiled
 def too_many(task, number, cap):
-    """Whether a number is above a cap; as documented a number at the cap is too many."""
+    """True if a number is above a cap; as documented a number at the cap is too many."""
     return number > cap if task["limit_passes"] else number >= cap
 
 
 @compiled
 def too_few(task, number, least):
-    """Whether a number is below a required one; as documented one that equals it is too few."""
+    """True if a number is below a required one; as documented one that equals it is too few."""
     return number < least if task["limit_passes"] else number <= least
 
 

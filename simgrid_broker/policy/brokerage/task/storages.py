@@ -62,14 +62,14 @@ def _whole(dataset: DatasetOfTask, replica: Replica) -> Amount:
 
 
 def _found(dataset: DatasetOfTask, replica: Replica) -> Amount:
-    """What of a dataset is at the place of a replica."""
+    """Part of a dataset at the place of a replica."""
     whole = _whole(dataset, replica)
     share = replica.files / whole.files * whole.bytes if whole.files else 0.0
     return Amount(replica.files, share if replica.bytes is None else replica.bytes)
 
 
 def _is_whole_somewhere(dataset: DatasetOfTask, by_name: Mapping[str, Endpoint]) -> bool:
-    """Whether a storage that sends files has all of a dataset."""
+    """True if a storage that sends files has all of a dataset."""
     return any(by_name[name].wan and 0 < replica.files == _whole(dataset, replica).files
                for name, replica in dataset.replicas.items())
 
@@ -103,7 +103,7 @@ NO_STORAGE = -1
 
 
 def wanted(tokens: Iterable[str]) -> tuple[str, ...]:
-    """What the output needs of a nucleus: each token once, without those of datasets that stay distributed."""
+    """Storage tokens of the output: each once, without those of datasets that stay distributed."""
     return tuple(dict.fromkeys(token.removeprefix(DESTINATION) for token in tokens
                                if not token.startswith(DISTRIBUTED)))
 
