@@ -1,8 +1,8 @@
 """The grid of a case as a snapshot: queues, endpoints, shares, statistics, network and gdpconfig, without tasks."""
 
 from panda_cases.shares import nested
-from simgrid_broker.scenario.importers.cric_software import software
-from simgrid_broker.scenario.importers.input_files import Tally
+from simgrid_broker.scenario.importers.cric import software
+from simgrid_broker.scenario.importers.files import Tally
 from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.units import GIB, HOUR
 

@@ -7,8 +7,8 @@ from panda_cases import grid, plain
 from panda_cases.architecture import as_json
 from simgrid_broker.policy.brokerage.production.candidates import preferences
 from simgrid_broker.policy.brokerage.production.question import JobCase
-from simgrid_broker.scenario.importers.cric_software import EVERYWHERE, software
-from simgrid_broker.scenario.importers.input_files import Tally
+from simgrid_broker.scenario.importers.cric import EVERYWHERE, software
+from simgrid_broker.scenario.importers.files import Tally
 from simgrid_broker.world.snapshot.reading import world_of
 from simgrid_broker.world.views import observe
 

@@ -9,9 +9,8 @@ import pandas as pd
 from simgrid_broker.errors import InputFileError, Problem, nearest
 from simgrid_broker.luck import key_of, keys
 from simgrid_broker.scenario import Scenario
-from simgrid_broker.scenario.importers.input_files import Tally
-from simgrid_broker.scenario.importers.panda_jobs import read_panda_jobs
-from simgrid_broker.scenario.importers.panda_records import ran_at
+from simgrid_broker.scenario.importers.files import Tally
+from simgrid_broker.scenario.importers.panda import ran_at, read_panda_jobs
 from simgrid_broker.schema.panda_records import RecordColumns
 
 NEEDED = (("pandaid",), ("creationtime",), ("starttime+endtime", "durationsec"), ("computingsite",), ("jobstatus",),

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from simgrid_broker.errors import InputFileError
 from simgrid_broker.scenario.importers import read_cgsim, read_cgsim_jobs, read_trace
-from simgrid_broker.scenario.importers.cgsim import RATES, SIZES, SPEEDS, TIMES, in_units
-from simgrid_broker.scenario.importers.cgsim_jobs import COLUMNS
+from simgrid_broker.scenario.importers.cgsim import COLUMNS, RATES, SIZES, SPEEDS, TIMES, in_units
 from simgrid_broker.scenario.model import Grid, Scenario
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from simgrid_broker.errors import InputFileError, OutputError
 from simgrid_broker.scenario.importers import read_cric, write_grid
-from simgrid_broker.scenario.importers.assumed_sizes import ENDPOINT_TB, assumed_cores, assumed_nuclei, assumed_space
-from simgrid_broker.scenario.importers.cric_values import well_formed
+from simgrid_broker.scenario.importers.cric_storages import ENDPOINT_TB, assumed_cores, assumed_nuclei, assumed_space
+from simgrid_broker.scenario.importers.files import well_formed
 from simgrid_broker.scenario.importers.grid_file import WITH_UNIT, with_units
 from simgrid_broker.scenario.loading.loader import load_scenario
 from simgrid_broker.scenario.model import Grid

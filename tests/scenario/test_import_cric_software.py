@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from simgrid_broker.errors import InputFileError, ScenarioError
-from simgrid_broker.scenario.importers.cric_software import read_software
+from simgrid_broker.scenario.importers.cric import read_software
 from simgrid_broker.scenario.loading.loader import load_scenario
 from simgrid_broker.world.world import queue_software
 

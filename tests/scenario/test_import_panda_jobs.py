@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from panda_job import JOB, job, written
 
 from simgrid_broker.errors import InputFileError, ScenarioError
-from simgrid_broker.scenario.importers.input_files import Tally
-from simgrid_broker.scenario.importers.panda_jobs import read_panda_jobs
+from simgrid_broker.scenario.importers.files import Tally
+from simgrid_broker.scenario.importers.panda import read_panda_jobs
 from simgrid_broker.scenario.importers.traces import read_trace
 from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.schema.panda_records import FIELDS, NUMBERS, RecordColumns

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simgrid_broker.errors import InputFileError, ScenarioError
-from simgrid_broker.scenario.importers.input_files import N_PROBLEMS
-from simgrid_broker.scenario.importers.swf import numbered_names
+from simgrid_broker.scenario.importers.archives import numbered_names
+from simgrid_broker.scenario.importers.files import N_PROBLEMS
 from simgrid_broker.scenario.importers.traces import guessed_format, read_trace, trace_tasks
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.work.campaigns import DEFAULT_GROUPING, Trace

@@ -17,7 +17,7 @@ SOURCES = ("grid.synthetic", "grid.pandaqueues", "grid.rses", "grid.closeness", 
 """Sources of the grid; they are applied before any other key."""
 
 HOMES = {"synthetic_grid": "grid.synthetic_grid", "read_cric": "importers.cric",
-         "read_software": "importers.cric_software", "trace_tasks": "importers.traces"}
+         "read_software": "importers.cric", "trace_tasks": "importers.traces"}
 """Functions that make or read grid and work, and their modules; these need pandas or Numba, what is written out not."""
 
 ENTRIES = ("sites", "queues", "storages")

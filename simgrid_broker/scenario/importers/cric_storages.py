@@ -1,14 +1,90 @@
-"""Storages of a CRIC dump: the DDM endpoints of queues, their sites, and where a site writes.
+"""DDM endpoints: storages of a CRIC dump, their owners, their status and space, and sizes that CRIC does not publish.
 
-No CRIC file holds sizes (`assumed_sizes`). Sources: formats reference, sections 1.2 and 2.1.
+A size depends on name and tier alone, not on the rest of the file. Sources: formats reference, sections 1.2 and 2; WS:
+workload statistics, with the section.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any
 
-from simgrid_broker.scenario.importers.assumed_sizes import assumed_space
-from simgrid_broker.scenario.importers.cric_values import Fields, clean, number_of
-from simgrid_broker.scenario.importers.input_files import JsonFile, Tally, refuse
+import numpy as np
+
+from simgrid_broker.luck import key_of, uniforms
+from simgrid_broker.scenario.grid.synthetic_grid import EXPIRED, FREE
+from simgrid_broker.scenario.importers.files import (
+    Fields,
+    JsonFile,
+    Tally,
+    clean,
+    finite_number,
+    number_of,
+    read_json,
+    refuse,
+)
+from simgrid_broker.schema.grid import ACTIVITIES, OFF
+
+SEED = 1
+"""Seed of all sizes estimated for CRIC dumps."""
+
+RUNNING_JOBS = ((0.0, 1), (0.05, 5), (0.25, 209), (0.5, 897), (0.75, 2329), (0.95, 6622), (1.0, 45171))
+"""Quantiles of running jobs per queue, 19 September 2021; source: WS 2.2 (the smallest is an assumption)."""
+
+CORES_PER_RUNNING_JOB = 400_000 / 282_402
+"""Cores in use (2020, WS 1, L3) over running jobs (2021, WS 2.2): the two are of different years."""
+
+SLOT_CORES = 8
+"""Estimated cores are multiples of a multi-core slot."""
+
+ENDPOINT_TB = ((0.0, 1), (0.05, 8.8), (0.25, 645), (0.5, 1814), (0.75, 3170), (0.95, 14529), (1.0, 25000))
+"""Quantiles of the size of a DATADISK endpoint, TB; source: WS 10.3; the ends are assumptions, the upper one such that
+the mean is 283 PB / 84."""
+
+BANDS = {"T0": (0.80, 0.99), "T1": (0.60, 0.99), "T2D": (0.25, 0.97), "T2": (0.10, 0.80), "T3": (0.02, 0.50)}
+"""Lowest and highest quantile that a queue or storage of a tier can have: an assumption."""
+
+_CORES, _SPACE = range(2)
+
+
+def assumed_cores(queue: str, tier: str) -> int:
+    """Cores of a queue, a multiple of `SLOT_CORES`; `tier` as CRIC spells it (T0, T1, T2D, T2, T3)."""
+    jobs = _quantile(RUNNING_JOBS, _place(queue, tier, _CORES))
+    return max(1, round(jobs * CORES_PER_RUNNING_JOB / SLOT_CORES)) * SLOT_CORES
+
+
+def assumed_space(rse: str, tier: str) -> dict[str, float]:
+    """Size, free and expired space of a DDM endpoint, bytes, three digits."""
+    total = _rounded(_quantile(ENDPOINT_TB, _place(rse, tier, _SPACE)) * 1e12)
+    return {"total": total, "free": _rounded(total * FREE), "expired": _rounded(total * EXPIRED)}
+
+
+def assumed_nuclei(tiers: Mapping[str, str], cores: Mapping[str, int]) -> set[str]:
+    """Sites of tier 0 and 1, and sites of tier T2D with at least the median cores of T2D.
+
+    tiers, cores: of the sites that could be nuclei. Source: formats reference, section 3, which calls it an
+    approximation.
+    """
+    t2d = [cores[site] for site, tier in tiers.items() if tier == "T2D"]
+    least = np.median(t2d) if t2d else 0
+    return {site for site, tier in tiers.items() if tier in ("T0", "T1") or (tier == "T2D" and cores[site] >= least)}
+
+
+def _place(name: str, tier: str, question: int) -> float:
+    low, high = BANDS.get(tier) or BANDS.get(tier[:2], BANDS["T2"])
+    return low + (high - low) * float(uniforms(SEED, "import_draw", key_of(name), question))
+
+
+def _quantile(knots: tuple[tuple[float, float], ...], at: float) -> float:
+    """Value at quantile `at`, logarithmic between the published ones."""
+    places, values = zip(*knots, strict=True)
+    return float(np.exp(np.interp(at, places, np.log(values))))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}")
+
 
 READ, WRITE = "read_lan", "write_lan"
 """Roles that brokerage reads; a suffix names a scope."""
@@ -175,3 +251,95 @@ def _default(site: str, relations: list[Relation], owner: Mapping[str, str], kin
     written = [(kind[each.rse] != DATADISK, owner[each.rse] != site, each.order, each.rse) for each in relations
                if each.site == site and each.role == WRITE and each.scope == DEFAULT_SCOPE]
     return min(written)[-1] if written else None
+
+
+PARTS = {"expired": "expired", "min_free_space": "min_free", "unavailable": "unavailable"}
+"""Parts of Rucio's usage of an endpoint to the keys of a scenario; each has its bytes under `used`."""
+STORAGE = "storage"
+MOST_BYTES = 1e21
+"""Numbers of bytes beyond this are taken to be mistakes."""
+
+
+def read_endpoints(storages: Collection[str], status: Path | None = None,
+                   space: Path | None = None) -> tuple[dict, list[str]]:
+    """Status and space of the storages of a grid as the part `grid.storages`, and remarks on what is not used.
+
+    status: CRIC's ddmendpointstatus; space: Rucio's dump of the usage of RSEs; both JSON. Raises InputFileError for a
+    file of another form.
+    """
+    tally, found = Tally(), dict[str, dict[str, Any]]()
+    for path, read in ((status, _activities), (space, _sizes)):
+        if path is None:
+            continue
+        file = read_json(path)
+        tally.count_all(f"names that occur twice in {path.name}, of which the last counts", file.repeated)
+        for key, entry in file.objects("a DDM endpoint").items():
+            name = clean(key)
+            if name in storages:
+                found.setdefault(name, {}).update(read(name, entry, tally))
+            else:
+                tally.count(f"endpoints of {path.name} that are no storages of the grid, not used", name)
+        tally.count_all(f"storages of the grid that {path.name} does not name, left as they are",
+                        (name for name in storages if name not in map(clean, file.value)))
+    names = " and ".join(path.name for path in (status, space) if path is not None)
+    parts = {name: said for name, said in found.items() if said}
+    return {"grid": {"storages": parts}}, [f"status and space of {len(parts)} storages from {names}", *tally.remarks()]
+
+
+def _activities(name: str, entry: Mapping, tally: Tally) -> dict[str, Any]:
+    """Status of each activity of an endpoint; only OFF and TEST exclude, and an unknown word lets pass like ON."""
+    found = {}
+    for activity, said in entry.items():
+        if activity not in ACTIVITIES:
+            tally.count(f"status of {clean(activity)}, which nothing here reads", name)
+            continue
+        said = said if isinstance(said, Mapping) else {}
+        status = said.get("status")
+        status = status if isinstance(status, Mapping) else {}
+        value = status.get("value")
+        if not isinstance(value, str):
+            tally.count("activities of endpoints without a status, left as they are", f"{name} {activity}")
+            continue
+        _unused(said, ("status",), "fields of a status that PanDA does not read either", tally)
+        _unused(status, ("value",), "fields of a status that PanDA does not read either", tally)
+        if value.upper() not in OFF:
+            tally.count("words of a status that are not known, read as ON", f"{name} {activity}: {value}")
+        found[activity] = value.upper() if value.upper() in OFF else "ON"
+    return found
+
+
+def _sizes(name: str, entry: Mapping, tally: Tally) -> dict[str, Any]:
+    """Size, free space and its parts, bytes; nothing unless used and free are known, and the parts fit into them."""
+    storage = entry.get(STORAGE)
+    used, free = (_bytes(storage, key) for key in ("used", "free"))
+    _unused(entry, (STORAGE, *PARTS), "parts of the space of endpoints that nothing here reads", tally)
+    if isinstance(storage, Mapping):
+        _unused(storage, ("used", "free"), "fields of the storage of endpoints that nothing here reads", tally)
+    if used is None or free is None or used + free <= 0:
+        tally.count("endpoints without used and free space, left as they are", name)
+        return {}
+    parts = {}
+    for part, key in PARTS.items():
+        size = _bytes(entry.get(part), "used")
+        if size is None:
+            tally.count(f"endpoints without {part}, read as 0", name)
+        parts[key] = size or 0.0
+    if parts["expired"] > used:
+        tally.count("endpoints with more expired than used data, left as they are", name)
+        return {}
+    return {"total": used + free, "free": free, **parts}
+
+
+def _bytes(part: object, key: str) -> float | None:
+    """A number of bytes of a part of the space, None if it is missing, no number or negative."""
+    value = part.get(key) if isinstance(part, Mapping) else None
+    if isinstance(value, str):
+        value = finite_number(value.strip())
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return None
+    return float(value) if 0 <= float(value) <= MOST_BYTES else None
+
+
+def _unused(said: Mapping, read: Collection[str], what: str, tally: Tally) -> None:
+    """Count the keys that are not read."""
+    tally.count_all(what, (clean(key) for key in said if key not in read))

@@ -11,16 +11,20 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-import simgrid_broker.scenario.importers.gwf as gwf  # not `from ...importers`, which imports this module
-import simgrid_broker.scenario.importers.swf as swf
 from simgrid_broker.errors import Problem, ScenarioError, nearest
-from simgrid_broker.scenario.importers.cgsim_jobs import read_cgsim_records
-from simgrid_broker.scenario.importers.grouped import Groups, grouped, say_grouping, task_rows
-from simgrid_broker.scenario.importers.input_files import Tally, read_text, refuse, refuse_binary
-from simgrid_broker.scenario.importers.panda_records import read_panda_records
-from simgrid_broker.scenario.importers.panda_table import PARQUET
-from simgrid_broker.scenario.importers.recorded import PREFIX_OF, fill_queues, recorded_jobs
-from simgrid_broker.scenario.importers.text_tables import UNKNOWN
+from simgrid_broker.scenario.importers.archives import GWF_COLUMNS, SWF_COLUMNS, read_gwf, read_swf, split
+from simgrid_broker.scenario.importers.cgsim import read_cgsim_records
+from simgrid_broker.scenario.importers.files import UNKNOWN, Tally, read_text, refuse, refuse_binary
+from simgrid_broker.scenario.importers.panda import PARQUET, read_panda_records
+from simgrid_broker.scenario.importers.trace_tasks import (
+    PREFIX_OF,
+    Groups,
+    fill_queues,
+    grouped,
+    recorded_jobs,
+    say_grouping,
+    task_rows,
+)
 from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.scenario.shares import leaf_names
 from simgrid_broker.scenario.work.campaigns import DEFAULT_GROUPING, Trace
@@ -81,7 +85,7 @@ def read_trace(path: Path, format: str | None = None, *, grid: Grid | None = Non
     elif format == "cgsim":
         records = read_cgsim_records(path, limit, tuple(grid.sites), tally)
     else:
-        records = {"swf": swf.read_swf, "gwf": gwf.read_gwf}[format](path, limit, tally)
+        records = {"swf": read_swf, "gwf": read_gwf}[format](path, limit, tally)
     return tasks_of_records(records, path, tally, corepower=corepower, **options), tally.remarks()
 
 
@@ -135,9 +139,9 @@ def _format_of_line(line: str) -> str | None:
         return "cgsim"
     if line[0] in "{[" or names & {*FIELDS}:
         return "panda"
-    if line.startswith("#") or "SubmitTime" in line or len(gwf.split(line)) == len(gwf.COLUMNS):
+    if line.startswith("#") or "SubmitTime" in line or len(split(line)) == len(GWF_COLUMNS):
         return "gwf"
-    if line.startswith(";") or len(line.split()) == len(swf.COLUMNS):
+    if line.startswith(";") or len(line.split()) == len(SWF_COLUMNS):
         return "swf"
     return None
 
