@@ -73,13 +73,13 @@ def _fault(column: Column, vocabularies: Collection[str] | None) -> str:
 
 def own_agents(names: Iterable[str], functions: Iterable[Callable]) -> list[plugins.Plugin]:
     """Agents by entry point, then those given; raises PluginError unless each is a generator function."""
-    found = [plugins.load(GROUP, name) for name in names]
-    found += [plugins.Plugin(getattr(each, "__name__", repr(each)), each, f"given to simulate, of module "
+    agents = [plugins.load(GROUP, name) for name in names]
+    agents += [plugins.Plugin(getattr(each, "__name__", repr(each)), each, f"given to simulate, of module "
                              f"{getattr(each, '__module__', '?')}") for each in functions]
-    for agent in found:
+    for agent in agents:
         if not (inspect.isgeneratorfunction(agent.content) and _takes_one(agent.content)):
             raise agent.refused(f"must be a generator function of one argument, `control`, not {agent.content!r}")
-    return found
+    return agents
 
 
 def guarded(agent: plugins.Plugin) -> Callable[[Control], Generator[simpy.Event, Any, Any]]:
@@ -103,7 +103,7 @@ def guarded(agent: plugins.Plugin) -> Callable[[Control], Generator[simpy.Event,
 
 
 def _takes_one(function: Callable) -> bool:
-    """Whether a function can be called with one argument."""
+    """True if a function can be called with one argument."""
     try:
         inspect.signature(function).bind(None)
     except TypeError:

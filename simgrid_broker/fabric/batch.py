@@ -27,7 +27,7 @@ NO_WORKER_YET, SILENT = -1, 0
 
 @compiled
 def fits(world: Arrays, pool, queue):
-    """Whether a worker of a pseudo-queue finds a slot in a pool now."""
+    """True if a worker of a pseudo-queue finds a slot in a pool now."""
     return (queue["corecount"] <= pool["free_cores"] and queue["worker_mb"] <= pool["free_mb"]
             and (pool["first_node"] == pool["last_node"] or node_for(world, pool, queue) >= 0))
 

@@ -118,7 +118,7 @@ def first_that_suits(world: Arrays, nodes, root, number, left_s):
 
 @compiled
 def suits(world: Arrays, row, number, left_s):
-    """Whether a pilot of a pseudo-queue, with `left_s` of its time left, may get an activated job of that pseudo-queue.
+    """True if a pilot of a pseudo-queue, with `left_s` of its time left, may get an activated job of that pseudo-queue.
 
     The memory of its worker must suffice unless the queue has no limit, what is left of its time as well, and its label
     must be asked for; at a push queue with too high a mean memory the job must not be above the target. The resource
@@ -134,7 +134,7 @@ def suits(world: Arrays, row, number, left_s):
 
 @compiled
 def asks_for(world: Arrays, queue, job):
-    """Whether pilots of a queue ask for jobs of this label; in status `test`, as deployed, only for tests.
+    """True if pilots of a queue ask for jobs of this label; in status `test`, as deployed, only for tests.
 
     Pilots of an analysis queue in that status ask for functional tests alone.
     """
@@ -149,7 +149,7 @@ def asks_for(world: Arrays, queue, job):
 
 @compiled
 def is_sloppy(world: Arrays, best, oldest):
-    """Whether a request is served by age; the random draw is keyed by the two jobs to choose from."""
+    """Draw if a request is served by age; the random draw is keyed by the two jobs to choose from."""
     settings, one, other = world.settings[0], world.jobs[best], world.jobs[oldest]
     pair = world.tasks[one["task"]]["luck"] ^ (world.tasks[other["task"]]["luck"] << 1)
     luck = uniform(settings["seed"], SLOPPY, pair, ATTEMPTS * one["chunk"] + one["attempt"],

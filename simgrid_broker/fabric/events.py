@@ -31,7 +31,7 @@ NEAR_S = 600.0
 
 @compiled
 def earlier(one, other):
-    """Whether event `one` comes before event `other`; in one expression, as the processor cannot foresee the answer."""
+    """True if event `one` comes before event `other`; one expression, as the processor cannot foresee the answer."""
     return ((one["time_s"] < other["time_s"])
             | ((one["time_s"] == other["time_s"]) & (one["sequence"] < other["sequence"])))
 

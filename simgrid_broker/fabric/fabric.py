@@ -82,9 +82,7 @@ class Fabric:
 
         order: the arguments of `order_jobs`, in the order of ORDERED.
         """
-        self.world.make_room(jobs=len(jobs))
-        cut_jobs(self.world.arrays, np.array([order], ORDERED), jobs)
-        raise_fault(self.world.arrays)
+        self._call_with_room(cut_jobs, np.array([order], ORDERED), jobs, jobs=len(jobs))
 
     def make_jobs(self, orders: np.ndarray | None = None) -> None:
         """Make all ordered jobs, which takes their input; an agent calls it at the time of the orders.
@@ -98,39 +96,45 @@ class Fabric:
             self.orders.clear()
         elif not len(orders):
             return
-        self.world.make_room(jobs=int(orders["count"].sum()))
-        make_jobs(self.world.arrays, orders)
-        raise_fault(self.world.arrays)
+        self._call_with_room(make_jobs, orders, jobs=int(orders["count"].sum()))
 
     def set_up_jobs(self, now: float) -> None:
         """Define all pending jobs, and activate them or transfer their input."""
         pending = int(self.world.state["n_pending"])
         if pending:
-            self.world.make_room(transfers=pending, replicas=pending, subdatasets=pending)
-            set_up_jobs(self.world.arrays, now)
-            raise_fault(self.world.arrays)
+            self._call_with_room(set_up_jobs, now, transfers=pending, replicas=pending, subdatasets=pending)
 
     def send_staged(self, shipment: Shipment, now: float) -> tuple[int, int]:
         """Transfer files that have been read from tape to another site: row and identifier of the transfer."""
-        self.world.make_room()
-        row, transfer_id = send_staged(self.world.arrays, shipment, now)
-        raise_fault(self.world.arrays)
+        row, transfer_id = self._call_with_room(send_staged, shipment, now)
         return int(row), int(transfer_id)
 
     def add_jobs(self, now: float) -> None:
         """Fail or finish every job in the Adder's inbox, or transfer its output."""
-        if not self.world.state["n_holding"]:
-            return
-        order = by_subdataset(self.world.arrays)
-        while len(order):
-            self.world.make_room(jobs=len(order), transfers=len(order), retries=2 * len(order))
-            done = add_jobs(self.world.arrays, order, now)
-            raise_fault(self.world.arrays)
+        if self.world.state["n_holding"]:
+            self._call_in_turns(add_jobs, by_subdataset(self.world.arrays), now, jobs=1, transfers=1, retries=2)
+            self.world.state["n_holding"] = 0
+
+    def _call(self, operation: Callable[..., Any], *arguments: object) -> Any:
+        """The result of an operation on the world; raises the fault that it reports."""
+        result = operation(self.world.arrays, *arguments)
+        raise_fault(self.world.arrays)
+        return result
+
+    def _call_with_room(self, operation: Callable[..., Any], *arguments: object, **room: int) -> Any:
+        """The result of an operation for which `World.make_room` makes room: new rows of tables by name."""
+        self.world.make_room(**room)
+        return self._call(operation, *arguments)
+
+    def _call_in_turns(self, operation: Callable[..., Any], rows, *arguments: object, **room_for_each: int) -> None:
+        """Call an operation that returns how many of `rows` are done, until all are; it stops at a full outbox."""
+        while len(rows):
+            room = {name: number * len(rows) for name, number in room_for_each.items()}
+            done = self._call_with_room(operation, rows, *arguments, **room)
             self._learn()
-            order = order[done:]
-            if len(order):
+            rows = rows[done:]
+            if len(rows):
                 self.empty_outboxes()
-        self.world.state["n_holding"] = 0
 
     def _learn(self) -> None:
         """Pass failed jobs to the retry module and queue their inputs for the next attempt."""
@@ -141,24 +145,19 @@ class Fabric:
 
     def submit_workers(self, numbers, counts, now: float) -> None:
         """Submit `counts[k]` workers of pseudo-queue `numbers[k]` to their batch systems."""
-        self.world.make_room(submissions=int(np.sum(counts)))
-        submit(self.world.arrays, np.asarray(numbers, np.int32), np.asarray(counts, np.int32), now)
-        raise_fault(self.world.arrays)
+        self._call_with_room(submit, np.asarray(numbers, np.int32), np.asarray(counts, np.int32), now,
+                             submissions=int(np.sum(counts)))
 
     def submit_for_jobs(self, jobs: np.ndarray, now: float) -> np.ndarray:
         """Submit a worker for each starting job, (n,) of WAITING; returns the rows of those for which that failed."""
-        self.world.make_room(submissions=len(jobs))
         failed = np.empty(len(jobs), np.int64)
-        n_failed = submit_for_jobs(self.world.arrays, jobs["row"], jobs["panda_id"], now, failed)
-        raise_fault(self.world.arrays)
-        return failed[:n_failed]
+        return failed[:self._call_with_room(submit_for_jobs, jobs["row"], jobs["panda_id"], now, failed,
+                                            submissions=len(jobs))]
 
     def open_slots(self, pool: int, cores: int, memory_mb: float, now: float) -> None:
         """Give a batch system more cores and memory."""
         self.world.state["total_cores"] += cores
-        self.world.make_room()
-        open_slots(self.world.arrays, pool, cores, memory_mb, now)
-        raise_fault(self.world.arrays)
+        self._call_with_room(open_slots, pool, cores, memory_mb, now)
 
     def close_slots(self, pool: int, cores: int, memory_mb: float) -> None:
         """Take cores and memory away from a batch system, as soon as they are free."""
@@ -171,10 +170,9 @@ class Fabric:
     def fetch_jobs(self, queues: np.ndarray, ranges: np.ndarray, most: np.ndarray, numbers: np.ndarray,
                    now: float) -> tuple[np.ndarray, np.ndarray]:
         """Fetch jobs of queues: (n,) of WAITING, and where those of each queue end; arguments as of `fetch_jobs`."""
-        found, ends = np.empty(int(numbers.sum()), WAITING), np.empty(len(queues), np.int64)
-        fetch_jobs(self.world.arrays, queues, ranges, most, numbers, np.empty(most.shape[1]), found, ends, now)
-        raise_fault(self.world.arrays)
-        return found, ends
+        jobs, ends = np.empty(int(numbers.sum()), WAITING), np.empty(len(queues), np.int64)
+        self._call(fetch_jobs, queues, ranges, most, numbers, np.empty(most.shape[1]), jobs, ends, now)
+        return jobs, ends
 
     def overdue(self, rules, limits, for_label, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the jobs that exceed a timeout, and the first rule that each exceeds; arguments as in `timeouts`."""
@@ -184,22 +182,12 @@ class Fabric:
 
     def take_back(self, rows, status: int, cause: int, now: float) -> None:
         """End live jobs by force with a status and a cause."""
-        while len(rows):
-            self.world.make_room(retries=len(rows))
-            done = take_back_all(self.world.arrays, rows, status, cause, now)
-            raise_fault(self.world.arrays)
-            self._learn()
-            rows = rows[done:]
-            if len(rows):
-                self.empty_outboxes()
+        self._call_in_turns(take_back_all, rows, status, cause, now, retries=1)
 
     def make_merge_job(self, order: tuple, members) -> int:
         """Make a merge job for the output of the jobs in rows `members`; order: as MERGE_ORDER. Returns its row."""
-        self.world.make_room()
-        row = int(auxiliary.make_merge_job(self.world.arrays, np.array([order], auxiliary.MERGE_ORDER),
-                                         np.asarray(members, np.int32)))
-        raise_fault(self.world.arrays)
-        return row
+        orders = np.array([order], auxiliary.MERGE_ORDER)
+        return int(self._call_with_room(auxiliary.make_merge_job, orders, np.asarray(members, np.int32)))
 
     def limit_build_jobs(self, processing_type: int, walltime_s: float) -> None:
         """Set the processing type of build jobs and their maxWalltime without baseWalltime, s; inf = of their queue."""
@@ -208,41 +196,27 @@ class Fabric:
 
     def make_build_job(self, order: tuple) -> int:
         """Make a build job; order: as BUILD_ORDER. Returns its row."""
-        self.world.make_room()
-        row = int(auxiliary.make_build_job(self.world.arrays, np.array([order], auxiliary.BUILD_ORDER)))
-        raise_fault(self.world.arrays)
-        return row
+        return int(self._call_with_room(auxiliary.make_build_job, np.array([order], auxiliary.BUILD_ORDER)))
 
     def hold_for_library(self, places: np.ndarray, now: float) -> None:
         """Let jobs of the Setupper's inbox wait for a library; places: in the inbox."""
-        auxiliary.hold_for_library(self.world.arrays, places, now)
-        raise_fault(self.world.arrays)
+        self._call(auxiliary.hold_for_library, places, now)
 
     def go_on(self, rows: np.ndarray) -> None:
         """Put jobs whose library is there into the Setupper's inbox."""
-        self.world.make_room(jobs=len(rows))
-        auxiliary.go_on(self.world.arrays, rows)
-        raise_fault(self.world.arrays)
+        self._call_with_room(auxiliary.go_on, rows, jobs=len(rows))
 
     def finish_merged(self, rows, now: float) -> None:
         """Finish jobs whose output was merged."""
-        while len(rows):
-            self.world.make_room()
-            done = auxiliary.finish_merged(self.world.arrays, np.asarray(rows, np.int32), now)
-            raise_fault(self.world.arrays)
-            rows = rows[done:]
-            if len(rows):
-                self.empty_outboxes()
+        self._call_in_turns(auxiliary.finish_merged, np.asarray(rows, np.int32), now)
 
     def hold_back(self, rows, now: float) -> None:
         """Throttle activated jobs."""
-        commands.throttle_jobs(self.world.arrays, rows, now)
-        raise_fault(self.world.arrays)
+        self._call(commands.throttle_jobs, rows, now)
 
     def release(self, rows, now: float) -> None:
         """Activate throttled jobs."""
-        commands.activate_jobs(self.world.arrays, rows, now)
-        raise_fault(self.world.arrays)
+        self._call(commands.activate_jobs, rows, now)
 
     def lift(self, rows, points: int) -> None:
         """Raise the priority of activated jobs."""
@@ -257,15 +231,14 @@ class Fabric:
     def jobs_of_owners(self, among: np.ndarray, owner_of_task: np.ndarray, chosen: np.ndarray,
                        status: int) -> np.ndarray:
         """Rows of the jobs of chosen owners in a status; arguments as in `commands.jobs_of_owners`."""
-        found = np.empty(len(among), np.int32)
-        return found[:commands.jobs_of_owners(self.world.arrays, among, owner_of_task, chosen, int(status), found)]
+        rows = np.empty(len(among), np.int32)
+        return rows[:commands.jobs_of_owners(self.world.arrays, among, owner_of_task, chosen, int(status), rows)]
 
     def share_gates(self, now: float, period: float = 0.0) -> None:
         """Share doors and backbones among the links; period: of a cycle of the optimiser, s, 0 = between cycles."""
         if self.world.state["n_busy_links"]:
             self.world.make_room()
-        optimiser.share_gates(self.world.arrays, period, now)
-        raise_fault(self.world.arrays)
+        self._call(optimiser.share_gates, period, now)
 
     def set_background(self, load: float) -> None:
         """Leave a part 1 - `load` of doors and backbones to the links; the caller calls `share_gates`."""
@@ -389,9 +362,7 @@ class Fabric:
 
     def try_again(self, task_row: int, given_up) -> None:
         """Queue pieces of a task's input that were given up, (k,) of `commands.GIVEN_UP`, for another attempt."""
-        self.world.make_room(retries=len(given_up))
-        commands.try_again(self.world.arrays, task_row, given_up)
-        raise_fault(self.world.arrays)
+        self._call_with_room(commands.try_again, task_row, given_up, retries=len(given_up))
 
     def nothing_left(self, task_row: int) -> None:
         """Notify the PostProcessor that a task has no input left."""

@@ -18,7 +18,7 @@ SENT, STARTING, RUNNING = int(JobStatus.SENT), int(JobStatus.STARTING), int(JobS
 
 @compiled
 def goes_before(world: Arrays, one, other):
-    """Whether one of two activated jobs is dispatched first: urgent ones if they go first, then by share and by job."""
+    """True if job `one` is dispatched before job `other`: urgent ones if they go first, then by share and by job."""
     settings, first, second = world.settings[0], world.jobs[one], world.jobs[other]
     if settings["urgent_first"]:
         urgent = first["processing_type"] == settings["urgent"]

@@ -149,7 +149,7 @@ def value_of(queue, attribute):
 
 @compiled
 def is_shut(draw, kind, number):
-    """Whether the limits that block exclude a task queue: it has a blocked value of every attribute with any.
+    """True if the limits that block exclude a task queue: it has a blocked value of every attribute that has any.
 
     Two blocked owners, or groups, exclude none, as in DIRAC.
     """
@@ -179,8 +179,8 @@ def note_match(draw, kind, number):
 
 
 @compiled
-def shut_queues(draw, kind, queue, now, n, found):
+def shut_queues(draw, kind, queue, now, n, mask):
     """Fill in which of the first `n` task queues the limits exclude."""
     look_at_limits(draw, kind, queue, now)
     for number in range(n):
-        found[number] = is_shut(draw, kind, number)
+        mask[number] = is_shut(draw, kind, number)

@@ -106,13 +106,13 @@ def door_use(run: Run) -> pd.DataFrame:
     Metrics: capacity, rate (mean), peak_rate (of the busiest sample), Gb/s; use, peak_use (% of the capacity); moved
     (TB, with the bytes of failed attempts); queued_files (maximum over the samples).
     """
-    window, known, traffic = window_of(run), doors(run), Traffic(run)
+    window, every, traffic = window_of(run), doors(run), Traffic(run)
     inside = window.covers(traffic.times)
     past = np.diff(traffic.times, prepend=np.nan)[inside]
-    moved = np.array([traffic.through(door, "bytes_moved")[inside] for door in known]).reshape(len(known), len(past))
-    queued = np.array([traffic.through(door, "queued_files")[inside] for door in known]).reshape(moved.shape)
-    table = pd.DataFrame({"door": [door.name for door in known], "kind": [door.kind for door in known],
-                          "capacity": [door.capacity * GIGABITS for door in known], "moved": moved.sum(axis=1) / TB})
+    moved = np.array([traffic.through(door, "bytes_moved")[inside] for door in every]).reshape(len(every), len(past))
+    queued = np.array([traffic.through(door, "queued_files")[inside] for door in every]).reshape(moved.shape)
+    table = pd.DataFrame({"door": [door.name for door in every], "kind": [door.kind for door in every],
+                          "capacity": [door.capacity * GIGABITS for door in every], "moved": moved.sum(axis=1) / TB})
     table["rate"] = moved.sum(axis=1) * GIGABITS / past.sum() if len(past) else np.nan
     table["peak_rate"] = (moved / past).max(axis=1) * GIGABITS if len(past) else np.nan
     table["use"], table["peak_use"] = (100 * table[name] / table.capacity for name in ("rate", "peak_rate"))

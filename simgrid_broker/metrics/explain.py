@@ -44,11 +44,11 @@ def with_labels(run: Run, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def reasons(run: Run, rows: pd.DataFrame) -> list[str]:
-    """What the refusal in each of some `rows` of `explain` reads like; empty for a candidate in use."""
-    known = {kind: criteria(run, kind).set_index("criterion")[["says", "unit"]].to_dict("index")
+    """Sentence for the refusal in each of some `rows` of `explain`; empty for a candidate in use."""
+    sentences = {kind: criteria(run, kind).set_index("criterion")[["says", "unit"]].to_dict("index")
              for kind in DecisionKind.words()}
     return ["" if row.criterion == USED else worded(
-        **known[row.kind].get(row.criterion, {"says": "", "unit": ""}), value=row.value, limit=row.limit,
+        **sentences[row.kind].get(row.criterion, {"says": "", "unit": ""}), value=row.value, limit=row.limit,
         text=row.text if isinstance(row.text, str) else "") for row in rows.itertuples()]
 
 
@@ -102,8 +102,8 @@ def funnels(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
     steps = _of_decisions(run, "steps", set(kinds.decision)).merge(kinds, on="decision")
     if not len(steps):
         return pd.DataFrame(columns=columns)
-    known = pd.concat([criteria(run, kind).assign(kind=kind) for kind in kinds.kind.unique()])
-    steps = steps.merge(known, on=["kind", "criterion"], how="left")
+    rules = pd.concat([criteria(run, kind).assign(kind=kind) for kind in kinds.kind.unique()])
+    steps = steps.merge(rules, on=["kind", "criterion"], how="left")
     new = (steps[["decision", "panda"]] != steps[["decision", "panda"]].shift()).any(axis=1)
     steps["step"] = new.groupby(steps.decision).cumsum()
     table = steps.groupby(["decision", "step", "panda"], sort=False).agg(
@@ -159,5 +159,5 @@ def _nearest(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     groups = rows.groupby(by, sort=False)
     table = groups.agg(start_s=("time_s", "min"), end_s=("time_s", "max"), decisions=("decision", "size")).reset_index()
     order = rows.assign(rank=rows.nearness.fillna(2.0)).sort_values(["rank", "time_s"], kind="stable")
-    told = ["time_s", "value", "limit", "text", "distance", "nearness"]
-    return table.merge(order[[*by, *told]].drop_duplicates(by), on=by)
+    columns = ["time_s", "value", "limit", "text", "distance", "nearness"]
+    return table.merge(order[[*by, *columns]].drop_duplicates(by), on=by)

@@ -1,4 +1,4 @@
-"""What holds the work of users at the end of a run: jobs that wait, by task and cause, and where they wait."""
+"""Jobs of users that wait at the end of a run, by task, cause and place."""
 
 from collections.abc import Collection
 
@@ -64,8 +64,8 @@ def held_work(run: Run, tasks: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame
     task were made, or the task arrived. rule: label of the rule of the brokerage, or what throttles the task. If jobs
     are a sample, numbers are scaled up.
     """
-    found = [*_not_made(run, tasks, jobs), *_waiting(run, jobs)]
-    table = pd.DataFrame(found, columns=["jeditaskid", "cause", "rule", "jobs", "since_s", "made"])
+    rows = [*_not_made(run, tasks, jobs), *_waiting(run, jobs)]
+    table = pd.DataFrame(rows, columns=["jeditaskid", "cause", "rule", "jobs", "since_s", "made"])
     return table.sort_values(["jobs", "since_s"], ascending=[False, True], kind="stable", ignore_index=True)
 
 
@@ -96,11 +96,11 @@ def _not_made(run: Run, tasks: pd.DataFrame, jobs: pd.DataFrame) -> list[tuple]:
     left = (tasks.n_jobs - tasks.n_finished - tasks.n_failed
             - tasks.jeditaskid.map(alive).fillna(0)).clip(lower=0).round()
     made = last_made(run, tasks.jeditaskid)
-    found = []
+    rows = []
     for row in tasks.assign(left=left)[~tasks.status.isin(OVER)].itertuples():
         if row.left:
-            found.append((row.jeditaskid, *_cause(row), row.left, made.get(row.jeditaskid, row.arrival_s), False))
-    return found
+            rows.append((row.jeditaskid, *_cause(row), row.left, made.get(row.jeditaskid, row.arrival_s), False))
+    return rows
 
 
 def last_made(run: Run, tasks: Collection[int]) -> dict[int, float]:

@@ -20,7 +20,7 @@ TASK_BROKERAGE = DecisionKind.TASK_BROKERAGE.word
 
 @once_per_run
 def refusals(run: Run) -> pd.DataFrame:
-    """How often each rule was the first to refuse each candidate; dimensions kind, candidate, tag and criterion."""
+    """Decisions in which a rule was the first to refuse a candidate; dimensions kind, candidate, tag, criterion."""
     table = in_window(run, "candidate")
     table = table[table.tag != USED].rename(columns={"count": "refusals"})
     return tidy(table, ["kind", "candidate", *RULE], {"refusals": "refusals"}, window_of(run))
@@ -46,7 +46,7 @@ def brokerage_funnel(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
 
 
 def refusal_counts(run: Run, queue: str | None = None, by: Collection[str] = ("share",)) -> pd.DataFrame:
-    """How often each rule refused a queue or site (None = all), over all decisions, recorded or not.
+    """Numbers of refusals of a queue or site (None = all) by each rule, over all decisions, recorded or not.
 
     A PanDA queue counts once in a decision, with the rule that refused its last pseudo-queue. by: further columns of
     refusals to group by. Columns: kind, `by`, tag, criterion, count and part (% of the count of the same kind and
@@ -119,7 +119,7 @@ def _with_parts(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 @once_per_run
 def reach(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
-    """What each rule takes from each share, mean over all decisions of the run.
+    """Cores or sites that each rule takes from each share, mean over all decisions of the run.
 
     Job and analysis brokerage: cores of batch pools, each with the rule that refused its last candidate, as only this
     one matters; task brokerage: sites. Dimensions share, tag and criterion, in the order of removal, USED last: what is
@@ -157,7 +157,7 @@ def cores_lost(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
 
 
 def refusal_rates(run: Run, most: int = 20, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
-    """How often each rule refused the last pseudo-queue of a PanDA queue, % of the decisions on the queue (rate).
+    """Rate at which each rule refused the last pseudo-queue of a PanDA queue, % of the decisions on the queue.
 
     Dimensions candidate, tag and criterion (USED: not refused), of the `most` queues with most `cores_lost`, in this
     order; rules in the order of the chain.
@@ -184,7 +184,7 @@ def online(run: Run) -> frozenset[str]:
 
 
 def reach_recorded(run: Run, rows: pd.DataFrame, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
-    """The same of each decision in `rows` of `explain` that left no candidate.
+    """Cores or sites that each rule took, as in `reach`, in each decision of `rows` of `explain` without a candidate.
 
     Columns: decision, time_s, jeditaskid, share, tag, criterion, rule (its label), taken, left and part.
     """
@@ -219,7 +219,7 @@ def places(run: Run, kind: str) -> dict[str, int]:
 
 
 def _has_cores(queue: Mapping) -> bool:
-    """Whether a PanDA queue has a batch pool of its own."""
+    """True if a PanDA queue has a batch pool of its own."""
     return queue.get("cores") is not None
 
 

@@ -22,7 +22,7 @@ OF_WALLTIMES = {"jobs": "jobs", "recorded_p50": "h", "simulated_p50": "h", "off_
                 **{f"error_p{q:02d}": "%" for q in QUANTILES}}
 
 WHERE = ("where recorded", "elsewhere")
-"""Whether a job ran at the queue that its record names."""
+"""Words for a job that ran at the queue that its record names, and for any other."""
 
 WHOLE_RUN = "the whole run"
 ALL = "all"
@@ -37,9 +37,9 @@ def recorded_waits(run: Run, by: str = "partition") -> pd.DataFrame:
     """
     rows = _waits(run, by)
     dimensions = ["source", by]
-    found = [{"source": source, by: name, **_figures(group, source)}
-             for name, group in _groups(rows, by) for source in SOURCES]
-    return tidy(pd.DataFrame(found, columns=[*dimensions, *UNITS]), dimensions, UNITS, WHOLE_RUN)
+    figures = [{"source": source, by: name, **_figures(group, source)}
+               for name, group in _groups(rows, by) for source in SOURCES]
+    return tidy(pd.DataFrame(figures, columns=[*dimensions, *UNITS]), dimensions, UNITS, WHOLE_RUN)
 
 
 def submission_waits(run: Run, by: str | None = "share") -> pd.DataFrame:
@@ -54,11 +54,11 @@ def submission_waits(run: Run, by: str | None = "share") -> pd.DataFrame:
         tasks = run.table("tasks", ["jeditaskid", by]).set_index("jeditaskid")
         rows[by] = rows.jeditaskid.map(tasks[by].astype(object))
     groups = [("all", rows)] if by is None else [*rows.groupby(by, sort=False)]
-    found = [{by or "all": name, "not_started": group.running_s.isna().sum(), **_from_submission(
-        (group.running_s - group.submitted_s)[window.holds(group.running_s)] / HOUR)}
+    figures = [{by or "all": name, "not_started": group.running_s.isna().sum(), **_from_submission(
+          (group.running_s - group.submitted_s)[window.holds(group.running_s)] / HOUR)}
         for name, group in groups if len(group)]
     dimensions = [] if by is None else [by]
-    return tidy(pd.DataFrame(found, columns=[*dimensions, *FROM_SUBMISSION]), dimensions, FROM_SUBMISSION, window)
+    return tidy(pd.DataFrame(figures, columns=[*dimensions, *FROM_SUBMISSION]), dimensions, FROM_SUBMISSION, window)
 
 
 def recorded_walltimes(run: Run, by: str = "partition") -> pd.DataFrame:
@@ -69,9 +69,9 @@ def recorded_walltimes(run: Run, by: str = "partition") -> pd.DataFrame:
     less recorded, % of recorded; off_p50, median of its size. Empty without a trace.
     """
     rows, dimensions = replayed_walltimes(run, by), ["where", by]
-    found = [{"where": where, by: name, **walltime_errors(group.recorded_s, group.simulated_s)} for where in WHERE
-             for name, group in _groups(rows[rows["where"] == where], by)]
-    return tidy(pd.DataFrame(found, columns=[*dimensions, *OF_WALLTIMES]), dimensions, OF_WALLTIMES, WHOLE_RUN)
+    figures = [{"where": where, by: name, **walltime_errors(group.recorded_s, group.simulated_s)} for where in WHERE
+               for name, group in _groups(rows[rows["where"] == where], by)]
+    return tidy(pd.DataFrame(figures, columns=[*dimensions, *OF_WALLTIMES]), dimensions, OF_WALLTIMES, WHOLE_RUN)
 
 
 def replayed_walltimes(run: Run, by: str = "partition") -> pd.DataFrame:

@@ -196,14 +196,14 @@ def share_deviation(run: Run) -> pd.DataFrame:
     gap = np.abs(samples.percent("hs06") - samples.percent("due_hs06"))[:, samples.tree.leaves]
     deviation = _mean_where(gap, samples.able[:, samples.tree.leaves])
     judged = deviation[~np.isnan(deviation)]
-    known = len(judged) or not samples.activated.any()
+    is_measured = len(judged) or not samples.activated.any()
     table = pd.DataFrame({"share_deviation": [judged.mean() if len(judged) else np.nan],
-                          "share_misplaced": [_mean(gap.sum(axis=1)) / 2 if known else np.nan]})
+                          "share_misplaced": [_mean(gap.sum(axis=1)) / 2 if is_measured else np.nan]})
     return tidy(table, [], {"share_deviation": "% points", "share_misplaced": "%"}, window)
 
 
 def limited_by(row) -> str:
-    """What kept a share, a row of `share_compliance`, below its target: demand, slots of its types, or neither ("")."""
+    """Reason for which a share, a row of `share_compliance`, is below its target: demand, slots of its types, or ""."""
     if row.demand_limited:
         return "demand"
     is_short = row.delivered < (1 - NEAR) * row.target
@@ -211,7 +211,7 @@ def limited_by(row) -> str:
 
 
 def _enough_waiting(samples: ShareSamples) -> np.ndarray:
-    """Whether the activated jobs of a node suffice to reach its target, (n_times, n_nodes).
+    """Mask of the samples in which the activated jobs of a node suffice to reach its target, (n_times, n_nodes).
 
     An activated job counts with the mean power of the node's running jobs, or of all running jobs if it has none.
     """
@@ -249,13 +249,13 @@ def due_power(tree: Tree, usable: np.ndarray, whole: np.ndarray) -> np.ndarray:
     usable: what each leaf could use, HS06, (n_times, n_leaves); whole: power to be shared out, (n_times,).
     """
     wanted = usable @ tree.below.T
-    found = np.zeros(wanted.shape)
-    found[:, 0] = np.minimum(whole, wanted[:, 0])
+    due = np.zeros(wanted.shape)
+    due[:, 0] = np.minimum(whole, wanted[:, 0])
     for node in range(len(tree.names)):                                 # parents precede their children
         children = np.flatnonzero(tree.parent == node)
         if len(children):
-            found[:, children] = shared_out(found[:, node], wanted[:, children], tree.value[children])
-    return found
+            due[:, children] = shared_out(due[:, node], wanted[:, children], tree.value[children])
+    return due
 
 
 def shared_out(whole: np.ndarray, wanted: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ Correlation Methods, table of the distribution of S (S = 38 of 66 pairs)."""
 CHANGE = 0.1
 """Relative change from the first to the last third of the window above which a trend matters."""
 SHARE_CHANGE = 1.0
-"""The same for delivered power, % points of all power."""
+"""Change of delivered power above which a trend matters, % points of all power."""
 
 
 @once_per_run

@@ -77,9 +77,9 @@ def unplaced_tasks(run: Run) -> pd.DataFrame:
     kind = np.where(tasks.label.isin(ANALYSIS_LABELS), _broker_of_users(run), np.where(
         tasks.nucleus.isna(), DecisionKind.TASK_BROKERAGE.word, DecisionKind.JOB_BROKERAGE.word))
     tasks = tasks.assign(kind=last.kind.where(last.kind.notna(), kind), name=tasks.name.fillna(""))[waits]
-    known = {(kind, rule.label): (rule.tag, rule.criterion) for kind in DecisionKind.words()
+    rule_of = {(kind, rule.label): (rule.tag, rule.criterion) for kind in DecisionKind.words()
              for rule in criteria(run, kind).itertuples()}
-    rules = [known.get(about, (about[1], "")) for about in zip(tasks.kind, tasks.errordialog.fillna(""), strict=True)]
+    rules = [rule_of.get(about, (about[1], "")) for about in zip(tasks.kind, tasks.errordialog.fillna(""), strict=True)]
     tasks = tasks.assign(tag=[tag for tag, _ in rules], criterion=[name for _, name in rules])
     return tasks[["jeditaskid", "name", "share", "kind", "tag", "criterion"]].reset_index(drop=True)
 

@@ -61,7 +61,7 @@ def link_waits(run: Run) -> pd.DataFrame:
 
 
 def site_matrix(run: Run, most: int = 20) -> pd.DataFrame:
-    """What sites sent to each other in the window; dimensions source and destination, busiest sites first.
+    """Bytes that sites sent to each other in the window; dimensions source and destination, busiest sites first.
 
     Sites beyond the `most` busiest, by bytes sent and received, are combined as `others (N)`; pairs without traffic are
     left out. Metrics: moved (TB), rate (MB/s).
@@ -119,7 +119,7 @@ def storage_series(run: Run) -> pd.DataFrame:
 
 
 def storage_levels(run: Run) -> pd.DataFrame:
-    """What every storage holds over time; dimensions time_s and storage, those with the most traffic first.
+    """Bytes on every storage over time; dimensions time_s and storage, those with the most traffic first.
 
     Metrics, TB: used (not expired), expired, free, min_free (free space below which expired data is deleted).
     """

@@ -69,11 +69,11 @@ def users_by_class(run: Run) -> pd.DataFrame:
     if len(classes):
         jobs = _jobs(run, _tasks(run))
         jobs = jobs[jobs.activated_s.notna()].sort_values("activated_s")
-        found = pd.merge_asof(jobs, classes.sort_values("time_s"), left_on="activated_s", right_on="time_s",
-                              by="jeditaskid")
-        found["task_class"] = found.task_class.astype(object).fillna(NO_CLASS)
-        table = _figures(run, found, "task_class").reindex(
-            [name for name in CLASSES if name in set(found.task_class)]).reset_index()
+        in_class = pd.merge_asof(jobs, classes.sort_values("time_s"), left_on="activated_s", right_on="time_s",
+                                 by="jeditaskid")
+        in_class["task_class"] = in_class.task_class.astype(object).fillna(NO_CLASS)
+        table = _figures(run, in_class, "task_class").reindex(
+            [name for name in CLASSES if name in set(in_class.task_class)]).reset_index()
     return tidy(table, ["task_class"], {name: FIGURES[name] for name in table.columns[1:]}, window_of(run))
 
 

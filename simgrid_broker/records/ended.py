@@ -23,10 +23,10 @@ class EndedJobs:
 
         jobs: (n,) of JOBS; times: (n, n_status), s, NaN = never.
         """
-        found = summed(np.concatenate([self.open, sums_of(jobs, times)]))
-        last = found["time_s"] == found["time_s"].max(initial=0)
-        self.open = found[last]
-        return found[~last]
+        hours = summed(np.concatenate([self.open, sums_of(jobs, times)]))
+        last = hours["time_s"] == hours["time_s"].max(initial=0)
+        self.open = hours[last]
+        return hours[~last]
 
 
 def sums_of(jobs: np.ndarray, times: np.ndarray) -> np.ndarray:
@@ -59,12 +59,12 @@ def _stopped(times: np.ndarray, ended_s: np.ndarray) -> np.ndarray:
 def summed(rows: np.ndarray) -> np.ndarray:
     """One row of ENDED for each group, sorted by its key."""
     _, first, group = np.unique(_groups(rows), return_index=True, return_inverse=True)
-    found = ENDED.empty(len(first))
+    sums = ENDED.empty(len(first))
     for name in KEY:
-        found[name] = rows[name][first]
+        sums[name] = rows[name][first]
     for name in SUMS:
-        found[name] = np.bincount(group, rows[name], len(first))
-    return found
+        sums[name] = np.bincount(group, rows[name], len(first))
+    return sums
 
 
 def _groups(rows: np.ndarray) -> np.ndarray:

@@ -115,16 +115,16 @@ def text_array(texts: Sequence[str]) -> pa.StringArray:
     return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
 
 
-def _array(values: np.ndarray, known: np.ndarray | None = None) -> pa.Array:
-    """Values as an Arrow array of their buffers, where they are `known`, by default all but NaN.
+def _array(values: np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
+    """Values as an Arrow array of their buffers, where they are `valid`, by default all but NaN.
 
     It shares their memory. `pa.array` would take a third of a second once, to import pandas, which tells it whether
     values are a Series.
     """
-    if known is None and values.dtype.kind == "f":
-        known = ~np.isnan(values)
+    if valid is None and values.dtype.kind == "f":
+        valid = ~np.isnan(values)
     held = np.packbits(values, bitorder="little") if values.dtype == bool else values
-    validity = None if known is None or known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+    validity = None if valid is None or valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [validity, pa.py_buffer(held)])
 
 

@@ -110,12 +110,12 @@ def _rows_of(columns, layout: Layout) -> np.ndarray:
 
     Columns that are not recorded are optional; raises ValueError for missing or unknown columns.
     """
-    table, known = layout.table, {column.name for column in layout.table.columns}
+    table, names = layout.table, {column.name for column in layout.table.columns}
     given = set(columns.dtype.names or () if isinstance(columns, np.ndarray) else columns)
     recorded = {column.name for column in table.recorded}
-    if recorded - given or given - known:
+    if recorded - given or given - names:
         raise ValueError(f"{table.name}: missing columns {sorted(recorded - given)}, "
-                         f"unknown columns {sorted(given - known)}")
+                         f"unknown columns {sorted(given - names)}")
     n_rows = len(columns) if isinstance(columns, np.ndarray) else len(next(iter(columns.values())))
     rows = table.empty(n_rows)
     for name in sorted(given):

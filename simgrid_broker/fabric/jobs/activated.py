@@ -24,7 +24,7 @@ LONGEST_S = 1e7
 
 @compiled
 def comes_before(nodes, one, other):
-    """Whether job `one` is dispatched before job `other`: higher rank (priority) first, then the older PandaID."""
+    """True if job `one` is dispatched before job `other`: higher rank (priority) first, then the older PandaID."""
     if nodes[one]["rank"] != nodes[other]["rank"]:
         return nodes[one]["rank"] > nodes[other]["rank"]
     return nodes[one]["panda_id"] < nodes[other]["panda_id"]

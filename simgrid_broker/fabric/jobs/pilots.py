@@ -81,7 +81,7 @@ def used_cores(world: Arrays, job, task):
 
 @compiled
 def may_read(world: Arrays, site, job, remote):
-    """Whether a job may read its input from the storage of its site, and `remote` bytes of it from another.
+    """True if a job may read its input from the storage of its site, and `remote` bytes of it from another.
 
     A storage that is off fails its stage-in.
     """

@@ -43,7 +43,7 @@ def limit_after(world: Arrays, job, status):
 
 @compiled
 def may_try_again(world: Arrays, job, failures, limit):
-    """Whether an input may be tried again: while attemptNr < maxAttempt and failedAttempt < maxFailure.
+    """True if an input may be tried again: while attemptNr < maxAttempt and failedAttempt < maxFailure.
 
     Source: lifecycle reference, section 3.2.
     """
@@ -130,7 +130,7 @@ def first_bad(world: Arrays, job):
 
 @compiled
 def is_bad(cause):
-    """Whether a job failed because of its input."""
+    """True if a job failed because of its input."""
     return cause == INPUT_LOST or cause == INPUT_BROKEN
 
 

@@ -385,7 +385,7 @@ def set_up_jobs(world: Arrays, now):
 
 @compiled
 def fate_of_attempt(world: Arrays, job, task, site):
-    """How an attempt at input that is there will fail of itself or at a site; NONE if it will not."""
+    """Cause with which an attempt at input that is there will fail, of itself or at a site; NONE if it will not."""
     seed = world.settings[0]["seed"]
     fate = fate_of_payload(task, uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]))
     if fate == NONE:
@@ -395,7 +395,7 @@ def fate_of_attempt(world: Arrays, job, task, site):
 
 @compiled
 def fate_of_payload(task, luck):
-    """Why a payload fails of itself, by a uniform number; NONE if it does not."""
+    """Cause with which a payload fails of itself, by a uniform number; NONE if it does not."""
     if luck >= task["failure_rate"]:
         return NONE
     return MEMORY_EXCEEDED if luck < task["failure_rate"] * task["memory_kills"] else PAYLOAD_ERROR
@@ -403,7 +403,7 @@ def fate_of_payload(task, luck):
 
 @compiled
 def fate_at_site(site, luck):
-    """How a site makes a job fail, by a uniform number; NONE if it does not."""
+    """Cause with which a site makes a job fail, by a uniform number; NONE if it does not."""
     if luck >= site["failure_rate"]:
         return NONE
     part = luck / site["failure_rate"]

@@ -45,7 +45,7 @@ def timeouts_of(rules: np.ndarray, limits: np.ndarray, for_label: np.ndarray, n_
 
 @compiled
 def is_reported(job):
-    """Whether a payload or a waiting worker is reported for a job; it branches nowhere."""
+    """True if a payload or a waiting worker is reported for a job; it branches nowhere."""
     return ((job["status"] == RUNNING) & (job["due_sequence"] != 0)) | (
         (job["status"] == STARTING) & (job["slot"] != SILENT))
 
@@ -85,7 +85,7 @@ def rules_by_status(rules: np.ndarray) -> np.ndarray:
 
 @compiled
 def breaks(world: Arrays, row, rule, limit, now):
-    """Whether a live job exceeds the limit of a rule for its status at its queue."""
+    """True if a live job exceeds the limit of a rule for its status at its queue."""
     job = world.jobs[row]
     if job["priority"] < rule["priority_at_least"] or job["priority"] >= rule["priority_below"]:
         return False

@@ -95,7 +95,7 @@ def keep_brought(to, of):
 
 @compiled
 def was_brought(world: Arrays, files, destination, now):
-    """Whether an earlier attempt had the input of a job moved to a site by a rule that has not expired."""
+    """True if an earlier attempt had the input of a job moved to a site by a rule that has not expired."""
     return files["brought_to"] == destination and now < files["brought_s"] + world.settings[0]["dispatch_lifetime_s"]
 
 
@@ -110,13 +110,13 @@ def keep_files(world: Arrays, number, size):
 
 @compiled
 def stays_there(world: Arrays, transfer):
-    """Whether the files of a transfer stay at its destination: all do but those of a dataset that has been deleted."""
+    """True if the files of a transfer stay at its destination: all do but those of a dataset that has been deleted."""
     return transfer["dataset"] < 0 or not world.datasets[transfer["dataset"]]["deleted"]
 
 
 @compiled
 def is_still_wanted(world: Arrays, transfer, now):
-    """Whether a transfer goes on that no job awaits: its rule has not expired, nor has its source gone."""
+    """True if a transfer for which no job waits goes on: its rule has not expired, and its source is still there."""
     if transfer["kind"] == OUTPUT or not stays_there(world, transfer) or source_is_gone(world, transfer):
         return False
     return transfer["dataset"] >= 0 or now < transfer["submitted_s"] + world.settings[0]["dispatch_lifetime_s"]
@@ -124,7 +124,7 @@ def is_still_wanted(world: Arrays, transfer, now):
 
 @compiled
 def source_is_gone(world: Arrays, transfer):
-    """Whether the replica of a shared dataset from which a transfer comes has been lost or deleted meanwhile."""
+    """True if the replica of a shared dataset from which a transfer comes has been lost or deleted meanwhile."""
     if transfer["dataset"] < 0:
         return False
     place = world.datasets[transfer["dataset"]]["first_replica"]

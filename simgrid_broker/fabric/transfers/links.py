@@ -18,7 +18,7 @@ from simgrid_broker.world.arrays import N_ACTIVITIES, Arrays
 EXPRESS, PRODUCTION_OUTPUT = int(Activity.EXPRESS), int(Activity.PRODUCTION_OUTPUT)
 
 ROUNDING = 1e-9
-"""What is added to a part of a limit before it is cut to whole files."""
+"""Addition to a part of a limit before it is cut to whole files."""
 SOONER_S = 1e-7
 """Least time by which an end must come before the event that waits for it, s; less is rounding of the clock."""
 
@@ -43,7 +43,7 @@ def catch_up(link, now):
 
 @compiled
 def usable_rate(link, files):
-    """What a link that is up can use for so many files, bytes/s."""
+    """Rate that a link that is up can use for a number of files, bytes/s."""
     return min(link["bandwidth"], files * link["file_rate"]) if files > 0 else 0.0
 
 
@@ -124,7 +124,7 @@ def count_queued(world: Arrays, number, activity, files):
 
 @compiled
 def is_idle(lane):
-    """Whether an activity has no files on a link."""
+    """True if an activity has no files on a link."""
     return lane["head"] < 0 and lane["active_files"] == 0
 
 

@@ -118,18 +118,18 @@ def binomial_quantile(n, rate, u):
     variance = n * rate * (1.0 - rate)
     if variance > MANY:
         return min(max(np.int64(np.rint(n * rate + np.sqrt(variance) * normal_quantile_of(u))), 0), n)
-    found, left = 0, u
+    count, left = 0, u
     probability = (1.0 - rate)**n
-    while left > probability and found < n:
+    while left > probability and count < n:
         left -= probability
-        probability *= (n - found) / (found + 1.0) * rate / (1.0 - rate)
-        found += 1
-    return found
+        probability *= (n - count) / (count + 1.0) * rate / (1.0 - rate)
+        count += 1
+    return count
 
 
 @compiled
 def number_of_failures(n_files, rate, luck):
-    """How many of so many attempts fail, each with the probability `rate`, by a uniform number: the smaller, the more.
+    """Failures among attempts with the probability `rate` each, by a uniform number: the smaller, the more.
     """
     if rate > 0.5:
         return n_files - binomial_quantile(n_files, 1.0 - rate, luck)
@@ -138,7 +138,7 @@ def number_of_failures(n_files, rate, luck):
 
 @compiled
 def failed_files(world: Arrays, transfer):
-    """How many files of the present attempt of a transfer fail: all, if they were lost at their source meanwhile."""
+    """Number of files that fail in this attempt of a transfer: all, if they were lost at their source meanwhile."""
     if source_is_gone(world, transfer):
         return transfer["left_files"]
     luck = uniform(world.settings[0]["seed"], TRANSFER_LUCK, transfer["luck"], transfer["link"], transfer["attempt"])
@@ -147,7 +147,7 @@ def failed_files(world: Arrays, transfer):
 
 @compiled
 def finds_no_space(world: Arrays, transfer, size):
-    """Whether files that stay at their destination find it full; otherwise they take `size` bytes there."""
+    """True if files that stay at their destination find it full; otherwise they take `size` bytes there."""
     storage = world.sites[transfer["destination"]]["storage"]
     if storage < 0 or not stays_there(world, transfer):
         return False

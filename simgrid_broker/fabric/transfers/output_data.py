@@ -15,7 +15,7 @@ from simgrid_broker.world.rows import has_no_pieces, release_subdataset, take_su
 
 @compiled
 def stays(world: Arrays, job, site):
-    """Whether the output of a job is not transferred: no nucleus, no output, or already in the nucleus' storage.
+    """True if the output of a job is not transferred: no nucleus, no output, or already in the nucleus' storage.
 
     Source: lifecycle reference, section 7.4.
     """

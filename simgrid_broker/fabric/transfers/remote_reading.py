@@ -38,7 +38,7 @@ READING, DIRECT_READING = int(TransferKind.READING), int(Activity.DIRECT_READING
 
 @compiled
 def may_read_remotely(world: Arrays, job):
-    """Whether a job of production reads the input that is not at its site remotely, instead of waiting for it."""
+    """True if a job of production reads input that is not at its site remotely, instead of waiting for it."""
     task = world.tasks[job["task"]]
     return (world.queues[job["queue"]]["reads_wan"] != 0 and task["allowinputwan"] != 0 and job["input_bytes"] > 0
             and not has_no_pieces(job) and (world.settings[0]["users"] >> task["label"]) & 1 == 0)
@@ -62,13 +62,13 @@ def find_input(world: Arrays, row):
 
 @compiled
 def reads_all(job):
-    """Whether a job that has started reads all of its input: one that the dice let fail before does not."""
+    """True if a started job reads all of its input; a job that is drawn to fail before does not."""
     return job["cause"] == NONE or job["cause"] == TRANSFER_ERROR
 
 
 @compiled
 def sends(world: Arrays, site):
-    """Whether a site has files that others may read, -1 = no site has them: its storage is not off for it."""
+    """True if others may read the files of a site: its storage is not switched off for it; -1 = no site has them."""
     if site < 0:
         return False
     storage = world.sites[site]["storage"]

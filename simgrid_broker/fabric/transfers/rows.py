@@ -112,7 +112,7 @@ def best_source(world: Arrays, task_row, number, destination):
 
 @compiled
 def is_express(world: Arrays, task):
-    """Whether FTS transfers the files of a task as Express: it is urgent or of high priority."""
+    """True if FTS transfers the files of a task as Express: it is urgent or of high priority."""
     settings = world.settings[0]
     return task["priority"] >= settings["express_priority"] or task["processing_type"] == settings["urgent"]
 
