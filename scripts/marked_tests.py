@@ -9,7 +9,7 @@ PACKAGE, PAGE = "simgrid_broker", "docs/fidelity.md"
 MAKES_RULES = {"criterion", "candidate_criterion", "attempt_criterion", "list_criterion", "factor", "candidate_factor",
                "list_factor"}
 """Decorators of the rules of brokers."""
-NAMED = re.compile(r"`((?:policy|world|fabric|ledgers|turns|agents\.\w+)\.(?:\w+\.)*\w+)`")
+NAMED = re.compile(r"`((?:policy|world|fabric|ledgers|turns|systems|agents\.\w+)\.(?:\w+\.)*\w+)`")
 """Functions and methods that the page names, in contrast to files, which it names with slashes."""
 FILE = re.compile(r"`((?!tests/)\w+/[\w/]+\.py)`")
 TEST_FILE = re.compile(r"`(tests/[\w/]+\.py)`")
@@ -21,7 +21,7 @@ def rules(root: Path) -> dict[str, Path]:
     Raises ValueError for a name on the page that is not a function.
     """
     found = {f"{module_name(path, root)}.{function.name}": path
-             for path in sorted((root / PACKAGE / "policy").rglob("*.py"))
+             for room in ("policy", "systems") for path in sorted((root / PACKAGE / room).rglob("*.py"))
              for function in functions(path) if MAKES_RULES & {last_name(each) for each in function.decorator_list}}
     for name in dict.fromkeys(NAMED.findall((root / PAGE).read_text(encoding="utf-8"))):
         if name not in found:

@@ -16,7 +16,7 @@ HOMES = {
     "sensitivity": "experiments.sensitivity", "tune": "experiments.tune", "calibrate": "experiments.calibrate",
     "read_study": "experiments.study",
     "Workers": "experiments.running",
-    "broker": "dry_run", "broker_turn": "dry_run", "match": "dry_run",
+    "broker": "dry_run", "broker_turn": "dry_run", "match": "systems.dirac.match.match",
     "broker_jobs": "policy.brokerage.production.broker", "broker_task": "policy.brokerage.task.broker",
     "SimgridBrokerError": "errors", "ScenarioError": "errors", "SnapshotError": "errors", "RequestError": "errors",
     "InputFileError": "errors", "OutputError": "errors", "PluginError": "errors",

@@ -59,7 +59,7 @@ def test_a_marker_names_one_rule(marker, message):
 
 
 def test_files_that_the_fidelity_page_names_are_there():
-    for path in re.findall(r"`((?:tests|policy|world|fabric|agents|ledgers|turns)/[\w/]+\.py)`", FIDELITY):
+    for path in re.findall(r"`((?:tests|policy|world|fabric|agents|ledgers|turns|systems)/[\w/]+\.py)`", FIDELITY):
         assert (ROOT / path if path.startswith("tests/") else ROOT / "simgrid_broker" / path).is_file(), path
 
 

@@ -9,10 +9,10 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.task_queue_draw import drawn_queue
 from simgrid_broker.fabric.task_queues import one_of_the_oldest, put_waiting, stop_waiting
 from simgrid_broker.luck import STREAMS, uniform
-from simgrid_broker.policy.dirac.acceptance import Acceptance
-from simgrid_broker.policy.dirac.editions import DEPLOYED
-from simgrid_broker.policy.dirac.identity import Identity
-from simgrid_broker.policy.dirac.request import checked_request
+from simgrid_broker.systems.dirac.policy.editions import DEPLOYED
+from simgrid_broker.systems.dirac.policy.matching import Acceptance
+from simgrid_broker.systems.dirac.policy.request import checked_request
+from simgrid_broker.systems.dirac.policy.task_queues import Identity
 from simgrid_broker.world.arrays import AGE
 from simgrid_broker.world.task_queues import Draw, draw_tables
 

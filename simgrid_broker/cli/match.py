@@ -11,7 +11,7 @@ from simgrid_broker.cli.broker import shown
 from simgrid_broker.cli.text import count, paragraph, table
 
 if TYPE_CHECKING:
-    from simgrid_broker.dry_run.match_answer import Matching, QueueAnswer, RequestAnswer
+    from simgrid_broker.systems.dirac.match.answer import Matching, QueueAnswer, RequestAnswer
 
 EXAMPLES = """\b
 Examples:
@@ -49,9 +49,9 @@ def match(
 
     A task queue is named by its smallest job id. docs/match.md describes snapshot, request and JSON.
     """
-    from simgrid_broker.dry_run.match import inputs
-    from simgrid_broker.dry_run.match import match as decide
-    from simgrid_broker.scenario import load_dirac_snapshot
+    from simgrid_broker.systems.dirac.input.snapshot import load_dirac_snapshot
+    from simgrid_broker.systems.dirac.match.match import inputs
+    from simgrid_broker.systems.dirac.match.match import match as decide
     given, requests = inputs(lambda: load_dirac_snapshot(snapshot, settings or ()), resource)
     answer = decide(given, requests, draws, edition, report)
     if as_json:

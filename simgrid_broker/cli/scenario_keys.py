@@ -13,12 +13,12 @@ from simgrid_broker import units
 from simgrid_broker.cli.text import Section
 from simgrid_broker.experiments.study_file import SensitivityFile, SweepFile, TuneFile
 from simgrid_broker.policy.registry import BUILT_IN, names
-from simgrid_broker.scenario.dirac_snapshot import DiracRequest, DiracSnapshot
 from simgrid_broker.scenario.loading.validate import bare
 from simgrid_broker.scenario.model import Policies, Scenario
 from simgrid_broker.scenario.snapshot import Snapshot
 from simgrid_broker.scenario.work.input_files import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
 from simgrid_broker.schema.part import Part, fields_by_key
+from simgrid_broker.systems.dirac.input.snapshot import DiracRequest, DiracSnapshot
 from simgrid_broker.wording import first_sentence
 
 HEAD = ("key", "type", "unit", "default", "meaning")

@@ -7,7 +7,7 @@ that are left; it is accepted with probability p/top, which makes it a draw of U
 beyond 1/top. The law is exactly that of a number for each task queue. Source: DIRAC reference, sections 9 and 14.
 
 Limits at a site exclude task queues from the draw (DIRAC reference, 8.1 to 8.3), by the rules of
-`policy.dirac.limiter` and of the negative condition; a job has one owner, group and job type.
+`systems.dirac.policy.options` and of the negative condition; a job has one owner, group and job type.
 """
 
 import math

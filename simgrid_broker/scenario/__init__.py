@@ -1,12 +1,11 @@
 """Scenario and snapshot files to one checked, frozen `Scenario` or `Snapshot`."""
 
 from simgrid_broker.scenario.checks.cross_checks import remarks
-from simgrid_broker.scenario.dirac_snapshot import DiracRequests, DiracSnapshot
 from simgrid_broker.scenario.gdpconfig import find, in_force, origins_in_force
-from simgrid_broker.scenario.loading.loader import load_dirac_snapshot, load_requests, load_scenario, load_snapshot
+from simgrid_broker.scenario.loading.loader import load_scenario, load_snapshot
 from simgrid_broker.scenario.loading.origins import Origin
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.snapshot import Snapshot
 
-__all__ = ["Scenario", "Snapshot", "DiracRequests", "DiracSnapshot", "load_dirac_snapshot", "load_requests",
-           "load_scenario", "load_snapshot", "remarks", "Origin", "find", "in_force", "origins_in_force"]
+__all__ = ["Scenario", "Snapshot", "load_scenario", "load_snapshot", "remarks", "Origin", "find", "in_force",
+           "origins_in_force"]

@@ -4,10 +4,29 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from simgrid_broker.scenario.dirac_snapshot import DiracCredentials
 from simgrid_broker.schema.constraint import ActsIn, LeafName, QueueName
-from simgrid_broker.schema.dirac import PRIVATE
 from simgrid_broker.schema.part import Part
+
+GENERIC_PILOT = "GenericPilot"
+"""Property of a pilot that serves all groups of its VO."""
+PRIVATE = "private"
+"""Type of a private pilot, as jobs may require it; source: DIRAC Task Queue Matching, task queue requirements."""
+ATTRIBUTES_OF_RUN = ("Owner", "OwnerGroup", "JobType")
+"""Attributes of jobs that limits of a run may name; JobType is the processing type of the task."""
+
+
+class DiracCredentials(Part):
+    """Who a pilot belongs to."""
+
+    properties: tuple[str, ...] = Field((), description="GenericPilot, or none for a private pilot")
+    username: str = Field("", description="User of a private pilot")
+    group: str = Field("", description="Group of a private pilot")
+    VO: str = Field("", description="VO of a generic pilot")
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether the pilot serves all groups of its VO."""
+        return GENERIC_PILOT in self.properties
 
 
 class DiracGroupOfRun(Part):

@@ -35,7 +35,7 @@ class Dispatch:
 
 
 DISPATCHERS = Door(GROUP, Dispatch, (("panda", "simgrid_broker.systems.panda:PANDA"),
-                                     ("dirac", "simgrid_broker.systems.dirac:DIRAC")))
+                                     ("dirac", "simgrid_broker.systems.dirac.dispatch:DIRAC")))
 """All dispatchers by name."""
 
 

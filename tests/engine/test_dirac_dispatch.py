@@ -22,7 +22,7 @@ def short(tmp_path_factory):
 
 
 @pytest.mark.rule("matcher.matched_job", "submission.bind_late", "brokerage.for_any_queue",
-                  "task_queues.task_queues", "site_director.site_director")
+                  "agents.task_queues", "agents.site_director")
 def test_jobs_of_a_task_run_at_every_site_that_can_run_them(short):
     started = short.jobs[short.jobs.running_s.notna()]
     sites = started.groupby("jeditaskid")["queue"].nunique()

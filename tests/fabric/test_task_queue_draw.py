@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simgrid_broker.fabric.task_queue_draw import drawn_queue, enter_draw, leave_draw, set_priority
-from simgrid_broker.policy.dirac.draw import chances
+from simgrid_broker.systems.dirac.policy.draw import chances
 from simgrid_broker.world.task_queues import N_BINS, Draw, draw_tables
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.policy.dirac.draw import (
+from simgrid_broker.systems.dirac.policy.draw import (
     chances,
     class_chances,
     drawn_classes,
@@ -18,11 +18,16 @@ from simgrid_broker.policy.dirac.draw import (
     requested_job_chance,
     smallest_key,
 )
-from simgrid_broker.policy.dirac.editions import DEPLOYED, DOCUMENTED
-from simgrid_broker.policy.dirac.identity import Identity
-from simgrid_broker.policy.dirac.priorities import Group, compute_priorities, real_priority, whole_option
-from simgrid_broker.policy.dirac.share_correction import corrected, correctors_of
-from simgrid_broker.policy.dirac.task_queues import TaskQueue, TaskQueues
+from simgrid_broker.systems.dirac.policy.editions import DEPLOYED, DOCUMENTED
+from simgrid_broker.systems.dirac.policy.priorities import (
+    Group,
+    compute_priorities,
+    corrected,
+    correctors_of,
+    real_priority,
+    whole_option,
+)
+from simgrid_broker.systems.dirac.policy.task_queues import Identity, TaskQueue, TaskQueues
 
 
 def uncorrected(shares, group):
@@ -106,7 +111,7 @@ def scheduling(**options):
         ShareCorrectorsToStart="WMSHistory", WMSHistory=dict(all=SLICES | options)))
 
 
-@pytest.mark.rule("share_correction.corrected", "share_correction.correctors_of")
+@pytest.mark.rule("priorities.corrected", "priorities.correctors_of")
 @pytest.mark.parametrize(("week", "hour", "bound", "expected"), [
     ((10, 10, 20), (10, 10, 20), 5, (1000, 1000, 2000)), ((60, 20, 20), (80, 10, 10), 5, (462.5, 1500, 5200)),
     ((50, 50, 0), (50, 50, 0), 5, (500, 500, 10_000)), ((50, 50, 0), (50, 50, 0), 3, (500, 500, 6000)),
@@ -119,7 +124,7 @@ def test_shares_are_corrected_by_usage(week, hour, bound, expected):
     assert corrected(shares, "g", correctors_of(scheduling()), usage) == shares
 
 
-@pytest.mark.rule("share_correction.correctors_of")
+@pytest.mark.rule("priorities.correctors_of")
 def test_correction_is_off_unless_it_is_switched_on_and_fractions_are_the_default():
     on = scheduling(MaxGlobalCorrection="2.5")
     assert correctors_of(on)[0].bound == 5
@@ -127,7 +132,7 @@ def test_correction_is_off_unless_it_is_switched_on_and_fractions_are_the_defaul
     assert correctors_of(dict(EnableSharesCorrection="yes", ShareCorrections=dict(WMSHistory=dict(all={})))) == ()
 
 
-@pytest.mark.rule("share_correction.corrected")
+@pytest.mark.rule("priorities.corrected")
 def test_owners_are_corrected_under_the_names_under_which_they_own_task_queues():
     options = scheduling()
     options["ShareCorrections"]["WMSHistory"]["all"] = SLICES | dict(Group="g")

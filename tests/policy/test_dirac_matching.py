@@ -4,14 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.policy.dirac.acceptance import Acceptance
-from simgrid_broker.policy.dirac.edition import cpu_classes
-from simgrid_broker.policy.dirac.editions import DEPLOYED, DOCUMENTED
-from simgrid_broker.policy.dirac.identity import Refused, cpu_class, identity_of
-from simgrid_broker.policy.dirac.matching import failures
-from simgrid_broker.policy.dirac.pilot_report import Credentials, request_of_pilot
-from simgrid_broker.policy.dirac.request import Malformed, checked_request
-from simgrid_broker.policy.dirac.task_queues import TaskQueues
+from simgrid_broker.systems.dirac.policy.edition import cpu_classes
+from simgrid_broker.systems.dirac.policy.editions import DEPLOYED, DOCUMENTED
+from simgrid_broker.systems.dirac.policy.matching import Acceptance, failures
+from simgrid_broker.systems.dirac.policy.pilot_report import Credentials, request_of_pilot
+from simgrid_broker.systems.dirac.policy.request import Malformed, checked_request
+from simgrid_broker.systems.dirac.policy.task_queues import Refused, TaskQueues, cpu_class, identity_of
 
 ADA = dict(Owner="ada", OwnerDN="ada", OwnerGroup="user", CPUTime=300)
 
@@ -30,7 +28,7 @@ def identity(edition=DEPLOYED, **job):
     return identity_of(ADA | job, edition, edition.cpu_classes)
 
 
-@pytest.mark.rule("dirac.identity.cpu_class")
+@pytest.mark.rule("task_queues.cpu_class")
 @pytest.mark.parametrize(("cpu_time", "documented", "deployed"), [
     (-5, 500, 360), (0, 500, 360), (360, 500, 360), (361, 500, 1800), (500, 500, 1800), (501, 5000, 1800),
     (300_000, 300_000, 345_600), (300_001, 300_000, 345_600), (1_080_001, 300_000, 1_080_000)])
@@ -39,7 +37,7 @@ def test_cpu_time_is_raised_to_its_class(cpu_time, documented, deployed):
     assert identity(CPUTime=cpu_time).cpu_time == deployed == cpu_class(cpu_time, DEPLOYED.cpu_classes)
 
 
-@pytest.mark.rule("dirac.edition.cpu_classes")
+@pytest.mark.rule("edition.cpu_classes")
 @pytest.mark.parametrize(("option", "classes"), [
     ([100, 1000], (100, 1000)), (["100", "1000"], (100, 1000)), ("100, 1000", (100, 1000)), ("", None),
     ([100.5, 1000], None), ([100, 100], None), ([0, 5], None), (["x", 5], None),
@@ -50,7 +48,7 @@ def test_classes_are_configured_or_the_defaults_if_the_option_is_no_rising_list(
     assert cpu_classes(DOCUMENTED, scheduling) == DOCUMENTED.cpu_classes
 
 
-@pytest.mark.rule("dirac.identity.identity_of")
+@pytest.mark.rule("task_queues.identity_of")
 @pytest.mark.parametrize(("job", "other", "same"), [
     pytest.param(dict(Sites=["A", "B"]), dict(Sites=["B", "A", "A", " B ", ""]), True, id="order, repetition, blanks"),
     pytest.param(dict(Sites=[]), {}, True, id="an empty list is no requirement"),
@@ -67,7 +65,7 @@ def test_jobs_of_identical_requirements_share_a_task_queue(job, other, same):
     assert (identity(**job) == identity(**other)) == same
 
 
-@pytest.mark.rule("dirac.identity.identity_of")
+@pytest.mark.rule("task_queues.identity_of")
 @pytest.mark.parametrize(("field", "value", "differs"), [
     ("Setup", "LHCb-Production", True), ("SubmitPools", ["p"], True), ("PilotTypes", ["private"], True),
     ("GridMiddlewares", ["gLite"], True), ("LHCbPlatforms", ["slc4"], True), ("Tags", ["GPU"], False),
@@ -77,7 +75,7 @@ def test_the_page_of_2009_has_its_own_requirements(field, value, differs):
     assert (identity(**{field: value}) != identity()) != differs
 
 
-@pytest.mark.rule("dirac.identity.identity_of", "dirac.identity.stored_priority", "task_queues.TaskQueues.insert")
+@pytest.mark.rule("task_queues.identity_of", "task_queues.stored_priority", "task_queues.TaskQueues.insert")
 @pytest.mark.parametrize(("job", "why"), [
     (dict(CPUTime="5000"), "CPUTime '5000' is not a whole number"), (dict(CPUTime=100.0), "CPUTime 100.0"),
     (dict(Owner=None), "Owner is missing"), (dict(Tags="GPU"), "Tags 'GPU' is not a list"),
@@ -312,7 +310,7 @@ def test_a_job_without_requirements_matches_wherever_one_with_them_does(job, req
         assert failed(dict(CPUTime=1), request_) is None
 
 
-@pytest.mark.rule("acceptance.Acceptance.of")
+@pytest.mark.rule("matching.Acceptance.of")
 @given(st.lists(JOBS, max_size=4), st.lists(REQUESTS, min_size=1, max_size=4))
 def test_requests_that_are_known_in_advance_are_answered_alike(jobs, requests):
     asked = [checked_request(request | dict(CPUTime=10**6), DEPLOYED.request_fields) for request in requests]

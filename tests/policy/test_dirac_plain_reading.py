@@ -3,11 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simgrid_broker.policy.dirac.acceptance import Acceptance
-from simgrid_broker.policy.dirac.editions import DEPLOYED, DOCUMENTED
-from simgrid_broker.policy.dirac.matching import failures
-from simgrid_broker.policy.dirac.request import Malformed, checked_request
-from simgrid_broker.policy.dirac.task_queues import TaskQueues
+from simgrid_broker.systems.dirac.policy.editions import DEPLOYED, DOCUMENTED
+from simgrid_broker.systems.dirac.policy.matching import Acceptance, failures
+from simgrid_broker.systems.dirac.policy.request import Malformed, checked_request
+from simgrid_broker.systems.dirac.policy.task_queues import TaskQueues
 
 NAMES, OWNERS, GROUPS = st.sampled_from(["A", "B", "C"]), st.sampled_from(["ada", "bob"]), st.sampled_from(["g", "h"])
 SETS, CPU = st.lists(NAMES, max_size=3), st.sampled_from([100, 400, 2000, 10**7])

@@ -3,6 +3,7 @@ from typing import Annotated
 
 import pytest
 from plain_scenario import plain_values
+from simgrid_broker.scenario.rules_dirac import group_findings
 
 from simgrid_broker import advice
 from simgrid_broker.errors import ScenarioError
@@ -11,7 +12,6 @@ from simgrid_broker.scenario.checks.cross_checks import CHECKS, LOOKS
 from simgrid_broker.scenario.checks.rows import constraints_of_rows, remarks_of_rows
 from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.model import Grid
-from simgrid_broker.scenario.rules_dirac import group_findings
 from simgrid_broker.schema.constraint import ActsIn, AtMost, Needs, Refers
 
 WITH_DIRAC = (*CHECKS, group_findings)

@@ -6,23 +6,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import simgrid_broker.scenario.loading.origins as locate
-from simgrid_broker.errors import Problem, RequestError, ScenarioError, SnapshotError
+from simgrid_broker.errors import Problem, ScenarioError, SnapshotError
 from simgrid_broker.scenario.checks.cross_checks import findings
-from simgrid_broker.scenario.dirac_snapshot import DiracRequests, DiracSnapshot
 from simgrid_broker.scenario.grid.expand_grid import SOURCES, expanded
-from simgrid_broker.scenario.loading.documents import missing_files, read, read_yaml, text_of
-from simgrid_broker.scenario.loading.origins import Assignment, Draft, Finding, Origin, Whole
+from simgrid_broker.scenario.loading.documents import missing_files, read
+from simgrid_broker.scenario.loading.origins import Assignment, Draft, Finding, Whole
 from simgrid_broker.scenario.loading.set_values import NoSuchKey, assigned, from_command_line, from_python, plain
 from simgrid_broker.scenario.loading.validate import Validation, validated
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.rules_dirac import dirac_findings, request_findings
 from simgrid_broker.scenario.rules_snapshot import snapshot_findings
 from simgrid_broker.scenario.snapshot import Snapshot
 
 W = TypeVar("W", bound=Whole)
-FINDINGS: dict[type[Whole], Callable[[Any], Iterable[Finding]]] = {
-    Scenario: findings, Snapshot: snapshot_findings, DiracSnapshot: dirac_findings, DiracRequests: request_findings}
-"""Checks between the parts, by model."""
+FINDINGS: dict[type[Whole], Callable[[Any], Iterable[Finding]]] = {Scenario: findings, Snapshot: snapshot_findings}
+"""Checks between the parts of models whose checks import them."""
 
 
 def load_scenario(path: str | Path, seed: int | None = None, until: float | str | None = None,
@@ -43,31 +40,11 @@ def load_scenario(path: str | Path, seed: int | None = None, until: float | str 
 
 def load_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> Snapshot:
     """The snapshot in a YAML or JSON file, checked; overrides and `extends` as of a scenario. Raises SnapshotError."""
-    return _snapshot(path, overrides, Snapshot)
+    return snapshot_of(path, overrides, Snapshot)
 
 
-def load_dirac_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> DiracSnapshot:
-    """The snapshot of DIRAC's task queues in a YAML or JSON file, as `load_snapshot`. Raises SnapshotError."""
-    return _snapshot(path, overrides, DiracSnapshot)
-
-
-def load_requests(path: str | Path) -> DiracRequests:
-    """The request, or list of requests, in a JSON or YAML file, checked. Raises RequestError."""
-    try:
-        document = read_yaml(text_of(Path(path)), str(path))
-    except ScenarioError as error:
-        raise RequestError(error.problems) from None
-    if document.problems:
-        raise RequestError(document.problems)
-    several = isinstance(document.values, list)
-    above = ("requests",) if several else ("requests", 0)
-    marks = {(*above, *key): Origin("file", str(path), line) for key, line in document.lines.items()}
-    values = {"requests": document.values if several else [document.values]}
-    return resolve(Draft(values, {(): Origin("file", str(path)), **marks}), DiracRequests)
-
-
-def _snapshot(path: str | Path, overrides: Iterable[str], model: type[W]) -> W:
-    """A snapshot of either kind."""
+def snapshot_of(path: str | Path, overrides: Iterable[str], model: type[W]) -> W:
+    """The snapshot of a kind in a file, checked. Raises SnapshotError."""
     try:
         draft, problems = read(Path(path))
     except ScenarioError as error:
@@ -146,8 +123,9 @@ def _cross_findings(checked: Validation, draft: Draft, failed: bool) -> list[Fin
         return []
     checked.whole._origins = draft.origins()
     unread = {found.key for found in checked.findings}
+    check = FINDINGS.get(checked.model, checked.model.findings)
     return [Finding(checked.old_key(found.key), found.value, found.expected, found.nearest)
-            for found in FINDINGS[checked.model](checked.whole) if not (found.of_absence and (checked.gone or failed))
+            for found in check(checked.whole) if not (found.of_absence and (checked.gone or failed))
             and not (failed and found.key[0] in ("grid", "incidents"))
             and not any(key[:len(other)] == other for other in map(checked.old_key, found.depends_on) for key in unread)
             and (found.unknown or found.value) not in list(checked.gone)]

@@ -182,6 +182,10 @@ class Whole(Part):
         found = self._origins.get(around, DEFAULT)
         return found if around == key or found.kind in (SYNTHETIC, CRIC) else DEFAULT
 
+    def findings(self) -> "Iterable[Finding]":
+        """Everything wrong between its parts."""
+        return ()
+
     def with_values(self, values: Mapping[str, object]) -> Self:
         """A copy with values set by dotted key, validated as a whole; None restores a default.
 

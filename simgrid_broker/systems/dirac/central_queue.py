@@ -1,36 +1,51 @@
-"""DIRAC's task queues in a run: which one the jobs of a task join, and the priorities of all."""
+"""Task queues of DIRAC in a run: the one that jobs of a task join, priorities, limits at sites, and past usage.
+
+Source: DIRAC reference, 8.2 and 8.3 (limits), 11 to 13 (priorities, usage).
+"""
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from simgrid_broker.agents.dirac_limits import Limits
-from simgrid_broker.agents.dirac_usage import Usage
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.fabric.task_queue_draw import shut_queues
 from simgrid_broker.policy.brokerage.production.decide import RANKING
-from simgrid_broker.policy.dirac.acceptance import Acceptance
-from simgrid_broker.policy.dirac.edition import cpu_classes
-from simgrid_broker.policy.dirac.editions import DIRAC_EDITIONS
-from simgrid_broker.policy.dirac.identity import Identity, identity_of
-from simgrid_broker.policy.dirac.pilot_report import Credentials, processor_tags, request_of_pilot
-from simgrid_broker.policy.dirac.priorities import Group, compute_priorities
-from simgrid_broker.policy.dirac.request import Request, checked_request
-from simgrid_broker.policy.dirac.share_correction import corrected, correctors_of
-from simgrid_broker.policy.dirac.task_queues import TaskQueue
 from simgrid_broker.policy.jobs.resource_types import asked_ramcount, job_corecount
-from simgrid_broker.schema.dirac import PRIVATE
+from simgrid_broker.scenario.dirac_run import ATTRIBUTES_OF_RUN, PRIVATE
+from simgrid_broker.systems.dirac.policy.edition import cpu_classes
+from simgrid_broker.systems.dirac.policy.editions import DIRAC_EDITIONS
+from simgrid_broker.systems.dirac.policy.matching import Acceptance
+from simgrid_broker.systems.dirac.policy.options import BURST, CES
+from simgrid_broker.systems.dirac.policy.pilot_report import Credentials, processor_tags, request_of_pilot
+from simgrid_broker.systems.dirac.policy.priorities import (
+    Corrector,
+    Group,
+    compute_priorities,
+    corrected,
+    correctors_of,
+    is_on,
+    whole_option,
+)
+from simgrid_broker.systems.dirac.policy.request import Request, checked_request
+from simgrid_broker.systems.dirac.policy.task_queues import Identity, TaskQueue, identity_of
 from simgrid_broker.views import KEPT, Queues, Task, Verdict
+from simgrid_broker.world.task_queues import JOB_TYPE, LIMIT, OWNER, OWNER_GROUP, count_at_sites, running_jobs
 from simgrid_broker.world.world import World
 
 EMPTY_FOR = {"documented": 0.0, "deployed": 300.0}
 """Time for which an empty task queue counts as one of its owner, s; source: DIRAC reference, sections 1 and 5."""
 LONGEST = 10**9
 """CPUTime of a slot without limit, s."""
+ATTRIBUTES = dict(zip(ATTRIBUTES_OF_RUN, (OWNER, OWNER_GROUP, JOB_TYPE), strict=True))
+"""Numbers of the attributes of limits."""
+LIMITS_PERIOD = 10.0
+"""Period in which running jobs are counted, s; source: DIRAC reference, 8.2."""
+HISTORY_PERIOD = 900.0
+"""UpdateHistoryPeriod: time after which usage is read again, s; source: DIRAC reference, section 12."""
 
 
 class CountedQueue(TaskQueue):
@@ -191,3 +206,88 @@ def groups_of(world: World) -> tuple[dict[str, str], dict[str, Group], dict[str,
             group_of[share] = share
             groups.setdefault(share, Group(max(round(10 * float(tree.value[node])), 1), True))
     return group_of, groups, {name: described[name].user_priority if name in described else 1 for name in groups}
+
+
+class Limits:
+    """The limits and delays of a run; numbers: of an attribute and the name of a value, the number that jobs have."""
+
+    def __init__(self, world: World, scheduling: Mapping[str, Any], numbers: Callable[[str, str], int]):
+        self.world = world
+        rows = sorted(rows_of(world, scheduling, numbers)) if world.scenario.edition == "deployed" else []
+        self.sites = np.array([row[0] for row in rows], np.int64)
+        self.table = np.zeros(len(rows), LIMIT)
+        names = "queue", "attribute", "value", "most", "delay_s", "burst"
+        for number, row in enumerate(rows):
+            for name, value in zip(names, row[1:], strict=True):
+                self.table[number][name] = value
+        self.table["tokens"] = self.table["burst"]
+        site = world.arrays.queues["site"][world.arrays.pseudo_queues["queue"]]
+        self.of_kind = np.stack([np.searchsorted(self.sites, site, side) for side in ("left", "right")], axis=1)
+
+    def count(self, group_of_share: np.ndarray) -> None:
+        """Count the jobs that run at each site; matches since the last count are among them."""
+        count_at_sites(self.world.arrays, self.sites, group_of_share)
+
+
+def rows_of(world: World, scheduling: Mapping[str, Any], numbers: Callable[[str, str], int]) -> Iterator[tuple]:
+    """A row for each limit and delay: site, PanDA queue (-1 = the site), attribute, value, limit, delay, burst."""
+    sites, queues = world.vocabularies["sites"], list(world.scenario.grid.queues)
+    running = scheduling.get("RunningLimit", {}) if is_on(scheduling.get("CheckJobLimits", True)) else {}
+    for site, options in running.items():
+        branches = [(-1, options), *((queues.index(ce), limits) for ce, limits in options.get(CES, {}).items())]
+        for queue, branch in branches:
+            for attribute, limits in branch.items():
+                for value, limit in limits.items() if attribute != CES else ():
+                    yield (sites.index(site), queue, ATTRIBUTES[attribute], numbers(attribute, value),
+                           whole_option(limit, 0), 0.0, 1)
+    delayed = scheduling.get("MatchingDelay", {}) if is_on(scheduling.get("CheckMatchingDelay", True)) else {}
+    for site, options in delayed.items():
+        for attribute, delays in options.items():
+            for value, delay in delays.items() if attribute != BURST else ():
+                burst = whole_option(options.get(BURST, {}).get(attribute, {}).get(value), 1)
+                yield (sites.index(site), -1, ATTRIBUTES[attribute], numbers(attribute, value), -1,
+                       max(float(delay), 0.0), burst)
+
+
+class Usage:
+    """Running jobs by group and owner, summed over time; read: usage as correctors last read it.
+
+    groups: names by number; group_of_share: number of the group of each share. Before a slice has passed, the average
+    is over the time since the begin of the run.
+    """
+
+    def __init__(self, world: World, correctors: Sequence[Corrector], groups: Sequence[str],
+                 group_of_share: np.ndarray):
+        self.world, self.groups, self.group_of_share = world, list(groups), group_of_share
+        self.spans = sorted({(piece.span, corrector.group) for corrector in correctors for piece in corrector.slices})
+        self.names = {"": self.groups} | dict.fromkeys({group for _, group in self.spans} - {""},
+                                                       world.vocabularies["users"])
+        self.now = {level: np.zeros(len(names)) for level, names in self.names.items()}      # jobs that run
+        self.sums = {level: np.zeros(len(names)) for level, names in self.names.items()}     # job seconds
+        self.time_s, self.kept = 0.0, deque([(0.0, self.sums)])
+        self.read: dict[tuple[int, str], dict[str, float]] = {}
+        self.read_s = -np.inf
+
+    def look(self, now: float) -> None:
+        """Count the jobs that run, and read the usage again if it is time."""
+        passed, self.time_s = now - self.time_s, now
+        self.sums = {level: self.sums[level] + jobs * passed for level, jobs in self.now.items()}
+        self.now = self._running()
+        if now - self.read_s >= HISTORY_PERIOD and now > 0:
+            self.read_s = now
+            self.kept.append((now, self.sums))
+            self.read = {(span, level): self._average(span, level) for span, level in self.spans}
+            longest = max(span for span, _ in self.spans)
+            while len(self.kept) > 1 and self.kept[1][0] <= now - longest:
+                self.kept.popleft()
+
+    def _running(self) -> dict[str, np.ndarray]:
+        jobs = self.world.arrays.jobs
+        return {level: running_jobs(jobs, self.group_of_share, self.groups.index(level) if level else -1, len(names))
+                for level, names in self.names.items()}
+
+    def _average(self, span: int, level: str) -> dict[str, float]:
+        """Mean number of jobs of all that had any in a slice of time."""
+        begin, before = next((kept for kept in reversed(self.kept) if kept[0] <= self.time_s - span), self.kept[0])
+        jobs = (self.sums[level] - before[level]) / (self.time_s - begin)
+        return {name: float(number) for name, number in zip(self.names[level], jobs, strict=True) if number > 0}

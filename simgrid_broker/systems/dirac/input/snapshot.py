@@ -4,18 +4,23 @@ Jobs and requests have DIRAC's own names. Their values are read as they are writ
 the match, by its own rules.
 """
 
+from collections.abc import Iterable, Iterator
+from math import isfinite
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from simgrid_broker.errors import RequestError, ScenarioError, SnapshotError
-from simgrid_broker.scenario.loading.origins import Whole
+from simgrid_broker.errors import RequestError, ScenarioError, SnapshotError, nearest
+from simgrid_broker.scenario.dirac_run import DiracCredentials
+from simgrid_broker.scenario.loading.documents import read_yaml, text_of
+from simgrid_broker.scenario.loading.loader import resolve, snapshot_of
+from simgrid_broker.scenario.loading.origins import Draft, Finding, Key, Origin, Whole
 from simgrid_broker.schema.part import Part
+from simgrid_broker.systems.dirac.input.options import option_findings
 
 MOST_JOBS = 1_000_000
 """Most jobs of the same requirements; source: DIRAC Task Queue Matching, scenario."""
-GENERIC_PILOT = "GenericPilot"
-"""Property of a pilot that serves all groups of its VO."""
 REQUIREMENT = "list of names; nothing = no requirement"
 
 
@@ -115,19 +120,11 @@ class DiracSnapshot(Whole):
     after_recalculate_remove: tuple[int, ...] = Field((), description="Jobs that were taken after priorities were "
                                                       "computed")
 
-
-class DiracCredentials(Part):
-    """Who a pilot belongs to."""
-
-    properties: tuple[str, ...] = Field((), description="GenericPilot, or none for a private pilot")
-    username: str = Field("", description="User of a private pilot")
-    group: str = Field("", description="Group of a private pilot")
-    VO: str = Field("", description="VO of a generic pilot")
-
-    @property
-    def is_generic(self) -> bool:
-        """Whether the pilot serves all groups of its VO."""
-        return GENERIC_PILOT in self.properties
+    def findings(self) -> Iterator[Finding]:
+        """Everything wrong between its parts."""
+        yield from unknown_jobs(self)
+        yield from unreadable_conditions(self)
+        yield from option_findings(self.operations)
 
 
 class DiracRequest(Part):
@@ -164,3 +161,57 @@ class DiracRequests(Whole):
     error: ClassVar[type[ScenarioError]] = RequestError
 
     requests: tuple[DiracRequest, ...] = Field(description="Requests, each answered for itself")
+
+    def findings(self) -> Iterator[Finding]:
+        """A list of requests has at least one, and its numbers are finite."""
+        if not self.requests:
+            yield Finding(("requests",), None, "at least one request is needed", depends_on=(("requests", 0),))
+        for position, request in enumerate(self.requests):
+            for name, given in request.model_dump(exclude_unset=True).items():
+                if any(isinstance(value, float) and not isfinite(value)
+                       for value in (given if isinstance(given, list) else [given])):
+                    yield Finding(("requests", position, name), given, "expected a finite number")
+
+
+def unknown_jobs(snapshot: DiracSnapshot) -> Iterator[Finding]:
+    """Jobs that are named elsewhere are among the jobs."""
+    known = {job.id + k for job in snapshot.jobs for k in range(job.count)}
+    named: list[tuple[Key, str]] = [(("set_priorities", number), number) for number in snapshot.set_priorities]
+    named += [(("after_recalculate_remove", k), str(job)) for k, job in enumerate(snapshot.after_recalculate_remove)]
+    for key, number in named:
+        if not number.isdecimal() or int(number) not in known:
+            yield Finding(key, number, "no job of the snapshot has this id", nearest(number, map(str, known)),
+                          of_absence=True)
+
+
+def unreadable_conditions(snapshot: DiracSnapshot) -> Iterator[Finding]:
+    """Negative conditions are mappings of attributes to a value or a list of values."""
+    given = snapshot.negative
+    for position, ban in enumerate(given if isinstance(given, list) else [given] if given is not None else []):
+        key = ("negative", position) if isinstance(given, list) else ("negative",)
+        if not isinstance(ban, dict):
+            yield Finding(key, ban, "expected a negative condition, {attribute: [values]}")
+            continue
+        for attribute, values in ban.items():
+            if any(isinstance(value, (dict, list)) for value in (values if isinstance(values, list) else [values])):
+                yield Finding((*key, attribute), values, "expected a value or a list of values")
+
+
+def load_dirac_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> DiracSnapshot:
+    """The snapshot of DIRAC's task queues in a YAML or JSON file, as `load_snapshot`. Raises SnapshotError."""
+    return snapshot_of(path, overrides, DiracSnapshot)
+
+
+def load_requests(path: str | Path) -> DiracRequests:
+    """The request, or list of requests, in a JSON or YAML file, checked. Raises RequestError."""
+    try:
+        document = read_yaml(text_of(Path(path)), str(path))
+    except ScenarioError as error:
+        raise RequestError(error.problems) from None
+    if document.problems:
+        raise RequestError(document.problems)
+    several = isinstance(document.values, list)
+    above = ("requests",) if several else ("requests", 0)
+    marks = {(*above, *key): Origin("file", str(path), line) for key, line in document.lines.items()}
+    values = {"requests": document.values if several else [document.values]}
+    return resolve(Draft(values, {(): Origin("file", str(path)), **marks}), DiracRequests)

@@ -1,8 +1,8 @@
 """The editions of DIRAC's matching: `documented` is the page of 2009, `deployed` the code of version 9."""
 
-import simgrid_broker.policy.dirac.conditions as conditions
-from simgrid_broker.policy.dirac.edition import WITHOUT_LIMIT, Edition
-from simgrid_broker.policy.dirac.priorities import mean_priority, summed_priority
+import simgrid_broker.systems.dirac.policy.conditions as conditions
+from simgrid_broker.systems.dirac.policy.edition import WITHOUT_LIMIT, Edition
+from simgrid_broker.systems.dirac.policy.priorities import mean_priority, summed_priority
 
 DOCUMENTED = Edition(
     name="documented", single=("OwnerDN", "OwnerGroup", "Setup"),

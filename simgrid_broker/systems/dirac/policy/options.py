@@ -1,13 +1,15 @@
-"""Limits at a site that make a negative condition: running jobs, and delays between matches; DIRAC reference, 8.2, 8.3.
+"""Options of DIRAC: limits at a site that make a negative condition, and those without effect.
 
 Limits are by attribute of a job (JobType, OwnerGroup, ...) and its value. Attributes that are blocked together exclude
-only task queues that have all of them, as in DIRAC (`conditions.negative_condition`).
+only task queues with all of them, as in DIRAC (`conditions.negative_condition`). Source: DIRAC reference, 8.2 and 8.3.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from simgrid_broker.policy.dirac.priorities import whole_option
+from simgrid_broker.errors import did_you_mean, nearest
+from simgrid_broker.systems.dirac.policy.edition import Edition, cpu_classes
+from simgrid_broker.systems.dirac.policy.priorities import correction_remarks, whole_option
 
 CES, BURST = "CEs", "Burst"
 """Branches of a site that hold the limits of its CEs, and the capacities of its delays."""
@@ -16,6 +18,11 @@ FULL = 1e-9
 
 Values = dict[str, list[str]]
 """Blocked values by attribute."""
+SCHEDULING = "JobScheduling"
+OPTIONS = ("taskQueueCPUTimeIntervals", "EnableSharesCorrection", "ShareCorrections", "RunningLimit", "MatchingDelay",
+           "CheckJobLimits", "CheckMatchingDelay")
+"""Options below Operations/JobScheduling that act."""
+LIMITS = ("RunningLimit", "MatchingDelay")
 
 
 class Match(NamedTuple):
@@ -80,3 +87,19 @@ def united(*blocked: Values) -> Values:
         for attribute, names in values.items():
             found[attribute] = list(dict.fromkeys([*found.get(attribute, []), *names]))
     return found
+
+
+def option_remarks(operations: Mapping[str, Any], edition: Edition) -> Iterator[str]:
+    """A sentence for each option below Operations that an edition does not read as it is written."""
+    for name in operations.keys() - {SCHEDULING}:
+        yield f"operations.{name} has no effect{did_you_mean(nearest(name, [SCHEDULING]))}"
+    scheduling = operations.get(SCHEDULING, {})
+    for name in sorted(scheduling.keys() - set(OPTIONS)):
+        yield f"operations.{SCHEDULING}.{name} has no effect{did_you_mean(nearest(name, OPTIONS))}"
+    for name in LIMITS if edition.name == "documented" else ():
+        if name in scheduling:
+            yield f"{name} has no meaning in the documented edition, which has no limits"
+    intervals, classes = scheduling.get("taskQueueCPUTimeIntervals"), cpu_classes(edition, scheduling)
+    if intervals is not None and intervals != list(classes) and classes == edition.cpu_classes:
+        yield f"taskQueueCPUTimeIntervals {intervals} is not in force: the classes are {', '.join(map(str, classes))}"
+    yield from correction_remarks(scheduling)

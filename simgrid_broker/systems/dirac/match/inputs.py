@@ -5,17 +5,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from simgrid_broker.errors import did_you_mean, nearest
-from simgrid_broker.policy.dirac.edition import cpu_classes
-from simgrid_broker.policy.dirac.editions import DIRAC_EDITIONS
-from simgrid_broker.policy.dirac.identity import Refused
-from simgrid_broker.policy.dirac.limiter import Match, over_running_limit, united, within_delay
-from simgrid_broker.policy.dirac.option_remarks import SCHEDULING, option_remarks
-from simgrid_broker.policy.dirac.pilot_report import KEPT, Credentials, request_of_pilot
-from simgrid_broker.policy.dirac.priorities import DEFAULT_SHARE, Group, compute_priorities, whole_option
-from simgrid_broker.policy.dirac.share_correction import corrected, correctors_of, is_on
-from simgrid_broker.policy.dirac.task_queues import TaskQueues
-from simgrid_broker.scenario import DiracRequests, DiracSnapshot
-from simgrid_broker.scenario.dirac_snapshot import DiracCredentials
+from simgrid_broker.systems.dirac.input.snapshot import DiracCredentials, DiracRequests, DiracSnapshot
+from simgrid_broker.systems.dirac.policy.edition import cpu_classes
+from simgrid_broker.systems.dirac.policy.editions import DIRAC_EDITIONS
+from simgrid_broker.systems.dirac.policy.options import (
+    SCHEDULING,
+    Match,
+    option_remarks,
+    over_running_limit,
+    united,
+    within_delay,
+)
+from simgrid_broker.systems.dirac.policy.pilot_report import KEPT, Credentials, request_of_pilot
+from simgrid_broker.systems.dirac.policy.priorities import (
+    DEFAULT_SHARE,
+    Group,
+    compute_priorities,
+    corrected,
+    correctors_of,
+    is_on,
+    whole_option,
+)
+from simgrid_broker.systems.dirac.policy.task_queues import Refused, TaskQueues
 
 OF_REPORT = ("NumberOfProcessors", "WholeNode", "Credentials")
 """Fields that only the report of a pilot has."""

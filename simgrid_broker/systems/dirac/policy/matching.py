@@ -1,14 +1,42 @@
-"""Which requests, known in advance, task queues match, CPU time apart: conditions are asked once for each set."""
+"""Matching of requests with task queues: the first condition that each fails, and those that known requests match."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from simgrid_broker.policy.dirac.conditions import Condition, cpu_time, negative_condition
-from simgrid_broker.policy.dirac.edition import Edition
-from simgrid_broker.policy.dirac.identity import Identity
-from simgrid_broker.policy.dirac.request import Request
+from simgrid_broker.systems.dirac.policy.conditions import Condition, cpu_time, negative_condition
+from simgrid_broker.systems.dirac.policy.edition import Edition
+from simgrid_broker.systems.dirac.policy.request import Request
+from simgrid_broker.systems.dirac.policy.task_queues import Identity, TaskQueue
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The first condition that a task queue fails: the values of both sides, and the reason in words."""
+
+    condition: Condition
+    queue: dict[str, Any]
+    request: dict[str, Any]
+    reason: str
+
+
+def failures(queues: Sequence[TaskQueue], request: Request, edition: Edition) -> list[Failure | None]:
+    """The first failed condition of each task queue; None for those that match."""
+    if "JobID" in request.values:
+        request = replace(request, bans=())            # not applied to a job that is named: DIRAC reference, 7.8
+    return [_first(queue, request, edition) for queue in queues]
+
+
+def _first(queue: TaskQueue, request: Request, edition: Edition) -> Failure | None:
+    fields = queue.identity.fields(edition)
+    for condition in edition.conditions:
+        if not condition.met(fields, request):
+            return Failure(condition, {name: fields[name] for name in condition.queue},
+                           {name: request.values[name] for name in condition.request if name in request.values},
+                           condition.reason(fields, request))
+    return None
 
 
 class Acceptance:

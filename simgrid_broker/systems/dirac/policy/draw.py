@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from simgrid_broker.policy.dirac.edition import Edition
-from simgrid_broker.policy.dirac.priorities import real_priority
-from simgrid_broker.policy.dirac.task_queues import TaskQueue
+from simgrid_broker.systems.dirac.policy.edition import Edition
+from simgrid_broker.systems.dirac.policy.priorities import real_priority
+from simgrid_broker.systems.dirac.policy.task_queues import TaskQueue
 
 NODES, DECAY_OF_PANEL, END = 24, 2.0, 45.0
 """Points of Gauss-Legendre in each panel, in which the product falls by exp(-2) or more; it is nothing at exp(-45)."""

@@ -1,23 +1,16 @@
-"""Rules between the parts of a snapshot of DIRAC's task queues."""
+"""Checks of the groups, pilots and options of DIRAC in a scenario, and remarks on those without effect."""
 
 from collections.abc import Collection, Iterator, Mapping
-from math import isfinite
 from typing import Any
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.dirac_snapshot import DiracRequests, DiracSnapshot
+from simgrid_broker.scenario.dirac_run import ATTRIBUTES_OF_RUN
 from simgrid_broker.scenario.loading.origins import Finding, Key
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.rules_dirac_options import SCHEDULING, option_findings
 from simgrid_broker.scenario.shares import leaf_names
-from simgrid_broker.schema.dirac import ATTRIBUTES_OF_RUN
-
-
-def dirac_findings(snapshot: DiracSnapshot) -> Iterator[Finding]:
-    """Everything that is wrong between the parts of a snapshot."""
-    yield from unknown_jobs(snapshot)
-    yield from unreadable_conditions(snapshot)
-    yield from option_findings(snapshot.operations)
+from simgrid_broker.systems.dirac.input.options import SCHEDULING, option_findings
+from simgrid_broker.systems.dirac.policy.editions import DIRAC_EDITIONS
+from simgrid_broker.systems.dirac.policy.options import option_remarks
 
 
 def group_findings(scenario: Scenario) -> Iterator[Finding]:
@@ -70,36 +63,7 @@ def unknown_in_limits(key: Key, options: Mapping[str, Any], groups: Collection[s
                 yield Finding((*key, attribute, group), group, "unknown group", nearest(group, groups))
 
 
-def request_findings(asked: DiracRequests) -> Iterator[Finding]:
-    """A list of requests has at least one, and its numbers are finite."""
-    if not asked.requests:
-        yield Finding(("requests",), None, "at least one request is needed", depends_on=(("requests", 0),))
-    for position, request in enumerate(asked.requests):
-        for name, given in request.model_dump(exclude_unset=True).items():
-            if any(isinstance(value, float) and not isfinite(value)
-                   for value in (given if isinstance(given, list) else [given])):
-                yield Finding(("requests", position, name), given, "expected a finite number")
-
-
-def unknown_jobs(snapshot: DiracSnapshot) -> Iterator[Finding]:
-    """Jobs that are named elsewhere are among the jobs."""
-    known = {job.id + k for job in snapshot.jobs for k in range(job.count)}
-    named: list[tuple[Key, str]] = [(("set_priorities", number), number) for number in snapshot.set_priorities]
-    named += [(("after_recalculate_remove", k), str(job)) for k, job in enumerate(snapshot.after_recalculate_remove)]
-    for key, number in named:
-        if not number.isdecimal() or int(number) not in known:
-            yield Finding(key, number, "no job of the snapshot has this id", nearest(number, map(str, known)),
-                          of_absence=True)
-
-
-def unreadable_conditions(snapshot: DiracSnapshot) -> Iterator[Finding]:
-    """Negative conditions are mappings of attributes to a value or a list of values."""
-    given = snapshot.negative
-    for position, ban in enumerate(given if isinstance(given, list) else [given] if given is not None else []):
-        key = ("negative", position) if isinstance(given, list) else ("negative",)
-        if not isinstance(ban, dict):
-            yield Finding(key, ban, "expected a negative condition, {attribute: [values]}")
-            continue
-        for attribute, values in ban.items():
-            if any(isinstance(value, (dict, list)) for value in (values if isinstance(values, list) else [values])):
-                yield Finding((*key, attribute), values, "expected a value or a list of values")
+def dirac_without_effect(scenario: Scenario) -> Iterator[str]:
+    """Options of DIRAC that have no effect in the edition, or name what no job has."""
+    edition, dirac = DIRAC_EDITIONS[scenario.edition], scenario.dirac
+    yield from (f"dirac: {remark}." for remark in option_remarks(dirac.operations, edition))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simgrid_broker.policy.dirac.request import BANNED_BY, Request, has_wildcard
+from simgrid_broker.systems.dirac.policy.request import BANNED_BY, Request, has_wildcard
 
 REFERENCE = "DIRAC reference, "
 PAGE = "DIRAC Task Queue Matching, resource matching; DIRAC reference, "

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from simgrid_broker.policy.dirac.conditions import Condition
+from simgrid_broker.systems.dirac.policy.conditions import Condition
 
 WITHOUT_LIMIT = 0
 

@@ -1,23 +1,40 @@
 """`match`: what DIRAC's matcher answers to a resource, with exact probabilities and drawn frequencies."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import simgrid_broker.dry_run.match_draws as draws_of
-from simgrid_broker.dry_run.match_answer import Matching, QueueAnswer, RequestAnswer
-from simgrid_broker.dry_run.match_input import MatchInput, remarks_on
+import numpy as np
+
 from simgrid_broker.errors import RequestError, SnapshotError
-from simgrid_broker.policy.dirac.conditions import Condition
-from simgrid_broker.policy.dirac.draw import job_chances, queue_chances, requested_job_chance
-from simgrid_broker.policy.dirac.matching import Failure, failures
-from simgrid_broker.policy.dirac.request import Malformed, Request, checked_request
-from simgrid_broker.policy.dirac.task_queues import TaskQueue
-from simgrid_broker.scenario import DiracRequests, DiracSnapshot, load_dirac_snapshot, load_requests
+from simgrid_broker.luck import uniforms
+from simgrid_broker.systems.dirac.input.snapshot import DiracRequests, DiracSnapshot, load_dirac_snapshot, load_requests
+from simgrid_broker.systems.dirac.match.answer import Matching, QueueAnswer, RequestAnswer
+from simgrid_broker.systems.dirac.match.inputs import MatchInput, remarks_on
+from simgrid_broker.systems.dirac.policy.conditions import Condition
+from simgrid_broker.systems.dirac.policy.draw import (
+    ROUNDS,
+    drawn_classes,
+    job_chances,
+    queue_chances,
+    requested_job_chance,
+    smallest_key,
+    weights_in_draw,
+)
+from simgrid_broker.systems.dirac.policy.edition import Edition
+from simgrid_broker.systems.dirac.policy.matching import Failure, failures
+from simgrid_broker.systems.dirac.policy.priorities import real_priority
+from simgrid_broker.systems.dirac.policy.request import Malformed, Request, checked_request
+from simgrid_broker.systems.dirac.policy.task_queues import TaskQueue
 
 NO_MATCH, ERROR = "no match", "error"
 """DIRAC's answers to a resource that gets no job."""
+AT_ONCE = 1_000_000
+"""Uniform numbers that are drawn at once, at most."""
+
+Drawn = list[tuple[TaskQueue, int] | None]
+"""The task queue and job of each draw; None for a draw without a job."""
 
 
 def match(snapshot: DiracSnapshot | Mapping[str, Any] | str | Path,
@@ -88,7 +105,7 @@ def _answer(prepared: MatchInput, given: Mapping[str, Any], number: int, draws: 
     chances = dict(zip(map(id, matching), queue_chances(matching, prepared.edition), strict=True))
     jobs = {job: chance * float(chances[id(queue)]) for queue in matching if chances[id(queue)]
             for job, chance in job_chances(queue, prepared.edition).items()}
-    drawn = draws_of.jobs_drawn(matching, prepared.edition, prepared.snapshot.seed, number, draws)
+    drawn = jobs_drawn(matching, prepared.edition, prepared.snapshot.seed, number, draws)
     return RequestAnswer(asked, None, _queues(prepared, queues, failed, chances, drawn if draws else None), jobs,
                          {} if jobs else {NO_MATCH: 1.0}, _counted(drawn, NO_MATCH) if draws else None)
 
@@ -101,7 +118,7 @@ def _named_job(prepared: MatchInput, asked: Mapping[str, Any], request: Request,
     found = holder is not None and holder in matching
     chance = requested_job_chance(holder, job) if holder is not None and found else 0.0
     otherwise = NO_MATCH if not all(queue.jobs for queue in matching) or not matching else ERROR
-    drawn = draws_of.named_job_drawn(holder if found else None, job, prepared.snapshot.seed, number, draws)
+    drawn = named_job_drawn(holder if found else None, job, prepared.snapshot.seed, number, draws)
     return RequestAnswer(
         asked, None, _queues(prepared, queues, failed, {id(holder): chance} if found else {}, drawn if draws else None),
         {job: chance} if chance else {}, {otherwise: 1.0 - chance} if chance < 1 else {},
@@ -139,3 +156,60 @@ def _failed(why: Failure) -> dict[str, Any]:
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: sorted(value) if isinstance(value, frozenset) else list(value) if isinstance(value, tuple) else value
             for name, value in values.items()}
+
+
+def jobs_drawn(matching: Sequence[TaskQueue], edition: Edition, seed: int, request: int, draws: int) -> Drawn:
+    """The job of each draw from matching task queues; every draw finds all jobs."""
+    weights = weights_in_draw(matching, edition)
+    if not draws or not weights.any():
+        return [None] * draws
+    of_draw = np.concatenate(list(_queues_drawn(matching, weights, seed, request, draws)))
+    found: Drawn = [None] * draws
+    for place in np.unique(of_draw):
+        numbers = np.nonzero(of_draw == place)[0]
+        queue = matching[place]
+        for number, job in zip(numbers, _jobs_of(queue, edition, seed, request, numbers), strict=True):
+            found[number] = queue, job
+    return found
+
+
+def named_job_drawn(queue: TaskQueue | None, job: int, seed: int, request: int, draws: int) -> Drawn:
+    """Each draw of a job that a request names: found if its class is drawn in one of the rounds."""
+    if queue is None:
+        return [None] * draws
+    numbers = np.arange(draws)
+    found = np.zeros(draws, bool)
+    for turn in range(ROUNDS):
+        drawn = _classes_of(queue, seed, request, numbers * ROUNDS + turn)
+        found |= np.array(list(queue.classes))[drawn] == queue.jobs[job]
+    return [(queue, job) if hit else None for hit in found]
+
+
+def _queues_drawn(matching: Sequence[TaskQueue], weights: np.ndarray, seed: int, request: int,
+                  draws: int) -> Iterator[np.ndarray]:
+    names = np.array([min(queue.jobs, default=0) for queue in matching])
+    step = max(1, AT_ONCE // len(matching))
+    for first in range(0, draws, step):
+        numbers = np.arange(first, min(first + step, draws))
+        yield smallest_key(weights, uniforms(seed, "dirac_queue", numbers[:, None], names[None, :], request))
+
+
+def _classes_of(queue: TaskQueue, seed: int, request: int, numbers: np.ndarray) -> np.ndarray:
+    """Index of the class of each draw."""
+    classes = queue.classes
+    priorities = np.array(list(classes))
+    keys = uniforms(seed, "dirac_class", numbers[:, None], priorities[None, :], _key(queue, request))
+    return drawn_classes(np.array([real_priority(priority) for priority in classes]),
+                         np.array([len(jobs) for jobs in classes.values()]), keys)
+
+
+def _jobs_of(queue: TaskQueue, edition: Edition, seed: int, request: int, numbers: np.ndarray) -> list[int]:
+    """The job of each draw that drew a task queue: one of the oldest of the class that it drew."""
+    oldest = [jobs[:edition.window] for jobs in queue.classes.values()]
+    places = uniforms(seed, "dirac_job", numbers, _key(queue, request))
+    return [oldest[k][int(place * len(oldest[k]))]
+            for k, place in zip(_classes_of(queue, seed, request, numbers), places, strict=True)]
+
+
+def _key(queue: TaskQueue, request: int) -> int:
+    return min(queue.jobs) * 1_000_003 + request

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simgrid_broker.policy.dirac.edition import Edition
+from simgrid_broker.systems.dirac.policy.edition import Edition
 
 KEPT = ("Owner", "OwnerGroup", "CPUTime", "GridCE", "Site", "Platform", "JobType", "MaxRAM", "JobID",
         "OwnerDN", "Setup", "PilotType", "LHCbPlatform")

@@ -1,0 +1,1 @@
+"""Snapshots of DIRAC's task queues, requests, and options, read and checked."""

@@ -1,0 +1,1 @@
+"""`match`: the answers of DIRAC's matcher to a resource, without a simulation."""
