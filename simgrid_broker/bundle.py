@@ -41,7 +41,8 @@ def zeros_in_lines(shape: int | tuple[int, ...], dtype) -> np.ndarray:
 class Bundle:
     """Arrays by name, in C order, which a subclass lists as annotations; compiled code reads them as attributes.
 
-    Raises TypeError for an array that is missing, unknown, or not in C order.
+    A bundle may stand among them, of which compiled code gets the address. Raises TypeError for an array that is
+    missing, unknown, or not in C order.
     """
 
     def __init__(self, **arrays):
@@ -51,11 +52,11 @@ class Bundle:
                             f"{', '.join(sorted(set(arrays) ^ set(names)))}")
         self.__dict__.update(_in_order(type(self).__name__, arrays))
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays by name."""
+    def arrays(self) -> "dict[str, np.ndarray | Bundle]":
+        """The arrays, and bundles, by name."""
         return {name: getattr(self, name) for name in type(self).__annotations__}
 
-    def with_arrays(self, **changes: np.ndarray) -> Self:
+    def with_arrays(self, **changes: "np.ndarray | Bundle") -> Self:
         """The same with some arrays replaced; what compiled code reads of the others is not worked out again."""
         known, names, made = vars(self), type(self).__annotations__, object.__new__(type(self))
         if unknown := changes.keys() - names.keys():
@@ -65,12 +66,11 @@ class Bundle:
         own.update(_in_order(type(self).__name__, changes))
         own.pop("address", None)
         words, _ = own.pop("words", None), own.pop("_numba_type_", None)
-        if words is not None and all(array.ndim == known[name].ndim and array.dtype == known[name].dtype
-                                     for name, array in changes.items()):
+        if words is not None and all(column_of(array) == column_of(known[name]) for name, array in changes.items()):
             words, kind = words.copy(), self._numba_type_
             for name, array in changes.items():
-                place = kind.fields[name][1]
-                words[place:place + FIXED_WORDS + 2 * array.ndim] = words_of(array)
+                place, of_array = kind.fields[name][1], words_of(array)
+                words[place:place + len(of_array)] = of_array
             own.update(words=words, _numba_type_=kind)
         return made
 
@@ -88,39 +88,47 @@ class Bundle:
     @cached_property
     def _numba_type_(self) -> "BundleType":              # by this name Numba looks for it, before all else
         return bundle_type(type(self).__name__, tuple(
-            (name, array.dtype, array.ndim) for name, array in self.arrays().items()))
+            (name, *column_of(array)) for name, array in self.arrays().items()))
 
 
-def _in_order(kind: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _in_order(kind: str, arrays: dict[str, np.ndarray | Bundle]) -> dict[str, np.ndarray | Bundle]:
     """The arrays, all of which must be in C order."""
     for name, array in arrays.items():
-        if not array.flags.c_contiguous:
+        if not (isinstance(array, Bundle) or array.flags.c_contiguous):
             raise TypeError(f"{kind}.{name} is not in C order")
     return arrays
 
 
-def words_of(array: np.ndarray) -> tuple[int, ...]:
-    """The words of Numba's struct of an array."""
+def column_of(array: np.ndarray | Bundle) -> tuple:
+    """Type of the items of an array and its number of dimensions; type of a bundle, and none."""
+    return (array._numba_type_, None) if isinstance(array, Bundle) else (array.dtype, array.ndim)
+
+
+def words_of(array: np.ndarray | Bundle) -> tuple[int, ...]:
+    """The words of Numba's struct of an array; the address of a bundle."""
+    if isinstance(array, Bundle):
+        return (array.address,)
     return 0, 0, array.size, array.itemsize, array.ctypes.data, *array.shape, *array.strides
 
 
 class BundleType(types.Type):
-    """Numba's type of a bundle; fields: type of each array by name, and the place of its first word."""
+    """Numba's type of a bundle; fields: type of each array, or bundle, by name, and the place of its first word."""
 
     def __init__(self, name: str, fields: tuple):
         self.fields, place = {}, 0
         for field, array_type in fields:
             self.fields[field] = array_type, place
-            place += FIXED_WORDS + 2 * array_type.ndim
+            place += 1 if isinstance(array_type, BundleType) else FIXED_WORDS + 2 * array_type.ndim
         digest = hashlib.sha256(repr(fields).encode()).hexdigest()[:16]      # names of functions stay short
         super().__init__(f"{name}.{digest}")
 
 
 @cache
 def bundle_type(name: str, columns: tuple) -> BundleType:
-    """Type of the bundles of one class; columns: name, dtype and number of dimensions of each array."""
-    return BundleType(name, tuple((field, types.Array(numpy_support.from_dtype(dtype), ndim, "C"))
-                                  for field, dtype, ndim in columns))
+    """Type of the bundles of one class; columns: name of each array, and as `column_of`."""
+    return BundleType(name, tuple(
+        (field, kind if ndim is None else types.Array(numpy_support.from_dtype(kind), ndim, "C"))
+        for field, kind, ndim in columns))
 
 
 @register_default(BundleType)
@@ -138,24 +146,23 @@ def _take_address(_type, bundle, context):
 
 @infer_getattr
 class BundleAttributes(AttributeTemplate):
-    """What the attributes of a bundle are: its arrays."""
+    """Attributes of a bundle: its arrays and bundles."""
 
     key = BundleType
 
     def generic_resolve(self, bundle, name):
-        """Type of an array."""
+        """Type of an array, or of a bundle."""
         return bundle.fields[name][0] if name in bundle.fields else None
 
 
 @lower_getattr_generic(BundleType)
 def _read_array(context, builder, bundle, value, name):
-    """Read the words of an array; they never change while compiled code runs, so those not needed are not read.
+    """Read the address of a bundle, or the words of an array; they never change while compiled code runs.
 
-    In C order the last stride is the size of an item, and an array of one dimension has as many items as it is long.
+    So those not needed are not read. In C order the last stride is the size of an item, and an array of one dimension
+    has as many items as it is long.
     """
     array_type, place = bundle.fields[name]
-    model, ndim = context.data_model_manager[array_type], array_type.ndim
-    struct, size = model.get_value_type(), context.get_abi_sizeof(context.get_data_type(array_type.dtype))
     words = builder.bitcast(value, ir.IntType(64).as_pointer())
 
     def word(offset, kind=None):
@@ -163,6 +170,10 @@ def _read_array(context, builder, bundle, value, name):
         loaded = builder.load(builder.bitcast(address, kind.as_pointer()) if kind else address)
         loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
         return loaded
+    if isinstance(array_type, BundleType):
+        return word(0, cgutils.voidptr_t)
+    model, ndim = context.data_model_manager[array_type], array_type.ndim
+    struct, size = model.get_value_type(), context.get_abi_sizeof(context.get_data_type(array_type.dtype))
 
     def length(axis):
         loaded = word(FIXED_WORDS + axis)

@@ -72,6 +72,27 @@ def test_a_longer_array_is_seen_at_once():
     assert look(ours, 0, 0) == 0.5 + 3.0 + 3 + 3, "the old one is as it was"
 
 
+class Case(Bundle):
+    """A shelf among arrays."""
+
+    marks: np.ndarray
+    shelf: Shelf
+    sizes: np.ndarray
+
+
+@compiled
+def look_inside(case, row):
+    return look(case.shelf, row, 0) + case.sizes[row]
+
+
+def test_a_bundle_within_a_bundle_is_seen_and_can_be_replaced():
+    case = Case(marks=np.zeros(2, bool), shelf=shelf(), sizes=np.array([10.0, 20.0]))
+    assert look_inside(case, 1) == 1.5 + 3.0 + 3 + 3 + 20
+    longer = case.with_arrays(shelf=case.shelf.with_arrays(rows=np.zeros(7, ROW)))
+    assert look_inside(longer, 1) == 0.0 + 3.0 + 7 + 3 + 20
+    assert look_inside(case, 1) == 1.5 + 3.0 + 3 + 3 + 20, "the old one is as it was"
+
+
 def test_bundles_of_other_arrays_are_of_another_type():
     assert numba.typeof(shelf()) is numba.typeof(shelf())
     ours = shelf()

@@ -78,9 +78,9 @@ NO_RULES = {
     "agents/jedi/post_processor.py", "agents/own.py", "agents/panda/adder.py", "agents/panda/copy_archive.py",
     "agents/panda/setupper.py", "agents/run/sampler.py", "agents/run/snapshots.py", "agents/run/task_source.py",
     "agents/run/timeline.py", "ledgers/live_tasks.py", "ledgers/lost_files.py", "ledgers/open_inputs.py",
-    "turns/broker_rules.py", "turns/brokers.py", "turns/decision_log.py", "turns/job_notes.py", "turns/job_slots.py",
-    "turns/job_tables.py", "turns/plane.py", "turns/policies.py", "turns/rows.py", "turns/task_kinds.py",
-    "turns/task_tables.py", "turns/user_slots.py", "turns/user_tables.py", "turns/watch.py",
+    "turns/broker_rules.py", "turns/brokers.py", "turns/decision_log.py", "turns/job_tables.py", "turns/plane.py",
+    "turns/policies.py", "turns/slots.py", "turns/task_kinds.py", "turns/task_tables.py", "turns/turn.py",
+    "turns/user_tables.py",
 }
 """Modules without a rule of their own: they hold things together, or do what the fabric or a policy says."""
 

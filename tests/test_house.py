@@ -181,7 +181,6 @@ RULES_AND_FIGURES = {"lexsort", "argsort", "sort", "bincount", "histogram", "med
 """Methods and functions of NumPy that order rows or make figures of them."""
 
 AGENTS_MAY = {
-    ("job_generator", "_make", "sum"): "counts the jobs that it has just placed",
     ("job_splitter", "make", "sum"): "counts the files that it has just cut into jobs",
     ("task_history", "watch", "at"): "a running total of each task"}
 """Orders and figures that agents make themselves, by module and function, each with its reason."""

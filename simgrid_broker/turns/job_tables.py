@@ -1,14 +1,14 @@
-"""The tables of job generation in a run: what brokers may know, put where compiled cycles (`job_cycle`) read it."""
+"""The tables of job generation in a run: what brokers may know, put where compiled turns (`job_turn`) read it."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-import simgrid_broker.turns.job_cycle as job_cycle
 from simgrid_broker import luck
 from simgrid_broker.compiled import compiled_with
 from simgrid_broker.names import DecisionKind
+from simgrid_broker.policy.brokerage.analysis.editions import AnalysisBrokerage
 from simgrid_broker.policy.brokerage.production.broker import (
     MAX_CANDIDATES,
     NO_PARTS,
@@ -22,15 +22,17 @@ from simgrid_broker.policy.brokerage.production.question import TASK
 from simgrid_broker.policy.brokerage.production.selection import PLACE
 from simgrid_broker.policy.tasks.selection import Selection
 from simgrid_broker.schema.tasks import N_REPLICAS
+from simgrid_broker.turns import direct_turn, job_turn
+from simgrid_broker.turns.broker_rules import last_refusal
 from simgrid_broker.turns.decision_log import DecisionLog
-from simgrid_broker.turns.job_cycle import CYCLE, HELD, Desk, decide, decide_for_user, go_on
-from simgrid_broker.turns.job_slots import SLOT
+from simgrid_broker.turns.job_turn import DONE, HAND, HELD, TERMS, Asked, Work
 from simgrid_broker.turns.plane import Plane
-from simgrid_broker.turns.rows import Rows
-from simgrid_broker.turns.task_kinds import UNKNOWN, TaskKinds
+from simgrid_broker.turns.slots import SLOT, Production
+from simgrid_broker.turns.task_kinds import UNKNOWN, Rows, TaskKinds
+from simgrid_broker.turns.turn import BEGIN, Outcome, go_on
 from simgrid_broker.turns.user_tables import UserTables
 from simgrid_broker.turns.work_queues import WorkQueues
-from simgrid_broker.views import Verdict
+from simgrid_broker.views import Task, Verdict
 from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of_task, tally_closed
@@ -69,8 +71,8 @@ class Firsts(Rows):
 
     def tally(self) -> None:
         """Count the closed candidates of the decisions so far."""
-        tally_closed(self.log.of_jobs, self.times, self.table, self.brokerage.order.places, self.log.groups,
-                     self.log.furthest)
+        tally_closed(self.log.of_jobs, self.times, self.table, self.brokerage.order.places,
+                     self.log.log.groups, self.log.log.furthest)
 
     def _derive(self) -> None:
         if hasattr(self, "times"):
@@ -80,43 +82,55 @@ class Firsts(Rows):
 
 
 class JobTables:
-    """Tasks that wait for jobs as the brokerage sees them: a slot for each task and level of ramCount.
+    """Tasks as the brokerage of their jobs sees them, and the jobs ordered for them, for one turn after another.
 
-    tables, desk: as `job_cycle` reads them, replaced when something in them is; state: of the cycle in hand; known: the
-    statistics, queues and gdpconfig that they show.
+    hand, done: the task in hand and the numbers of the turn; is_direct: turns are about jobs without a task in JEDI;
+    apart: (n_tasks,), whether Python decides about the jobs of a task.
     """
 
-    tables: Tables
-    desk: Desk
     first: Firsts
     weight: Rows
+    tables: Tables
+    production: Production
+    work: Work
 
-    def __init__(self, control: Plane, work_queues: WorkQueues):
+    def __init__(self, control: Plane, work_queues: WorkQueues, is_direct: bool = False):
         self.control, self.work_queues = control, work_queues
-        self.brokerage = control.policies.job_rules
         policies = control.policies
+        self.brokerage = policies.job_rules
         self.asks = policies.dispatch.job_rules is None and policies.job_brokerage is not broker_jobs
         self.users = UserTables(control, work_queues)
-        self._go_on = self.deciding(go_on)
-        self.state = np.zeros(1, CYCLE)
-        self.state[0]["by_type"] = control.edition == "deployed"
-        self.state[0]["asks"], self.state[0]["kind"] = self.asks, UNKNOWN
-        self.state[0]["late"] = not policies.dispatch.binds_jobs
+        self._go_on = self._deciding(is_direct)
+        terms, hand, done = np.zeros(1, TERMS), np.zeros(1, HAND), np.zeros(1, DONE)
+        self.terms, self.hand, self.done = terms[0], hand[0], done[0]
+        self.state = dict(terms=terms, hand=hand, done=done)
+        self.terms["by_type"], self.terms["asks"] = control.edition == "deployed", self.asks
+        self.terms["late"], self.hand["kind"] = not policies.dispatch.binds_jobs, UNKNOWN
         self.kinds = TaskKinds(self.brokerage.described, control.arrays.tasks, TASK)
         n_tasks = len(control.arrays.tasks)
         self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)
         self.own_rules = self.users.labels & (not self.users.decides)     # labels, and tasks, asked of Python:
         self.apart = self.own_rules[control.arrays.tasks["label"]]        # these, or of other resource types somewhere
-        self.of_users = (self.users.labels & self.users.decides)[control.arrays.tasks["label"]]
         self.orders = np.zeros(FIRST_ORDERS, ORDERED)
         n = FIRST_SLOTS
         self.slots, self.asked, self.record = np.zeros(n, SLOT), np.zeros(n, ASKED), np.zeros(n, TASK)
         self.replica_site, self.replica_part = np.full((n, N_REPLICAS), -1, np.int32), np.zeros((n, N_REPLICAS))
         self.replica_tape = np.zeros((n, N_REPLICAS), bool)
-        self.known: tuple[Any, Any, Any] = None, None, None
+        self.numbers, self.named = np.zeros(0, np.int64), np.zeros(0, bool)
+        self.read: tuple[Any, Any, Any] = None, None, None
+        self.answer: tuple[DecisionKind, Task, Verdict] | None = None
         control.books.newcomers.append(self.forget)
         control.books.decisions.to_tally.append(lambda: self.first.tally())
         self.renew()
+
+    def _deciding(self, is_direct: bool) -> Callable[..., int]:
+        """The compiled turn with its own steps, and the decisions of the scenario's brokers in them."""
+        decide = compiled_with(
+            job_turn.decide, **({} if self.asks else {"decide_production": self.brokerage.decide}),
+            **({"decide_for_user": self.users.brokerage.decide} if self.users.decides else {}))
+        own = direct_turn if is_direct else job_turn
+        return compiled_with(go_on, begin=own.begin, find_question=own.find_question, decide=decide,
+                             draw=job_turn.draw, take_effect=own.take_effect, move_on=own.move_on)
 
     def forget(self, rows: np.ndarray) -> None:
         """Forget the tasks that were in some rows."""
@@ -124,21 +138,17 @@ class JobTables:
         self.slots["task"][slots[slots >= 0]] = -1
         self.slot_of = renewed(self.control.world, self.slot_of, rows, -1)
         self.apart = renewed(self.control.world, self.apart, rows, False)
-        label = self.control.arrays.tasks["label"][rows]
-        self.apart[rows] = self.own_rules[label]
-        self.of_users = renewed(self.control.world, self.of_users, rows, False)
-        self.of_users[rows] = (self.users.labels & self.users.decides)[label]
+        self.apart[rows] = self.own_rules[self.control.arrays.tasks["label"][rows]]
         self.kinds.renew(self.control.arrays.tasks)
-        self.users.kinds.renew(self.control.arrays.tasks)
-        self._bundle()
+        self.users.forget(rows)
+        self._gather()
 
     def renew(self) -> None:
-        """Take over what was replaced: statistics, the description of the queues, gdpconfig, room for decisions."""
+        """Take over what was replaced: statistics, the description of the queues, gdpconfig."""
         brokers, cfg = self.control.brokers, self.control.cfg
-        snapshot, queues, read = self.known
-        is_wider, room = self._make_room_for_replicas(), self.control.books.decisions.room
-        if (snapshot is brokers.snapshot and queues is brokers.queues and read is cfg and not is_wider
-                and self.desk.room is room):
+        snapshot, queues, read = self.read
+        is_wider = self._make_room_for_replicas()
+        if snapshot is brokers.snapshot and queues is brokers.queues and read is cfg and not is_wider:
             return
         replaced = queues is not brokers.queues or len(self.first.number) > MOST_ARRAYS
         if replaced:
@@ -148,16 +158,17 @@ class JobTables:
             self.first, self.weight = Firsts(self.brokerage, self.control.books.decisions, n), Rows(n, float)
         replaced |= read is not cfg or is_wider
         if replaced:
-            self._forget()
-        if snapshot is not brokers.snapshot and self.state[0]["by_type"]:
+            self.slot_of[:], self.done["n_slots"] = -1, 0
+            self.kinds.forget(self.control.arrays.tasks)
+        if snapshot is not brokers.snapshot and self.terms["by_type"]:
             self.apart[:] = self.own_rules[self.control.arrays.tasks["label"]]
             rows = map(self.control.world.row_of.get, brokers.snapshot.types_at)        # some may be gone since
             self.apart[[row for row in rows if row is not None]] = True
         self.users.renew(queues is not brokers.queues, read is not cfg, snapshot is not brokers.snapshot)
-        self.known = brokers.snapshot, brokers.queues, cfg
+        self.read = brokers.snapshot, brokers.queues, cfg
         if replaced:
-            self._bundle()
-        elif snapshot is not brokers.snapshot or self.desk.room is not room:
+            self._gather()
+        else:
             self._renew_statistics()
 
     def _make_room_for_replicas(self) -> bool:
@@ -169,143 +180,189 @@ class JobTables:
             setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, missing))))
         return True
 
-    def deciding(self, cycle: Callable[..., int]) -> Callable[..., int]:
-        """A compiled cycle with the decisions of the scenario's brokers in place of `decide` and `decide_for_user`."""
-        return compiled_with(cycle, decide=decide if self.asks else self.brokerage.decide,
-                             decide_for_user=self.users.brokerage.decide if self.users.decides else decide_for_user)
-
-    def begin(self, now: float, analysis: bool = False) -> np.void:
-        """Begin a cycle; returns its state. analysis: whether there are tasks of users."""
+    def begin(self, analysis: bool = False) -> None:
+        """Begin a turn; analysis: whether there are tasks of users."""
         self.renew()
         if analysis:
             self.users.look()
-        state = self.state[0]
-        state["now_s"], state["task"], state["next"], state["n_started"] = now, 0, job_cycle.BEGIN, 0
-        state["n_held"], state["plain"] = 0, not (state["by_type"] or self.control.world.slots)
-        return state
+        self.terms["now_s"], self.hand["task"], self.hand["next"] = self.control.now, 0, BEGIN
+        self.terms["plain"] = not (self.terms["by_type"] or self.control.world.slots)
+        self.done["n_started"] = self.done["n_held"] = 0
 
-    def begin_with(self, now: float, left: int, rule: Selection, least: int, analysis: bool = False) -> np.void:
-        """Begin a cycle that may make `left` jobs of tasks of at least a priority; returns its state."""
-        state = self.begin(now, analysis)
-        state["n_tasks"], state["least"] = rule.n_tasks, least
-        state["left"], state["n_files"], state["reads_more"] = left, rule.n_files, rule.reads_more
-        return state
+    def begin_with(self, left: int, rule: Selection, least: int, analysis: bool = False) -> np.void:
+        """Begin a turn that may make `left` jobs of tasks of at least a priority; returns the task in hand."""
+        self.begin(analysis)
+        self.done["left"], self.done["n_tasks"] = left, rule.n_tasks
+        self.terms["least"], self.terms["n_files"], self.terms["reads_more"] = least, rule.n_files, rule.reads_more
+        return self.hand
 
-    def act(self, reason: int, row: int) -> None:
-        """Do what a cycle needs to go on with the task in a row, for a reason other than ASK and HOLD."""
-        state, control = self.state[0], self.control
-        level = int(state["level"])
-        if reason == job_cycle.PREPARE:
-            self.prepare(row, level)
-        elif reason == job_cycle.READ:
-            self.read(row, int(state["slot"]))
-        elif reason == job_cycle.COUNT:
-            self.count(int(control.arrays.tasks["share"][row]))
-        elif reason == job_cycle.LOOK:
-            control.books.decisions.add_candidates(self.kind, self.verdict(row, level))
-        elif reason == job_cycle.PLACE:
-            self.wait_in_queue(row, level)
-        else:
-            self.grow()
+    def begin_directly(self, numbers: np.ndarray, named: np.ndarray) -> np.void:
+        """Begin a turn about jobs without a task in JEDI; returns the jobs in hand.
 
-    def wait_in_queue(self, row: int, level: int) -> None:
-        """Find the task queue in which the jobs of the decision in hand wait."""
-        control = self.control
-        task, _parts = self.work_queues.view(row, level)
-        verdict = self.verdict(row, level)
-        control.books.waiting_place.place(row, level, task, verdict, control.brokers.queues, control.now)
-
-    def count(self, share: int) -> None:
-        """Begin to count the refusals of a share."""
-        log, kind = self.control.books.decisions, self.kind
-        tags = (self.users if kind == DecisionKind.ANALYSIS_BROKERAGE else self).brokerage.tags
-        log.counts(kind, share, log.steps(kind, tags), True)
-
-    @property
-    def kind(self) -> DecisionKind:
-        """The broker of the task in hand."""
-        return DecisionKind.ANALYSIS_BROKERAGE if self.state[0]["of_users"] else DecisionKind.JOB_BROKERAGE
-
-    def order(self, values: tuple) -> None:
-        """Order jobs beside the compiled cycle; values: of ORDERED."""
-        state = self.state[0]
-        if state["n_orders"] == len(self.orders):
-            self.grow()
-        self.orders[state["n_orders"]] = values
-        state["n_orders"] += 1
+        numbers, named: how many wait of each row, and whether they name a queue.
+        """
+        self.begin(self.users.decides)
+        self.numbers, self.named = numbers, named
+        self.work = self.work.with_arrays(numbers=numbers, named=named)
+        return self.hand
 
     def go_on(self, rows: np.ndarray) -> int:
-        """Go on with a cycle, as `job_cycle.go_on`."""
-        control, users = self.control, self.users
-        return self._go_on(control.arrays, self.tables, self.desk, control.world.sight, self.kinds.tables,
-                           control.books.decisions.watch, users.tables, users.desk, users.kinds.tables, users.known,
-                           rows)
+        """Go on with a turn about the tasks in `rows`; returns an Outcome."""
+        world, users, production = self.control.world, self.users, self.production
+        if production.kinds is not self.kinds.tables or production.tables is not self.tables:
+            self.production = production = production.with_arrays(kinds=self.kinds.tables, tables=self.tables)
+        return self._go_on(world.arrays, self.work, production, users.current(), self.control.books.decisions.log,
+                           world.sight, rows)
 
-    def prepare(self, row: int, level: int) -> None:
-        """Describe a task at a level of ramCount, and with it its kind."""
-        if self.state[0]["of_users"]:
-            self.state[0]["kind"] = self.users.prepare(row, level)
+    def act(self, outcome: int, rows: np.ndarray) -> None:
+        """Do what a turn about the tasks in `rows` needs to go on."""
+        if outcome == Outcome.CLEAR:
+            self.grow()
             return
+        row = int(rows[self.hand["task"]])
+        if outcome == Outcome.LEARN:
+            self.learn(row)
+        elif outcome == Outcome.ASK:
+            self.answer = self.broker(row, int(self.hand["level"]), int(self.hand["wanted"]))
+            self.answer_with(self.answer[2])
+        else:
+            self.look(row)
+
+    def learn(self, row: int) -> None:
+        """Describe the task in hand, and with it its kind, or else read the numbers behind its question."""
+        hand, control = self.hand, self.control
+        if not hand["is_described"]:
+            hand["kind"] = (self.users.prepare if hand["of_users"] else self._prepare)(row, int(hand["level"]))
+            return
+        if hand["of_users"]:
+            self.users.read(row)
+        else:
+            task = self.record[hand["slot"]]
+            kind = int(task["resource_type"]) if self.terms["by_type"] else None
+            loads.load_row(control.world, control.brokers.snapshot, account_of_task(control.arrays, row), kind)
+            control.world.places.learn(int(task["nucleus"]))
+        log, broker = control.books.decisions, DecisionKind(hand["broker"])
+        log.counts(broker, int(control.arrays.tasks["share"][row]), log.steps(broker, self._broker(broker).tags), True)
+
+    def _prepare(self, row: int, level: int) -> int:
+        """Describe a task at a level of ramCount, and with it its kind, which is returned."""
         control, brokers = self.control, self.control.brokers
         task, _ = self.work_queues.view(row, level)
-        known = prepare(self.brokerage, task, brokers.queues, control.cfg, brokers.cache)
+        described = prepare(self.brokerage, task, brokers.queues, control.cfg, brokers.cache)
         first, weight = self.first.open, self.weight.table
-        rows = self.first.row_of(known.first), self.weight.row_of(known.static_weight)
-        self.state[0]["kind"] = self.kinds.add(control.arrays, row, level, known.task, rows)
+        rows = self.first.row_of(described.first), self.weight.row_of(described.static_weight)
         if first is not self.first.open or weight is not self.weight.table:
-            self._bundle()
+            self._gather()
+        return self.kinds.add(control.arrays, row, level, described.task, rows)
 
-    def read(self, row: int, slot: int) -> None:
-        """Put the numbers of a task's share, and the queues near its nucleus or the storages, into the tables."""
-        if self.state[0]["of_users"]:
-            self.users.read(row)
+    def broker(self, row: int, level: int, number: int) -> tuple[DecisionKind, Task, Verdict]:
+        """Ask the scenario's brokers for queues of `number` jobs; returns which was asked, the task, its verdict."""
+        control, account = self.control, account_of_task(self.control.arrays, row)
+        task, parts = self.work_queues.view(row, level)
+        kind, verdict = control.brokers.broker(row, task, parts, number, account)
+        control.books.waiting_place.place(row, level, task, verdict, control.brokers.queues, control.now)
+        return kind, task, verdict
+
+    def answer_with(self, verdict: Verdict) -> None:
+        """Put a verdict about the task in hand where the turn draws from it."""
+        hand, asked = self.hand, self.work.asked
+        hand["n_best"], hand["counted"] = len(verdict.order), verdict.queued is not None
+        asked.best[:len(verdict.order)], asked.weight[:] = verdict.order, verdict.weight
+        asked.backlog[:] = 0.0 if verdict.queued is None else verdict.queued
+        asked.cap[:] = np.inf if verdict.cap is None else verdict.cap
+
+    def answer_by_name(self, queue: int) -> None:
+        """Let the jobs in hand go to the candidate that they name, about which no broker is asked."""
+        hand, asked = self.hand, self.work.asked
+        hand["n_best"], hand["counted"], self.answer = 1, False, None
+        asked.best[0], asked.weight[:] = queue, 1.0
+
+    def look(self, row: int) -> None:
+        """Record what is to be of the decision in hand, and find the task queue in which its jobs wait."""
+        hand, control, level = self.hand, self.control, int(self.hand["level"])
+        if hand["asked"]:
+            self._note_answer()
+        if hand["whole"]:
+            control.books.decisions.add_candidates(DecisionKind(hand["broker"]), self.verdict(row, level))
+        if hand["elsewhere"]:
+            verdict, (task, _) = self.verdict(row, level), self.work_queues.view(row, level)
+            control.books.waiting_place.place(row, level, task, verdict, control.brokers.queues, control.now)
+
+    def _note_answer(self) -> None:
+        """Record the decision of a broker in Python, and the queues that get jobs by it."""
+        if self.answer is None:
             return
-        control, task = self.control, self.record[slot]
-        kind = int(task["resource_type"]) if self.state[0]["by_type"] else None
-        loads.load_row(control.world, control.brokers.snapshot, account_of_task(control.arrays, row), kind)
-        control.world.places.learn(int(task["nucleus"]))
+        (kind, task, verdict), hand, control = self.answer, self.hand, self.control
+        control.books.decisions.add(kind, control.now, task, verdict, int(hand["placed"]))
+        queues = control.brokers.queues.queue[self.work.chosen[:hand["n_blocks"]]]
+        control.brokers.note_use(task, queues.tolist())
+        self._note_refusal(kind, verdict)
+
+    def note_made(self, made: int, is_complete: bool, kind: DecisionKind, verdict: Verdict) -> None:
+        """Note jobs of the task in hand that were made beside the turn, by a verdict of a broker.
+
+        is_complete: whether they take all input that was looked at.
+        """
+        self.hand["placed"], self.hand["is_complete"] = made, is_complete
+        self.hand["made"] += made
+        self._note_refusal(kind, verdict)
+
+    def _note_refusal(self, kind: DecisionKind, verdict: Verdict) -> None:
+        """Note the rule that left no candidate to the task in hand, if there is none for its first dataset."""
+        hand = self.hand
+        hand["broker"] = kind
+        if not hand["placed"] and not hand["n_datasets"]:
+            last = last_refusal(self.control.policies, kind, verdict)
+            hand["refused_by"] = job_turn.ALL_FULL if last is None else self._broker(kind).rules.index(last)
+
+    def _broker(self, kind: DecisionKind) -> JobBrokerage | AnalysisBrokerage:
+        return self.users.brokerage if kind == DecisionKind.ANALYSIS_BROKERAGE else self.brokerage
+
+    def reason(self, refused_by: int, kind: DecisionKind) -> str:
+        """What errorDialog says of a task that a rule left without a queue; empty if all queues were full."""
+        brokerage = self._broker(kind)
+        return brokerage.labels[brokerage.rules[refused_by].name] if refused_by >= 0 else ""
 
     def verdict(self, row: int, level: int) -> Verdict:
         """The decision in hand, about a task at a level of ramCount, which shares the columns of the tables."""
-        slot, n_best = int(self.state[0]["slot"]), int(self.state[0]["n_best"])
-        if self.state[0]["of_users"]:
+        slot, n_best = int(self.hand["slot"]), int(self.hand["n_best"])
+        if self.hand["of_users"]:
             return self.users.verdict(row, level, n_best)
         task, _ = self.work_queues.view(row, level)
         return verdict_of(self.brokerage, Question(self.tables, slot), n_best, task, self.control.brokers.queues)
 
     def grow(self) -> None:
         """Make room for the next tasks, orders and decisions."""
-        state = self.state[0]
-        if state["n_slots"] == len(self.slots):
+        if self.done["n_slots"] == len(self.slots):
             self._compress()
         self.control.books.decisions.make_room()
-        if state["n_orders"] + state["n_blocks"] >= len(self.orders):
-            more = max(len(self.orders), int(state["n_blocks"]))
+        if self.done["n_orders"] + self.hand["n_blocks"] >= len(self.orders):
+            more = max(len(self.orders), int(self.hand["n_blocks"]))
             self.orders = np.concatenate([self.orders, np.zeros(more, ORDERED)])
-        self._bundle()
+        self._gather()
 
     def take_orders(self) -> np.ndarray:
-        """Orders of the cycles since this was last asked, (k,) of ORDERED."""
-        taken = self.orders[:self.state[0]["n_orders"]]
-        self.state[0]["n_orders"] = 0
+        """Orders of the turns since this was last asked, (k,) of ORDERED."""
+        taken = self.orders[:self.done["n_orders"]]
+        self.done["n_orders"] = 0
         return taken
 
     def take_started(self) -> list[int]:
         """Rows of the tasks that got their first jobs since this was last asked."""
-        taken: list[int] = self.desk.started[:self.state[0]["n_started"]].tolist()
-        self.state[0]["n_started"] = 0
+        taken: list[int] = self.work.started[:self.done["n_started"]].tolist()
+        self.done["n_started"] = 0
         return taken
 
-    def take_held(self) -> list[tuple[int, int, bool]]:
-        """Tasks that found no queue since this was last asked: row, rule that left no candidate, whether of users."""
-        taken: list[tuple[int, int, bool]] = self.desk.held[:self.state[0]["n_held"]].tolist()
-        self.state[0]["n_held"] = 0
-        return taken
+    def take_held(self) -> list[tuple[int, str]]:
+        """Tasks that found no queue since this was last asked: row, and what errorDialog says."""
+        taken = self.work.held[:self.done["n_held"]].tolist()
+        self.done["n_held"] = 0
+        return [(row, self.reason(refused_by, DecisionKind(broker))) for row, refused_by, broker in taken]
 
     def _compress(self) -> None:
         """Keep the slots of live tasks, and make room for twice as many if they are more than half."""
         kept = np.flatnonzero(np.isin(self.slots["task"], self.control.books.live_tasks.rows))
-        self.slot_of[:], self.state[0]["n_slots"] = -1, len(kept)
+        self.slot_of[:], self.done["n_slots"] = -1, len(kept)
         n = max(FIRST_SLOTS, 2 * len(kept), len(self.slots))
         for name in SLOT_TABLES:
             old = getattr(self, name)
@@ -314,45 +371,41 @@ class JobTables:
             setattr(self, name, new)
         self.slot_of[self.slots["task"][:len(kept)], self.slots["level"][:len(kept)]] = np.arange(len(kept))
 
-    def _forget(self) -> None:
-        self.slot_of[:], self.state[0]["n_slots"] = -1, 0
-        self.kinds.forget(self.control.arrays.tasks)
-
-    def _bundle(self) -> None:
+    def _gather(self) -> None:
         """Gather the tables again."""
         control, brokers, log = self.control, self.control.brokers, self.control.books.decisions
-        queues, network, places, n = brokers.queues, control.world.network, control.world.places, len(self.orders)
-        most = max(MAX_CANDIDATES, len(queues.records))
-        nuclei = observe.stores_known(control.world, brokers.snapshot)
-        steps = log.steps(DecisionKind.JOB_BROKERAGE, self.brokerage.tags)
+        queues, network, n = brokers.queues, control.world.network, len(self.orders)
+        n_queues, statistics = len(queues.records), self._statistics()         # which show the storages
+        most = max(MAX_CANDIDATES, n_queues)
+        weight, backlog, cap = np.zeros((3, n_queues))
         self.tables = Tables(
             asked=self.asked, task=self.record, replica_site=self.replica_site, replica_part=self.replica_part,
             replica_tape=self.replica_tape, **self.brokerage.order._asdict(), queues=queues.records,
             load=brokers.snapshot.load, link=network.ways, store=brokers.snapshot.store, parts=NO_PARTS,
             first=self.first.table, open=self.first.open, static_weight=self.weight.table,
-            **room(len(queues.records), MAX_CANDIDATES, len(self.brokerage.candidate_factors)))
-        self.desk = Desk(
-            state=self.state, slots=self.slots, slot_of=self.slot_of, asks=self.apart,
-            of_users=self.of_users,
-            changes=control.books.scouts.changes, nuclei=nuclei, waiting=network.waiting, ways_known=network.ways_known,
-            links=network.table, **places.ways(), numbers=log.numbers, counts=log.of_jobs, is_counted=log.is_counted,
-            groups=log.groups, ranks=steps.ranks, furthest=log.furthest,
-            times=self.first.times, keys=luck.keys_of(queues.names),
-            chosen=np.empty(n, np.int64), sizes=np.empty(n, np.int64), uniforms=np.empty((n, most)),
-            places=np.empty(most, PLACE), orders=self.orders, started=np.empty(n, np.int64), held=np.empty(n, HELD),
-            **self._statistics())
+            **room(n_queues, MAX_CANDIDATES, len(self.brokerage.candidate_factors)))
+        self.production = Production(
+            tables=self.tables, kinds=self.kinds.tables, slots=self.slots, slot_of=self.slot_of, asks=self.apart,
+            changes=control.books.scouts.changes, waiting=network.waiting, ways_known=network.ways_known,
+            links=network.table, **control.world.places.ways(), counts=log.of_jobs, is_counted=log.is_counted,
+            ranks=log.steps(DecisionKind.JOB_BROKERAGE, self.brokerage.tags).ranks, times=self.first.times,
+            **statistics)
+        self.work = Work(
+            **self.state, asked=Asked(best=np.empty(most, np.int64), weight=weight, backlog=backlog, cap=cap),
+            keys=luck.keys_of(queues.names), chosen=np.empty(n, np.int64), sizes=np.empty(n, np.int64),
+            uniforms=np.empty((n, most)), places=np.empty(most, PLACE), orders=self.orders,
+            started=np.empty(n, np.int64), held=np.empty(n, HELD), numbers=self.numbers, named=self.named)
 
     def _statistics(self) -> dict[str, np.ndarray]:
-        """The tables of the desk that come with the statistics, and the room for decisions."""
-        snapshot = self.control.brokers.snapshot
+        """The tables that come with the statistics."""
+        world, snapshot = self.control.world, self.control.brokers.snapshot
         return dict(placed=snapshot.placed, placed_by_type=snapshot.placed_by_type, load_known=snapshot.load_known,
-                    load_of_all=loads.load_of_all(self.control.world, snapshot), by_share=snapshot.by_share,
-                    room=self.control.books.decisions.room)
+                    load_of_all=loads.load_of_all(world, snapshot), by_share=snapshot.by_share,
+                    nuclei=observe.stores_known(world, snapshot))
 
     def _renew_statistics(self) -> None:
         """Take over new statistics."""
-        snapshot = self.control.brokers.snapshot
-        nuclei = observe.stores_known(self.control.world, snapshot)
+        snapshot, statistics = self.control.brokers.snapshot, self._statistics()
         assert snapshot.store is not None
         self.tables = self.tables.with_arrays(load=snapshot.load, store=snapshot.store)
-        self.desk = self.desk.with_arrays(nuclei=nuclei, **self._statistics())
+        self.production = self.production.with_arrays(tables=self.tables, **statistics)

@@ -1,9 +1,11 @@
 """Kinds of tasks: what brokers know of a task beside its numbers is the same for all tasks of a kind.
 
-Two tasks are of a kind if all their words are the same, and all else that static rules of a brokerage look at.
+Two tasks are of a kind if all their words are the same, and all else that static rules of a brokerage look at. Arrays
+that are the same for many tasks are the rows of one table.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -124,3 +126,33 @@ class TaskKinds:
 def raw_of(tasks: np.ndarray) -> np.ndarray:
     """The bytes of a table, (rows, bytes of a row)."""
     return tasks.view(np.uint8).reshape(len(tasks), tasks.dtype.itemsize)
+
+
+class Rows:
+    """Different arrays of one length as the rows of a table, (room, n)."""
+
+    def __init__(self, n: int, dtype: Any):
+        self.table = np.zeros((16, n), dtype)
+        self.number: dict[int, tuple[int, np.ndarray]] = {}     # the arrays are kept, so that no other gets their id
+
+    def row_of(self, array: np.ndarray) -> int:
+        """Row of an array, which is not to be changed; the table is replaced when it grows."""
+        found = self.number.get(id(array))
+        if found is None:
+            if len(self.number) == len(self.table):
+                self.table = np.concatenate([self.table, np.zeros_like(self.table)])
+            found = self.number[id(array)] = len(self.number), array
+            self.table[found[0]] = array
+        return found[0]
+
+
+class EqualRows(Rows):
+    """As `Rows`, where equal arrays have one row."""
+
+    def __init__(self, n: int, dtype: Any):
+        super().__init__(n, dtype)
+        self.first: dict[bytes, np.ndarray] = {}
+
+    def row_of(self, array: np.ndarray) -> int:
+        """As for `Rows`."""
+        return super().row_of(self.first.setdefault(array.tobytes(), array))

@@ -1,21 +1,23 @@
-"""The tables of task brokerage in a run: what brokers may know, put where compiled turns (`task_cycle`) read it."""
+"""The tables of task brokerage in a run: what brokers may know, put where compiled turns (`task_turn`) read it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
-from simgrid_broker.compiled import compiled_with, uncompiled
+from simgrid_broker.compiled import compiled_with
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.brokerage.production.hint import Hints
 from simgrid_broker.policy.brokerage.production.question import TASK as OF_JOBS
 from simgrid_broker.policy.brokerage.task.broker import broker_task, figures
 from simgrid_broker.policy.brokerage.task.question import TASK, templates
-from simgrid_broker.turns.broker_rules import reason_at
+from simgrid_broker.turns import task_turn
+from simgrid_broker.turns.broker_rules import last_refusal, reason_at
 from simgrid_broker.turns.brokers import WhyNot
 from simgrid_broker.turns.plane import Plane
-from simgrid_broker.turns.task_cycle import TURN, Desk, Listed, go_on
 from simgrid_broker.turns.task_kinds import UNKNOWN, TaskKinds
-from simgrid_broker.views import NUCLEUS, Gdpconfig, Verdict
+from simgrid_broker.turns.task_turn import DONE, HAND, TERMS, HintTables, Nuclei, Work
+from simgrid_broker.turns.turn import BEGIN, go_on
+from simgrid_broker.views import KEPT, NUCLEUS, Gdpconfig, Verdict
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.views.nuclei import Burden, Shown, nuclei_shown
@@ -28,12 +30,12 @@ RAW = f"V{NUCLEUS.itemsize}"
 class TaskTables:
     """Tasks that wait for a nucleus as the brokerage sees them, for one turn of the task broker after the other.
 
-    state: of the turn in hand; kinds: of the tasks that `hints` have described; listed: the candidates of the task in
-    hand.
+    hand, done: the task in hand and the numbers of the turn; kinds: of the tasks that `hints` have described; nuclei:
+    the candidates of the task in hand.
     """
 
-    desk: Desk
-    listed: Listed
+    work: Work
+    nuclei: Nuclei
     burden: Burden
     hints: Hints
 
@@ -41,21 +43,27 @@ class TaskTables:
         self.control, policies = control, control.policies
         asks = policies.task_brokerage is not broker_task
         self.rules, self.offset = policies.task_rules, len(control.world.vocabularies["pseudo_queues"])
-        self._go_on: Callable[..., int] = uncompiled(go_on) if asks else compiled_with(
-            go_on, decide=self.rules.decide, hint=policies.job_rules.decide)
+        decide = task_turn.decide if asks else compiled_with(
+            task_turn.decide, decide_nucleus=self.rules.decide, hint=policies.job_rules.decide)
+        self._go_on = compiled_with(
+            go_on, begin=task_turn.begin, find_question=task_turn.find_question, decide=decide, draw=task_turn.draw,
+            take_effect=task_turn.take_effect, move_on=task_turn.move_on)
         self.kinds = TaskKinds(policies.job_rules.described, control.arrays.tasks, OF_JOBS)
-        self.state, self.question = np.zeros(1, TURN), np.zeros(1, TASK)
-        state = self.state[0]
-        state["deployed"], state["asks"], state["kind"] = control.edition == "deployed", asks, UNKNOWN
-        state["ability"] = -1 if self.rules.ability is None else self.rules.ability
-        state["never"], state["offset"] = policies.job_rules.funnel.never, self.offset
+        terms, hand, done = np.zeros(1, TERMS), np.zeros(1, HAND), np.zeros(1, DONE)
+        self.terms, self.hand, self.done = terms[0], hand[0], done[0]
+        self.state, self.question = dict(terms=terms, hand=hand, done=done), np.zeros(1, TASK)
+        self.terms["deployed"], self.terms["asks"] = control.edition == "deployed", asks
+        self.terms["ability"] = -1 if self.rules.ability is None else self.rules.ability
+        self.terms["never"], self.terms["offset"] = policies.job_rules.funnel.never, self.offset
+        self.hand["kind"] = UNKNOWN
         self.templates: tuple[Gdpconfig | None, np.ndarray] = None, self.question
-        self.lists: dict[bool, Listed] = {}
+        self.lists: dict[bool, Nuclei] = {}
         self.refreshed = set[bool]()
+        self.gathered: HintTables | None = None
 
-    def begin(self, rows: np.ndarray, burden: Burden) -> None:
-        """Begin a turn over the tasks in `rows`."""
-        control, state, self.burden = self.control, self.state[0], burden
+    def begin(self, rows: np.ndarray, burden: Burden) -> np.void:
+        """Begin a turn about the tasks in `rows`; returns the task in hand."""
+        control, self.burden = self.control, burden
         hints, tasks = control.brokers.hints_about(np.zeros(0, np.int64)), control.arrays.tasks
         if getattr(self, "hints", None) is not hints:
             self.hints = hints
@@ -64,92 +72,115 @@ class TaskTables:
             self.kinds.renew(tasks)
         if self.templates[0] is not control.cfg:
             self.templates = control.cfg, templates(control.cfg, control.world.vocabularies["shares"], control.edition)
-        state["now_s"], state["next"], state["task"], state["n_moved"], state["n_put_off"] = control.now, 0, 0, 0, 0
+        self.terms["now_s"], self.terms["n_types"] = control.now, control.brokers.snapshot.placed_by_type.shape[1]
+        self.hand["next"], self.hand["task"], self.done["n_moved"], self.done["n_put_off"] = BEGIN, 0, 0, 0
         self.refreshed.clear()
-        self._know_shares(rows)
+        self._count_and_read(rows)
         control.books.decisions.make_room(len(rows))
-        self.desk = self._gathered(rows)
+        n = len(rows)
+        self.work = Work(**self.state, parents=self._parents(rows), moved=np.empty(n, np.int64),
+                         waiting=np.empty(n, np.int64), last=np.empty(n, np.int16))
         without = rows[tasks["nucleus"][rows] < 0]                           # Python brokers the others
         self.show(int((without if len(without) else rows)[0]))
+        return self.hand
 
     def go_on(self, rows: np.ndarray) -> int:
-        """Go on with a turn, as `task_cycle.go_on`."""
+        """Go on with a turn about the tasks in `rows`; returns an Outcome."""
         control = self.control
-        return self._go_on(control.arrays, self.desk, self.listed, self.hints.tables, control.world.sight,
-                           self.kinds.tables, control.books.decisions.watch, self.burden.work, rows)
+        return self._go_on(control.arrays, self.work, self.nuclei, self._hint_tables(), control.books.decisions.log,
+                           control.world.sight, rows)
+
+    def learn(self, row: int) -> None:
+        """Show the candidates of the task in hand if they are others, or else describe it, and with it its kind."""
+        if (self.control.arrays.tasks["fullchain"][row] > 0) != self.hand["full_chain"]:
+            self.show(row)
+            return
+        world = self.control.world
+        record, first = self.hints.prepare(observe.task(world, row))
+        self.hand["kind"] = self.kinds.add(world.arrays, row, 0, record, (first, 0))
 
     def show(self, row: int) -> None:
         """Show the candidates of a task without nucleus."""
-        tasks = self.control.arrays.tasks
-        full_chain = self.state[0]["full_chain"] = bool(tasks["fullchain"][row] > 0)
+        full_chain = self.hand["full_chain"] = bool(self.control.arrays.tasks["fullchain"][row] > 0)
         if full_chain not in self.refreshed:
-            shown, known = nuclei_shown(self.control.world, row, self.burden), self.lists.get(full_chain)
-            if known is None or not np.array_equal(known.groups[0], shown.site):
-                self.lists[full_chain] = listed_of(shown)
+            shown, shown_before = nuclei_shown(self.control.world, row, self.burden), self.lists.get(full_chain)
+            if shown_before is None or not np.array_equal(shown_before.groups[0], shown.site):
+                shown_before = self._listed(shown)
             else:
-                known.shown.view(RAW)[:] = np.frombuffer(shown.rows, RAW)
+                shown_before.shown.view(RAW)[:] = np.frombuffer(shown.rows, RAW)
+            self.lists[full_chain] = shown_before.with_arrays(burden=self.burden.work, templates=self.templates[1])
             self.refreshed.add(full_chain)
-        self.listed = self.lists[full_chain]
+        self.nuclei = self.lists[full_chain]
 
-    def prepare(self, row: int) -> None:
-        """Describe a task, and with it its kind."""
-        world = self.control.world
-        record, first = self.hints.prepare(observe.task(world, row))
-        self.state[0]["kind"] = self.kinds.add(world.arrays, row, 0, record, (first, 0))
+    def answer(self, row: int) -> None:
+        """Let the scenario's broker decide about the task in hand."""
+        control, hand = self.control, self.hand
+        task, seen, verdict = control.brokers.nucleus_for(row, self.burden)
+        control.books.decisions.add(KIND, control.now, task, verdict, 0, self.offset, seen.site)
+        hand["n_left"], last = len(verdict.order), last_refusal(control.policies, KIND, verdict)
+        hand["site"] = seen.site[verdict.order[0]] if len(verdict.order) else -1
+        hand["last"] = KEPT if last is None else self.rules.rules.index(last)
+
+    def look(self, row: int) -> None:
+        """Record the candidates of the decision in hand; those of a broker in Python are recorded."""
+        if not self.hand["asked"]:
+            self.control.books.decisions.add_candidates(KIND, self.verdict(row), self.offset, self.nuclei.groups[0])
 
     def verdict(self, row: int) -> Verdict:
         """The decision in hand, about the task in a row, which shares the columns of the tables."""
-        listed, tags = self.listed, self.rules.tags
+        nuclei, tags = self.nuclei, self.rules.tags
         why_not = WhyNot(self.control.brokers, row, observe.task(self.control.world, row))
-        return Verdict(tags, listed.refused_by, listed.weight, listed.order[:self.state[0]["n_left"]],
-                       figures=lambda: figures(self.rules, self.question, listed.nuclei, listed.refused_by, why_not,
+        return Verdict(tags, nuclei.refused_by, nuclei.weight, nuclei.order[:self.hand["n_left"]],
+                       figures=lambda: figures(self.rules, self.question, nuclei.nuclei, nuclei.refused_by, why_not,
                                                len(tags)))
 
     def moved(self) -> np.ndarray:
-        """Rows of the tasks that the compiled turn gave a nucleus, (n,)."""
-        return self.desk.moved[:self.state[0]["n_moved"]]
+        """Rows of the tasks that the turn gave a nucleus, (n,)."""
+        return self.work.moved[:self.done["n_moved"]]
 
     def put_off(self) -> Iterator[tuple[np.ndarray, str]]:
         """Rows of the tasks without a nucleus since the last call, by what their errorDialog is to say."""
-        n, self.state[0]["n_put_off"] = self.state[0]["n_put_off"], 0
-        rows, last = self.desk.waiting[:n], self.desk.last[:n]
+        n, self.done["n_put_off"] = self.done["n_put_off"], 0
+        rows, last = self.work.waiting[:n], self.work.last[:n]
         for place in dict.fromkeys(last.tolist()):
             yield rows[last == place], reason_at(self.control.policies, KIND, self.rules.tags, place)
 
-    def _know_shares(self, rows: np.ndarray) -> None:
+    def _count_and_read(self, rows: np.ndarray) -> None:
         """Count the refusals of the shares of the tasks in `rows`, in this order, and read their job numbers."""
-        if self.state[0]["asks"]:
+        if self.terms["asks"]:
             return
         control, log = self.control, self.control.books.decisions
         shares, types = (control.arrays.tasks[name][rows].tolist() for name in ("share", "resource_type"))
         for share, kind in dict.fromkeys(zip(shares, types, strict=True)):
             log.counts(KIND, share, log.steps(KIND, self.rules.tags), False)
-            loads.load_row(control.world, control.brokers.snapshot, share,
-                           kind if self.state[0]["deployed"] else None)
+            loads.load_row(control.world, control.brokers.snapshot, share, kind if self.terms["deployed"] else None)
 
-    def _gathered(self, rows: np.ndarray) -> Desk:
-        """The tables for a turn over the tasks in `rows`."""
-        control, log = self.control, self.control.books.decisions
+    def _parents(self, rows: np.ndarray) -> np.ndarray:
+        """Row of the parent of each of the tasks in `rows`, -1 = none."""
         parents = np.full(len(rows), -1, np.int64)
-        for place in np.flatnonzero(control.arrays.tasks["parent"][rows] > 0).tolist():
-            parent = control.world.parent_of(int(rows[place]))
+        for place in np.flatnonzero(self.control.arrays.tasks["parent"][rows] > 0).tolist():
+            parent = self.control.world.parent_of(int(rows[place]))
             parents[place] = -1 if parent is None else parent
-        changing = dict(
-            templates=self.templates[1], groups=self.hints.groups, room=log.room, parents=parents,
-            moved=np.empty(len(rows), np.int64), waiting=np.empty(len(rows), np.int64),
-            last=np.empty(len(rows), np.int16))
-        if getattr(self, "desk", None) is not None:
-            return self.desk.with_arrays(**changing)
-        snapshot, n_sites = control.brokers.snapshot, len(control.arrays.sites)
-        return Desk(
-            state=self.state, question=self.question, n_types=np.array([snapshot.placed_by_type.shape[1]]),
-            asked=np.zeros(n_sites, bool), able=np.zeros(n_sites, bool), numbers=log.numbers, counts=log.of_tasks,
-            ranks=log.steps(KIND, self.rules.tags).ranks, furthest=log.furthest, **changing)
+        return parents
 
+    def _hint_tables(self) -> HintTables:
+        """The tables of hints as they are now."""
+        hints, kinds, gathered = self.hints, self.kinds.tables, self.gathered
+        if gathered is None or gathered.tables is not hints.tables or gathered.groups is not hints.groups:
+            n_sites = len(self.control.arrays.sites)
+            gathered = HintTables(tables=hints.tables, kinds=kinds, groups=hints.groups, asked=np.zeros(n_sites, bool),
+                                  able=np.zeros(n_sites, bool))
+        if gathered.kinds is not kinds:
+            gathered = gathered.with_arrays(kinds=kinds)
+        self.gathered = gathered
+        return gathered
 
-def listed_of(shown: Shown) -> Listed:
-    """The tables for candidates of which this is seen."""
-    records, n = np.frombuffer(bytearray(shown.rows), NUCLEUS), len(shown.site)
-    return Listed(shown=records, nuclei=records.copy(), groups=np.stack([shown.site, shown.site]), keys=shown.keys,
-                  places=np.arange(n), draws=np.empty((1, n)), refused_by=np.empty(n, np.int16), weight=np.empty(n),
-                  order=np.empty(n, np.int64))
+    def _listed(self, shown: Shown) -> Nuclei:
+        """The tables for candidates of which this is shown."""
+        log, n = self.control.books.decisions, len(shown.site)
+        records = np.frombuffer(bytearray(shown.rows), NUCLEUS)
+        return Nuclei(
+            burden=self.burden.work, question=self.question, templates=self.templates[1], shown=records,
+            nuclei=records.copy(), groups=np.stack([shown.site, shown.site]), keys=shown.keys, places=np.arange(n),
+            draws=np.empty((1, n)), refused_by=np.empty(n, np.int16), weight=np.empty(n), order=np.empty(n, np.int64),
+            counts=log.of_tasks, ranks=log.steps(KIND, self.rules.tags).ranks)

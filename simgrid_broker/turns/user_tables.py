@@ -1,4 +1,4 @@
-"""The tables of tasks of users in job generation: what analysis brokerage may know, where compiled cycles read it."""
+"""The tables of tasks of users in job generation: what analysis brokerage may know, where compiled turns read it."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ from simgrid_broker.policy.brokerage.analysis.gate import slots_of_class_a
 from simgrid_broker.policy.brokerage.analysis.locality import input_room, why_unreadable
 from simgrid_broker.policy.brokerage.analysis.question import TASK, AnalysisCase
 from simgrid_broker.turns.plane import Plane
-from simgrid_broker.turns.rows import EqualRows
-from simgrid_broker.turns.task_kinds import TaskKinds
-from simgrid_broker.turns.user_slots import UserDesk
+from simgrid_broker.turns.slots import Analysis
+from simgrid_broker.turns.task_kinds import EqualRows, TaskKinds
 from simgrid_broker.turns.work_queues import WorkQueues
 from simgrid_broker.views import ANALYSIS_STORE, LOAD, USER, USER_AT, Verdict
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of_task
+from simgrid_broker.world.tasks.rows import renewed
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.views.users import user_sight, user_view
 
@@ -29,14 +29,14 @@ READ = ("allows_incomplete", "avoid_vp", "bytes_per_job", "cloud", "excludedsite
 class UserTables:
     """The task of a user that is in hand, as analysis brokerage sees it.
 
-    decides: whether a compiled cycle brokers tasks of users; labels: which labels are theirs if they have a brokerage
-    of their own; tables, desk, known: as `job_cycle` reads them, replaced when something in them is.
+    decides: whether a compiled turn brokers tasks of users; labels: which labels are theirs if they have a brokerage
+    of their own; analysis: as `job_turn` reads it, replaced when something in it is.
     """
 
     first: EqualRows
     marks: EqualRows
     tables: Tables
-    desk: UserDesk
+    analysis: Analysis
 
     def __init__(self, control: Plane, work_queues: WorkQueues):
         policies, words = control.policies, control.world.vocabularies
@@ -45,7 +45,8 @@ class UserTables:
         self.decides = bool(self.labels.any()) and policies.analysis_brokerage is broker_analysis
         self.kinds = TaskKinds(self.brokerage.funnel.static, control.arrays.tasks, TASK, READ)
         self.is_fresh = np.zeros(1, bool)
-        self.known = user_sight(control.world)
+        self.view = user_sight(control.world)
+        self.of_users = (self.labels & self.decides)[control.arrays.tasks["label"]]
         self.renew(True, False, True)
 
     def renew(self, new_queues: bool, new_config: bool, new_statistics: bool) -> None:
@@ -59,33 +60,49 @@ class UserTables:
         if new_queues:
             self._bundle()
         elif new_statistics:
-            self.desk = self.desk.with_arrays(load=self.control.brokers.snapshot.load)
+            self.analysis = self.analysis.with_arrays(load=self.control.brokers.snapshot.load)
         if new_queues or new_statistics:
             self.is_fresh[0] = False
 
     def look(self) -> None:
-        """Take over what is known of users."""
-        self.known, sources = user_sight(self.control.world), self.control.world.sight.sources
+        """Take over the numbers of users."""
+        self.view, sources = user_sight(self.control.world), self.control.world.sight.sources
         if self.tables.sources is not sources:
             self.tables = self.tables.with_arrays(sources=sources)
+
+    def forget(self, rows: np.ndarray) -> None:
+        """Forget the tasks that were in some rows."""
+        world = self.control.world
+        self.of_users = renewed(world, self.of_users, rows, False)
+        self.of_users[rows] = (self.labels & self.decides)[world.arrays.tasks["label"][rows]]
+        self.kinds.renew(world.arrays.tasks)
+        self.analysis = self.analysis.with_arrays(decides=self.of_users)
+
+    def current(self) -> Analysis:
+        """The tables as they are now."""
+        analysis, kinds = self.analysis, self.kinds.tables
+        if analysis.kinds is not kinds or analysis.tables is not self.tables or analysis.users is not self.view:
+            self.analysis = analysis = analysis.with_arrays(kinds=kinds, tables=self.tables, users=self.view)
+        return analysis
 
     def prepare(self, row: int, level: int) -> int:
         """Describe a task at a level of ramCount, and with it its kind, which is returned."""
         control, brokers = self.control, self.control.brokers
         task, _ = self.work_queues.view(row, level)
-        known = prepare(self.brokerage, task, brokers.queues, control.cfg, brokers.cache)
+        described = prepare(self.brokerage, task, brokers.queues, control.cfg, brokers.cache)
         first, marks = self.first.table, self.marks.table
-        rows = self.first.row_of(known.first), self.marks.row_of(known.marks)
+        rows = self.first.row_of(described.first), self.marks.row_of(described.marks)
         if first is not self.first.table or marks is not self.marks.table:
-            self.desk = self.desk.with_arrays(first=self.first.table, marks=self.marks.table)
-        return self.kinds.add(control.arrays, row, level, known.record, rows)
+            self.analysis = self.analysis.with_arrays(first=self.first.table, marks=self.marks.table)
+        return self.kinds.add(control.arrays, row, level, described.record, rows)
 
     def read(self, row: int) -> None:
         """Put the numbers of a task's share, and the storages, into the tables."""
         world, snapshot = self.control.world, self.control.brokers.snapshot
         loads.load_row(world, snapshot, account_of_task(world.arrays, row), None)
-        self.tables.store[:] = observe.analysis_stores_known(world, snapshot)
-        self.is_fresh[0] = True
+        if not self.is_fresh[0]:
+            self.tables.store[:] = observe.analysis_stores_known(world, snapshot)
+            self.is_fresh[0] = True
 
     def verdict(self, row: int, level: int, n_best: int) -> Verdict:
         """The decision in hand, about a task at a level of ramCount, which shares the columns of the tables."""
@@ -109,7 +126,8 @@ class UserTables:
             for_analysis=for_analysis(queues, n_queues), **input_room(1, n_queues), sources=world.sight.sources,
             first=np.zeros(n, np.int16), marks=np.zeros(n, np.int64), concern=brokerage.concern,
             **room(n, n_queues, len(brokerage.factors)))
-        self.desk = UserDesk(
+        self.analysis = Analysis(
+            tables=self.tables, kinds=self.kinds.tables, users=self.view, decides=self.of_users,
             is_fresh=self.is_fresh, load=control.brokers.snapshot.load, first=self.first.table, marks=self.marks.table,
             site=world.places.site, counts=log.of_users, is_counted=log.users_counted,
             ranks=log.steps(DecisionKind.ANALYSIS_BROKERAGE, brokerage.tags).ranks)

@@ -4,7 +4,7 @@ from math import isnan
 
 import numpy as np
 
-from simgrid_broker.compiled import compiled, uncompiled
+from simgrid_broker.compiled import compiled
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.grid import OFF
@@ -41,10 +41,6 @@ def give_nucleus(world: Arrays, row, site):
     task = world.tasks[row]
     task["nucleus"], task["frozen_s"] = site, np.nan
     task["n_nuclei"] += 1
-
-
-give_nucleus_of = uncompiled(give_nucleus)
-"""As `give_nucleus`, for Python, which asks so seldom that compiling takes longer."""
 
 
 def add_input(world: World, row: int, number: int) -> None:

@@ -112,7 +112,7 @@ def test_memory_that_a_job_asks_for():
     assert stage.arrays.jobs["ramcount_mb"][stage.live()].tolist() == [int(8500 * 0.9)]
 
 
-@pytest.mark.rule("Generator._submit")
+@pytest.mark.rule("job_turn.order")
 def test_brokers_count_what_they_have_just_placed():
     seen = []
     stage = Stage(GENERATION, scenario(agents=dict(statistics=10_000, job_generator=60),

@@ -124,7 +124,7 @@ def test_cpu_time_is_raised_once():
     assert stage.arrays.tasks["cputime"][0] == 1000.0 * 10 * 1.5
 
 
-@pytest.mark.rule("find_level")
+@pytest.mark.rule("job_turn.find_question")
 def test_inputs_are_told_apart_by_what_they_were_raised_to():
     stage = stage_of(n_jobs=20)
     fail(stage)
@@ -133,7 +133,7 @@ def test_inputs_are_told_apart_by_what_they_were_raised_to():
     assert [waiting_at(stage.arrays, 0, level) for level in range(N_RAM_LEVELS)] == [18, 0, 1, 0, 1, 0, 0]
 
 
-@pytest.mark.rule("find_level")
+@pytest.mark.rule("job_turn.find_question")
 def test_raised_inputs_are_brokered_with_their_memory():
     stage = stage_of(statistics, job_generator, n_jobs=20, edition="deployed")
     stage.arrays.tasks["next_chunk"][0] = 12

@@ -19,7 +19,7 @@ from simgrid_broker.systems.dirac.central_queue import CentralQueue, CountedQueu
 from simgrid_broker.systems.dirac.policy.editions import DEPLOYED, DOCUMENTED
 from simgrid_broker.systems.dirac.policy.priorities import Group, compute_priorities
 from simgrid_broker.systems.dirac.policy.task_queues import Identity
-from simgrid_broker.turns.job_cycle import is_elsewhere
+from simgrid_broker.turns.job_turn import is_elsewhere
 from simgrid_broker.views import KEPT, Gdpconfig, ShareTree
 from simgrid_broker.world.arrays import AGE
 from simgrid_broker.world.task_queues import JOB_TYPE, LIMIT, OWNER, OWNER_GROUP, Draw, draw_tables
@@ -87,16 +87,15 @@ def test_a_task_queue_names_every_queue_that_can_run_the_jobs_ranked_among_the_b
 
 
 def test_the_task_queue_is_found_again_when_other_queues_can_run_the_jobs():
-    tables = SimpleNamespace(asked=[dict(first=0)], orders=[dict(n_criteria=2)], split=[dict(n_open=3)],
+    tables = SimpleNamespace(orders=[dict(n_criteria=2)], split=[dict(n_open=3)],
                              open=np.array([[0, 1, 2]], np.int32), refused_by=np.array([KEPT, 1, 2]))
-    desk, state = SimpleNamespace(slots=[dict(can_run=0)]), dict(slot=0)
-    ask = uncompiled(is_elsewhere)
-    assert [ask(tables, desk, state), ask(tables, desk, state)] == [True, False]
+    slot, ask = dict(can_run=0), uncompiled(is_elsewhere)
+    assert [ask(tables, slot, 0), ask(tables, slot, 0)] == [True, False]
     tables.refused_by[0] = 2                              # ranked behind others now
-    assert not ask(tables, desk, state)
+    assert not ask(tables, slot, 0)
     for changed in (1, KEPT):
         tables.refused_by[0] = changed
-        assert ask(tables, desk, state) and not ask(tables, desk, state)
+        assert ask(tables, slot, 0) and not ask(tables, slot, 0)
 
 
 @pytest.mark.parametrize(("level", "task_queue"), [(0, -1), (1, 0)])

@@ -8,24 +8,19 @@ from typing import Any
 
 import numpy as np
 
-import simgrid_broker.turns.job_cycle as job_cycle
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.jedi.job_splitter import JobSplitter
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.brokerage.production.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
-from simgrid_broker.policy.jobs.resource_types import asked_ramcount
 from simgrid_broker.policy.tasks.selection import Selection, generates, selection
 from simgrid_broker.policy.tasks.throttle import Throttle, ThrottleLimits, lift, throttle_limits
-from simgrid_broker.turns.broker_rules import reason
 from simgrid_broker.turns.job_tables import JobTables
+from simgrid_broker.turns.turn import AGAIN, Outcome
 from simgrid_broker.turns.work_queues import JobNumbers, WorkQueues
-from simgrid_broker.views import Gdpconfig, Task
+from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.columns import return_to, set_reason, set_task
-from simgrid_broker.world.jobs.counts import account_of_task
 from simgrid_broker.world.jobs.loads import NO_PRIORITY
 from simgrid_broker.world.shares import AlignedQueue, aligned_queues
-from simgrid_broker.world.tasks.input_files import first_waiting, is_cut, member_of_piece
 from simgrid_broker.world.tasks.transitions import set_status
 
 QUEUE_DRAW, INACTIVE_POLL = luck.STREAMS["queue_draw"], luck.STREAMS["inactive_poll"]
@@ -64,9 +59,8 @@ class Generator:
         self.limits: dict[bool, ThrottleLimits] = {}
         self.levels: dict[bool, tuple[tuple[int, ...], ...]] = {}
         self.selection: dict[bool, Selection] = {}
-        self.splitter = JobSplitter(control)
+        self.splitter = JobSplitter(control, tables)
         self.n_polls = self.n_turns = 0                    # number the random draws
-        self.told = ""                                     # the tag that left a task without a queue, if Python asked
 
     def cycle(self) -> float | None:
         """Make as many jobs as the throttler allows; returns the delay to the next cycle if more are to be made.
@@ -136,100 +130,37 @@ class Generator:
         A task with input that finds no queue goes on hold. Files count as the jobs that they typically make.
         """
         tables = self.tables
-        state = tables.begin_with(self.control.now, left, rule, least, analysis)
-        while True:
-            reason = tables.go_on(rows)
-            for row in tables.take_started():
-                self._start(row)
-            for held in tables.take_held():
-                self._hold(*held)
-            if reason == job_cycle.OVER:
-                return int(state["left"])
-            if reason == job_cycle.ASK:
-                self._ask(int(rows[state["task"]]), state, rule)
-            elif reason == job_cycle.MAKE:
+        hand = tables.begin_with(left, rule, least, analysis)
+        while (outcome := tables.go_on(rows)) != Outcome.OVER:
+            self._take_over()
+            if outcome == Outcome.CLEAR and hand["next"] == AGAIN:
                 self._make_ordered()
-            elif reason != job_cycle.HOLD:
-                tables.act(reason, int(rows[state["task"]]))
+            elif outcome == Outcome.ASK and hand["next"] == AGAIN:
+                self._cut(int(rows[hand["task"]]), rule)
+            else:
+                tables.act(outcome, rows)
+        self._take_over()
+        return int(tables.done["left"])
 
-    def _hold(self, row: int, refused_by: int, of_users: bool) -> None:
-        """Put a task without a queue on hold."""
-        policies, said = self.control.policies, self.told if refused_by == job_cycle.TOLD else ""
-        if refused_by >= 0:
-            rules = policies.analysis_rules if of_users else policies.job_rules
-            said = rules.labels[rules.rules[refused_by].name]
-        hold(self.control, row, said)
+    def _take_over(self) -> None:
+        """Let tasks run that got their first jobs, and put those on hold that found no queue."""
+        for row in self.tables.take_started():
+            self._start(row)
+        for row, text in self.tables.take_held():
+            hold(self.control, row, text)
 
-    def _ask(self, row: int, state: np.void, rule: Selection) -> None:
-        """Make the jobs wanted of a task whose jobs are cut from files, or by an own brokerage."""
-        wanted, level = int(state["wanted"]), int(state["level"])
-        cut = is_cut(self.control.arrays, row)
-        made, tag = self._cut(row, wanted, level, rule) if cut else self._make(row, wanted, level)
-        state["made"] += made
-        if not made and not state["n_datasets"]:
-            self.told, state["refused_by"] = tag, job_cycle.TOLD
-        if self.control.arrays.containers["number"][row] and (made or state["n_datasets"]):
-            self._ask_again(row, state, level)
-
-    def _ask_again(self, row: int, state: np.void, level: int) -> None:
-        """Let the cycle go on with the next dataset of a container, as `job_cycle.has_more_datasets`."""
-        self._make_ordered()
-        arrays, now = self.control.arrays, int(self.control.arrays.containers["now"][row])
-        state["n_datasets"] += 1
-        head = int(arrays.ram_levels["head"][row, level])
-        if (state["n_datasets"] == job_cycle.MOST_DATASETS or state["made"] >= state["most"]
-                or (head >= 0 and member_of_piece(arrays, row, int(arrays.retries["chunk"][head])) == now)):
-            return
-        if head < 0:
-            state["member"] = now
-        state["n_levels"] -= 1
+    def _cut(self, row: int, rule: Selection) -> None:
+        """Make the jobs wanted of a task whose jobs are cut from files."""
+        if self.splitter.make(row, self.queue.name, rule):
+            set_task(self.control.world, row, frozen_s=np.nan)
+            self._start(row)
+        if self.control.arrays.containers["number"][row]:
+            self._make_ordered()
 
     def _make_ordered(self) -> None:
         """Make the jobs ordered so far."""
-        if self.tables.state[0]["n_orders"]:
+        if self.tables.done["n_orders"]:
             self.control.fabric.make_jobs(self.tables.take_orders())
-
-    def _make(self, row: int, wanted: int, level: int) -> tuple[int, str]:
-        """Broker `wanted` jobs of one ramCount; returns how many found a queue, and the tag that left no candidate."""
-        control, now, world = self.control, self.control.now, self.control.world
-        task, parts = self.work_queues.view(row, level)
-        account = account_of_task(world.arrays, row)
-        kind, verdict = control.brokers.broker(row, task, parts, wanted, account)
-        control.books.waiting_place.place(row, level, task, verdict, control.brokers.queues, now)
-        block = SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
-        begins = first_waiting(world.arrays, row, level)
-        uniforms = control.brokers.uniforms(QUEUE_DRAW, task, begins, verdict, wanted, block)
-        numbers, sizes = spread_jobs(verdict, wanted, uniforms, block=block)
-        made = int(sizes.sum())
-        control.books.decisions.add(kind, now, task, verdict, made)
-        if made:
-            self._submit(row, task, account, level, numbers, sizes)
-        return made, reason(control.policies, kind, verdict)
-
-    def _cut(self, row: int, wanted: int, level: int, rule: Selection) -> tuple[int, str]:
-        """As `_make`, for a task whose jobs are cut from files; makes about `wanted` jobs."""
-        view = self.work_queues.view(row, level)
-        made, tag = self.splitter.make(row, view, wanted, level, self.queue.name, rule)
-        if made:
-            self._set_running(row)
-        return made, tag
-
-    def _submit(self, row: int, task: Task, account: int, level: int, numbers: np.ndarray, sizes: np.ndarray) -> None:
-        """Submit the jobs to the server, and count them for later decisions."""
-        control, now, placed = self.control, self.control.now, []
-        for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
-            queue, cores = control.brokers.queues.queue_and_cores[number]
-            ram = asked_ramcount(task, cores)
-            self.tables.order((now, row, number, size, ram, level, task.resource_type))
-            placed.append((queue, size))
-        control.brokers.snapshot.place(account, task.resource_type, placed)
-        control.brokers.note_use(task, (queue for queue, _ in placed))
-        self._set_running(row)
-
-    def _set_running(self, row: int) -> None:
-        """Note that a task got jobs, the first of which move it to running, or scouting."""
-        set_task(self.control.world, row, frozen_s=np.nan)
-        self._start(row)
 
     def _start(self, row: int) -> None:
         """Move a task that has got its first jobs to running, or scouting."""

@@ -21,7 +21,7 @@ from simgrid_broker.policy.tasks.splitting import (
 )
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.splitting import SplitParameters
-from simgrid_broker.turns.broker_rules import reason
+from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.views import Task, Verdict
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.counts import account_of_task
@@ -45,24 +45,23 @@ def splitting_of(arrays: Arrays, row: int) -> Splitting:
 class JobSplitter:
     """Cuts jobs for the work queues."""
 
-    def __init__(self, control: Control):
-        self.control = control
+    def __init__(self, control: Control, tables: JobTables):
+        self.control, self.tables = control, tables
 
-    def make(self, row: int, view: tuple, wanted: int, level: int, queue: str, rule: Selection) -> tuple[int, str]:
-        """Broker the next files of a task of one ramCount, and make jobs of them.
+    def make(self, row: int, queue: str, rule: Selection) -> int:
+        """Broker the next files of the task in hand of a turn, and make jobs of them; returns how many of typical size.
 
-        view: the task and its input by site; wanted: approximate number of jobs; queue, rule: the work queue and how it
-        reads files. Returns how many jobs of typical size were made, and the tag that left no candidate.
+        queue, rule: the work queue and how it reads files.
         """
-        task, parts = view
-        control, arrays = self.control, self.control.arrays
+        control, arrays, hand = self.control, self.control.arrays, self.tables.hand
+        level = int(hand["level"])
+        task, _ = self.tables.work_queues.view(row, level)
         splitting = splitting_of(arrays, row)
         typical = typical_files(splitting, control.cfg, task.prodsourcelabel, queue, task.processingtype)
-        pieces = waiting_pieces(arrays, row, level, files_to_read(wanted, typical, rule.n_files))
+        pieces = waiting_pieces(arrays, row, level, files_to_read(int(hand["wanted"]), typical, rule.n_files))
         asked = math.ceil(len(pieces) / pieces_at_once(arrays, row))
         account = account_of_task(arrays, row)
-        kind, verdict = control.brokers.broker(row, task, parts, asked, account)
-        control.books.waiting_place.place(row, level, task, verdict, control.brokers.queues, control.now)
+        kind, _, verdict = self.tables.broker(row, level, asked)
         drawn = self._draw(task, verdict, len(pieces), first_waiting(arrays, row, level))
         made, taken = 0, 0
         for number, size in drawn:
@@ -77,7 +76,8 @@ class JobSplitter:
             control.brokers.snapshot.place(account, task.resource_type, [(queue_placed, len(jobs))])
             control.brokers.note_use(task, (queue_placed,))
         control.books.decisions.add(kind, control.now, task, verdict, made)
-        return math.ceil(taken / typical), reason(control.policies, kind, verdict)
+        self.tables.note_made(math.ceil(taken / typical), taken == len(pieces), kind, verdict)
+        return math.ceil(taken / typical)
 
     def _draw(self, task: Task, verdict: Verdict, most_jobs: int, begins: int) -> list[tuple[int, int]]:
         """Candidate and number of jobs of each block, for the most jobs possible; begins: the `first_waiting` piece."""

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-import simgrid_broker.turns.task_cycle as task_cycle
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import DecisionKind, TaskStatus
+from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.tasks.selection import by_priority
-from simgrid_broker.turns.broker_rules import reason
 from simgrid_broker.turns.task_tables import TaskTables
-from simgrid_broker.world.columns import give_nucleus_of, return_to, set_reason, set_tasks
-from simgrid_broker.world.tasks.transitions import set_status, set_statuses
+from simgrid_broker.turns.turn import Outcome
+from simgrid_broker.world.columns import return_to, set_reason, set_tasks
+from simgrid_broker.world.tasks.transitions import set_statuses
 from simgrid_broker.world.views.nuclei import Burden
 
 
@@ -30,21 +29,16 @@ def task_broker(control: Control) -> Process:
 
 def _turn(control: Control, tables: TaskTables, rows: np.ndarray) -> None:
     """Broker the tasks in `rows`, the first ones first; without a candidate a task is brokered again later."""
-    burden, state = Burden(control.world, control.books.live_tasks.rows), tables.state[0]
-    tables.begin(rows, burden)
-    while (reason := tables.go_on(rows)) != task_cycle.OVER:
-        row = int(rows[state["task"]])
-        if reason == task_cycle.ASK:
+    hand = tables.begin(rows, Burden(control.world, control.books.live_tasks.rows))
+    while (outcome := tables.go_on(rows)) != Outcome.OVER:
+        row = int(rows[hand["task"]])
+        if outcome == Outcome.ASK:
             _let_wait(control, tables)
-            _assign(control, row, burden)
-            state["task"] += 1
-        elif reason == task_cycle.SHOW:
-            tables.show(row)
-        elif reason == task_cycle.PREPARE:
-            tables.prepare(row)
+            tables.answer(row)
+        elif outcome == Outcome.LEARN:
+            tables.learn(row)
         else:
-            control.books.decisions.add_candidates(
-                DecisionKind.TASK_BROKERAGE, tables.verdict(row), tables.offset, tables.listed.groups[0])
+            tables.look(row)
     _let_wait(control, tables)
     set_statuses(control.world, tables.moved(), TaskStatus.READY, control.now)
 
@@ -52,20 +46,6 @@ def _turn(control: Control, tables: TaskTables, rows: np.ndarray) -> None:
 def _is_due(control: Control, rows: np.ndarray) -> np.ndarray:
     """Which of the tasks were last modified long enough ago, (n_rows,)."""
     return control.now - control.arrays.tasks["modification_s"][rows] >= control.periods.task_broker_retry
-
-
-def _assign(control: Control, row: int, burden: Burden) -> None:
-    """Choose the nucleus of a task and add its work to it; without a candidate the task is brokered again later."""
-    world, now = control.world, control.now
-    task, seen, verdict = control.brokers.nucleus_for(row, burden)
-    control.books.decisions.add(DecisionKind.TASK_BROKERAGE, now, task, verdict, 0,
-                                len(world.vocabularies["pseudo_queues"]), seen.site)
-    if not len(verdict.order):
-        _put_off(control, np.array([row]), reason(control.policies, DecisionKind.TASK_BROKERAGE, verdict))
-        return
-    give_nucleus_of(world.arrays, row, int(seen.site[verdict.order[0]]))
-    set_status(world, row, TaskStatus.READY, now)
-    burden.add(row)
 
 
 def _let_wait(control: Control, tables: TaskTables) -> None:

@@ -6,30 +6,21 @@ brokerage, of analysis for jobs of users.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from math import inf
 
 import numpy as np
 
-import simgrid_broker.turns.direct_cycle as direct_cycle
-import simgrid_broker.turns.job_cycle as job_cycle
-from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.jedi.task_refiner import Tagger, refine
 from simgrid_broker.names import TASK_ENDS, TaskStatus
-from simgrid_broker.policy.brokerage.production.selection import spread_jobs
-from simgrid_broker.policy.jobs.resource_types import asked_ramcount
 from simgrid_broker.turns.job_tables import JobTables
+from simgrid_broker.turns.turn import Outcome
 from simgrid_broker.turns.work_queues import WorkQueues
-from simgrid_broker.views import Task
-from simgrid_broker.world.jobs.counts import account_of_task
 from simgrid_broker.world.shares import WorkQueueMap
 from simgrid_broker.world.tasks.transitions import set_status
 
 T = TaskStatus
 TAKES_JOBS = T.DEFINED, T.READY, T.RUNNING, T.PENDING
-NOTHING = np.zeros(0, np.int64)
-QUEUE_DRAW = luck.STREAMS["queue_draw"]
 
 
 class DirectJobs:
@@ -39,8 +30,7 @@ class DirectJobs:
         self.control = control
         self.tagger = Tagger(control.world, control.world.scenario.shares_in_use)
         self.work_queues, self.map = WorkQueues(control, inf), WorkQueueMap(control.world.scenario)
-        self.tables = JobTables(control, self.work_queues)
-        self.cycle: Callable[..., int] = self.tables.deciding(direct_cycle.send)
+        self.tables = JobTables(control, self.work_queues, is_direct=True)
         self.names_queue = np.array([bool(word) for word in control.world.vocabularies["preassigned"]])
         self.waiting = Counter[int]()
         self.due_s: dict[int, float] = {}
@@ -66,27 +56,17 @@ class DirectJobs:
 
     def _send(self, rows: np.ndarray) -> None:
         """Order the jobs that wait of the tasks in `rows`, as far as there are queues for them."""
-        control, tables = self.control, self.tables
-        left = np.array([self.waiting[row] for row in rows.tolist()])
-        asks = self.names_queue[control.arrays.tasks["preassigned"][rows]]
-        state = tables.begin(control.now, tables.users.decides)
-        while (reason := self._go_on(rows, left, asks)) != job_cycle.OVER:
-            row = int(rows[state["task"]])
-            if reason == job_cycle.ASK:
-                left[state["task"]] -= self._ask(row, int(state["wanted"]))
-                state["task"] += 1
+        tables, numbers = self.tables, np.array([self.waiting[row] for row in rows.tolist()])
+        hand = tables.begin_directly(numbers, self.names_queue[self.control.arrays.tasks["preassigned"][rows]])
+        while (outcome := tables.go_on(rows)) != Outcome.OVER:
+            queue = self._queue_named(int(rows[hand["task"]])) if outcome == Outcome.ASK else None
+            if queue is None:
+                tables.act(outcome, rows)
             else:
-                tables.act(reason, row)
-        for row, number in zip(rows.tolist(), left.tolist(), strict=True):
+                tables.answer_by_name(queue)
+        for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
             self._note(row, self.waiting[row] - number, number)
-        control.fabric.make_jobs(tables.take_orders())
-
-    def _go_on(self, rows: np.ndarray, left: np.ndarray, asks: np.ndarray) -> int:
-        """Go on with the tasks in `rows`, as `direct_cycle.send`."""
-        control, tables, users = self.control, self.tables, self.tables.users
-        return self.cycle(control.arrays, tables.tables, tables.desk, control.world.sight, tables.kinds.tables,
-                          control.books.decisions.watch, users.tables, users.desk, users.kinds.tables, users.known,
-                          rows, left, asks)
+        self.control.fabric.make_jobs(tables.take_orders())
 
     def _note(self, row: int, sent: int, left: int) -> None:
         """Note how many jobs of a task were sent and how many were left, which are brokered again later."""
@@ -98,40 +78,14 @@ class DirectJobs:
             self.control.books.submissions.add_input(row, sent)
             self._set_running(row)
 
-    def _ask(self, row: int, number: int) -> int:
-        """Order up to `number` jobs of a task that names its queue, or by an own brokerage; returns how many."""
-        control, placed = self.control, []
-        task, parts = self.work_queues.view(row)
-        queues = self._queues_named(task, number)
-        if not len(queues):
-            queues = self._queues_found(row, task, parts, number)
-        for place in queues.tolist():
-            queue, cores = control.brokers.queues.queue_and_cores[place]
-            self.tables.order((control.now, row, place, 1, asked_ramcount(task, cores), 0, task.resource_type))
-            placed.append((queue, 1))
-        if placed:
-            control.brokers.snapshot.place(account_of_task(control.arrays, row), task.resource_type, placed)
-        return len(placed)
-
-    def _queues_named(self, task: Task, number: int) -> np.ndarray:
-        """The queue that the jobs name, if it has slots of their resource type, once for each job."""
+    def _queue_named(self, row: int) -> int | None:
+        """Candidate that the jobs of a task name, if it has slots of their resource type."""
+        task, _ = self.work_queues.view(row)
         if not len(task.preassigned):
-            return NOTHING
+            return None
         queues = self.control.brokers.queues
         named = np.isin(queues.queue, task.preassigned) & np.isin(queues.resource_type, (task.resource_type, -1))
-        return np.flatnonzero(named)[:1].repeat(number)
-
-    def _queues_found(self, row: int, task: Task, parts, number: int) -> np.ndarray:
-        """Candidate that job brokerage draws for each job, (k,); fewer than `number` if all others are full."""
-        control, world = self.control, self.control.world
-        kind, verdict = control.brokers.broker(row, task, parts, number, account_of_task(world.arrays, row))
-        control.books.waiting_place.place(row, 0, task, verdict, control.brokers.queues, control.now)
-        first = int(world.arrays.tasks["next_chunk"][row])
-        uniforms = control.brokers.uniforms(QUEUE_DRAW, task, luck.ATTEMPTS * first + 1, verdict, number)
-        found, _ = spread_jobs(verdict, number, uniforms, block=1)
-        control.books.decisions.add(kind, control.now, task, verdict, len(found))
-        control.brokers.note_use(task, np.unique(control.brokers.queues.queue[found]).tolist())
-        return found
+        return int(np.argmax(named)) if named.any() else None
 
     def _set_running(self, row: int) -> None:
         status = self._status(row)

@@ -359,7 +359,7 @@ def end_of_dataset(arrays: Arrays, task_row: int) -> int:
     return int(member["first_piece"]) + min(int(member["n_pieces"]), int(member["used"]) + left)
 
 
-in_hand_of, take_in_hand_of, member_of_piece = uncompiled(in_hand), uncompiled(take_in_hand), uncompiled(member_of)
+in_hand_of, take_in_hand_of = uncompiled(in_hand), uncompiled(take_in_hand)
 """As `in_hand`, `take_in_hand` and `member_of`, for Python, which asks so seldom that compiling takes longer."""
 
 

@@ -8,7 +8,7 @@ from builders import EVENTFUL
 
 from simgrid_broker import load_scenario, simulate
 from simgrid_broker.turns import task_tables
-from simgrid_broker.turns.task_cycle import ASK
+from simgrid_broker.turns.turn import Outcome
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 UNABLE = EVENTFUL | {
@@ -28,7 +28,7 @@ def tables_of(folder, file, changes, edition):
     return found, run.manifest["counters"]["decisions"]
 
 
-@pytest.mark.rule("task_cycle.assign")
+@pytest.mark.rule("task_turn.take_effect")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 @pytest.mark.parametrize(("file", "changes"), [
     pytest.param("minimal", UNABLE, id="a nucleus without a queue for the jobs"),
@@ -38,13 +38,13 @@ def tables_of(folder, file, changes, edition):
     pytest.param("full_chain", {"duration": 5 * 3600}, id="children of chains, and full chains"),
 ])
 def test_a_compiled_turn_leaves_the_same_rows(file, changes, edition, tmp_path, monkeypatch):
-    reasons, go_on = [], task_tables.TaskTables.go_on
-    monkeypatch.setattr(task_tables.TaskTables, "go_on", lambda *about: reasons.append(go_on(*about)) or reasons[-1])
+    outcomes, go_on = [], task_tables.TaskTables.go_on
+    monkeypatch.setattr(task_tables.TaskTables, "go_on", lambda *about: outcomes.append(go_on(*about)) or outcomes[-1])
     compiled = tables_of(tmp_path / "compiled", file, changes, edition)
-    asked_before = reasons.count(ASK)
+    asked_before = outcomes.count(Outcome.ASK)
     monkeypatch.setattr(task_tables, "broker_task", None)      # turns ask as they ask an own brokerage
     asked = tables_of(tmp_path / "asked", file, changes, edition)
-    assert asked_before < reasons.count(ASK)
+    assert asked_before < outcomes.count(Outcome.ASK)
     assert compiled[1] == asked[1] > 0
     assert compiled[0].keys() == asked[0].keys()
     for name, rows in compiled[0].items():

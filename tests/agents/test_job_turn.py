@@ -5,13 +5,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from simgrid_broker import load_scenario, simulate
 from simgrid_broker.compiled import uncompiled
-from simgrid_broker.engine import Simulation
+from simgrid_broker.engine import Simulation, simulate
 from simgrid_broker.policy.brokerage.production.question import DERIVED, KEYS, PLAIN, SAID, TERMS, JobCase, task_record
 from simgrid_broker.policy.brokerage.production.storage import readable
+from simgrid_broker.scenario.loading.loader import load_scenario
 from simgrid_broker.turns import job_tables, user_tables
-from simgrid_broker.turns.job_slots import is_current
+from simgrid_broker.turns.slots import is_current
 from simgrid_broker.world.views import observe
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -26,7 +26,7 @@ def tables_of(folder, file, changes, edition):
     return found, run.manifest["counters"]["decisions"]
 
 
-@pytest.mark.rule("Generator._submit")
+@pytest.mark.rule("job_turn.order")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 @pytest.mark.parametrize(("file", "changes"), [
     pytest.param("quickstart", {"duration": 2 * 3600} | CANDIDATES, id="candidates of some tasks are recorded"),
@@ -70,10 +70,10 @@ def test_a_slot_shows_a_task_as_python_sees_it(file, hours, edition, tmp_path, k
     run.run()
     (tables,), control = kept, run.control
     columns = [name for name, _ in (*PLAIN, *SAID, *DERIVED)] + [*KEYS, *TERMS[edition]]
-    slots = tables.slots[:tables.state[0]["n_slots"]].tolist()
+    slots = tables.slots[:tables.done["n_slots"]].tolist()
     shown = 0
     for slot, (row, level, *_) in enumerate(slots):
-        if not uncompiled(is_current)(control.arrays, tables.tables, tables.desk, tables.state[0], row, slot):
+        if not uncompiled(is_current)(control.arrays, tables.production, row, slot, tables.terms["by_type"]):
             continue
         shown += 1
         task, parts = tables.work_queues.view(row, level)

@@ -1,0 +1,219 @@
+"""Tasks in hand in the tables of the brokerages of production and of analysis, filled in by compiled code."""
+
+import numpy as np
+
+from simgrid_broker.bundle import Bundle
+from simgrid_broker.compiled import compiled
+from simgrid_broker.compiled.columns import copy_columns, same_columns
+from simgrid_broker.policy.brokerage.analysis.decide import Tables as AnalysisTables
+from simgrid_broker.policy.brokerage.analysis.question import estimate
+from simgrid_broker.policy.brokerage.production.decide import Tables
+from simgrid_broker.policy.brokerage.production.question import derive
+from simgrid_broker.policy.brokerage.production.storage import FINE, reading_of
+from simgrid_broker.schema import TASKS
+from simgrid_broker.turns.decision_log import keeps
+from simgrid_broker.turns.task_kinds import ONE_TASK, UNKNOWN, Kinds
+from simgrid_broker.turns.work_queues import CHANGING
+from simgrid_broker.units import GIB
+from simgrid_broker.world.jobs.counts import account_of
+from simgrid_broker.world.queues.places import spread_replicas
+from simgrid_broker.world.tasks.input_files import in_hand
+from simgrid_broker.world.users.metrics import UserSight
+from simgrid_broker.world.views.tasks import see, see_sources
+from simgrid_broker.world.views.users import see_user
+
+SLOT = np.dtype([
+    ("task", "i4"), ("level", "i4"),         # row, and level of ramCount
+    *((name, TASKS.dtype[name]) for name in CHANGING), ("changes", "i8"),    # of the task when its slot was filled
+    ("replicas", "i8"), ("dataset", "i4"),   # version of its dataset then; which that was
+    ("has_input", "?"), ("files_per_job", "f8"),
+    ("can_run", "i8"),               # digest of the candidates that could run its last jobs, 0 = unknown
+    ("recorded", "?"), ("whole", "?"),       # whether decisions about the task are recorded, with their candidates
+])
+"""A task at a level of ramCount in the tables of the brokerage."""
+
+
+class Production(Bundle):
+    """Tables of job brokerage in a run, with a slot for each task at a level of ramCount.
+
+    Statistics as in `counts.Snapshot`, links and ways as in `network_metrics.NetworkMetrics` and `Places.ways`, counts
+    and ranks as in `decision_log.DecisionLog`.
+    """
+
+    tables: Tables
+    kinds: Kinds
+    slots: np.ndarray              # (n_slots,) of SLOT
+    slot_of: np.ndarray            # (n_tasks, N_RAM_LEVELS), -1 = none
+    changes: np.ndarray            # (n_tasks,)
+    asks: np.ndarray               # (n_tasks,), whether Python decides about the jobs of a task
+    placed: np.ndarray
+    placed_by_type: np.ndarray
+    load_known: np.ndarray
+    load_of_all: np.ndarray
+    by_share: np.ndarray
+    nuclei: np.ndarray
+    waiting: np.ndarray
+    ways_known: np.ndarray
+    links: np.ndarray
+    output_site: np.ndarray
+    mapped: np.ndarray
+    unmapped: np.ndarray
+    inside: np.ndarray
+    sharing: np.ndarray
+    near_known: np.ndarray
+    counts: np.ndarray
+    is_counted: np.ndarray
+    ranks: np.ndarray              # (n_rules + 1,), as `tally_refusals`
+    times: np.ndarray              # (n_shares, n_firsts, n_ranks), as `tally_closed`
+
+
+class Analysis(Bundle):
+    """Tables of analysis brokerage in a run, with room for one task."""
+
+    tables: AnalysisTables
+    kinds: Kinds
+    users: UserSight
+    decides: np.ndarray            # (n_tasks,), whether the jobs of a task go by analysis brokerage in compiled code
+    is_fresh: np.ndarray           # (1,), whether storages are shown as old as the statistics
+    load: np.ndarray               # `Snapshot.load`
+    first: np.ndarray              # (room, n), first refusals by static rules
+    marks: np.ndarray              # (room, n), as in `decide.Tables`
+    site: np.ndarray               # (n_queues,)
+    counts: np.ndarray             # `DecisionLog.of_users`
+    is_counted: np.ndarray
+    ranks: np.ndarray              # (n_rules + 1,), as `tally_refusals`
+
+
+@compiled
+def is_current(world, production, row, slot, by_type):
+    """Test for a slot that shows the task as it is; by_type: as for `load_row`."""
+    task, shown = world.tasks[row], production.slots[slot]
+    return (same_columns(shown, task, CHANGING)
+            and shown["changes"] == production.changes[row] and shown["replicas"] == version_of(world, row)
+            and shown["dataset"] == world.input_dataset[row]
+            and production.tables.asked[slot]["load"] == load_row(world, production, slot, by_type))
+
+
+@compiled
+def version_of(world, row):
+    """Changes so far of the replicas of what a task reads."""
+    return world.datasets[world.input_dataset[row]]["version"]
+
+
+@compiled
+def load_row(world, production, slot, by_type):
+    """Row of the statistics of a task's account, as `Snapshot.load_row`; by_type: of its resource type alone."""
+    n_types = production.placed_by_type.shape[1]
+    kind = 1 + production.tables.task[slot]["resource_type"] % n_types if by_type else 0
+    return account_of(world, production.slots[slot]["task"]) * (1 + n_types) + kind
+
+
+@compiled
+def load_row_of_share(world, production, row):
+    """Row of the statistics of a task's account, of all resource types, as `Snapshot.load_row`."""
+    return account_of(world, row) * (1 + production.placed_by_type.shape[1])
+
+
+@compiled
+def fill(world, production, log, sight, slot, kind, by_type):
+    """Put a task of a kind into its slot."""
+    tables, shown = production.tables, production.slots[slot]
+    row, known = shown["task"], production.kinds.known[kind]
+    tables.task[slot] = production.kinds.templates[kind]
+    task = tables.task[slot]
+    if kind != ONE_TASK:
+        see(world, sight, row, task)
+        derive(tables, slot)
+    ask_of(world, production, sight, slot)
+    asked = tables.asked[slot]
+    asked["first"], asked["weight"] = known["first"], known["other"]
+    asked["load"] = load_row(world, production, slot, by_type)
+    asked["link"] = task["nucleus"]
+    copy_columns(world.tasks[row], shown, CHANGING)
+    shown["replicas"], shown["dataset"] = version_of(world, row), world.input_dataset[row]
+    shown["changes"], shown["files_per_job"], shown["can_run"] = production.changes[row], task["n_files_per_job"], 0
+    record = log.record[0]
+    shown["whole"] = keeps(world, log, record["of_candidates"], task["jeditaskid"], task["luck"])
+    shown["recorded"] = keeps(world, log, record["of_decisions"], task["jeditaskid"], task["luck"])
+
+
+@compiled
+def ask_about_sources(world, sight, row, task, asked):
+    """Fill in how the input of a task can be read; returns how many sources it has."""
+    n = see_sources(world, sight, row)
+    problem, best, remotely = reading_of(sight.sources, n, task["inputprestaging"], task["MAX_MISSING_INPUT_FILES"],
+                                         task["MIN_INPUT_COMPLETENESS"]) if n else (FINE, 1.0, True)
+    asked["incomplete"], asked["no_remote_source"] = problem != FINE, not remotely
+    asked["best_part"] = 1.0 if problem == FINE else best
+    return n
+
+
+@compiled
+def ask_of(world, production, sight, slot):
+    """Fill in what a question asks of the input of a task."""
+    tables, shown = production.tables, production.slots[slot]
+    asked = tables.asked[slot]
+    n = ask_about_sources(world, sight, shown["task"], tables.task[slot], asked)
+    shown["has_input"], asked["parts"], asked["writable"], asked["readable"] = n > 0, -1, True, True
+    asked["somewhere"] = False
+    asked["total_bytes"] = asked["total_files"] = asked["queued_files"] = asked["queued_express"] = 0.0
+    for k in range(tables.replica_site.shape[1]):
+        tables.replica_site[slot, k] = -1
+        if k < n:
+            source = sight.sources[k]
+            tables.replica_site[slot, k], tables.replica_part[slot, k] = source["site"], source["part"]
+            tables.replica_tape[slot, k] = source["tape"]
+            asked["somewhere"] = asked["somewhere"] or source["part"] >= 1
+
+
+@compiled
+def ask_of_jobs(production, slot, wanted):
+    """Fill in what a question asks of the next jobs of a task, and the state of its nucleus now."""
+    tables, shown = production.tables, production.slots[slot]
+    asked, task = tables.asked[slot], tables.task[slot]
+    if shown["has_input"]:
+        asked["total_bytes"] = task["input_bytes_per_job"] * wanted
+        asked["total_files"] = shown["files_per_job"] * wanted
+    nucleus = task["nucleus"]
+    if nucleus >= 0:
+        state = production.nuclei[nucleus]
+        asked["writable"], asked["readable"] = state["write_wan"], state["read_wan"]
+        asked["queued_files"] = production.waiting[nucleus, 0]
+        asked["queued_express"] = production.waiting[nucleus, 1]
+
+
+@compiled
+def fill_for_user(world, hand, production, analysis, sight, row):
+    """Put the task of a user in hand, of a kind, into the tables of the decision."""
+    kind, now, tables = hand["kind"], world.state[0]["now_s"], analysis.tables
+    hand["kind"] = UNKNOWN
+    tables.task[0] = analysis.kinds.templates[kind]
+    task, shown = tables.task[0], world.tasks[row]
+    if kind != ONE_TASK:
+        see(world, sight, row, task)
+        derive(tables, 0)
+        estimate(task)
+    task["taskpriority"], task["n_jobs_to_submit"] = shown["taskpriority"], hand["wanted"]
+    task["frozen_for_s"] = 0.0 if np.isnan(shown["frozen_s"]) else now - shown["frozen_s"]
+    fill_input(world, analysis, sight, row)
+    see_user(world, analysis.users, row, now, task["USER_USAGE_THRESHOLD_A"], tables.owner[0], tables.user)
+    known = analysis.kinds.known[kind]
+    first, marks = known["first"], known["other"]
+    for k in range(len(tables.first)):
+        tables.first[k], tables.marks[k] = analysis.first[first, k], analysis.marks[marks, k]
+    load = load_row_of_share(world, production, row)
+    for queue in range(len(tables.load)):
+        tables.load[queue] = analysis.load[load, queue]
+
+
+@compiled
+def fill_input(world, analysis, sight, row):
+    """Fill in the input of a task: the dataset in hand, whose files lie at the sites of its replicas."""
+    tables, (pieces, piece_bytes) = analysis.tables, in_hand(world, row)
+    n, size = see_sources(world, sight, row), np.float64(pieces * piece_bytes)
+    task, dataset = tables.task[0], tables.datasets[0]
+    task["n_datasets"], task["total_gb"] = 1 if n > 0 else 0, size // GIB if n > 0 else 0.0
+    dataset["n_files"], dataset["n_sources"] = 1, n
+    spread_replicas(sight.sources, n, analysis.site, tables.states[0], tables.disk_files[0], tables.tape_files[0])
+    for queue in range(len(analysis.site)):
+        tables.disk_bytes[0, queue] = tables.disk_files[0, queue] * size
