@@ -1,4 +1,4 @@
-"""`JoinedFile`: Parquet files appended to one another as they are, with one footer for all.
+"""Parquet files appended to one another as they are, with one footer for all.
 
 Footers are trees in Thrift's compact protocol, which pyarrow can read but not write; reading all rows and writing them
 again with pyarrow costs 9 % of a run. Sources: Apache Parquet, `parquet.thrift`; Apache Thrift, compact protocol.
@@ -31,43 +31,24 @@ Struct = dict[int, tuple[int, Any]]
 """
 
 
-class JoinedFile:
-    """A file that grows by the row groups of others, and ends byte by byte as one writer would have written it.
-
-    n_files: how many files it holds. Methods may raise OSError, after which only `discard` is allowed.
-    """
-
-    def __init__(self, path: Path):
-        self.path = path
-        self.n_files = 0
-        self._n_rows = 0
-        self._groups: list[bytes] = []
-        self._footer: Struct = {}
-
-    def append(self, file: Path) -> None:
-        """Append the row groups of a Parquet file; all files have one schema."""
-        with open(file, "rb") as source, open(self.path, "ab" if self.n_files else "wb") as target:
-            self._footer, end = _footer_of(source)
-            source.seek(len(MAGIC) if self.n_files else 0)
-            shift = target.tell() - source.tell()
-            shutil.copyfileobj(source, target, 1 << 20)
-            target.truncate(end + shift)
-        self._n_rows += self._footer[N_ROWS][1]
-        self._groups += [_shifted(group, shift) for group in self._footer[ROW_GROUPS][1][1]]
-        self.n_files += 1
-
-    def finish(self) -> None:
-        """Complete the file with its footer."""
-        ours = {N_ROWS: (I64, self._n_rows), ROW_GROUPS: (LIST, (STRUCT, self._groups))}
-        footer = encoded(STRUCT, self._footer | ours)
-        with open(self.path, "ab") as target:
-            target.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
-
-    def discard(self) -> None:
-        """Delete the file; appending begins again."""
-        self.path.unlink(missing_ok=True)
-        self.n_files = self._n_rows = 0
-        self._groups.clear()
+def join_files(files: Iterable[Path], target: Path) -> None:
+    """Append the row groups of Parquet files of one schema, so that `target` ends as if one writer had written it."""
+    groups, n_rows = list[bytes](), 0
+    footer: Struct = {}
+    with open(target, "wb") as whole:
+        for file in files:
+            with open(file, "rb") as source:
+                footer, end = _footer_of(source)
+                source.seek(len(MAGIC) if groups else 0)
+                shift = whole.tell() - source.tell()
+                shutil.copyfileobj(source, whole, 1 << 20)
+            whole.seek(end + shift)
+            whole.truncate()
+            n_rows += footer[N_ROWS][1]
+            groups += [_shifted(group, shift) for group in footer[ROW_GROUPS][1][1]]
+        ours = {N_ROWS: (I64, n_rows), ROW_GROUPS: (LIST, (STRUCT, groups))}
+        tail = encoded(STRUCT, footer | ours)
+        whole.write(tail + len(tail).to_bytes(4, "little") + MAGIC)
 
 
 def _footer_of(file: BinaryIO) -> tuple[Struct, int]:

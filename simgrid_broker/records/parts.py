@@ -1,9 +1,9 @@
 """The files of one table: a folder of complete parts during the run, one file afterwards.
 
 During the run `<name>.parquet` is a folder of part files, each renamed into it when it is complete. A part is a batch
-of rows, encoded once; the first is there from the start, without rows, and is replaced as its batch grows. From the
-second on parts are also appended to the file that takes the folder's place when the table is closed. Temporary files
-are next to the folder, never in it.
+of rows, encoded once; the first is there from the start, without rows, and is replaced as its batch grows. When the
+table is closed, the parts are joined to the file that takes the folder's place. Temporary files are next to the folder,
+never in it.
 """
 
 import os
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from simgrid_broker.records.joining import JoinedFile
+from simgrid_broker.records.joining import join_files
 from simgrid_broker.records.layout import Layout
 
 EARLY = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -137,7 +137,6 @@ class TableFiles:
         self.waiting: deque[Batch] = deque()
         self.kept_rows = 0
         self._n_parts = 0
-        self._joined = JoinedFile(self._temporary("joining"))
         self._refused: OSError | None = None
         self.path.mkdir()
         self._write(self.buffer.rest())
@@ -161,9 +160,7 @@ class TableFiles:
         if self._end(self.buffer.rest()) > self.kept_rows:
             self._write(self.buffer.rest())
         parts = self._temporary("parts")
-        whole = parts / self._part(0).name
-        if self._n_parts > 1:
-            whole = self._join(complete=True)
+        whole = parts / self._part(0).name if self._n_parts == 1 else self._joined()
         self.path.rename(parts)
         whole.rename(self.path)
         shutil.rmtree(parts)
@@ -178,24 +175,19 @@ class TableFiles:
             os.replace(part, self._part(batch.number))
         except BaseException:
             part.unlink(missing_ok=True)
-            self._joined.discard()                              # it can be joined again; a full disk needs the space
             raise
         self._n_parts = batch.number + 1
         self.kept_rows = self._end(batch)
-        if self._n_parts > 1 and len(table) == self.buffer.batch_rows:
-            self._join()
 
-    def _join(self, complete: bool = False) -> Path:
-        """Append the parts that the joined file does not hold yet, and its footer if it is `complete`; its path."""
+    def _joined(self) -> Path:
+        """The path of a file with the rows of all parts."""
+        whole = self._temporary("joining")
         try:
-            for number in range(self._joined.n_files, self._n_parts):
-                self._joined.append(self._part(number))
-            if complete:
-                self._joined.finish()
+            join_files(map(self._part, range(self._n_parts)), whole)
         except BaseException:
-            self._joined.discard()
+            whole.unlink(missing_ok=True)                       # a full disk needs the space
             raise
-        return self._joined.path
+        return whole
 
     def _end(self, batch: Batch) -> int:
         """Number of rows of the table up to the end of a batch."""

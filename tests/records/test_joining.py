@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 from fake_run import VOCABULARIES
 
-from simgrid_broker.records.joining import BYTE, FALSE, I16, I64, LIST, STRUCT, TRUE, JoinedFile, decoded, encoded
+from simgrid_broker.records.joining import BYTE, FALSE, I16, I64, LIST, STRUCT, TRUE, decoded, encoded, join_files
 from simgrid_broker.records.layout import layout
 from simgrid_broker.records.parts import writer_options
 from simgrid_broker.schema import RECORDED
@@ -37,31 +37,17 @@ def written(path, table, group_rows):
     pytest.param(1, id="more files than fit into one byte of a number"),
 ])
 def test_joined_files_are_as_written_by_one_writer(tmp_path, table, group_rows):
-    joined = JoinedFile(tmp_path / "joined")
-    for first in range(0, len(table), group_rows):
-        joined.append(written(tmp_path / "part", table.slice(first, group_rows), group_rows))
-    joined.finish()
-    assert joined.path.read_bytes() == written(tmp_path / "one", table, group_rows).read_bytes()
-    assert pq.read_table(joined.path).equals(table)
+    parts = [written(tmp_path / f"part-{first}", table.slice(first, group_rows), group_rows)
+             for first in range(0, len(table), group_rows)]
+    join_files(parts, tmp_path / "joined")
+    assert (tmp_path / "joined").read_bytes() == written(tmp_path / "one", table, group_rows).read_bytes()
+    assert pq.read_table(tmp_path / "joined").equals(table)
 
 
 def test_files_of_several_groups_are_joined(tmp_path, table):
-    joined = JoinedFile(tmp_path / "joined")
-    joined.append(written(tmp_path / "first", table.slice(0, 80), 40))
-    joined.append(written(tmp_path / "second", table.slice(80), 40))
-    joined.finish()
-    assert joined.path.read_bytes() == written(tmp_path / "one", table, 40).read_bytes()
-
-
-def test_a_discarded_file_begins_again(tmp_path, table):
-    part = written(tmp_path / "part", table, 130)
-    joined = JoinedFile(tmp_path / "joined")
-    joined.append(part)
-    joined.discard()
-    assert not joined.path.exists()
-    joined.append(part)
-    joined.finish()
-    assert joined.path.read_bytes() == part.read_bytes()
+    join_files([written(tmp_path / "first", table.slice(0, 80), 40), written(tmp_path / "second", table.slice(80), 40)],
+               tmp_path / "joined")
+    assert (tmp_path / "joined").read_bytes() == written(tmp_path / "one", table, 40).read_bytes()
 
 
 @pytest.mark.parametrize("fields", [
