@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.fabric import commands, incidents
 from simgrid_broker.fabric.batch import cancel_old, close_slots, open_slots, submit, submit_for_jobs
-from simgrid_broker.fabric.job_fetcher import fetch_jobs
+from simgrid_broker.fabric.job_fetcher import Request, fetch_jobs
 from simgrid_broker.fabric.jobs import auxiliary
 from simgrid_broker.fabric.jobs.adder import add_jobs, by_subdataset
 from simgrid_broker.fabric.jobs.ending import take_back_all
@@ -169,10 +169,11 @@ class Fabric:
 
     def fetch_jobs(self, queues: np.ndarray, ranges: np.ndarray, most: np.ndarray, numbers: np.ndarray,
                    now: float) -> tuple[np.ndarray, np.ndarray]:
-        """Fetch jobs of queues: (n,) of WAITING, and where those of each queue end; arguments as of `fetch_jobs`."""
-        jobs, ends = np.empty(int(numbers.sum()), WAITING), np.empty(len(queues), np.int64)
-        self._call(fetch_jobs, queues, ranges, most, numbers, np.empty(most.shape[1]), jobs, ends, now)
-        return jobs, ends
+        """Fetch jobs of queues: (n,) of WAITING, and where those of each queue end; arguments as of a `Request`."""
+        request = Request(queues=queues, ranges=ranges, most=most, numbers=numbers, room=np.empty(most.shape[1]),
+                          jobs=np.empty(int(numbers.sum()), WAITING), ends=np.empty(len(queues), np.int64))
+        self._call(fetch_jobs, request, now)
+        return request.jobs, request.ends
 
     def overdue(self, rules, limits, for_label, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the jobs that exceed a timeout, and the first rule that each exceeds; arguments as in `timeouts`."""

@@ -5,6 +5,7 @@ Source: lifecycle reference, sections 5.1, 5.2 and 5.5.
 
 import numpy as np
 
+from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import NO_WORKER_YET
 from simgrid_broker.fabric.dispatch import best_job
@@ -14,6 +15,19 @@ from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.transitions import move
 
 SENT, STARTING, RUNNING = int(JobStatus.SENT), int(JobStatus.STARTING), int(JobStatus.RUNNING)
+
+
+class Request(Bundle):
+    """Tables of one request for jobs of k push queues."""
+
+    queues: np.ndarray             # (k,)
+    ranges: np.ndarray             # (k, 2), first pseudo-queue of each and one past the last
+    most: np.ndarray               # (k, n_types), starting and running jobs of each type at which no more come
+    numbers: np.ndarray            # (k,), jobs wanted for each
+    room: np.ndarray               # (n_types,), jobs of each pseudo-queue of one queue that may still come
+    jobs: np.ndarray               # (n,) of WAITING, the result
+    ends: np.ndarray               # (k,), the result: where the jobs of each queue end in `jobs`
+
 
 
 @compiled
@@ -60,14 +74,15 @@ def make_room(world: Arrays, queue, first, last, most, room):
 
 
 @compiled
-def fetch_for_queue(world: Arrays, first, last, number, room, found, n, now):
-    """Fetch up to `number` jobs of a queue, which are then starting, into `found`, from row `n` on.
+def fetch_for_queue(world: Arrays, request: Request, k, n, now):
+    """Fetch jobs of the queue in row `k` of a request, which are then starting, into its `jobs`, from row `n` on.
 
-    first, last: its pseudo-queues; room: of `make_room`, which is changed. Brokers count the request as that of a
-    pilot, whether or not there are jobs. Returns the rows in use.
+    Brokers count the request as that of a pilot, whether or not there are jobs. Returns the rows in use.
     """
+    first, last, room = request.ranges[k, 0], request.ranges[k, 1], request.room
+    make_room(world, request.queues[k], first, last, request.most[k], room)
     world.queues[world.pseudo_queues[first]["queue"]]["lastpilot_s"] = now
-    for place in range(n, n + number):
+    for place in range(n, n + request.numbers[k]):
         best = -1
         for pseudo_queue in range(first, last):
             row = best_job(world, pseudo_queue, now, now) if room[pseudo_queue - first] > 0 else -1
@@ -81,21 +96,15 @@ def fetch_for_queue(world: Arrays, first, last, number, room, found, n, now):
         move(world, best, SENT, now)
         move(world, best, STARTING, now)
         job["slot"] = NO_WORKER_YET
-        found[place]["row"], found[place]["panda_id"] = best, job["panda_id"]
-    return n + number
+        request.jobs[place]["row"], request.jobs[place]["panda_id"] = best, job["panda_id"]
+    return n + request.numbers[k]
 
 
 @compiled
-def fetch_jobs(world: Arrays, queues, ranges, most, numbers, room, found, ends, now):
-    """Fetch jobs of queues, (k,), up to `numbers`, (k,), of each, into `found`, (n,) of WAITING, queue by queue.
-
-    ranges: first pseudo-queue of each and one past the last, (k, 2); most: as of `make_room`, (k, n_types); room: for a
-    number of each type, which is changed; ends: where the jobs of each queue end in `found`, (k,).
-    """
+def fetch_jobs(world: Arrays, request: Request, now):
+    """Fetch the jobs of a request, queue by queue."""
     n = np.int64(0)
-    for k in range(len(queues)):
-        if numbers[k] > 0:
-            first, last = ranges[k, 0], ranges[k, 1]
-            make_room(world, queues[k], first, last, most[k], room)
-            n = fetch_for_queue(world, first, last, numbers[k], room, found, n, now)
-        ends[k] = n
+    for k in range(len(request.queues)):
+        if request.numbers[k] > 0:
+            n = fetch_for_queue(world, request, k, n, now)
+        request.ends[k] = n
