@@ -74,7 +74,7 @@ def part_given(text: str) -> float:
 def columns_given(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
     """Names of columns by field; raises BadArgument."""
     from simgrid_broker.errors import nearest
-    from simgrid_broker.schema.panda_records import FIELDS
+    from simgrid_broker.schema.jobs import FIELDS
     found = {}
     for text in texts:
         name, _, column = (part.strip() for part in text.partition("="))

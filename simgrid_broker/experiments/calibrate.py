@@ -25,7 +25,7 @@ from simgrid_broker.experiments.robust import (
 from simgrid_broker.metrics import tidy, walltime_errors
 from simgrid_broker.metrics.replay import OF_WALLTIMES
 from simgrid_broker.scenario import Scenario, load_scenario
-from simgrid_broker.schema.panda_records import RecordColumns
+from simgrid_broker.schema.jobs import RecordColumns
 from simgrid_broker.schema.queues import UNKNOWN_COREPOWER
 
 FEWEST = 10

@@ -11,7 +11,7 @@ from simgrid_broker.luck import key_of, keys
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.importers.files import Tally
 from simgrid_broker.scenario.importers.panda import ran_at, read_panda_jobs
-from simgrid_broker.schema.panda_records import RecordColumns
+from simgrid_broker.schema.jobs import RecordColumns
 
 NEEDED = (("pandaid",), ("creationtime",), ("starttime+endtime", "durationsec"), ("computingsite",), ("jobstatus",),
           ("cpuconsumptiontime",), ("work", "jeditaskid"))

@@ -24,11 +24,9 @@ from simgrid_broker.schema.constraint import (
     SiteName,
     StorageName,
 )
-from simgrid_broker.schema.grid import Links, Site, Storage
-from simgrid_broker.schema.network import Fts
+from simgrid_broker.schema.grid import Fts, Links, Site, Storage
 from simgrid_broker.schema.part import LATEST, MOST_CORES, EditionName, Fraction, Megabytes, Part, Sample, Seconds
-from simgrid_broker.schema.queues import Queue
-from simgrid_broker.schema.software import PublishedSoftware
+from simgrid_broker.schema.queues import PublishedSoftware, Queue
 
 
 class SyntheticGrid(Part):

@@ -10,8 +10,8 @@ from simgrid_broker.scenario.checks.rows import constraints_of_rows
 from simgrid_broker.scenario.checks.shares import SHARE_RULES
 from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.snapshot import JOB_BROKERAGE, Snapshot
-from simgrid_broker.schema.datasets import DatasetOfTask
 from simgrid_broker.schema.part import LARGEST_WHOLE
+from simgrid_broker.schema.tasks import DatasetOfTask
 
 
 def snapshot_findings(snapshot: Snapshot) -> tuple[Finding, ...]:

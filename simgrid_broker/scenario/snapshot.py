@@ -25,13 +25,10 @@ from simgrid_broker.schema.constraint import (
     SiteName,
     StorageName,
 )
-from simgrid_broker.schema.datasets import DatasetOfTask
 from simgrid_broker.schema.grid import LinkNumbers
 from simgrid_broker.schema.part import LATEST, Bytes, EditionName, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.queues import QueueNumbers
-from simgrid_broker.schema.splitting import SplitParameters
-from simgrid_broker.schema.tasks import Chain, TaskClaims
-from simgrid_broker.schema.user_parameters import BrokerParameters
+from simgrid_broker.schema.tasks import BrokerParameters, Chain, DatasetOfTask, SplitParameters, TaskClaims
 
 TASK_BROKERAGE, JOB_BROKERAGE, ANALYSIS_BROKERAGE = "task_brokerage", "job_brokerage", "analysis_brokerage"
 Priority = Annotated[int, Field(ge=-10000, le=10000)]

@@ -1,19 +1,91 @@
-"""Attributes of the scenario's nouns: one row says how a value is written, stored in the world and seen by decisions.
+"""Columns, tables, and attributes of the nouns of a scenario: a row says how a value is written, stored and seen.
 
 In the class of a noun, `Field` is a key of the scenario only, `attribute` a key that is also a column of the noun's
 table, `text` a key that decisions see as it is, `derived` a column that follows from the keys.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import cache, partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from math import inf
 from types import NoneType
-from typing import Any, get_args, get_origin
+from typing import Any, TypedDict, Unpack, get_args, get_origin
 
+import numpy as np
 from pydantic import BaseModel, Field
 
-from simgrid_broker.schema.column import Column
+
+@dataclass(frozen=True)
+class Column:
+    """One column of one table, described once.
+
+    `codes` names the vocabulary that integer codes of this column refer to (`queues`, `shares`, `job_status`, ...);
+    `recorded` says whether the column reaches the Parquet file; `hidden` marks truth that no decision may see; `seen`
+    is the dtype in the view of a decision (`U`: the text), empty if no view has it, `seen_as` its name there if it has
+    another; `none` is the value of what is unknown, if not 0; `unknown` says that 0 is, which decisions see as NaN.
+    `key` names the attribute of the scenario's noun from which `of` takes the value (for a vocabulary of names, the
+    name), and `back` makes of a stored value what is written; columns without are filled by the simulation.
+    """
+
+    name: str
+    dtype: str
+    unit: str
+    source: str
+    description: str
+    zero_means: str = "zero"
+    codes: str | None = None
+    recorded: bool = True
+    hidden: bool = False
+    seen: str = ""
+    seen_as: str = ""
+    none: float | None = None
+    unknown: bool = False
+    key: str = ""
+    of: Any = None
+    back: Any = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its name, what one row is, and its columns in order; words: by the name of a vocabulary of its own."""
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def dtype(self) -> np.dtype:
+        """Structured dtype of one row, aligned, in the order of the columns."""
+        return np.dtype([(column.name, column.dtype) for column in self.columns], align=True)
+
+    @cached_property
+    def recorded(self) -> tuple[Column, ...]:
+        """The columns that reach the Parquet file."""
+        return tuple(column for column in self.columns if column.recorded)
+
+    @cached_property
+    def seen(self) -> tuple[Column, ...]:
+        """The columns that the view of a decision has."""
+        return tuple(column for column in self.columns if column.seen)
+
+    def empty(self, rows: int) -> np.ndarray:
+        """An array of `rows` zeroed rows."""
+        return np.zeros(rows, self.dtype)
+
+    def filled(self, nouns: Sequence, numbers: Mapping[str, Mapping[str, int]]) -> np.ndarray:
+        """A row for each noun of the scenario; columns without `of` are 0.
+
+        numbers: number of each member, by vocabulary, of the vocabularies that the scenario makes; None becomes -1.
+        """
+        rows = self.empty(len(nouns))
+        for column in self.columns:
+            if column.of is not None:
+                values = [column.of(noun) for noun in nouns]
+                known = numbers.get(column.codes or "")
+                rows[column.name] = values if known is None else [known.get(value, -1) for value in values]
+        return rows
+
 
 SUFFIX = {"MB": "_mb", "s": "_s", "bytes": "_bytes"}
 """Unit of a column to the ending of its name."""
@@ -22,41 +94,83 @@ OWNERS = ("CRIC", "JEDI_Tasks", "JEDI task parameter")
 """Sources in which an attribute has the name of its key, unless more is said."""
 
 
-def attribute(default: Any, description: str, *, zero: float | None = None, zero_means: str = "",
-              none: float | None = None, scale: Callable[[Any], float] | float = 1,
-              code: Callable[[Any], Any] | None = None, column: str = "", dtype: str = "f8", unit: str = "",
-              source: str = "CRIC", codes: str | None = None, recorded: bool = True, seen: str = "", seen_as: str = "",
-              hidden: bool = False, unknown: bool = False, **limits) -> Any:
-    """A key of a scenario, `...` as its default if it must be given, that is also a column of the noun's table.
+class Storing(TypedDict, total=False):
+    """Way from the value as written to the value of the column.
 
-    zero: value stored where 0 is written (inf = unlimited, NaN = as `zero_means` says), also said behind the
-    description; none: the same for a missing value. scale: factor from the unit as written to that of the column, or
-    a function of the noun that gives it. code: value stored for the one written. column: name, by default the key's in
-    lower case with the ending of the unit. limits: those of pydantic's Field. The rest is as in `Column`.
+    zero: stored where 0 is written (inf = unlimited, NaN = as `zero_means` says), also said behind the description;
+    none: stored for a missing value; scale: factor from the unit as written to that of the column, or a function of the
+    noun that gives it; code: function of the value as written that gives the stored one.
     """
-    def stored(noun: BaseModel, written: Any) -> Any:
-        if code is not None:
-            return code(written)
-        if written is None or isinstance(written, str):
-            return none if written is None else written
-        found = zero if zero is not None and written == 0 else written
-        return found * (scale(noun) if callable(scale) else scale)
 
-    def back(kind: Any, value: Any, words: Mapping[str, tuple[str, ...]]) -> Any:
-        if NoneType in get_args(kind) and value == (none or 0):
-            return None
-        if zero is not None and value == zero:
-            return 0
-        if codes:
-            word = words[codes][value]
-            return word if get_origin(kind) is not tuple else word.split(",") if word else []
-        return bool(value) if kind is bool else int(value) if int in (kind, *get_args(kind)) else value
+    zero: float | None
+    none: float | None
+    scale: Callable[[Any], float] | float
+    code: Callable[[Any], Any] | None
 
-    means = zero_means or ("unlimited" if zero == inf else f"{zero:g}" if zero is not None else "")
+
+class Limits(TypedDict, total=False):
+    """Limits of the value as written, those of pydantic's Field."""
+
+    ge: float
+    gt: float
+    le: float
+    lt: float
+
+
+class Row(Storing, Limits, total=False):
+    """Everything else that a row may say, as in `Column`; column: its name, by default that of the key in lower case
+    with the ending of the unit."""
+
+    column: str
+    dtype: str
+    unit: str
+    source: str
+    zero_means: str
+    codes: str | None
+    recorded: bool
+    hidden: bool
+    seen: str
+    seen_as: str
+    unknown: bool
+
+
+def attribute(default: Any, description: str, **row: Unpack[Row]) -> Any:
+    """A key of a scenario, `...` as its default if it must be given, that is also a column of the noun's table."""
+    said: dict[str, Any] = dict(row)
+    zero, means = said.get("zero"), said.pop("zero_means", "")
+    means = means or ("unlimited" if zero == inf else f"{zero:g}" if zero is not None else "")
+    storing, limits = ({name: said.pop(name) for name in group.__annotations__ if name in said}
+                       for group in (Storing, Limits))
     field = Field(default, description=description + (f"; 0 = {means}" if means else ""), **limits)
-    field.metadata.append(Column(column, dtype, unit, source, description, means or "zero", codes, recorded, hidden,
-                                 seen, seen_as, none=none, unknown=unknown, of=stored, back=back))
+    column = {"name": said.pop("column", ""), "dtype": "f8", "unit": "", "source": "CRIC", **said}
+    field.metadata.append(Column(**column, description=description, zero_means=means or "zero",
+                                 none=storing.get("none"), of=partial(_stored, storing),
+                                 back=partial(_written, storing, said.get("codes"))))
     return field
+
+
+def _stored(storing: Mapping[str, Any], noun: BaseModel, written: Any) -> Any:
+    """The value of a column of a noun for the value as written."""
+    if code := storing.get("code"):
+        return code(written)
+    if written is None or isinstance(written, str):
+        return storing.get("none") if written is None else written
+    zero, scale = storing.get("zero"), storing.get("scale", 1)
+    return (zero if zero is not None and written == 0 else written) * (scale(noun) if callable(scale) else scale)
+
+
+def _written(storing: Mapping[str, Any], codes: str | None, kind: Any, value: Any,
+             words: Mapping[str, tuple[str, ...]]) -> Any:
+    """The value that is written for that of a column."""
+    zero = storing.get("zero")
+    if NoneType in get_args(kind) and value == (storing.get("none") or 0):
+        return None
+    if zero is not None and value == zero:
+        return 0
+    if codes:
+        word = words[codes][value]
+        return word if get_origin(kind) is not tuple else word.split(",") if word else []
+    return bool(value) if kind is bool else int(value) if int in (kind, *get_args(kind)) else value
 
 
 def text(default: str, description: str, *, empty: str = "") -> Any:

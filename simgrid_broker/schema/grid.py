@@ -1,4 +1,4 @@
-"""Sites, links and storages: their keys in a scenario and their columns in the world.
+"""Sites, batch systems, links and storages: their keys in a scenario and their columns in the world.
 
 Field names are CRIC's where CRIC has the field (formats reference, sections 1 to 4), with the unit as suffix.
 """
@@ -8,16 +8,134 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from simgrid_broker.names import CLOSENESS_UNKNOWN
-from simgrid_broker.schema.attribute import attribute, columns_of
-from simgrid_broker.schema.batch import Node
-from simgrid_broker.schema.column import Column, Table
-from simgrid_broker.schema.constraint import AtMost, Needs, ResourceTypeName, SiteName
-from simgrid_broker.schema.network import Backbone, Background, Trouble
-from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part, Rate, Seconds
+from simgrid_broker.names import CLOSENESS_UNKNOWN, FTS_ACTIVITIES
+from simgrid_broker.schema.attribute import Column, Table, attribute, columns_of
+from simgrid_broker.schema.constraint import AtMost, Needs, RegionName, ResourceTypeName, SiteName
+from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Rate, Seconds
+
+OURS = "simulator"
+
+
+class Node(Part):
+    """Worker nodes of a site, all alike; what is left over makes a smaller one."""
+
+    cores: int = Field(ge=1, le=MOST_CORES_OF_JOB, description="Cores of a node")
+    memory: Megabytes | None = Field(None, gt=0, description="Memory of a node, MB; default: that of its cores by "
+                                     "`memory_per_core`")
+    whole: bool = Field(False, description="Whether a worker takes a node as a whole, however many cores it asks for")
+
+
+NODES = Table("nodes", "one worker node", (
+    Column("cores", "i4", "cores", OURS, "Cores"),
+    Column("free_cores", "i4", "cores", OURS, "Cores not in use"),
+    Column("memory_mb", "f8", "MB", OURS, "Memory"),
+    Column("free_mb", "f8", "MB", OURS, "Memory not in use"),
+))
+
+POOLS = Table("pools", "one batch system", (
+    Column("cores", "i8", "cores", OURS, "Cores"),
+    Column("free_cores", "i8", "cores", OURS, "Cores not in use"),
+    Column("memory_mb", "f8", "MB", OURS, "Memory"),
+    Column("free_mb", "f8", "MB", OURS, "Memory not in use"),
+    Column("backfill_s", "f8", "s", OURS, "For how long younger workers may overtake one that does not fit"),
+    Column("first", "i4", "", OURS, "First of the pool's pseudo-queues in `pool_members`"),
+    Column("last", "i4", "", OURS, "One past the last of them"),
+    Column("first_node", "i4", "", OURS, "First of its nodes"),
+    Column("last_node", "i4", "", OURS, "One past the last of them; the same = cores count for the whole system"),
+    Column("whole_nodes", "i4", "", OURS, "1 if a worker takes a node as a whole"),
+    Column("closed", "i4", "", OURS, "1 while no worker may start (outage)"),
+    Column("leaving_cores", "i8", "cores", OURS, "Cores that are withdrawn as soon as they are free"),
+    Column("leaving_mb", "f8", "MB", OURS, "Memory that goes with them"),
+    Column("unfilled_cores", "i8", "cores", OURS, "Cores that have yet to get the job that was under way at the start"),
+))
+
+WORKER_ACCOUNTS = Table("worker_accounts", "the workers of one PanDA queue and resource type since the start", (
+    Column("luck", "i8", "", OURS, "Key of their random draws"),
+    Column("n_ever", "i8", "workers", "Harvester", "Attempts to submit a worker"),
+    Column("n_missed", "i8", "workers", "Harvester missed", "Workers that could not be submitted"),
+    Column("n_started", "i8", "workers", "Harvester", "Workers that got a slot"),
+    Column("n_empty", "i8", "workers", "PanDA", "Workers that left without having had a job"),
+    Column("n_cancelled", "i8", "workers", "Harvester", "Workers that were cancelled while they waited"),
+    Column("held_cores", "i8", "cores", OURS, "Cores that workers hold"),
+    Column("working_cores", "i8", "cores", OURS, "Of these, cores of workers with a payload"),
+    Column("used_cores", "i8", "cores", OURS, "Of these, cores that belong to the payload"),
+    Column("held_core_s", "f8", "core s", OURS, "Sum over past holders of cores x (end - start), less cores x start of "
+           "the present ones"),
+    Column("working_core_s", "f8", "core s", OURS, "The same of workers with a payload"),
+    Column("used_core_s", "f8", "core s", OURS, "The same of payloads"),
+))
+
+
+SHARED = tuple(activity.word for activity in FTS_ACTIVITIES[1:])
+"""Activities of FTS that have a share: all but express."""
+HOURS = 24
+"""Hours of a day, which a profile of background traffic repeats."""
+
+
+class Backbone(Part):
+    """A capacity that links share: of those that cross the border of a group of sites, in each direction."""
+
+    capacity: Rate = Field(gt=0, description="Capacity in each direction, bytes/s")
+    sites: tuple[SiteName, ...] = Field((), description="Sites of the group")
+    regions: tuple[RegionName, ...] = Field((), description="Regions whose sites belong to the group")
+
+
+class Background(Part):
+    """Traffic of others, which leaves less of every door and backbone; it changes with the cycles of FTS."""
+
+    load: Fraction = Field(0, lt=1, description="Part of the capacity that it takes on average")
+    by_hour: tuple[Annotated[float, Field(ge=0)], ...] = Field((), description="Factor of the load in each hour of "
+                                                               "the day, 24 numbers; default: the same all day")
+
+    @model_validator(mode="after")
+    def whole_day(self) -> "Background":
+        """Refuse a profile that is not of a day, or leaves nothing in an hour."""
+        if len(self.by_hour) not in (0, HOURS):
+            raise ValueError(f"by_hour has {len(self.by_hour)} numbers, not one for each hour of the day, {HOURS}")
+        if self.load * max(self.by_hour, default=1) >= 1:
+            raise ValueError("load x by_hour takes all of the capacity in an hour: it must stay below 1")
+        return self
+
+    def load_at(self, time_s: float) -> float:
+        """Part of the capacity that is taken at a time, s from the start of the run, which is midnight."""
+        return self.load * (self.by_hour[int(time_s // 3600) % HOURS] if self.by_hour else 1)
+
+
+class Trouble(Part):
+    """Troubles that befall the network of each site, or each link, at random: an outage, or less of the capacity."""
+
+    of: Literal["sites", "links"] = Field("sites", description="What has them: each site with all its links and its "
+                                          "doors, or each link by itself, in its direction")
+    every: Seconds = Field(gt=0, description="Mean time from the end of one to the next at one site or link, "
+                           "exponential")
+    lasts: Seconds = Field(gt=0, description="Mean duration, exponential")
+    factor: float = Field(0, ge=0, description="What is left of the capacity, as a factor; 0 = nothing")
+
+
+class Fts(Part):
+    """The file transfer service and Rucio's handling of what it could not transfer."""
+
+    shares: dict[str, Annotated[float, Field(gt=0)]] = Field(
+        default_factory=dict, description="Weight of each activity where several wait at a link ("
+        + ", ".join(SHARED) + "); default: 1; express goes first")
+    retries: int = Field(3, ge=0, description="Attempts after the first one before a transfer is stuck; source: Rucio "
+                         "core/request.py, should_retry_request")
+    retry_delay: Seconds = Field(600, ge=0, description="Time from a failed attempt to the next; assumed")
+    stuck_delay: Seconds = Field(7200, ge=0, description="Time after which a stuck transfer gets as many attempts "
+                                 "again, as of a rule that is repaired; assumed")
+    lost_callbacks: Fraction = Field(0, description="Part of the callbacks of input that are lost: its jobs stay "
+                                     "assigned until the datasetManager looks for their files, every 40 min and at "
+                                     "each job at most once an hour")
+
+    @model_validator(mode="after")
+    def known_activities(self) -> "Fts":
+        """Refuse shares of activities that do not exist, and of express, which has no share."""
+        if wrong := sorted(set(self.shares) - set(SHARED)):
+            raise ValueError(f"unknown activity {', '.join(wrong)}; there are {', '.join(SHARED)}")
+        return self
+
 
 CRIC = "CRIC"
-OURS = "simulator"
 RUCIO = "Rucio"
 
 ACTIVITIES = ("read_lan", "write_lan", "read_wan", "write_wan")

@@ -6,7 +6,7 @@ Options are keys of CRIC's `params`, which win over the template (formats refere
 from collections.abc import Iterable, Mapping
 from math import inf, nan
 
-from simgrid_broker.schema.column import Column, Table
+from simgrid_broker.schema.attribute import Column, Table
 from simgrid_broker.schema.queues import OPTIONS, Queue, option_number, option_value
 
 SUBMISSION_ATTEMPTS = 3

@@ -1,11 +1,15 @@
-"""The jobs table: one row is one attempt of one job, alive in the world or finished in `jobs.parquet`."""
+"""The jobs table, one row for each attempt of a job, and recorded jobs: their table and PanDA's columns of records."""
+
+from math import nan
+
+from pydantic import Field
 
 from simgrid_broker.names import JobStatus
-from simgrid_broker.schema.column import Column, Table
+from simgrid_broker.schema.attribute import Column, Table
+from simgrid_broker.schema.part import Part
 
 PANDA = "PanDA jobsActive4"
 OURS = "simulator"
-
 
 JOBS = Table("jobs", "one attempt of one job", (
     Column("panda_id", "i8", "", PANDA + " PandaID", "Identifier of the attempt, counted from 1 in order of creation"),
@@ -78,3 +82,102 @@ JOBS = Table("jobs", "one attempt of one job", (
 
 JOB_TIMES = tuple(f"{status.word}_s" for status in JobStatus)
 """Names of the transition times kept for each job, (n_status,), s since the scenario's start, NaN = never."""
+
+
+TRACE_STATUS = ("failed", "completed", "partial", "last part, completed", "last part, failed", "cancelled")
+"""Words of the status of a recorded job, by its number; source: formats reference, section 12."""
+
+FIELD, CGSIM, PANDA_RECORD = "SWF and GWF", "CGSim", "PanDA job records"
+
+TRACE = Table("trace", "one recorded job that is replayed", (
+    Column("jeditaskid", "i8", "", "JEDI_Tasks jediTaskID", "Task that replays it"),
+    Column("chunk", "i4", "", "JEDI input chunk", "Number among the recorded jobs of its task, counted from 0; that of "
+           "the job in `jobs.parquet`"),
+    Column("submitted_s", "f8", "s", FIELD + " submit time", "When it is submitted, from the start of the scenario"),
+    Column("wait_s", "f8", "s", f"{FIELD} wait time, {CGSIM} job_queuetime, {PANDA_RECORD} startTime - creationTime",
+           "From submission to start, as recorded; NaN = unknown, or with a time_scale other than 1 of another load",
+           none=nan),
+    Column("run_s", "f8", "s", f"{FIELD} run time, {PANDA_RECORD} endTime - startTime", "Recorded wall time"),
+    Column("recorded_cputime_s", "f8", "s", f"{FIELD} CPU time used, {PANDA_RECORD} cpuConsumptionTime",
+           "Recorded CPU time, all cores together; NaN = unknown", none=nan),
+    Column("record", "i8", "", f"{FIELD} job number, {PANDA_RECORD} PandaID", "Number of the record; "
+           "missing = it has a name", none=-1),
+    Column("status", "i2", "", FIELD + " status", "Recorded end; missing = unknown", codes="trace_status", none=-1),
+    Column("partition", "i4", "", f"{FIELD} partition, {CGSIM} and {PANDA_RECORD} computingsite",
+           "Part of the machine, or site, in which it ran; missing = unknown",
+           codes="partitions", none=-1),
+    Column("batch_queue", "i4", "", FIELD + " queue", "Queue to which it was submitted; missing = unknown",
+           codes="batch_queues", none=-1),
+    Column("work_hs06s", "f8", "HS06 s", OURS, "CPU work", recorded=False, hidden=True),
+    Column("input_bytes", "f8", "bytes", OURS, "Size of its input", recorded=False, hidden=True),
+    Column("output_bytes", "f8", "bytes", OURS, "Size of its output", recorded=False, hidden=True),
+    Column("maxpss_mb", "f4", "MB", FIELD + " used memory", "Memory used, all cores together", recorded=False,
+           hidden=True),
+    Column("cpu_efficiency", "f4", "", OURS, "CPU efficiency", recorded=False, hidden=True),
+    Column("n_input_files", "i4", "files", OURS, "Files of its input", recorded=False, hidden=True),
+))
+"""Columns of a recorded job."""
+
+TRACE_VOCABULARIES = ("partitions", "batch_queues")
+"""Vocabularies that the trace fills."""
+
+
+ALSO = {
+    "pandaid": ("panda_id",), "jeditaskid": ("taskid", "jedi_task_id"), "starttime": ("start_time",),
+    "endtime": ("end_time",), "creationtime": ("creation_time",), "durationsec": ("wall_time", "walltime"),
+    "waittimesec": ("queue_time",), "computingsite": ("queue", "pandaqueue"), "jobstatus": ("status",),
+    "corecount": ("actualcorecount",), "cpuconsumptiontime": ("cpu_time", "cputime"), "produsername": ("username",)}
+"""Other names under which exports have a column, in the order in which they are looked for."""
+
+TIMES = ("creationtime", "starttime", "endtime")
+TEXTS = ("pandaid", "jeditaskid", "jobstatus", "computingsite", "gshare", "prodsourcelabel", "processingtype",
+         "workinggroup", "produsername", "transformation", "jobname", "pilottiming")
+
+
+def column(description: str) -> str | None:
+    """A column of the records: by default the one with PanDA's name."""
+    return Field(None, min_length=1, description=description)
+
+
+class RecordColumns(Part):
+    """Columns of a file of PanDA job records that do not have PanDA's names; upper and lower case are the same."""
+
+    pandaid: str | None = column("Identifier of the job")
+    creationtime: str | None = column("When the job was created, UTC or seconds since 1970")
+    starttime: str | None = column("When it began to run")
+    endtime: str | None = column("When it ended")
+    durationsec: str | None = column("Wall time, s, of jobs without start or end")
+    waittimesec: str | None = column("Time from creation to start, s, of jobs without a start")
+    jobstatus: str | None = column("Status: finished, failed, cancelled, closed; others have not ended")
+    computingsite: str | None = column("PanDA queue where it ran")
+    corecount: str | None = column("Cores; unknown or 0 = 1")
+    cpuconsumptiontime: str | None = column("CPU time over all cores, s")
+    hs06: str | None = column("Cores x HS06 per core of the slot")
+    hs06sec: str | None = column("Wall time x cores x HS06 per core")
+    work: str | None = column("CPU work, HS06 s, if the file has it")
+    nevents: str | None = column("Events processed")
+    jeditaskid: str | None = column("Task of JEDI")
+    gshare: str | None = column("Global share, a leaf")
+    prodsourcelabel: str | None = column("managed, user, ...")
+    processingtype: str | None = column("Processing type")
+    workinggroup: str | None = column("Working group")
+    produsername: str | None = column("Owner, of which only a number is kept")
+    transformation: str | None = column("Program; used for jobs without a jobname")
+    jobname: str | None = column("Name of the job")
+    assignedpriority: str | None = column("Priority at submission")
+    currentpriority: str | None = column("Priority, of jobs without assignedpriority")
+    minramcount: str | None = column("Memory asked for, MB")
+    maxpss: str | None = column("Memory used, kB")
+    inputfilebytes: str | None = column("Input, bytes")
+    ninputdatafiles: str | None = column("Files of input")
+    outputfilebytes: str | None = column("Output, bytes")
+    pilottiming: str | None = column("getjob|stagein|payload|stageout|setup, s")
+    piloterrorcode: str | None = column("Error of the pilot, 0 = none")
+    exeerrorcode: str | None = column("Error of the payload, 0 = none")
+    transexitcode: str | None = column("Exit code of the payload, 0 = none")
+
+
+FIELDS = tuple(RecordColumns.model_fields)
+"""PanDA's names of all columns that are read."""
+
+NUMBERS = tuple(name for name in FIELDS if name not in (*TIMES, *TEXTS))

@@ -1,6 +1,6 @@
-"""PanDA queues, the candidates that brokerage makes of them, and batch pools.
+"""PanDA queues with their software, the candidates that brokerage makes of them, and batch pools.
 
-Keys are CRIC's, with CRIC's units (formats reference, section 1.1); a value may also be written with its unit
+Keys are CRIC's, with CRIC's units (formats reference, sections 1.1 and 6); a value may also be written with its unit
 (`maxtime: 96h`, `maxrss: 16 GB`).
 """
 
@@ -11,14 +11,72 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from simgrid_broker.names import BareNucleus, QueueStatus
-from simgrid_broker.schema.attribute import attribute, columns_of, derived, text
-from simgrid_broker.schema.column import Column, Table
+from simgrid_broker.schema.attribute import Column, Table, attribute, columns_of, derived, text
 from simgrid_broker.schema.constraint import ActsIn, LeafName, ResourceTypeName, SiteName, StorageName
 from simgrid_broker.schema.part import LATEST, MOST_CORES_OF_JOB, Fraction, Megabytes, Minutes, Part, Seconds
-from simgrid_broker.schema.software import PublishedSoftware, WorkerNodeGpu
-from simgrid_broker.schema.throttler import Throttler
 from simgrid_broker.systems.worker_mode import WorkerMode, mode_of
 from simgrid_broker.units import DAY
+
+
+class Hardware(Part):
+    """CPUs or GPUs of a queue; in lists `any` is any and `excl` refuses tasks that ask for none of the others."""
+
+    type: Literal["cpu", "gpu"] = Field(description="What it describes")
+    arch: tuple[str, ...] | None = Field(None, description="Architectures of CPUs")
+    instr: tuple[str, ...] | None = Field(None, description="Instruction sets of CPUs")
+    vendor: tuple[str, ...] | None = Field(None, description="Vendors")
+    model: tuple[str, ...] | None = Field(None, description="Models of GPUs; what worker nodes report counts instead")
+    version: str | tuple[str, ...] | None = Field(None, description="CUDA of GPUs; what worker nodes report counts "
+                                                  "instead")
+
+
+class InstalledRelease(Part):
+    """A release or container that is installed."""
+
+    project: str = Field("", description="Project, such as Athena")
+    release: str = Field("", description="Version, such as 21.0.38")
+    cmtconfig: str = Field("", description="Platform")
+    container_name: str = Field("", description="Container")
+    sources: tuple[str, ...] = Field((), description="Where images of the container lie")
+    tag: str = Field("", description="Name in CRIC, for the reader only")
+
+
+class PublishedSoftware(Part):
+    """What CRIC publishes for a queue with releases AUTO."""
+
+    cmtconfigs: tuple[str, ...] = Field((), description="Platforms that the queue can run")
+    containers: tuple[str, ...] = Field((), description="Sources of images: any, /cvmfs, or beginnings of their names")
+    cvmfs: tuple[str, ...] = Field((), description="CVMFS repositories: atlas, nightlies, any")
+    architectures: tuple[Hardware, ...] = Field((), description="CPUs and GPUs")
+    tags: tuple[InstalledRelease, ...] = Field((), description="Installed releases")
+
+
+class WorkerNodeGpu(Part):
+    """A kind of GPU that worker nodes of a queue reported; what is left out is unknown."""
+
+    vendor: str | None = Field(None, description="Vendor, such as NVIDIA")
+    model: str | None = Field(None, description="Model, such as NVIDIA A100-SXM4-80GB")
+    vram: Megabytes | None = Field(None, gt=0, description="Memory, MB")
+    microarchitecture: str | None = Field(None, description="Generation, such as Ampere")
+    version: str | None = Field(None, description="Version of CUDA")
+    driver_version: str | None = Field(None, description="Version of the kernel driver")
+
+
+class RuleForMissed(Part):
+    """Most workers that may be missed within a time."""
+
+    level: Literal["pq", "site"] = Field("pq", description="Whose missed workers count: the PanDA queue's, or those of "
+                                         "all queues of its site")
+    timeWindow: Minutes = Field(gt=0, description="Time in which they count, minutes")
+    maxMissed: int = Field(ge=0, description="Missed workers above which the rule is met")
+
+
+class Throttler(Part):
+    """Stops the submission of workers to a queue while rules are met."""
+
+    logicType: Literal["OR", "AND"] = Field("OR", description="Whether one rule is enough, or all must be met")
+    rulesForMissed: tuple[RuleForMissed, ...] = Field(min_length=1, description="Rules, of which there is at least one")
+
 
 OURS = "simulator"
 

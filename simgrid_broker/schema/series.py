@@ -1,6 +1,6 @@
 """The time series that the sampler writes and the records of decisions: rows that only ever reach Parquet."""
 
-from simgrid_broker.schema.column import Column, Table
+from simgrid_broker.schema.attribute import Column, Table
 
 OURS = "simulator"
 

@@ -1,19 +1,69 @@
-"""The sheet of a task: its keys in a scenario and a snapshot, its columns in the world and in `tasks.parquet`."""
+"""The sheets of tasks: their keys in a scenario and a snapshot, their columns in the world and in results.
+
+One sheet each for tasks, for the split of their input into jobs, and for the datasets of containers that they read.
+"""
 
 from functools import partial
 from math import inf, nan
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from simgrid_broker.names import FullChain, InputLan, TaskStatus
-from simgrid_broker.schema.attribute import attribute, columns_of
-from simgrid_broker.schema.column import Column, Table
-from simgrid_broker.schema.constraint import LeafName, QueueName, SiteName
+from simgrid_broker.names import MOST_FILES_OF_JOB, FullChain, InputLan, TaskStatus
+from simgrid_broker.schema.attribute import Column, Table, attribute, columns_of
+from simgrid_broker.schema.constraint import ActsIn, LeafName, QueueName, SiteName, StorageName
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 
-JEDI = "JEDI_Tasks"
 PARAMETER = "JEDI task parameter"
+DATASET = "JEDI_Datasets"
+CONTENTS = "JEDI_Dataset_Contents"
+
+size = partial(attribute, 0, ge=0, zero_means="not given", source=PARAMETER, dtype="i4")
+
+
+class SplitParameters(Part):
+    """Task parameters by which input is split into jobs; of the targets of a job's size the first given counts.
+
+    Their order is nEventsPerJob, nFilesPerJob, nGBPerJob, tgtNumEventsPerJob, tgtMaxOutputForNG (lifecycle reference,
+    section 2.6).
+    """
+
+    nEventsPerJob: int = size("Most events of a job; below those of a file, files are split", unit="events")
+    nFilesPerJob: int = size("Master files of a job", le=MOST_FILES_OF_JOB, unit="files")
+    nMaxFilesPerJob: int = size("Most master files of a job (maxNumFilesPerJob)", zero_means="200", unit="files",
+                                le=MOST_FILES_OF_JOB)
+    tgtNumEventsPerJob: int = size("Events of a job that are aimed at: files with more are split evenly",
+                                   unit="events")
+    nGBPerJob: float = size("Most input, output and work space of a job, GB", unit="GB", dtype="f4")
+    tgtMaxOutputForNG: float = size("Largest output of a job that is aimed at through nGBPerJob, GB", unit="GB",
+                                    dtype="f4")
+    maxWalltime: float = size("Longest job, h", zero_means="as long as the queue allows", unit="h", dtype="f4")
+
+
+SPLITTING = Table("splitting", "how the input of one task is split", (
+    Column("jeditaskid", "i8", "", "JEDI_Tasks jediTaskID", "Task"),
+    Column("file_bytes", "f8", "bytes", CONTENTS + " fsize", "Mean size of a master file"),
+    Column("secondary_bytes", "f8", "bytes", CONTENTS + " fsize", "Size of a secondary file"),
+    Column("output_bytes_per_event", "f8", "bytes", PARAMETER + " outDiskCount", "Output of one event"),
+    Column("n_files", "i4", "files", DATASET + " nFiles", "Master files; 0 = all jobs of the task have one size"),
+    Column("events_per_file", "i4", "events", CONTENTS + " nEvents", "Mean number of events of a master file"),
+    Column("events_per_piece", "i4", "events", PARAMETER + " nEventsPerJob",
+           "Events of the pieces into which files are split; 0 = files stay whole"),
+    Column("across_files", "i1", "", "JEDI TWiki, event-level splitting", "1 if a piece may begin in one file and end "
+           "in the next"),
+    Column("events_spread", "f4", "", "simulator", "Sigma of the spread of events between files"),
+    Column("size_spread", "f4", "", "simulator", "Sigma of the spread of sizes of files of equal events"),
+    Column("secondary_ratio", "f4", "files", DATASET + " attributes ratio", "Secondary files for each master file"),
+    Column("files_per_lumiblock", "i4", "files", CONTENTS + " lumiBlockNr",
+           "Files of a lumi block that are kept apart from others; 0 = none are"),
+    Column("files_per_boundary", "i4", "files", CONTENTS + " boundaryID",
+           "Files of a boundaryID that are kept apart from others; 0 = none are"),
+    *columns_of(SplitParameters),
+))
+"""Columns of a row of splitting; every task of a world has one, those with files are recorded."""
+
+
+JEDI = "JEDI_Tasks"
 OURS = "simulator"
 
 RAM_UNITS = ("MB", "MBPerCore", "MBPerCoreFixed")
@@ -262,3 +312,125 @@ VOCABULARY_OF = {column.name: column.codes for column in TASKS.columns
 
 TASK_TIMES = tuple(f"{status.word}_s" for status in TaskStatus)
 """Names of the times at which a task last entered each status, (n_task_status,), s, NaN = never."""
+
+
+DATASETS = "JEDI_Datasets"
+
+TASK_DATASETS = Table("task_datasets", "one dataset of a container that a task reads whole", (
+    Column("jeditaskid", "i8", "", DATASETS + " jediTaskID", "Task"),
+    Column("dataset", "i4", "", DATASETS + " datasetName", "Dataset", codes="datasets"),
+    Column("chunk", "i4", "", "JEDI input chunk", "Its first piece among those of the task, counted from 0; the next "
+           "dataset begins where it ends"),
+    Column("n_pieces", "i4", "chunks", DATASETS + " nFilesToBeUsed", "Pieces of input that it has: files, or what a "
+           "job reads"),
+    Column("n_used", "i4", "chunks", DATASETS + " nFilesUsed", "Pieces for which jobs were made"),
+))
+"""Columns of a dataset of a task; tasks with a single dataset have none."""
+
+
+class BrokerParameters(Part):
+    """Parameters of a task of a user for analysis brokerage, in PanDA's names."""
+
+    includedSite: tuple[str, ...] | None = Field(None, description="PanDA queues to which the task goes, `*` is any "
+                                                 "text, AUTO lets others in if none is left; default: all")
+    excludedSite: tuple[str, ...] = Field((), description="PanDA queues to which it does not go, `*` is any text")
+    siteEndpoint: StorageName | None = Field(None, description="DDM endpoint given as `site`: the task goes to the "
+                                             "queues that read it")
+    transUses: str | None = Field(None, description="Release that the user's software builds on; default: not said")
+    cloud: str = Field("", description="Cloud of the queues; empty or any = every cloud")
+    avoidVP: bool = Field(False, description="Whether jobs avoid queues of virtual placement")
+    nSitesPerJob: int = Field(1, ge=1, description="PanDA queues that get a clone of each job")
+    allowIncompleteInDS: bool = Field(False, description="Whether the input may be incomplete")
+
+    @field_validator("includedSite", "excludedSite")
+    @classmethod
+    def patterns_are_named(cls, patterns: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """Refuse an empty pattern, which matches nothing."""
+        if any(not pattern for pattern in patterns or ()):
+            raise ValueError("expected names of PanDA queues, in which * is any text")
+        return patterns
+
+    def word(self) -> str:
+        """The parameters that differ from the default, as JSON; empty if none does."""
+        mine = {name: getattr(self, name) for name, field in UserParameters.model_fields.items()
+                if getattr(self, name, field.default) != field.default}
+        return UserParameters(**mine).model_dump_json(exclude_defaults=True) if mine else ""
+
+
+class UserParameters(BrokerParameters):
+    """Parameters of a task of a user, and what is true of its build jobs."""
+
+    buildSpec: bool = Field(False, description="Whether a build job makes a library of the user's software at each "
+                            "site first, for which the jobs there wait")
+    build_hs06sec: float = Field(4000, ge=0, description="True wall time x cores x HS06 of a build job; the default is "
+                                 "an assumption")
+    build_memory: Megabytes = Field(1000, gt=0, description="True memory of build jobs, MB")
+    build_failure_rate: Fraction = Field(0, description="Payload failures of build jobs")
+
+    @model_validator(mode="after")
+    def parts_of_building(self) -> Self:
+        """Refuse figures of build jobs where nothing is built."""
+        given = [name for name, field in UserParameters.model_fields.items()
+                 if name.startswith("build_") and getattr(self, name) != field.default]
+        if given and not self.buildSpec:
+            raise ValueError(f"{', '.join(given)}: build jobs need buildSpec: true")
+        return self
+
+    @classmethod
+    def of_word(cls, word: str) -> Self:
+        """The parameters behind a word."""
+        return cls.model_validate_json(word) if word else cls()
+
+
+def builds_library(word: str) -> bool:
+    """Whether the task of a word has a build step."""
+    return UserParameters.of_word(word).buildSpec
+
+
+def changed(word: str, sites: dict[str, tuple[str, ...]]) -> str:
+    """The word of a task whose lists of queues, by key, have been replaced."""
+    return UserParameters.of_word(word).model_copy(update=sites).word()
+
+
+class InputFile(Part):
+    """A file that the next jobs of a task read."""
+
+    bytes: Bytes = Field(0, ge=0, description="Size; 0 = unknown")
+    events: int | None = Field(None, ge=0, description="Events in the file; default: unknown")
+    first_event: int | None = Field(None, ge=0, description="First event that jobs read; default: that of the file")
+    last_event: int | None = Field(None, ge=0, description="Last event that jobs read")
+
+
+class Replica(Part):
+    """A replica of a dataset at a DDM endpoint, as Rucio counts it."""
+
+    files: int = Field(ge=0, description="Files that are there")
+    of_files: int | None = Field(None, ge=0, description="Files of the dataset; default: `n_files`")
+    bytes: Bytes | None = Field(None, ge=0, description="Size of the files that are there; default: in proportion")
+    of_bytes: Bytes | None = Field(None, ge=0, description="Size of the dataset; default: `bytes` of the dataset")
+
+
+class DatasetOfTask(Part):
+    """A dataset that a task reads; the first one that is not secondary is its primary input."""
+
+    type: str = Field("input", description="Type in JEDI; pseudo_input = there are no files, jobs are only counted")
+    secondary: bool = Field(False, description="Whether it is read beside the primary input")
+    attributes: str = Field("", description="Attributes in JEDI, such as nosplit,repeat or ratio=2")
+    n_files: int | None = Field(None, ge=0, description="Files in Rucio; default: unknown to Rucio")
+    bytes: Bytes = Field(0, ge=0, description="Size in Rucio")
+    files: dict[str, InputFile] = Field(default_factory=dict, description="Files that the next jobs read, by LFN")
+    replicas: dict[StorageName, Replica] = Field(default_factory=dict, description="Replicas, by DDM endpoint")
+    file_replicas: dict[str, tuple[StorageName, ...]] = Field(
+        default_factory=dict, description="DDM endpoints of single files, by LFN; default: those of complete replicas")
+    virtual: tuple[StorageName, ...] = Field((), description="DDM endpoints of virtual placement that offer it whole")
+    distributed: Annotated[bool, ActsIn("deployed")] = Field(
+        False, description="Whether it is scattered over sites on purpose")
+    has_rules: Annotated[bool, ActsIn("deployed")] = Field(
+        True, description="Whether Rucio has replication rules for it; without any it counts as distributed")
+    constituent: bool = Field(False, description="Whether jobs read it only as a part of a container")
+    constituents: tuple[str, ...] = Field((), description="Datasets of which a container consists")
+
+    @property
+    def is_pseudo(self) -> bool:
+        """Whether it has no files."""
+        return self.type == "pseudo_input"

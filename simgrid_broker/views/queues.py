@@ -9,8 +9,7 @@ import numpy as np
 
 from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES
 from simgrid_broker.schema.attribute import texts_of
-from simgrid_broker.schema.queues import Queue
-from simgrid_broker.schema.software import PublishedSoftware, WorkerNodeGpu
+from simgrid_broker.schema.queues import PublishedSoftware, Queue, WorkerNodeGpu
 
 
 @dataclass(frozen=True)

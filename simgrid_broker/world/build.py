@@ -22,7 +22,7 @@ from simgrid_broker.scenario.shares import n_resource_queues, queue_names
 from simgrid_broker.scenario.work.tasklist import TaskList
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
 from simgrid_broker.schema.grid import OFF
-from simgrid_broker.schema.user_parameters import builds_library, changed
+from simgrid_broker.schema.tasks import builds_library, changed
 from simgrid_broker.world import arrays, queue_tables
 from simgrid_broker.world.data.datasets import hold_catalogue, hold_inputs, input_tables
 from simgrid_broker.world.data.network import gate_tables

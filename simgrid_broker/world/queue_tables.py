@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.luck import keys_of
 from simgrid_broker.schema import NODES, POOLS, PSEUDO_QUEUES, QUEUES, SITES, WORKER_ACCOUNTS
-from simgrid_broker.schema.batch import Node
+from simgrid_broker.schema.grid import Node
 from simgrid_broker.schema.queues import option_value
 from simgrid_broker.systems.dispatch import dispatcher
 from simgrid_broker.systems.worker_mode import FLAGS, WorkerMode, mode_of

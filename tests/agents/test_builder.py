@@ -16,7 +16,7 @@ from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.task_source import task_source
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.policy.jobs.build_jobs import BUILD_FAILURES, LIBRARY_S, breaks_task, corecount, memory_asked
-from simgrid_broker.schema.user_parameters import UserParameters
+from simgrid_broker.schema.tasks import UserParameters
 from simgrid_broker.units import HOUR
 
 S = JobStatus

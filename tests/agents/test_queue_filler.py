@@ -23,7 +23,7 @@ from simgrid_broker.policy.queues.watchdogs import (
     processing_type,
 )
 from simgrid_broker.scenario.gdpconfig import in_force
-from simgrid_broker.schema.software import Hardware, InstalledRelease, PublishedSoftware
+from simgrid_broker.schema.queues import Hardware, InstalledRelease, PublishedSoftware
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.views.queues import QueueSoftware
 

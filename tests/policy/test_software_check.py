@@ -12,7 +12,7 @@ from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.brokerage.production import candidates as rules
 from simgrid_broker.policy.brokerage.production.broker import broker_jobs
 from simgrid_broker.policy.software.check import Release, answer, need_of, preference, release_of
-from simgrid_broker.schema import software as models
+from simgrid_broker.schema import queues as models
 from simgrid_broker.schema.part import Part
 from simgrid_broker.views import QueueSoftware
 

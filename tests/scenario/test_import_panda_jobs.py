@@ -13,7 +13,7 @@ from simgrid_broker.scenario.importers.files import Tally
 from simgrid_broker.scenario.importers.panda import read_panda_jobs
 from simgrid_broker.scenario.importers.traces import read_trace
 from simgrid_broker.scenario.model import Grid, Scenario
-from simgrid_broker.schema.panda_records import FIELDS, NUMBERS, RecordColumns
+from simgrid_broker.schema.jobs import FIELDS, NUMBERS, RecordColumns
 
 KINDS = ("json", "index", "csv", "parquet")
 

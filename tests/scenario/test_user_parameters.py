@@ -5,8 +5,8 @@ from test_cross_checks import changed, problems
 
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import Scenario, remarks
-from simgrid_broker.schema.user_parameters import UserParameters
-from simgrid_broker.schema.user_parameters import changed as with_sites
+from simgrid_broker.schema.tasks import UserParameters
+from simgrid_broker.schema.tasks import changed as with_sites
 
 WORK = ("workload",)
 USERS = {"name": "ann", "hs06sec_per_event": 1000, "offered_cores": 10, "users": 3}

@@ -6,8 +6,7 @@ import numpy as np
 
 from simgrid_broker.policy.harvester import is_throttled
 from simgrid_broker.schema.harvester import HARVESTER, TYPE_LIMITS
-from simgrid_broker.schema.queues import option_number
-from simgrid_broker.schema.throttler import RuleForMissed
+from simgrid_broker.schema.queues import RuleForMissed, option_number
 from simgrid_broker.units import MINUTE
 from simgrid_broker.views import WorkerStatus
 from simgrid_broker.world.arrays import WAITING

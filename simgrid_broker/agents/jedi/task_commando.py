@@ -15,7 +15,7 @@ from simgrid_broker.fabric.commands import jobs_of
 from simgrid_broker.ledgers.commands import Given
 from simgrid_broker.names import PRODUCTION_LABELS, Cause, JobStatus, TaskCommand, TaskStatus
 from simgrid_broker.policy.task_commands import INCREMENT, NOT_RETRIED_WITH_PARENT, accepts, retry_refused
-from simgrid_broker.schema.user_parameters import changed
+from simgrid_broker.schema.tasks import changed
 from simgrid_broker.world.columns import add_attempts, add_input, return_to, set_task
 from simgrid_broker.world.tasks.transitions import set_status
 

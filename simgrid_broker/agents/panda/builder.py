@@ -17,7 +17,7 @@ from simgrid_broker.fabric.commands import jobs_of
 from simgrid_broker.names import BUILD, Cause, JobStatus, TaskStatus
 from simgrid_broker.policy.jobs import build_jobs
 from simgrid_broker.policy.jobs.resource_types import resource_type_of
-from simgrid_broker.schema.user_parameters import UserParameters, builds_library
+from simgrid_broker.schema.tasks import UserParameters, builds_library
 
 FINISHED, FAILED, CANCELLED = int(JobStatus.FINISHED), int(JobStatus.FAILED), int(JobStatus.CANCELLED)
 

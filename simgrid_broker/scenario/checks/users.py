@@ -10,7 +10,7 @@ from simgrid_broker.scenario.loading.origins import Finding, dotted
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.work.campaigns import group_names, owner_names, user_names
 from simgrid_broker.schema.queues import Queue, scope_of
-from simgrid_broker.schema.user_parameters import UserParameters
+from simgrid_broker.schema.tasks import UserParameters
 from simgrid_broker.systems.dispatch import dispatcher
 
 LISTS = "includedSite", "excludedSite"

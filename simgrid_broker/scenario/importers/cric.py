@@ -29,7 +29,7 @@ from simgrid_broker.scenario.importers.files import (
     refuse,
     well_formed,
 )
-from simgrid_broker.schema.column import Column
+from simgrid_broker.schema.attribute import Column
 from simgrid_broker.schema.harvester import FACTORS, WITHOUT_IDLE
 from simgrid_broker.schema.queues import OURS, Queue
 

@@ -24,8 +24,7 @@ from simgrid_broker.scenario.importers.files import (
     read_json,
 )
 from simgrid_broker.schema.harvester import FACTORS, LIMITS, RATIOS, WITHOUT_IDLE
-from simgrid_broker.schema.queues import PRODUCTION_TYPES, Queue
-from simgrid_broker.schema.throttler import RuleForMissed
+from simgrid_broker.schema.queues import PRODUCTION_TYPES, Queue, RuleForMissed
 from simgrid_broker.units import MB
 
 COLUMNS = ("app", "component", "key", "value", "type", "vo", "descr", "value_json", "default", "unit", "source", "note")

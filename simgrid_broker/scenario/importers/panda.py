@@ -36,7 +36,7 @@ from simgrid_broker.scenario.importers.files import (
     refuse_binary,
 )
 from simgrid_broker.scenario.model import Grid
-from simgrid_broker.schema.panda_records import ALSO, FIELDS, NUMBERS, TIMES, RecordColumns
+from simgrid_broker.schema.jobs import ALSO, FIELDS, NUMBERS, TIMES, RecordColumns
 from simgrid_broker.schema.queues import UNKNOWN_COREPOWER
 
 PARQUET = b"PAR1"

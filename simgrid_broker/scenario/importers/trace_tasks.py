@@ -10,8 +10,8 @@ from simgrid_broker.luck import key_of, keys
 from simgrid_broker.names import RAM_LIMITS_MB
 from simgrid_broker.scenario.importers.files import Tally
 from simgrid_broker.scenario.work.tasklist import new_rows
+from simgrid_broker.schema.jobs import TRACE, TRACE_STATUS, TRACE_VOCABULARIES
 from simgrid_broker.schema.tasks import RAM_UNITS
-from simgrid_broker.schema.trace import TRACE, TRACE_STATUS, TRACE_VOCABULARIES
 
 STREAM = "/trace"
 """Name of the stream of the tasks of a trace, which keys their random draws with the recorded number or name of their

@@ -29,7 +29,7 @@ from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.scenario.shares import leaf_names
 from simgrid_broker.scenario.work.campaigns import DEFAULT_GROUPING, Trace
 from simgrid_broker.scenario.work.tasklist import TaskList, no_replicas
-from simgrid_broker.schema.panda_records import FIELDS, RecordColumns
+from simgrid_broker.schema.jobs import FIELDS, RecordColumns
 from simgrid_broker.schema.tasks import VOCABULARY_OF
 
 FORMATS = ("swf", "gwf", "panda", "cgsim")

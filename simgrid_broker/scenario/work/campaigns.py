@@ -31,10 +31,9 @@ from simgrid_broker.schema.constraint import (
     StorageName,
     WorkQueueName,
 )
-from simgrid_broker.schema.panda_records import RecordColumns
+from simgrid_broker.schema.jobs import RecordColumns
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
-from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters
-from simgrid_broker.schema.user_parameters import UserParameters
+from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters, UserParameters
 
 
 class FunctionalTests(Part):

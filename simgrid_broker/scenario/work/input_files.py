@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from simgrid_broker.names import MOST_FILES_OF_JOB, TYPICAL_FILES
 from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part
-from simgrid_broker.schema.splitting import SplitParameters
+from simgrid_broker.schema.tasks import SplitParameters
 
 
 class Spread(Part):

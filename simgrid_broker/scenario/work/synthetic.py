@@ -33,9 +33,14 @@ from simgrid_broker.scenario.work.input_files import Spread
 from simgrid_broker.scenario.work.tasklist import Arrivals, Stream, TaskList, fill, merged, new_rows, no_replicas
 from simgrid_broker.schema.part import Part
 from simgrid_broker.schema.queues import Queue
-from simgrid_broker.schema.splitting import SPLITTING, SplitParameters
-from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters
-from simgrid_broker.schema.user_parameters import UserParameters
+from simgrid_broker.schema.tasks import (
+    N_REPLICAS,
+    SPLITTING,
+    ProductionParameters,
+    SplitParameters,
+    TaskParameters,
+    UserParameters,
+)
 from simgrid_broker.units import DAY
 
 NAME = "functional test"

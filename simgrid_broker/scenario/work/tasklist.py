@@ -13,9 +13,9 @@ from simgrid_broker.luck import keys
 from simgrid_broker.names import InputLan
 from simgrid_broker.schema import SPLITTING, TASKS, TRACE
 from simgrid_broker.schema.attribute import columns_of
+from simgrid_broker.schema.jobs import TRACE_VOCABULARIES
 from simgrid_broker.schema.part import Part
 from simgrid_broker.schema.tasks import N_REPLICAS, VOCABULARY_OF
-from simgrid_broker.schema.trace import TRACE_VOCABULARIES
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import numpy as np
 from simgrid_broker.names import ANALYSIS_LABELS, RAM_LIMITS_MB, SiteClass, TaskClass, TaskStatus
 from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
 from simgrid_broker.schema.attribute import columns_of
-from simgrid_broker.schema.tasks import Chain
-from simgrid_broker.schema.user_parameters import BrokerParameters, UserParameters
+from simgrid_broker.schema.tasks import BrokerParameters, Chain, UserParameters
 from simgrid_broker.views import Task, UserView
 from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.tasks.input_files import is_cut, pieces_at_once, take_in_hand_of, waiting_at

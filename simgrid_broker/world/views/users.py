@@ -6,7 +6,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import SiteClass, TaskClass
-from simgrid_broker.schema.user_parameters import UserParameters
+from simgrid_broker.schema.tasks import UserParameters
 from simgrid_broker.units import HOUR, MINUTE
 from simgrid_broker.views import UNCLASSIFIED, USER, USER_AT, UserView
 from simgrid_broker.views import Owner as OwnerView
