@@ -97,7 +97,8 @@ class Simulation:
         self.world.vocabularies |= words                     # texts grow while the run goes on
         self.own_agents = own_agents(scenario.agents.own, agents)
         start_agents(self.control, (*AGENTS, *map(guarded, self.own_agents)))
-        self.tables = tables_of((*of_package(AGENTS), *self.own_agents), self.world.vocabularies, TAKEN)
+        packaged = of_package((*AGENTS, *self.control.policies.dispatch.agents))
+        self.tables = tables_of((*packaged, *self.own_agents), self.world.vocabularies, TAKEN)
         # last: errors before leave no folder
         self.writer = RunWriter(self.folder, self.world.vocabularies, tables=self.tables)
         self.timings["built"] = time.perf_counter()

@@ -45,7 +45,7 @@ def printed(program, folder):
 def test_the_page_has_its_recipes():
     assert list(RECIPES) == ["A rule of the brokerage", "A key of gdpconfig", "An attribute of a queue",
                              "An attribute of a task", "An agent", "An agent with a table",
-                             "A section of the report"]
+                             "A pilot mode", "A dispatcher", "A section of the report"]
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -12,7 +12,7 @@ GROUP = "simgrid_broker.dispatchers"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dispatch:
-    """A dispatcher.
+    """A dispatcher, named as messages give it.
 
     binds_jobs: a decision of a broker binds jobs to one queue, where they wait, so that they can be pinned to it,
     prepared for it, and taken back from it; else they wait for a pilot of any queue that the decision leaves.
@@ -25,6 +25,7 @@ class Dispatch:
     but may not be meant.
     """
 
+    name: str
     binds_jobs: bool
     job_rules: Mapping[str, Any] | None
     workflow: str

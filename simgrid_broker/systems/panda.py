@@ -17,6 +17,6 @@ class AtTheirQueues:
         """Leave the jobs at the queue to which they are bound."""
 
 
-PANDA = Dispatch(binds_jobs=True, job_rules=None, workflow="", place=AtTheirQueues, agents=(pilot_streaming,),
-                 checks=(), remarks=())
+PANDA = Dispatch(name="PanDA", binds_jobs=True, job_rules=None, workflow="", place=AtTheirQueues,
+                 agents=(pilot_streaming,), checks=(), remarks=())
 """A pilot gets the best job of its queue: of the share furthest below its target, then by priority and age."""

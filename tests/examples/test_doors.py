@@ -7,6 +7,8 @@ import pytest
 
 import simgrid_broker as sb
 from simgrid_broker import plugins
+from simgrid_broker.agents.own import of_package, tables_of
+from simgrid_broker.systems.dispatch import DISPATCHERS, dispatcher
 from simgrid_broker.systems.worker_mode import MODES, WorkerMode, mode_of
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
@@ -34,6 +36,15 @@ def test_every_worker_mode_runs(door, tmp_path):
     assert set(MODES.names()) >= {"pull_ups", "pull", "push", "push_noheartbeat", "backfill"}
     for workflow in MODES.names():
         assert_that_jobs_and_workers_end(workflow, run(tmp_path, **with_workflow(workflow)))
+
+
+def test_every_dispatcher_runs(door, tmp_path):
+    assert set(DISPATCHERS.names()) >= {"panda", "dirac", "first_come"}
+    for name in DISPATCHERS.names():
+        done = run(tmp_path, dispatch=name)
+        assert_that_jobs_and_workers_end(name, done)
+        for table in tables_of(of_package(dispatcher(name).agents)):
+            assert len(done.table(table)), (name, table)
 
 
 @pytest.mark.parametrize(("value", "message"), [(0, "at least one worker"), (-1, "from 0 on"), (3, None)])
@@ -80,6 +91,12 @@ def test_an_unusable_worker_mode_is_named(case, tmp_path, monkeypatch):
     offer(monkeypatch, tmp_path, "simgrid_broker.worker_modes", **{name: member})
     with pytest.raises(sb.PluginError, match=message):
         run(tmp_path, **with_workflow(name))
+
+
+def test_an_unusable_dispatcher_is_named(tmp_path, monkeypatch):
+    offer(monkeypatch, tmp_path, "simgrid_broker.dispatchers", half="PULL")
+    with pytest.raises(sb.PluginError, match="'half' .* in moon 1.0. must be a Dispatch, not WorkerMode"):
+        run(tmp_path, dispatch="half")
 
 
 def test_a_queue_without_a_workflow_is_a_pull_queue():

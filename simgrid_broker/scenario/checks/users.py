@@ -93,9 +93,9 @@ def _unread_of_jobs(scenario: Scenario, stream: UserParameters, key: tuple) -> I
     if stream.nSitesPerJob > 1:
         yield _remark(scenario, (*key, "nSitesPerJob"), stream.nSitesPerJob, "brokerage looks for so many queues, but "
                       "jobs are not cloned: clones share the events of event service, which is not implemented")
-    if stream.buildSpec and not dispatcher(scenario.dispatch).binds_jobs:
+    if stream.buildSpec and not (dispatch := dispatcher(scenario.dispatch)).binds_jobs:
         yield _remark(scenario, (*key, "buildSpec"), True,
-                      f"has no effect: with `dispatch: {scenario.dispatch}` jobs have no site before they run")
+                      f"has no effect: {dispatch.name}'s jobs have no site before they run")
 
 
 def _patterns(scenario: Scenario) -> Iterator[tuple[tuple, str, str]]:

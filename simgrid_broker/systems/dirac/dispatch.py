@@ -6,6 +6,6 @@ from simgrid_broker.systems.dirac.checks import dirac_without_effect, group_find
 from simgrid_broker.systems.dirac.policy.brokerage import TASK_QUEUES
 from simgrid_broker.systems.dispatch import Dispatch
 
-DIRAC = Dispatch(binds_jobs=False, job_rules=TASK_QUEUES, workflow="pull_ups", place=CentralQueue,
+DIRAC = Dispatch(name="DIRAC", binds_jobs=False, job_rules=TASK_QUEUES, workflow="pull_ups", place=CentralQueue,
                  agents=(task_queues, site_director), checks=(group_findings,), remarks=(dirac_without_effect,))
 """A pilot gets a job of a task queue that is drawn by priority among those that it matches."""
