@@ -63,8 +63,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "without a mintime no job is too short",
     ("policy.brokerage.production.network.queued_weight",
      "weight < task['least_queued_weight'] -> weight <= task['least_queued_weight']"): "equal weights are not changed",
-    ("policy.brokerage.production.selection.draw_blocks",
-     "queued[candidate] if is_counted else 0.0 -> queued[candidate] if is_counted else 1.0"):
+    ("policy.brokerage.production.selection.seat", "(0.0, np.inf, False) -> (1.0, np.inf, False)"):
         "without numbers of jobs there is no cap",
     ("policy.brokerage.production.selection.first_open", "(-1, 0.0, 0.0) -> (-1, 0.0, 1.0)"):
         "it is read only after a candidate was taken",

@@ -8,7 +8,7 @@ import numpy as np
 from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.names import SiteClass, TaskClass
 from simgrid_broker.policy.availability import Endpoint, Terms, analysis_datasets, found_at, is_read
-from simgrid_broker.policy.brokerage.analysis.locality import REFERENCE_COREPOWER, limits_of, n_jobs
+from simgrid_broker.policy.brokerage.analysis.locality import REFERENCE_COREPOWER, Limits, most_size, n_jobs
 from simgrid_broker.policy.brokerage.production.estimates import counts_hs06, work_space_bytes
 from simgrid_broker.policy.brokerage.task.storages import NO_STORAGE, input_of_nuclei, matching, wanted
 from simgrid_broker.policy.tasks.splitting import (
@@ -77,9 +77,10 @@ def jobs_of(world: World, row: int, task: SnapshotTask) -> int:
     if counts_hs06(seen) and not isnan(seen.cputime) and not isnan(seen.cpuefficiency):
         seconds = seen.cputime / max(seen.corecount, 1) / REFERENCE_COREPOWER / (seen.cpuefficiency / 100)
     split = task.splitting
-    return n_jobs(list(task.datasets.values()), limits_of(
-        split.nFilesPerJob, split.nEventsPerJob, split.nMaxFilesPerJob, seen.bytes_per_job, task.scouting, per_mib,
-        work, seconds, seen.basewalltime_s if counts_hs06(seen) else 0.0))
+    return n_jobs(list(task.datasets.values()), Limits(
+        split.nFilesPerJob, split.nEventsPerJob, split.nMaxFilesPerJob,
+        most_size(seen.bytes_per_job, task.scouting, work), per_mib, work, seconds,
+        seen.basewalltime_s if counts_hs06(seen) else 0.0))
 
 
 def of_sites(world: World, used: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -6,7 +6,13 @@ from simgrid_broker import luck
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import DecisionKind, TaskStatus
-from simgrid_broker.policy.brokerage.production.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, draw_blocks
+from simgrid_broker.policy.brokerage.production.selection import (
+    JOBS_PER_BLOCK,
+    SCOUTS_PER_BLOCK,
+    count_queued,
+    draw_blocks,
+    seat,
+)
 from simgrid_broker.policy.jobs.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.tasks.selection import most_jobs
 from simgrid_broker.turns.decision_log import MADE, RECORDED, add_decision, choose, chooses
@@ -343,8 +349,10 @@ def spread(world, work, row, tables, backlog, cap):
     hand = work.hand[0]
     luck.fill_draws(world.settings[0]["seed"], QUEUE_DRAW, world.tasks[row]["luck"], hand["key"], hand["block"],
                     hand["wanted"], work.keys, tables.best, hand["n_best"], work.uniforms)
-    hand["n_blocks"] = draw_blocks(tables.best, hand["n_best"], tables.weight, backlog, cap, work.uniforms,
-                                   hand["counted"], hand["counted"], hand["block"], hand["wanted"], work.places,
+    seat(work.places, tables.best, hand["n_best"], tables.weight)
+    if hand["counted"]:
+        count_queued(work.places, hand["n_best"], backlog, cap)
+    hand["n_blocks"] = draw_blocks(work.places, hand["n_best"], work.uniforms, hand["block"], hand["wanted"],
                                    work.chosen, work.sizes)
     hand["placed"] = 0
     for k in range(hand["n_blocks"]):

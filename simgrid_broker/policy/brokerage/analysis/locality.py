@@ -246,7 +246,9 @@ SIZE_OF_SCOUTS, SIZE = 50_000 * MIB, 500_000 * MIB
 
 
 class Limits(NamedTuple):
-    """Largest job; files: nFilesPerJob, 0 = not given; work: work space, bytes; s_per_event: 0 = none.
+    """Largest job; files, most_files: nFilesPerJob and nMaxFilesPerJob, 0 = not given; s_per_event: 0 = none.
+
+    work: work space, bytes; base_s: wall time that does not depend on the events.
     """
 
     files: int
@@ -259,13 +261,11 @@ class Limits(NamedTuple):
     base_s: float
 
 
-def limits_of(files: int, events: int, most_files: int, bytes_per_job: float, scouting: bool, output_per_mib: float,
-              work: float, s_per_event: float, base_s: float) -> Limits:
-    """Limits of a task; bytes_per_job: nGBPerJob, NaN = not given."""
-    size = float(SIZE_OF_SCOUTS if scouting else SIZE)
+def most_size(bytes_per_job: float, scouting: bool, work: float) -> float:
+    """Most input, output and work space of a job, bytes; bytes_per_job: nGBPerJob, NaN = not given."""
     if bytes_per_job == bytes_per_job:
-        size = bytes_per_job + MIN_OUTPUT_DEPLOYED + work
-    return Limits(files, events, most_files or MOST_FILES, size, output_per_mib, work, s_per_event, base_s)
+        return bytes_per_job + MIN_OUTPUT_DEPLOYED + work
+    return float(SIZE_OF_SCOUTS if scouting else SIZE)
 
 
 def n_jobs(datasets: Sequence[DatasetOfTask], limits: Limits) -> int:
@@ -287,6 +287,6 @@ def fits(files: Sequence[InputFile], beside: Sequence[DatasetOfTask], limits: Li
     output = sum(int(limits.output_per_mib * effective_mib(file)) for file in files)
     size = sum(file.bytes for file in files) + sum(next(added(one, [len(files)])) for one in beside)
     seconds = limits.base_s + sum(int(limits.s_per_event * events_of(file)) for file in files)
-    events = sum(map(events_of, files))
-    return (len(files) <= limits.most_files and size + max(output, MIN_OUTPUT_DEPLOYED) + limits.work <= limits.size
+    events, most_files = sum(map(events_of, files)), limits.most_files or MOST_FILES
+    return (len(files) <= most_files and size + max(output, MIN_OUTPUT_DEPLOYED) + limits.work <= limits.size
             and seconds <= LONGEST_S and not (limits.events and events > limits.events))

@@ -15,8 +15,9 @@ from simgrid_broker.views import Verdict
 JOBS_PER_BLOCK, SCOUTS_PER_BLOCK = 25, 2
 """Jobs, and scout jobs, that go to one queue for each draw."""
 
-PLACE = np.dtype([("weight", "f8"), ("queued", "f8"), ("cap", "f8")])
-"""A candidate in the race: its weight and its queued jobs, which change from block to block, and its cap."""
+PLACE = np.dtype([("candidate", "i8"), ("weight", "f8"), ("queued", "f8"), ("cap", "f8"), ("counted", "?")])
+"""A candidate in the race: its number, and its weight and queued jobs, which change from block to block if these are
+counted, and its cap. Without a count, 0 jobs are queued, and there is no cap."""
 
 
 def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: np.ndarray, queued: np.ndarray | None = None,
@@ -33,31 +34,39 @@ def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: np.ndarray, queued: np.
         raise ValueError(f"{n_blocks} blocks of jobs at {n_used} queues need as many uniform numbers, not "
                          f"{' x '.join(map(str, uniforms.shape))}")
     queued, cap = verdict.queued if queued is None else queued, verdict.cap if cap is None else cap
-    is_counted = queued is not None
-    is_capped = is_counted and cap is not None
-    unread = verdict.weight                                # stands where there is nothing to be read
-    weight, n_queued, most = (np.asarray(column, float) for column in (
-        verdict.weight, queued if is_counted else unread, cap if is_capped else unread))
-    chosen, sizes = np.empty(n_blocks, np.int64), np.empty(n_blocks, np.int64)
-    drawn = draw_blocks(verdict.order, n_used, weight, n_queued, most, uniforms, is_counted, is_capped, block, n_jobs,
-                        np.empty(n_used, PLACE), chosen, sizes)
-    return chosen[:drawn], sizes[:drawn]
+    places, blocks = np.empty(n_used, PLACE), np.empty((2, n_blocks), np.int64)
+    seat(places, verdict.order, n_used, verdict.weight)
+    if queued is not None:
+        count_queued(places, n_used, queued, np.full(len(queued), np.inf) if cap is None else cap)
+    drawn = draw_blocks(places, n_used, uniforms, block, n_jobs, *blocks)
+    chosen, sizes = blocks[:, :drawn]
+    return chosen, sizes
 
 
 @compiled
-def draw_blocks(order, n_used, weight, queued, cap, uniforms, is_counted, is_capped, block, n_jobs, places, chosen,
-                sizes):
-    """Draw a candidate for each block of `n_jobs` jobs into `chosen`, and the size of the block into `sizes`.
-
-    order: candidates, of which the first `n_used` are used; weight, queued, cap: (n,) of all; is_counted, is_capped:
-    whether the last two mean anything, and so whether queued jobs lower the weight. places: room for (n_used,) of
-    PLACE, where a candidate of weight 0 that was used gets NaN. Returns how many blocks found one.
-    """
+def seat(places, order, n_used, weight):
+    """Enter the first `n_used` candidates of an order into the race; weight: (n,) of all candidates."""
     for k in range(n_used):
         place, candidate = places[k], order[k]
-        place["weight"] = weight[candidate]
-        place["queued"] = queued[candidate] if is_counted else 0.0
-        place["cap"] = cap[candidate] if is_capped else np.inf
+        place["candidate"], place["weight"] = candidate, weight[candidate]
+        place["queued"], place["cap"], place["counted"] = 0.0, np.inf, False
+
+
+@compiled
+def count_queued(places, n_used, queued, cap):
+    """Count the queued jobs of the candidates in the race, so that they lower the weight; both: (n,) of all."""
+    for k in range(n_used):
+        place = places[k]
+        place["queued"], place["cap"] = queued[place["candidate"]], cap[place["candidate"]]
+        place["counted"] = True
+
+
+@compiled
+def draw_blocks(places, n_used, uniforms, block, n_jobs, chosen, sizes):
+    """Draw a candidate for each block of `n_jobs` jobs into `chosen`, and the size of the block into `sizes`.
+
+    places: (n_used,) of PLACE, where a candidate of weight 0 that was used gets NaN. Returns how many blocks found one.
+    """
     n_blocks = (n_jobs + block - 1) // block
     for number in range(n_blocks):
         k = first_unused(places, n_used, uniforms, number)
@@ -65,13 +74,13 @@ def draw_blocks(order, n_used, weight, queued, cap, uniforms, is_counted, is_cap
             k = first_open(places, n_used, uniforms, number)
             if k < 0:
                 return number
-            if is_counted:
-                place = places[k]
+            place = places[k]
+            if place["counted"]:
                 place["weight"] *= (place["queued"] + 1) / (place["queued"] + block + 1)
                 place["queued"] += block
         else:
             places[k]["weight"] = np.nan
-        chosen[number], sizes[number] = order[k], min(block, n_jobs - block * number)
+        chosen[number], sizes[number] = places[k]["candidate"], min(block, n_jobs - block * number)
     return n_blocks
 
 
