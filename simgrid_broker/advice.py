@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from simgrid_broker import policy
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey, jobgen, taskrefiner
 from simgrid_broker.gdpconfig.lifecycle import user_output
 from simgrid_broker.names import EDITIONS
@@ -130,6 +131,12 @@ def _keys_named(function: Callable, edition: str) -> Iterator[GdpconfigKey]:
         thing = plain.__globals__.get(name)
         if isinstance(thing, type) and issubclass(thing, Component):
             yield from (entry for entry in map(vars(thing).get, names) if isinstance(entry, GdpconfigKey))
+        elif isinstance(thing, ByEdition):
+            fields = getattr(thing[edition], "_fields", None)
+            for term in (thing[edition],) if fields is None else (
+                    getattr(thing[edition], field) for field in fields if field in names):
+                yield from (term,) if isinstance(term, GdpconfigKey) else ()
+                yield from _keys_named(term, edition) if isinstance(term, FunctionType) else ()
         elif isinstance(thing, tuple):
             yield from (entry for entry in thing if isinstance(entry, GdpconfigKey))
         elif (isinstance(_plain(thing), FunctionType) and (name[0] == "_" or _asks_a_record(_plain(thing)))

@@ -24,7 +24,7 @@ MAY_IMPORT = {
                       "scenario", "views", "errors"},
     "policy": {"editions", "systems", "plugins", "errors", "views", "gdpconfig", "names", "units", "wording",
                "compiled", "bundle"},
-    "advice": {"prospects", "scenario", "policy", "gdpconfig", "names"},
+    "advice": {"editions", "prospects", "scenario", "policy", "gdpconfig", "names"},
     "prospects": {"systems", "scenario", "policy", "world", "views", "names", "wording", "compiled"},
     "world": {"systems", "scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},
     "fabric": {"world", "names", "units", "luck", "compiled", "bundle"},

@@ -14,6 +14,7 @@ from simgrid_broker.policy.brokerage.task.storages import NO_STORAGE, input_of_n
 from simgrid_broker.policy.tasks.splitting import (
     MOST_FILES,
     MOST_FILES_OF_MERGING,
+    TERMS,
     Cut,
     LargestJob,
     largest_job,
@@ -72,7 +73,7 @@ def jobs_of(world: World, row: int, task: SnapshotTask) -> int:
     """Jobs that the files of a task make, as analysis brokerage estimates it."""
     seen = observe.task(world, row)
     per_mib = seen.output_bytes_per_job / (seen.primary_mib or 1.0)
-    work = work_space_bytes(seen.workdisk_bytes, world.scenario.edition == "deployed")
+    work = work_space_bytes(seen.workdisk_bytes, TERMS[world.scenario.edition].work_margin)
     seconds = 0.0
     if counts_hs06(seen) and not isnan(seen.cputime) and not isnan(seen.cpuefficiency):
         seconds = seen.cputime / max(seen.corecount, 1) / REFERENCE_COREPOWER / (seen.cpuefficiency / 100)

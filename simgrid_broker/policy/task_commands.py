@@ -3,9 +3,11 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import PAUSING, retry_task
 from simgrid_broker.names import MOST_ATTEMPTS, TASK_NOT_FINAL, TASK_REASSIGNABLE, TaskCommand, TaskStatus
 
@@ -31,9 +33,23 @@ HISTORY = (*retry_task.entries(), *PAUSING)
 """Keys that compare HEP-score hours, efficiencies or failures of a task."""
 
 
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    retried: statuses in which a task may be retried besides those of ACCEPTED (L15); zero_is_limit: JOB_MAX_ATTEMPT of
+    0 is a limit, otherwise it is off (L37).
+    """
+
+    retried: tuple[TaskStatus, ...]
+    zero_is_limit: bool
+
+
+TERMS = ByEdition(documented=Terms((), zero_is_limit=False), deployed=Terms((T.ABORTED,), zero_is_limit=True))
+
+
 def accepts(command: TaskCommand, status: TaskStatus, edition: str) -> bool:
     """Whether a task in that status accepts a command; the deployed edition also retries aborted tasks (L15)."""
-    if command is C.RETRY and edition == "deployed" and status is T.ABORTED:
+    if command is C.RETRY and status in TERMS[edition].retried:
         return True
     return status in ACCEPTED[command]
 
@@ -90,7 +106,7 @@ def retry_refused(past: Past, label: str, cfg, edition: str) -> tuple[bool, str]
         if limit is not None and value >= limit:
             return True, f"{key.prefix}_{label}"
     limit = cfg.value(retry_task.JOB_MAX_ATTEMPT, label=label)
-    if limit is not None and (limit or edition == "deployed") and past.max_attempt >= limit:
+    if limit is not None and (limit or TERMS[edition].zero_is_limit) and past.max_attempt >= limit:
         return False, f"JOB_MAX_ATTEMPT_{label}"
     limit = cfg.value(retry_task.MIN_CPU_EFFICIENCY, label=label)
     if limit is not None and past.cpu_efficiency < limit:

@@ -13,6 +13,7 @@ from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind
 from simgrid_broker.policy.brokerage.analysis.gate import slots_of_class_a
 from simgrid_broker.policy.brokerage.production.hint import Hints
 from simgrid_broker.policy.funnel import MaskCache
+from simgrid_broker.policy.jobs.resource_types import OF_ONE_TYPE
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.views import InputAt, JobInput, Nuclei, Queues, Stats, Task, Verdict
 from simgrid_broker.world.jobs import loads
@@ -49,7 +50,7 @@ class Brokers:
         account = task.share if account is None else account
         stats = observe.stats(self.world, self.snapshot, account, task.nucleus, self._type_asked(task))
         types_at = self.snapshot.types_at.get(task.jeditaskid)
-        if types_at and self.policies.edition == "deployed":
+        if types_at and OF_ONE_TYPE[self.policies.edition]:
             load = loads.of_types_at(self.world, self.snapshot, account, stats.load, types_at)
             stats = stats._replace(load=load)
         return (task, self.queues, stats, observe.locality(task, parts, wanted), self.policies.cfg,
@@ -111,8 +112,8 @@ class Brokers:
         return luck.draws_of_blocks(self.world.scenario.seed, stream, task.luck, begins, block, n_jobs, keys)
 
     def _type_asked(self, task: Task) -> int | None:
-        """Resource type whose jobs are counted: the deployed edition counts that of the task alone; None = all."""
-        return task.resource_type if self.policies.edition == "deployed" else None
+        """Resource type whose jobs are counted: that of the task alone, by edition; None = all."""
+        return task.resource_type if OF_ONE_TYPE[self.policies.edition] else None
 
     def _able(self, row: int, task: Task, site: np.ndarray, is_whole: bool, asked: np.ndarray) -> np.ndarray:
         """Which of the nuclei asked, (n,) bool, have a queue for the jobs of the task in a row (T6).

@@ -20,6 +20,7 @@ from simgrid_broker.policy.brokerage.production.decide import ASKED, Question, T
 from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
 from simgrid_broker.policy.brokerage.production.question import TASK
 from simgrid_broker.policy.brokerage.production.selection import PLACE
+from simgrid_broker.policy.jobs.resource_types import OF_ONE_TYPE
 from simgrid_broker.policy.tasks.selection import Selection
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.turns import direct_turn, job_turn
@@ -104,7 +105,7 @@ class JobTables:
         terms, hand, done = np.zeros(1, TERMS), np.zeros(1, HAND), np.zeros(1, DONE)
         self.terms, self.hand, self.done = terms[0], hand[0], done[0]
         self.state = dict(terms=terms, hand=hand, done=done)
-        self.terms["by_type"], self.terms["asks"] = control.edition == "deployed", self.asks
+        self.terms["by_type"], self.terms["asks"] = OF_ONE_TYPE[control.edition], self.asks
         self.terms["late"], self.hand["kind"] = not policies.dispatch.binds_jobs, UNKNOWN
         self.kinds = TaskKinds(self.brokerage.described, control.arrays.tasks, TASK)
         n_tasks = len(control.arrays.tasks)

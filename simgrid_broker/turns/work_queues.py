@@ -10,7 +10,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.jobs.resource_types import with_memory
 from simgrid_broker.policy.tasks.selection import BEFORE_A_TURN, by_priority, in_turn
-from simgrid_broker.policy.tasks.throttle import FEW_URGENT, Standby, with_standby
+from simgrid_broker.policy.tasks.throttle import FEW_URGENT, TERMS, Standby, with_standby
 from simgrid_broker.schema.queues import standby_slots
 from simgrid_broker.turns.plane import Plane
 from simgrid_broker.views import Task, WorkQueueCounts
@@ -144,7 +144,7 @@ class JobNumbers:
     def of(self, queue: AlignedQueue, types: tuple[int, ...], of_type: bool = False) -> WorkQueueCounts:
         """Numbers of a work queue in some resource types, of_type: of one; in `deployed` standby slots count."""
         counts = observe.work_queue_counts(self.control.brokers.snapshot, queue.accounts, types)
-        if not self.standby or self.control.edition != "deployed":
+        if not self.standby or not TERMS[self.control.edition].standby:
             return counts
         return with_standby(counts, Standby.of(self._standby(queue, types)), of_type)
 

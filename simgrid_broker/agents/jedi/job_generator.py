@@ -12,7 +12,7 @@ from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.jedi.job_splitter import JobSplitter
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.tasks.selection import Selection, generates, selection
+from simgrid_broker.policy.tasks.selection import TERMS, Selection, generates, selection
 from simgrid_broker.policy.tasks.throttle import Throttle, ThrottleLimits, lift, throttle_limits
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.turns.turn import AGAIN, Outcome
@@ -81,7 +81,7 @@ class Generator:
         control = self.control
         if not generates(control.cfg):
             return False
-        if control.edition == "documented" or not self.queue.resource_type or self.numbers.has_jobs(self.queue):
+        if not TERMS[control.edition].polls or not self.queue.resource_type or self.numbers.has_jobs(self.queue):
             return True
         self.n_polls += 1
         return luck.uniform(control.seed, INACTIVE_POLL, self.key, self.n_polls, 0) < POLL_PROBABILITY

@@ -14,6 +14,7 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.commands import jobs_of
 from simgrid_broker.names import Cause, JobStatus, QueueStatus
 from simgrid_broker.policy.queues import watchdogs as rules
+from simgrid_broker.policy.queues.watchdogs import FILLS_QUEUES
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.columns import set_task
@@ -44,8 +45,8 @@ class Candidates(NamedTuple):
 
 
 def queue_filler(control: Control) -> Process:
-    """Fill queues, in the deployed edition of PanDA's brokerage."""
-    if control.edition == "deployed" and control.policies.dispatch.binds_jobs:
+    """Fill queues, if the edition of PanDA's brokerage does."""
+    if FILLS_QUEUES[control.edition] and control.policies.dispatch.binds_jobs:
         yield from control.every(control.periods.queue_filler, QueueFiller(control).cycle, "queue_filler")
 
 

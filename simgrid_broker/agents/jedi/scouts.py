@@ -85,7 +85,7 @@ class Scouts:
             if row in self.next_update and len(self.jobs[row]) >= self.next_update[row]:
                 self.assessed_s[row] = now
                 self._take_over(row)
-                self._expect_update(row, last=self.policies.edition == "documented")
+                self._expect_update(row, last=rules.TERMS[self.policies.edition].again_once)
         for row in rows[np.isin(of["status"], TASK_ENDS) & ~scouts].tolist():
             self._forget(row)
 
@@ -118,7 +118,7 @@ class Scouts:
                 self.stop(row, reason, T.EXHAUSTED if exhausts else T.TOBROKEN, now)
             else:
                 self._evaluate(row, now)
-        elif edition == "deployed" and self.jobs[row]:
+        elif rules.TERMS[edition].before_end and self.jobs[row]:
             self._take_over(row)
 
     def _evaluate(self, row: int, now: float) -> None:

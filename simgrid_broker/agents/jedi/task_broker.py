@@ -4,7 +4,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.tasks.selection import by_priority
+from simgrid_broker.policy.tasks.selection import TERMS, by_priority
 from simgrid_broker.turns.task_tables import TaskTables
 from simgrid_broker.turns.turn import Outcome
 from simgrid_broker.world.columns import return_to, set_reason, set_tasks
@@ -55,13 +55,13 @@ def _let_wait(control: Control, tables: TaskTables) -> None:
 
 
 def _put_off(control: Control, rows: np.ndarray, text: str) -> None:
-    """Let tasks without a nucleus wait: as pending, or in the deployed edition without a change of status (D5).
+    """Let tasks without a nucleus wait: as pending, or without a change of status (D5).
 
     text: what refused the last candidates of each.
     """
     set_tasks(control.world, rows, modification_s=control.now)
     set_reason(control.world, rows, text)
-    if control.edition == "documented":
+    if TERMS[control.edition].pends:
         return_to(control.world, rows, TaskStatus.ASSIGNING)
         set_statuses(control.world, rows, TaskStatus.PENDING, control.now)
 

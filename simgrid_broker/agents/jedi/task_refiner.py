@@ -151,7 +151,7 @@ def refine(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) -> 
     control.books.scouts.begin(row)
     label = world.vocabularies["labels"][task["label"]]
     set_task(world, row, server_retries=SERVER_RETRIES if label in ANALYSIS_LABELS else 0)
-    if label in ANALYSIS_LABELS and control.edition == "deployed":
+    if label in ANALYSIS_LABELS and user_tasks.TERMS[control.edition].refines:
         refine_for_users(control, row)
     set_status(world, row, DEFINED, control.now)
     return True
@@ -247,7 +247,7 @@ def priority_of_user(control: Control, row: int) -> int:
 
 def accepted(control: Control, row: int) -> bool:
     """Whether the server accepts a task that has just arrived, because its user has not too many others."""
-    if control.edition != "deployed":
+    if not user_tasks.TERMS[control.edition].limits_tasks:
         return True
     task, tasks = control.arrays.tasks[row], control.arrays.tasks
     most = user_tasks.most_active_tasks(control.world.vocabularies["labels"][task["label"]], control.cfg)

@@ -8,6 +8,7 @@ import numpy as np
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.policy.tasks import watchdogs as rules
+from simgrid_broker.policy.tasks.watchdogs import TERMS
 from simgrid_broker.world.columns import return_to
 from simgrid_broker.world.data.locality import endpoints_with_input, has_input
 from simgrid_broker.world.data.storages import IS_OFF
@@ -17,8 +18,8 @@ S = JobStatus
 
 
 def task_withholder(control: Control) -> Process:
-    """Withhold tasks, in the deployed edition."""
-    if control.edition == "deployed":
+    """Withhold tasks, if the edition does."""
+    if TERMS[control.edition].withholds:
         yield from control.every(control.periods.task_withholder, lambda: withhold(control), "task_withholder")
 
 

@@ -44,7 +44,7 @@ class AnalysisJobs:
         self.control = control
         self.analysis = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
         self.ended: list[tuple[np.ndarray, np.ndarray]] = []         # groups and times, s
-        if self.analysis.any() and control.edition == "deployed":
+        if self.analysis.any() and rules.TERMS[control.edition].by_group:
             control.fabric.watchers.append(self.watch)
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
@@ -64,7 +64,7 @@ class AnalysisJobs:
                                                       control.edition))
         if not len(old):
             return NO_JOBS
-        rows, groups = self._jobs(old) if control.edition == "documented" else self._groups(old)
+        rows, groups = self._groups(old) if rules.TERMS[control.edition].by_group else self._jobs(old)
         chosen = rows[rules.groups_to_rebroker(groups, control.cfg, control.edition, control.now)]
         return np.flip(oldest_first(control.arrays, chosen)).copy()
 

@@ -7,7 +7,7 @@ import numpy as np
 from simgrid_broker.agents.books import Usage
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy.shares import tree as rules
-from simgrid_broker.policy.shares.dispatch import share_ranks, sloppy_fraction, urgent_first
+from simgrid_broker.policy.shares.dispatch import TERMS, share_ranks, sloppy_fraction, urgent_first
 from simgrid_broker.policy.shares.tree import decayed, values_in_use
 from simgrid_broker.world.shares import stretchable_nodes
 
@@ -20,7 +20,7 @@ def share_order(control: Control) -> Process:
     order = control.policies.dispatch_order
     control.fabric.dispatch_by(order.by_share, sloppy_fraction(control.cfg, control.edition),
                                urgent_first(order, control.edition),
-                               order.by_share and control.edition == "deployed", **order.rank)
+                               order.by_share and TERMS[control.edition].sloppy, **order.rank)
     yield from control.every(control.periods.share_order, ShareOrder(control).look, "share_order")
 
 

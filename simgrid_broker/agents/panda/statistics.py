@@ -4,6 +4,7 @@ import numpy as np
 
 from simgrid_broker.agents.books import Usage
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.policy.jobs.resource_types import OF_ONE_TYPE
 from simgrid_broker.policy.shares.dispatch import mean_memory_high
 from simgrid_broker.world.columns import set_mean_memory_high
 from simgrid_broker.world.jobs.counts import take_snapshot
@@ -17,7 +18,7 @@ def statistics(control: Control) -> Process:
     """Refresh the statistics on a period."""
     world = control.world
     in_detail = bool(world.scenario.record.snapshots)
-    by_queue = in_detail or control.edition == "deployed"
+    by_queue = in_detail or OF_ONE_TYPE[control.edition]
     types, pushed = TypesInUse(), queues_whose_mode(world.arrays, "fetches_jobs")
     any_pushed = bool(pushed.any())
 

@@ -73,7 +73,7 @@ class AnalysisWatchDog:
         """Release and throttle tasks by the work of their owners; move tasks of class S to Express Analysis."""
         self.control.world.user_output.refresh(self.control.now)
         self._throttle(self._look_at_input())
-        if self.control.edition == "deployed":
+        if user_limits.TERMS[self.control.edition].by_work:
             self._throttle(self._look_at_work())
         if self.control.now - self.boosted_s >= BOOST_S and min(self.slow, self.express) >= 0:
             self.boosted_s = self.control.now

@@ -75,7 +75,7 @@ class MetricCollector:
         self.begun = [(queue[recent], wait_s[recent], started_s[recent])]
         queue, wait_s, started_s = self.begun[0]
         found = classes.waits((queue, wait_s, control.now - started_s), self._waiting(), n_queues, control.edition)
-        if control.edition == "documented":
+        if classes.TERMS[control.edition].of_analysis:
             alive = classes.with_recent_starts(queue, control.now - started_s, n_queues)
         else:
             alive = control.world.analysis.starts.between(control.now - classes.ALIVE_S, control.now) > 0

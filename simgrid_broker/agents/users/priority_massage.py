@@ -44,8 +44,8 @@ class PriorityMassage:
         self.begin(np.arange(len(world.arrays.tasks)))
         control.books.newcomers.append(self.begin)
         self.most_cores = int(world.arrays.pseudo_queues["corecount"].max(initial=1))
-        self.deployed = control.edition == "deployed"
-        if self.deployed:
+        self.boosts = user_limits.TERMS[control.edition].boosts
+        if self.boosts:
             control.fabric.watchers.append(self.watch)
 
     def begin(self, rows: np.ndarray) -> None:
@@ -72,13 +72,13 @@ class PriorityMassage:
     def look(self) -> None:
         """Throttle, release and boost jobs according to the current counts."""
         limits, arrays = user_limits.caps(self.control.cfg), self.control.arrays
-        if not self.deployed and not user_limits.may_matter(
+        if not self.boosts and not user_limits.may_matter(
                 arrays.user_counts[self.users], arrays.user_cores[self.users], self.most_cores, limits):
             return
         jobs, cores, done, activated, highest = self._count()
         over, below = user_limits.over_and_below(jobs, cores, self.is_group, limits, self.control.edition)
         self._throttle(over, below)
-        if self.deployed:
+        if self.boosts:
             self._boost(user_limits.boosts(done, activated, highest))
 
     def _count(self) -> tuple[np.ndarray, ...]:
@@ -109,7 +109,7 @@ class PriorityMassage:
         control, arrays = self.control, self.control.arrays
         if over.any():
             rows = self._jobs(S.ACTIVATED, over)
-            if self.deployed:
+            if self.boosts:
                 rows = rows[max_walltimes(arrays, rows) > user_limits.LONG_JOB_S]
             control.fabric.hold_back(rows, control.now)
         if arrays.user_counts[:, S.THROTTLED].any():

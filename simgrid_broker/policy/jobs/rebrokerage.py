@@ -5,9 +5,11 @@ Source: JEDI TWiki, job rebrokerage; PanDA brokerage documentation, Timeout Rule
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import rebroker
 from simgrid_broker.names import JOB_QUEUED, JobStatus, QueueStatus
 from simgrid_broker.policy.jobs.timeouts import DEAD_STATUSES
@@ -22,6 +24,23 @@ ENDED_WELL = (S.FINISHED, S.CANCELLED)
 """Final statuses that count as progress: all but failed and closed."""
 QUIET_S = 3 * HOUR
 """Least wait of a group, and time without progress, before it is brokered again, s."""
+
+
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    by_group: the jobs of a task at a queue are withdrawn together, otherwise each by itself; asks_queue: a paused queue
+    and disableReassign turn off fast rebrokerage; one_more: fast rebrokerage takes back the whole excess, and at least
+    one job, otherwise one job fewer (L27).
+    """
+
+    by_group: bool
+    asks_queue: bool
+    one_more: bool
+
+
+TERMS = ByEdition(documented=Terms(by_group=False, asks_queue=True, one_more=True),
+                  deployed=Terms(by_group=True, asks_queue=False, one_more=False))
 
 
 @dataclass(frozen=True)
@@ -51,7 +70,7 @@ def patience(working_groups: tuple[str, ...], cfg: Gdpconfig) -> np.ndarray:
 
 def least_wait(working_groups: tuple[str, ...], cfg: Gdpconfig, edition: str) -> float:
     """Age of a job up to which it stays, s: groups without an older job need not be gathered."""
-    return float(patience(working_groups, cfg).min()) if edition == "documented" else QUIET_S
+    return QUIET_S if TERMS[edition].by_group else float(patience(working_groups, cfg).min())
 
 
 def groups_to_rebroker(groups: WaitingGroups, cfg: Gdpconfig, edition: str, now: float) -> np.ndarray:
@@ -62,7 +81,7 @@ def groups_to_rebroker(groups: WaitingGroups, cfg: Gdpconfig, edition: str, now:
     waited at least their longest wait without recent progress.
     """
     limit = patience(groups.working_groups, cfg)[groups.working_group]
-    if edition == "documented":
+    if not TERMS[edition].by_group:
         off = (groups.status == QueueStatus.PAUSED) | (groups.disable_reassign != 0)
         return ~off & (now - groups.created_s > limit)
     ages = np.stack([now - groups.activated_s, now - groups.created_s])
@@ -117,7 +136,7 @@ def queues_left_alone(listed: np.ndarray, status: np.ndarray, disable_reassign: 
     In the documented edition it is a timeout rule, which a paused queue and disableReassign turn off; the deployed
     edition ignores both. status: of names.QueueStatus; all (n_queues,).
     """
-    if edition == "deployed":
+    if not TERMS[edition].asks_queue:
         return listed
     return listed | (status == QueueStatus.PAUSED) | (disable_reassign != 0)
 
@@ -136,7 +155,7 @@ def jobs_to_take_back(queued: np.ndarray, running: np.ndarray, shares: tuple[str
     least = np.array([np.inf if value is None else value for value in own])
     total = queued.sum(axis=0)
     excess = np.ceil(np.minimum.reduce((queued - running * ratio, queued - least, queued - total * part)))
-    if edition == "documented":
+    if TERMS[edition].one_more:
         with np.errstate(divide="ignore", invalid="ignore"):          # no running job: larger than any ratio
             triggered = (queued / running > ratio) & (queued / total > part) & (queued > least)
         excess = np.where(triggered, np.maximum(excess, 1), 0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import ANY_CORES, COMPENSATION, CORES_OF_ANY, RAM_LIMITS_MB
 from simgrid_broker.views import Task
 
@@ -15,6 +16,9 @@ PER_CORE_UNITS = ("MBPerCore", "MBPerCoreFixed")
 UNDEFINED = -1
 HIGH_MEMORY_MB = 2000
 """Memory per core above which a type is one of high memory; source: lifecycle reference, section 1.5."""
+
+OF_ONE_TYPE = ByEdition(documented=False, deployed=True)
+"""True if brokers count the jobs of a task's resource type alone, by edition."""
 
 
 def resource_type_of(bounds: Iterable[Any], corecount: int | None, ramcount: float, ramunit: str,

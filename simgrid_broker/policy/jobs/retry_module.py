@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import COMPENSATION, RAM_LIMITS_MB, PandaError, RetryAction
 from simgrid_broker.policy.jobs.resource_types import PER_CORE_UNITS
 from simgrid_broker.views import Task
@@ -118,7 +119,7 @@ class NewMemory(NamedTuple):
 
 def increase_memory(edition: str, failure: MemoryFailure, task: TaskMemory) -> NewMemory:
     """The action increase_memory in an edition."""
-    return increased_documented(failure, task) if edition == "documented" else increased_deployed(failure, task)
+    return INCREASE[edition](failure, task)
 
 
 def increased_documented(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
@@ -151,6 +152,10 @@ def increased_deployed(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
             return NewMemory(of_task=_raised_task(need, task))
     value = _next_above(asked)
     return NewMemory() if value is None or task.least > value else NewMemory(of_input=value)
+
+
+INCREASE = ByEdition(documented=increased_documented, deployed=increased_deployed)
+"""New memory after a failure, by edition."""
 
 
 def _raised_task(need: float, task: TaskMemory) -> float | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import GdpconfigKey, job_timeout, watcher
 from simgrid_broker.names import DEFINED_TABLE, HIGH_PRIORITY, Cause, JobStatus, QueueStatus
 from simgrid_broker.units import DAY, HOUR, MINUTE
@@ -69,11 +70,6 @@ class TimeoutRule:
     spares_merge_jobs: bool = False
 
 
-def rules(cfg: Gdpconfig, edition: str) -> tuple[TimeoutRule, ...]:
-    """The timeout rules of an edition under gdpconfig."""
-    return _documented(cfg) if edition == "documented" else _deployed(cfg)
-
-
 def without_waiting(in_force: Sequence[TimeoutRule]) -> tuple[TimeoutRule, ...]:
     """The rules that are left where DIRAC dispatches: none on jobs that wait for a pilot, which no other queue could
     get sooner. DIRAC's own rules are not in the sources."""
@@ -108,6 +104,15 @@ def _deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
     """The deployed rows 1 to 26 and the check of transferring jobs, as far as they concern simulated jobs."""
     return (*_failures_deployed(cfg), *_expiries_deployed(cfg),
             *_transferring("ended", labels="managed and test", stage=2, **NEVER_OFF))
+
+
+TABLES = ByEdition(documented=_documented, deployed=_deployed)
+"""The tables of timeout rules under gdpconfig, by edition."""
+
+
+def rules(cfg: Gdpconfig, edition: str) -> tuple[TimeoutRule, ...]:
+    """The timeout rules of an edition under gdpconfig."""
+    return TABLES[edition](cfg)
 
 
 def _failures_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:

@@ -9,12 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import queue_filler
 from simgrid_broker.names import QueueStatus, TaskStatus
 from simgrid_broker.policy.software.check import takes_images
 from simgrid_broker.units import HOUR, MINUTE
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.views.queues import QueueSoftware
+
+FILLS_QUEUES = ByEdition(documented=False, deployed=True)
+"""True if the queue filler runs, by edition."""
 
 
 def status_after(outcomes: Sequence[bool], status: QueueStatus, set_aside: bool, failures: int,

@@ -12,6 +12,7 @@ from functools import cache
 from operator import eq, ge, gt, le, lt, ne
 from typing import NamedTuple
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import PROCESSING_GROUPS
 
 COMPARISONS = {">": gt, "<": lt, ">=": ge, "<=": le, "==": eq, "!=": ne}
@@ -58,6 +59,26 @@ class MalformedPolicy(NamedTuple):
         return f"character {self.position + 1}: {self.reason}"
 
 
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    unmatched: groups of processing types that `type=` does not match; others: those among them that count as `others`;
+    spared: groups whose tasks no policy refuses; anchored: `A|B` is anchored as `^A|B$`, each part at one end only,
+    otherwise all of it must match; holds_for_merging: the priority filter holds for merge jobs, otherwise never (D42).
+    """
+
+    unmatched: tuple[str, ...]
+    others: tuple[str, ...]
+    spared: tuple[str, ...]
+    anchored: bool
+    holds_for_merging: bool
+
+
+TERMS = ByEdition(
+    documented=Terms(UNDOCUMENTED_GROUPS, UNDOCUMENTED_GROUPS, (), anchored=False, holds_for_merging=False),
+    deployed=Terms((TEST_GROUP,), (), (TEST_GROUP,), anchored=True, holds_for_merging=True))
+
+
 def parse_policy(text: str) -> tuple[SubPolicy, ...]:
     """The sub-policies of a `fairsharepolicy` in order; any text is accepted, empty text has none."""
     return _read(text, "documented")[0]
@@ -86,14 +107,13 @@ def check_policy(text: str, edition: str = "documented") -> tuple[MalformedPolic
 
 def valid_types(edition: str) -> tuple[str, ...]:
     """Groups that `type=` can match; the deployed edition asks no policy for tests (brokerage reference, section 6)."""
-    left_out = UNDOCUMENTED_GROUPS if edition == "documented" else (TEST_GROUP,)
-    return tuple(sorted({*PROCESSING_GROUPS.values(), OTHERS} - {*left_out}))
+    return tuple(sorted({*PROCESSING_GROUPS.values(), OTHERS} - {*TERMS[edition].unmatched}))
 
 
 def processing_group(processingtype: str, edition: str) -> str:
     """The group that `type=` addresses: PanDA's group of the processing type, or `others`."""
     group = PROCESSING_GROUPS.get(processingtype, OTHERS)
-    return OTHERS if edition == "documented" and group in UNDOCUMENTED_GROUPS else group
+    return OTHERS if group in TERMS[edition].others else group
 
 
 def has_zero_share(policy: str, *, processingtype: str, workinggroup: str, gshare: str, currentpriority: int,
@@ -111,7 +131,7 @@ def first_match(policy: str, *, processingtype: str, workinggroup: str, gshare: 
                 is_merging: bool, edition: str) -> int | None:
     """Place of the first sub-policy that matches the task, None if none does; arguments as above."""
     group = processing_group(processingtype, edition)
-    if group == TEST_GROUP and edition == "deployed":
+    if group in TERMS[edition].spared:
         return None
     for place, sub in enumerate(parse_policy(policy)):
         try:
@@ -130,7 +150,7 @@ def _matches(pattern: str | None, value: str, edition: str) -> bool:
     if pattern in (None, "any"):
         return True
     expression = pattern.replace("*", ".*")
-    found = re.search(f"^{expression}$", value) if edition == "deployed" else re.fullmatch(expression, value)
+    found = re.search(f"^{expression}$", value) if TERMS[edition].anchored else re.fullmatch(expression, value)
     return found is not None
 
 
@@ -139,7 +159,7 @@ def _priority_matches(expression: str | None, priority: int, is_merging: bool, e
     if expression in (None, "any"):
         return True
     if is_merging:
-        return edition == "deployed"
+        return TERMS[edition].holds_for_merging
     comparison = PRIORITY.fullmatch(expression)
     return comparison is None or COMPARISONS[comparison[1]](priority, float(comparison[2]))
 
@@ -229,7 +249,7 @@ def _of_pattern(key: str, text: str, start: int, edition: str) -> Iterator[Malfo
 def _no_type(text: str, edition: str) -> str:
     """The problem of a type that matches nothing."""
     known = valid_types(edition)
-    if text == TEST_GROUP or PROCESSING_GROUPS.get(text) == TEST_GROUP and edition == "deployed":
+    if text == TEST_GROUP or PROCESSING_GROUPS.get(text) in TERMS[edition].spared:
         return "PanDA asks no policy for tests"
     if PROCESSING_GROUPS.get(text) == TEST_GROUP:
         return f"{text!r} is matched by nothing; did you mean 'test'?"

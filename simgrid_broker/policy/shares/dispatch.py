@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.errors import PluginError
 from simgrid_broker.gdpconfig import jobdispatch, meanrss
 from simgrid_broker.names import RANKED, TEST_SHARE
@@ -68,6 +70,22 @@ ORDERS = {order.name: order for order in (GLOBAL_SHARES, PRIORITY, AGE, FAIR_SHA
 """Orders of the package by name."""
 
 
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    test_first: leaves of the name `Test` have rank 0, like the first; urgent: urgent jobs go before those of all
+    shares; sloppy: a part of the jobs is dispatched by age alone.
+    """
+
+    test_first: bool
+    urgent: bool
+    sloppy: bool
+
+
+TERMS = ByEdition(documented=Terms(test_first=False, urgent=True, sloppy=False),
+                  deployed=Terms(test_first=True, urgent=False, sloppy=True))
+
+
 def share_ranks(tree: ShareTree, order: np.ndarray, edition: str) -> np.ndarray:
     """Rank of each leaf in dispatch, (n_leaves,): its place in the order of shares; equal ranks compete by job.
 
@@ -75,7 +93,7 @@ def share_ranks(tree: ShareTree, order: np.ndarray, edition: str) -> np.ndarray:
     """
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
-    if edition == "deployed":
+    if TERMS[edition].test_first:
         ranks[[tree.names[node] == TEST_SHARE for node in tree.leaves]] = 0
     return ranks
 
@@ -85,7 +103,7 @@ def urgent_first(order: DispatchOrder, edition: str) -> bool:
 
     Source: JEDI TWiki, express transfers ("ignores fairshare", which on that page is the dispatcher's).
     """
-    return edition == "documented" and order.by_share
+    return TERMS[edition].urgent and order.by_share
 
 
 def sloppy_fraction(cfg: Gdpconfig, edition: str) -> float:
@@ -93,7 +111,7 @@ def sloppy_fraction(cfg: Gdpconfig, edition: str) -> float:
 
     PanDA draws an integer from 0 to 99 and ignores shares if it is not above the key.
     """
-    if edition == "documented":
+    if not TERMS[edition].sloppy:
         return 0.0
     return min(max((cfg.value(jobdispatch.SLOPPY_DISPATCH_RATIO) + 1) / 100, 0.0), 1.0)
 

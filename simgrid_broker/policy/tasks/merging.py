@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import JOBS_PER_SUBDATASET, TaskStatus
 from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.units import GIB
@@ -37,6 +38,20 @@ class MergeLimits(NamedTuple):
     disk_bytes: float = inf
 
 
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    gigabyte: bytes of a GB in nGBPerMergeJob; at_sites: outputs of a site are merged together, otherwise those of a
+    destination sub-dataset.
+    """
+
+    gigabyte: float
+    at_sites: bool
+
+
+TERMS = ByEdition(documented=Terms(1e9, at_sites=True), deployed=Terms(GIB, at_sites=False))
+
+
 class Unmerged(NamedTuple):
     """Outputs that one task has left at one place, (n,) each, in the order of their input."""
 
@@ -51,10 +66,9 @@ def merge_limits(rule, scratch_bytes: float, work_bytes: float, edition: str) ->
     rule: anything with nFilesPerMergeJob, nMaxFilesPerMergeJob, nGBPerMergeJob and nEventsPerMergeJob, 0 = not given;
     work_bytes: scratch of the task in addition to input and output. Source: lifecycle reference, section 2.6.
     """
-    unit = 1e9 if edition == "documented" else GIB
     room = max(scratch_bytes - max(work_bytes, MIN_WORK_BYTES), 1.0)
     return MergeLimits(rule.nFilesPerMergeJob or rule.nMaxFilesPerMergeJob or MAX_FILES,
-                       (rule.nGBPerMergeJob or MAX_GB) * unit, rule.nEventsPerMergeJob or inf, room)
+                       (rule.nGBPerMergeJob or MAX_GB) * TERMS[edition].gigabyte, rule.nEventsPerMergeJob or inf, room)
 
 
 def places(queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, edition: str) -> np.ndarray:
@@ -63,7 +77,7 @@ def places(queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, edition: str)
     The documented edition merges at a site, the deployed edition in a destination sub-dataset, modelled as the jobs of
     fifty consecutive chunks at one queue.
     """
-    if edition == "documented":
+    if TERMS[edition].at_sites:
         return site.astype(np.int64)
     return (queue.astype(np.int64) << 32) | (chunk // JOBS_PER_SUBDATASET)
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.gdpconfig import dbproxy
+from simgrid_broker.editions import ByEdition
+from simgrid_broker.gdpconfig import GdpconfigKey, dbproxy
 from simgrid_broker.names import ANALYSIS_LABELS
 from simgrid_broker.policy.jobs.resource_types import PER_CORE_UNITS
 from simgrid_broker.units import DAY, HOUR, KIB, MIB
@@ -37,7 +38,7 @@ LEAST_NEW_JOBS = 20
 SHORT_S, SHORT_SCOUTS, MANY_JOBS = 240.0, 5, 1000
 """Length of a short job, s; short scouts and expected jobs that must be exceeded; source: JEDI TWiki, task status."""
 ABUSE = 2
-UPDATES = {"documented": (100,), "deployed": (5, 100)}
+UPDATES: ByEdition[tuple[int, ...]] = ByEdition(documented=(100,), deployed=(5, 100))
 """Finished jobs at which a task is measured again; source: lifecycle reference, section 2.7."""
 
 CPUTIME, RAMCOUNT, EFFICIENCY = "scout_cpuTime", "scout_ramCount", "low_efficiency"
@@ -85,6 +86,40 @@ class Measured(NamedTuple):
     efficiency: float
 
 
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    of_made: half of the scouts made must finish for the avalanche, otherwise half of all; again_once: a task is
+    measured again once after the avalanche, otherwise at certain numbers of jobs (L10); before_end: it is also measured
+    while it scouts; success_rate: least rate without scoutSuccessRate, tenths; first_jobs: finished jobs that are
+    measured, None = all (L13); from_long: jobs of precisely 6 h are long; cpu_rank: key of the percentile of the CPU
+    time (L12); of_largest: ramCount is that of the largest job, otherwise a percentile with a margin (L11); all_checks:
+    memory, CPU efficiency and CPU abuse exhaust a task as well, but not short jobs (L14); from_day: the CPU time of
+    scouts is wrong only above a day, safety factor included; changes_rules: short scouts change the split rules.
+    """
+
+    of_made: bool
+    again_once: bool
+    before_end: bool
+    success_rate: int
+    first_jobs: int | None
+    from_long: bool
+    cpu_rank: GdpconfigKey
+    of_largest: bool
+    all_checks: bool
+    from_day: bool
+    changes_rules: bool
+
+
+TERMS = ByEdition(
+    documented=Terms(of_made=False, again_once=True, before_end=False, success_rate=0, first_jobs=FIRST_JOBS,
+                     from_long=True, cpu_rank=dbproxy.SCOUT_RAMCOUNT_RANK, of_largest=True, all_checks=False,
+                     from_day=False, changes_rules=False),
+    deployed=Terms(of_made=True, again_once=False, before_end=True, success_rate=SUCCESS_RATE, first_jobs=None,
+                   from_long=False, cpu_rank=dbproxy.SCOUT_CPUTIME_RANK, of_largest=False, all_checks=True,
+                   from_day=True, changes_rules=True))
+
+
 def uses_scouts(use_scout: bool, skip_scout: bool, label: str, official: bool) -> bool:
     """Whether a task begins with scouts; of analysis tasks, only official ones may skip them.
 
@@ -95,7 +130,7 @@ def uses_scouts(use_scout: bool, skip_scout: bool, label: str, official: bool) -
 
 def enough_finished(state: Scouting, edition: str) -> bool:
     """Whether the avalanche can start: half of the scouts have finished (documented), or of those made (deployed)."""
-    of = state.scouts if edition == "documented" else state.made
+    of = state.made if TERMS[edition].of_made else state.scouts
     return state.finished > 0 and state.finished >= EARLY * of
 
 
@@ -104,7 +139,7 @@ def next_update(finished: int, edition: str) -> int | None:
 
     The documented edition counts from the avalanche, the deployed edition from the first job (L10).
     """
-    if edition == "documented":
+    if TERMS[edition].again_once:
         return finished + UPDATES[edition][0]
     return next((number for number in UPDATES[edition] if number > finished), None)
 
@@ -118,7 +153,7 @@ def verdict(state: Scouting, success_rate: int | None, label: str, cfg: Gdpconfi
     if not state.finished:
         return NONE_SUCCEED, False
     rate = 10 * state.finished / (state.finished + state.failed)
-    least = success_rate if success_rate is not None else 0 if edition == "documented" else SUCCESS_RATE
+    least = TERMS[edition].success_rate if success_rate is None else success_rate
     if rate >= least:
         return "", False
     lower = cfg.value(dbproxy.SCOUT_MIN_OK_RATE_EXHAUSTED, label=label)
@@ -127,7 +162,7 @@ def verdict(state: Scouting, success_rate: int | None, label: str, cfg: Gdpconfi
 
 def measure(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) -> Measured:
     """Measurements of a task from its finished jobs, at least one; claims: the task on arrival (L11, L12, L13)."""
-    first = Jobs(*(column[:FIRST_JOBS] for column in jobs)) if edition == "documented" else jobs
+    first = Jobs(*(column[:TERMS[edition].first_jobs] for column in jobs))
     cputime, cputime_s = measured_cputime(first, claims, cfg, edition)
     return Measured(cputime, cputime_s, measured_ramcount(first, claims, cfg, edition), measured_walltime(jobs, claims),
                     measured_iointensity(first), capped_diskio(claims, cfg), measured_output(jobs),
@@ -156,16 +191,16 @@ def measured_cputime(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) -> 
     """
     if math.isnan(claims.cpuefficiency):
         return None, math.nan
-    documented = edition == "documented"
-    is_long = jobs.walltime_s >= LONG_S if documented else jobs.walltime_s > LONG_S
+    terms = TERMS[edition]
+    is_long = jobs.walltime_s >= LONG_S if terms.from_long else jobs.walltime_s > LONG_S
     tells = (jobs.n_events >= EVENTS_A_CORE * jobs.corecount) | is_long | (claims.input_bytes_per_job <= 0)
     tells &= jobs.n_events > 0
     if not tells.any():
         return None, math.nan
     used = np.maximum(jobs.walltime_s - claims.basewalltime_s, 0) * jobs.hs06 * claims.cpuefficiency / 100
     per_event = used[tells] / jobs.n_events[tells]
-    rank = cfg.value(dbproxy.SCOUT_RAMCOUNT_RANK if documented else dbproxy.SCOUT_CPUTIME_RANK)
-    if documented and rank == dbproxy.SCOUT_RAMCOUNT_RANK.default:
+    rank = cfg.value(terms.cpu_rank)
+    if rank == terms.cpu_rank.default:
         rank = dbproxy.SCOUT_CPUTIME_RANK.default
     found = float(np.percentile(per_event, rank))
     nearest = int(np.argmin(np.abs(per_event - found)))
@@ -184,13 +219,13 @@ def measured_ramcount(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) ->
         return None
     if not per_core:
         found = math.ceil(jobs.maxpss_mb.max())
-    elif edition == "documented":
+    elif TERMS[edition].of_largest:
         found = math.ceil(np.max((jobs.maxpss_mb - claims.baseramcount) / jobs.corecount))
     else:
         kib = np.ceil((jobs.maxpss_mb - claims.baseramcount) * KIB / jobs.corecount)
         margin = 1 + cfg.value(dbproxy.SCOUT_RAMCOUNT_MARGIN) / 100
         found = int(float(np.percentile(kib, cfg.value(dbproxy.SCOUT_RAMCOUNT_RANK))) * margin / KIB)
-    if edition == "deployed" and per_core:
+    if per_core and not TERMS[edition].of_largest:
         found = max(found, cfg.value(dbproxy.SCOUT_RAMCOUNT_MIN) or 0)
     return float(found) if found > 0 else None
 
@@ -238,7 +273,7 @@ def exhausted(jobs: Jobs, claims: Task, found: Measured, new_jobs: float, least_
     in the deployed edition also memory, CPU efficiency and CPU abuse, but not short jobs, and only if more than 20 jobs
     are to come.
     """
-    if edition == "documented":
+    if not TERMS[edition].all_checks:
         if new_jobs > 0 and is_wrong_cputime(found, claims, cfg, edition):
             return CPUTIME
         short = (jobs.walltime_s < SHORT_S).sum() > SHORT_SCOUTS
@@ -256,7 +291,7 @@ def is_wrong_cputime(found: Measured, claims: Task, cfg: Gdpconfig, edition: str
     threshold = cfg.value(dbproxy.SCOUT_WRONG_CPUTIME_THRESHOLD)
     if found.cputime is None or math.isnan(claims.cputime) or threshold <= 0:
         return False
-    if edition == "documented":
+    if not TERMS[edition].from_day:
         return found.cputime / SAFETY > threshold * claims.cputime
     return found.cputime > threshold * claims.cputime and found.cputime_s > DAY
 
@@ -287,7 +322,7 @@ def is_inefficient(jobs: Jobs, claims: Task, found: Measured, new_jobs: float, l
 
 def withdraws_split_rules(jobs: Jobs, new_jobs: float, label: str, cfg: Gdpconfig, edition: str) -> bool:
     """Whether the deployed edition drops nFilesPerJob and nGBPerJob of a task because its scouts are short."""
-    if edition == "documented" or not cfg.value(dbproxy.SCOUT_CHANGE_SR, label=label):
+    if not TERMS[edition].changes_rules or not cfg.value(dbproxy.SCOUT_CHANGE_SR, label=label):
         return False
     limit_s = 60 * cfg.value(dbproxy.SCOUT_SHORT_EXECTIME, label=label)
     tenths = cfg.value(dbproxy.SCOUT_NUM_SHORT, label=label)

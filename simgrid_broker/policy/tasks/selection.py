@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import dbproxy, jobgen
 from simgrid_broker.views import Gdpconfig
 
@@ -29,6 +30,24 @@ class Selection(NamedTuple):
     reads_more: bool
 
 
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    by_user: users take turns in work queues of analysis without GROUPBYATTR (L7); reads_more: more tasks are read than
+    are served; polls: an inactive share and type is visited in one cycle of four; pends: tasks without a nucleus are
+    pending, otherwise they wait without a change of status (D5).
+    """
+
+    by_user: bool
+    reads_more: bool
+    polls: bool
+    pends: bool
+
+
+TERMS = ByEdition(documented=Terms(by_user=True, reads_more=False, polls=False, pends=True),
+                  deployed=Terms(by_user=False, reads_more=True, polls=True, pends=False))
+
+
 def selection(cfg: Gdpconfig, queue: str, analysis: bool, edition: str) -> Selection:
     """How the tasks of a work queue are chosen under gdpconfig.
 
@@ -37,9 +56,9 @@ def selection(cfg: Gdpconfig, queue: str, analysis: bool, edition: str) -> Selec
     """
     attribute = cfg.value(jobgen.GROUPBYATTR, queue=queue)
     if attribute is None:
-        attribute = USER if analysis and edition == "documented" else ""
+        attribute = USER if analysis and TERMS[edition].by_user else ""
     return Selection(attribute, cfg.value(jobgen.NTASKS, queue=queue), cfg.value(jobgen.NFILES, queue=queue),
-                     cfg.value(dbproxy.SUPER_HIGH_PRIO_TASK_RATIO), edition == "deployed")
+                     cfg.value(dbproxy.SUPER_HIGH_PRIO_TASK_RATIO), TERMS[edition].reads_more)
 
 
 def generates(cfg: Gdpconfig) -> bool:

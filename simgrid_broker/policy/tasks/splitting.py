@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import jobgen
 from simgrid_broker.names import MOST_FILES_OF_JOB, ClosedBy
 from simgrid_broker.policy.brokerage.production import estimates
@@ -95,6 +96,27 @@ class JobLimits(NamedTuple):
     whole_seconds: bool
 
 
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    work_margin: work space has a margin (D50); whole_seconds: wall times are in whole seconds; adds_output: output and
+    work space come on top of nGBPerJob, otherwise within it (L9); gigabyte: bytes of a GB in tgtMaxOutputForNG;
+    reserve: bytes that are taken off its size.
+    """
+
+    work_margin: bool
+    whole_seconds: bool
+    adds_output: bool
+    gigabyte: float
+    reserve: float
+
+
+TERMS = ByEdition(
+    documented=Terms(work_margin=False, whole_seconds=False, adds_output=False, gigabyte=1e9, reserve=0.0),
+    deployed=Terms(work_margin=True, whole_seconds=True, adds_output=True, gigabyte=GIB,
+                   reserve=estimates.MIN_OUTPUT_DEPLOYED))
+
+
 def preferred(splitting: Splitting) -> Splitting:
     """The parameters without those that another one takes precedence over."""
     given = [name for name in PRECEDENCE if getattr(splitting, name)]
@@ -109,7 +131,7 @@ def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, ed
     nGBPerJob; the deployed edition counts at least 1500 MB and adds them to nGBPerJob.
     """
     copies = not estimates.is_read_directly(task.is_merging, estimates.reads_lan(task), queues.records[number])
-    offset = estimates.work_space_bytes(task.workdisk_bytes, edition == "deployed")
+    offset = estimates.work_space_bytes(task.workdisk_bytes, TERMS[edition].work_margin)
     size, least = size_limit(task, splitting, queues.maxwdir_mb[number] * MIB, copies, offset, edition)
     given_s = splitting.maxWalltime * 3600 or math.inf
     by_work = estimates.counts_hs06(task)
@@ -124,7 +146,7 @@ def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, ed
         cputime=task.cputime if by_work else math.nan, cores=float(max(queues.corecount[number], 1)),
         corepower=float(queues.corepower[number]), efficiency=task.cpuefficiency / 100,
         base_s=float(task.basewalltime_s), s_per_mib=math.nan if by_work else task.walltime_s_per_mib,
-        consumers=float(task.n_es_consumers if task.event_service else 1), whole_seconds=edition == "deployed")
+        consumers=float(task.n_es_consumers if task.event_service else 1), whole_seconds=TERMS[edition].whole_seconds)
 
 
 def files_limit(task: Task, splitting: Splitting) -> float:
@@ -141,7 +163,7 @@ def size_limit(task: Task, splitting: Splitting, maxwdir_bytes: float, copies: b
     """Most input, output and work space of a job together, and the least that output counts as, bytes (L9)."""
     least = estimates.MIN_OUTPUT_DEPLOYED
     n_gb = splitting.nGBPerJob or ng_for_target(splitting, offset, edition)
-    if n_gb and edition == "documented":
+    if n_gb and not TERMS[edition].adds_output:
         return n_gb * 1e9, MIN_OUTPUT_TWIKI_BYTES
     if n_gb:
         return n_gb * GIB + least + offset, least
@@ -161,7 +183,7 @@ def ng_for_target(splitting: Splitting, offset: float, edition: str) -> float:
     """
     if not splitting.tgtMaxOutputForNG or not splitting.output_per_event:
         return 0.0
-    unit, reserve = (1e9, 0.0) if edition == "documented" else (GIB, estimates.MIN_OUTPUT_DEPLOYED)
+    unit, reserve = TERMS[edition].gigabyte, TERMS[edition].reserve
     output = splitting.tgtMaxOutputForNG * unit
     bytes_per_event = (splitting.bytes + splitting.secondary_ratio * splitting.secondary_bytes) / splitting.events
     whole = output + output / splitting.output_per_event * bytes_per_event + offset - reserve

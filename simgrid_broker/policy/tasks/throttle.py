@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import GdpconfigKey, anal_job_throttler, core, prod_job_throttler
 from simgrid_broker.names import EVENT_SERVICE_QUEUE
 from simgrid_broker.views import Gdpconfig, WorkQueueCounts
@@ -73,6 +74,23 @@ class Limit(NamedTuple):
     level: int = 0
 
 
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    whole: work queues whose ratios compare the numbers of all resource types (lifecycle reference, 1.6); by_bunches:
+    without NQUEUELIMIT a number of bunches takes its place, and total wall time, defined and waiting jobs count (L8);
+    standby: slots of queues in standby count as running.
+    """
+
+    whole: tuple[str, ...]
+    by_bunches: bool
+    standby: bool
+
+
+TERMS = ByEdition(documented=Terms((), by_bunches=False, standby=False),
+                  deployed=Terms((EVENT_SERVICE_QUEUE,), by_bunches=True, standby=True))
+
+
 class ThrottleLimits(NamedTuple):
     """Limits of one work queue; `throttled` is False for shares that PanDA exempts; analysis: of analysis jobs."""
 
@@ -81,14 +99,14 @@ class ThrottleLimits(NamedTuple):
     queue_cap: Limit = Limit()
     running_cap: Limit = Limit()
     throttled: bool = True
-    deployed: bool = False
+    terms: Terms = TERMS["documented"]
     name: str = ""
     analysis: bool = False
 
     @property
     def whole(self) -> bool:
-        """Whether ratios compare the numbers of all resource types of the queue (lifecycle reference, 1.6)."""
-        return self.deployed and self.name == EVENT_SERVICE_QUEUE
+        """True if ratios compare the numbers of all resource types of the queue."""
+        return self.name in self.terms.whole
 
 
 def throttle_limits(cfg: Gdpconfig, gshare: str, resource_type: str, *, edition: str = "documented",
@@ -103,7 +121,7 @@ def throttle_limits(cfg: Gdpconfig, gshare: str, resource_type: str, *, edition:
         threshold = keys.THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE
     limit, cap, running = (_limit(cfg, key, gshare, resource_type)
                            for key in (keys.NQUEUELIMIT, keys.NQUEUECAP, keys.NRUNNINGCAP))
-    return ThrottleLimits(cfg.value(threshold), limit, cap, running, throttled, edition == "deployed", gshare, analysis)
+    return ThrottleLimits(cfg.value(threshold), limit, cap, running, throttled, TERMS[edition], gshare, analysis)
 
 
 def throttle(counts: WorkQueueCounts, limits: ThrottleLimits, core_type: WorkQueueCounts | None = None,
@@ -118,14 +136,14 @@ def throttle(counts: WorkQueueCounts, limits: ThrottleLimits, core_type: WorkQue
     levels = (counts, core_type or counts, share or counts)
     compared = levels[-1] if limits.whole else counts
     bunch = min(max(MIN_BUNCH, int(compared.running * limits.threshold - compared.not_running)), MAX_BUNCH)
-    if not limits.deployed:
+    if not limits.terms.by_bunches:
         reason = _why(counts, limits, levels)
         return Throttle(True, _normal(limits, bunch), reason) if reason else _pass(counts, limits, levels, bunch)
     least = BUNCHES_PER_LIMIT * bunch if limits.queue_limit.jobs is None else limits.queue_limit.jobs
     missing = least - _queued(levels[limits.queue_limit.level])
     if limits.name in LONG_BUNCHES and missing > bunch:
         bunch = min(missing, MAX_BUNCH)
-    reason, soft = _why_deployed(compared, counts, limits, levels, bunch, least)
+    reason, soft = _why_by_bunches(compared, counts, limits, levels, bunch, least)
     if reason:
         return Throttle(True, _normal(limits, bunch), reason, False, soft, reason == MUCH_WORK)
     return _pass(compared, limits, levels, bunch, least)
@@ -167,8 +185,8 @@ def _why(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQueu
     return _over_caps(limits, levels)
 
 
-def _why_deployed(compared: WorkQueueCounts, counts: WorkQueueCounts, limits: ThrottleLimits,
-                  levels: tuple[WorkQueueCounts, ...], bunch: int, least: int) -> tuple[str, bool]:
+def _why_by_bunches(compared: WorkQueueCounts, counts: WorkQueueCounts, limits: ThrottleLimits,
+                    levels: tuple[WorkQueueCounts, ...], bunch: int, least: int) -> tuple[str, bool]:
     """Why generation stops in the deployed edition, empty if it does not, and whether tasks of high priority pass.
 
     compared: numbers of which ratios are taken. Source: lifecycle reference, section 2.4, conditions 1 to 8. L8: queued
@@ -209,7 +227,7 @@ def _pass(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQue
     if least is None:
         return Throttle(False, normal, "jobs are lacking")
     lacking = _queued(levels[limits.queue_limit.level]) < LACK_FRACTION * least
-    if limits.deployed:
+    if limits.terms.by_bunches:
         lacking = lacking or _queued(counts) < counts.running
     return Throttle(False, max(normal, least / LIMIT_PART) if lacking else normal, "jobs are lacking", lacking)
 

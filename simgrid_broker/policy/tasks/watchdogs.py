@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.gdpconfig import PAUSING, jobbroker, task_withholder, watchdog
+from simgrid_broker.editions import ByEdition
+from simgrid_broker.gdpconfig import PAUSING, GdpconfigKey, jobbroker, task_withholder, watchdog
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.views import Gdpconfig
@@ -27,13 +28,34 @@ ATTEMPTS_A_STEP = 5
 WAIT_FOR_THROTTLED_S = 7200.0
 """First throttling, s; later ones grow with the square; JEDI TWiki, task status; lifecycle reference, 2.10."""
 
-EXHAUSTED_S = {"documented": 10 * DAY, "deployed": 48 * HOUR}
+EXHAUSTED_S = ByEdition(documented=10 * DAY, deployed=48 * HOUR)
 """Time after which an exhausted task is finished (L16); source: JEDI TWiki, task status; lifecycle reference, 2.8."""
-HURRY_S = {"documented": (), "deployed": ((950, 600.0), (900, 1800.0))}
+HURRY_S: ByEdition[tuple[tuple[int, float], ...]] = ByEdition(documented=(), deployed=((950, 600.0), (900, 1800.0)))
 """Longest time in pending of managed tasks from a priority on, (priority, s), by edition (D61).
 
 Source: lifecycle reference, 2.9.
 """
+
+
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    few: most jobs that remain of a task which is boosted; rate_of_hours: key of the failed fraction of HEP-score hours
+    that pauses a task, two names of one limit (L18); by_attempts: throttling counts the most attempts of a file, in
+    steps of 5, otherwise the mean failures of the remaining files, one step at a time (L17); withholds: the withholder
+    runs.
+    """
+
+    few: int
+    rate_of_hours: GdpconfigKey
+    by_attempts: bool
+    withholds: bool
+
+
+TERMS = ByEdition(documented=Terms(BOOST_JOBS - 1, watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE, by_attempts=True,
+                                   withholds=False),
+                  deployed=Terms(BOOST_JOBS, watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE, by_attempts=False,
+                                 withholds=True))
 
 
 def all_jobs(n_files, n_made, n_read, is_cut) -> np.ndarray:
@@ -54,8 +76,7 @@ def nearly_done(n_files, n_over, n_jobs, edition: str) -> np.ndarray:
 
     n_files: input files; n_over: finished or given up; n_jobs: jobs of all files.
     """
-    left = remaining_jobs(n_files, n_over, n_jobs)
-    few = left < BOOST_JOBS if edition == "documented" else left <= BOOST_JOBS
+    few = remaining_jobs(n_files, n_over, n_jobs) <= TERMS[edition].few
     return (n_over >= BOOST_FROM * n_files) & few
 
 
@@ -69,9 +90,8 @@ def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, fl
     if (n_jobs < cfg.value(watchdog.MIN_JOBS_TO_PAUSE, label=label)
             or left < cfg.value(watchdog.MIN_REMAINING_JOBS_TO_PAUSE, label=label)):
         return False
-    of_hours = (watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE if edition == "documented" else
-                watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE)                           # two names of one limit (L18)
-    limits = [cfg.value(key, label=label, queue=queue) for key in (watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE, of_hours)]
+    limits = [cfg.value(key, label=label, queue=queue)
+              for key in (watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE, TERMS[edition].rate_of_hours)]
     return any(limit is not None and rate >= limit for rate, limit in zip(rates, limits, strict=True))
 
 
@@ -97,7 +117,7 @@ def throttle_step(largest_attempt: int, mean_failures: float, n_throttled: int, 
     The documented edition counts the most attempts of a file, in steps of 5. The deployed edition counts the mean
     failures of the remaining files and always advances by one.
     """
-    if edition == "documented":
+    if TERMS[edition].by_attempts:
         step = largest_attempt // ATTEMPTS_A_STEP
         return step if step > n_throttled else 0
     return n_throttled + 1 if int(mean_failures / ATTEMPTS_A_STEP) > n_throttled else 0

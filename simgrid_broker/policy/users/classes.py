@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import anal_jobbroker, analy_eval
 from simgrid_broker.names import SiteClass, TaskClass
 from simgrid_broker.policy.shares.tree import targets, usage
@@ -37,6 +38,25 @@ class Progress(NamedTuple):
     n_jobs: np.ndarray
 
 
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    below: comparison of a user's slots with a threshold; by_progress: a task is nearly done from PROGRESS_TO_BOOST_A
+    on, whatever its class and however many jobs remain (D66); upper_alone: queues are ranked by the upper wait alone,
+    and must be below the limits of a class, otherwise at them; of_analysis: a queue is alive by its analysis jobs.
+    """
+
+    below: Callable
+    by_progress: bool
+    upper_alone: bool
+    of_analysis: bool
+
+
+TERMS = ByEdition(
+    documented=Terms(np.less_equal, by_progress=True, upper_alone=True, of_analysis=True),
+    deployed=Terms(np.less, by_progress=False, upper_alone=False, of_analysis=False))
+
+
 def slots_of_users(user: np.ndarray, cores: np.ndarray, site_class: np.ndarray, n_users: int) -> Slots:
     """Running slots of each user, NaN for users without a running job.
 
@@ -57,7 +77,7 @@ def task_classes(slots: Slots, progress: Progress, is_express: np.ndarray, cfg: 
     remain (D66).
     """
     most_a, most_b = cfg.value(analy_eval.USER_USAGE_THRESHOLD_A), cfg.value(analy_eval.USER_USAGE_THRESHOLD_B)
-    below = np.less_equal if edition == "documented" else np.less
+    below = TERMS[edition].below
     is_a, is_b = below(slots.in_hi, most_a), below(slots.in_hi_or_mid, most_b)
     found = np.where(is_a, TaskClass.A, np.where(is_b, TaskClass.B, TaskClass.C)).astype(np.float64)
     found[np.isnan(slots.in_hi)] = np.nan
@@ -68,7 +88,7 @@ def task_classes(slots: Slots, progress: Progress, is_express: np.ndarray, cfg: 
 def _nearly_done(found: np.ndarray, progress: Progress, cfg: Gdpconfig, edition: str) -> np.ndarray:
     """Which tasks are nearly done, (n_tasks,) bool."""
     done_pct = 100 * progress.n_finished / np.maximum(progress.n_files, 1)
-    if edition == "documented":
+    if TERMS[edition].by_progress:
         return done_pct >= cfg.value(analy_eval.PROGRESS_TO_BOOST_A)
     left = (progress.n_jobs * (progress.n_files - progress.n_finished) // np.maximum(progress.n_files, 1))
     nearly = np.zeros(len(found), bool)
@@ -204,11 +224,11 @@ def site_classes(found: Waits, is_grid: np.ndarray, is_alive: np.ndarray, editio
     within 24 h (documented: an analysis job), (n_queues,) bool.
     """
     rank = np.maximum(found.upper_s, found.long_s)
-    ranked = found.upper_s if edition == "documented" else rank
+    ranked = found.upper_s if TERMS[edition].upper_alone else rank
     among = ranked[is_grid & ~np.isnan(ranked)]
     low, high = np.quantile(among, (HI_QUANTILE, LO_QUANTILE)) if len(among) else (0.0, 0.0)
     low, high = max(low, HI_S), max(high, LO_S)
-    if edition == "documented":
+    if TERMS[edition].upper_alone:
         hi = (rank < low) & (found.n_long < FEW_LONG)
     else:
         hi = (rank <= low) | ((found.upper_s <= low) & (found.n_long <= FEW_LONG))

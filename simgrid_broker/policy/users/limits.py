@@ -5,11 +5,12 @@ Sources: JEDI TWiki, throttled jobs and tasks, which throttles jobs only; lifecy
 brokerage reference, section 11.4.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import anal_watchdog, prio_mgr
 from simgrid_broker.names import JobStatus, ThrottledBy
 from simgrid_broker.units import GB, GIB, HOUR
@@ -46,6 +47,24 @@ class Boost(NamedTuple):
     points: int
 
 
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    exceeds: comparison with a cap of running jobs; moving_apart: input from tape and from disk have limits of their
+    own, in whole GiB, otherwise one together; boosts: users with few jobs are boosted, and short jobs stay activated;
+    by_work: tasks of users with too many jobs are throttled.
+    """
+
+    exceeds: Callable
+    moving_apart: bool
+    boosts: bool
+    by_work: bool
+
+
+TERMS = ByEdition(documented=Terms(np.greater, moving_apart=False, boosts=False, by_work=False),
+                  deployed=Terms(np.greater_equal, moving_apart=True, boosts=True, by_work=True))
+
+
 def caps(cfg: Gdpconfig) -> Caps:
     """The caps under gdpconfig."""
     keys = (prio_mgr.CAP_RUNNING_USER_JOBS, prio_mgr.CAP_RUNNING_USER_CORES, prio_mgr.CAP_RUNNING_GROUP_JOBS,
@@ -62,7 +81,7 @@ def over_and_below(jobs: np.ndarray, cores: np.ndarray, is_group: np.ndarray, li
     """
     most_jobs = np.where(is_group, limits.group_jobs, limits.user_jobs)
     most_cores = np.where(is_group, limits.group_cores, limits.user_cores)
-    exceeds = np.greater if edition == "documented" else np.greater_equal
+    exceeds = TERMS[edition].exceeds
     over = exceeds(jobs, most_jobs) | exceeds(cores, most_cores)
     below = (jobs < RELEASE_FRACTION * most_jobs) & (cores < RELEASE_FRACTION * most_cores)
     return over, below
@@ -203,7 +222,7 @@ def moves_too_much(moving: Moving, cfg: Gdpconfig, edition: str) -> Moving:
     edition compares each with a limit of its own, in whole GiB. Source: JEDI TWiki, throttled jobs and tasks, whose
     PRESTAGE_LIMIT is the key's former name; lifecycle reference, section 2.10.
     """
-    if edition == "documented":
+    if not TERMS[edition].moving_apart:
         above = (moving.prestaging + moving.transfer) / GB > cfg.value(anal_watchdog.USER_PRESTAGE_LIMIT)
         return Moving(above, above)
     return Moving(moving.prestaging // GIB > cfg.value(anal_watchdog.USER_PRESTAGE_LIMIT),

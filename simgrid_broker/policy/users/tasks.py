@@ -3,6 +3,9 @@
 Sources: lifecycle reference, sections 2.6, 3.5, 8.1 and 8.5.
 """
 
+from typing import NamedTuple
+
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import pandaserver_dbproxy, taskrefiner
 from simgrid_broker.names import JUMP_OVER_PRIORITY, USER_PRIORITY, TaskStatus
 from simgrid_broker.units import HOUR
@@ -17,6 +20,20 @@ USER_PRIORITIES = 900, 1100
 """Range of priorities that analysis tasks may choose."""
 GROUP, USER = "group", "user"
 """Types of an entry of USER_JOB_PRIO_BOOST_DICTS."""
+
+
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    refines: priority, cores and wall time of tasks of users are set on arrival; limits_tasks: a user with too many
+    active tasks is refused another one.
+    """
+
+    refines: bool
+    limits_tasks: bool
+
+
+TERMS = ByEdition(documented=Terms(refines=False, limits_tasks=False), deployed=Terms(refines=True, limits_tasks=True))
 
 
 def user_priority(priority: int, jumps: bool) -> int:
