@@ -34,7 +34,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.availability.found_at", "total or 1 -> total or 2"): "of no bytes every part is 0",
     ("policy.availability._complete_places", "set[str] | None -> set[str] & None"):
         "an annotation inside a function is not evaluated",
-    ("policy.software.patterns.pattern", "-1 if error.pos is None else error.pos -> "
+    ("policy.software.comparisons.pattern", "-1 if error.pos is None else error.pos -> "
      "-2 if error.pos is None else error.pos"): "re always says where",
     ("policy.brokerage.production.backlog.running_deployed", "load['num_slots'] > 0 -> load['num_slots'] >= 0"):
         "0 is decided before",

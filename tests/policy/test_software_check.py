@@ -17,7 +17,7 @@ from simgrid_broker.schema.part import Part
 from simgrid_broker.views import QueueSoftware
 
 pytestmark = pytest.mark.rule("answer", "need_of", "preference", "has_hardware", "is_reserved", "software_missing",
-                              "platform_missing", "cpu_preference", "patterns.starts", "patterns.covers")
+                              "platform_missing", "cpu_preference", "comparisons.starts", "comparisons.covers")
 
 
 def positional(model):

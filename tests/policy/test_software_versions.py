@@ -2,8 +2,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.policy.software.patterns import BadPattern, covers, pattern, starts
-from simgrid_broker.policy.software.versions import OPERATORS, constraint, satisfies, version
+from simgrid_broker.policy.software.comparisons import (
+    OPERATORS,
+    BadPattern,
+    constraint,
+    covers,
+    pattern,
+    satisfies,
+    starts,
+    version,
+)
 
 pytestmark = pytest.mark.rule("satisfies")
 
@@ -87,7 +95,7 @@ def test_platforms_match_as_a_whole():
     assert not covers("x86_64", "x86_64-el9-gcc13-opt") and not covers("X86.*", "x86_64")
 
 
-@pytest.mark.rule("patterns.starts", "patterns.covers")
+@pytest.mark.rule("comparisons.starts", "comparisons.covers")
 @pytest.mark.parametrize(("text", "position"), [
     ("(", 0), ("*", 0), ("[", 0), ("[[", 0), ("ab)", 2), ("(?P<a>", 0), ("a{99999999999}", -1),
 ])

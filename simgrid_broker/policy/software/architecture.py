@@ -12,8 +12,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from simgrid_broker.policy.software.patterns import BadPattern, pattern
-from simgrid_broker.policy.software.versions import UNSUPPORTED, constraint
+from simgrid_broker.policy.software.comparisons import TERMS, BadPattern, constraint, pattern
 
 WILDCARD = "*"
 SHORTHAND = {"model": "model", "vram": "vram", "cuda": "version", "driver": "driver_version",
@@ -157,7 +156,7 @@ def literal_of(text: str) -> Architecture:
 def _converted(asked: Architecture, edition: str) -> Architecture:
     """A string's content without its wildcard architectures; the deployed edition drops what are only wildcards."""
     specs = tuple(replace(spec, arch=None) if spec.arch == WILDCARD else spec for spec in asked.cpu_specs)
-    if edition == "documented":
+    if TERMS[edition].keeps_wildcards:
         return replace(asked, cpu_specs=specs)
     return replace(asked, cpu_specs=tuple(spec for spec in specs if spec != CpuSpec(None)),
                    gpu_spec=None if asked.gpu_spec == GpuSpec() else asked.gpu_spec)
@@ -194,8 +193,8 @@ def _cpus(text: str, edition: str, problems: list[MalformedArchitecture]) -> tup
         return _listed_cpus(found, edition, problems) if found[1] else ()
     if not text or text[0] in "@&^":
         return ()
-    arch = (text if edition == "deployed" else _END_OF_PLATFORM.split(text, 1)[0]).split("-")[0]
-    if edition == "deployed" and _SIGN.search(arch):
+    arch = (text if TERMS[edition].open_cpu else _END_OF_PLATFORM.split(text, 1)[0]).split("-")[0]
+    if TERMS[edition].open_cpu and _SIGN.search(arch):
         problems.append(MalformedArchitecture("cpu_specs", 0, "without `#` and without a dash in the platform all of "
                                               "this is taken as the CPU; write the CPU after `#`"))
     return (CpuSpec(arch),)
@@ -219,7 +218,7 @@ def _alternatives(text: str, edition: str) -> list[str]:
     The deployed edition removes a first and a last parenthesis and splits at every bar; as documented, the architecture
     itself may be a regular expression like `(x86_64|aarch64)`, so bars inside parentheses belong to it.
     """
-    if edition == "deployed":
+    if not TERMS[edition].nests:
         return (text[1:-1] if text.startswith("(") and text.endswith(")") else text).split("|")
     if text.startswith("(") and _closing(text) == len(text) - 1:
         text = text[1:-1]
@@ -258,7 +257,7 @@ def _gpu(text: str, edition: str, problems: list[MalformedArchitecture]) -> GpuS
     for field in fields:
         spec = _with_field(spec, field, position, seen, problems)
         position += len(field) + 1
-    if edition == "deployed" and (not found[1] or spec == GpuSpec()):
+    if not TERMS[edition].keeps_wildcards and (not found[1] or spec == GpuSpec()):
         problems.append(MalformedArchitecture("gpu_spec", found.start(), "PanDA drops a requirement of any GPU; name a "
                                               "vendor"))
     return spec if found[1] else None
@@ -363,7 +362,7 @@ def _of_meaning(asked: Architecture, text: str, edition: str, is_json: bool) -> 
         except BadPattern as error:
             start = _found(text, value, field.split(".")[0], is_json)
             yield MalformedArchitecture(field, start + max(error.position, 0), str(error))
-    if edition == "deployed" and any(spec.arch is None for spec in asked.cpu_specs):
+    if TERMS[edition].needs_arch and any(spec.arch is None for spec in asked.cpu_specs):
         yield MalformedArchitecture("cpu_specs.arch", _found(text, "arch", "cpu_specs", is_json), "PanDA needs the "
                                     "architecture of each alternative, and not a wildcard")
     for name in CONSTRAINTS:
@@ -390,7 +389,7 @@ def _unmet(value: str, edition: str) -> str:
     read = constraint(value)
     if read is None:
         return f"expected operator and version, such as >=12.0, not {value!r}"
-    return f"with {read[0]} the deployed edition refuses every queue" if read[0] in UNSUPPORTED[edition] else ""
+    return f"with {read[0]} the deployed edition refuses every queue" if read[0] in TERMS[edition].unsupported else ""
 
 
 def _found(text: str, value: str, field: str, is_json: bool) -> int:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from simgrid_broker.policy.software.architecture import Architecture, parse_architecture
+from simgrid_broker.policy.software.comparisons import TERMS, BadPattern, covers, pattern
 from simgrid_broker.policy.software.hardware import ANY, has_hardware, is_reserved
-from simgrid_broker.policy.software.patterns import BadPattern, covers, pattern
 from simgrid_broker.views import PublishedSoftware, QueueSoftware
 
 ALLOWED, NO_CACHE, NO_PLATFORM = "", "-cache", "-regexpcmtconfig"
@@ -52,13 +52,14 @@ def need_of(architecture: str, transhome: str, container_name: str, only_tags_fo
     The deployed edition checks only tasks with a transHome (brokerage reference, 5.4); as documented there is no such
     condition.
     """
-    if not (transhome if edition == "deployed" else transhome or architecture or container_name):
+    if not (transhome if TERMS[edition].by_transhome else transhome or architecture or container_name):
         return None
     asked = parse_architecture(architecture, edition)
     release = release_of(transhome) if transhome else None
     no_version = release is not None and release.cvmfs_tag == RELEASES_REPOSITORY and not release.version
     return Need(asked, release, container_name, only_tags_for_fc,
-                bool(asked.unreadable) or not _is_pattern(asked.sw_platform) or (no_version and edition == "deployed"))
+                bool(asked.unreadable) or not _is_pattern(asked.sw_platform)
+                or (no_version and TERMS[edition].needs_version))
 
 
 def release_of(transhome: str) -> Release:
@@ -94,13 +95,13 @@ def preference(software: QueueSoftware, need: Need, edition: str) -> float | Non
 
 def entry_of(software: QueueSoftware, edition: str) -> PublishedSoftware | None:
     """What a queue publishes for the AUTO check; None if the check is not made."""
-    auto = software.releases == ("AUTO",) if edition == "deployed" else "AUTO" in software.releases
+    auto = software.releases == ("AUTO",) if TERMS[edition].alone else "AUTO" in software.releases
     return software.published if auto else None
 
 
 def _takes_any(software: QueueSoftware, need: Need, edition: str) -> bool:
     """Whether a queue is not checked; the deployed edition checks it for tasks that ask for a CPU or GPU (D37)."""
-    if edition == "documented":
+    if not TERMS[edition].alone:
         return "ANY" in software.releases
     asked = need.architecture
     return (software.releases == ("ANY",) and not asked.cpu_specs and asked.gpu_spec is None
@@ -114,7 +115,7 @@ def _passes(published: PublishedSoftware, software: QueueSoftware, need: Need, e
         return False
     if need.container_name:
         only_tags = need.only_tags_for_fc
-        if edition == "deployed" or only_tags:
+        if TERMS[edition].tags_of_all or only_tags:
             return has_container(published, need.container_name, only_tags, everywhere)
         return _takes_image(published, need.container_name, everywhere)
     return need.release is None or _has_release(published, need.release, need.architecture, edition)
@@ -151,7 +152,7 @@ def _has_release(published: PublishedSoftware, release: Release, asked: Architec
     and a regular expression is no platform that could be installed.
     """
     on_cvmfs = ANY in published.cvmfs or release.cvmfs_tag in published.cvmfs
-    if edition == "deployed":
+    if TERMS[edition].by_cvmfs:
         if not on_cvmfs:
             return _has_tag(published, release, asked, asked.sw_platform)
         return takes_images(published) or (not asked.base_platform and asked.sw_platform in published.cmtconfigs)

@@ -5,8 +5,7 @@ Sources: PanDA brokerage documentation, checks for CPU and GPU hardware; brokera
 """
 
 from simgrid_broker.policy.software.architecture import CONSTRAINTS, WILDCARD, Architecture, CpuSpec, GpuSpec
-from simgrid_broker.policy.software.patterns import BadPattern, covers, starts
-from simgrid_broker.policy.software.versions import satisfies
+from simgrid_broker.policy.software.comparisons import TERMS, BadPattern, covers, satisfies, starts
 from simgrid_broker.views import Hardware, WorkerNodeGpu
 
 ANY, EXCLUSIVE = "any", "excl"
@@ -42,7 +41,7 @@ def is_reserved(asked: Architecture, published: tuple[Hardware, ...], edition: s
 def _of_kind(kind: str, published: tuple[Hardware, ...], edition: str) -> tuple[Hardware, ...]:
     """Entries of one kind; the deployed edition knows only the last one of each kind."""
     found = tuple(each for each in published if each.type == kind)
-    return found[-1:] if edition == "deployed" else found
+    return found[-1:] if TERMS[edition].last_entry else found
 
 
 def _exclusive(hardware: tuple[Hardware, ...]) -> bool:
@@ -59,7 +58,7 @@ def _has_cpu(specs: tuple[CpuSpec, ...], cpu: Hardware, edition: str) -> bool:
 
 def _has_arch(asked: str | None, listed: Listed, edition: str) -> bool:
     """Whether an architecture is among those of the queue, as a word or as a regular expression for one."""
-    if edition == "deployed" and (asked is None or listed is None):
+    if TERMS[edition].needs_arch and (asked is None or listed is None):
         raise _MissingField("arch")
     return _has_word(asked, listed, edition) or (
         asked not in NOT_ASKED and any(covers(asked, word) for word in listed or ()))
@@ -69,7 +68,7 @@ def _has_word(asked: str | None, listed: Listed, edition: str) -> bool:
     """Whether the queue lists a word; in the documented edition an empty word in the list matches any (D38)."""
     if asked in NOT_ASKED:
         return EXCLUSIVE not in (listed or ())
-    return listed is not None and (ANY in listed or asked in listed or (edition == "documented" and "" in listed))
+    return listed is not None and (ANY in listed or asked in listed or (TERMS[edition].empty_is_any and "" in listed))
 
 
 def _has_gpu(asked: GpuSpec, gpus: tuple[WorkerNodeGpu, ...], edition: str) -> bool:
@@ -78,7 +77,7 @@ def _has_gpu(asked: GpuSpec, gpus: tuple[WorkerNodeGpu, ...], edition: str) -> b
         return True
     if not gpus or (asked.excl and any(starts(asked.model, gpu.model or "") for gpu in gpus)):
         return False
-    if edition == "deployed":
+    if TERMS[edition].kinds_apart:
         return _all_kinds(asked, gpus, edition)
     return any(_is_named(asked, gpu) and _is_of(asked, gpu) and _measures(asked, gpu, edition) for gpu in gpus)
 

@@ -34,8 +34,8 @@ from simgrid_broker.policy.software.check import (
     resolved_platform,
     takes_images,
 )
+from simgrid_broker.policy.software.comparisons import covers
 from simgrid_broker.policy.software.hardware import ANY, has_hardware, is_reserved
-from simgrid_broker.policy.software.patterns import covers
 from simgrid_broker.views import PublishedSoftware, QueueSoftware, Task
 
 STEP_2 = "PanDA brokerage documentation, analysis job brokerage, step 2"
