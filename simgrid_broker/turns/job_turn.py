@@ -332,8 +332,7 @@ def draw_for_production(world, work, production, log, row):
     slot = production.slots[hand["slot"]]
     task, first, split = tables.task[hand["slot"]], tables.asked[hand["slot"]]["first"], tables.split[0]
     production.times[task["share"], first, split["cut"]] += 1
-    tally_open(production.counts, task["share"], tables.refused_by, first, tables.open, split["n_open"], log.groups,
-               production.ranks, log.furthest)
+    tally_open(production, log, task["share"], tables.refused_by, first, tables.open, split["n_open"])
     hand["counted"] = True
     spread(world, work, row, tables, tables.backlog, tables.cap)
     note_refusal(hand, tables.refused_by, production.ranks)
@@ -436,8 +435,7 @@ def order(world, work, production, task, row):
         ordered["count"], ordered["ram_level"], ordered["resource_type"] = size, hand["level"], task["resource_type"]
         ordered["ramcount_mb"] = job_ramcount(task["ramcount"], task["ram_per_core"], task["baseramcount"], cores)
         done["n_orders"] += 1
-        place_block(account, task["resource_type"], queue["queue"], size, production.placed,
-                    production.placed_by_type, tables.load, production.load_known)
+        place_block(production, tables.load, account, task["resource_type"], queue["queue"], size)
 
 
 @compiled

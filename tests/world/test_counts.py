@@ -3,7 +3,22 @@
 import numpy as np
 import pytest
 
+from simgrid_broker.bundle import Bundle
 from simgrid_broker.world.jobs import counts
+
+
+class Tables(Bundle):
+    """Refusals by rule, and the places of the rules in the order of removal."""
+
+    counts: np.ndarray
+    ranks: np.ndarray
+
+
+class Log(Bundle):
+    """Queue and pool of each candidate, and room to find those that came furthest."""
+
+    groups: np.ndarray
+    furthest: np.ndarray
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -24,6 +39,7 @@ def test_open_and_closed_candidates_are_counted_apart_as_all_together(seed):
         rule_of[rule_of == n_rules] = -1                                # none refuses it
         counts.tally_refusals(whole, row, rule_of, groups, ranks, furthest)
         times[row, row, cut] += 1
-        counts.tally_open(apart, row, rule_of, row, open_, int(is_open.sum()), groups, ranks, furthest)
+        tables, log = Tables(counts=apart, ranks=ranks), Log(groups=groups, furthest=furthest)
+        counts.tally_open(tables, log, row, rule_of, row, open_, int(is_open.sum()))
     counts.tally_closed(apart, times, first, places, groups, furthest)
     assert apart.tolist() == whole.tolist() and not times.any()

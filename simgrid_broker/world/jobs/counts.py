@@ -78,12 +78,13 @@ def tally_refusals(counts, share, rule_of, groups, ranks, furthest):
 
 
 @compiled
-def tally_open(counts, share, rule_of, row, open_, n_open, groups, ranks, furthest):
+def tally_open(tables, log, share, rule_of, row, open_, n_open):
     """Count as `tally_refusals`, but only open candidates and their groups; `tally_closed` counts the others.
 
-    open_: (n_rows, n) candidates, of which the first `n_open` are open and came further than all others.
+    tables: have `counts` and `ranks`, the log `groups` and `furthest`, as there; open_: (n_rows, n) candidates, of which
+    the first `n_open` are open and came further than all others.
     """
-    n = len(rule_of)
+    n, counts, groups, furthest = len(rule_of), tables.counts, log.groups, log.furthest
     for level in range(2):
         for group in range(furthest.shape[1]):
             furthest[level, group] = -1
@@ -91,7 +92,7 @@ def tally_open(counts, share, rule_of, row, open_, n_open, groups, ranks, furthe
         k = open_[row, i]
         rule = rule_of[k]
         counts[share, rule, groups[0, k], 0] += 1
-        came = ranks[rule] * n + n - 1 - k                    # the first of those that came furthest has most
+        came = tables.ranks[rule] * n + n - 1 - k             # the first of those that came furthest has most
         for level in range(2):
             if came > furthest[level, groups[level, k]]:
                 furthest[level, groups[level, k]] = came
@@ -112,50 +113,49 @@ def tally_closed(counts, times, first, places, groups, furthest):
     for share in range(times.shape[0]):
         for row in range(times.shape[1]):
             for cut in range(times.shape[2]):
-                if times[share, row, cut] > 0:
-                    add_closed(counts, share, times[share, row, cut], first, row, cut, places, groups, furthest)
-                    times[share, row, cut] = 0
+                number = times[share, row, cut]
+                if number == 0:
+                    continue
+                for k in range(first.shape[1]):
+                    if first[row, k] < cut:
+                        counts[share, places[first[row, k]], groups[0, k], 0] += number
+                find_closed_groups(first, row, cut, groups, furthest)
+                for level in range(2):
+                    for group in range(furthest.shape[1]):
+                        best = furthest[level, group]
+                        if best >= 0:
+                            counts[share, places[first[row, best]], groups[0, best], 1 + level] += number
+                times[share, row, cut] = 0
 
 
 @compiled
-def add_closed(counts, share, number, first, row, cut, places, groups, furthest):
-    """Count what is closed in `number` decisions, as `tally_closed`."""
+def find_closed_groups(first, row, cut, groups, furthest):
+    """Fill in the candidate that came furthest of each group whose candidates are all closed, below 0 for others."""
     for level in range(2):
         for group in range(furthest.shape[1]):
             furthest[level, group] = NO_CANDIDATE
-    for k in range(first.shape[1]):
-        is_closed = first[row, k] < cut
-        if is_closed:
-            counts[share, places[first[row, k]], groups[0, k], 0] += number
-        for level in range(2):
-            best = furthest[level, groups[level, k]]
-            if not is_closed:
-                furthest[level, groups[level, k]] = HAS_OPEN_CANDIDATES
-            elif best == NO_CANDIDATE or best >= 0 and first[row, k] > first[row, best]:
-                furthest[level, groups[level, k]] = k
-    for level in range(2):
-        for group in range(furthest.shape[1]):
+        for k in range(first.shape[1]):
+            group = groups[level, k]
             best = furthest[level, group]
-            if best >= 0:
-                counts[share, places[first[row, best]], groups[0, best], 1 + level] += number
+            if first[row, k] >= cut:
+                furthest[level, group] = HAS_OPEN_CANDIDATES
+            elif best == NO_CANDIDATE or best >= 0 and first[row, k] > first[row, best]:
+                furthest[level, group] = k
 
 
 @compiled
-def place_jobs(share, resource_type, queue, number, placed, placed_by_type, load, load_known):
-    """Count new jobs, `number` at each `queue`, (k,) each, in the tables of a `Snapshot`."""
-    for k in range(len(queue)):
-        place_block(share, resource_type, queue[k], number[k], placed, placed_by_type, load, load_known)
-
-
-@compiled
-def place_block(share, resource_type, queue, number, placed, placed_by_type, load, load_known):
-    """Count `number` new jobs at one queue, as `place_jobs`."""
-    placed[share, queue] += number
-    placed_by_type[share, resource_type] += number
-    n_rows = 1 + placed_by_type.shape[1]
+def place_block(tables, load, share, resource_type, queue, number):
+    """Count `number` new jobs at one queue; tables: have `placed`, `placed_by_type`, `load_known` of a `Snapshot`."""
+    tables.placed[share, queue] += number
+    tables.placed_by_type[share, resource_type] += number
+    n_rows = 1 + tables.placed_by_type.shape[1]
     for row in range(share * n_rows, (share + 1) * n_rows):
-        if load_known[row]:
+        if tables.load_known[row]:
             load[row, queue]["placed"] += number
+
+
+place_block_of = uncompiled(place_block)
+"""As `place_block`, for Python, which places few blocks."""
 
 
 @dataclass
@@ -204,9 +204,8 @@ class Snapshot:
 
     def place(self, share: int, resource_type: int, jobs: Iterable[tuple[int, int]]) -> None:
         """Count new jobs for later decisions; jobs: (queue, number of jobs)."""
-        queue, number = np.ascontiguousarray(np.array(list(jobs), np.int64).reshape(-1, 2).T)
-        place_jobs(int(share), int(resource_type), queue, number, self.placed, self.placed_by_type, self.load,
-                   self.load_known)
+        for queue, number in jobs:
+            place_block_of(self, self.load, int(share), int(resource_type), queue, number)
 
     def jobs_in(self, statuses: Collection[int], share: int | None = None) -> np.ndarray:
         """Jobs in some statuses at each queue, of one share or of all and the Resource queues, (n_queues,)."""

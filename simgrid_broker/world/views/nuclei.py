@@ -24,7 +24,6 @@ ROUNDING = 1e-9
 """Fractions of a file that are missing below this are rounding errors."""
 FIRST, NOW = range(2)
 """Places in `Work.numbers`."""
-ANY_SHARE = -1
 DEFAULT_CPUTIME_HS06S = 300.0
 """CPU work per event of a task without a claim; source: brokerage reference, section 1.4."""
 
@@ -98,8 +97,7 @@ class Burden:
         if given.from_priority:
             of_weight[:] = 0.0
             (begin, end), priority = self.work.numbers.tolist(), int(task["priority"])
-            add_up(self.world.arrays, self.work, begin, end, int(task["label"]), int(task["share"]), priority,
-                   self.work.shown, 1)
+            add_up(self.world.arrays, self.work, row, begin, end, True)
             of_weight += given.from_priority.get(priority, 0.0)
 
     def _given(self, counted: np.ndarray) -> np.ndarray:
@@ -126,27 +124,31 @@ def show_work(world, work, row, by_priority):
     task, n_sites = world.tasks[row], len(work.total)
     label = task["label"]
     if by_priority and not work.has_first[label]:
-        add_up(world, work, 0, work.numbers[FIRST], label, ANY_SHARE, 0, work.first, label)
+        add_up(world, work, row, 0, work.numbers[FIRST], False)
         work.has_first[label] = True
     for site in range(n_sites):
         work.shown[0, site] = work.first[label, site] if by_priority else work.total[site]
         work.shown[1, site] = 0.0 if by_priority else work.total[site]
     if by_priority:
-        add_up(world, work, 0, work.numbers[NOW], label, task["share"], task["priority"], work.shown, 1)
+        add_up(world, work, row, 0, work.numbers[NOW], True)
 
 
 @compiled
-def add_up(world, work, begin, end, label, share, priority, found, place):
-    """Add the work of some tasks to that of their nuclei, found[place], (n_sites,).
+def add_up(world, work, row, begin, end, by_priority):
+    """Add the work of tasks with the prodSourceLabel of the task in a row to that of their nuclei.
 
-    They are those of `work.rows` from `begin` to before `end` with a prodSourceLabel, and unless the share is ANY_SHARE
-    in a share and of at least a priority.
+    They are those of `work.rows` from `begin` to before `end`. by_priority: of the task's share and at least its
+    priority, into `work.shown` for the weight; else all, into `work.first`.
     """
+    task = world.tasks[row]
+    label = task["label"]
     for k in range(begin, end):
-        task = world.tasks[work.rows[k]]
-        if task["label"] == label and (
-                share == ANY_SHARE or (task["share"] == share and task["priority"] >= priority)):
-            found[place, task["nucleus"]] += work.work[k]
+        other = world.tasks[work.rows[k]]
+        if other["label"] == label:
+            if not by_priority:
+                work.first[label, other["nucleus"]] += work.work[k]
+            elif other["share"] == task["share"] and other["priority"] >= task["priority"]:
+                work.shown[1, other["nucleus"]] += work.work[k]
 
 
 @compiled
