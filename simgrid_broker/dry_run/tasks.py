@@ -20,7 +20,8 @@ from simgrid_broker.policy.tasks.splitting import (
     largest_job,
     mib,
 )
-from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, OwnerNumbers, Snapshot, SnapshotTask, fields_shown
+from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, OwnerNumbers, Snapshot, SnapshotTask
+from simgrid_broker.schema.attribute import fields_shown
 from simgrid_broker.units import GIB, KIB, MIB
 from simgrid_broker.views import USER_AT, Gdpconfig, InputAt, JobInput, Owner, Premerge, Quota, UserView
 from simgrid_broker.world.snapshot.records import TaskFacts

@@ -4,7 +4,6 @@ Task parameters have the names of a scenario's, numbers of jobs the names of Pan
 unknown.
 """
 
-from collections.abc import Callable, Mapping, Sequence
 from math import nan
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -15,7 +14,7 @@ from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS
 from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario
 from simgrid_broker.scenario.shares import Share
-from simgrid_broker.schema.attribute import attribute, texts_of
+from simgrid_broker.schema.attribute import shown
 from simgrid_broker.schema.constraint import (
     ActsIn,
     LeafName,
@@ -32,21 +31,6 @@ from simgrid_broker.schema.tasks import BrokerParameters, Chain, DatasetOfTask, 
 
 TASK_BROKERAGE, JOB_BROKERAGE, ANALYSIS_BROKERAGE = "task_brokerage", "job_brokerage", "analysis_brokerage"
 Priority = Annotated[int, Field(ge=-10000, le=10000)]
-
-
-def shown(default: Any, description: str, *, code: Callable[[Any], Any] = lambda value: value, **row) -> Any:
-    """A key that is a field of `views.Task`, of the same name or `seen_as`, and no column; None = the tables have it.
-
-    code: value of the field for the one written.
-    """
-    return attribute(default, description, dtype="", seen="text", code=code, **row)
-
-
-def fields_shown(part: Part, words: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Fields of `views.Task` that a task of a snapshot, or its next jobs, says; words: by vocabulary."""
-    values = {column: column.of(part) for column in texts_of(type(part))}
-    return {column.seen_as or column.name: words[column.codes].index(value) if column.codes else value
-            for column, value in values.items() if value is not None}
 
 
 class InputAt(Part):

@@ -178,6 +178,20 @@ def text(default: str, description: str, *, empty: str = "") -> Any:
     return attribute(default, description, dtype="", seen="text", code=lambda written: written or empty)
 
 
+def shown(default: Any, description: str, **row: Unpack[Row]) -> Any:
+    """A key that is a field of `views.Task`, of its name in lower case or `seen_as`, and no column; None = not said."""
+    row["dtype"], row["seen"] = "", "text"
+    row.setdefault("code", lambda written: written)
+    return attribute(default, description, **row)
+
+
+def fields_shown(part: BaseModel, words: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Fields of `views.Task` that a part says by its keys that are `shown`; words: by vocabulary."""
+    values = ((column, column.of(part)) for column in texts_of(type(part)))
+    return {column.seen_as or column.name: words[column.codes].index(value) if column.codes else value
+            for column, value in values if value is not None}
+
+
 class Derived(property):
     """A property of a noun that is a column of its table."""
 

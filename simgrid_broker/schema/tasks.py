@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from simgrid_broker.names import MOST_FILES_OF_JOB, FullChain, InputLan, TaskStatus
-from simgrid_broker.schema.attribute import Column, Table, attribute, columns_of
+from simgrid_broker.schema.attribute import Column, Table, attribute, columns_of, shown
 from simgrid_broker.schema.constraint import ActsIn, LeafName, QueueName, SiteName, StorageName
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 
@@ -331,16 +331,16 @@ TASK_DATASETS = Table("task_datasets", "one dataset of a container that a task r
 class BrokerParameters(Part):
     """Parameters of a task of a user for analysis brokerage, in PanDA's names."""
 
-    includedSite: tuple[str, ...] | None = Field(None, description="PanDA queues to which the task goes, `*` is any "
-                                                 "text, AUTO lets others in if none is left; default: all")
-    excludedSite: tuple[str, ...] = Field((), description="PanDA queues to which it does not go, `*` is any text")
-    siteEndpoint: StorageName | None = Field(None, description="DDM endpoint given as `site`: the task goes to the "
-                                             "queues that read it")
-    transUses: str | None = Field(None, description="Release that the user's software builds on; default: not said")
-    cloud: str = Field("", description="Cloud of the queues; empty or any = every cloud")
-    avoidVP: bool = Field(False, description="Whether jobs avoid queues of virtual placement")
-    nSitesPerJob: int = Field(1, ge=1, description="PanDA queues that get a clone of each job")
-    allowIncompleteInDS: bool = Field(False, description="Whether the input may be incomplete")
+    includedSite: tuple[str, ...] | None = shown(None, "PanDA queues to which the task goes, `*` is any text, AUTO "
+                                                 "lets others in if none is left; default: all")
+    excludedSite: tuple[str, ...] = shown((), "PanDA queues to which it does not go, `*` is any text")
+    siteEndpoint: StorageName | None = shown(None, "DDM endpoint given as `site`: the task goes to the queues that "
+                                             "read it", codes="storages", none=-1)
+    transUses: str | None = shown(None, "Release that the user's software builds on; default: not said")
+    cloud: str = shown("", "Cloud of the queues; empty or any = every cloud")
+    avoidVP: bool = shown(False, "Whether jobs avoid queues of virtual placement", seen_as="avoid_vp")
+    nSitesPerJob: int = shown(1, "PanDA queues that get a clone of each job", ge=1, seen_as="n_sites_per_job")
+    allowIncompleteInDS: bool = shown(False, "Whether the input may be incomplete", seen_as="allows_incomplete")
 
     @field_validator("includedSite", "excludedSite")
     @classmethod

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.schema.grid import ACTIVITIES
-from simgrid_broker.views.inputs import Source
+from simgrid_broker.views.records import view
+from simgrid_broker.views.tasks import Source
 
-USER_AT = np.dtype([
+USER_AT = view(
     ("user_queued", "f8"), ("user_running", "f8"),     # jobs of the user in the task's share; NaN = the user has none
     ("users_running", "f8"),         # jobs of all users of the share; NaN = unknown
     ("n_users", "f8"),               # users with jobs of the share; 0 = none, or unknown
@@ -18,7 +19,7 @@ USER_AT = np.dtype([
     ("failed", "f8"), ("closed", "f8"), ("finished", "f8"),    # jobs of the task within TW_DONE_JOB_STAT hours
     ("used", "?"),                   # the task has had jobs there
     ("over_quota", "?"),             # the local quota is used up where output goes by default
-])
+)
 """Jobs of users at a PanDA queue, for one task of analysis.
 
 queued: defined, assigned, activated and starting; failed: with an error of the pilot; closed: for reassignment.
@@ -29,12 +30,12 @@ Source: brokerage reference, 11.1.
 UNCLASSIFIED = 3
 """Class of a task that the classification does not know, in a record."""
 
-USER = np.dtype([
+USER = view(
     ("running_jobs", "f8"), ("queued_jobs", "f8"), ("running_cores", "f8"), ("queued_cores", "f8"),    # as `Owner`
     ("task_class", "i8"),            # names.TaskClass, or UNCLASSIFIED
     ("rem_slots_a", "f8"), ("usage", "f8"), ("equivalent_usage", "f8"),    # as `UserView`
     ("over_quota", "?"), ("near_quota", "?"),
-])
+)
 """The user of a task as compiled rules see it."""
 
 
@@ -113,14 +114,14 @@ class InputAt:
     total_bytes: float = 0.0
 
 
-ANALYSIS_STORE = np.dtype([
+ANALYSIS_STORE = view(
     ("has_output", "?"), ("has_input", "?"),       # storages of the queue's scope
     ("one", "?"),                    # input and output have the same default storage
     ("output", "i8"),                # default storage of output, -1 = none
     ("free_bytes", "f8"),            # free space there; documented: of 200 GB
     ("usable_output", "f8"), ("usable_input", "f8"),   # usable space of the default storages, inf = none
     *((activity, "?") for activity in ACTIVITIES),
-])
+)
 """The storages of a PanDA queue for analysis, of any type; activities as in STORE."""
 
 

@@ -1,12 +1,15 @@
-"""A task as the brokers see it, and the pieces of input that await its jobs."""
+"""A task as the brokers see it, the pieces of input that await its jobs, and its datasets and replicas."""
 
 from dataclasses import dataclass, make_dataclass
+from functools import cached_property
 from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from simgrid_broker.schema import TASKS
+from simgrid_broker.schema.attribute import texts_of
+from simgrid_broker.schema.tasks import BrokerParameters
 
 PIECE = np.dtype([("unit", "i4"), ("retry", "i4"), ("boundary", "i4"), ("events", "f8"), ("bytes", "f8")])
 """A master file of a task, or a part of one, that awaits a job; retry: what it is tried again with, -1 = it is new."""
@@ -29,9 +32,12 @@ TASK_FIELDS = {column.seen_as or column.name: column for column in TASKS.seen}
 """Field of a task's view to the column of the task that it shows."""
 
 SeenTask: Any = make_dataclass("SeenTask", frozen=True, fields=[
-    (name, type(_ZERO[column.seen]), nan if column.unknown else column.none or _ZERO[column.seen])
-    for name, column in TASK_FIELDS.items()])
-"""Fields of a task that its sheet marks as seen (`schema.tasks`); NaN = unknown, other zeros as the sheet says."""
+    *((name, type(_ZERO[column.seen]), nan if column.unknown else column.none or _ZERO[column.seen])
+      for name, column in TASK_FIELDS.items()),
+    *((column.seen_as or column.name, Any, column.none if column.codes else
+       BrokerParameters.model_fields[column.key].default) for column in texts_of(BrokerParameters))])
+"""Fields of a task that its sheets show (`schema.tasks`, `schema.user_parameters`); NaN = unknown, other zeros as the
+sheet says."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +71,6 @@ class Task(SeenTask):
     cputimeunit: str = "HS06sPerEvent"     # empty = the task does not say
     walltimeunit: str = ""         # empty = the task does not say
     # of analysis tasks:
-    transuses: str | None = None   # release that a user's software builds on; None = the task does not say
-    cloud: str = ""                # of the queues; empty or any = every cloud
-    includedsite: tuple[str, ...] | None = None    # patterns of PanDA queues, AUTO = others if none is left; None = all
-    excludedsite: tuple[str, ...] = ()             # patterns of PanDA queues
-    siteendpoint: int = -1         # storage named instead of a PanDA queue; -1 = none
-    avoid_vp: bool = False         # it does not go to queues of virtual placement
-    n_sites_per_job: int = 1       # queues that get a clone of each job
-    allows_incomplete: bool = False    # input may be incomplete
     bytes_per_job: float = nan     # most input of a job (nGBPerJob), bytes; NaN = not given
     is_scouting: bool = False      # its scouts are not over
     is_hpo: bool = False           # optimisation of hyper-parameters, which brings its own software
@@ -83,3 +81,85 @@ class Task(SeenTask):
         made = cls.__new__(cls)
         made.__dict__.update(fields)
         return made
+
+
+class Source(NamedTuple):
+    """A replica of an input dataset: its part of the files, 0 to 1, how many it lacks, and what may be read from it."""
+
+    name: str
+    part: float
+    missing: float
+    lan: bool
+    wan: bool
+
+
+class InputDataset(NamedTuple):
+    """A dataset that jobs read, for its completeness; scattered: on purpose, so that no place need have all of it."""
+
+    name: str
+    sources: tuple[Source, ...]
+    scattered: bool = False
+
+
+class Locality(NamedTuple):
+    """Input of one task, for the piece of input that is brokered, and its parts at each queue, (n_queues,) of 0 to 1.
+
+    disk_bytes, disk_files: what its storages have on disk; any_bytes, any_files: on disk or tape; complete: (n_queues,)
+    whether a storage that it reads has all of every dataset, None = by `any_bytes`; somewhere: whether any storage has;
+    inputs: the datasets.
+    """
+
+    total_bytes: float
+    total_files: int
+    disk_bytes: np.ndarray
+    disk_files: np.ndarray
+    any_bytes: np.ndarray
+    any_files: np.ndarray
+    complete: np.ndarray | None = None
+    somewhere: bool = False
+    inputs: tuple[InputDataset, ...] = ()
+
+
+SOURCE = np.dtype([("site", "i4"), ("part", "f8"), ("missing", "f8"), ("lan", "?"), ("wan", "?"), ("tape", "?"),
+                   ("virtual", "?")])
+"""A replica of a task's input: its part of the files, 0 to 1, how many it lacks, what may be read from it, and whether
+it is on tape, or of virtual placement."""
+
+
+@dataclass(frozen=True)
+class JobInput:
+    """Input of a task's jobs: its replicas, (site, part, whether on tape) each, and the datasets.
+
+    site: of each PanDA queue, (n_queues,); told: the input of the next jobs, if a snapshot says it file by file.
+    """
+
+    replicas: tuple[tuple[int, float, int], ...]
+    inputs: tuple[InputDataset, ...]
+    site: np.ndarray
+    told: Locality | None = None
+
+    @cached_property
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Parts of the input at each queue on disk, and on disk or tape, (n_queues,) each, 0 to 1.
+
+        Of several replicas the best counts, so a complete one on disk makes tape irrelevant (brokerage reference, 1.3).
+        """
+        disk, tape = np.zeros((2, len(self.site)))
+        for site, part, is_tape in self.replicas:
+            held = tape if is_tape else disk
+            held[self.site == site] = np.maximum(held[self.site == site], part)
+        return disk, np.maximum(disk, tape)
+
+
+class InputOfNuclei(NamedTuple):
+    """Input of a task as task brokerage counts it, and what each nucleus holds of it, (n,): on disk, on disk or tape.
+
+    missing: the dataset that no storage which sends files has whole, empty = none.
+    """
+
+    total_bytes: float
+    total_files: float
+    disk_bytes: np.ndarray
+    any_bytes: np.ndarray
+    any_files: np.ndarray
+    missing: str = ""

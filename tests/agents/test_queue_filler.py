@@ -25,7 +25,7 @@ from simgrid_broker.policy.queues.watchdogs import (
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.schema.queues import Hardware, InstalledRelease, PublishedSoftware
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.views.queues import QueueSoftware
+from simgrid_broker.views.candidates import QueueSoftware
 
 BIG = dict(n_jobs=150, input_bytes_per_job=1e9, replicas={1: 1.0})
 THERE = 1

@@ -15,7 +15,7 @@ from simgrid_broker.names import QueueStatus, TaskStatus
 from simgrid_broker.policy.software.check import takes_images
 from simgrid_broker.units import HOUR, MINUTE
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.views.queues import QueueSoftware
+from simgrid_broker.views.candidates import QueueSoftware
 
 FILLS_QUEUES = ByEdition(documented=False, deployed=True)
 """True if the queue filler runs, by edition."""

@@ -81,8 +81,8 @@ def tally_refusals(counts, share, rule_of, groups, ranks, furthest):
 def tally_open(tables, log, share, rule_of, row, open_, n_open):
     """Count as `tally_refusals`, but only open candidates and their groups; `tally_closed` counts the others.
 
-    tables: have `counts` and `ranks`, the log `groups` and `furthest`, as there; open_: (n_rows, n) candidates, of which
-    the first `n_open` are open and came further than all others.
+    tables: have `counts` and `ranks`, the log `groups` and `furthest`, as there; open_: (n_rows, n) candidates, of
+    which the first `n_open` are open and came further than all others.
     """
     n, counts, groups, furthest = len(rule_of), tables.counts, log.groups, log.furthest
     for level in range(2):

@@ -47,8 +47,7 @@ def queues(world: World) -> views.Queues:
     pseudo = arrays.pseudo_queues
     parents, of = pseudo["queue"].tolist(), arrays.queues[pseudo["queue"]]
     storage = world.places.output[pseudo["queue"]]
-    columns = {column.seen_as or column.name: of[column.name] for column in QUEUES.seen}
-    columns |= {column.name: pseudo[column.name] for column in PSEUDO_QUEUES.seen}
+    columns = views.columns_seen(QUEUES, of) | views.columns_seen(PSEUDO_QUEUES, pseudo)
     storage_site, reads = world.places.output_site[pseudo["queue"]], world.places.reads
     locked = [name in world.locked or name.partition("/")[0] in world.locked
               for name in world.vocabularies["pseudo_queues"]]
@@ -159,7 +158,7 @@ def _stores(world: World, number: np.ndarray) -> np.ndarray:
               - storage["unavailable_bytes"])
     open_to = {activity: passes[storage[f"{activity}_off"]] for activity in ACTIVITIES}
     return views.records(views.STORE, len(number), present=number >= 0, usable_bytes=usable, **open_to,
-                         **{column.name: storage[column.name] for column in STORAGES.seen})
+                         **views.columns_seen(STORAGES, storage))
 
 
 def stores_of_queues(world: World, of_sites: np.ndarray) -> np.ndarray:

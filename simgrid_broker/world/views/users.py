@@ -6,6 +6,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import SiteClass, TaskClass
+from simgrid_broker.schema.attribute import fields_shown
 from simgrid_broker.schema.tasks import UserParameters
 from simgrid_broker.units import HOUR, MINUTE
 from simgrid_broker.views import UNCLASSIFIED, USER, USER_AT, UserView
@@ -184,8 +185,4 @@ def see_queues(world: Arrays, sight, row, now, at):
 @cache
 def fields_of_word(word: str, storages: tuple[str, ...]) -> dict:
     """Fields of `views.Task`, not to be changed, behind a word of the column user_parameters."""
-    said = UserParameters.of_word(word)
-    return dict(
-        transuses=said.transUses, cloud=said.cloud, includedsite=said.includedSite, excludedsite=said.excludedSite,
-        siteendpoint=-1 if said.siteEndpoint is None else storages.index(said.siteEndpoint), avoid_vp=said.avoidVP,
-        n_sites_per_job=said.nSitesPerJob, allows_incomplete=said.allowIncompleteInDS)
+    return fields_shown(UserParameters.of_word(word), {"storages": storages})

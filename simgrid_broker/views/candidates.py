@@ -1,0 +1,175 @@
+"""The candidates of job and task brokerage, and the verdict on them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES
+from simgrid_broker.schema.attribute import texts_of
+from simgrid_broker.schema.queues import PublishedSoftware, Queue, WorkerNodeGpu
+from simgrid_broker.views.records import Candidates, view
+
+QUEUE = view(
+    PSEUDO_QUEUES, QUEUES,
+    ("storage", "i4"),               # endpoint that takes output; -1 = none
+    ("storage_site", "i4"),          # site of that endpoint, else that of the queue
+    ("locked", "?"),                 # another broker holds a lock on it
+    ("place", "i4"))                 # place of its name in the alphabet
+"""A pseudo-queue as brokers see it: numbers and flags, each described in its sheet (`schema.queues`)."""
+
+TEXTS = {column.name: column for column in texts_of(Queue)}
+"""Texts of a queue that brokers see."""
+
+NUCLEUS = view(
+    ("site", "i8"), ("active", "?"), ("has_storage", "?"), ("read_wan", "?"), ("write_wan", "?"),
+    ("free_bytes", "f8"), ("expired_bytes", "f8"), ("total_bytes", "f8"),
+    ("min_free_bytes", "f8"),        # free space that must stay
+    ("unavailable_bytes", "f8"),     # space promised to transfers under way
+    ("queued_output_files", "f8"),
+    ("remaining_work_hs06s", "f8"),  # RW, the work assigned to the nucleus
+    ("priority_work_hs06s", "f8"),   # as documented the same; else that of the task's share at its priority or above
+    ("local_input_bytes", "f8"), ("local_input_files", "f8"),    # on disk or tape, of the datasets that count for the
+    ("disk_input_bytes", "f8"),      # task (taskBrokerOnMaster); and on disk
+    ("bare", "i1"),                  # names.BareNucleus
+    ("satellite", "?"),              # candidate only for a full chain
+    ("draw", "f8"),                  # number in (0, 1) of its own; NaN = one number draws one of all
+    ("can_run", "?"))                # it has a queue for the jobs of the task, as far as it was asked
+"""A site that can be a nucleus, as task brokerage sees it for one task."""
+KEPT = -1
+"""Code of a candidate that no rule refused."""
+
+
+@dataclass(frozen=True)
+class QueueSoftware:
+    """Software and hardware of one PanDA queue.
+
+    published: None = CRIC has no entry; gpus: what worker nodes reported; cpu_levels: (CPU level, its part in %).
+    """
+
+    releases: tuple[str, ...] = ("ANY",)
+    published: PublishedSoftware | None = None
+    gpus: tuple[WorkerNodeGpu, ...] = ()
+    cpu_levels: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Queues(Candidates):
+    """The candidates of job brokerage: pseudo-queues, (n,). Limits are numbers or inf, never sentinels.
+
+    records: (n,) of QUEUE, of which compiled criteria read; texts: columns of TEXTS. A column of either is also an
+    attribute: `queues.maxrss_mb`, `queues.jobseed`. software_of_all: CRIC's entry ALL, sources of containers.
+    """
+
+    names: tuple[str, ...]
+    records: np.ndarray
+    texts: Mapping[str, tuple[str, ...]]
+    software: tuple[QueueSoftware, ...]
+    software_of_all: PublishedSoftware | None = None
+    version: int = 0               # grows whenever any of the above changes
+    reads: tuple[tuple[int, ...], ...] | None = None   # endpoints of input; None = those that take output
+    reads_analysis: tuple[tuple[int, ...], ...] = ()   # the same for analysis
+
+    dtype, noun = QUEUE, "queues"
+
+    def __getattr__(self, column: str) -> Any:
+        """A column, (n,), as an array of numbers or a tuple of texts; raises AttributeError for an unknown one."""
+        return self.texts[column] if column in TEXTS else super().__getattr__(column)
+
+    @cached_property
+    def distinct_software(self) -> tuple[tuple[QueueSoftware, ...], np.ndarray]:
+        """The different objects in `software`, and the number of each candidate's object, (n,)."""
+        distinct = {id(one): one for one in self.software}
+        number = {key: k for k, key in enumerate(distinct)}
+        return tuple(distinct.values()), np.array([number[id(one)] for one in self.software], np.int64)
+
+    def distinct(self, text: str) -> tuple[tuple[str, ...], np.ndarray]:
+        """The different values of a column of TEXTS, and the number of each candidate's value, (n,)."""
+        if text not in self._distinct:
+            number = {value: k for k, value in enumerate(dict.fromkeys(self.texts[text]))}
+            self._distinct[text] = tuple(number), np.array([number[value] for value in self.texts[text]], np.int64)
+        return self._distinct[text]
+
+    @cached_property
+    def _distinct(self) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+        return {}
+
+    def has_in_name(self, word: str) -> np.ndarray:
+        """Candidates with a word in the name, whatever the case, (n,) bool; not to be changed."""
+        if word not in self._has_in_name:
+            self._has_in_name[word] = np.array([word in name.lower() for name in self.names], bool)
+        return self._has_in_name[word]
+
+    @cached_property
+    def _has_in_name(self) -> dict[str, np.ndarray]:
+        return {}
+
+    @cached_property
+    def queue_and_cores(self) -> tuple[tuple[int, int], ...]:
+        """PanDA queue and cores of each candidate, as plain numbers."""
+        return tuple(zip(self.queue.tolist(), self.corecount.tolist(), strict=True))
+
+
+def same_type(first: int, production: np.ndarray, analysis: np.ndarray) -> np.ndarray:
+    """Queues of the type of queue `first`, or of type unified, (n,) bool: production and analysis, of the queues.
+
+    Source: PanDA's `DataServiceUtils.getSitesShareDDM`.
+    """
+    alike = (production == production[first]) & (analysis == analysis[first])
+    return alike | (production & analysis)
+
+
+@dataclass(frozen=True)
+class Nuclei(Candidates):
+    """The candidates of task brokerage: sites that can be a nucleus, (n,).
+
+    records: (n,) of NUCLEUS; a column is also an attribute: `nuclei.free_bytes`. complete_replica: a complete replica
+    of the input can be read from somewhere; can_run: which of the nuclei asked, (n,) bool, have a queue for the jobs of
+    the task, (n,) bool; None = all; why_not: what refuses the queues of a site; None = not known.
+    """
+
+    records: np.ndarray
+    complete_replica: bool = True
+    can_run: Callable[[np.ndarray], np.ndarray] | None = None
+    why_not: Callable[[int], str] | None = None
+
+    dtype, noun = NUCLEUS, "nuclei"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures behind a verdict, candidate by candidate, (n,) each; NaN = there are none.
+
+    value, limit: what the rule that refused first compared, in its own unit; factors: name to multipliers of the
+    weight; numbers: name to what else is known of a candidate, such as its weight. Both are of the candidates that got
+    as far as the weight, refused or not. texts: by candidate, what a refusal names instead of a figure; unasked: places
+    of the rules that did not concern the task.
+    """
+
+    value: np.ndarray
+    limit: np.ndarray
+    factors: Mapping[str, np.ndarray]
+    numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
+    texts: Mapping[int, str] = field(default_factory=dict)
+    unasked: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Refusal, weight and order of each candidate.
+
+    tags: the tag of each rule in order; refused_by: (n,) index of the rule that first refused, KEPT otherwise;
+    weight: (n,), 0 where refused; order: candidates to use, best first. queued, cap: (n,) jobs that wait at the
+    candidate's queue, and the number that a candidate must stay below to be given more; None = does not matter.
+    figures: asks the rules once more for their figures, before anything has changed; None = there are none.
+    """
+
+    tags: tuple[str, ...]
+    refused_by: np.ndarray
+    weight: np.ndarray
+    order: np.ndarray
+    queued: np.ndarray | None = None
+    cap: np.ndarray | None = None
+    figures: Callable[[], Figures] | None = None
