@@ -75,7 +75,7 @@ def refuse_unused(seeds: str | None, until: str | None, settings: list[str] | No
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a path is the folder of one run, or of nothing, which `read_run` refuses with runs nearby."""
+    """True if a path is the folder of one run; `read_run` refuses a folder that does not exist, with runs nearby."""
     from simgrid_broker.experiments.groups import recorded
     from simgrid_broker.records import read_run
     if folder.is_file():

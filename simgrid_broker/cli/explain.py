@@ -118,7 +118,7 @@ def datasets_of(run: "Run", task: int) -> list[dict]:
 
 
 def told_datasets(task: int, read: list[dict]) -> list[str]:
-    """Those datasets in words, one paragraph or none."""
+    """Datasets of a container that a task reads, in one paragraph; none without such datasets."""
     if not read:
         return []
     named = ", ".join(f"{one['dataset']} ({one['n_used']} of {one['n_pieces']})" for one in read)

@@ -23,7 +23,7 @@ Examples:
 
 UNREAD = "(no effect)"
 EDITION_WORDS = {("documented", "deployed"): "both", ("documented",): "documented", ("deployed",): "deployed", (): "-"}
-"""What the table says of the editions that read a key."""
+"""Word in the table for the editions that read a key."""
 LEGEND = (f"edition: in which the key has an effect. {UNREAD}: nothing in the simulator reads it. <...> is a "
           "placeholder and [...] is optional. Set a key with `gdpconfig:` in a scenario, or with --set "
           "gdpconfig.KEY=VALUE.")
@@ -80,7 +80,7 @@ def described(match: "Match") -> str:
 
 
 def described_readers(entry: "GdpconfigKey") -> str:
-    """What reads a key, edition by edition where that differs."""
+    """Names of the readers of a key, edition by edition where they differ."""
     from simgrid_broker.advice import editions_of, readers
     reading = {edition: ", ".join(readers(edition)[entry]) for edition in editions_of(entry)}
     if len(reading) == 2 and len(set(reading.values())) == 2:

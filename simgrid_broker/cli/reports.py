@@ -23,7 +23,7 @@ def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a 
 
 
 class Pages(NamedTuple):
-    """Whether a report is written, and whether with plots."""
+    """Choice of pages: a report, and plots in it."""
 
     report: bool = True
     plots: bool = True

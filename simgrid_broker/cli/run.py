@@ -103,7 +103,7 @@ def simulated(simulate: Callable[..., "Run"], scenario: "Scenario", folder: Path
 
 
 def is_begun(folder: Path) -> bool:
-    """Whether the run in `folder` has a manifest and can be read."""
+    """True if the run in `folder` has a manifest and can be read."""
     from simgrid_broker.records.manifest import MANIFEST
     return (folder / MANIFEST).is_file()
 

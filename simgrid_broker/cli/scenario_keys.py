@@ -104,7 +104,7 @@ def _model_in(annotation: Any) -> tuple[type[Part] | None, str]:
 
 
 def _is_part(kind: Any) -> bool:
-    """Whether a type is a part with keys of its own."""
+    """True if a type is a part with keys of its own."""
     return isinstance(kind, type) and issubclass(kind, Part) and kind not in SPREADS
 
 

@@ -144,9 +144,9 @@ def last_order(samples):
 
 
 def _limit_in_run(row, small: bool = False) -> str:
-    """What kept a share below its target, or kept it from being judged; empty if nothing did.
+    """Reason why a share is below its target or cannot be judged; empty if there is none.
 
-    small: whether most cores are at small queues of pilot streaming.
+    small: true if most cores are at small queues of pilot streaming.
     """
     from simgrid_broker.metrics.shares import SEEN, limited_by
     if not row.waiting and not row.delivered:

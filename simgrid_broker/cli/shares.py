@@ -22,12 +22,12 @@ MOST_TASKS = 6
 """Maximum number of tasks named at once; JSON has all."""
 THINGS = {"job_brokerage": ("cores", "queue"), "task_brokerage": ("sites", "nucleus"),
           "analysis_brokerage": ("cores", "queue")}
-"""What a rule of a broker takes, and its candidates."""
+"""Quantity of which the rules of a broker leave a part, and the name of its candidates."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one broker left to one share.
+    """Candidates that one broker left to one share.
 
     rules: `metrics.reach` of the share, one row per rule in order, with label, PanDA's name and meaning; n_empty: its
     decisions without a candidate, None if not all are recorded; recorded: `metrics.reach_recorded` of its unplaced
@@ -49,7 +49,7 @@ class Answer:
 
 
 def answers(run: "Run", share: str | None = None, unplaced: bool = False) -> list[Answer]:
-    """What each broker left to the shares, or to one; unplaced: only where tasks are without a place, most first.
+    """Answers for each broker and all shares, or one; unplaced: only shares with tasks without a place, most first.
 
     Raises BadArgument for an unknown share.
     """
@@ -94,7 +94,7 @@ def text(found: list[Answer], everything: bool) -> str:
 
 
 def meanings(rows: Iterable) -> list[str]:
-    """What each rule in `rows` with label and meaning does, one paragraph for all, none if no rule has a sentence."""
+    """Meanings of the rules in `rows` by label, as one paragraph; none if no rule has a sentence."""
     known = dict.fromkeys((row.rule, row.meaning) for row in rows if row.rule != USED and row.meaning)
     return ["\n".join(paragraph(f"{rule}: {meaning}", "  ") for rule, meaning in known)] if known else []
 

@@ -1,4 +1,4 @@
-"""What Ctrl-C and SIGTERM do: they end the program at once, except where a run must be closed first."""
+"""Ctrl-C and SIGTERM end the program at once, except where a run must be closed first."""
 
 import os
 import signal

@@ -22,7 +22,7 @@ MOST_OF_SHARE = 3
 
 @dataclass(frozen=True)
 class WhyNot:
-    """What kept candidates from being used; tables as in `metrics.explain`.
+    """Reasons why candidates were not used; tables as in `metrics.explain`.
 
     about: names of the candidates; task: None = all tasks; share: share of the task; stretches, rules: of recorded
     decisions; counts, over_time: of all decisions, counts limited to `share`; missing: why the task has no records.
@@ -45,7 +45,7 @@ class WhyNot:
 
 
 def answer(run: "Run", names: frozenset[str], task: int | None) -> WhyNot:
-    """What kept the pseudo-queues or the site `names` from being used by a task (None = all tasks)."""
+    """Find the reasons why a task (None = all tasks) did not use the pseudo-queues or the site `names`."""
     from simgrid_broker import metrics
     rows = metrics.explain(run, task)
     mine = rows[rows.candidate.isin(names)]
@@ -109,7 +109,7 @@ def text(reasons: WhyNot, everything: bool = False) -> str:
 
 
 def _about_task(reasons: WhyNot) -> str:
-    """What the answer covers, and what is missing."""
+    """Say which decisions of the task the answer covers, and which are missing."""
     if reasons.missing:
         return paragraph(f"Task {reasons.task}: {reasons.missing}. The tables below cover all tasks of its share, "
                          f"{reasons.share}.")

@@ -21,7 +21,7 @@ LEAST_PART = 0.05
 CAPS = {"running_jobs": "RUNNING_{}_JOBS", "queued_jobs": "RUNNING_{}_JOBS", "running_cores": "RUNNING_{}_CORES",
         "queued_cores": "RUNNING_{}_CORES", "-cap_jobs": "RUNNING_{}_JOBS", "-cap_queued_jobs": "RUNNING_{}_JOBS",
         "-cap_cores": "RUNNING_{}_CORES", "-cap_queued_cores": "RUNNING_{}_CORES"}
-"""What holds tasks back for a cap, and the key of that, for USER or GROUP."""
+"""Causes that are caps, and the key of each for USER or GROUP."""
 
 SAYS = {
     "cap": "a cap holds them back: {cap}",
@@ -38,7 +38,7 @@ SAYS = {
     "slots": "the slots are taken: they are activated at {places}",
     "stopped": "their task is {rule}",
 }
-"""What each cause of `metrics.held_work` reads like."""
+"""Sentence of each cause of `metrics.held_work`."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def sentence(why: WhyWaits) -> str:
 
 
 def _how_long(why: WhyWaits, n_waiting: int) -> str:
-    """How many jobs have waited for how long."""
+    """Say for how long the waiting jobs have waited."""
     half, longest = (format_seconds(why.end_s - since_s) for since_s in (why.half_since_s, why.held.since_s.min()))
     if half == longest:
         return f"{count(n_waiting, 'job')} of {why.about} {'has' if n_waiting == 1 else 'have'} waited for {longest}"
@@ -137,7 +137,7 @@ def _how_long(why: WhyWaits, n_waiting: int) -> str:
 
 
 def _says(why: WhyWaits, cause: str) -> str:
-    """What a cause reads like for the jobs that it holds."""
+    """Sentence of a cause with the figures of the jobs that it holds."""
     rows = why.held[why.held.cause == cause]
     of_task = why.tasks[why.tasks.jeditaskid == rows.jeditaskid.iloc[0]].iloc[0]
     return SAYS[cause].format(rule=_rule(why, rows), share=of_task.share, places=_places(why), cap=_cap(why, rows))
@@ -207,7 +207,7 @@ def _jobs(why: WhyWaits) -> str:
 
 
 def _throttled(why: WhyWaits) -> str:
-    """How long what throttled the tasks."""
+    """Table of the hours for which each reason throttled tasks; empty without throttled tasks."""
     hours = why.throttled.groupby("throttled_by").throttled.sum()
     cells = [(reason.replace("_", " "), f"{value:,.1f}") for reason, value in hours.items()]
     return table(("tasks throttled by", "h"), cells, numbers=(1,)) if cells else ""

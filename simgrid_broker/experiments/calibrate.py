@@ -132,7 +132,7 @@ class Fit:
                 / (self.jobs["cores"] * power * spent)).to_numpy(float)
 
     def _today(self, name: str, key: str) -> float:
-        """What the scenario says of a queue: a missing value is that of its site."""
+        """Value of a queue in the scenario, that of its site if the queue has none."""
         queue = self.scenario.grid.queues[name]
         value = getattr(queue, key)
         if value is None:

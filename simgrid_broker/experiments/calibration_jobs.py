@@ -54,7 +54,7 @@ def calibration_jobs(scenario: Scenario, records: Path, columns: RecordColumns |
 
 
 def is_held_out(identifiers: Sequence[str], part: float, seed: int) -> np.ndarray:
-    """Whether each job is held out, by its identifier and the seed, whatever other jobs there are, (n,) bool."""
+    """Mask of the jobs held out of the fit, (n,) bool, by identifier and seed alone: other jobs change nothing."""
     drawn = keys(key_of(f"/held out {seed}"), np.array([key_of(name) for name in identifiers], np.int64))
     return drawn / 2.0**63 < part
 
@@ -71,7 +71,7 @@ def refuse_unknown(jobs: pd.DataFrame, scenario: Scenario, records: Path) -> Non
 
 
 def _fails(jobs: pd.DataFrame, tally: Tally) -> np.ndarray:
-    """What made each job fail, "" = nothing."""
+    """Cause of the failure of each job, "payload" or "site", "" for jobs that did not fail."""
     failed = (jobs["jobstatus"].str.lower() == FAILED).to_numpy()
     pilot, own = jobs["piloterrorcode"], jobs[["exeerrorcode", "transexitcode"]]
     if failed.any() and pilot.isna().all() and own.isna().all().all():

@@ -1,4 +1,4 @@
-"""What a calibration leaves: the fitted values as a part of a scenario, tables, and a page."""
+"""Files of a calibration: the fitted values as a part of a scenario, tables, and a page."""
 
 import os
 from collections.abc import Callable, Iterable

@@ -25,9 +25,9 @@ CALM = {
     "distributed.admin.system-monitor.interval": "5s", "distributed.worker.memory.monitor-interval": "1s",
     "distributed.scheduler.active-memory-manager.start": False, "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.worker-saturation": 1.0, "distributed.client.scheduler-info-interval": "60s"}
-"""What workers of this machine do beside their points: by default they look at themselves up to a hundred times a
-second, which takes 5 % of a core in each process. With a saturation of 1 a worker has no second point that another one
-would have to take over."""
+"""Settings of Dask that keep workers of this machine from looking at themselves up to a hundred times a second, which
+takes 5 % of a core in each process. With a saturation of 1 a worker has no second point that another one would have to
+take over."""
 QUIET = ("distributed", "distributed.nanny", "distributed.worker", "distributed.scheduler", "distributed.core")
 """Loggers whose warnings about dead workers would interrupt the progress; the study counts these itself."""
 

@@ -94,7 +94,7 @@ def chosen_figures(results: pd.DataFrame, figures: tuple[str, ...]) -> tuple[str
 
 
 def remarks_on(groups: Sequence[Group], table: pd.DataFrame) -> list[str]:
-    """What a reader must know before the differences: other scenarios, mixed groups, single runs, no pairs."""
+    """Remarks to read before the differences: other scenarios, mixed groups, single runs, no pairs."""
     names = scenario_names(groups)
     remarks = [f"The runs are of different scenarios, {', '.join(names)}: differences are those of all that differs "
                "between these, not of one setting."] if len(names) > 1 else []

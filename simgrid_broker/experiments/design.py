@@ -66,6 +66,6 @@ def bounds(axis: Axis) -> tuple[float, float]:
 
 
 def is_numeric(axis: Axis) -> bool:
-    """Whether the values of an axis are numbers."""
+    """True if the values of an axis are numbers."""
     return axis.values is None or all(isinstance(value, (int, float)) and not isinstance(value, bool)
                                       for value in axis.values)

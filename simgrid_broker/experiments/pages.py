@@ -39,7 +39,7 @@ def write_table(folder: Path, name: str, table: pd.DataFrame) -> None:
 
 
 def asked(rows: Mapping[str, object], notes: Iterable[str] = ()) -> Section:
-    """What the study was asked, as a table of two columns."""
+    """Section with the settings of a study, as a table of two columns."""
     table = pd.DataFrame([(name, str(value)) for name, value in rows.items()], columns=["what", "value"])
     return Section("asked", "What was asked", (TableBlock("", table), *(Note(text, strong=True) for text in notes)))
 

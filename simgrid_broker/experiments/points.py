@@ -16,7 +16,7 @@ from simgrid_broker.records import read_manifest, write_whole
 from simgrid_broker.records.manifest import MANIFEST
 
 DONE, FAILED, OPEN = "done", "failed", "open"
-"""What became of a point: open = not run yet, or interrupted."""
+"""States of a point: open = not run yet, or interrupted."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def folder_name(text: str) -> str:
 
 
 def state_of(point: Point, study: Path) -> tuple[str, str]:
-    """What became of a point, and the message if it failed."""
+    """State of a point, and the message if it failed."""
     folder = point.folder(study)
     if _is_complete(folder):
         return DONE, ""

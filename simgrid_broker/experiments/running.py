@@ -23,7 +23,7 @@ MOST_CHECKED = 100
 
 
 class Progress(NamedTuple):
-    """How far a study is: points by what became of them, and the expected time to its end, s (NaN at first)."""
+    """Progress of a study: points by state, and the expected time to its end, s (NaN at first)."""
 
     done: int
     failed: int

@@ -36,7 +36,7 @@ KINDS = {"morris": {"mu_star": "mean size of the effects", "sigma": "their sprea
          "sobol": {"S1": "first order", "ST": "total"}}
 """Indices of each method, with their meaning."""
 COMPUTED = {"morris": ("mu", "mu_star", "mu_star_conf", "sigma"), "sobol": ("S1", "S1_conf", "ST", "ST_conf")}
-"""What SALib computes; _conf: half the width of a 95 % interval."""
+"""Columns of the indices that SALib computes; _conf: half the width of a 95 % interval."""
 READING = {
     "morris": "Elementary effect: change of the figure when one setting moves over its range, the others fixed. "
               "mu*: mean of their sizes; sigma: their spread, large where the effect is not linear or depends on other "

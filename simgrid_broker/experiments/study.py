@@ -59,7 +59,7 @@ class Study:
         return self.results_of(self.finished())
 
     def results_of(self, points: Iterable[Point]) -> pd.DataFrame:
-        """The same of some points, which have finished."""
+        """A row for each figure of some finished points; columns as in `results`."""
         tables = [figures_in(point.folder(self.folder)).assign(
             group=point.group, seed=point.seed, **settings_columns(point)) for point in points]
         columns = ["group", *self.varied(), "seed", "figure", "value", "unit", "window"]
@@ -120,7 +120,7 @@ def _changes(folder: Path, changes: Sequence[tuple[str, str, str]]) -> list[Prob
 
 
 def _as_json(kind: str, definition: Mapping[str, Any]) -> dict[str, Any]:
-    """What a study asks, as its file has it."""
+    """Definition of a study as its file holds it."""
     return json.loads(json.dumps({"kind": kind, **definition}, default=str))
 
 

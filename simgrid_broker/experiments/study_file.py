@@ -50,7 +50,7 @@ Seeds = Annotated[str, BeforeValidator(_checked_seeds)]
 
 
 class Axis(Part):
-    """What one setting is varied over: a list of values, or a range of numbers."""
+    """Values over which one setting is varied: a list, or a range of numbers."""
 
     values: tuple[Any, ...] | None = Field(None, min_length=1, description="The values; a list alone says the same")
     low: float | None = Field(None, alias="from", description="Smallest number of a range")
@@ -89,7 +89,7 @@ class Limit(Part):
 
 
 class StudyFile(Whole):
-    """What every study file may say."""
+    """Keys that every study file may have."""
 
     error = StudyError
 
@@ -226,7 +226,7 @@ def _placed(problem: Problem, values: Mapping[str, Any], study: StudyFile | None
 
 
 def _is_about(problem: Problem, key: str, value: Any) -> bool:
-    """Whether a problem is with the setting `key`: elements of lists have names in one and positions in the other."""
+    """True if a problem is with the setting `key`: elements of lists have names in one and positions in the other."""
     here, there = (text.replace("[", ".").replace("]", "").split(".") for text in (problem.key, key))
     same_end = here[0] == there[0] and here[-1] == there[-1] and len(here) == len(there) and problem.value == value
     return here[:len(there)] == there or same_end

@@ -82,7 +82,7 @@ def refuse(file: StudyFile, scenario: Scenario, points: list[Point], figures: It
 
 
 def asked_of(file: StudyFile, scenario: Scenario) -> dict[str, Any]:
-    """What a study file asks, but for its seeds and figures, which may be changed."""
+    """Definition of a study without seeds and figures, which may change between two calls."""
     return {"scenario": without_seed(scenario),
             "vary": {key: axis.model_dump(mode="json", by_alias=True) for key, axis in file.vary.items()}}
 

@@ -135,7 +135,7 @@ def front_of(file: TuneFile, search: optuna.Study) -> list[FrozenTrial]:
 
 
 def is_feasible(trial: FrozenTrial) -> bool:
-    """Whether a trial keeps all constraints."""
+    """True if a trial keeps all constraints."""
     return all(excess <= 0 for excess in trial.constraints.values())
 
 

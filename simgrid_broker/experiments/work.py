@@ -1,4 +1,4 @@
-"""What a worker does: run one point of a study into its folder."""
+"""Work of one worker: run one point of a study into its folder."""
 
 import shutil
 import traceback
@@ -14,7 +14,7 @@ from simgrid_broker.scenario import Scenario
 
 
 class Common(NamedTuple):
-    """What all points of a study share: its folder, its scenarios, and whether each run gets a report."""
+    """Values common to all points of a study: folder, scenarios, and pages, true if each run gets a report."""
 
     folder: Path
     scenarios: tuple[Scenario, ...]

@@ -11,7 +11,7 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Marks:
-    """What all time axes of a run share: where they begin, s, and the incidents marked on them."""
+    """Common marks of all time axes of a run: their beginning, s, and the incidents on them."""
 
     start_s: float = 0.0
     incidents: tuple[tuple[float, str], ...] = ()

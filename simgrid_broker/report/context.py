@@ -1,4 +1,4 @@
-"""What all sections of a report share."""
+"""Context of a report, common to all of its sections."""
 
 from dataclasses import dataclass
 

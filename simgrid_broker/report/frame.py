@@ -27,7 +27,7 @@ VISIBLE = 0.5
 
 
 class Style(NamedTuple):
-    """How a text is written: size in points, parts of its width and of its size that are before and below its place,
+    """Style of a text: size in points, parts of its width and of its size that are before and below its place,
     and angle in degrees.
     """
 
@@ -48,7 +48,7 @@ class Written(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What `tick_params` has set of an axis: size, length, angle of names, and colour and width of the grid."""
+    """Settings of an axis by `tick_params`: size, length, angle of names, and colour and width of the grid."""
 
     size: float
     colour: str
@@ -125,7 +125,7 @@ class Upwards(Tickless, YAxis):
 
 
 def _look(axis: Across | Upwards) -> Look:
-    """What is set of the ticks of an axis."""
+    """Read the settings of the ticks of an axis."""
     is_set = axis.get_tick_params()
     at_top = isinstance(axis, Across) and bool(is_set.get("top") or is_set.get("labeltop"))
     named = is_set.get("labeltop" if at_top else "labelbottom" if isinstance(axis, Across) else "labelleft", True)

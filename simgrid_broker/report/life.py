@@ -46,7 +46,7 @@ def _on_the_axis(view: Context, phases: pd.DataFrame) -> pd.DataFrame:
 
 
 def _first_jobs(view: Context) -> tuple[Block, ...]:
-    """How long tasks of work queues wait for their first job; empty without work queues."""
+    """Waiting times of tasks of work queues for their first job; empty without work queues."""
     table = metrics.first_jobs(view.run)
     if not len(table):
         return ()

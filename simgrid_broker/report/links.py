@@ -46,7 +46,7 @@ def _busiest(view: Context, links: pd.DataFrame) -> list[Block]:
 
 
 def _readers(view: Context) -> list[Block]:
-    """What running jobs read from other sites, if any did."""
+    """Data that running jobs read from other sites; empty if none did."""
     table = wide(metrics.direct_reading(view.run))
     if not len(table):
         return []

@@ -15,4 +15,4 @@ PHASE_COLOURS = {"waits for a nucleus": "#F3CF8A", "input is staged": "#CC79A7",
                  "scouting": "#56B4E9", "running": "#0072B2", "held": "#8C6D31", "is being ended": "#8A8A8A"}
 STATUS_COLOURS = {"finished": "#009E73", "failed": "#D55E00", "closed": "#E69F00", "cancelled": "#CC79A7"}
 LEVEL_COLOURS = {"used": "#0072B2", "expired": "#E69F00", "free": "#E8EEF2"}
-"""What the space of a storage is, from the bottom of a picture."""
+"""Colours of the parts of the space of a storage, from the bottom of a picture."""

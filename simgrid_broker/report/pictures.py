@@ -64,7 +64,7 @@ def _picture(plot: Plot) -> bytes:
 
 
 def canvas() -> ModuleType:
-    """What draws, which alone needs Matplotlib."""
+    """Import the module that draws, the only one that needs Matplotlib."""
     with without_help():
         return import_module("simgrid_broker.report.canvas")
 
@@ -121,7 +121,7 @@ def _draw_and_end(plots: Sequence[Plot], turns: int, results: IO[bytes]) -> None
 
 
 def _collected(child: _Child) -> Mapping[int, bytes]:
-    """What a child has drawn, once it has ended; one that does not end is stopped."""
+    """Pictures of a child process once it has ended; one that does not end is stopped."""
     until = time.monotonic() + PATIENCE_S
     while os.waitpid(child.pid, os.WNOHANG)[0] == 0:
         if time.monotonic() > until:

@@ -1,4 +1,4 @@
-"""What differs between runs: settings by the dotted keys that a user would write, and short names."""
+"""Differences between runs: settings by the dotted keys that a user would write, and short names."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How texts of tables are kept while a page is written."""
+"""Storage of the texts of tables while a page is written."""
 
 from contextlib import ContextDecorator
 

@@ -52,7 +52,7 @@ def _by_class(view: Context) -> Block:
 
 
 def _throttled(view: Context) -> Block:
-    """What throttled tasks, and how long."""
+    """Reasons for which tasks were throttled, and for how long."""
     table = wide(metrics.throttled_time(view.run))
     if not len(table):
         return Note("No task of a user was throttled.")

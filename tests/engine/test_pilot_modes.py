@@ -22,8 +22,6 @@ def run_of(name: str, out, workflow: str, **more) -> sb.Run:
 
 @pytest.mark.parametrize(("workflow", "more"), [
     pytest.param("pull_ups", {}, id="streaming, which swings at first"),
-    pytest.param("pull_ups", {"seed": 2}, id="streaming with another seed"),
-    pytest.param("pull", {"duration": "36h"}, id="pull"),
     pytest.param("pull", {"duration": "36h", "seed": 2}, id="pull with another seed"),
 ])
 def test_saturated_shares_of_both_core_counts(workflow, more, tmp_path):
