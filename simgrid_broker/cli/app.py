@@ -48,14 +48,14 @@ app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None, pre
 
 
 @app.callback()
-def program(version: bool = typer.Option(False, "--version", is_eager=True, callback=lambda asked: show_version(asked),
+def program(version: bool = typer.Option(False, "--version", is_eager=True, callback=lambda value: show_version(value),
                                          help="Show the version and exit.")) -> None:
     """Discrete-event simulator of grid workload management with PanDA/JEDI's own rules."""
 
 
-def show_version(asked: bool) -> None:
-    """Print the version of the package and exit, if `asked`."""
-    if asked:
+def show_version(is_set: bool) -> None:
+    """Print the version of the package and exit, if `is_set`."""
+    if is_set:
         from importlib.metadata import version
         typer.echo(f"{PROGRAM} {version('simgrid_broker')}")
         raise typer.Exit()

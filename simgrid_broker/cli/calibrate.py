@@ -50,10 +50,10 @@ def calibrate(
     from simgrid_broker.experiments.points import folder_name
     part, names = part_given(held_out), columns_given(columns or ())
     given = loaded(scenario, None, None, settings)
-    found = fitted(given, records, part, seed, names)
+    result = fitted(given, records, part, seed, names)
     folder = out or Path("results") / folder_name(given.name) / "calibration"
-    page = write_calibration(found, scenario, records, folder, part, steps("Writing the report"))
-    show(found)
+    page = write_calibration(result, scenario, records, folder, part, steps("Writing the report"))
+    show(result)
     typer.echo(f"\nReport: {page}\nFitted values: {folder / FRAGMENT}\nTables: {folder} (parameters, errors: .csv and "
                f".parquet)\nRun it: simgrid-broker run {folder / RUNNABLE}"
                + "".join(f" --set {quote(one)}" for one in settings or ()))
@@ -75,29 +75,29 @@ def columns_given(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
     """Names of columns by field; raises BadArgument."""
     from simgrid_broker.errors import nearest
     from simgrid_broker.schema.jobs import FIELDS
-    found = {}
+    by_name = {}
     for text in texts:
         name, _, column = (part.strip() for part in text.partition("="))
         if not name or not column:
             raise BadArgument("--column", text, "write NAME=COLUMN, for example computingsite=site")
         if name not in FIELDS:
             raise BadArgument("--column", text, "expected a field of PanDA's job records", nearest(name, FIELDS))
-        found[name] = column
-    return found
+        by_name[name] = column
+    return by_name
 
 
-def show(found: "Calibration") -> None:
+def show(result: "Calibration") -> None:
     """Print remarks, fitted values of queues, and errors before and after by site and by share."""
     from simgrid_broker.experiments.calibrate import left_as_they_were
     from simgrid_broker.experiments.calibration_report import by_dimension
-    for remark in (*found.remarks, *left_as_they_were(found.parameters)):
+    for remark in (*result.remarks, *left_as_they_were(result.parameters)):
         typer.echo(paragraph(f"note: {remark}"))
-    typer.echo("\n" + values_text(found.parameters))
+    typer.echo("\n" + values_text(result.parameters))
     for by in ("all", "site", "share"):
-        rows = by_dimension(found, by)
+        rows = by_dimension(result, by)
         if len(rows):
             typer.echo("\n" + errors_text(rows, by))
-    if not len(found.errors):
+    if not len(result.errors):
         typer.echo("\nNo job with a known work was held out, so there are no errors to show.")
 
 

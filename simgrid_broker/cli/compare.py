@@ -82,8 +82,8 @@ def is_run(folder: Path) -> bool:
         return False
     if not folder.is_dir():
         read_run(folder)
-    found = recorded(folder)
-    return len(found) == 1 and len(found[0][1]) == 1
+    groups = recorded(folder)
+    return len(groups) == 1 and len(groups[0][1]) == 1
 
 
 def compare_two(base: Path, changed: Path, figures: list[str] | None, out: Path | None) -> None:

@@ -34,15 +34,15 @@ def describe(topic: Annotated[str | None, typer.Argument(
     Names, types, units, defaults, sources and meanings, from the definitions that the program uses.
     """
     from simgrid_broker.cli.reference import topics
-    known = topics()
+    by_name = topics()
     if topic is None:
-        typer.echo(table(("topic", "where"), [(each.name, each.about) for each in known.values()]))
+        typer.echo(table(("topic", "where"), [(each.name, each.about) for each in by_name.values()]))
         typer.echo("\nDetails: simgrid-broker describe TOPIC. Keys of gdpconfig: simgrid-broker gdpconfig.")
         return
-    if topic not in known:
+    if topic not in by_name:
         raise BadArgument(topic, None, "unknown topic; `simgrid-broker describe` lists the topics",
-                          nearest(topic, known))
-    for section in parts_of(known[topic], part):
+                          nearest(topic, by_name))
+    for section in parts_of(by_name[topic], part):
         typer.echo(f"{section.title}\n{paragraph(section.about)}\n")
         typer.echo(table(section.head, section.rows) + "\n")
 

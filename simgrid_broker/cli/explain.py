@@ -71,10 +71,10 @@ def explain(
     if share is not None or unplaced or (task is None and why_not_queue is None):
         if others := [name for name, given in (("--task", task), ("--at", at), ("--queue", queue),
                                                ("--why-not", why_not_queue)) if given is not None]:
-            asked = "--share" if share is not None else "--unplaced" if unplaced else None
+            option = "--share" if share is not None else "--unplaced" if unplaced else None
             raise BadArgument(others[0], dict(zip(("--task", "--at", "--queue", "--why-not"),
                                                   (task, at, queue, why_not_queue), strict=True))[others[0]],
-                              f"cannot be combined with {asked}" if asked else "needs a task (--task ID)")
+                              f"cannot be combined with {option}" if option else "needs a task (--task ID)")
         _about_shares(recorded, share, unplaced, everything, as_json)
         return
     number = None if task is None else task_number(recorded, task)
@@ -135,16 +135,16 @@ def _alone(option: str, others: tuple[tuple[str, str | bool | None], ...]) -> No
 
 def _about_shares(run: "Run", share: str | None, unplaced: bool, everything: bool, as_json: bool) -> None:
     """Print what brokers left to one share, to the shares with unplaced tasks, or to all in short."""
-    found = shares.answers(run, share, unplaced)
+    answers = shares.answers(run, share, unplaced)
     if as_json:
-        typer.echo(_json({"shares": [each.to_dict() for each in found]}))
+        typer.echo(_json({"shares": [each.to_dict() for each in answers]}))
     elif share is None and not unplaced:
-        typer.echo(shares.overview(run, found))
-    elif not found:
+        typer.echo(shares.overview(run, answers))
+    elif not answers:
         typer.echo("Every task that arrived an hour or more before the end got a job." if unplaced else
                    f"No broker decided about {share}.")
     else:
-        typer.echo(shares.text(found, everything or share is not None))
+        typer.echo(shares.text(answers, everything or share is not None))
 
 
 def task_number(run: "Run", task: str) -> int:
@@ -159,9 +159,9 @@ def task_number(run: "Run", task: str) -> int:
     if len(named):
         first = ", ".join(map(str, named.head(8))) + (", ..." if len(named) > 8 else "")
         raise BadArgument("--task", task, f"{len(named)} tasks have this name; choose one by number: {first}")
-    known = dict.fromkeys(tasks.name.dropna().astype(str))
+    by_name = dict.fromkeys(tasks.name.dropna().astype(str))
     raise BadArgument("--task", task, f"unknown task; the run has {count(len(numbers), 'task')}",
-                      nearest(task, known) or nearest(task, numbers))
+                      nearest(task, by_name) or nearest(task, numbers))
 
 
 def candidate_names(run: "Run", option: str, name: str) -> frozenset[str]:
@@ -185,11 +185,11 @@ def texts(run: "Run", rows: "pd.DataFrame", names: frozenset[str] | None) -> lis
         lines = [_head(first), count(len(candidates), "candidate")]
         lines += [f"{count(step.left, 'candidate')} passed {_passed(step.panda)}"
                   for step in funnels[funnels.decision == decision].itertuples()]
-        known = metrics.criteria(run, first.kind).set_index("criterion")
-        shown = _in_order(_named(candidates, names), list(known.index))
+        rules = metrics.criteria(run, first.kind).set_index("criterion")
+        shown = _in_order(_named(candidates, names), list(rules.index))
         shown = shown.assign(reason=metrics.reasons(run, shown))
         mine = factors[factors.decision == decision]
-        lines += [_line(row, known, mine[mine.candidate == row.candidate]) for row in shown.itertuples()]
+        lines += [_line(row, rules, mine[mine.candidate == row.candidate]) for row in shown.itertuples()]
         decisions.append("\n  ".join(lines))
     return decisions
 
@@ -253,10 +253,10 @@ def _in_order(rows: "pd.DataFrame", criteria: list[str]) -> "pd.DataFrame":
     return rows.assign(place=place).sort_values(["place", "order"], kind="stable")
 
 
-def _line(row, known: "pd.DataFrame", factors: "pd.DataFrame") -> str:
+def _line(row, rules: "pd.DataFrame", factors: "pd.DataFrame") -> str:
     thing = f"{THINGS[row.kind]}={row.candidate}"
     if row.tag != USED:
-        rule = known.loc[row.criterion]
+        rule = rules.loc[row.criterion]
         because = f": {row.reason}" if row.reason else ""
         return f"skip {thing} due to {_reason(rule.panda)}{because} criteria={rule.label}"
     product = ", ".join(f"{factor.factor}={factor.multiplier:.4g}" for factor in factors.itertuples())

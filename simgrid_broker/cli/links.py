@@ -58,11 +58,11 @@ def links_of(run: "Run") -> "pd.DataFrame":
 
 def _as_json(run: "Run", every: bool) -> str:
     from simgrid_broker import metrics
-    found = {"links": links_of(run).head(None if every else MOST_LINKS),
-             "doors": metrics.wide(metrics.door_use(run)).head(None if every else MOST_DOORS),
-             "direct_reading": metrics.wide(metrics.direct_reading(run)).head(None if every else MOST_LINKS),
-             "matrix": metrics.wide(metrics.site_matrix(run, MOST_SITES))}
-    plain = {name: rows.astype(object).where(rows.notna(), None).to_dict("records") for name, rows in found.items()}
+    tables = {"links": links_of(run).head(None if every else MOST_LINKS),
+              "doors": metrics.wide(metrics.door_use(run)).head(None if every else MOST_DOORS),
+              "direct_reading": metrics.wide(metrics.direct_reading(run)).head(None if every else MOST_LINKS),
+              "matrix": metrics.wide(metrics.site_matrix(run, MOST_SITES))}
+    plain = {name: rows.astype(object).where(rows.notna(), None).to_dict("records") for name, rows in tables.items()}
     return json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
 
 
@@ -122,23 +122,23 @@ def _matrix(run: "Run") -> str:
     widest = [max(map(len, group), default=0) + len(GAP) for group in (
         [name for name in names if not name.startswith(OTHERS)], [f"MB/s{CORNER}", f"{OTHERS}100)"])]
     most = max(1, (terminal_width() - 2 * widest[1]) // widest[0])
-    found = metrics.wide(metrics.site_matrix(run, min(MOST_SITES, most)))
-    return "\n\n".join((_square(found, "moved", "TB"), _square(found, "rate", "MB/s"), paragraph(
+    matrix = metrics.wide(metrics.site_matrix(run, min(MOST_SITES, most)))
+    return "\n\n".join((_square(matrix, "moved", "TB"), _square(matrix, "rate", "MB/s"), paragraph(
         "The sites with most traffic, the busiest first; a dash: nothing moved. Rates are means over the window.")))
 
 
-def _square(found: "pd.DataFrame", metric: str, unit: str) -> str:
+def _square(matrix: "pd.DataFrame", metric: str, unit: str) -> str:
     """One metric of a matrix of sites as a table."""
-    sites = _sites(found)
-    values = dict(zip(zip(found.source, found.destination, strict=True), found[metric], strict=True))
+    sites = _sites(matrix)
+    values = dict(zip(zip(matrix.source, matrix.destination, strict=True), matrix[metric], strict=True))
     cells = [(source, *(_short(values.get((source, destination), float("nan"))) for destination in sites))
              for source in sites]
     return table((f"{unit}{CORNER}", *sites), cells, numbers=range(1, len(sites) + 1))
 
 
-def _sites(found: "pd.DataFrame") -> list[str]:
+def _sites(matrix: "pd.DataFrame") -> list[str]:
     """Sites of a matrix, the busiest first, the others together at the end."""
-    names = dict.fromkeys([*found.source, *found.destination])
+    names = dict.fromkeys([*matrix.source, *matrix.destination])
     return sorted(names, key=lambda name: name.startswith(OTHERS))
 
 

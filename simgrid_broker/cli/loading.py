@@ -53,16 +53,16 @@ def unknown_plugins(scenario: "Scenario | Snapshot") -> list[Problem]:
     from simgrid_broker.agents.own import GROUP
     from simgrid_broker.plugins import offered
     from simgrid_broker.policy.registry import BUILT_IN, names
-    wanted = [(f"policies.{kind}", name, names(kind)) for kind, known in BUILT_IN.items()
-              if (name := getattr(scenario.policies, kind)) not in known]     # else what is installed is not searched
+    wanted = [(f"policies.{kind}", name, names(kind)) for kind, own in BUILT_IN.items()
+              if (name := getattr(scenario.policies, kind)) not in own]       # else what is installed is not searched
     if hasattr(scenario, "agents"):
         wanted += [("agents.own", name, offered(GROUP)) for name in scenario.agents.own]
     problems = []
-    for key, name, known in wanted:
-        if name not in known:
+    for key, name, valid in wanted:
+        if name not in valid:
             origin, what = scenario.origin(key), key.partition(".")[0].replace("policies", "policy").removesuffix("s")
             problems.append(Problem(origin.file or origin.kind, origin.line, key, name,
-                                    f"unknown {what}; known are {', '.join(known) or 'none'}", nearest(name, known)))
+                                    f"unknown {what}; known are {', '.join(valid) or 'none'}", nearest(name, valid)))
     return problems
 
 

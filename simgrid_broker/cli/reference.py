@@ -16,16 +16,16 @@ def topics() -> dict[str, Topic]:
     from simgrid_broker.cli import states
     from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts, study_parts
     from simgrid_broker.schema import WORLD
-    found: dict[str, list[tuple[str, Callable[[], Section]]]] = {}
+    by_name: dict[str, list[tuple[str, Callable[[], Section]]]] = {}
     for part in (*parts(), *snapshot_parts(), *match_parts(), *study_parts()):
-        found.setdefault(part.topic, []).append((part.whole, part.section))
+        by_name.setdefault(part.topic, []).append((part.whole, part.section))
     for name, table in tables().items():
-        found.setdefault(name, []).append(("recorded", partial(recorded, table)))
+        by_name.setdefault(name, []).append(("recorded", partial(recorded, table)))
     for name, table in WORLD.items():
-        found.setdefault(name, []).append(("in the world", partial(of_world, table)))
-    found["rules"] = [("brokers", rules)]
+        by_name.setdefault(name, []).append(("in the world", partial(of_world, table)))
+    by_name["rules"] = [("brokers", rules)]
     plain = {name: Topic(name, ", ".join(dict.fromkeys(where for where, _ in each)),
-                         partial(_sections, each)) for name, each in found.items()}
+                         partial(_sections, each)) for name, each in by_name.items()}
     return plain | {"states": Topic("states", "of tasks and jobs", states.sections)}
 
 

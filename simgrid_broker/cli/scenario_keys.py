@@ -55,41 +55,41 @@ class KeyedPart:
 
 def parts() -> tuple[KeyedPart, ...]:
     """Every part of a scenario, outer ones first; quantities with a spread are the last."""
-    found = _inside(KeyedPart("scenario", "", Scenario), ())
-    return (*found, KeyedPart("spread", "any quantity that differs from task to task", Spread))
+    keyed = _inside(KeyedPart("scenario", "", Scenario), ())
+    return (*keyed, KeyedPart("spread", "any quantity that differs from task to task", Spread))
 
 
 def snapshot_parts() -> tuple[KeyedPart, ...]:
     """Every part of a snapshot that is not also in a scenario, outer ones first, all under the topic `snapshot`."""
-    found = _inside(KeyedPart("snapshot", "", Snapshot, "snapshot"), parts())
-    return tuple(replace(part, topic="snapshot") for part in found)
+    keyed = _inside(KeyedPart("snapshot", "", Snapshot, "snapshot"), parts())
+    return tuple(replace(part, topic="snapshot") for part in keyed)
 
 
 def match_parts() -> tuple[KeyedPart, ...]:
     """Every part of a snapshot of DIRAC's task queues and of requests to them, all under the topic `match`."""
-    found = [*_inside(KeyedPart("match", "", DiracSnapshot, "snapshot of task queues"), ()),
+    keyed = [*_inside(KeyedPart("match", "", DiracSnapshot, "snapshot of task queues"), ()),
              *_inside(KeyedPart("match", "", DiracRequest, "match request"), ())]
-    return tuple(replace(part, topic="match") for part in found)
+    return tuple(replace(part, topic="match") for part in keyed)
 
 
 def study_parts() -> tuple[KeyedPart, ...]:
     """Every part of the study files, all under the topic `study`."""
-    found: list[KeyedPart] = []
+    keyed: list[KeyedPart] = []
     for model, verb in ((SweepFile, "sweep"), (SensitivityFile, "sensitivity"), (TuneFile, "tune")):
-        found += _inside(KeyedPart("study", "", model, f"study file of `{verb}`"), tuple(found))
-    return tuple(replace(part, topic="study") for part in found)
+        keyed += _inside(KeyedPart("study", "", model, f"study file of `{verb}`"), tuple(keyed))
+    return tuple(replace(part, topic="study") for part in keyed)
 
 
-def _inside(outermost: KeyedPart, known: tuple[KeyedPart, ...]) -> list[KeyedPart]:
+def _inside(outermost: KeyedPart, others: tuple[KeyedPart, ...]) -> list[KeyedPart]:
     """A part and all parts inside it, each model once, without the known ones."""
-    found, seen = [outermost], {part.model for part in known}
-    for part in found:
+    inner, seen = [outermost], {part.model for part in others}
+    for part in inner:
         for name, field in fields_by_key(part.model).items():
             model, step = _model_in(field.annotation)
-            if model is not None and model not in seen | {each.model for each in found}:
+            if model is not None and model not in seen | {each.model for each in inner}:
                 key = f"{part.key}.{name}" if part.key else name
-                found.append(KeyedPart(name, key + step, model, part.whole))
-    return found
+                inner.append(KeyedPart(name, key + step, model, part.whole))
+    return inner
 
 
 def _model_in(annotation: Any) -> tuple[type[Part] | None, str]:
@@ -150,8 +150,8 @@ def _limits(field: FieldInfo) -> str:
     marks = [*field.metadata, *_metadata(field.annotation)]
     if _parsed(marks) == PARSED[units.fraction]:
         return ""
-    found = [f"{sign} {getattr(mark, name):g}" for name, sign in LIMITS for mark in marks if hasattr(mark, name)]
-    return f" {', '.join(dict.fromkeys(found))}" if found else ""
+    limits = [f"{sign} {getattr(mark, name):g}" for name, sign in LIMITS for mark in marks if hasattr(mark, name)]
+    return f" {', '.join(dict.fromkeys(limits))}" if limits else ""
 
 
 def _default(field: FieldInfo) -> str:

@@ -57,20 +57,21 @@ def answers(run: "Run", share: str | None = None, unplaced: bool = False) -> lis
     waiting = metrics.unplaced_tasks(run)
     recorded = metrics.explain(run, tasks=set(waiting.jeditaskid))
     empty = _empty_decisions(run)
-    found = []
+    shares = []
     for kind in THINGS:
         rules = metrics.with_labels(run, metrics.wide(metrics.reach(run, kind)).assign(kind=kind))
         rules = rules.merge(metrics.criteria(run, kind)[["criterion", "panda", "meaning"]], on="criterion", how="left")
         of_kind = metrics.reach_recorded(run, recorded, kind)
         for name, rows in rules.groupby("share", sort=False):
             tasks = waiting[(waiting.share == name) & (waiting.kind == kind)]
-            found.append(Answer(str(name), kind, int(rows.decisions.iloc[0]), empty.get((kind, name), 0) if empty is not
-                                None else None, rows.drop(columns=["kind", "share", "decisions"]),
-                                of_kind[of_kind.jeditaskid.isin(tasks.jeditaskid)], tasks))
+            n_empty = None if empty is None else empty.get((kind, name), 0)
+            shares.append(Answer(str(name), kind, int(rows.decisions.iloc[0]), n_empty,
+                                 rows.drop(columns=["kind", "share", "decisions"]),
+                                 of_kind[of_kind.jeditaskid.isin(tasks.jeditaskid)], tasks))
     if share is not None:
         _known(run, share)
-        return [each for each in found if each.share == share]
-    return sorted((each for each in found if len(each.tasks) or not unplaced), key=lambda each: -len(each.tasks))
+        return [each for each in shares if each.share == share]
+    return sorted((each for each in shares if len(each.tasks) or not unplaced), key=lambda each: -len(each.tasks))
 
 
 def _known(run: "Run", share: str) -> None:
@@ -87,16 +88,16 @@ def _empty_decisions(run: "Run") -> dict | None:
     return rows[rows.n_kept == 0].astype({"kind": object, "share": object}).groupby(["kind", "share"]).size().to_dict()
 
 
-def text(found: list[Answer], everything: bool) -> str:
+def text(by_share: list[Answer], everything: bool) -> str:
     """Each answer for a terminal; everything: all rules, else those that take most."""
-    blocks = [_block(each, everything) for each in found]
-    return "\n\n".join([*blocks, *meanings(row for each in found for row in _shown(each, everything))])
+    blocks = [_block(each, everything) for each in by_share]
+    return "\n\n".join([*blocks, *meanings(row for each in by_share for row in _shown(each, everything))])
 
 
 def meanings(rows: Iterable) -> list[str]:
     """Meanings of the rules in `rows` by label, as one paragraph; none if no rule has a sentence."""
-    known = dict.fromkeys((row.rule, row.meaning) for row in rows if row.rule != USED and row.meaning)
-    return ["\n".join(paragraph(f"{rule}: {meaning}", "  ") for rule, meaning in known)] if known else []
+    by_rule = dict.fromkeys((row.rule, row.meaning) for row in rows if row.rule != USED and row.meaning)
+    return ["\n".join(paragraph(f"{rule}: {meaning}", "  ") for rule, meaning in by_rule)] if by_rule else []
 
 
 def _shown(each: Answer, everything: bool) -> list:
@@ -160,10 +161,10 @@ def _waiting(each: Answer) -> list[str]:
     return [*lines, f"recorded candidate by candidate (--task ID): {named(recorded)}"] if recorded else lines
 
 
-def overview(run: "Run", found: list[Answer]) -> str:
+def overview(run: "Run", by_share: list[Answer]) -> str:
     """One line per share and broker of jobs: decisions, cores left, and the rules that take most of them."""
     rows, named_rules = [], []
-    of_jobs = (each for each in found if THINGS[each.kind][0] == "cores")
+    of_jobs = (each for each in by_share if THINGS[each.kind][0] == "cores")
     for each in sorted(of_jobs, key=lambda each: (each.share, each.kind)):
         used = float(each.rules.part[each.rules.rule == USED].sum())
         empty = "" if each.n_empty is None else f"{100 * each.n_empty / each.n_decisions:.1f}"
@@ -172,7 +173,7 @@ def overview(run: "Run", found: list[Answer]) -> str:
         named_rules += largest
         rows.append((each.share, each.kind.removesuffix("_brokerage"), f"{each.n_decisions:,}", empty, f"{used:.1f}",
                      ", ".join(f"{row.rule} {row.part:.0f}{PERCENT}" for row in largest)))
-    number = sum(len(each.tasks) for each in found)
+    number = sum(len(each.tasks) for each in by_share)
     lines = [paragraph("Brokerage of jobs by share: cores left to a decision, and the rules that take most of them")]
     head = ("share", "broker", "decisions", "no queue %", "cores left %", "taken by")
     lines += [table(head, rows, numbers=(2, 3, 4))]

@@ -32,7 +32,7 @@ def closing() -> Iterator[None]:
 def _handled(handler) -> dict:
     """The handlers before, by signal, of those signals that now have another one."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    before = {number: found for number, found in before.items() if found not in (signal.SIG_IGN, None)}
+    before = {number: action for number, action in before.items() if action not in (signal.SIG_IGN, None)}
     for number in before:
         signal.signal(number, handler)
     return before

@@ -36,8 +36,8 @@ def users(
     rows, fair = of_run(recorded)
     if as_json:
         plain = rows.astype(object).where(rows.notna(), None).to_dict("records")
-        known = {name: None if value != value else value for name, value in fair.items()}
-        typer.echo(json.dumps({"users": plain, **known}, indent=1, ensure_ascii=False, allow_nan=False))
+        figures = {name: None if value != value else value for name, value in fair.items()}
+        typer.echo(json.dumps({"users": plain, **figures}, indent=1, ensure_ascii=False, allow_nan=False))
         return
     if not len(rows):
         typer.echo("No user has an analysis task in this run.")

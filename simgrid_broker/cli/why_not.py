@@ -75,18 +75,18 @@ def not_recorded(run: "Run", task: int) -> str:
     else:
         made = "no decision was recorded"
     share, others = share_of(run, task), _recorded_of_share(run, share_of(run, task))
-    known = f"; recorded were those of task {named(others)} of {share}" if others else ""
-    return (f"{made}{known}; to record them, run with --set 'record.tasks=[{task}]', or with "
+    others_too = f"; recorded were those of task {named(others)} of {share}" if others else ""
+    return (f"{made}{others_too}; to record them, run with --set 'record.tasks=[{task}]', or with "
             "--set record.candidates=0.1 for 10 % of all tasks")
 
 
 def _recorded_of_share(run: "Run", share: str) -> list[int]:
     """Tasks of a share whose candidates were recorded."""
-    known: set[int] = set()
+    recorded: set[int] = set()
     for rows in run.batches("candidates", ["decision"]):
-        known |= set(rows.decision)
+        recorded |= set(rows.decision)
     decisions = run.table("decisions", ["decision", "jeditaskid", "share"])
-    return sorted(set(decisions.jeditaskid[decisions.decision.isin(known) & (decisions.share == share)]))
+    return sorted(set(decisions.jeditaskid[decisions.decision.isin(recorded) & (decisions.share == share)]))
 
 
 def text(reasons: WhyNot, everything: bool = False) -> str:
@@ -117,8 +117,8 @@ def _about_task(reasons: WhyNot) -> str:
         return paragraph(f"Task {reasons.task}: {', '.join(reasons.about)} was not a candidate in its recorded "
                          f"decisions. The tables below cover all tasks of its share, {reasons.share}.")
     used = int(reasons.rules.decisions[reasons.rules.tag == "+use"].sum())
-    asked = int(reasons.rules.decisions.sum())
-    return f"Task {reasons.task}: used in {used} of {asked} cases (pseudo-queue and decision)"
+    cases = int(reasons.rules.decisions.sum())
+    return f"Task {reasons.task}: used in {used} of {cases} cases (pseudo-queue and decision)"
 
 
 def _rules(rows: "pd.DataFrame") -> str:

@@ -77,9 +77,9 @@ def of_user(run: "Run", user: str) -> WhyWaits:
     from simgrid_broker import metrics
     tasks = metrics.tasks_of_users(run)
     if user not in set(tasks.user):
-        known = sorted(set(tasks.user))
-        raise BadArgument("--user", user, f"unknown; {count(len(known), 'user')} of the run "
-                          f"{'has' if len(known) == 1 else 'have'} analysis tasks", nearest(user, known))
+        users = sorted(set(tasks.user))
+        raise BadArgument("--user", user, f"unknown; {count(len(users), 'user')} of the run "
+                          f"{'has' if len(users) == 1 else 'have'} analysis tasks", nearest(user, users))
     return _answer(run, user, user, tasks[tasks.user == user].reset_index(drop=True))
 
 
@@ -110,8 +110,8 @@ def _last_refusals(run: "Run", tasks: set[int]) -> "pd.DataFrame":
     rows = rows[rows.decision == rows.groupby("jeditaskid").decision.transform("max")]
     rows = metrics.with_labels(run, rows.assign(reason=metrics.reasons(run, rows)))
     groups = rows.groupby(["jeditaskid", "time_s", "rule"], sort=False)
-    found = groups.agg(candidates=("candidate", "size"), reason=("reason", "first")).reset_index()
-    return found.sort_values(["jeditaskid", "candidates"], ascending=[True, False], kind="stable", ignore_index=True)
+    reasons = groups.agg(candidates=("candidate", "size"), reason=("reason", "first")).reset_index()
+    return reasons.sort_values(["jeditaskid", "candidates"], ascending=[True, False], kind="stable", ignore_index=True)
 
 
 def sentence(why: WhyWaits) -> str:

@@ -116,8 +116,8 @@ class Fit:
         """Rows of OF_PARAMETERS."""
         for number, name in enumerate(self.names):
             latency, width = self._latency(number)
-            found = (self.power[number], self.efficiency[number], self.overhead[number], latency, width)
-            for (key, unit), before, estimate in zip(OF_QUEUES.items(), self.before[name], found, strict=True):
+            estimates = (self.power[number], self.efficiency[number], self.overhead[number], latency, width)
+            for (key, unit), before, estimate in zip(OF_QUEUES.items(), self.before[name], estimates, strict=True):
                 yield ("queue", name, key, before, *_chosen(before, estimate), unit, _state(estimate))
         for name, estimate in self._failures():
             before = self.scenario.grid.sites[name].failure_rate
@@ -142,12 +142,12 @@ class Fit:
     def _powers(self) -> tuple[Work, list[Estimate]]:
         """Work of the jobs, and HS06 per core of each queue: work over CPU time."""
         log_cpu = np.log(self.jobs["cpuconsumptiontime"].where(self.jobs["cpuconsumptiontime"] > 0).to_numpy(float))
-        known = (self.jobs["work"] > 0).to_numpy()
+        worked = (self.jobs["work"] > 0).to_numpy()
         everything = np.ones(self.groups.max() + 1, bool)
-        if known.any():
-            self.fitted = self.fitted & known
+        if worked.any():
+            self.fitted = self.fitted & worked
             self.counts = np.bincount(self.queues[self.fitted], minlength=len(self.names))
-            work = Work(np.log(self.jobs["work"].where(known).to_numpy(float)), np.zeros(len(everything)), everything)
+            work = Work(np.log(self.jobs["work"].where(worked).to_numpy(float)), np.zeros(len(everything)), everything)
         else:
             self.remarks.append("The records do not say how much work a job is, so the queues are compared by jobs of "
                                 "the same tasks, and keep the mean power that the scenario gives them.")
@@ -173,9 +173,9 @@ class Fit:
         if (n_parts := len(mean)) > 1:
             self.remarks.append(f"The queues fall into {n_parts} groups without a common task; powers can be compared "
                                 "within a group only.")
-        known, of_group = np.zeros(self.groups.max() + 1, bool), np.zeros(self.groups.max() + 1)
-        known[tasks], of_group[tasks] = True, of_tasks + shift
-        return Work(log_own, of_group, known)
+        is_fitted, of_group = np.zeros(self.groups.max() + 1, bool), np.zeros(self.groups.max() + 1)
+        is_fitted[tasks], of_group[tasks] = True, of_tasks + shift
+        return Work(log_own, of_group, is_fitted)
 
     def _log_today(self) -> np.ndarray:
         return np.log([self.before[name][0] for name in self.names])
@@ -186,9 +186,9 @@ class Fit:
         around = rest - self.jobs["payload_s"].to_numpy(float)
         timed = [location(around[self.fitted & (self.queues == number)]) for number in range(len(self.names))]
         fewest = min((one.n_values for one in timed), default=0)
-        found = self._lines(rest) if fewest < FEWEST else timed
+        lines = self._lines(rest) if fewest < FEWEST else timed
         return [_not_negative(one if one.n_values >= FEWEST else line_of)
-                for one, line_of in zip(timed, found, strict=True)]
+                for one, line_of in zip(timed, lines, strict=True)]
 
     def _lines(self, rest: np.ndarray) -> list[Estimate]:
         """Overheads as intercepts of wall times over CPU times, of which tasks use different parts.
@@ -201,17 +201,17 @@ class Fit:
         usable = self.fitted & (rest > 0)
         chosen = [np.flatnonzero(usable & (self.queues == number)) for number in range(len(self.names))]
         spent, n_groups = np.full(self.groups.max() + 1, 1.0), self.groups.max() + 1
-        found: list[tuple[Estimate, Estimate]] = []
+        lines: list[tuple[Estimate, Estimate]] = []
         for _ in range(ROUNDS):
             payload = core_s / spent[self.groups]
-            found = [line(payload[rows], rest[rows]) if len(rows) >= FEWEST else (UNKNOWN, UNKNOWN) for rows in chosen]
-            overhead, slope = (np.nan_to_num(np.array([pair[k].value for pair in found]), nan=k) for k in (0, 1))
+            lines = [line(payload[rows], rest[rows]) if len(rows) >= FEWEST else (UNKNOWN, UNKNOWN) for rows in chosen]
+            overhead, slope = (np.nan_to_num(np.array([pair[k].value for pair in lines]), nan=k) for k in (0, 1))
             left = (rest - overhead[self.queues]) / slope[self.queues]
-            known = usable & (left > 0)
-            before, spent = spent, np.exp(medians(np.log(core_s[known] / left[known]), self.groups[known], n_groups))
+            valid = usable & (left > 0)
+            before, spent = spent, np.exp(medians(np.log(core_s[valid] / left[valid]), self.groups[valid], n_groups))
             if np.abs(spent - before).max() < SAME:
                 break
-        return [pair[0] for pair in found]
+        return [pair[0] for pair in lines]
 
     def _efficiencies(self) -> tuple[list[Estimate], np.ndarray]:
         """Factor of each queue on the CPU efficiency of its tasks, and the efficiency of each task without it."""
@@ -267,11 +267,11 @@ def chain_s(scenario: Scenario) -> float:
 
 def part_of(table: pd.DataFrame) -> dict[str, Any]:
     """The fitted values as a part of a scenario."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    grid: dict[str, dict[str, dict[str, float]]] = {}
     for row in table[table.state == FITTED].to_dict("records"):
-        of_noun = found.setdefault(f"{row['noun']}s", {}).setdefault(row["name"], {})
+        of_noun = grid.setdefault(f"{row['noun']}s", {}).setdefault(row["name"], {})
         of_noun[row["parameter"]] = float(f"{row['after']:.{SIGNIFICANT}g}")
-    return {"grid": found} if found else {}
+    return {"grid": grid} if grid else {}
 
 
 def errors_of(jobs: pd.DataFrame, held_out: float) -> pd.DataFrame:
@@ -299,8 +299,8 @@ def _divided(jobs: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
 
 def _chosen(before: float, estimate: Estimate) -> tuple[float, float, int]:
     """Value after, its error, and the jobs behind it."""
-    known = _state(estimate) == FITTED
-    return (estimate.value if known else before), (estimate.error if known else np.nan), estimate.n_values
+    is_fitted = _state(estimate) == FITTED
+    return (estimate.value if is_fitted else before), (estimate.error if is_fitted else np.nan), estimate.n_values
 
 
 def _state(estimate: Estimate) -> str:

@@ -44,9 +44,9 @@ def calibration_jobs(scenario: Scenario, records: Path, columns: RecordColumns |
                                       "expected")])
     at = ran_at(scenario.grid, jobs["computingsite"])
     ins, outs = at.staging_s(jobs)
-    known = pd.Series(list(scenario.grid.sites), dtype=object)
+    sites = pd.Series(list(scenario.grid.sites), dtype=object)
     jobs = jobs.assign(
-        site=known.iloc[at.site].to_numpy(), share=jobs["gshare"].replace("", "unknown"),
+        site=sites.iloc[at.site].to_numpy(), share=jobs["gshare"].replace("", "unknown"),
         group=jobs["jeditaskid"].where(jobs["jeditaskid"] != "", "share " + jobs["gshare"]),
         held_out=is_held_out(jobs["pandaid"], held_out, seed), fails=_fails(jobs, tally),
         staging_s=jobs["stage_in_s"].fillna(pd.Series(ins)) + jobs["stage_out_s"].fillna(pd.Series(outs)))
@@ -61,10 +61,10 @@ def is_held_out(identifiers: Sequence[str], part: float, seed: int) -> np.ndarra
 
 def refuse_unknown(jobs: pd.DataFrame, scenario: Scenario, records: Path) -> None:
     """Raise InputFileError with each queue of the records that the scenario does not have, at its first job."""
-    known = tuple(scenario.grid.queues)
-    strange = jobs[~jobs["computingsite"].isin(known)].groupby("computingsite", sort=False)
+    queues = tuple(scenario.grid.queues)
+    strange = jobs[~jobs["computingsite"].isin(queues)].groupby("computingsite", sort=False)
     problems = [Problem(str(records), int(rows["line"].iloc[0]), "computingsite", name or None,
-                        f"the scenario has no such PanDA queue ({len(rows)} jobs)", nearest(str(name), known))
+                        f"the scenario has no such PanDA queue ({len(rows)} jobs)", nearest(str(name), queues))
                 for name, rows in strange]
     if problems:
         raise InputFileError(problems)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from simgrid_broker.experiments.calibrate import FEWEST, OF_PARAMETERS, Calibration, left_as_they_were
-from simgrid_broker.experiments.pages import asked, write_study_page, write_table
+from simgrid_broker.experiments.pages import terms, write_study_page, write_table
 from simgrid_broker.files import write_whole
 from simgrid_broker.metrics import wide
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by
@@ -26,40 +26,41 @@ ESTIMATES = (f"Huber's estimates from jobs that are not held out; at least {FEWE
              "error. cpu_efficiency is a factor on that of the tasks, whose median over all jobs is as before.")
 
 
-def write_calibration(found: Calibration, scenario: Path, records: Path, folder: Path, held_out: float,
+def write_calibration(result: Calibration, scenario: Path, records: Path, folder: Path, held_out: float,
                       steps: Callable[[Iterable], Iterable] = iter) -> Path:
     """Write part, scenario, tables and page of a calibration and return the path of the page; raises OutputError."""
     folder = Path(folder)
-    write_table(folder, "parameters", found.parameters)
-    write_table(folder, "errors", found.errors)
-    remarks = [*found.remarks, *left_as_they_were(found.parameters)]
-    write_part(found.part, folder / FRAGMENT, [f"Fitted to {len(found.jobs)} jobs of {Path(records).name}.", *remarks])
+    write_table(folder, "parameters", result.parameters)
+    write_table(folder, "errors", result.errors)
+    remarks = [*result.remarks, *left_as_they_were(result.parameters)]
+    fitted = f"Fitted to {len(result.jobs)} jobs of {Path(records).name}."
+    write_part(result.part, folder / FRAGMENT, [fitted, *remarks])
     write_whole(folder / RUNNABLE, f"extends: [{os.path.relpath(scenario, folder)}, {FRAGMENT}]\n")
-    about = {"Scenario": scenario, "Records": records, "Jobs": len(found.jobs),
-             "Held out": f"{100 * held_out:g} %, {int(found.jobs.held_out.sum())} jobs"}
-    errors = [block for by in ("site", "queue", "share") for block in _errors(found, by)]
-    sections = [asked(about), Section("errors", "Errors of predicted wall times", (*_whole(found), *errors)),
-                Section("parameters", "Fitted values", _parameters(found)),
+    about = {"Scenario": scenario, "Records": records, "Jobs": len(result.jobs),
+             "Held out": f"{100 * held_out:g} %, {int(result.jobs.held_out.sum())} jobs"}
+    errors = [block for by in ("site", "queue", "share") for block in _errors(result, by)]
+    sections = [terms(about), Section("errors", "Errors of predicted wall times", (*_whole(result), *errors)),
+                Section("parameters", "Fitted values", _parameters(result)),
                 Section("remarks", "Remarks", tuple(Note(text) for text in remarks) or (Note("There are none."),))]
     return write_study_page(folder, f"Calibration of {Path(scenario).stem}", f"By job records of {Path(records).name}.",
                             sections, steps)
 
 
-def by_dimension(found: Calibration, by: str) -> pd.DataFrame:
+def by_dimension(result: Calibration, by: str) -> pd.DataFrame:
     """Rows of the errors of one dimension, tidy, `name` under the name of the dimension."""
-    rows = found.errors[found.errors.dimension == by].drop(columns="dimension")
+    rows = result.errors[result.errors.dimension == by].drop(columns="dimension")
     return rows.rename(columns={"name": by})
 
 
-def _whole(found: Calibration) -> list[Block]:
-    rows = found.errors[found.errors.dimension == "all"]
+def _whole(result: Calibration) -> list[Block]:
+    rows = result.errors[result.errors.dimension == "all"]
     if not len(rows):
         return [Note("No job with a known work was held out, so there are no errors to compare.")]
     return [TableBlock("All jobs", wide(rows.drop(columns=["dimension", "name"])), "Off: median size of the error.")]
 
 
-def _errors(found: Calibration, by: str) -> list[Block]:
-    table = by_dimension(found, by)
+def _errors(result: Calibration, by: str) -> list[Block]:
+    table = by_dimension(result, by)
     names = list(dict.fromkeys(table[by]))
     if not names:
         return []
@@ -71,9 +72,9 @@ def _errors(found: Calibration, by: str) -> list[Block]:
             TableBlock(f"Errors by {by}: figures", wide(shown), f"Off: median size of the error.{more}")]
 
 
-def _parameters(found: Calibration) -> tuple[Block, ...]:
+def _parameters(result: Calibration) -> tuple[Block, ...]:
     """Powers before and after, and all fitted values."""
-    powers = found.parameters[(found.parameters.parameter == "corepower") & (found.parameters.state == "fitted")]
+    powers = result.parameters[(result.parameters.parameter == "corepower") & (result.parameters.state == "fitted")]
     blocks: list[Block] = []
     if len(powers):
         shown = powers.nlargest(MOST_GROUPS, "jobs")
@@ -83,8 +84,8 @@ def _parameters(found: Calibration) -> tuple[Block, ...]:
             "study_plots.moved", xlabel="HS06 per core"), "Ring: before; dot: fitted, with its 95 % interval."
             + (f" The {MOST_GROUPS} queues with most jobs." if len(powers) > MOST_GROUPS else ""),
             (10, 1.2 + 0.3 * len(shown))))
-    table = found.parameters[list(OF_PARAMETERS)].head(MOST_ROWS)
+    table = result.parameters[list(OF_PARAMETERS)].head(MOST_ROWS)
     texts = table.assign(**{name: table[name].map(number) for name in ("before", "after", "error")})
-    more = f" {len(found.parameters) - MOST_ROWS} more rows are in parameters.csv." if len(
-        found.parameters) > MOST_ROWS else ""
+    more = f" {len(result.parameters) - MOST_ROWS} more rows are in parameters.csv." if len(
+        result.parameters) > MOST_ROWS else ""
     return (*blocks, TableBlock("All values", texts, ESTIMATES + more, mixed=True))

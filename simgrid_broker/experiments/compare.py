@@ -9,10 +9,10 @@ from simgrid_broker.errors import InputFileError, Problem, StudyError, nearest
 from simgrid_broker.experiments.figures import headlines, known_figures, unknown_figures
 from simgrid_broker.experiments.groups import Group, of_study, recorded, scenario_names, setting_table
 from simgrid_broker.experiments.pages import (
-    asked,
     in_percent,
     label_of,
     means_block,
+    terms,
     write_study_page,
     write_table,
 )
@@ -62,8 +62,8 @@ def grouped(things: Sequence[Thing], seeds: int | str, out: str | Path | None, w
     loaded: list[Thing] = [load(Path(thing)) if isinstance(thing, (str, Path)) and Path(thing).is_file() else thing
               for thing in things]
     scenarios = [thing for thing in loaded if isinstance(thing, Scenario)]
-    known = tuple(dict.fromkeys(name for scenario in scenarios for name in known_figures(scenario)))
-    if scenarios and (problems := unknown_figures(figures, known, None, "--figure")):
+    of_runs = tuple(dict.fromkeys(name for scenario in scenarios for name in known_figures(scenario)))
+    if scenarios and (problems := unknown_figures(figures, of_runs, None, "--figure")):
         raise StudyError(problems)
     names = _names(things, loaded)
     study = _run(scenarios, [name for name, thing in zip(names, loaded, strict=True) if isinstance(thing, Scenario)],
@@ -87,10 +87,10 @@ def all_results(groups: Sequence[Group]) -> pd.DataFrame:
 
 def chosen_figures(results: pd.DataFrame, figures: tuple[str, ...]) -> tuple[str, ...]:
     """The figures to compare; raises StudyError for one that no run has."""
-    known = tuple(dict.fromkeys(results.figure))
-    if problems := unknown_figures(figures, known, None, "--figure"):
+    names = tuple(dict.fromkeys(results.figure))
+    if problems := unknown_figures(figures, names, None, "--figure"):
         raise StudyError(problems)
-    return figures or headlines(known)
+    return figures or headlines(names)
 
 
 def remarks_on(groups: Sequence[Group], table: pd.DataFrame) -> list[str]:
@@ -119,7 +119,7 @@ def write_groups_report(groups: Sequence[Group], folder: Path, figures: tuple[st
         write_table(folder, name, rows)
     about = {f"Group {k + 1}{', the base' if k == 0 else ''}": f"{group.name}: {len(group.runs)} runs, seeds "
              + ", ".join(map(str, group.seeds())) for k, group in enumerate(groups)}
-    sections = [asked(about, remarks_on(groups, table)), _settings(groups), _differences(table, base),
+    sections = [terms(about, remarks_on(groups, table)), _settings(groups), _differences(table, base),
                 Section("means", "Means", (means_block(averages, ""),)), _curves(groups)]
     lead = " against ".join(group.name for group in reversed(groups))
     return write_study_page(folder, "Comparison of groups of runs", lead, sections, steps), table
@@ -150,9 +150,9 @@ def _runs(thing: Thing) -> list[tuple[str, tuple[Run, ...]]]:
     if isinstance(thing, (str, Path)):
         if not Path(thing).exists():
             near = Path(thing).parent
-            known = sorted(str(path) for path in near.iterdir()) if near.is_dir() else []
+            folders = sorted(str(path) for path in near.iterdir()) if near.is_dir() else []
             raise InputFileError([Problem(str(thing), None, "", None, "is neither a scenario nor a folder of runs",
-                                          nearest(str(thing), known))])
+                                          nearest(str(thing), folders))])
         return recorded(Path(thing))
     assert not isinstance(thing, Scenario)
     return [("", tuple(thing))]

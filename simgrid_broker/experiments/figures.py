@@ -55,21 +55,21 @@ def known_figures(scenario: Scenario) -> tuple[str, ...]:
     """Names of all figures that a run of the scenario can have."""
     shares = [share.name for share in scenario.shares_in_use]
     streams = [stream.name for stream in (*scenario.workload.campaigns, *scenario.workload.users)]
-    return (*OF_RUN, *(f"{part}.{name}.{figure}" for part, names, known in (
+    return (*OF_RUN, *(f"{part}.{name}.{figure}" for part, names, of_part in (
         ("shares", shares, OF_SHARE), ("waiting", shares, OF_WAITING), ("tasks", streams, OF_TASKS),
-        ("sites", list(scenario.grid.sites), OF_SITE)) for name in names for figure in known))
+        ("sites", list(scenario.grid.sites), OF_SITE)) for name in names for figure in of_part))
 
 
-def unknown_figures(names: Iterator[str] | tuple[str, ...], known: tuple[str, ...], file: str | None,
+def unknown_figures(names: Iterator[str] | tuple[str, ...], figures: tuple[str, ...], file: str | None,
                     key: str) -> list[Problem]:
     """A problem for each name that is not that of a figure."""
     return [Problem(file, None, key, name, "no such figure; a run has figures such as wait_p50 and "
-                    "shares.<share>.delivered", nearest(name, known)) for name in names if name not in known]
+                    "shares.<share>.delivered", nearest(name, figures)) for name in names if name not in figures]
 
 
-def headlines(known: tuple[str, ...]) -> tuple[str, ...]:
+def headlines(figures: tuple[str, ...]) -> tuple[str, ...]:
     """Figures that reports show: those of every run in HEADLINES, and power and median wait of each share."""
-    return tuple(name for name in known if name in HEADLINES or name.startswith(("shares.", "waiting."))
+    return tuple(name for name in figures if name in HEADLINES or name.startswith(("shares.", "waiting."))
                  and name.endswith((".delivered", ".wait_p50")))
 
 
@@ -82,8 +82,8 @@ def _named(run: Run) -> Iterator[tuple[pd.Series, pd.DataFrame]]:
     work = run.manifest["scenario"]["workload"]
     streams = [stream["name"] for stream in (*work["campaigns"], *work["users"])]
     tasks = tasks[tasks.name.isin(streams)]                     # not merge and test tasks, which none could name before
-    for part, by, table, known in (("shares", "share", shares[shares.level > 0], OF_SHARE),
-                                   ("waiting", "share", waits, OF_WAITING), ("tasks", "name", tasks, OF_TASKS),
-                                   ("sites", "site", sites, OF_SITE)):
-        table = table[table.metric.isin(known)]
+    for part, by, table, wanted in (("shares", "share", shares[shares.level > 0], OF_SHARE),
+                                    ("waiting", "share", waits, OF_WAITING), ("tasks", "name", tasks, OF_TASKS),
+                                    ("sites", "site", sites, OF_SITE)):
+        table = table[table.metric.isin(wanted)]
         yield part + "." + table[by].astype(str) + "." + table.metric.astype(str), table

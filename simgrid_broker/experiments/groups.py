@@ -53,10 +53,10 @@ def recorded(folder: Path) -> list[tuple[str, tuple[Run, ...]]]:
 
 def of_study(study: Study) -> list[tuple[str, tuple[Run, ...]]]:
     """The finished runs of a study by its groups."""
-    found: dict[str, list[Run]] = {}
+    by_group: dict[str, list[Run]] = {}
     for point in study.finished():
-        found.setdefault(point.group, []).append(study.run(point))
-    return [(name if len(found) > 1 else "", tuple(runs)) for name, runs in found.items()]
+        by_group.setdefault(point.group, []).append(study.run(point))
+    return [(name if len(by_group) > 1 else "", tuple(runs)) for name, runs in by_group.items()]
 
 
 def setting_table(groups: Sequence[Group]) -> pd.DataFrame:

@@ -38,7 +38,7 @@ def write_table(folder: Path, name: str, table: pd.DataFrame) -> None:
     write_whole(Path(folder) / f"{name}.parquet", table.assign(**mixed).to_parquet(index=False))
 
 
-def asked(rows: Mapping[str, object], notes: Iterable[str] = ()) -> Section:
+def terms(rows: Mapping[str, object], notes: Iterable[str] = ()) -> Section:
     """Section with the settings of a study, as a table of two columns."""
     table = pd.DataFrame([(name, str(value)) for name, value in rows.items()], columns=["what", "value"])
     return Section("asked", "What was asked", (TableBlock("", table), *(Note(text, strong=True) for text in notes)))

@@ -8,12 +8,12 @@ import pandas as pd
 from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.figures import headlines, known_figures, unknown_figures
 from simgrid_broker.experiments.pages import (
-    asked,
     failed_notes,
     in_percent,
     label_of,
     means_block,
     runs_section,
+    terms,
     write_study_page,
     write_table,
 )
@@ -74,7 +74,7 @@ def write_replicate_report(study: Study, figures: Iterable[str] = (),
     shown = tuple(figures) or headlines(tuple(dict.fromkeys(results.figure)))
     scenario = study.manifest["definition"]["scenario"]
     seeds = sorted(point.seed for point in study.plan)
-    sections = [asked({"Scenario": scenario["name"], "Description": scenario["description"],
+    sections = [terms({"Scenario": scenario["name"], "Description": scenario["description"],
                        "Edition": scenario["edition"], "Seeds": _listed(seeds), "Finished runs": len(study.finished())},
                       failed_notes(study))]
     if len(results):

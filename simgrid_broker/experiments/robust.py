@@ -62,14 +62,14 @@ def line(x: np.ndarray, y: np.ndarray) -> tuple[Estimate, Estimate]:
     def off(chosen):
         return (chosen[0] + chosen[1] * x - y) / x
     slope = float(np.median(y / x))
-    found = np.array([0.0, slope])
+    fit = np.array([0.0, slope])
     for _ in range(3):                                       # the spread is that about the line found before
-        width = spread(off(found)) or 1e-9 * slope
-        solved = least_squares(lambda chosen, width=width: off(chosen) / width, found, loss="huber", f_scale=TURN,
+        width = spread(off(fit)) or 1e-9 * slope
+        solved = least_squares(lambda chosen, width=width: off(chosen) / width, fit, loss="huber", f_scale=TURN,
                                bounds=([0, 0], np.inf), x_scale=[float(np.median(x)), slope])
-        found = solved.x
+        fit = solved.x
     errors = np.sqrt(np.clip(np.diag(np.linalg.pinv(solved.jac.T @ solved.jac)), 0, None))
-    return Estimate(float(found[0]), float(errors[0]), len(x)), Estimate(float(found[1]), float(errors[1]), len(x))
+    return Estimate(float(fit[0]), float(errors[0]), len(x)), Estimate(float(fit[1]), float(errors[1]), len(x))
 
 
 def polished(values: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -96,11 +96,11 @@ def medians(values: np.ndarray, groups: np.ndarray, number: int) -> np.ndarray:
     order = np.lexsort((values, groups))
     counts = np.bincount(groups, minlength=number)
     begins = np.cumsum(counts) - counts
-    found = np.zeros(number)
+    middle = np.zeros(number)
     some = counts > 0
     low, high = begins + np.maximum(counts - 1, 0) // 2, begins + counts // 2
-    found[some] = (values[order][low[some]] + values[order][high[some]]) / 2
-    return found
+    middle[some] = (values[order][low[some]] + values[order][high[some]]) / 2
+    return middle
 
 
 def parts(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -15,10 +15,10 @@ from simgrid_broker.experiments.design import LUCK, settings_at
 from simgrid_broker.experiments.figures import headlines
 from simgrid_broker.experiments.intervals import student
 from simgrid_broker.experiments.pages import (
-    asked,
     failed_notes,
     label_of,
     runs_section,
+    terms,
     with_unit,
     write_study_page,
     write_table,
@@ -100,22 +100,22 @@ def indices(results: pd.DataFrame, file: SensitivityFile, figures: Iterable[str]
     rows = sample(file)
     groups = group_names([settings_at(file.vary, row) for row in rows])
     chosen = tuple(figures) or file.figures or headlines(tuple(dict.fromkeys(results.figure)))
-    found = []
+    lines = []
     for figure in chosen:
         part = results[results.figure == figure]
         values = part.pivot_table("value", "group", "seed").reindex(groups)
         if len(part) and not values.isna().any().any():
             unit = part.unit.iloc[0] if file.method == "morris" else ""
-            found += [{"figure": figure, **row, "rows": len(rows), "unit": unit, "window": part.window.iloc[0]}
+            lines += [{"figure": figure, **row, "rows": len(rows), "unit": unit, "window": part.window.iloc[0]}
                       for row in _of_figure(file, rows, values)]
-    return pd.DataFrame(found, columns=["figure", "setting", "index", "value", "error", "count", "rows", "unit",
+    return pd.DataFrame(lines, columns=["figure", "setting", "index", "value", "error", "count", "rows", "unit",
                                         "window"])
 
 
 def _of_figure(file: SensitivityFile, rows: np.ndarray, values: pd.DataFrame) -> list[dict[str, Any]]:
     """Indices of one figure; values: rows of the design by seeds."""
     each = [_analysis(file, rows, values[seed].to_numpy(float)) for seed in values]
-    found = []
+    lines = []
     for index in each[0]:
         if index.endswith("_conf"):
             continue
@@ -124,8 +124,8 @@ def _of_figure(file: SensitivityFile, rows: np.ndarray, values: pd.DataFrame) ->
             error = interval.error
             if len(each) == 1:
                 error = float(each[0].get(f"{index}_conf", np.full(len(file.vary), np.nan))[k]) / 1.96
-            found.append({"setting": key, "index": index, "value": interval.value, "error": error, "count": len(each)})
-    return found
+            lines.append({"setting": key, "index": index, "value": interval.value, "error": error, "count": len(each)})
+    return lines
 
 
 def _analysis(file: SensitivityFile, rows: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
@@ -134,10 +134,10 @@ def _analysis(file: SensitivityFile, rows: np.ndarray, values: np.ndarray) -> di
     if np.ptp(values) == 0:
         return {name: np.zeros(len(file.vary)) for name in names}
     if file.method == "morris":
-        found = analyse_morris.analyze(_problem(file), rows, values, num_levels=LEVELS, seed=LUCK)
+        computed = analyse_morris.analyze(_problem(file), rows, values, num_levels=LEVELS, seed=LUCK)
     else:
-        found = analyse_sobol.analyze(_problem(file), values, calc_second_order=False, seed=LUCK)
-    return {name: np.asarray(found[name], float) for name in names}
+        computed = analyse_sobol.analyze(_problem(file), values, calc_second_order=False, seed=LUCK)
+    return {name: np.asarray(computed[name], float) for name in names}
 
 
 def write_sensitivity_report(study: Study, file: SensitivityFile,
@@ -145,15 +145,15 @@ def write_sensitivity_report(study: Study, file: SensitivityFile,
     """Write tables and report of a sensitivity analysis and return the path of its page."""
     results = study.results()
     scenario = study.manifest["definition"]["scenario"]
-    known = tuple(dict.fromkeys(results.figure))
-    table = indices(results, file, file.figures or headlines(known))
+    figures = tuple(dict.fromkeys(results.figure))
+    table = indices(results, file, file.figures or headlines(figures))
     for name, rows in (("results", results), ("points", study.points()), ("sensitivity", table)):
         write_table(study.folder, name, rows)
     about = {"Scenario": scenario["name"], "Method": f"{file.method}, {len(sample(file))} rows",
              "Seeds of each point": file.seeds,
              **{f"Varied: {key}": described(axis) for key, axis in file.vary.items()}}
-    drawn = file.figures or tuple(figure for figure in DRAWN if figure in known)
-    sections = [asked(about, failed_notes(study)), _indices_section(table, drawn, file.method), runs_section(study)]
+    drawn = file.figures or tuple(figure for figure in DRAWN if figure in figures)
+    sections = [terms(about, failed_notes(study)), _indices_section(table, drawn, file.method), runs_section(study)]
     return write_study_page(study.folder, f"Sensitivity of {scenario['name']}", scenario["description"], sections,
                             steps)
 

@@ -82,13 +82,13 @@ def begin(folder: Path, kind: str, definition: Mapping[str, Any], points: Iterab
 
     Raises StudyError if that one asks something else, or if the folder holds anything else.
     """
-    folder, asked = Path(folder), _as_json(kind, definition)
+    folder, wanted = Path(folder), _as_json(kind, definition)
     refuse_changes(folder, kind, definition)
     plan = {(point.group, point.seed): point.to_dict() for point in points}
     if (folder / FILE).is_file():
         plan = {(point["group"], point["seed"]): point for point in _read(folder)["points"]} | plan
     write_whole(folder / FILE, json.dumps({
-        "kind": kind, "hash": hash_of(asked), "definition": asked, "points": list(plan.values())},
+        "kind": kind, "hash": hash_of(wanted), "definition": wanted, "points": list(plan.values())},
         indent=1, ensure_ascii=False, default=str) + "\n")
     return Study(folder)
 
@@ -102,9 +102,9 @@ def refuse_changes(folder: Path, kind: str, definition: Mapping[str, Any]) -> No
     """Raise StudyError if `folder` holds a study that asks something else, naming what differs, or anything else."""
     folder = Path(folder)
     if (folder / FILE).is_file():
-        before, asked = _read(folder)["definition"], _as_json(kind, definition)
-        if hash_of(before) != hash_of(asked):
-            raise StudyError(_changes(folder, list(differing(before, asked))))
+        before, wanted = _read(folder)["definition"], _as_json(kind, definition)
+        if hash_of(before) != hash_of(wanted):
+            raise StudyError(_changes(folder, list(differing(before, wanted))))
     elif folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise StudyError([Problem(str(folder), None, "", None, f"is not empty and has no {FILE}; name another folder "
                                   "with --out")])
@@ -127,16 +127,16 @@ def _as_json(kind: str, definition: Mapping[str, Any]) -> dict[str, Any]:
 def _read(folder: Path) -> dict[str, Any]:
     path = folder / FILE
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         near = sorted(str(other.parent) for other in folder.parent.glob(f"*/{FILE}")) if folder.parent.is_dir() else []
         raise InputFileError([Problem(str(folder), None, "", None, f"is not a study ({FILE}: {error.strerror})",
                                       nearest(str(folder), near))]) from error
     except ValueError as error:
         raise InputFileError([Problem(str(path), None, "", None, f"is not JSON: {error}")]) from error
-    if not isinstance(found, dict) or not {"kind", "hash", "definition", "points"} <= found.keys():
+    if not isinstance(content, dict) or not {"kind", "hash", "definition", "points"} <= content.keys():
         raise InputFileError([Problem(str(path), None, "", None, "does not describe a study")])
-    return found
+    return content
 
 
 def settings_columns(point: Point) -> dict[str, Any]:

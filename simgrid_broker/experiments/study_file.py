@@ -183,9 +183,9 @@ def read_study_file(path: str | Path, model: type[S]) -> S:
                                                        "`key: value`)")])
     marks = {(): Origin("file", str(path)), **{key: Origin("file", str(path), line)
                                                for key, line in document.lines.items()}}
-    found = study_of(document.values, model, marks)
-    moved = found.model_copy(update={"scenario": path.parent / found.scenario})
-    moved._origins = found.origins
+    file = study_of(document.values, model, marks)
+    moved = file.model_copy(update={"scenario": path.parent / file.scenario})
+    moved._origins = file.origins
     return moved
 
 

@@ -11,10 +11,10 @@ from simgrid_broker.experiments.design import combinations
 from simgrid_broker.experiments.figures import headlines, known_figures, unknown_figures
 from simgrid_broker.experiments.intervals import paired, student
 from simgrid_broker.experiments.pages import (
-    asked,
     failed_notes,
     label_of,
     runs_section,
+    terms,
     with_unit,
     write_study_page,
     write_table,
@@ -129,9 +129,9 @@ def effects(results: pd.DataFrame, keys: Iterable[str], figures: Iterable[str]) 
             if runs.shape[1] > 1:
                 averages = runs.mean()
                 low, high = averages.idxmin(), averages.idxmax()
-                found, whole = paired(runs[low], runs[high]), abs(averages.mean())
-                rows.append({"setting": key, "figure": figure, **found.columns(),
-                             "percent": 100 * found.value / whole if whole else float("nan"),
+                effect, whole = paired(runs[low], runs[high]), abs(averages.mean())
+                rows.append({"setting": key, "figure": figure, **effect.columns(),
+                             "percent": 100 * effect.value / whole if whole else float("nan"),
                              "lowest": averages[low], "lowest_at": low, "highest": averages[high], "highest_at": high})
     columns = ["setting", "figure", "value", "error", "low", "high", "count", "percent", "lowest", "lowest_at",
                "highest", "highest_at"]
@@ -144,16 +144,16 @@ def write_sweep_report(study: Study, file: SweepFile, steps: Callable[[Iterable]
     write_table(study.folder, "results", results)
     write_table(study.folder, "points", study.points())
     scenario = study.manifest["definition"]["scenario"]
-    sections = [asked({"Scenario": scenario["name"], "Design": f"{file.design}, "
+    sections = [terms({"Scenario": scenario["name"], "Design": f"{file.design}, "
                        f"{len({point.group for point in study.plan})} points", "Seeds of each point": file.seeds,
                        **{f"Varied: {key}": described(axis) for key, axis in file.vary.items()},
                        **{f"Set: {key}": value for key, value in file.settings.items()}}, failed_notes(study))]
     if len(results):
-        known = tuple(dict.fromkeys(results.figure))
+        figures = tuple(dict.fromkeys(results.figure))
         table = point_means(study, results)
         write_table(study.folder, "means", table)
-        shown = file.figures or headlines(known)
-        drawn = file.figures or tuple(figure for figure in DRAWN if figure in known)
+        shown = file.figures or headlines(figures)
+        drawn = file.figures or tuple(figure for figure in DRAWN if figure in figures)
         sections += [_main_effects(results, tuple(file.vary), shown, file.design), _extremes(table, file, shown),
                      *(_drawn(results, table, figure, file) for figure in drawn)]
     return write_study_page(study.folder, f"Sweep of {scenario['name']}", scenario["description"],

@@ -78,11 +78,11 @@ def _one(base: pd.Series, changed: pd.Series) -> tuple:
     is_paired = pairs.sum() > 1
     if is_paired:
         base, changed = base[pairs], changed[pairs]
-        found, freedom = paired(base, changed), float(pairs.sum() - 1)
-        spread = found.error * math.sqrt(found.count)
+        delta, freedom = paired(base, changed), float(pairs.sum() - 1)
+        spread = delta.error * math.sqrt(delta.count)
     else:
-        found = unpaired(base, changed)
+        delta = unpaired(base, changed)
         freedom = welch(*(side.dropna().to_numpy() for side in (base, changed)))[1]
         spread = float(np.sqrt(base.var(ddof=1) + changed.var(ddof=1)))
-    return (base.mean(), changed.mean(), found.value, found.error, found.low, found.high, found.count, bool(is_paired),
-            chance(found.value, found.error, freedom), spread)
+    return (base.mean(), changed.mean(), delta.value, delta.error, delta.low, delta.high, delta.count, bool(is_paired),
+            chance(delta.value, delta.error, freedom), spread)

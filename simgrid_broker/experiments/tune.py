@@ -92,8 +92,8 @@ def optimise(file: TuneFile, database: Path, evaluate: Evaluate, at_once: int = 
             batch.append(_asked(file, search))
         if not batch:
             return search
-        found = evaluate([(_name(one), settings_of(file, one)) for one in batch])
-        for trial, figures in zip(batch, found, strict=True):
+        means = evaluate([(_name(one), settings_of(file, one)) for one in batch])
+        for trial, figures in zip(batch, means, strict=True):
             _record(file, search, trial, figures)
 
 
@@ -164,8 +164,8 @@ def importance(file: TuneFile, search: optuna.Study) -> pd.DataFrame:
             loss = partial(_loss, place=k, sign=1 if way == "minimise" else -1)
             with catch_warnings():
                 simplefilter("ignore")                      # it warns that small values count as good, as these do
-                found = get_param_importances(search, evaluator=PedAnovaImportanceEvaluator(), target=loss)
-            rows += [(objective, key, float(part)) for key, part in found.items()]
+                parts = get_param_importances(search, evaluator=PedAnovaImportanceEvaluator(), target=loss)
+            rows += [(objective, key, float(part)) for key, part in parts.items()]
     return pd.DataFrame(rows, columns=["objective", "setting", "importance"])
 
 
@@ -185,11 +185,11 @@ def confirmation(result: Tuned, file: TuneFile) -> pd.DataFrame:
 
 def settings_of(file: TuneFile, trial: FrozenTrial) -> dict[str, Any]:
     """Settings of a trial by dotted key; lists are kept by position, because Optuna knows single values only."""
-    found = {}
+    settings = {}
     for key, axis in file.vary.items():
         value = trial.params[key]
-        found[key] = levels(axis)[value] if axis.values is not None else value if axis.whole else rounded(value)
-    return found
+        settings[key] = levels(axis)[value] if axis.values is not None else value if axis.whole else rounded(value)
+    return settings
 
 
 class _Runner:
@@ -202,17 +202,17 @@ class _Runner:
         self.shown = workers.watcher
         self.ended = 0
 
-    def means_of(self, asked: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, float] | None]:
+    def means_of(self, trials: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, float] | None]:
         """Means of all figures of some points, None for one with a failed run."""
-        points = [Point(name, seed, dict(settings)) for name, settings in asked for seed in self.seeds]
+        points = [Point(name, seed, dict(settings)) for name, settings in trials for seed in self.seeds]
         self.run(points)
         states = {name: all(state_of(point, self.folder)[0] == DONE for point in points if point.group == name)
-                  for name, _ in asked}
+                  for name, _ in trials}
         study = Study(self.folder)
         done = study.results_of([point for point in points if states[point.group]])
         table = means(done)
         return [dict(zip(part.figure, part.value, strict=True)) if states[name] else None
-                for name, _ in asked for part in [table[table.group == name]]]
+                for name, _ in trials for part in [table[table.group == name]]]
 
     def run(self, points: Sequence[Point]) -> None:
         """Run what is not finished of some points, which become part of the study."""
@@ -282,9 +282,9 @@ def _today(scenario: Scenario, key: str) -> Any:
     return value_in(values, located(values, key))
 
 
-def _in_force(values: Mapping[tuple[str, str], Any], found: Iterable[Match]) -> Iterator[Any]:
+def _in_force(values: Mapping[tuple[str, str], Any], matches: Iterable[Match]) -> Iterator[Any]:
     """Values in force of keys; that of a member of a family which was not set is the family's."""
-    for match in found:
+    for match in matches:
         component = match.entry.component
         yield values.get((component, match.key), values.get((component, match.entry.prefix), match.entry.default))
 

@@ -10,10 +10,10 @@ import pandas as pd
 from simgrid_broker.experiments.compare import READING, difference_rows
 from simgrid_broker.experiments.figures import headlines
 from simgrid_broker.experiments.pages import (
-    asked,
     failed_notes,
     label_of,
     runs_section,
+    terms,
     with_unit,
     write_study_page,
     write_table,
@@ -41,7 +41,7 @@ def write_tune_report(result: Tuned, file: TuneFile, steps: Callable[[Iterable],
              **{f"Constraint: {name}": _limit(limit) for name, limit in file.constraints.items()},
              **{f"Varied: {key}": described(axis) for key, axis in file.vary.items()},
              "Trials": len(result.trials), "Seeds of each trial": file.seeds, "Seeds of the confirmation": file.confirm}
-    sections = [asked(about, [*failed_notes(result.study), *([] if result.winner else [NO_WINNER])])]
+    sections = [terms(about, [*failed_notes(result.study), *([] if result.winner else [NO_WINNER])])]
     if result.winner is not None:
         text = fragment(result, today(file, scenario))
         write_whole(folder / FRAGMENT, text)

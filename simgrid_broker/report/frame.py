@@ -220,10 +220,10 @@ _widths: dict[tuple[str, float, str], float] = {}
 
 def _width(renderer: RendererBase, text: str, style: Style) -> float:
     """Width of a text, pixels; all pictures have the same density."""
-    known = (text, style.size, style.weight)
-    if known not in _widths:
-        _widths[known] = renderer.get_text_width_height_descent(text, _font(style.size, style.weight), False)[0]
-    return _widths[known]
+    key = (text, style.size, style.weight)
+    if key not in _widths:
+        _widths[key] = renderer.get_text_width_height_descent(text, _font(style.size, style.weight), False)[0]
+    return _widths[key]
 
 
 @cache

@@ -78,11 +78,11 @@ def _doors(view: Context) -> list[Block]:
 
 def _queues(view: Context, links: pd.DataFrame) -> Block:
     """Files at the links with the longest queues, beside the limit of active files."""
-    found = wide(links, "queued_files") if len(links) else pd.DataFrame(columns=["source", "destination"])
-    if len(found):
-        found = found[found.queued_files > 0]
-        found = found.sort_values("queued_files", ascending=False, kind="stable").head(MOST_PANELS)
-    pairs = list(zip(found.source, found.destination, strict=True))
+    waiting = wide(links, "queued_files") if len(links) else pd.DataFrame(columns=["source", "destination"])
+    if len(waiting):
+        waiting = waiting[waiting.queued_files > 0]
+        waiting = waiting.sort_values("queued_files", ascending=False, kind="stable").head(MOST_PANELS)
+    pairs = list(zip(waiting.source, waiting.destination, strict=True))
     series = view.over_time(metrics.link_series(view.run, pairs))
     size, grid = _panels(len(pairs))
     return plot_or_note(Plot(

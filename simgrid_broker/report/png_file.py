@@ -38,11 +38,11 @@ def _filtered(pixels: np.ndarray) -> np.ndarray:
     n_lines, n_columns, _ = pixels.shape
     differences = pixels.copy()
     np.subtract(pixels[1:], pixels[:-1], out=differences[1:])
-    found = np.empty((n_lines, 1 + COLOURS * n_columns), np.uint8)
-    found[:1, 0], found[1:, 0] = NO_FILTER, UP
+    filtered = np.empty((n_lines, 1 + COLOURS * n_columns), np.uint8)
+    filtered[:1, 0], filtered[1:, 0] = NO_FILTER, UP
     for colour in range(COLOURS):
-        found[:, 1 + colour::COLOURS] = differences[:, :, colour]
-    return found
+        filtered[:, 1 + colour::COLOURS] = differences[:, :, colour]
+    return filtered
 
 
 def _chunk(name: bytes, content: bytes) -> bytes:

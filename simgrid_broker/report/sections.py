@@ -212,9 +212,9 @@ def _rules_in_order(view: Context, kind: str) -> tuple[str, ...]:
 
 def _in_words(view: Context, reasons: pd.DataFrame) -> pd.DataFrame:
     """Rules by kind and label, with what each does."""
-    known = {(kind, step.label): step.meaning for kind in reasons.kind.unique()
+    meanings = {(kind, step.label): step.meaning for kind in reasons.kind.unique()
              for step in metrics.criteria(view.run, kind).itertuples()}
-    return reasons.assign(meaning=[known.get((row.kind, row.rule), "") for row in reasons.itertuples()],
+    return reasons.assign(meaning=[meanings.get((row.kind, row.rule), "") for row in reasons.itertuples()],
                           kind=reasons.kind.map(spoken))
 
 

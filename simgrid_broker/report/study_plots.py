@@ -212,8 +212,8 @@ def _all_numbers(values: pd.Series) -> bool:
 
 def _sorted(values: pd.Series) -> list:
     """The different values: numbers by size, others in order of appearance."""
-    found = list(dict.fromkeys(values))
-    return sorted(found) if _all_numbers(values) else found
+    single = list(dict.fromkeys(values))
+    return sorted(single) if _all_numbers(values) else single
 
 
 def _places(values: pd.Series) -> dict:
