@@ -14,15 +14,13 @@ from pathlib import Path
 from marked_tests import tests_of_rules
 
 from simgrid_broker.advice import editions_of, readers
-from simgrid_broker.agents import AGENTS
-from simgrid_broker.agents.own import of_package, tables_of
 from simgrid_broker.cli.reference import broker_rules, recorded
+from simgrid_broker.cli.reference import tables as recorded_tables
 from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts, study_parts
 from simgrid_broker.cli.states import sections as states_of
 from simgrid_broker.cli.text import Section
 from simgrid_broker.dry_run.decision import OF_CANDIDATE, OF_DECISION
 from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey
-from simgrid_broker.schema import RECORDED
 from simgrid_broker.systems.dirac.match.answer import OF_MATCHING, OF_REQUEST, OF_TASK_QUEUE
 from simgrid_broker.world.states import MACHINES, Machine, Move
 
@@ -172,8 +170,7 @@ def diagram(machine: Machine) -> str:
 
 def tables() -> str:
     """docs/tables.md."""
-    every = RECORDED | tables_of(of_package(AGENTS))
-    return "\n".join([TABLES_HEAD, *(_markdown(recorded(one), 2) for one in every.values())])
+    return "\n".join([TABLES_HEAD, *(_markdown(recorded(one), 2) for one in recorded_tables(of_others=False).values())])
 
 
 def rules() -> str:

@@ -16,7 +16,7 @@ from simgrid_broker import luck
 from simgrid_broker.agents import AGENTS, Agent, start_agents
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.jedi.intake import intake_remarks
-from simgrid_broker.agents.own import guarded, of_package, own_agents, tables_of
+from simgrid_broker.agents.own import as_plugins, guarded, own_agents, tables_of
 from simgrid_broker.agents.run.sampler import take_sample
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
@@ -97,8 +97,8 @@ class Simulation:
         self.world.vocabularies |= words                     # texts grow while the run goes on
         self.own_agents = own_agents(scenario.agents.own, agents)
         start_agents(self.control, (*AGENTS, *map(guarded, self.own_agents)))
-        packaged = of_package((*AGENTS, *self.control.policies.dispatch.agents))
-        self.tables = tables_of((*packaged, *self.own_agents), self.world.vocabularies, TAKEN)
+        every = as_plugins((*AGENTS, *self.control.policies.dispatch.agents)) + self.own_agents
+        self.tables = tables_of(every, self.world.vocabularies, TAKEN)
         # last: errors before leave no folder
         self.writer = RunWriter(self.folder, self.world.vocabularies, tables=self.tables)
         self.timings["built"] = time.perf_counter()

@@ -26,9 +26,9 @@ def records(*tables: Table) -> Callable[[Callable], Callable]:
     return declare
 
 
-def of_package(agents: Iterable[Callable]) -> list[plugins.Plugin]:
-    """Agents of the package as those of others are given."""
-    return [plugins.Plugin(agent.__name__, agent, "of the package") for agent in agents]
+def as_plugins(agents: Iterable[Callable]) -> list[plugins.Plugin]:
+    """Agents of the package and of its dispatcher as those of others are given."""
+    return [plugins.Plugin(agent.__name__, agent, f"of module {agent.__module__}") for agent in agents]
 
 
 def tables_of(agents: Iterable[plugins.Plugin], vocabularies: Collection[str] | None = None,

@@ -29,18 +29,27 @@ def topics() -> dict[str, Topic]:
     return plain | {"states": Topic("states", "of tasks and jobs", states.sections)}
 
 
-def tables() -> dict[str, Any]:
-    """All recorded tables by name: of the schema, and those that agents of this and of other packages declare."""
+def tables(of_others: bool = True) -> dict[str, Any]:
+    """All recorded tables by name: of the schema, and those that agents declare, also of other packages if wanted."""
     from simgrid_broker.agents import AGENTS
-    from simgrid_broker.agents.own import GROUP, of_package, tables_of
+    from simgrid_broker.agents.own import GROUP, as_plugins, tables_of
     from simgrid_broker.errors import PluginError
     from simgrid_broker.plugins import load, offered
     from simgrid_broker.schema import RECORDED
-    tables = RECORDED | tables_of(of_package(AGENTS))
-    for name in offered(GROUP):
+    from simgrid_broker.systems.dispatch import DISPATCHERS
+    dispatchers = DISPATCHERS.names() if of_others else [name for name, _ in DISPATCHERS.built_in]
+    plugins = as_plugins(AGENTS)
+    for name in dispatchers:
         with suppress(PluginError):                         # `describe` explains what can be used
-            tables = tables_of([load(GROUP, name)]) | tables
-    return tables
+            plugins += as_plugins(DISPATCHERS.member(name).agents)
+    for name in offered(GROUP) if of_others else ():
+        with suppress(PluginError):
+            plugins.append(load(GROUP, name))
+    declared: dict[str, Any] = {}
+    for plugin in plugins:
+        with suppress(PluginError):
+            declared = tables_of([plugin]) | declared
+    return RECORDED | declared
 
 
 def recorded(table) -> Section:

@@ -7,7 +7,7 @@ import pytest
 
 import simgrid_broker as sb
 from simgrid_broker import plugins
-from simgrid_broker.agents.own import of_package, tables_of
+from simgrid_broker.agents.own import as_plugins, tables_of
 from simgrid_broker.systems.dispatch import DISPATCHERS, dispatcher
 from simgrid_broker.systems.worker_mode import MODES, WorkerMode, mode_of
 
@@ -43,7 +43,7 @@ def test_every_dispatcher_runs(door, tmp_path):
     for name in DISPATCHERS.names():
         done = run(tmp_path, dispatch=name)
         assert_that_jobs_and_workers_end(name, done)
-        for table in tables_of(of_package(dispatcher(name).agents)):
+        for table in tables_of(as_plugins(dispatcher(name).agents)):
             assert len(done.table(table)), (name, table)
 
 
