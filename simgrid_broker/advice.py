@@ -99,7 +99,7 @@ def _readings(edition: str) -> dict[str, tuple[Callable, frozenset[GdpconfigKey]
 
 
 def _reads(function: Callable, entry: GdpconfigKey, edition: str) -> bool:
-    """Whether a function that names a key reads it in an edition."""
+    """True if a function that names a key reads it in an edition."""
     if function in _rules_of(edition):
         return True
     is_part_of_rules = hasattr(function, "rule") or _asks_a_record(_plain(function))
@@ -153,7 +153,7 @@ def _columns_of(function: FunctionType) -> tuple[dict[str, GdpconfigKey], dict[s
 
 
 def _asks_a_record(function: FunctionType) -> bool:
-    """Whether a function is given the record of a task, in which keys of gdpconfig are columns."""
+    """True if a function is given the record of a task, in which keys of gdpconfig are columns."""
     arguments = function.__code__.co_varnames[:function.__code__.co_argcount]
     return "task" in arguments and not {"cfg", "cache"} & set(arguments)
 

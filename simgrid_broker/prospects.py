@@ -1,5 +1,5 @@
-"""Whether any PanDA queue would take a typical task of each stream of work: the brokers' own rules that depend neither
-on load nor on data are asked about an empty grid."""
+"""Obstacles of work: typical tasks of streams that no PanDA queue would take, by those rules of the brokers that
+depend neither on load nor on data, asked about an empty grid."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -49,7 +49,7 @@ class Obstacle(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """How far the figure is from the limit, as a factor."""
+        """Distance of the figure from the limit, as a factor."""
         known = isfinite(self.value) and isfinite(self.limit) and self.value > 0 and self.limit > 0
         return abs(log(self.value / self.limit)) if known else np.inf
 
@@ -70,12 +70,12 @@ def work_that_no_queue_takes(scenario: Scenario) -> Iterator[str]:
         if resource_type_of(kinds, task.corecount, task.ramcount, task.ramunit, task.baseramcount) == UNDEFINED:
             yield (f"No resource type takes a typical task of {stream.name!r}, with {task.corecount} core(s) and "
                    f"{task.ramcount:.6g} {task.ramunit}; it will be broken.")
-        elif (found := obstacles(task, queues, cfg, scenario.edition, by_users)) is not None:
-            yield f"No queue can run a typical task of {stream.name!r}: {told(found)}."
+        elif (refusals := obstacles(task, queues, cfg, scenario.edition, by_users)) is not None:
+            yield f"No queue can run a typical task of {stream.name!r}: {summary(refusals)}."
 
 
 class Questions(NamedTuple):
-    """What a broker is asked about a task: its criteria, those of them about a description alone, a case, a record."""
+    """A question to a broker about a task: its criteria, those of them about a description alone, a case, a record."""
 
     criteria: tuple[CriterionFunction, ...]
     alone: tuple[CriterionFunction, ...]
@@ -84,7 +84,7 @@ class Questions(NamedTuple):
 
 
 def questions(task: Task, queues: Queues, cfg: Gdpconfig, edition: str, by_users: bool) -> Questions:
-    """What the broker of a task is asked; by_users: whether analysis brokerage decides about tasks of users."""
+    """The question to the broker of a task; by_users: true if analysis brokerage decides about tasks of users."""
     if by_users and task.prodsourcelabel in ANALYSIS_LABELS:
         return Questions(ANALYSIS[edition].funnel.criteria, (*ABOUT_MEMORY, *of_users.ABOUT_DESCRIPTIONS),
                          AnalysisCase(task, queues, edition), record_for_analysis(task, queues, cfg, edition)[0])
@@ -96,7 +96,7 @@ def questions(task: Task, queues: Queues, cfg: Gdpconfig, edition: str, by_users
 
 def obstacles(task: Task, queues: Queues, cfg: Gdpconfig, edition: str,
               by_users: bool = True) -> list[Obstacle] | None:
-    """What refuses a task at every candidate; None if one takes it; by_users: as in `questions`."""
+    """Refusals of a task, one for each candidate; None if one takes it; by_users: as in `questions`."""
     found = dict[int, Obstacle]()
     criteria, alone, case, record = questions(task, queues, cfg, edition, by_users)
     for rule in (rule for rule in criteria if rule.rule.static is not None):
@@ -115,10 +115,10 @@ def obstacles(task: Task, queues: Queues, cfg: Gdpconfig, edition: str,
     return [found[k] for k in sorted(found)]
 
 
-def told(found: list[Obstacle]) -> str:
+def summary(refusals: list[Obstacle]) -> str:
     """The rules that refuse the candidates, and of each that compares figures the candidate nearest to its limit."""
-    numbers = Counter(one.rule.rule.tag for one in found)
-    nearest = {tag: min((one for one in found if one.rule.rule.tag == tag), key=lambda one: one.distance)
+    numbers = Counter(one.rule.rule.tag for one in refusals)
+    nearest = {tag: min((one for one in refusals if one.rule.rule.tag == tag), key=lambda one: one.distance)
                for tag in numbers}
     return "; ".join(f"{tag} refuses {number} candidate(s)" + (
         f", nearest {nearest[tag]}" if isfinite(nearest[tag].distance) else f" ({nearest[tag].candidate}, ...)"
@@ -127,7 +127,7 @@ def told(found: list[Obstacle]) -> str:
 
 def _of_candidate(name: str, task: np.void, queue: np.void,
                   asked: list[tuple[CriterionFunction, Callable]], edition: str) -> Obstacle | None:
-    """What refuses a task at one candidate; None if it takes the task."""
+    """The refusal of a task at one candidate; None if it takes the task."""
     with np.errstate(all="ignore"):
         for rule, ask in asked:
             refused, value, limit = ask(*(records := (task, queue, None, None, None, None)))

@@ -78,7 +78,7 @@ def impossible_command(scenario: Scenario) -> Iterator[Finding]:
 
 
 def _possible(scenario: Scenario, task: int | str | None, before: list[Incident]) -> set[str]:
-    """What a task can be after some commands; of those to others only such count as may be about the same task.
+    """States of a task after some commands; of those to others only such count as may be about the same task.
 
     A name covers many tasks, and more may arrive later.
     """
@@ -103,7 +103,7 @@ def _effect(scenario: Scenario, incident: Incident) -> tuple[tuple[str, ...], st
 
 
 def _held_by_itself(scenario: Scenario) -> bool:
-    """Whether tasks may be paused or throttled without a command."""
+    """True if tasks may be paused or throttled without a command."""
     keys = (*scenario.gdpconfig, *(one.key or "" for one in scenario.incidents if one.what == "gdpconfig"))
     work = scenario.workload
     return (work.trace is not None or any(match.entry in PAUSING for name in keys for match in find(name))

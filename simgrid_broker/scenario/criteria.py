@@ -113,7 +113,7 @@ def parse(text: str, variables: Mapping[str, str] | None = None) -> str:
 
 
 def passes(criteria: str, task: Mapping[str, object]) -> bool:
-    """Whether a task passes `parse`d criteria; `task` holds attributes by name, empty text and None mean unknown."""
+    """True if a task passes `parse`d criteria; `task` holds attributes by name, empty text and None mean unknown."""
     if not criteria:
         return True
     values = {name: None if task.get(name) == "" else task.get(name) for name in ATTRIBUTES.values()}

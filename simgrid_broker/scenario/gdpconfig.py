@@ -19,7 +19,7 @@ ALIASES = {"jumbo_dog": "JumboWatchDog"}
 
 @dataclass(frozen=True)
 class Match:
-    """What a name addresses: the entry of the registry, the key as written, and the texts of its placeholders."""
+    """A key that a name addresses: its entry of the registry, the key as written, the texts of its placeholders."""
 
     entry: GdpconfigKey
     key: str
@@ -41,12 +41,12 @@ class Setting:
         return self.entry.component, self.key
 
     def holds(self, edition: str) -> bool:
-        """Whether the value is one, and not what an edition takes for unset."""
+        """True if the value is one, and not what an edition takes for unset."""
         return self.value is not None and not (edition in self.entry.zero_is_unset and self.value == 0)
 
 
 def find(name: str) -> tuple[Match, ...]:
-    """What `name` addresses, one match for each component; empty for an unknown key."""
+    """Keys that `name` addresses, one match for each component; empty for an unknown key."""
     component, key = _split(name)
     entries = [entry for entry in REGISTRY if component in (None, entry.component)]
     plain = [Match(entry, key, {}) for entry in entries if entry.key == key and not entry.is_family]
@@ -59,7 +59,7 @@ def find(name: str) -> tuple[Match, ...]:
 
 
 def settings(values: Mapping[str, object]) -> tuple[tuple[Setting, ...], tuple[Finding, ...]]:
-    """What a mapping of names to values sets, and what is wrong with it.
+    """Settings that a mapping of names to values makes, and the faults in it.
 
     A value of None unsets the key. Of two names for the same key of the same component, `component.KEY` wins; a name
     that has no effect at all because of that is a finding.
@@ -117,7 +117,7 @@ def origins_in_force(scenario) -> dict[tuple[str, str], Origin]:
 
 
 def _held(scenario) -> list[Setting]:
-    """What a scenario or snapshot sets, without what its edition takes for unset."""
+    """Settings of a scenario or snapshot, without what its edition takes for unset."""
     return [setting for setting in settings(scenario.gdpconfig)[0] if setting.holds(scenario.edition)]
 
 

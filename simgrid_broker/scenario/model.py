@@ -149,7 +149,7 @@ class Incident(Part):
 
 
 class Agents(Part):
-    """How often each agent wakes, s; defaults from the lifecycle reference, sections 2.1, 4 and 5."""
+    """Periods of the agents, s; defaults from the lifecycle reference, sections 2.1, 4 and 5."""
 
     task_refiner: Seconds = Field(60, ge=1, description="Period of giving new tasks their share and resource type")
     task_broker: Seconds = Field(600, ge=1, description="Period of task brokerage")
@@ -224,7 +224,7 @@ class Policies(Part):
 
 
 class Record(Part):
-    """What a run writes."""
+    """Rows and tables that a run writes."""
 
     jobs: Sample = Field(1.0, description="Fraction of the inputs of tasks, such as 1%, of which all job attempts are "
                          "written, a row each; true = all, false = none; unless all, also the hourly sums of all "

@@ -70,17 +70,17 @@ def queue_names(queues: tuple[WorkQueue, ...]) -> tuple[str, ...]:
 
 
 def n_resource_queues(queues: tuple[WorkQueue, ...]) -> int:
-    """How many of `queue_names` are Resource queues."""
+    """Number of Resource queues among `queue_names`."""
     return sum(queue.function == RESOURCE for queue in active(queues))
 
 
 def by_queue(scenario) -> bool:
-    """Whether normal and partition queues replace the share tree: JEDI TWiki; not in the deployed edition (L4)."""
+    """True if normal and partition queues replace the share tree: JEDI TWiki; not in the deployed edition (L4)."""
     return scenario.edition == "documented" and has_normal(scenario)
 
 
 def has_normal(scenario) -> bool:
-    """Whether there are normal queues, so that every task must pass the criteria of some queue."""
+    """True if there are normal queues, so that every task must pass the criteria of some queue."""
     return any(queue.function == NORMAL for queue in active(scenario.work_queues))
 
 
@@ -122,7 +122,7 @@ def leaf_of(scenario: Any, stream) -> str | None:
 
 
 def _takes(leaf: Share, stream) -> bool:
-    """Whether the rules of a leaf match all tasks of a stream.
+    """True if the rules of a leaf match all tasks of a stream.
 
     Matched from the start of the field; an empty field is not tested, but an empty working group is one blank.
     `rtype` is that of the task's queue, which tasks here do not name. Source: lifecycle reference, section 1.2.

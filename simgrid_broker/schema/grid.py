@@ -211,7 +211,7 @@ SITES = Table("sites", "one ATLAS site", (
 
 
 class LinkDefaults(Part):
-    """What holds for every link that `pairs` does not describe."""
+    """Figures of every link that `pairs` does not describe."""
 
     bandwidth: Rate = attribute(1.25e9, "Capacity, bytes/s", gt=0, unit="bytes/s", source=OURS)
     latency: Seconds = attribute(30, "From the last byte to the callback, s", ge=0, unit="s", source=OURS)
@@ -253,7 +253,7 @@ class Link(Attachment, Ends):
 
 
 class LinkNumbers(Ends):
-    """What brokers know of the traffic from one site to another; its closeness is in `grid.links`."""
+    """Traffic from one site to another as brokers know it; its closeness is in `grid.links`."""
 
     queued_files: int = attribute(0, "Files of output that wait or are under way, without express ones", ge=0,
                                   unit="files", source="NWS", dtype="i4", seen="i4")

@@ -42,7 +42,7 @@ class InstalledRelease(Part):
 
 
 class PublishedSoftware(Part):
-    """What CRIC publishes for a queue with releases AUTO."""
+    """Software that CRIC publishes for a queue with releases AUTO."""
 
     cmtconfigs: tuple[str, ...] = Field((), description="Platforms that the queue can run")
     containers: tuple[str, ...] = Field((), description="Sources of images: any, /cvmfs, or beginnings of their names")
@@ -116,7 +116,7 @@ def _flat(options: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, An
 
 
 def has_option(queue: "Queue", key: str) -> bool:
-    """Whether `params` or `catchall` of a queue holds `key`; catchall matches by prefix (formats reference, 1.4)."""
+    """True if `params` or `catchall` of a queue holds `key`; catchall matches by prefix (formats reference, 1.4)."""
     if key in queue.params:
         return bool(queue.params[key])
     return any(item.strip().startswith(key) for item in queue.catchall.split(","))
@@ -176,7 +176,7 @@ def scope_of(queue: "Queue", analysis: bool, reads: bool) -> str:
 
 
 def reads_vp(queue: "Queue") -> int:
-    """Whether input comes from an endpoint of virtual placement: 1 = of scope default, where alone PanDA looks for it.
+    """True if input comes from an endpoint of virtual placement: 1 = of scope default, where alone PanDA looks for it.
 
     2 = only of scope analysis; 0 = no. Source: brokerage reference, 3.3 A6.
     """
@@ -371,7 +371,7 @@ class Workers(Part):
 
 
 class QueueNumbers(Part):
-    """What is known of one PanDA queue, all shares together."""
+    """Numbers of one PanDA queue at the moment, all shares together."""
 
     workers_submitted: int = Field(0, ge=0, description="Workers that wait in the batch system")
     workers_running: int = Field(0, ge=0, description="Workers that hold a slot")

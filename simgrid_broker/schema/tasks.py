@@ -383,7 +383,7 @@ class UserParameters(BrokerParameters):
 
 
 def builds_library(word: str) -> bool:
-    """Whether the task of a word has a build step."""
+    """True if the task of a word has a build step."""
     return UserParameters.of_word(word).buildSpec
 
 
@@ -432,5 +432,5 @@ class DatasetOfTask(Part):
 
     @property
     def is_pseudo(self) -> bool:
-        """Whether it has no files."""
+        """True if it has no files."""
         return self.type == "pseudo_input"

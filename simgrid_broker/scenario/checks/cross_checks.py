@@ -218,7 +218,7 @@ def closed_too_soon(scenario: Scenario) -> Iterator[str]:
 
 
 def _subjects(incident: Incident) -> Iterator[tuple]:
-    """What an incident acts on: a key of gdpconfig in each of its components."""
+    """Objects that an incident acts on: a key of gdpconfig in each of its components."""
     if incident.what == "gdpconfig":
         yield from ((f"{match.entry.component}.{match.key}",) for match in find(str(incident.key)))
     elif incident.what in SETS:
@@ -226,7 +226,7 @@ def _subjects(incident: Incident) -> Iterator[tuple]:
 
 
 def _values(incident: Incident) -> tuple[Any, ...]:
-    """What an incident sets."""
+    """Values that an incident sets."""
     return tuple(getattr(incident, name) for name in SETS[incident.what][1])
 
 
@@ -243,7 +243,7 @@ def findings(scenario: Scenario) -> tuple[Finding, ...]:
 
 
 def remarks(scenario: Scenario) -> tuple[str, ...]:
-    """What is legal but may not be meant, and what an import could not use; one sentence each."""
+    """Remarks on legal values that may not be meant, and on what an import could not use; one sentence each."""
     return (*scenario.import_remarks, *map(str, remarks_of_rows(scenario)),
             *(remark for look in LOOKS for remark in look(scenario)))
 

@@ -118,7 +118,7 @@ def _entries(key: Key, said: Any, kind: Any) -> Iterator[Finding]:
 
 
 def _wrong(field: str, value: Any, fields: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
-    """What is wrong with a field of an entry, and nearest names; None if it is right."""
+    """The fault of a field of an entry, and nearest names; None if it is right."""
     if field not in fields:
         return "unknown field", nearest(str(field), fields)
     kind, expected = FIELD_TYPES[field]
@@ -163,7 +163,7 @@ def _configs(scenario: Scenario) -> Iterator[tuple[Key, Any]]:
 
 
 def _sound_configs(scenario: Scenario) -> Iterator[tuple[Key, Any]]:
-    """Those of them that can be read."""
+    """Places and values of the key that can be read."""
     return ((key, said) for key, said in _configs(scenario) if isinstance(said, dict) and not any(
         True for section, kind in SECTIONS.items() for _ in _entries(key, said.get(section, {}), kind)))
 
@@ -199,7 +199,7 @@ def _staging_streams(scenario: Scenario) -> list[Any]:
 
 
 def _has_own_on_tape(stream: Any) -> bool:
-    """Whether the tasks of a stream have input of their own that may lie on tape."""
+    """True if the tasks of a stream have input of their own that may lie on tape."""
     return stream.replicas.tape > 0 and not (stream.dataset or stream.container)
 
 

@@ -166,7 +166,7 @@ def bad_criteria(scenario: Scenario) -> Iterator[Finding]:
 
 
 def _unreadable(number: int, queue) -> Iterator[Finding]:
-    """What cannot be read of one queue."""
+    """Faults in the criteria and variables of one queue."""
     variables, name = {}, "variables"
     try:
         variables = variables_of(queue.variables)

@@ -83,12 +83,12 @@ def _without_merging(task: SnapshotTask, edition: str) -> bool:
 
 
 def _says_hs06(task: SnapshotTask, edition: str) -> bool:
-    """Whether a unit of wall time changes nothing: the deployed edition reads it if nothing else is said."""
+    """True if a unit of wall time changes nothing: the deployed edition reads it if nothing else is said."""
     return edition == "documented" or task.cputimeunit != "" or bool(task.walltime)
 
 
 def _files_or_events(task: SnapshotTask, files: int, events: int) -> bool:
-    """Whether a largest number of files has nothing to limit: jobs are not made by events."""
+    """True if a largest number of files has nothing to limit: jobs are not made by events."""
     return bool(task.datasets) and (files > 0 or not events)
 
 

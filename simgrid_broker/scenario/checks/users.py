@@ -81,7 +81,7 @@ def _unread_lists(scenario: Scenario, stream: UserParameters, key: tuple) -> Ite
 
 
 def _reads(queue: Queue, storage: str, site: str) -> bool:
-    """Whether a queue reads a storage for analysis, by its endpoints or, without any, as that of its site."""
+    """True if a queue reads a storage for analysis, by its endpoints or, without any, as that of its site."""
     if not queue.endpoints:
         return queue.atlas_site == site
     return any(one.read and one.storage == storage and one.scope == scope_of(queue, True, True)
@@ -111,7 +111,7 @@ def _patterns(scenario: Scenario) -> Iterator[tuple[tuple, str, str]]:
 
 
 def _fits(name: str, parts: list[str]) -> bool:
-    """Whether a name has the parts of a pattern in their order; the deployed edition looks anywhere in it."""
+    """True if a name has the parts of a pattern in their order; the deployed edition looks anywhere in it."""
     begin = 0
     for part in parts:
         begin = name.find(part, begin)
@@ -174,7 +174,7 @@ def _boosts(scenario: Scenario) -> Iterator[tuple[tuple, object]]:
 
 
 def _wrong_boost(entry: object) -> tuple[str, tuple[str, ...]] | None:
-    """What is wrong with an entry, and nearest names; None if it is right."""
+    """The fault of an entry, and nearest names; None if it is right."""
     if not isinstance(entry, dict):
         return "expected {name, type, prio}", ()
     for name in entry:

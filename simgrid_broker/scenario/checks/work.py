@@ -53,7 +53,7 @@ def load_without_work(scenario: Scenario) -> Iterator[Finding]:
 
 
 def is_load_without_work(stream: Payload) -> bool:
-    """Whether no number of tasks is the load that a stream offers."""
+    """True if no number of tasks is the load that a stream offers."""
     return stream.offered_cores is not None and stream.mean_job_core_s <= 0
 
 
@@ -95,7 +95,7 @@ def queues_of_work(scenario: Scenario) -> Iterator[Finding]:
 
 
 def _goes_round(name: str | None, parents: Mapping[str, str | None]) -> bool:
-    """Whether the chain of parents of a campaign never ends."""
+    """True if the chain of parents of a campaign never ends."""
     seen = set()
     while name is not None and name not in seen:
         seen.add(name)
@@ -136,7 +136,7 @@ def incident_on_link_to_itself(scenario: Scenario) -> Iterator[Finding]:
 
 
 def incident_values(scenario: Scenario) -> Iterator[Finding]:
-    """What an incident sets has the right type."""
+    """The value that an incident sets has the right type."""
     for position, incident in enumerate(scenario.incidents):
         key, value = ("incidents", position), incident.value
         is_number = isinstance(value, Real) and not isinstance(value, bool)

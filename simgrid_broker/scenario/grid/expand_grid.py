@@ -101,7 +101,7 @@ def _imported(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
 
 
 def _software(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
-    """What CRIC publishes for the queues of `grid`, to be laid below what the user wrote, and its origin.
+    """Software that CRIC publishes for the queues of `grid`, to be laid below what the user wrote, and its origin.
 
     All queues are in it, so that they keep their order.
     """

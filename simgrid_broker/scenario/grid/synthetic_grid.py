@@ -125,7 +125,7 @@ def synthetic_links(spec: SyntheticGrid, sites: dict) -> dict:
 
 
 def _is_large(sites: dict) -> np.ndarray:
-    """Whether each site is of tier 0 or 1, (n_sites,)."""
+    """True where a site is of tier 0 or 1, (n_sites,)."""
     return np.array([site["tier"] < 2 for site in sites.values()])
 
 

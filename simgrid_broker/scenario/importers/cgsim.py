@@ -275,7 +275,7 @@ def read_cgsim(sites: Path, links: Path, jobs: Path | None = None) -> tuple[dict
 
 
 def _site(file: JsonFile, name: str, values: Mapping, bad: BadLines, tally: Tally) -> dict[str, float]:
-    """What a site has: cores, flops (of all cores), memory_bytes, storage_bytes, used_fraction, read_rate, hosts."""
+    """Totals of a site: cores, flops (of all cores), memory_bytes, storage_bytes, used_fraction, read_rate, hosts."""
     total = dict.fromkeys(("cores", "flops", "memory_bytes", "read_rate", "hosts"), 0.0)
     for host in _hosts(file, name, values, bad):
         n, cores = host["units"], host["units"] * host["cores"]

@@ -44,7 +44,7 @@ KINDS = ("cpu", "gpu")
 
 
 def read_software(path: Path, queues: Iterable[str]) -> tuple[dict[str, dict], dict | None, list[str]]:
-    """What is published for each of `queues` and for ALL, as a scenario writes it, and remarks.
+    """Software published for each of `queues` and for ALL, as a scenario writes it, and remarks.
 
     Raises InputFileError for a file that is not a JSON object of objects.
     """
@@ -180,7 +180,7 @@ def queue(fields: Fields) -> dict[str, Any]:
 
 
 def _is_ours(field: FieldInfo) -> bool:
-    """Whether a key is an attribute of the simulator alone."""
+    """True if a key is an attribute of the simulator alone."""
     return any(isinstance(mark, Column) and mark.source == OURS for mark in field.metadata)
 
 
@@ -201,7 +201,7 @@ def _type(fields: Fields) -> str:
 
 
 def _per_core_scale(fields: Fields) -> int:
-    """What the limits of a slot are multiplied by: the cores if catchall has `per_core_attr`, else 1.
+    """Factor of the limits of a slot: the cores if catchall has `per_core_attr`, else 1.
 
     The same option in `params` does not count: PanDA scales before params are read (formats reference, section 1.4).
     """

@@ -119,7 +119,7 @@ class Storages:
     default: dict[str, str]
 
     def owns_default(self, site: str) -> bool:
-        """Whether the site writes to a DATADISK of its own."""
+        """True if the site writes to a DATADISK of its own."""
         rse = self.default.get(site)
         return rse is not None and self.described[rse]["site"] == site and self.described[rse]["type"] == DATADISK
 

@@ -143,7 +143,7 @@ def _unpacked(path: Path, raw: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class JsonFile:
-    """What a JSON file holds, with its text for finding lines; `repeated`: keys that an object holds twice."""
+    """Content of a JSON file, with its text for finding lines; `repeated`: keys that an object holds twice."""
 
     path: Path
     text: str
@@ -313,7 +313,7 @@ _POLICY = re.compile(r"(?:(?:(?:type|group|gshare)=[^:=,;]*|priority(?:<=|>=|<|=
 
 
 def nothing(value: object) -> bool:
-    """Whether a value is missing: null and "" count as a missing key."""
+    """True if a value is missing: null and "" count as a missing key."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 
@@ -331,7 +331,7 @@ def clean(text: str) -> str:
 
 
 def well_formed(policy: str) -> bool:
-    """Whether each part of a `fairsharepolicy` has the form field:...:share; source: formats reference, section 1.3."""
+    """True if each part of a `fairsharepolicy` is field:...:share; source: formats reference, section 1.3."""
     return all(_POLICY.fullmatch(part.strip()) for part in policy.split(","))
 
 
@@ -402,7 +402,7 @@ class Fields:
         return {**flat(self.object("uconfig")), **flat(self.object("params"))}
 
     def has_option(self, key: str) -> bool:
-        """Whether an option is present: in `params`, or an item of `catchall` begins with it."""
+        """True if an option is present: in `params`, or an item of `catchall` begins with it."""
         return key in self.options() or any(item.startswith(key) for item in self.items())
 
 

@@ -333,7 +333,7 @@ def _options(name: str, whole: Mapping, tally: Tally, unused: set[str]) -> Itera
 
 
 def _changes(described: Mapping, queue: Queue) -> dict:
-    """What is said of a queue that the grid does not say itself."""
+    """Settings of a queue that the grid does not have itself."""
     options = {key: value for key, value in described["params"].items() if key not in queue.params}
     others = {key: described[key] for key in ("workflow", "status", "throttler")
               if key in described and (key != "throttler" or queue.throttler is None)}
@@ -353,7 +353,7 @@ OLDEST = timedelta(minutes=30)
 
 
 def read_network_metrics(path: Path, sites: Collection[str], rates: bool = False) -> tuple[dict, list[str]]:
-    """What brokers know of the links between `sites` as the part `links` of a snapshot, and remarks on what is unused.
+    """Traffic of the links between `sites` as the part `links` of a snapshot, and remarks on what is unused.
 
     rates: instead the part `grid.links.pairs` of a scenario, in which files move at the throughput of the longest
     window, bytes/s. Raises InputFileError for a file of another form.
@@ -436,7 +436,7 @@ def _number(said: Mapping, key: str, name: str, tally: Tally) -> float | None:
 
 
 def _is_fresh(said: object, now: datetime | None, what: str, tally: Tally) -> bool:
-    """Whether an entry is an object that is not too old; one without a time stamp counts as new."""
+    """True if an entry is an object that is not too old; one without a time stamp counts as new."""
     if not isinstance(said, Mapping):
         tally.count("entries that are not objects, not used", what)
         return False

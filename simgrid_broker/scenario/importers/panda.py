@@ -248,7 +248,7 @@ def _numbers(sheet: Sheet, field: str, values: Sequence[Any], read: Callable[[An
 
 
 def _is_nothing(value: Any) -> bool:
-    """Whether a field says that nothing is known."""
+    """True if a field says that nothing is known."""
     if isinstance(value, str):
         return value.strip().lower() in NOTHING
     return value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and np.isnan(value))
@@ -325,7 +325,7 @@ USER, MANAGED = "user", "managed"
 
 
 class RanAt(NamedTuple):
-    """What a scenario says of the PanDA queues where jobs ran, each (n_jobs,); NaN where it has no such queue.
+    """Figures of the PanDA queues where jobs ran, each (n_jobs,); NaN where the scenario has no such queue.
 
     site: number of the site, -1 = unknown; corepower, HS06; efficiency: factor; overhead_s; latency_s, rate: of
     staging; copies: whether input is copied to the slot.
@@ -434,7 +434,7 @@ def of_tasks(records: pd.DataFrame, n_events: pd.Series, tally: Tally) -> pd.Dat
 
 
 def _stopped(status: pd.Series) -> pd.Series:
-    """Whether each job ended without finishing."""
+    """True where a job ended without finishing."""
     return status.isin([STATUS_WORDS["failed"], STATUS_WORDS["cancelled"]])
 
 
@@ -453,7 +453,7 @@ def _power(jobs: pd.DataFrame, at: RanAt, corepower: float, tally: Tally) -> np.
 
 
 def _claims(jobs: pd.DataFrame) -> dict[str, pd.Series]:
-    """What each job asked for."""
+    """Memory and priority that each job asked for."""
     used, asked = jobs["maxpss"] / KB_PER_MB / jobs["cores"], jobs["minramcount"] / jobs["cores"]
     return {"used_mb": used.where(used > 0, UNKNOWN), "requested_mb": asked.where(asked > 0, UNKNOWN),
             "priority": jobs["assignedpriority"].fillna(jobs["currentpriority"]).fillna(float(USER_PRIORITY))}

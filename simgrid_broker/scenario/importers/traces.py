@@ -6,7 +6,7 @@ The run time is replayed: on cores of the power that the caller names, a job run
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -74,7 +74,7 @@ def read_trace(path: Path, format: str | None = None, *, grid: Grid | None = Non
 
     format: one of `FORMATS`, None = guess from name and content; grid: where traces of PanDA and CGSim ran; limit:
     first records to read; columns, work: of PanDA job records; corepower: HS06 per core of the machines of the trace;
-    options: arguments of `tasks_of_records`. Raises InputFileError with every line that cannot be read.
+    options: the other terms of `Replay`. Raises InputFileError with every line that cannot be read.
     """
     path, tally, grid = Path(path), Tally(), grid or Grid()
     format = format or guessed_format(path)
@@ -86,7 +86,7 @@ def read_trace(path: Path, format: str | None = None, *, grid: Grid | None = Non
         records = read_cgsim_records(path, limit, tuple(grid.sites), tally)
     else:
         records = {"swf": read_swf, "gwf": read_gwf}[format](path, limit, tally)
-    return tasks_of_records(records, path, tally, corepower=corepower, **options), tally.remarks()
+    return tasks_of_records(records, path, tally, Replay(corepower, **options)), tally.remarks()
 
 
 def _refuse_unused(path: Path, format: str, columns: RecordColumns | None, work: str) -> None:
@@ -155,18 +155,32 @@ def _leaf(name: str | None, scenario: Scenario) -> int:
     return -1 if name is None else leaves.index(name)
 
 
-def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepower: float = 10.0, share: int = -1,
-                     leaves: Sequence[str] = (), memory_per_core: float = 2000.0, time_scale: float = 1.0,
-                     until: float = np.inf, group_by: Sequence[str] = DEFAULT_GROUPING,
-                     queues: Sequence[str] = ()) -> TaskList:
+class Replay(NamedTuple):
+    """Terms of a replay: how records become tasks.
+
+    corepower: HS06 per core of the machines of the trace; share: leaf of all tasks, -1 = those of `leaves` that are
+    recorded, else by tagging; memory_per_core: MB of jobs that recorded none; time_scale: the times between submissions
+    are multiplied by it; until: jobs submitted from then on are left out, s; group_by: as of `grouped`; queues: PanDA
+    queues, to which jobs of partitions of these names are pre-assigned.
+    """
+
+    corepower: float = 10.0
+    share: int = -1
+    leaves: Sequence[str] = ()
+    memory_per_core: float = 2000.0
+    time_scale: float = 1.0
+    until: float = np.inf
+    group_by: Sequence[str] = DEFAULT_GROUPING
+    queues: Sequence[str] = ()
+
+
+def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, terms: Replay) -> TaskList:
     """Tasks with the records that can be replayed as their jobs, sorted by arrival, the first at 0.
 
-    records: columns of `RECORD`; a missing column gets its value there. corepower: HS06 per core of the machines of the
-    trace; share: leaf of all tasks, -1 = those of `leaves` that are recorded, else by tagging; memory_per_core: MB of
-    jobs that recorded none; time_scale: the times between submissions are multiplied by it; until: jobs submitted from
-    then on are left out, s; group_by: as of `grouped`; queues: PanDA queues, to which jobs of partitions of these names
-    are pre-assigned. Raises InputFileError if no record can be replayed.
+    records: columns of `RECORD`; a missing column gets its value there. Raises InputFileError if no record can be
+    replayed.
     """
+    queues = terms.queues
     records = pd.DataFrame({name: records.get(name, value) for name, value in RECORD.items()}, index=records.index)
     had, asked = records["processors"], records["requested_processors"]
     processors = np.where(had > 0, had, np.where(asked > 0, asked, 1.0))
@@ -174,14 +188,14 @@ def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepow
     if records.empty:
         refuse(path, None, "", None, "; ".join(("at least one record of a job that ran was expected",
                                                 *tally.remarks())))
-    records = _submitted(_in_order(records, tally), time_scale, until, tally)
-    records = records.assign(**_work(records, corepower), **_memory(records, memory_per_core, tally),
+    records = _submitted(_in_order(records, tally), terms.time_scale, terms.until, tally)
+    records = records.assign(**_work(records, terms.corepower), **_memory(records, terms.memory_per_core, tally),
                              **{column: _names(prefix, records[column]) for column, prefix in PREFIX_OF.items()})
-    groups = grouped(records, (*group_by, *(["partition"] if queues else [])))
-    say_grouping(groups, group_by, tally)
+    groups = grouped(records, (*terms.group_by, *(["partition"] if queues else [])))
+    say_grouping(groups, terms.group_by, tally)
     rows = task_rows(groups)
-    rows["share"] = share if share >= 0 else _recorded_shares(groups, leaves, tally)
-    trace, trace_words = recorded_jobs(groups, time_scale, tally)
+    rows["share"] = terms.share if terms.share >= 0 else _recorded_shares(groups, terms.leaves, tally)
+    trace, trace_words = recorded_jobs(groups, terms.time_scale, tally)
     vocabularies = _vocabularies(rows, groups, path)
     if queues:
         vocabularies["preassigned"] = fill_queues(rows, groups, queues, tally)

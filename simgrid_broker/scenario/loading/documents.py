@@ -53,7 +53,7 @@ class _TooMuch(Exception):
 
 @dataclass
 class Document:
-    """What a text holds: values, the line of each key (steps from the top), and what is wrong with it."""
+    """Content of a text: values, the line of each key (steps from the top), and the problems of its form."""
 
     values: Any = None
     lines: dict[tuple[str | int, ...], int] = field(default_factory=dict)

@@ -97,7 +97,7 @@ def rebuilt(model: type[W], values: Mapping[str, object]) -> W:
 
 
 def _is_early(assignment: Assignment) -> bool:
-    """Whether a value must be set before the grid is expanded."""
+    """True if a value must be set before the grid is expanded."""
     return assignment.key == "grid" or any(
         assignment.key == source or assignment.key.startswith(f"{source}.") for source in SOURCES)
 

@@ -81,7 +81,7 @@ def bare(kind: Any) -> Any:
 
 
 def is_part(kind: Any) -> bool:
-    """Whether a type is a part of a scenario, with fields of its own."""
+    """True if a type is a part of a scenario, with fields of its own."""
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 

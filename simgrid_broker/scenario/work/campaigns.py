@@ -94,7 +94,7 @@ class ScoutRule(Part):
 
 
 class MergeRule(Part):
-    """How unmerged output is put into merge jobs, in PanDA's names of task parameters; all of mergeOutput: true."""
+    """Rules by which unmerged output goes into merge jobs, in PanDA's task parameters; all of mergeOutput: true."""
 
     nFilesPerMergeJob: int = Field(0, ge=0, le=MOST_FILES_OF_JOB, description="Unmerged files of a merge job; 0 = not "
                                    "given")
@@ -112,7 +112,7 @@ class MergeRule(Part):
 
 
 class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
-    """What the jobs of a task are: their names for the tagging of shares, what they claim, and what is true."""
+    """The jobs of a task: their names for the tagging of shares, their claims, and their true figures."""
 
     _shared_files: float | None = PrivateAttr(None)       # mean files of the shared datasets that the tasks read
     _datasets: int = PrivateAttr(1)                       # number of those of a task
@@ -387,7 +387,7 @@ class Trace(Part):
 
     @property
     def grouping(self) -> tuple[GroupBy, ...]:
-        """What the jobs of a task have in common beside what a task has one of."""
+        """Columns of a record that all jobs of one task share, beside those of which a task has a single value."""
         if self.enters_as == "jobs":
             return ()
         return DEFAULT_GROUPING if self.group_by is None else self.group_by

@@ -122,7 +122,7 @@ class Data(Part):
         return [one for one in self.datasets.values() if container is not None and one.container == container]
 
     def n_datasets(self, container: str | None) -> int:
-        """How many datasets a container has; 1 if there is none of that name."""
+        """Number of datasets of a container; 1 if there is none of that name."""
         population = self.populations.get(container or "")
         return (len(self.members(container)) or 1) if population is None else population.datasets
 

@@ -78,10 +78,24 @@ def poisson_times(payload: Payload, rate: float, duration_s: float, seed: int, k
     return times[times < duration_s]
 
 
-def bags(activity: UserActivity, begins: np.ndarray, seed: int, key: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tasks of the active periods that begin at `begins`, (n_periods,): arrival, user and index, all (n,).
+class TaskArrivals(NamedTuple):
+    """Arrivals of tasks of a stream, s, (n,), with their users, None = the only one, and numbers, None = in order."""
 
-    The index is period x 2^20 + number in the period, so that no other period changes a task.
+    arrival_s: np.ndarray
+    user: np.ndarray | None = None
+    number: np.ndarray | None = None
+
+    def in_order(self, end_s: float) -> "TaskArrivals":
+        """The arrivals before a time, sorted."""
+        order = np.argsort(self.arrival_s, kind="stable")
+        order = order[self.arrival_s[order] < end_s]
+        return TaskArrivals(*(None if column is None else column[order] for column in self))
+
+
+def bags(activity: UserActivity, begins: np.ndarray, seed: int, key: int) -> TaskArrivals:
+    """Tasks of the active periods that begin at `begins`, (n_periods,).
+
+    The number is period x 2^20 + number in the period, so that no other period changes a task.
     """
     period = np.arange(len(begins))
     draw = [uniforms(seed, "task_arrival", key, period, 1 + question) for question in range(3)]
@@ -92,7 +106,7 @@ def bags(activity: UserActivity, begins: np.ndarray, seed: int, key: int) -> tup
     length = -np.log(draw[1]) * activity.active_period
     offset = np.where(number == 0, 0, uniforms(seed, "task_arrival", key, which, 8 + number))
     arrival = begins[which] + offset * length[which]
-    return arrival, zipf_ranks(draw[2], activity.users, activity.zipf)[which], which * _BAG + number
+    return TaskArrivals(arrival, zipf_ranks(draw[2], activity.users, activity.zipf)[which], which * _BAG + number)
 
 
 _BAG = 1 << 20
@@ -110,14 +124,6 @@ FAVOURITES, STORM = "/favourites", "/storm"
 _MANY = 1 << 20
 
 
-class StormTasks(NamedTuple):
-    """Tasks of all storms of a group of users: arrival, s, user, and number, (n,) each, in order of arrival."""
-
-    arrival_s: np.ndarray
-    user: np.ndarray
-    number: np.ndarray
-
-
 def groups_of_users(activity: UserActivity, seed: int) -> np.ndarray:
     """Number of the group of each user in ("", *groups), (n_users,), 0 = none."""
     key, rank = key_of(activity.name), np.arange(activity.users)
@@ -133,7 +139,7 @@ def favourites(activity: UserActivity, seed: int, key: int, index: np.ndarray,
     return key_of(activity.name + FAVOURITES), user * _MANY + number
 
 
-def storm_tasks(activity: UserActivity, seed: int) -> StormTasks:
+def storm_tasks(activity: UserActivity, seed: int) -> TaskArrivals:
     """Tasks of the storms of a group of users; each storm is keyed by its number."""
     size = np.array([storm.tasks for storm in activity.storms], np.int64)
     which = np.repeat(np.arange(len(size)), size)
@@ -144,6 +150,4 @@ def storm_tasks(activity: UserActivity, seed: int) -> StormTasks:
                     np.int64)
     at, within = (np.array([getattr(storm, name) for storm in activity.storms]) for name in ("at", "within"))
     offset = np.where(number == 0, 0.0, uniforms(seed, "task_arrival", key, which, 8 + number))
-    arrival = at[which] + offset * within[which]
-    order = np.argsort(arrival, kind="stable")
-    return StormTasks(arrival[order], user[which][order], (which * _MANY + number)[order])
+    return TaskArrivals(at[which] + offset * within[which], user[which], which * _MANY + number).in_order(np.inf)

@@ -20,6 +20,7 @@ from simgrid_broker.scenario.work.campaigns import Campaign, FunctionalTests, Pa
 from simgrid_broker.scenario.work.catalogue import catalogue, datasets_read
 from simgrid_broker.scenario.work.draws import (
     STORM,
+    TaskArrivals,
     bags,
     draw,
     draw_number,
@@ -62,7 +63,7 @@ def tests_of_queues(scenario: Scenario) -> list[tuple[Campaign, np.ndarray]]:
 
 
 def _task(name: str, queue: Queue, tests: FunctionalTests, share: str) -> Campaign:
-    """What a test of a queue is; an analysis queue gets one that a user might send."""
+    """The test of a queue as a campaign; an analysis queue gets one that a user might send."""
     return Campaign(
         name=f"{NAME} {name}", username="gangarbt", site=(name,), gshare=tests.gshare or share,
         processingtype=JOB_TYPE_OF_TESTS, prodsourcelabel="prod_test" if queue.production else "user",
@@ -104,7 +105,7 @@ def arrivals(scenario: Scenario) -> Arrivals:
     streams = [stream for campaign in work.campaigns for stream in campaign_streams(campaign, scenario)]
     streams += [stream for activity in work.users for stream in user_streams(activity, scenario)]
     streams += single_arrivals(scenario)
-    streams += [stream_of(task, scenario, task.name, arrival_s, (task.username,))
+    streams += [stream_of(task, scenario, task.name, TaskArrivals(arrival_s), (task.username,))
                 for task, arrival_s in tests_of_queues(scenario)]
     if work.trace is None:
         return Arrivals(streams)
@@ -124,13 +125,13 @@ def _typical(part: P) -> P:
     return part.model_copy(update=found | ({"sigma": 0.0} if isinstance(part, Spread) else {}))
 
 
-def stream_of(payload: Payload, scenario: Scenario, name: str, arrival_s: np.ndarray, users: tuple[str, ...],
-              index: np.ndarray | None = None, user: np.ndarray | None = None, parent: str | None = None,
-              n_jobs: int | None = None) -> Stream:
-    """Tasks that arrive at `arrival_s`, (n,), numbered `index`, owned by `users[user]`, keyed by a name.
+def stream_of(payload: Payload, scenario: Scenario, name: str, tasks: TaskArrivals, users: tuple[str, ...],
+              parent: str | None = None, n_jobs: int | None = None) -> Stream:
+    """Tasks that arrive at some times, owned by `users[tasks.user]`, keyed by a name.
 
     parent: name that keys their parents; n_jobs: wins over the draw.
     """
+    arrival_s, user, index = tasks
     index = np.arange(len(arrival_s)) if index is None else index
 
     def draw_tasks(places: slice) -> TaskList:
@@ -150,7 +151,7 @@ def campaign_streams(campaign: Campaign, scenario: Scenario) -> list[Stream]:
     source = first_ancestor(campaign, scenario.workload.campaigns)
     waiting = source.backlog + round(source.tasks_per_s * source.backlog_time)
     times = poisson_times(source, source.tasks_per_s, scenario.duration, scenario.seed, key_of(source.name))
-    return [stream_of(campaign, scenario, campaign.name + part, arrival_s, (campaign.username,),
+    return [stream_of(campaign, scenario, campaign.name + part, TaskArrivals(arrival_s), (campaign.username,),
                       parent=None if campaign.parent is None else campaign.parent + part)
             for part, arrival_s in ((BACKLOG, np.zeros(waiting)), ("", times))]
 
@@ -169,18 +170,12 @@ def user_streams(activity: UserActivity, scenario: Scenario) -> list[Stream]:
     waiting = np.zeros(round(activity.periods_per_s * activity.backlog_time))
     name, backlog = activity.name, activity.name + BACKLOG
     begins = poisson_times(activity, activity.periods_per_s, scenario.duration, scenario.seed, key_of(name))
-    _, user, index = bags(activity, waiting, scenario.seed, key_of(backlog))
-    found = [stream_of(activity, scenario, backlog, np.zeros(len(user)), names, index, user)]
-    arrival, user, index = bags(activity, begins, scenario.seed, key_of(name))
-    order = np.argsort(arrival, kind="stable")
-    order = order[arrival[order] < scenario.duration]
-    found.append(stream_of(activity, scenario, name, arrival[order], names, index[order], user[order]))
+    of_backlog = bags(activity, waiting, scenario.seed, key_of(backlog))
+    parts = {backlog: of_backlog._replace(arrival_s=np.zeros(len(of_backlog.arrival_s))),
+             name: bags(activity, begins, scenario.seed, key_of(name)).in_order(scenario.duration)}
     if activity.storms:
-        storm = storm_tasks(activity, scenario.seed)
-        kept = storm.arrival_s < scenario.duration
-        found.append(stream_of(activity, scenario, name + STORM, storm.arrival_s[kept], names, storm.number[kept],
-                               storm.user[kept]))
-    return found
+        parts[name + STORM] = storm_tasks(activity, scenario.seed).in_order(scenario.duration)
+    return [stream_of(activity, scenario, part, tasks, names) for part, tasks in parts.items()]
 
 
 def single_arrivals(scenario: Scenario) -> list[Stream]:
@@ -192,8 +187,9 @@ def single_arrivals(scenario: Scenario) -> list[Stream]:
             continue
         campaign = campaigns[incident.campaign or ""]
         number = seen[campaign.name] = seen.get(campaign.name, -1) + 1
-        found.append(stream_of(campaign, scenario, f"{campaign.name}/incident", np.array([float(incident.at)]),
-                               (campaign.username,), np.array([number]), n_jobs=incident.jobs))
+        found.append(stream_of(campaign, scenario, f"{campaign.name}/incident",
+                               TaskArrivals(np.array([float(incident.at)]), number=np.array([number])),
+                               (campaign.username,), n_jobs=incident.jobs))
     return found
 
 
@@ -234,7 +230,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
 
 
 class _Read(NamedTuple):
-    """What tasks read of shared datasets: number of the dataset, and of the container that is read whole, (n_tasks,)
+    """Shared input of tasks: number of the dataset, and of the container that is read whole, (n_tasks,)
     each, and files of the datasets of that container, (n,)."""
 
     dataset: np.ndarray | None = None
@@ -244,7 +240,7 @@ class _Read(NamedTuple):
 
 def _read_dataset(tasks: np.ndarray, splitting: np.ndarray, payload: Payload, scenario: Scenario, key: int,
                   index) -> _Read:
-    """What is shared of the input of each task; the files and sizes of datasets become those of the tasks."""
+    """Shared input of each task; the files and sizes of datasets become those of the tasks."""
     if payload.dataset is None and payload.container is None:
         return _Read()
     shared = catalogue(scenario)
@@ -287,7 +283,7 @@ def _fill_parameters(rows, payload: Payload, scenario: Scenario) -> dict[str, tu
 
 
 def _splitting(payload: Payload, scenario: Scenario, key: int, index) -> np.ndarray:
-    """How the input of each task is split, (n,) of SPLITTING: number and size of its files are drawn; 0 without any."""
+    """Split of the input of each task, (n,) of SPLITTING: number and size of its files are drawn; 0 without any."""
     rows, files = SPLITTING.empty(len(index)), payload.input
     if files is None:
         return rows

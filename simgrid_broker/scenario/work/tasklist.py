@@ -47,7 +47,7 @@ class TaskList:
     container: np.ndarray | None = None
 
     def tape(self) -> np.ndarray:
-        """Whether each replica is on tape, (n, N_REPLICAS) bool."""
+        """True where a replica is on tape, (n, N_REPLICAS) bool."""
         return np.zeros(self.replica_site.shape, bool) if self.replica_tape is None else self.replica_tape
 
     def shared(self) -> np.ndarray:
@@ -59,7 +59,7 @@ class TaskList:
         return np.full(len(self.rows), -1) if self.container is None else self.container
 
     def split(self) -> np.ndarray:
-        """How the input of each task is split, (n,) of `schema.SPLITTING`."""
+        """Split of the input of each task, (n,) of `schema.SPLITTING`."""
         found = SPLITTING.empty(len(self.rows)) if self.splitting is None else self.splitting.copy()
         found["jeditaskid"] = self.rows["jeditaskid"]
         return found
