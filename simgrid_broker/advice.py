@@ -12,6 +12,7 @@ from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey, jobgen, taskrefiner
 from simgrid_broker.gdpconfig.lifecycle import user_output
 from simgrid_broker.names import EDITIONS
+from simgrid_broker.obstacles import work_that_no_queue_takes
 from simgrid_broker.policy.brokerage.analysis import question as of_analysis
 from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
 from simgrid_broker.policy.brokerage.analysis.users import count
@@ -21,7 +22,6 @@ from simgrid_broker.policy.brokerage.task import question as of_tasks
 from simgrid_broker.policy.brokerage.task.editions import PRODUCTION as TASKS
 from simgrid_broker.policy.funnel import Liftable
 from simgrid_broker.policy.registry import BUILT_IN
-from simgrid_broker.prospects import work_that_no_queue_takes
 from simgrid_broker.scenario import Scenario, Snapshot, find
 from simgrid_broker.scenario.checks import cross_checks
 from simgrid_broker.scenario.checks.unread_keys import unread_keys

@@ -387,7 +387,7 @@ class Trace(Part):
 
     @property
     def grouping(self) -> tuple[GroupBy, ...]:
-        """Columns of a record that all jobs of one task share, beside those of which a task has a single value."""
+        """Further columns of a record in which all jobs of one task agree, in addition to those that every task has."""
         if self.enters_as == "jobs":
             return ()
         return DEFAULT_GROUPING if self.group_by is None else self.group_by
