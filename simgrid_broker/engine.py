@@ -17,7 +17,7 @@ from simgrid_broker.agents import AGENTS, Agent, start_agents
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.jedi.intake import intake_remarks
 from simgrid_broker.agents.own import as_plugins, guarded, own_agents, tables_of
-from simgrid_broker.agents.run.sampler import take_sample
+from simgrid_broker.agents.run.samples import take_sample
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric

@@ -8,8 +8,7 @@ import numpy as np
 
 from benchmark_cases.measures import HOUR
 from benchmark_cases.slots import plain_grid
-from simgrid_broker.agents.panda import rebrokerage
-from simgrid_broker.agents.panda.copy_archive import as_table
+from simgrid_broker.agents.panda.copy_archive import AnalysisJobs, as_table, piled_up
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus
 from simgrid_broker.policy.jobs.timeouts import labels_of, limits, rules
@@ -38,7 +37,7 @@ def timeouts(live: int = 500_000) -> dict:
     old = _age(arrays, rows, now)
     control = SimpleNamespace(world=world, arrays=arrays, fabric=fabric, cfg=Gdpconfig(in_force(scenario)),
                               edition="deployed", now=now)
-    analysis, workflows = rebrokerage.AnalysisJobs(control), np.full(len(arrays.queues), "", "U16")
+    analysis, workflows = AnalysisJobs(control), np.full(len(arrays.queues), "", "U16")
     spent = {"median_ms": [], "rules_ms": [], "rebrokerage_ms": []}
     for _ in range(11):
         began = time.perf_counter()
@@ -48,7 +47,7 @@ def timeouts(live: int = 500_000) -> dict:
         made = time.perf_counter()
         found, _ = fabric.overdue(*asked, now)
         scanned = time.perf_counter()
-        rebrokerage.piled_up(control)
+        piled_up(control)
         assert not len(analysis.waiting()), "every group has had a job that began to run lately"
         spent["rules_ms"].append(made - began)
         spent["median_ms"].append(scanned - made)

@@ -4,37 +4,26 @@ from collections.abc import Callable, Iterable
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.data.data_carousel import data_carousel
-from simgrid_broker.agents.data.network_metrics import network_metrics
-from simgrid_broker.agents.data.network_troubles import network_troubles
+from simgrid_broker.agents.data.network import network_metrics, network_troubles, transfer_optimiser
 from simgrid_broker.agents.data.reaper import reaper
-from simgrid_broker.agents.data.transfer_optimiser import transfer_optimiser
-from simgrid_broker.agents.harvester.harvester_monitor import harvester_monitor
-from simgrid_broker.agents.harvester.harvester_slots import harvester_slots
-from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
-from simgrid_broker.agents.harvester.job_fetcher import job_fetcher
-from simgrid_broker.agents.jedi.contents_feeder import contents_feeder
+from simgrid_broker.agents.harvester.workers import harvester_monitor, harvester_slots, harvester_submitter, job_fetcher
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.merger import merger
 from simgrid_broker.agents.jedi.post_processor import post_processor
-from simgrid_broker.agents.jedi.production_watch_dog import production_watch_dog
 from simgrid_broker.agents.jedi.queue_filler import queue_filler
 from simgrid_broker.agents.jedi.task_broker import task_broker
 from simgrid_broker.agents.jedi.task_commando import task_commando
-from simgrid_broker.agents.jedi.task_refiner import task_refiner
+from simgrid_broker.agents.jedi.task_refiner import contents_feeder, task_refiner
 from simgrid_broker.agents.jedi.task_withholder import task_withholder
-from simgrid_broker.agents.jedi.watch_dog import watch_dog
-from simgrid_broker.agents.panda.adder import adder
-from simgrid_broker.agents.panda.caches import gdpconfig_cache, share_tree_cache
+from simgrid_broker.agents.jedi.watchdogs import production_watch_dog, watch_dog
 from simgrid_broker.agents.panda.copy_archive import copy_archive
+from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.queue_tests import queue_tests
-from simgrid_broker.agents.panda.setupper import setupper
 from simgrid_broker.agents.panda.share_order import share_order
-from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.sampler import sampler
-from simgrid_broker.agents.run.snapshots import snapshots
-from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.panda.statistics import gdpconfig_cache, share_tree_cache, statistics
+from simgrid_broker.agents.run.samples import sampler, snapshots
+from simgrid_broker.agents.run.sources import task_source, trace_source
 from simgrid_broker.agents.run.timeline import timeline
-from simgrid_broker.agents.run.trace_source import trace_source
 from simgrid_broker.agents.users.analysis_watch_dog import analysis_watch_dog
 from simgrid_broker.agents.users.metric_collector import metric_collector
 from simgrid_broker.agents.users.priority_massage import priority_massage

@@ -10,11 +10,9 @@ from simgrid_broker.agents.jedi.scouts import Scouts
 from simgrid_broker.agents.panda.retry_module import RetryModule
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.ledgers.commands import CommandBook
+from simgrid_broker.ledgers.inputs import LostFiles, OpenInputs, Submissions
 from simgrid_broker.ledgers.live_tasks import LiveTasks
-from simgrid_broker.ledgers.lost_files import LostFiles
-from simgrid_broker.ledgers.open_inputs import OpenInputs
 from simgrid_broker.ledgers.staging import StagingBook
-from simgrid_broker.ledgers.submissions import Submissions
 from simgrid_broker.ledgers.task_history import TaskLedger
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.schema import TASK_DATASETS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import S, Stage, T, put_job, put_task, scenario
 
-from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.users.analysis_watch_dog import analysis_watch_dog
 from simgrid_broker.agents.users.metric_collector import metric_collector
 from simgrid_broker.agents.users.task_evaluator import task_evaluator

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 from builders import Stage, scenario, two_sites
 
-from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.harvester.workers import harvester_submitter
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.post_processor import post_processor
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
-from simgrid_broker.agents.panda.adder import adder
 from simgrid_broker.agents.panda.builder import Library
+from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
-from simgrid_broker.agents.panda.setupper import setupper
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.policy.jobs.build_jobs import BUILD_FAILURES, LIBRARY_S, breaks_task, corecount, memory_asked
 from simgrid_broker.schema.tasks import UserParameters

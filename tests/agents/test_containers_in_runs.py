@@ -9,9 +9,9 @@ from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.task_broker import task_broker
 from simgrid_broker.agents.jedi.task_commando import task_commando
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
-from simgrid_broker.agents.jedi.watch_dog import watch_dog
-from simgrid_broker.agents.panda.setupper import setupper
-from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.jedi.watchdogs import watch_dog
+from simgrid_broker.agents.panda.jobs import setupper
+from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.cli.explain import datasets_of, told_datasets
 from simgrid_broker.engine import simulate

@@ -4,7 +4,7 @@ import pytest
 from builders import EVENTFUL, Stage, two_sites
 
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
-from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.engine import simulate
 from simgrid_broker.scenario import load_scenario

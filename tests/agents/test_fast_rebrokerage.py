@@ -4,7 +4,7 @@ import pytest
 from builders import S, Stage, put_job, scenario
 
 from simgrid_broker.agents.panda.copy_archive import copy_archive
-from simgrid_broker.agents.panda.rebrokerage import piled_up as taken_back
+from simgrid_broker.agents.panda.copy_archive import piled_up as taken_back
 from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.names import Cause
 from simgrid_broker.units import DAY

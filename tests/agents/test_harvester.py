@@ -5,8 +5,7 @@ import pytest
 from builders import S, Stage, put_job, scenario
 
 from simgrid_broker.agents.harvester.harvester import CACHE_S
-from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
-from simgrid_broker.agents.harvester.job_fetcher import job_fetcher
+from simgrid_broker.agents.harvester.workers import harvester_submitter, job_fetcher
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming, streaming_options
 from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.names import QueueStatus

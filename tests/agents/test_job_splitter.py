@@ -9,9 +9,9 @@ from builders import Stage, everyone, scenario
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.job_splitter import splitting_of
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
-from simgrid_broker.agents.panda.setupper import setupper
+from simgrid_broker.agents.panda.jobs import setupper
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.names import ClosedBy
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.views import observe

@@ -8,17 +8,16 @@ from builders import Stage, T, everyone, scenario, two_sites
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.harvester.workers import harvester_submitter
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.merger import merger
 from simgrid_broker.agents.jedi.post_processor import post_processor
 from simgrid_broker.agents.jedi.task_broker import task_broker
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
-from simgrid_broker.agents.panda.adder import adder
+from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
-from simgrid_broker.agents.panda.setupper import setupper
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.names import Cause, DecisionKind, JobStatus
 from simgrid_broker.scenario.work.campaigns import MergeRule
 from simgrid_broker.units import HOUR

@@ -4,8 +4,7 @@ import pytest
 from builders import S, Stage, scenario
 
 from simgrid_broker.agents.harvester.harvester import LOCK_S
-from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
-from simgrid_broker.agents.harvester.job_fetcher import job_fetcher
+from simgrid_broker.agents.harvester.workers import harvester_submitter, job_fetcher
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.policy.harvester import is_throttled
 

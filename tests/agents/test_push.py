@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from builders import S, Stage, scenario
 
-from simgrid_broker.agents.harvester.harvester_monitor import harvester_monitor
-from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
-from simgrid_broker.agents.harvester.job_fetcher import job_fetcher
+from simgrid_broker.agents.harvester.workers import harvester_monitor, harvester_submitter, job_fetcher
 from simgrid_broker.agents.panda.copy_archive import copy_archive
 from simgrid_broker.fabric.batch import QUEUED_MOST_S
 from simgrid_broker.policy.harvester import jobs_to_fetch
@@ -69,7 +67,7 @@ def test_workers_that_wait_for_two_days_are_cancelled(hours, cancelled):
     assert stage.arrays.worker_accounts["n_cancelled"].tolist() == [cancelled, 0]
 
 
-@pytest.mark.rule("job_fetcher.job_fetcher")
+@pytest.mark.rule("workers.job_fetcher")
 def test_jobs_are_bound_before_their_workers_start():
     stage = site_with()
     stage.submit(30, task=0, queue=0)
@@ -112,7 +110,7 @@ def test_a_high_job_that_comes_later_waits_behind_those_that_were_fetched():
     assert runs == 1 and (stage.arrays.counts[0, 0, 0, S.HOLDING]) == 30
 
 
-@pytest.mark.rule("job_fetcher.job_fetcher", "job_fetcher.fetch_jobs")
+@pytest.mark.rule("workers.job_fetcher", "job_fetcher.fetch_jobs")
 @pytest.mark.parametrize(("limit", "expected"), [
     pytest.param(3, 3, id="three of the type are fetched"), pytest.param(99, 30, id="there is room for all"),
 ])

@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 from builders import S, Stage, scenario
 
-from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.harvester.workers import harvester_submitter
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.panda.share_order import share_order
 from simgrid_broker.agents.panda.statistics import statistics

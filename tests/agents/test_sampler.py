@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from builders import S, Stage, put_job, scenario, two_sites
 
-from simgrid_broker.agents.data.network_metrics import network_metrics
-from simgrid_broker.agents.run.sampler import sampler, take_sample
+from simgrid_broker.agents.data.network import network_metrics
+from simgrid_broker.agents.run.samples import sampler, take_sample
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
@@ -71,7 +71,7 @@ def test_links_are_recorded_while_they_have_traffic():
     assert rows["active_files"].tolist() == rows["queued_files"].tolist() == [1, 1, 0]
 
 
-@pytest.mark.rule("network", "network_metrics.network_metrics")
+@pytest.mark.rule("network", "agents.data.network.network_metrics")
 def test_links_have_the_throughput_that_brokers_know():
     far = dict(n_jobs=2, input_bytes_per_job=100e6, replicas={1: 1.0})
     stage = Stage((network_metrics, sampler), two_sites(link=dict(bandwidth=1e6), agents=dict(

@@ -8,11 +8,10 @@ from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.post_processor import post_processor
 from simgrid_broker.agents.jedi.task_commando import task_commando
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
-from simgrid_broker.agents.jedi.watch_dog import watch_dog
-from simgrid_broker.agents.panda.adder import adder
-from simgrid_broker.agents.panda.setupper import setupper
+from simgrid_broker.agents.jedi.watchdogs import watch_dog
+from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.run.timeline import timeline
 
 AGENTS = (timeline, statistics, task_source, task_commando, task_refiner, adder, post_processor, watch_dog,

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from builders import Stage, scenario
 
-from simgrid_broker.agents.panda.caches import gdpconfig_cache, share_tree_cache
 from simgrid_broker.agents.panda.share_order import ShareOrder, share_order
-from simgrid_broker.agents.panda.statistics import statistics
+from simgrid_broker.agents.panda.statistics import gdpconfig_cache, share_tree_cache, statistics
 from simgrid_broker.agents.run.timeline import timeline
 
 

@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 from builders import S, Stage, T, put_task, scenario
 
-from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.harvester.workers import harvester_submitter
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.post_processor import post_processor
 from simgrid_broker.agents.jedi.task_broker import task_broker
 from simgrid_broker.agents.jedi.task_commando import task_commando
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
-from simgrid_broker.agents.jedi.watch_dog import watch_dog
-from simgrid_broker.agents.panda.adder import adder
+from simgrid_broker.agents.jedi.watchdogs import watch_dog
+from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
-from simgrid_broker.agents.panda.setupper import setupper
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.names import Cause, TaskCommand, TaskStatus
 from simgrid_broker.policy.task_commands import ACCEPTED, Past, accepts, limit_after_retry, retry_refused
@@ -123,7 +122,7 @@ def test_a_paused_task_of_which_nothing_is_left_ends_when_it_is_resumed():
     assert stage.task() == "done"
 
 
-@pytest.mark.rule("watch_dog.withdraw_jobs_of_paused")
+@pytest.mark.rule("watchdogs.withdraw_jobs_of_paused")
 def test_jobs_of_a_paused_task_that_await_input_are_taken_back_after_ten_minutes():
     from builders import two_sites
     plan = two_sites(there=dict(cores=0), link=dict(bandwidth=1.0), queues={"HERE": dict(atlas_site="HERE")},

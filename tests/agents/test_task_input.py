@@ -5,7 +5,7 @@ import pytest
 from builders import Stage, T, scenario
 from test_task_commands import ALL
 
-from simgrid_broker.agents.jedi.contents_feeder import contents_feeder
+from simgrid_broker.agents.jedi.task_refiner import contents_feeder
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.units import HOUR
 
@@ -19,7 +19,7 @@ def stage_with(task, stream, *incidents, **others) -> Stage:
     return Stage(AGENTS, plan, dict(label="user", name="mine") | task)
 
 
-@pytest.mark.rule("contents_feeder.feed")
+@pytest.mark.rule("task_refiner.feed")
 def test_files_of_an_open_dataset_come_until_it_is_frozen():
     stage = stage_with(dict(n_jobs=100), dict(open_input=dict(at_first=0.2, frozen_after="10h")))
     known = stage.arrays.tasks["n_jobs"]
@@ -35,7 +35,7 @@ def test_files_of_an_open_dataset_come_until_it_is_frozen():
     assert stage.control.books.open_inputs.rows == {}
 
 
-@pytest.mark.rule("settled", "contents_feeder.feed")
+@pytest.mark.rule("settled", "task_refiner.feed")
 def test_an_open_dataset_that_is_frozen_after_all_is_done_ends_its_task():
     stage = stage_with(dict(n_jobs=2), dict(open_input=dict(at_first=0.9, frozen_after="5h")))
     stage.run(4.9 * HOUR)
@@ -44,7 +44,7 @@ def test_an_open_dataset_that_is_frozen_after_all_is_done_ends_its_task():
     assert stage.task() == "done" and stage.arrays.tasks["n_finished"][0] == 2
 
 
-@pytest.mark.rule("contents_feeder.feed")
+@pytest.mark.rule("task_refiner.feed")
 def test_a_task_with_an_open_dataset_can_be_aborted():
     stage = stage_with(dict(n_jobs=100), dict(open_input=dict(frozen_after="10h")),
                        dict(at=HOUR, what="task_command", task=1, command="abort"))

@@ -7,10 +7,9 @@ import pytest
 from builders import Stage, T, put_task, scenario
 
 from simgrid_broker.agents.jedi.post_processor import post_processor
-from simgrid_broker.agents.jedi.production_watch_dog import ProductionWatchDog, production_watch_dog
 from simgrid_broker.agents.jedi.task_commando import task_commando
-from simgrid_broker.agents.jedi.watch_dog import patience, watch_dog
-from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.jedi.watchdogs import ProductionWatchDog, patience, production_watch_dog, watch_dog
+from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.policy.tasks.watchdogs import (
     all_jobs,
@@ -262,7 +261,7 @@ def test_d61_deployed_tasks_of_high_priority_come_back_earlier(label, priority, 
     assert pending_for_s(label, priority, 3600.0, "documented") == 3600
 
 
-@pytest.mark.rule("watch_dog.patience")
+@pytest.mark.rule("watchdogs.patience")
 @pytest.mark.parametrize(("label", "waits_s"), [("managed", 3600), ("test", 3600), ("user", 60), ("panda", 60)])
 def test_analysis_has_a_time_of_its_own_in_pending(label, waits_s):
     periods = SimpleNamespace(pending_analysis=60.0, pending_production=3600.0)
@@ -270,7 +269,7 @@ def test_analysis_has_a_time_of_its_own_in_pending(label, waits_s):
     assert patience(control, label, np.array([950])).tolist() == [waits_s]
 
 
-@pytest.mark.rule("watch_dog.reactivate", "watch_dog.patience")
+@pytest.mark.rule("watchdogs.reactivate", "watchdogs.patience")
 @pytest.mark.parametrize(("edition", "pending_at_10_min", "pending_at_1_h"), [("documented", True, False),
                                                                              ("deployed", False, False)])
 def test_d61_a_pending_task_of_priority_950_comes_back(edition, pending_at_10_min, pending_at_1_h):
@@ -282,7 +281,7 @@ def test_d61_a_pending_task_of_priority_950_comes_back(edition, pending_at_10_mi
         assert (stage.task() == "pending") == is_pending
 
 
-@pytest.mark.rule("gives_up_pending", "watch_dog.give_up_pending")
+@pytest.mark.rule("gives_up_pending", "watchdogs.give_up_pending")
 @pytest.mark.parametrize(("limit", "hours"), [({}, 168), ({"watchdog.PENDING_TIMEOUT_managed": 10}, 10)])
 def test_a_task_that_is_pending_for_too_long_is_exhausted(limit, hours):
     stage = at_work({}, gdpconfig=limit)
@@ -295,7 +294,7 @@ def test_a_task_that_is_pending_for_too_long_is_exhausted(limit, hours):
     assert stage.task() == "exhausted"
 
 
-@pytest.mark.rule("watch_dog.give_up_pending")
+@pytest.mark.rule("watchdogs.give_up_pending")
 def test_a_parent_at_work_protects_from_that():
     stage = Stage(DOGS, scenario(gdpconfig={"watchdog.PENDING_TIMEOUT_managed": 1}), dict(n_jobs=2), dict(parent=1))
     stage.run(1.0)
@@ -306,7 +305,7 @@ def test_a_parent_at_work_protects_from_that():
     assert stage.task(1) == "pending"
 
 
-@pytest.mark.rule("watch_dog.finish_exhausted")
+@pytest.mark.rule("watchdogs.finish_exhausted")
 @pytest.mark.parametrize(("edition", "periods", "hours"), [
     pytest.param("documented", {}, 240, id="L16 documented: 10 days"),
     pytest.param("deployed", {}, 48, id="L16 the code: configured, 48 h in the template"),

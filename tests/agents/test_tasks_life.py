@@ -9,17 +9,16 @@ import simpy
 from builders import Stage, T, everyone, put_task, scenario
 
 from simgrid_broker.agents import control
-from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.harvester.workers import harvester_submitter
 from simgrid_broker.agents.jedi.job_generator import hold, job_generator
 from simgrid_broker.agents.jedi.post_processor import post_processor
 from simgrid_broker.agents.jedi.task_broker import task_broker
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
-from simgrid_broker.agents.jedi.watch_dog import watch_dog
-from simgrid_broker.agents.panda.adder import adder
+from simgrid_broker.agents.jedi.watchdogs import watch_dog
+from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
-from simgrid_broker.agents.panda.setupper import setupper
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.ledgers.live_tasks import LiveTasks
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.funnel import Funnel
@@ -210,7 +209,7 @@ def test_the_ability_of_a_nucleus_is_that_under_the_scenario_s_own_job_brokerage
     assert (nuclei(own=False), nuclei(own=True)) == ([True, True], [False, True])
 
 
-@pytest.mark.rule("watch_dog.reactivate", "watch_dog.patience")
+@pytest.mark.rule("watchdogs.reactivate", "watchdogs.patience")
 @pytest.mark.parametrize(("label", "patience_s"), [("managed", 3600.0), ("user", 1200.0)])
 def test_a_pending_task_comes_back(label, patience_s, monkeypatch):
     monkeypatch.setattr(control.luck, "uniforms", lambda *key: np.float64(0.0))        # all wake on the ten seconds

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from builders import S, Stage, put_job, scenario
 
-from simgrid_broker.agents.panda.caches import gdpconfig_cache
 from simgrid_broker.agents.panda.copy_archive import copy_archive, overdue
+from simgrid_broker.agents.panda.statistics import gdpconfig_cache
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.names import Cause
 from simgrid_broker.policy.jobs.timeouts import rules

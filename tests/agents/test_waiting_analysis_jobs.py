@@ -3,8 +3,7 @@
 import pytest
 from builders import S, Stage, put_job, scenario
 
-from simgrid_broker.agents.panda.copy_archive import copy_archive
-from simgrid_broker.agents.panda.rebrokerage import AnalysisJobs
+from simgrid_broker.agents.panda.copy_archive import AnalysisJobs, copy_archive
 from simgrid_broker.agents.users.metric_collector import MetricCollector
 from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.names import Cause

@@ -8,11 +8,10 @@ from builders import S, Stage, T, everyone, put_job, put_task, scenario
 
 from simgrid_broker.agents.jedi.job_generator import Generator, job_generator
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
-from simgrid_broker.agents.panda.caches import gdpconfig_cache
-from simgrid_broker.agents.panda.rebrokerage import piled_up
-from simgrid_broker.agents.panda.setupper import setupper
-from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.panda.copy_archive import piled_up
+from simgrid_broker.agents.panda.jobs import setupper
+from simgrid_broker.agents.panda.statistics import gdpconfig_cache, statistics
+from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.agents.users.priority_massage import priority_massage
 from simgrid_broker.policy.tasks.throttle import throttle

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from simgrid_broker.agents.run.snapshots import snapshot_now
+from simgrid_broker.agents.run.samples import snapshot_now
 from simgrid_broker.dry_run import broker
 from simgrid_broker.engine import Simulation
 from simgrid_broker.scenario import Snapshot, load_scenario

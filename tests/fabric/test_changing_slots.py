@@ -3,13 +3,11 @@
 import pytest
 from builders import Bench, Stage, scenario
 
-from simgrid_broker.agents.harvester.harvester_slots import harvester_slots
-from simgrid_broker.agents.harvester.harvester_submitter import harvester_submitter
-from simgrid_broker.agents.harvester.job_fetcher import job_fetcher
+from simgrid_broker.agents.harvester.workers import harvester_slots, harvester_submitter, job_fetcher
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.task_source import task_source
+from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.world.series import Series
 

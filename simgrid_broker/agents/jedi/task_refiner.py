@@ -1,7 +1,8 @@
-"""JEDI's TaskRefiner with the ContentsFeeder: gives tasks share and resource type, and sends them to a broker.
+"""JEDI's TaskRefiner and ContentsFeeder: tasks get share and resource type, open datasets files, and go to a broker.
 
 A task waits for the end of its parent, and is broken if the parent has failed (lifecycle reference, section 2.8).
-Simplified: the content of input datasets is known at once; a child waits as registered, and finds all of its input.
+Simplified: the content of input datasets is known at once, unless they are open until they are frozen; a child waits as
+registered, and finds all of its input. Source: JEDI TWiki, open dataset handling; lifecycle reference, 2.1 and 2.8.
 """
 
 from math import nan
@@ -11,7 +12,7 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS, TASK_ENDS, TaskStatus
 from simgrid_broker.policy.jobs.resource_types import resource_type_of
 from simgrid_broker.policy.shares.tree import UNDEFINED, TagRule, tag
 from simgrid_broker.policy.tasks.data_carousel import config_of, exceeds_tape_quota
@@ -272,3 +273,30 @@ def _rtype(world: World, task: np.void) -> str:
     """Infrastructure type of the first queue that a task names, empty if it names none; lifecycle reference, 1.2."""
     named = world.vocabularies["preassigned"][task["preassigned"]]
     return world.scenario.grid.queues[named.split(",")[0]].resource_type if named else ""
+
+
+T = TaskStatus
+
+
+def contents_feeder(control: Control) -> Process:
+    """Read open datasets on a period, if the workload has any."""
+    if control.books.open_inputs.streams:
+        yield from control.every(control.periods.contents_feeder, lambda: feed(control), "contents")
+
+
+def feed(control: Control) -> None:
+    """Look at every open dataset of a task that has arrived and is not over."""
+    tasks, open_inputs = control.arrays.tasks, control.books.open_inputs
+    live = set(control.books.live_tasks.rows.tolist())
+    for row in [*open_inputs.rows]:
+        status = T(tasks["status"][row])
+        if row not in live:
+            if status in TASK_ENDS:
+                open_inputs.close(row)
+            continue
+        grown = open_inputs.read(row, control.now)
+        if status is T.DEFINED and (grown or not open_inputs.is_open(row)):
+            send_on(control, row)
+        task = tasks[row]
+        if not open_inputs.is_open(row) and task["n_finished"] + task["n_failed"] == task["n_jobs"]:
+            control.fabric.nothing_left(row)

@@ -1,20 +1,23 @@
-"""The server's copyArchive with the Watcher: fails or closes jobs that stay too long in a status.
+"""The server's copyArchive with the Watcher: fails or closes jobs that stay too long in a status, and rebrokers some.
 
 Fast and analysis rebrokerage run between the stages of the rules: in the deployed edition between rows 10 and 12, and
 23 and 25, of its list. Transferring jobs are checked here too, although PanDA leaves them to the datasetManager.
 Where brokerage binds no jobs to queues, those that wait for a pilot are left alone, and nothing is rebrokered.
-Source: PanDA brokerage documentation, Timeout Rules; lifecycle reference, section 4.
+Source: PanDA brokerage documentation, Timeout Rules; JEDI TWiki, job rebrokerage; lifecycle reference, section 4.
+Simplified: the jobs of a task at a queue form one group, whatever their job definition.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.agents.panda.rebrokerage import AnalysisJobs, piled_up
+from simgrid_broker.fabric.commands import jobs_of_wanted, oldest_first
 from simgrid_broker.fabric.jobs.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE
-from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, Cause, JobStatus
+from simgrid_broker.policy.jobs import rebrokerage
 from simgrid_broker.policy.jobs.timeouts import STAGES, TimeoutRule, labels_of, limits, rules, without_waiting
+from simgrid_broker.world.jobs.counts import in_resource_queue, queued_and_running
 
 CLOCKS = {"entered": ENTERED, "modification": MODIFICATION, "created": CREATED, "ended": ENDED}
 RESULTS = {"fail": int(JobStatus.FAILED), "close": int(JobStatus.CLOSED)}
@@ -78,3 +81,99 @@ def as_table(in_force: Sequence[TimeoutRule]) -> np.ndarray:
                       lowest if rule.priority_at_least is None else rule.priority_at_least,
                       highest if rule.priority_below is None else rule.priority_below, rule.spares_merge_jobs)
                      for rule in in_force], RULE)
+
+
+S = JobStatus
+NO_JOBS, NO_GROUPS, NO_TIMES = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0)
+
+
+def piled_up(control: Control) -> np.ndarray:
+    """Rows of the jobs that fast rebrokerage withdraws: the oldest of each queue and share with too many."""
+    arrays = control.arrays
+    queues = arrays.queues
+    listed = queues["num_slots"] >= 0
+    listed[[*control.world.slots]] = True                # for whichever share or type
+    alone = rebrokerage.queues_left_alone(listed, queues["status"], queues["disable_reassign"], control.edition)
+    shares = control.world.vocabularies["shares"]
+    excess = rebrokerage.jobs_to_take_back(*queued_and_running(arrays), shares, control.cfg, control.edition, alone)
+    if not excess.any():
+        return NO_JOBS
+    jobs = arrays.jobs
+    rows = np.flatnonzero(np.isin(jobs["status"], JOB_QUEUED))            # a free row keeps the last status of its job
+    rows = rows[excess[jobs["queue"][rows], jobs["share"][rows]] > 0]
+    rows = rows[~in_resource_queue(arrays, jobs["task"][rows])].astype(np.int32)
+    return rows[rebrokerage.oldest_of_each(excess, jobs["queue"][rows], jobs["share"][rows], jobs["panda_id"][rows])]
+
+
+class AnalysisJobs:
+    """Analysis rebrokerage; remembers when jobs of each group last ended well, in the deployed edition."""
+
+    def __init__(self, control: Control):
+        self.control = control
+        self.analysis = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
+        self.ended: list[tuple[np.ndarray, np.ndarray]] = []         # groups and times, s
+        if self.analysis.any() and rebrokerage.TERMS[control.edition].by_group:
+            control.fabric.watchers.append(self.watch)
+
+    def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
+        """Note the groups of analysis jobs that have just ended well."""
+        chosen = self.analysis[self.control.arrays.tasks["label"][rows["task"]]]
+        chosen &= np.isin(rows["status"], rebrokerage.ENDED_WELL)
+        if chosen.any():
+            places = np.flatnonzero(chosen)
+            self.ended.append((self._group(rows, places), times[places, rows["status"][places]]))
+
+    def waiting(self) -> np.ndarray:
+        """Rows of the jobs that analysis rebrokerage withdraws, youngest first."""
+        control = self.control
+        if not self.analysis.any():
+            return NO_JOBS
+        old = self._rows(JOB_QUEUED, rebrokerage.least_wait(control.world.vocabularies["working_groups"], control.cfg,
+                                                      control.edition))
+        if not len(old):
+            return NO_JOBS
+        rows, groups = self._groups(old) if rebrokerage.TERMS[control.edition].by_group else self._jobs(old)
+        chosen = rows[rebrokerage.groups_to_rebroker(groups, control.cfg, control.edition, control.now)]
+        return np.flip(oldest_first(control.arrays, chosen)).copy()
+
+    def _group(self, jobs: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Numbers of the groups, jobs of a task at a queue, of the jobs in some rows of a table, (n_rows,)."""
+        return jobs["jeditaskid"][rows] * len(self.control.arrays.queues) + jobs["queue"][rows]
+
+    def _rows(self, statuses: Iterable[int], longer_than_s: float) -> np.ndarray:
+        """Rows of the analysis jobs in some statuses that were made longer ago."""
+        limits = np.full((1, len(self.control.arrays.queues)), longer_than_s)
+        rule = np.array([(sum(1 << status for status in statuses), CREATED, -2**40, 2**40, 0)], RULE)
+        return self.control.fabric.overdue(rule, limits, self.analysis[None], self.control.now)[0]
+
+    def _jobs(self, rows: np.ndarray) -> tuple[np.ndarray, rebrokerage.WaitingGroups]:
+        """Each job as a group of its own."""
+        unknown = np.full(len(rows), np.nan)
+        return rows, self._seen(rows, unknown, self.control.arrays.job_times[rows, S.PENDING], unknown)
+
+    def _groups(self, old: np.ndarray) -> tuple[np.ndarray, rebrokerage.WaitingGroups]:
+        """Waiting jobs of all groups with one of the `old` ones, and the history of the group of each."""
+        control, arrays = self.control, self.control.arrays
+        jobs, times = arrays.jobs, arrays.job_times
+        has_old = np.zeros(len(arrays.tasks), bool)
+        has_old[jobs["task"][old]] = True
+        rows = jobs_of_wanted(arrays, has_old)
+        group = self._group(jobs, rows)
+        concerned = np.isin(group, self._group(jobs, old))
+        rows, group = rows[concerned], group[concerned]
+        control.fabric.empty_outboxes()
+        self.ended = [piece for piece in self.ended if (control.now - piece[1] < rebrokerage.QUIET_S).any()]
+        groups, moments = zip(*self.ended, strict=True) if self.ended else ((), ())
+        queued, *history = rebrokerage.histories(
+            group, jobs["status"][rows], jobs["panda_id"][rows], times[rows], np.concatenate([NO_GROUPS, *groups]),
+            np.concatenate([NO_TIMES, *moments]))
+        return rows[queued], self._seen(rows[queued], *history)
+
+    def _seen(self, rows: np.ndarray, activated_s: np.ndarray, created_s: np.ndarray,
+              progress_s: np.ndarray) -> rebrokerage.WaitingGroups:
+        """View of the groups of some jobs, one entry for each job."""
+        arrays = self.control.arrays
+        queue, task = arrays.jobs["queue"][rows], arrays.jobs["task"][rows]
+        return rebrokerage.WaitingGroups(arrays.queues["status"][queue], arrays.queues["disable_reassign"][queue],
+                                   activated_s, created_s, progress_s, arrays.tasks["working_group"][task],
+                                   self.control.world.vocabularies["working_groups"])

@@ -1,4 +1,7 @@
-"""Job statistics that brokers, throttler and dispatch read, as old as JOBS_SHARE_STATS; lifecycle reference, 1.3."""
+"""Job statistics, share tree and gdpconfig as PanDA's and JEDI's processes have them, each as old as its cache.
+
+Source: lifecycle reference, section 1.3 (JOBS_SHARE_STATS). Simplified: all processes load at the same time.
+"""
 
 import numpy as np
 
@@ -10,8 +13,21 @@ from simgrid_broker.world.columns import set_mean_memory_high
 from simgrid_broker.world.jobs.counts import take_snapshot
 from simgrid_broker.world.pilot_status import queues_whose_mode
 from simgrid_broker.world.queues.statistics import mean_memory
+from simgrid_broker.world.shares import share_tree
 from simgrid_broker.world.tasks.resource_types import TypesInUse
 from simgrid_broker.world.views import observe
+
+
+def share_tree_cache(control: Control) -> Process:
+    """Load the share tree."""
+    def load() -> None:
+        control.world.loaded_tree = share_tree(control.world.shares)
+    yield from control.every(control.periods.share_tree, load, "share_tree")
+
+
+def gdpconfig_cache(control: Control) -> Process:
+    """Load the values of gdpconfig."""
+    yield from control.every(control.periods.gdpconfig, control.policies.load_config, "gdpconfig")
 
 
 def statistics(control: Control) -> Process:

@@ -1,4 +1,4 @@
-"""The server's Setupper: defines new jobs, activates them or lets them await input; lifecycle reference, 3.1, 7.2."""
+"""The server's Setupper and Adder: new jobs are set up, and ended payloads handled; lifecycle reference, 3.1, 7.2."""
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.panda.builder import Builder, builds
@@ -17,3 +17,8 @@ def setupper(control: Control) -> Process:
             builder.look()
         control.fabric.set_up_jobs(control.now)
     yield from control.every(control.periods.setupper, set_up, "setupper")
+
+
+def adder(control: Control) -> Process:
+    """Handle ended payloads."""
+    yield from control.every(control.periods.adder, lambda: control.fabric.add_jobs(control.now), "adder")

@@ -1,7 +1,19 @@
-"""Network troubles: outages and narrow times of the networks of sites, and of single links, at random."""
+"""The network: metrics of links as measured by FTS, troubles of sites and links, and FTS's optimiser of transfers.
+
+Simplified: the Network Weather Service, its collector and PanDA's table of metrics are one reading on a period, by
+default an hour, the age up to which PanDA reads these records (brokerage reference, section 7). Numbers of queued files
+are read with the job statistics (`statistics`).
+"""
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.world.data.network import Moment, troubles
+
+
+def network_metrics(control: Control) -> Process:
+    """Average the throughput of the links."""
+    def read() -> None:
+        control.world.network.read_throughput(control.arrays, control.now)
+    yield from control.every(control.periods.network_metrics, read, "network_metrics")
 
 
 def network_troubles(control: Control) -> Process:
@@ -30,3 +42,15 @@ def _cut(control: Control, moment: Moment) -> None:
         change(first, other, control.now)
         if not second:
             change(other, first, control.now)
+
+
+def transfer_optimiser(control: Control) -> Process:
+    """Let FTS look at every link with files, in each cycle."""
+    period, background = control.periods.transfer_optimiser, control.world.scenario.grid.links.background
+
+    def cycle() -> None:
+        load = background.load_at(control.now)
+        if load != control.world.capacities.background:
+            control.fabric.set_background(load)
+        control.fabric.share_gates(control.now, period)
+    yield from control.every(period, cycle, "transfer_optimiser")

@@ -1,17 +1,41 @@
-"""The clients of a recorded workload: its jobs become input of their tasks when they are submitted.
+"""ProdSys and the clients: tasks arrive at their times, and recorded jobs become input when they are submitted.
 
-Each task of a trace is an open dataset of which a new piece is known at once (JEDI's ContentsFeeder: at its next look).
-A cycle of JEDI serves NTASKS tasks of a share and resource type, older ones first; tasks as old as the trace would keep
-younger ones from ever being served. So of more tasks those whose jobs wait longest get their input first.
+Each block of tasks is drawn when the one before has arrived. Each task of a trace is an open dataset of which a new
+piece is known at once (JEDI's ContentsFeeder: at its next look). A cycle of JEDI serves NTASKS tasks of a share and
+resource type, older ones first; tasks as old as the trace would keep younger ones from ever being served. So of more
+tasks those whose jobs wait longest get their input first.
 """
 
 from collections import Counter
 from math import inf
 
+import numpy as np
+
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.jedi.task_refiner import send_on
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.tasks.selection import selection
+from simgrid_broker.world.tasks.transitions import register
+
+
+def task_source(control: Control) -> Process:
+    """Register tasks."""
+    yield from _arrive(control, np.arange(len(control.arrays.tasks)))
+    for rows in control.books.blocks():
+        yield from _arrive(control, rows)
+
+
+def _arrive(control: Control, rows: np.ndarray) -> Process:
+    """Register the tasks of a block; rows: in order of arrival."""
+    moments, first = np.unique(control.arrays.tasks["arrival_s"][rows], return_index=True)
+    last = np.append(first, len(rows))[1:]
+    for moment, begin, end in zip(moments.tolist(), first.tolist(), last.tolist(), strict=True):
+        if moment > control.now:
+            yield control.env.timeout(moment - control.now)
+        for row in rows[begin:end].tolist():
+            register(control.world, row, control.now)
+        control.books.live_tasks.add(rows[begin:end])
+
 
 DEFINED = TaskStatus.DEFINED
 GETS_JOBS = TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING

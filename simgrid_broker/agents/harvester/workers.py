@@ -1,0 +1,74 @@
+"""Harvester's submitter, monitor and job fetcher, and the slots requested of it; source: lifecycle reference, 5.4, 5.5.
+
+Simplified: a job whose worker could not be submitted in any attempt fails as one that the site lets down. Assumed:
+where Harvester submits no workers it fetches no jobs. Rows of Harvester_Slots expire, and the slots that come with some
+of them open and close (formats reference, 7.3, expirationtime). When slots open is the scenario's to say: the sources
+do not tell how a resource gives what was requested of it.
+"""
+
+import numpy as np
+
+from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.policy.harvester import GETS_NONE, jobs_to_fetch, workers_to_submit
+from simgrid_broker.world.pilot_status import jobs_of_push
+from simgrid_broker.world.queues.slots import openings
+
+
+def harvester_submitter(control: Control) -> Process:
+    """Submit workers."""
+    harvester, fabric, push = control.books.harvester, control.fabric, control.books.harvester.push
+
+    def submit() -> None:
+        seen = harvester.look(control.now)
+        if seen is None:
+            return
+        workers = workers_to_submit(seen, harvester.modes)
+        for queue in push[workers[push].any(axis=1)].tolist() if len(push) else ():
+            jobs = harvester.next_jobs(queue, workers[queue])
+            failed = harvester.not_submitted(queue, jobs, fabric.submit_for_jobs(jobs, control.now), control.now)
+            fabric.take_back(failed, int(JobStatus.FAILED), int(Cause.SITE_ERROR), control.now)
+            workers[queue] = 0
+        queue, kind = np.nonzero(workers)
+        if len(queue):
+            fabric.submit_workers(harvester.types.pseudo_queue[queue, kind], workers[queue, kind], control.now)
+            harvester.submitted(workers)
+    yield from control.every(control.periods.harvester_submitter, submit, "harvester_submitter")
+
+
+def harvester_monitor(control: Control) -> Process:
+    """Cancel old workers."""
+    def look() -> None:
+        control.fabric.cancel_old_workers(control.now)
+    yield from control.every(control.periods.harvester_monitor, look, "harvester_monitor")
+
+
+def job_fetcher(control: Control) -> Process:
+    """Fetch jobs."""
+    harvester = control.books.harvester
+    push = harvester.push
+
+    def fetch() -> None:
+        numbers = jobs_to_fetch(harvester.limits[push], *jobs_of_push(control.arrays, harvester.types, push))
+        numbers[GETS_NONE[control.arrays.queues["status"][push]]] = 0
+        asked = numbers > 0
+        if asked.any():
+            harvester.fetched(asked, *control.fabric.fetch_jobs(push, harvester.ranges, harvester.most_of_type, numbers,
+                                                                control.now))
+    if not len(push):
+        return
+    yield from control.every(control.periods.job_fetcher, fetch, "job_fetcher")
+
+
+def harvester_slots(control: Control) -> Process:
+    """Open slots and forget rows, each at its moment."""
+    world, fabric, found = control.world, control.fabric, list(openings(control.world))
+    expiries = {row.expires for rows in world.slots.values() for row in rows if row.expires is not None}
+    for moment in sorted(expiries | {each.opens_s for each in found}):
+        yield control.env.timeout(moment - control.now)
+        world.forget_expired(moment)
+        for each in found:
+            if each.expires_s == moment:
+                fabric.close_slots(each.pool, each.cores, each.memory_mb)
+            if each.opens_s == moment:
+                fabric.open_slots(each.pool, each.cores, each.memory_mb, moment)
