@@ -17,7 +17,7 @@ from simgrid_broker.world.jobs.counts import take_snapshot
 from simgrid_broker.world.world import World
 
 Process = Generator[simpy.Event, object, None]
-"""What an agent gives when it is called: a SimPy process."""
+"""Generator that an agent returns when it is called, which SimPy runs as a process."""
 
 
 class Control:

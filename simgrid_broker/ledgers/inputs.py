@@ -34,7 +34,7 @@ class Submissions:
         return self.times_s[self.n_submitted] if self.n_submitted < len(self.rows) else None
 
     def is_open(self, row: int) -> bool:
-        """Whether a task will get more input."""
+        """True if a task will get more input."""
         return bool(self.to_come[row] > 0)
 
     def take(self, now: float) -> Counter[int]:
@@ -69,7 +69,7 @@ class OpenInputs:
                 self.read(row, float(tasks["arrival_s"][row]))
 
     def is_open(self, row: int) -> bool:
-        """Whether more files may arrive."""
+        """True if more files may arrive."""
         return row in self.rows
 
     def read(self, row: int, now: float) -> bool:

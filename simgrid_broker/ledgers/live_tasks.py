@@ -65,7 +65,7 @@ class LiveTasks:
 
 @compiled
 def find_in_status(statuses, rows, wanted, found):
-    """Write those of `rows` whose tasks are in a `wanted` status, (n_status,) bool, to `found`; returns how many.
+    """Write the `rows` whose tasks are in a `wanted` status, (n_statuses,) bool, to `found`; returns their number.
 
     statuses: of the task in each row of the table, (n_tasks,).
     """
@@ -78,5 +78,5 @@ def find_in_status(statuses, rows, wanted, found):
 
 @cache
 def _wanted(statuses: tuple[int, ...]) -> np.ndarray:
-    """Whether each status is one of some; np.isin takes ten times as long on few rows."""
+    """Mask of statuses, (n_statuses,) bool, kept by their codes; np.isin takes ten times as long on few rows."""
     return np.isin(np.arange(len(TaskStatus)), statuses)

@@ -71,7 +71,7 @@ class StagingBook:
         self.has_tape = bool(self.can_stage.any())
 
     def is_needed(self, row: int) -> bool:
-        """Whether a task waits for input to come from tape."""
+        """True if a task waits for input to come from tape."""
         return bool(self.needed(row))
 
     def needed(self, row: int) -> list[int]:
@@ -94,7 +94,7 @@ class StagingBook:
         return float(dataset["bytes"]) if is_shared(dataset) else own_input(self.world.arrays, row)[0]
 
     def is_own(self, number: int) -> bool:
-        """Whether a dataset is the input of one task alone."""
+        """True if a dataset is the input of one task alone."""
         return number >= len(self.world.catalogue.names)
 
     def name(self, number: int) -> str:
@@ -110,7 +110,7 @@ class StagingBook:
             number) else luck.key_of(names[number])
 
     def holds(self, rows: np.ndarray) -> np.ndarray:
-        """Whether a request, or files under way, need the input of one of these tasks alone, (n,) bool."""
+        """Mask of the tasks, (n,) bool, whose own input a request or files under way need."""
         if not self.has_tape:
             return np.zeros(len(rows), bool)
         transfers = self.world.arrays.transfers
@@ -118,7 +118,7 @@ class StagingBook:
         return np.isin(rows + len(self.world.catalogue.names), needed)
 
     def is_under_way(self, number: int, destination: int) -> bool:
-        """Whether files of a dataset that drives have read are on their way to a site."""
+        """True if files of a dataset that drives have read are on their way to a site."""
         transfers = self.world.arrays.transfers
         left = [(row, known) for row, known in self.sent.get(number, ()) if transfers["transfer_id"][row] == known]
         self.sent[number] = left
@@ -176,7 +176,7 @@ class StagingBook:
                        int(arrays.tasks["share"][row]), now, to_pin=bool(expired), destination=(*expired, -1)[0])
 
     def has_rule(self, row: int) -> bool:
-        """Whether there is a rule for any input of a task, or no request any more."""
+        """True if there is a rule for any input of a task, or no request any more."""
         found = [self.requests[number] for number in datasets_of(self.world.arrays, row) if number in self.requests]
         return not found or any(request.status is not S.QUEUED for request in found)
 

@@ -26,7 +26,7 @@ def steps_of(policies: Policies) -> dict[DecisionKind, tuple[Criterion, ...]]:
 
 
 def in_order(policies: Policies) -> dict[DecisionKind, tuple[Criterion, ...]]:
-    """The same steps in the order of removal: temporary refusals behind all others, then the ranking by weight."""
+    """Order of removal of candidates: temporary refusals behind all others, then the ranking by weight."""
     jobs, tasks = policies.job_rules.funnel, policies.task_rules.funnel
     return {DecisionKind.JOB_BROKERAGE: (*(rule.rule for rule in jobs.by_rank), *RANKING),
             DecisionKind.TASK_BROKERAGE: (*PREASSIGNED.funnel.rules, *(rule.rule for rule in tasks.by_rank)),
@@ -50,7 +50,7 @@ def all_reasons(policies: Policies) -> tuple[str, ...]:
 
 
 def labels_of(policies: Policies, kind: DecisionKind) -> dict[str, str]:
-    """What each rule of a broker is called, by its name."""
+    """Label of each rule of a broker, by its name."""
     rules: dict[DecisionKind, JobBrokerage | TaskBrokerage | AnalysisBrokerage] = {
         DecisionKind.JOB_BROKERAGE: policies.job_rules, DecisionKind.TASK_BROKERAGE: policies.task_rules,
         DecisionKind.ANALYSIS_BROKERAGE: policies.analysis_rules}
@@ -87,7 +87,7 @@ def removal_of(policies: Policies, kind: DecisionKind, tags: tuple[str, ...]) ->
 
 
 def reason(policies: Policies, kind: DecisionKind, verdict: Verdict) -> str:
-    """What errorDialog says of a task that a broker found nothing for; empty if it found something."""
+    """Value of errorDialog of a task for which a broker has no candidate; empty if it has one."""
     last = last_refusal(policies, kind, verdict)
     return "" if last is None else labels_of(policies, kind)[last.name]
 
@@ -104,7 +104,7 @@ def all_factors(policies: Policies) -> tuple[str, ...]:
 
 
 def criteria_in_order(policies: Policies) -> dict[str, list[dict[str, object]]]:
-    """What every step by kind of decision is called, says and does, in the order of removal."""
+    """Names, sentences and meanings of all steps by kind of decision, in the order of removal."""
     edition = policies.edition
     return {kind.word: [dict(criterion=step.name, tag=step.tag, panda=step.panda, temporary=step.temporary,
                              unit=step.unit_in(edition), says=step.says_in(edition),

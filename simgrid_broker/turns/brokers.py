@@ -63,7 +63,7 @@ class Brokers:
         return self.policies.job_brokerage(*asked, self.cache) if cache else self.policies.job_brokerage(*asked)
 
     def is_asked_about_users(self, task: Task) -> bool:
-        """Whether the jobs of a task go by analysis brokerage."""
+        """True if analysis brokerage decides about the jobs of a task."""
         return task.prodsourcelabel in ANALYSIS_LABELS and self.policies.asks_about_users
 
     def broker(self, row: int, task: Task, parts: JobInput | None, wanted: int,
@@ -167,7 +167,7 @@ class WhyNot:
     ranks: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
 
     def __call__(self, site: int) -> str:
-        """What is said of a site."""
+        """Sentence about a site."""
         hints = self.brokers.hints_about(np.array([site]))
         if hints is not self.hints:
             self.hints = self.brokers.ask(self.row, self.task, np.array([site]))

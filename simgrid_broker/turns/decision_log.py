@@ -46,7 +46,7 @@ class Log(Bundle):
 
 
 class Steps(NamedTuple):
-    """What the indices of a verdict mean, the last being KEPT, (n_rules + 1,): codes, and places of removal."""
+    """Codes and places of removal by the index in a verdict, (n_rules + 1,); the last is that of KEPT."""
 
     tags: np.ndarray
     criteria: np.ndarray

@@ -320,7 +320,7 @@ class JobTables:
         return self.users.brokerage if kind == DecisionKind.ANALYSIS_BROKERAGE else self.brokerage
 
     def reason(self, refused_by: int, kind: DecisionKind) -> str:
-        """What errorDialog says of a task that a rule left without a queue; empty if all queues were full."""
+        """Value of errorDialog of a task that a rule left without a queue; empty if all queues were full."""
         brokerage = self._broker(kind)
         return brokerage.labels[brokerage.rules[refused_by].name] if refused_by >= 0 else ""
 

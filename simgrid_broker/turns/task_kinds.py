@@ -68,7 +68,7 @@ def head_of(world: Arrays, kinds, row):
 
 @compiled
 def is_of(kinds, kind, row, mark):
-    """Whether a task is of a kind."""
+    """Test for a task of a kind."""
     if kinds.keys[kind, 0] != mark:
         return False
     for k in range(len(kinds.places)):

@@ -121,7 +121,7 @@ class WorkQueues:
 
 @compiled
 def count_of_labels(world: Arrays, labels, rows):
-    """How many of the tasks in `rows` have one of the labels; labels: (n_labels,) bool."""
+    """Number of the tasks in `rows` that have one of the labels; labels: (n_labels,) bool."""
     n = 0
     for row in rows:
         n += labels[world.tasks[row]["label"]]
@@ -162,7 +162,7 @@ class JobNumbers:
         return self.priority.highest(queue.accounts, queue.types)
 
     def has_jobs(self, queue: AlignedQueue) -> bool:
-        """Whether the statistics show any job of a work queue; if not, it is inactive."""
+        """True if the statistics show any job of a work queue; without one it is inactive."""
         snapshot = self.control.brokers.snapshot
         return any(snapshot.placed_by_type[account][kind] or any(snapshot.by_type[account][kind])
                    for account in queue.accounts for kind in queue.types)

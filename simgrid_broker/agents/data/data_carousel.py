@@ -183,7 +183,7 @@ class DataCarousel:
             yield self.control.env.timeout(self.control.periods.data_carousel)
 
     def _is_open(self, request: Request) -> bool:
-        """Whether the site of the tape is up, the tape readable over WAN, and a disk at its site writable."""
+        """True if the site of the tape is up, the tape readable over WAN, and a disk at its site writable."""
         arrays, source, destination = self.control.arrays, request.source, request.destination
         storages, site = arrays.storages, self._site(source)
         is_stopped = site == self._site(destination) and storages["write_wan_off"][destination] == IS_OFF
@@ -228,7 +228,7 @@ class DataCarousel:
         return int(self.control.arrays.storages["site"][storage])
 
     def _is_under_way(self, request: Request) -> bool:
-        """Whether files that were read are on their way to the destination."""
+        """True if files that were read are on their way to the destination."""
         return self.book.is_under_way(request.dataset, self._site(request.destination))
 
     def _keep_alive(self, request: Request) -> None:

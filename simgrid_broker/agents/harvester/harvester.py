@@ -80,7 +80,7 @@ class Harvester:
         self.asked[self.streaming] = workers[self.streaming]
 
     def look(self, now: float) -> WorkerStatus | None:
-        """What it sees, None if no queue needs workers; activated jobs and statuses of queues are up to CACHE_S old."""
+        """State of the queues, None if no worker is needed; jobs activated and statuses are up to CACHE_S old."""
         arrays = self.world.arrays
         while self.again and self.again[0][0] <= now:
             _, queue, jobs = self.again.pop(0)

@@ -1,4 +1,4 @@
-"""What the JobGenerator can take in at most, against what a trace submits."""
+"""Greatest number of jobs and tasks that the JobGenerator takes in, compared with those that a trace submits."""
 
 from collections.abc import Iterator
 from math import nan

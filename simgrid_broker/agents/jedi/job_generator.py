@@ -77,7 +77,7 @@ class Generator:
         return self.control.periods.job_generator_lacking if any(again) else None
 
     def _is_visited(self) -> bool:
-        """Whether jobs are generated here now: JEDI visits an inactive share and type in one cycle of four."""
+        """True if jobs are generated here now: JEDI visits an inactive share and type in one cycle of four."""
         control = self.control
         if not generates(control.cfg):
             return False

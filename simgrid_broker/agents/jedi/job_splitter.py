@@ -93,7 +93,7 @@ class JobSplitter:
         return jobs[:cut_jobs(pieces, taken, limits, jobs)]
 
     def _is_incomplete(self, row: int, pieces: np.ndarray, taken: int, jobs: np.ndarray) -> bool:
-        """Whether the last job would get more files if all files of the dataset had been read; then it waits."""
+        """True if the last job would get more files were all files of the dataset read; then it waits."""
         if not len(jobs) or jobs[-1]["closed_by"] != ClosedBy.END or taken == len(jobs) - 1 == 0:
             return False
         last = pieces[int(jobs["first"][-1] + jobs["count"][-1]) - 1]

@@ -125,7 +125,7 @@ class Merger:
             self._plan(self.control.world.row_of[task], rows[chosen])
 
     def _not_planned(self, rows: np.ndarray) -> np.ndarray:
-        """Those of `rows` whose jobs are in no merge yet."""
+        """Select the `rows` whose jobs are in no merge yet."""
         merges, panda_id = [*self.waiting, *self.under_way.values()], self.control.arrays.jobs["panda_id"]
         if not merges:
             return rows

@@ -73,7 +73,7 @@ def settled(control: Control, row: int, ended: list[int]) -> bool:
 
 
 def uses_exhausted(world: World, row: int) -> bool:
-    """Whether a task with failed input waits for a command; source: JEDI TWiki, task status."""
+    """True if a task with failed input waits for a command; source: JEDI TWiki, task status."""
     name = world.vocabularies["task_names"][world.arrays.tasks["name"][row]]
     return any(campaign.name == name and campaign.useExhausted for campaign in world.scenario.workload.campaigns)
 

@@ -40,7 +40,7 @@ class Candidates(NamedTuple):
     remaining: np.ndarray
 
     def some(self, places: np.ndarray) -> "Candidates":
-        """Those at some places, by number or mask."""
+        """Select candidates at some places, by number or mask."""
         return Candidates(*(column[places] for column in self))
 
 
@@ -76,7 +76,7 @@ class QueueFiller:
         self._fill(bound)
 
     def _work(self) -> rules.Work:
-        """What the queues have to do, as old as the statistics."""
+        """Jobs that the queues have to run, as old as the statistics."""
         seen, now = self.control.brokers.snapshot, self.control.now
         hours = max(min(now, DAY), 1.0) / HOUR
         return rules.Work(seen.jobs_in((S.RUNNING,)), seen.jobs_in((S.ACTIVATED, S.STARTING)), self.slots // self.cores,
@@ -101,7 +101,7 @@ class QueueFiller:
                 del self.pinned[key]
 
     def _is_served(self, task: int, bound: rules.Limits) -> bool:
-        """Whether a pinned task still makes jobs, and of files enough."""
+        """True if a pinned task still makes jobs, and has files enough for them."""
         row = self.control.world.row_of.get(task)
         if row is None or self.control.arrays.tasks["status"][row] not in rules.SERVED:
             return False

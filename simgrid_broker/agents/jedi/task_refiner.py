@@ -125,7 +125,7 @@ class Tagger:
 
 
 def reads_deleted(world: World, row: int) -> bool:
-    """Whether DDM does not know a dataset that a task reads: the ContentsFeeder then breaks it; JEDI TWiki, dataset
+    """True if DDM does not know a dataset that a task reads: the ContentsFeeder then breaks it; JEDI TWiki, dataset
     status."""
     deleted = world.arrays.datasets["deleted"]
     return any(deleted[number] for number in datasets_of(world.arrays, row))
@@ -247,7 +247,7 @@ def priority_of_user(control: Control, row: int) -> int:
 
 
 def accepted(control: Control, row: int) -> bool:
-    """Whether the server accepts a task that has just arrived, because its user has not too many others."""
+    """True if the server accepts a task that has just arrived: its user has not too many others."""
     if not user_tasks.TERMS[control.edition].limits_tasks:
         return True
     task, tasks = control.arrays.tasks[row], control.arrays.tasks

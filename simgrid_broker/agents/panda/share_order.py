@@ -43,7 +43,7 @@ class ShareOrder:
         return self._delay()
 
     def _is_the_same(self, known: Usage) -> bool:
-        """Whether the shares use as much as when they were ordered, and PanDA's rule asks for nothing else."""
+        """True if the shares use as much as when they were ordered, and PanDA's rule asks for nothing else."""
         usage, order = self.made_of[0], self.control.policies.dispatch_order
         return (self.stretchable is None and order.half_life_s == 0 and order.share_order is rules.share_order
                 and usage is not None and usage.hs06.tobytes() == known.hs06.tobytes())

@@ -106,7 +106,7 @@ class Clients:
             self._add(row, line.waiting.pop(row))
 
     def _may_enter(self, line: Line, row: int) -> bool:
-        """Whether more jobs of a task are known at once: while it is to be served, or if there is room for it."""
+        """True if more jobs of a task are known at once: it is to be served, or there is room for it."""
         if row in line.to_do and self._gets_jobs(row):
             return True
         if line.waiting or len(line.to_do) >= line.limit:
@@ -115,14 +115,14 @@ class Clients:
         return True
 
     def _to_do(self, rows: list[int]) -> list[int]:
-        """Those of the tasks in `rows` of which jobs can be made."""
+        """Select the tasks in `rows` of which jobs can be made."""
         tasks = self.control.arrays.tasks
         return [row for row, number, of, status in zip(
             rows, *(tasks[name][rows].tolist() for name in ("next_chunk", "n_jobs", "status")), strict=True)
             if number < of and status in GETS_JOBS]
 
     def _gets_jobs(self, row: int) -> bool:
-        """Whether jobs of a task can be made, as `_to_do` finds it: several columns of one row are read faster so."""
+        """True if jobs of a task can be made, as in `_to_do`: several columns of one row are read faster so."""
         task = self.control.arrays.tasks[row]
         return task["next_chunk"].item() < task["n_jobs"].item() and task["status"].item() in GETS_JOBS
 

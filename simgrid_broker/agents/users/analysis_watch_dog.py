@@ -27,7 +27,7 @@ BOOST_S = 300.0
 
 
 class Look(NamedTuple):
-    """What a look at owners has found.
+    """Result of a look at owners.
 
     causes: what the look is about; statuses: of the tasks that it throttles, none if it throttles none; reasons: of
     tasks, by their rows, (n,), why they are throttled, `ThrottledBy`, NONE = they are not; may_go_on: which tasks that

@@ -46,6 +46,6 @@ def changes(before: Mapping[int, int], after: Mapping[int, int], now: float) -> 
 
 
 def progress(control: Control, rows: np.ndarray) -> classes.Progress:
-    """How far tasks are, as `task_classes.Progress`."""
+    """Progress of tasks, as `task_classes.Progress`."""
     tasks = control.arrays.tasks
     return classes.Progress(tasks["n_finished"][rows], tasks["n_jobs"][rows], tasks["n_attempts"][rows])
