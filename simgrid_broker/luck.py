@@ -135,31 +135,35 @@ def draws_of_blocks(seed: int, stream: int, a: int, begins: int, size: int, n_jo
                     columns: np.ndarray) -> np.ndarray:
     """Uniform numbers for blocks of jobs, (n_blocks, n_columns), as `fill_draws`; stream: number in STREAMS."""
     found = np.empty((math.ceil(n_jobs / size), len(columns)))
-    fill_draws(int(seed), int(stream), int(a), int(begins), int(size), int(n_jobs), columns, np.arange(len(columns)),
-               len(columns), found)
+    fill_draws((int(seed), int(stream), int(a)), int(begins), int(size), int(n_jobs),
+               (columns, np.arange(len(columns)), len(columns)), found)
     return found
 
 
 @compiled
-def fill_draws(seed, stream, a, begins, size, n_jobs, keys, columns, n_columns, found):
+def fill_draws(key, begins, size, n_jobs, columns, found):
     """Fill the rows of `found` for blocks of jobs, with the key of each (`key_of_block`) for b of `fill_table`."""
     for number in range((n_jobs + size - 1) // size):
-        fill_table(seed, stream, a, key_of_block(begins, number, size, n_jobs), 1, keys, columns, n_columns,
-                   found[number:number + 1])
+        fill_table(key, key_of_block(begins, number, size, n_jobs), 1, columns, found[number:number + 1])
 
 
 def table(seed: int, stream: int, a: int, b: int, n_rows: int, columns: np.ndarray) -> np.ndarray:
     """Uniform numbers, (n_rows, n_columns), for the keys (a, b, row, key of the column); stream: number in STREAMS."""
     n = len(columns)
     found = np.empty((n_rows, n))
-    fill_table(int(seed), int(stream), int(a), int(b), int(n_rows), columns, np.arange(n), n, found)
+    fill_table((int(seed), int(stream), int(a)), int(b), int(n_rows), (columns, np.arange(n), n), found)
     return found
 
 
 @_wrapping
 @compiled
-def fill_table(seed, stream, a, b, n_rows, keys, columns, n_columns, found):
-    """Fill found[row, k] with the uniform number for the key (a, b, row, keys[columns[k]]), as `table`."""
+def fill_table(key, b, n_rows, columns, found):
+    """Fill found[row, k] with the uniform number for the key (a, b, row, keys[places[k]]), as `table`.
+
+    key: seed, stream and a; columns: their keys, places of those wanted among them, and number of the places.
+    """
+    seed, stream, a = key
+    keys, places, n_columns = columns
     z = _mix(_GOLDEN ^ (np.uint64(seed) * _GOLDEN))
     z = _mix(z ^ (np.uint64(stream) * _GOLDEN))
     z = _mix(z ^ (np.uint64(a) * _GOLDEN))
@@ -167,7 +171,7 @@ def fill_table(seed, stream, a, b, n_rows, keys, columns, n_columns, found):
     for row in range(n_rows):
         of_row = _mix(z ^ (np.uint64(row) * _GOLDEN))
         for k in range(n_columns):
-            found[row, k] = (np.float64(_mix(of_row ^ (np.uint64(keys[columns[k]]) * _GOLDEN)) >> _U12) + 0.5) * _UNIT
+            found[row, k] = (np.float64(_mix(of_row ^ (np.uint64(keys[places[k]]) * _GOLDEN)) >> _U12) + 0.5) * _UNIT
 
 
 @compiled

@@ -134,6 +134,8 @@ def test_the_last_number_is_below_1():
     pytest.param(5, 50, [25, 50], id="behind five jobs"), pytest.param(26, 5, [26], id="a few jobs without a multiple"),
     pytest.param(26, 24, [26], id="up to the one before it"), pytest.param(26, 25, [50], id="with the multiple"),
     pytest.param(0, 55, [0, 25, 50], id="three blocks"), pytest.param(1, 55, [25, 50, 51], id="the last has none"),
+    pytest.param(24, 30, [25, 50], id="each begins right before one"),
+    pytest.param(1, 74, [25, 50, 51], id="the last ends right before one"),
 ])
 def test_the_draw_of_a_block_is_keyed_by_the_chunk_that_is_a_multiple_of_its_size(begins, n_jobs, chunks):
     keys = [int(luck.key_of_block(luck.ATTEMPTS * begins + 3, number, 25, n_jobs)) for number in range(len(chunks))]

@@ -346,8 +346,8 @@ def draw_for_production(world, work, production, log, row):
 def spread(world, work, row, tables, backlog, cap):
     """Draw queues for the jobs wanted from the best candidates."""
     hand = work.hand[0]
-    luck.fill_draws(world.settings[0]["seed"], QUEUE_DRAW, world.tasks[row]["luck"], hand["key"], hand["block"],
-                    hand["wanted"], work.keys, tables.best, hand["n_best"], work.uniforms)
+    luck.fill_draws((world.settings[0]["seed"], QUEUE_DRAW, world.tasks[row]["luck"]), hand["key"], hand["block"],
+                    hand["wanted"], (work.keys, tables.best, hand["n_best"]), work.uniforms)
     seat(work.places, tables.best, hand["n_best"], tables.weight)
     if hand["counted"]:
         count_queued(work.places, hand["n_best"], backlog, cap)

@@ -224,7 +224,8 @@ def look(world, work, nuclei, hints, sight, row):
     task, seed, n = world.tasks[row], world.settings[0]["seed"], len(nuclei.nuclei)
     for k in range(n):
         nuclei.nuclei[k] = nuclei.shown[k]
-    luck.fill_table(seed, NUCLEUS_DRAW, task["luck"], task["n_nuclei"], 1, nuclei.keys, nuclei.places, n, nuclei.draws)
+    luck.fill_table((seed, NUCLEUS_DRAW, task["luck"]), task["n_nuclei"], 1, (nuclei.keys, nuclei.places, n),
+                    nuclei.draws)
     show_work(world, nuclei.burden, row, work.terms[0]["deployed"])
     is_whole = fill(world, row, sight.passes, nuclei.burden.shown, nuclei.draws, nuclei.nuclei)
     describe(world, work, nuclei, hints.tables.task[0], row, is_whole)
