@@ -14,19 +14,20 @@ MAY_IMPORT = {
     "schema": {"editions", "names", "units", "errors", "systems"},
     "gdpconfig": {"names"},
     "views": {"names", "schema", "gdpconfig"},
-    "scenario": {"files", "systems", "schema", "gdpconfig", "names", "units", "errors", "luck"},
+    "scenario": {"editions", "files", "systems", "schema", "gdpconfig", "names", "units", "errors", "luck"},
     "systems.harvester": {"systems", "scenario", "views", "names", "errors"},
     "systems.panda": {"systems", "agents", "fabric", "world", "views"},
     "systems.dirac.policy": {"policy", "errors"},
     "systems.dirac.input": {"scenario", "schema", "errors"},
     "systems.dirac.match": {"systems.dirac.policy", "systems.dirac.input", "errors", "luck"},
-    "systems.dirac": {"systems", "systems.dirac.policy", "systems.dirac.input", "agents", "fabric", "world", "policy",
-                      "scenario", "views", "errors"},
+    "systems.dirac": {"editions", "systems", "systems.dirac.policy", "systems.dirac.input", "agents", "fabric", "world",
+                      "policy", "scenario", "views", "errors"},
     "policy": {"editions", "systems", "plugins", "errors", "views", "gdpconfig", "names", "units", "wording",
                "compiled", "bundle"},
     "advice": {"editions", "obstacles", "scenario", "policy", "gdpconfig", "names"},
     "obstacles": {"systems", "scenario", "policy", "world", "views", "names", "wording", "compiled"},
-    "world": {"systems", "scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},
+    "world": {"editions", "systems", "scenario", "schema", "views", "names", "units", "errors", "luck", "compiled",
+              "bundle"},
     "fabric": {"world", "names", "units", "luck", "compiled", "bundle"},
     "ledgers": {"world", "fabric", "policy", "schema", "luck", "names", "units", "compiled"},
     "turns": {"systems", "ledgers", "world", "policy", "schema", "views", "luck", "names", "units", "compiled",
@@ -214,3 +215,16 @@ def test_files_are_short():
                                                    if line.strip() and not line.strip().startswith("#"))
                for path in FILES}
     assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_editions_are_compared_in_records_alone():
+    """An edition is a record of terms (`editions.ByEdition`); nothing asks for its name."""
+    names = {"documented", "deployed", "DOCUMENTED", "DEPLOYED"}
+
+    def is_name(node):
+        return getattr(node, "value", None) in names if isinstance(node, ast.Constant) else (
+            isinstance(node, ast.Name) and node.id in names)
+    compared = [f"{path.relative_to(PACKAGE)}:{node.lineno}" for path, tree in TREES.items() if room(path) != "editions"
+                for node in ast.walk(tree) if isinstance(node, ast.Compare)
+                and any(is_name(one) for one in (node.left, *node.comparators))]
+    assert compared == []

@@ -6,6 +6,7 @@ Source: Global Shares paper, section 2.4; lifecycle reference, section 5.3.
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import meanrss
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.views import WAITING_JOBS, Gdpconfig, PilotStatus
@@ -17,6 +18,8 @@ MIN_SLOTS_QUEUED, MIN_SLOTS_NEEDED = 75, 5
 
 COUNTED = np.isin(list(QueueStatus), (QueueStatus.ONLINE, QueueStatus.BROKEROFF))
 """Whether `core_target` cores of a queue count as running, by its status."""
+COUNTS_MEMORY = ByEdition(documented=False, deployed=True)
+"""True if fewer workers are asked for where the mean memory is high, by edition."""
 
 
 def ignores_memory(cfg: Gdpconfig) -> bool:

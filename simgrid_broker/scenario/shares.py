@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.schema.constraint import PartitionName
 from simgrid_broker.schema.part import Part
 
@@ -76,7 +77,7 @@ def n_resource_queues(queues: tuple[WorkQueue, ...]) -> int:
 
 def by_queue(scenario) -> bool:
     """True if normal and partition queues replace the share tree: JEDI TWiki; not in the deployed edition (L4)."""
-    return scenario.edition == "documented" and has_normal(scenario)
+    return TERMS[scenario.edition].own_queues and has_normal(scenario)
 
 
 def has_normal(scenario) -> bool:

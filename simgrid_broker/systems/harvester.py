@@ -9,6 +9,7 @@ from simgrid_broker.errors import first_three
 from simgrid_broker.names import COMPENSATION
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.scenario.work.input_files import Spread
 from simgrid_broker.systems.worker_mode import WorkerMode
 from simgrid_broker.views import WorkerStatus
@@ -45,7 +46,7 @@ def few_of_high_memory(scenario: Scenario) -> Iterator[str]:
     """
     work = (*scenario.workload.campaigns, *scenario.workload.users)
     claimed = max((_large(stream.memory_per_core) for stream in work), default=0.0)
-    if scenario.edition != "deployed" or in_force(scenario)["meanrss", "IGNORE_MEANRSS"]:
+    if not TERMS[scenario.edition].meanrss or in_force(scenario)["meanrss", "IGNORE_MEANRSS"]:
         return
     bounds = [inf if kind.maxrampercore is None else kind.maxrampercore for kind in scenario.resource_types.values()]
     least, queues = min(bounds), scenario.grid.queues.items()

@@ -10,6 +10,7 @@ from simgrid_broker.policy.brokerage.production.hint import Hints
 from simgrid_broker.policy.brokerage.production.question import TASK as OF_JOBS
 from simgrid_broker.policy.brokerage.task.broker import broker_task, figures
 from simgrid_broker.policy.brokerage.task.question import TASK, templates
+from simgrid_broker.policy.jobs.resource_types import OF_ONE_TYPE
 from simgrid_broker.turns import task_turn
 from simgrid_broker.turns.broker_rules import last_refusal, reason_at
 from simgrid_broker.turns.brokers import WhyNot
@@ -20,7 +21,7 @@ from simgrid_broker.turns.turn import BEGIN, go_on
 from simgrid_broker.views import KEPT, NUCLEUS, Gdpconfig, Verdict
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.views import observe
-from simgrid_broker.world.views.nuclei import Burden, Shown, nuclei_shown
+from simgrid_broker.world.views.nuclei import BY_PRIORITY, Burden, Shown, nuclei_shown
 
 KIND = DecisionKind.TASK_BROKERAGE
 RAW = f"V{NUCLEUS.itemsize}"
@@ -52,7 +53,8 @@ class TaskTables:
         terms, hand, done = np.zeros(1, TERMS), np.zeros(1, HAND), np.zeros(1, DONE)
         self.terms, self.hand, self.done = terms[0], hand[0], done[0]
         self.state, self.question = dict(terms=terms, hand=hand, done=done), np.zeros(1, TASK)
-        self.terms["deployed"], self.terms["asks"] = control.edition == "deployed", asks
+        self.terms["by_type"], self.terms["by_priority"] = OF_ONE_TYPE[control.edition], BY_PRIORITY[control.edition]
+        self.terms["asks"] = asks
         self.terms["ability"] = -1 if self.rules.ability is None else self.rules.ability
         self.terms["never"], self.terms["offset"] = policies.job_rules.funnel.never, self.offset
         self.hand["kind"] = UNKNOWN
@@ -153,7 +155,7 @@ class TaskTables:
         shares, types = (control.arrays.tasks[name][rows].tolist() for name in ("share", "resource_type"))
         for share, kind in dict.fromkeys(zip(shares, types, strict=True)):
             log.counts(KIND, share, log.steps(KIND, self.rules.tags), False)
-            loads.load_row(control.world, control.brokers.snapshot, share, kind if self.terms["deployed"] else None)
+            loads.load_row(control.world, control.brokers.snapshot, share, kind if self.terms["by_type"] else None)
 
     def _parents(self, rows: np.ndarray) -> np.ndarray:
         """Row of the parent of each of the tasks in `rows`, -1 = none."""

@@ -23,7 +23,9 @@ from simgrid_broker.world.views.tasks import counted_inputs, see
 TASK_BROKERAGE = int(DecisionKind.TASK_BROKERAGE)
 
 TERMS = np.dtype([
-    ("now_s", "f8"), ("deployed", "?"),
+    ("now_s", "f8"),
+    ("by_type", "?"),                # whether jobs of the task's resource type alone count
+    ("by_priority", "?"),            # whether work of the task's current priority or above counts alone
     ("asks", "?"),                   # whether Python decides about all tasks
     ("ability", "i8"),               # place of the criterion for which nuclei are asked, -1 = there is none
     ("never", "i8"),                 # rank of a queue that job brokerage does not refuse
@@ -203,7 +205,7 @@ def move_on(world, work, row):
 def load_row(world, terms, row):
     """Row of the statistics of a task's share, as `Snapshot.load_row`."""
     task, n_types = world.tasks[row], terms["n_types"]
-    kind = 1 + task["resource_type"] % n_types if terms["deployed"] else 0
+    kind = 1 + task["resource_type"] % n_types if terms["by_type"] else 0
     return task["share"] * (1 + n_types) + kind
 
 
@@ -226,7 +228,7 @@ def look(world, work, nuclei, hints, sight, row):
         nuclei.nuclei[k] = nuclei.shown[k]
     luck.fill_table((seed, NUCLEUS_DRAW, task["luck"]), task["n_nuclei"], 1, (nuclei.keys, nuclei.places, n),
                     nuclei.draws)
-    show_work(world, nuclei.burden, row, work.terms[0]["deployed"])
+    show_work(world, nuclei.burden, row, work.terms[0]["by_priority"])
     is_whole = fill(world, row, sight.passes, nuclei.burden.shown, nuclei.draws, nuclei.nuclei)
     describe(world, work, nuclei, hints.tables.task[0], row, is_whole)
     work.hand[0]["uniform"] = luck.uniform(seed, NUCLEUS_DRAW, task["luck"], task["n_nuclei"], 0)
@@ -245,7 +247,7 @@ def describe(world, work, nuclei, record, row, is_whole):
     asked["total_input_bytes"] = np.rint(counted * task["input_bytes_per_job"])
     asked["total_input_files"] = np.rint(counted * task["n_input_files"])
     asked["frozen_for_s"] = 0.0 if np.isnan(task["frozen_s"]) else terms["now_s"] - task["frozen_s"]
-    asked["priority"] = task["priority"] if terms["deployed"] else task["taskpriority"]
+    asked["priority"] = task["priority"] if terms["by_priority"] else task["taskpriority"]
     asked["complete_replica"] = is_whole
 
 

@@ -19,6 +19,7 @@ from simgrid_broker.names import (
 from simgrid_broker.scenario.grid.link_table import link_table
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import n_resource_queues, queue_names
+from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.scenario.work.tasklist import TaskList
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
 from simgrid_broker.schema.grid import OFF
@@ -183,7 +184,7 @@ def first_job_rows(total_cores: int) -> int:
 
 
 def _settings(scenario: Scenario, task_list: TaskList) -> np.ndarray:
-    agents, fts, deployed = scenario.agents, scenario.grid.fts, scenario.edition == "deployed"
+    agents, fts, terms = scenario.agents, scenario.grid.fts, TERMS[scenario.edition]
     vocabularies = task_list.vocabularies
     labels, types = vocabularies["labels"], vocabularies["processing_types"]
 
@@ -198,9 +199,10 @@ def _settings(scenario: Scenario, task_list: TaskList) -> np.ndarray:
             first_update_s=agents.first_update, by_share=1,
             rank_by_priority=1, urgent=code(EXPRESS_TYPE), express_priority=EXPRESS_PRIORITY[scenario.edition],
             build=-1, build_walltime_s=np.inf,
-            user_labels=bits(ANALYSIS_LABELS) if deployed else 0, production_labels=bits(ASKED_LABELS["production"]),
+            user_labels=bits(ANALYSIS_LABELS) if terms.asks_users else 0,
+            production_labels=bits(ASKED_LABELS["production"]),
             analysis_labels=bits(ASKED_LABELS["analysis"]), test_labels=bits(LABELS_OF_TESTS),
-            test_type=code(JOB_TYPE_OF_TESTS), only_tests=deployed,
+            test_type=code(JOB_TYPE_OF_TESTS), only_tests=terms.only_tests,
             any_diskio=any_diskio(scenario, task_list), users=bits(ANALYSIS_LABELS),
             transfer_retries=fts.retries, retry_delay_s=fts.retry_delay, stuck_delay_s=fts.stuck_delay,
             lost_callbacks=fts.lost_callbacks,
@@ -273,7 +275,7 @@ def vocabularies(scenario: Scenario, task_list: TaskList, tables) -> dict[str, t
     sites = tuple(scenario.grid.sites)
     pseudo = pseudo_queue_names(scenario, tables["pseudo_queues"])
     named = [each.queue for each in scenario.incidents if each.command == "reassign" and each.queue]
-    if scenario.edition == "deployed":
+    if TERMS[scenario.edition].pins:
         named += ["", *queues]                             # the queue filler pins tasks to any of them
     kinds, words = task_list.vocabularies["processing_types"], task_list.vocabularies["user_parameters"]
     kinds = tuple(dict.fromkeys((*kinds, *((PMERGE,) if merges_output(scenario, task_list) else ()),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.names import EVENT_SERVICE_QUEUE, ROOT_SHARE
+from simgrid_broker.names import ROOT_SHARE
 from simgrid_broker.scenario.criteria import parse, passes, variables_of
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import (
@@ -19,6 +19,7 @@ from simgrid_broker.scenario.shares import (
     queue_names,
     selecting,
 )
+from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.schema.tasks import VOCABULARY_OF
 from simgrid_broker.views import ShareTree
 from simgrid_broker.world.world import World
@@ -115,7 +116,7 @@ def _of_types(name: str, accounts: tuple[int, ...], types: list[str], throttled:
               edition: str) -> list[AlignedQueue]:
     """A queue for each resource type; as documented, `eventservice` is one queue for all of them."""
     every = tuple(range(len(types)))
-    if name == EVENT_SERVICE_QUEUE and edition == "documented":
+    if name in TERMS[edition].event_queues:
         return [AlignedQueue(name, accounts, every, every, every, "", throttled)]
     return [AlignedQueue(name, accounts, (number,), core_types(kind, types), every, kind, throttled)
             for number, kind in enumerate(types)]

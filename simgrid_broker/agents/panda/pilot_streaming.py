@@ -10,7 +10,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy.jobs.resource_types import is_high_memory
-from simgrid_broker.policy.pilot_streaming import ignores_memory
+from simgrid_broker.policy.pilot_streaming import COUNTS_MEMORY, ignores_memory
 from simgrid_broker.schema.harvester import HIGH_MEMORY, TARGET, TYPE_LIMITS
 from simgrid_broker.schema.queues import option_number
 from simgrid_broker.world.pilot_status import pilot_status
@@ -26,7 +26,7 @@ def pilot_streaming(control: Control) -> Process:
     queues, harvester = control.world.scenario.grid.queues.values(), control.books.harvester
     options = streaming_options(queues, control.world.scenario.resource_types)
 
-    memory = memory_options(queues, control.world.scenario.resource_types) if control.edition == "deployed" else {}
+    memory = memory_options(queues, control.world.scenario.resource_types) if COUNTS_MEMORY[control.edition] else {}
 
     def stream() -> None:
         status = pilot_status(control.arrays, harvester.types, options | memory, score, ignores_memory(control.cfg))

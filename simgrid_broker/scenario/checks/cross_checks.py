@@ -26,6 +26,7 @@ from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.retry_rules import RETRY_RULES
 from simgrid_broker.scenario.rules_workers import WORKER_RULES, option_unread, remarks_of_systems
 from simgrid_broker.scenario.shares import TAGS, shares_with_keys
+from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.scenario.work.campaigns import group_names
 from simgrid_broker.schema.grid import ACTIVITIES, Storage
 from simgrid_broker.schema.queues import NUMBERS, option_number, option_value, standby_slots
@@ -52,12 +53,12 @@ def usable(storage: Storage) -> float:
 
 def nuclei_without_space(scenario: Scenario) -> Iterator[str]:
     """A space that task brokerage asks for and no nucleus has, work that they owe left out of account."""
-    sites, of_edition = scenario.grid.sites, scenario.edition == "documented"
-    space = [storage.free + storage.expired if of_edition else usable(storage)
+    sites, terms = scenario.grid.sites, TERMS[scenario.edition]
+    space = [storage.free + storage.expired if terms.all_space else usable(storage)
              for storage in scenario.grid.storages.values() if sites[storage.site].nucleus]
     for (component, key), threshold in in_force(scenario).items():
         if component == "taskbrokerage" and key.startswith("DISK_THRESHOLD") and threshold is not None:
-            least = float(str(threshold)) * (1e12 if of_edition else 1024 * 2**30)
+            least = float(str(threshold)) * terms.terabyte
             if space and max(space) < least:
                 yield (f"No nucleus has the space of {key}, {threshold:g} TB: the largest has {max(space) / 1e12:.6g} "
                        "TB, so that task brokerage finds none.")
@@ -162,7 +163,7 @@ def slot_memory_larger_than_site(scenario: Scenario) -> Iterator[str]:
 
 def storage_without_room(scenario: Scenario) -> Iterator[str]:
     """Storages that have less space than brokers need to send jobs to their sites."""
-    if scenario.edition == "documented":
+    if TERMS[scenario.edition].all_space:
         least, what = DOCUMENTED_LEAST_FREE, "more than 200 GB free"
         small = [name for name, storage in scenario.grid.storages.items() if storage.free <= least]
     else:
@@ -319,7 +320,7 @@ def standby_of_nothing(scenario: Scenario) -> Iterator[str]:
     leaves = {share.name for _, share in shares_with_keys(scenario.shares_in_use) if not share.children}
     for name, queue in scenario.grid.queues.items():
         for part, share, kind, _ in standby_slots(queue):
-            if scenario.edition == "documented":
+            if not TERMS[scenario.edition].standby:
                 yield f"nStandby={part} of queue {name!r} has no effect: only the deployed edition reads it."
             elif share is None:
                 yield f"nStandby={part} of queue {name!r} has no effect; write <share>:<resource type>:<slots>."
@@ -361,7 +362,8 @@ def setting_without_match(scenario: Scenario) -> Iterator[str]:
 def software_without_transhome(scenario: Scenario) -> Iterator[str]:
     """Requirements on software or hardware that the deployed edition ignores."""
     for stream in (*scenario.workload.campaigns, *scenario.workload.users):
-        if scenario.edition == "deployed" and not stream.transhome and (stream.architecture or stream.container_name):
+        ignored = TERMS[scenario.edition].transhome_first and not stream.transhome
+        if ignored and (stream.architecture or stream.container_name):
             yield (f"Neither architecture nor container of {stream.name!r} has an effect, because the deployed "
                    "edition ignores them without a transhome.")
 

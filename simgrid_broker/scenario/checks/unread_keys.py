@@ -8,6 +8,7 @@ from simgrid_broker.scenario.checks.rows import remarks_of_rows
 from simgrid_broker.scenario.loading.origins import Finding, dotted, value_at
 from simgrid_broker.scenario.model import Policies
 from simgrid_broker.scenario.snapshot import BROKERAGES, JOB_BROKERAGE, NOT_COUNTED, Snapshot, SnapshotTask
+from simgrid_broker.scenario.terms import TERMS
 
 ONLY_DEPLOYED = "has no effect: only the deployed edition reads it"
 FOR_JOBS = "has no effect: only job brokerage reads it"
@@ -70,8 +71,8 @@ def of_dataset(key: tuple, dataset: Any, task: SnapshotTask) -> Iterator[Finding
                 yield Finding((*key, "files", lfn, name), getattr(file, name), f"has no effect without {other}")
 
 
-def _documented(task: SnapshotTask, edition: str) -> bool:
-    return edition == "documented"
+def _without_jumbo(task: SnapshotTask, edition: str) -> bool:
+    return not TERMS[edition].jumbo
 
 
 def _merges(task: SnapshotTask, edition: str) -> bool:
@@ -83,8 +84,8 @@ def _without_merging(task: SnapshotTask, edition: str) -> bool:
 
 
 def _says_hs06(task: SnapshotTask, edition: str) -> bool:
-    """True if a unit of wall time changes nothing: the deployed edition reads it if nothing else is said."""
-    return edition == "documented" or task.cputimeunit != "" or bool(task.walltime)
+    """True if a unit of wall time changes nothing: if at all, it is read where nothing else is said."""
+    return not TERMS[edition].hs06_unit or task.cputimeunit != "" or bool(task.walltime)
 
 
 def _files_or_events(task: SnapshotTask, files: int, events: int) -> bool:
@@ -99,8 +100,8 @@ DEFAULTS = {"outdiskunit": SnapshotTask.model_fields["outdiskunit"].default,
 UNREAD: tuple[tuple[tuple[str, ...], Callable[[SnapshotTask, str], bool], str], ...] = (
     (("n_jobs_to_broker", "next_jobs.premerge"), lambda task, _: task.broker != JOB_BROKERAGE, FOR_JOBS),
     (("allowInputWAN",), lambda task, _: True, "has no effect: jobs read by it in runs, brokers do not ask"),
-    (("useLocalIO", "next_jobs.premerge.input_idle", *OF_JUMBO), _documented, ONLY_DEPLOYED),
-    (OF_JUMBO[1:], lambda task, edition: edition == "deployed" and not task.nJumboJobs, JUMBO),
+    (("useLocalIO", "next_jobs.premerge.input_idle", *OF_JUMBO), _without_jumbo, ONLY_DEPLOYED),
+    (OF_JUMBO[1:], lambda task, edition: TERMS[edition].jumbo and not task.nJumboJobs, JUMBO),
     (OF_MERGING, _without_merging, "has no effect without next_jobs.merging"),
     (("outdiskunit",), lambda task, _: task.outdiskcount is None, "has no effect without outdiskcount"),
     (("output_per_job",), lambda task, _: task.outdiskcount is not None, "has no effect: outdiskcount says it"),

@@ -8,6 +8,7 @@ from simgrid_broker.names import ANALYSIS_LABELS, AUTO
 from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.loading.origins import Finding, dotted
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.scenario.work.campaigns import group_names, owner_names, user_names
 from simgrid_broker.schema.queues import Queue, scope_of
 from simgrid_broker.schema.tasks import UserParameters
@@ -63,7 +64,7 @@ def unread_parameters(scenario: Scenario) -> Iterator[str]:
             continue
         yield from _unread_lists(scenario, stream, key)
         yield from _unread_of_jobs(scenario, stream, key)
-        if stream.cloud not in ANY_CLOUD and scenario.edition == "documented":
+        if stream.cloud not in ANY_CLOUD and not TERMS[scenario.edition].cloud:
             yield _remark(scenario, (*key, "cloud"), stream.cloud, "has no effect: only the deployed edition reads it")
         elif stream.cloud not in (*ANY_CLOUD, *clouds):
             close = nearest(stream.cloud, sorted(cloud for cloud in clouds if cloud))
@@ -73,7 +74,7 @@ def unread_parameters(scenario: Scenario) -> Iterator[str]:
 
 def _unread_lists(scenario: Scenario, stream: UserParameters, key: tuple) -> Iterator[str]:
     """Queues that a task of a user names without effect: AUTO as documented, an endpoint that no queue reads."""
-    if scenario.edition == "documented" and AUTO in (stream.includedSite or ()):
+    if not TERMS[scenario.edition].auto and AUTO in (stream.includedSite or ()):
         yield _remark(scenario, (*key, LISTS[0]), AUTO, "has no effect: only the deployed edition reads it")
     name, grid = stream.siteEndpoint, scenario.grid
     if name is not None and not any(_reads(queue, name, grid.storages[name].site) for queue in grid.queues.values()):

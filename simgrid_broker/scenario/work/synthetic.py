@@ -16,6 +16,7 @@ from simgrid_broker.names import ANALYSIS_LABELS, JOB_TYPE_OF_TESTS, TEST_SHARE
 from simgrid_broker.scenario.grid.expand_grid import late_function
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import leaf_names, queue_names
+from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.scenario.work.campaigns import Campaign, FunctionalTests, Payload, UserActivity
 from simgrid_broker.scenario.work.catalogue import catalogue, datasets_read
 from simgrid_broker.scenario.work.draws import (
@@ -294,7 +295,7 @@ def _splitting(payload: Payload, scenario: Scenario, key: int, index) -> np.ndar
     rows["events_per_file"], rows["events_spread"] = files.events_per_file, files.events_spread
     rows["size_spread"], rows["output_bytes_per_event"] = files.size_spread, payload.output_per_event
     rows["events_per_piece"] = payload.events_per_piece
-    rows["across_files"] = scenario.edition == "documented" and payload.nEventsPerJob > 0
+    rows["across_files"] = TERMS[scenario.edition].across_files and payload.nEventsPerJob > 0
     rows["secondary_ratio"], rows["secondary_bytes"] = files.secondary_ratio, files.secondary_file_size
     rows["files_per_lumiblock"] = files.files_per_lumiblock if payload.respectLB else 0
     rows["files_per_boundary"] = files.files_per_boundary if payload.groupBoundaryID else 0
@@ -341,7 +342,7 @@ def attempts_of(payload: Payload, edition: str) -> tuple[int, int]:
 
     Source of the defaults: JEDI TWiki, Job rebrokerage; in `deployed` lifecycle reference, section 2.6.
     """
-    analysis = edition == "deployed" and payload.prodsourcelabel in ANALYSIS_LABELS
+    analysis = TERMS[edition].analysis_attempts and payload.prodsourcelabel in ANALYSIS_LABELS
     attempts, failures = DEPLOYED_ANALYSIS_ATTEMPTS if analysis else DEFAULT_ATTEMPTS
     return payload.max_attempt or attempts, payload.max_failure or failures
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.fabric.task_queue_draw import shut_queues
 from simgrid_broker.policy.brokerage.production.decide import RANKING
@@ -36,7 +37,7 @@ from simgrid_broker.views import KEPT, Queues, Task, Verdict
 from simgrid_broker.world.task_queues import JOB_TYPE, LIMIT, OWNER, OWNER_GROUP, count_at_sites, running_jobs
 from simgrid_broker.world.world import World
 
-EMPTY_FOR = {"documented": 0.0, "deployed": 300.0}
+EMPTY_FOR = ByEdition(documented=0.0, deployed=300.0)
 """Time for which an empty task queue counts as one of its owner, s; source: DIRAC reference, sections 1 and 5."""
 LONGEST = 10**9
 """CPUTime of a slot without limit, s."""
@@ -213,7 +214,7 @@ class Limits:
 
     def __init__(self, world: World, scheduling: Mapping[str, Any], numbers: Callable[[str, str], int]):
         self.world = world
-        rows = sorted(rows_of(world, scheduling, numbers)) if world.scenario.edition == "deployed" else []
+        rows = sorted(rows_of(world, scheduling, numbers)) if DIRAC_EDITIONS[world.scenario.edition].limits else []
         self.sites = np.array([row[0] for row in rows], np.int64)
         self.table = np.zeros(len(rows), LIMIT)
         names = "queue", "attribute", "value", "most", "delay_s", "burst"

@@ -8,6 +8,7 @@ import numpy as np
 from simgrid_broker import luck, views
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled, uncompiled
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import COMPLETE, TaskStatus, TransferKind
 from simgrid_broker.world.snapshot.records import NucleusWork
 from simgrid_broker.world.tasks.input_files import reads_container
@@ -26,6 +27,8 @@ FIRST, NOW = range(2)
 """Places in `Work.numbers`."""
 DEFAULT_CPUTIME_HS06S = 300.0
 """CPU work per event of a task without a claim; source: brokerage reference, section 1.4."""
+BY_PRIORITY = ByEdition(documented=False, deployed=True)
+"""True if a task is shown the work of its current priority or above, by edition."""
 
 
 def nucleus_number(world: World, row: int) -> float:
@@ -84,7 +87,7 @@ class Burden:
 
     def of(self, row: int) -> np.ndarray:
         """Work of the nuclei that a task is shown, (2, n_sites), as `Work.shown`."""
-        by_priority = self.world.scenario.edition == "deployed"
+        by_priority = BY_PRIORITY[self.world.scenario.edition]
         show_work(self.world.arrays, self.work, row, by_priority)
         if by_priority and self.given is not None:
             self._show_given(row, self.given)

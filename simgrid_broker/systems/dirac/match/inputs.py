@@ -150,7 +150,7 @@ def _on_groups(prepared: MatchInput) -> Iterator[str]:
 
 def _on_options(prepared: MatchInput) -> Iterator[str]:
     yield from option_remarks(prepared.snapshot.operations, prepared.edition)
-    if prepared.edition.name == "documented" and prepared.snapshot.negative:
+    if not prepared.edition.limits and prepared.snapshot.negative:
         yield "negative has no meaning in the documented edition, which has no limits"
 
 

@@ -19,7 +19,8 @@ class Edition:
     drawn; most_jobs: of a task queue, 0 = no limit; weight: of a task queue inside its entity, from the real
     priorities of its jobs; least_priority: of a task queue; background: groups may allow background queues; pooled:
     task queues that differ in sites and memory only add up their priorities; ce_if_banned: a pilot of a banned site
-    gets jobs that name its GridCE, else those of the type Test or of none.
+    gets jobs that name its GridCE, else those of the type Test or of none; limits: running jobs and delays of sites are
+    limited.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Edition:
     background: bool
     pooled: bool
     ce_if_banned: bool
+    limits: bool
 
     @property
     def owner(self) -> str:

@@ -96,7 +96,7 @@ def option_remarks(operations: Mapping[str, Any], edition: Edition) -> Iterator[
     scheduling = operations.get(SCHEDULING, {})
     for name in sorted(scheduling.keys() - set(OPTIONS)):
         yield f"operations.{SCHEDULING}.{name} has no effect{did_you_mean(nearest(name, OPTIONS))}"
-    for name in LIMITS if edition.name == "documented" else ():
+    for name in () if edition.limits else LIMITS:
         if name in scheduling:
             yield f"{name} has no meaning in the documented edition, which has no limits"
     intervals, classes = scheduling.get("taskQueueCPUTimeIntervals"), cpu_classes(edition, scheduling)
