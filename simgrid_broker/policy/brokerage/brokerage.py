@@ -91,13 +91,14 @@ def figures_of(brokerage: Brokerage, decided: Decided, numbers: Iterable[str] = 
     n, rules = len(decided.refused_by), (*brokerage.gate, *brokerage.funnel.criteria)
     refused = decided.refused_by[(decided.refused_by != KEPT) & (decided.refused_by < len(rules))]
     stopped = bool((refused < len(brokerage.gate)).any())
-    known = Figures(*(np.full(n, np.nan) for _ in ("value", "limit")),
+    texts: dict[int, str] = {}
+    figures = Figures(np.full(n, np.nan), np.full(n, np.nan),
                     {rule.rule.name: np.full(n, np.nan) for rule in brokerage.factors},
-                    {name: np.full(n, np.nan) for name in numbers}, {},
+                    {name: np.full(n, np.nan) for name in numbers}, texts,
                     frozenset(place for place, rule in enumerate(rules) if not concerns(rule, decided, stopped)))
     for place in np.unique(refused).tolist():
-        explain(rules[place], decided, np.flatnonzero(decided.refused_by == place), known)
-    return known
+        texts |= explain(rules[place], decided, np.flatnonzero(decided.refused_by == place), figures)
+    return figures
 
 
 def concerns(rule: CriterionFunction, decided: Decided, stopped: bool) -> bool:
@@ -107,13 +108,13 @@ def concerns(rule: CriterionFunction, decided: Decided, stopped: bool) -> bool:
     return (rule.rule.of_attempt or not stopped) and rule.rule.concerns(decided.task)
 
 
-def explain(rule: CriterionFunction, decided: Decided, rows: np.ndarray, known: Figures) -> None:
-    """Fill in the figures and the words of one rule about the candidates `rows` that it refused."""
+def explain(rule: CriterionFunction, decided: Decided, rows: np.ndarray, figures: Figures) -> dict[int, str]:
+    """Fill in the figures of one rule about the candidates `rows` that it refused; returns its words for them."""
     if rule.rule.by_records:
-        known.value[rows], known.limit[rows] = decided.value[rows], decided.limit[rows]
+        figures.value[rows], figures.limit[rows] = decided.value[rows], decided.limit[rows]
     elif isinstance(answer := rule(decided.case), Answer):
-        known.value[rows] = np.broadcast_to(answer.value, len(known.value))[rows]
-        known.limit[rows] = np.broadcast_to(answer.limit, len(known.limit))[rows]
-    if rule.rule.text is not None:
-        for k in rows.tolist():
-            known.texts[k] = rule.rule.text(*(decided.candidate(k) if rule.rule.per_candidate else (decided.case, k)))
+        figures.value[rows] = np.broadcast_to(answer.value, len(figures.value))[rows]
+        figures.limit[rows] = np.broadcast_to(answer.limit, len(figures.limit))[rows]
+    text, per_candidate = rule.rule.text, rule.rule.per_candidate
+    return {} if text is None else {k: text(*(decided.candidate(k) if per_candidate else (decided.case, k)))
+                                    for k in rows.tolist()}

@@ -69,20 +69,20 @@ def composed(template: str, arguments: Sequence[str], frame: Sequence[Callable],
     It is compiled if all rules are, and runs as it stands otherwise.
     """
     parts = [part for place in places.values() for part in _sequence(place) if isinstance(part, Part)]
-    asked = tuple(dict.fromkeys(rule for part in parts for rule in part.rules))
-    names = {rule: re.sub(r"\W", "_", f"{rule.__name__}_{k}") for k, rule in enumerate(asked)}
-    is_compiled = all(hasattr(rule, "py_func") for rule in asked)
+    rules = tuple(dict.fromkeys(rule for part in parts for rule in part.rules))
+    names = {rule: re.sub(r"\W", "_", f"{rule.__name__}_{k}") for k, rule in enumerate(rules)}
+    is_compiled = all(hasattr(rule, "py_func") for rule in rules)
     terms = {rule: _terms(rule, names[rule], is_compiled) for part in parts if "{holds}" in part.text
              for rule in part.rules}
     calls = [f"{name}: {rule.__module__}.{rule.__qualname__}" for rule, name in names.items()]
     text = HEAD.format(calls="\n".join(calls)) + template.format(arguments=", ".join(arguments), **{
         place: "".join(part if isinstance(part, str) else _text(part, names, terms, ", ".join(arguments))
                        for part in _sequence(content)) for place, content in places.items()})
-    known = {function.__name__: function if is_compiled else getattr(function, "py_func", function)
+    functions = {function.__name__: function if is_compiled else getattr(function, "py_func", function)
              for function in frame}
-    known |= {name: rule for rule, name in names.items()} | {name: term for each in terms.values()
+    functions |= {name: rule for rule, name in names.items()} | {name: term for each in terms.values()
                                                              for name, term in each.items()}
-    return function_of(text, known | {"compiled": compiled if is_compiled else lambda function: function})
+    return function_of(text, functions | {"compiled": compiled if is_compiled else lambda function: function})
 
 
 def _sequence(place: Place) -> Sequence[str | Part]:
@@ -107,7 +107,7 @@ def _terms(rule: Callable, name: str, is_compiled: bool) -> dict[str, Callable]:
             for what, term in terms.items() if term is not None}
 
 
-def function_of(text: str, known: Mapping[str, object]) -> Callable:
+def function_of(text: str, functions: Mapping[str, object]) -> Callable:
     """Write the text and run it with the functions that it names; returns its decision."""
     name = f"decision_{digest(text)}"
     path = cache_folder() / f"{name}.py"
@@ -117,7 +117,7 @@ def function_of(text: str, known: Mapping[str, object]) -> Callable:
             file.write(text)
         os.replace(draft, path)
     module = ModuleType(f"{__package__}.{name}")
-    vars(module).update(known)
+    vars(module).update(functions)
     sys.modules[module.__name__] = module                      # where Numba looks for what compiled code names
     exec(compile(text, str(path), "exec"), vars(module))
     return module.decision

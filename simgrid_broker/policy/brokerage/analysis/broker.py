@@ -16,7 +16,7 @@ from simgrid_broker.policy.funnel import MaskCache, first_refusals
 from simgrid_broker.units import GIB
 from simgrid_broker.views import KEPT, AnalysisView, Figures, Gdpconfig, Queues, Task, Verdict
 
-NUMBERS_TOLD = {"running": "running", "queued": "queued", "longest": "longest", "room": "left"}
+NUMBERS_SHOWN = {"running": "running", "queued": "queued", "longest": "longest", "room": "left"}
 """Numbers of a candidate to the column of NUMBERS that has them."""
 
 
@@ -95,12 +95,12 @@ def for_analysis(queues: Queues, n_queues: int) -> np.ndarray:
 def figures(brokerage: AnalysisBrokerage, case: AnalysisCase, tables: Tables) -> Figures:
     """Value and limit of the rule that refused each candidate, and what the weight of those weighed is made of."""
     known = figures_of(brokerage, Decided(tables.refused_by, tables.value, tables.limit, tables.task[0], case,
-                                          lambda k: candidate(tables, k)), ("weight", *NUMBERS_TOLD))
+                                          lambda k: candidate(tables, k)), ("weight", *NUMBERS_SHOWN))
     rows = np.flatnonzero(tables.listed & ~np.isnan(tables.weight))
     known.numbers["weight"][rows] = tables.weight[rows]
     for rule, factor in zip(brokerage.factors, tables.factors, strict=True):
         known.factors[rule.rule.name][rows] = factor[rows]
-    for name, column in NUMBERS_TOLD.items():
+    for name, column in NUMBERS_SHOWN.items():
         known.numbers[name][rows] = tables.numbers[column][rows]
     behind = np.flatnonzero(tables.refused_by == len(brokerage.rules) - 1)
     known.value[behind] = tables.weight[behind]

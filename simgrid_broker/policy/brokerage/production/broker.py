@@ -33,7 +33,7 @@ NO_PARTS = np.empty((1, 0), PART)
 NO_REPLICAS = dict(replica_site=np.empty((1, 0), np.int32), replica_part=np.empty((1, 0)),
                    replica_tape=np.empty((1, 0), bool))
 """Input of a task that has none, or of which the parts at each PanDA queue are given."""
-NUMBERS_TOLD = {"weight": "weight", "running": "running", "assigned": "assigned", "queued": "backlog", "cap": "cap"}
+NUMBERS_SHOWN = {"weight": "weight", "running": "running", "assigned": "assigned", "queued": "backlog", "cap": "cap"}
 """Numbers of a candidate to the column of NUMBERS that has them."""
 
 
@@ -170,7 +170,7 @@ def figures(brokerage: JobBrokerage, case: JobCase, question: Question) -> Figur
     tables = question.tables
     known = figures_of(brokerage, Decided(
         tables.refused_by, tables.value, tables.limit, tables.task[question.row], case,
-        lambda k: candidate(brokerage, question, k, False)), (*NUMBERS_TOLD, "network weight", "jumbo"))
+        lambda k: candidate(brokerage, question, k, False)), (*NUMBERS_SHOWN, "network weight", "jumbo"))
     _split(brokerage, case, question, np.flatnonzero(reaches_weight(brokerage, tables.refused_by)), known)
     _rank(brokerage, question, known)
     return known
@@ -209,7 +209,7 @@ def _split(brokerage: JobBrokerage, case: JobCase, question: Question, rows: np.
     for rule, factor in zip(brokerage.candidate_factors, tables.factors, strict=True):
         before = (refused_by[rows] >= 0) & (refused_by[rows] < begins.get(rule.rule.before, 0))
         known.factors[rule.rule.name][rows] = np.where(before, np.nan, factor[rows])
-    for name, column in NUMBERS_TOLD.items():
+    for name, column in NUMBERS_SHOWN.items():
         known.numbers[name][rows] = tables.numbers[column][rows]
     product = np.ones(len(rows))
     for multipliers in known.factors.values():

@@ -73,13 +73,13 @@ def figures(brokerage: TaskBrokerage, record: np.ndarray, nuclei: np.ndarray, re
     for k in np.flatnonzero(refused_by == KEPT).tolist():
         for rule in brokerage.factors:
             known.factors[rule.rule.name][k] = rule(record[0], nuclei[k])
-    if brokerage.ability is not None and why_not is not None:
-        for k in np.flatnonzero(refused_by == brokerage.ability).tolist():
-            known.texts[k] = why_not(int(nuclei[k]["site"]))
+    reasons = {} if why_not is None or brokerage.ability is None else {
+        k: why_not(int(nuclei[k]["site"])) for k in np.flatnonzero(refused_by == brokerage.ability).tolist()}
     last = len(criteria) - 1 if (refused_by == KEPT).any() else int(refused_by.max(initial=-1))
     lifted = {criteria.index(rule) for step in brokerage.funnel.steps if isinstance(step, Liftable)
               and record[0][step.name] for rule in step.criteria}
-    return replace(known, unasked=known.unasked | lifted | {*range(last + 1, max(n_tags, len(criteria)))})
+    return replace(known, texts={**known.texts, **reasons},
+                   unasked=known.unasked | lifted | {*range(last + 1, max(n_tags, len(criteria)))})
 
 
 def draw(verdict: Verdict, uniform: float) -> int:
