@@ -19,10 +19,10 @@ from matplotlib.axes import Axes
 import simgrid_broker as sb
 from simgrid_broker.records import write_whole
 from simgrid_broker.report.blocks import Marks
-from simgrid_broker.report.canvas import dress, gaps, handles_of, legend_above, png
 from simgrid_broker.report.context import context
+from simgrid_broker.report.drawing.canvas import dress, gaps, handles_of, legend_above, png
+from simgrid_broker.report.figures.series import overlaid
 from simgrid_broker.report.palette import INK, RUN_COLOURS
-from simgrid_broker.report.series import overlaid
 
 ROOT = Path(__file__).resolve().parents[1]
 Runs = Mapping[str, sb.Run]

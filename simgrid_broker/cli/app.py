@@ -5,7 +5,6 @@ from typer.core import TyperGroup
 
 from simgrid_broker.cli import (
     broker,
-    calibrate,
     check,
     compare,
     describe,
@@ -17,10 +16,9 @@ from simgrid_broker.cli import (
     reports,
     run,
     share_tree,
-    studies,
-    sweeps,
     users,
 )
+from simgrid_broker.cli.study import calibrate, studies, sweeps
 from simgrid_broker.cli.trouble import errors_as_messages
 
 PROGRAM = "simgrid-broker"

@@ -67,7 +67,7 @@ def _errors(result: Calibration, by: str) -> list[Block]:
     shown = table[table[by].isin(names[:MOST_GROUPS])]
     more = f" The {MOST_GROUPS} largest of {len(names)}; errors.csv has all." if len(names) > MOST_GROUPS else ""
     return [Plot(f"errors_{by}", f"Errors by {by}", shown, drawn_by(
-                "replay_plots.errors", by=by, kind="when", xlabel="predicted less recorded wall time, % of recorded"),
+                "replay.errors", by=by, kind="when", xlabel="predicted less recorded wall time, % of recorded"),
                 READING + more, (10, 1.4 + 0.4 * shown[by].nunique())),
             TableBlock(f"Errors by {by}: figures", wide(shown), f"Off: median size of the error.{more}")]
 
@@ -81,7 +81,7 @@ def _parameters(result: Calibration) -> tuple[Block, ...]:
         drawn = pd.DataFrame({"name": shown.name, "value": shown.after, "before": shown.before,
                               "low": shown.after - 1.96 * shown.error, "high": shown.after + 1.96 * shown.error})
         blocks.append(Plot("corepower", "Power of the queues", drawn, drawn_by(
-            "study_plots.moved", xlabel="HS06 per core"), "Ring: before; dot: fitted, with its 95 % interval."
+            "studies.moved", xlabel="HS06 per core"), "Ring: before; dot: fitted, with its 95 % interval."
             + (f" The {MOST_GROUPS} queues with most jobs." if len(powers) > MOST_GROUPS else ""),
             (10, 1.2 + 0.3 * len(shown))))
     table = result.parameters[list(OF_PARAMETERS)].head(MOST_ROWS)

@@ -188,7 +188,7 @@ def _differences(table: pd.DataFrame, base: str) -> Section:
         for name, column in (("value", "difference"), ("low", "low"), ("high", "high"))}}).dropna(subset="value")
     size = (10, 1.2 + (0.2 + 0.16 * max(table.group.nunique(), 1)) * max(drawn.name.nunique(), 3))
     plot = plot_or_note(Plot("differences", f"Differences from {base}", drawn, drawn_by(
-        "study_plots.forest", xlabel=f"difference, % of {base}"),
+        "studies.forest", xlabel=f"difference, % of {base}"),
         "Mark: mean difference; line: its 95 % interval; filled: real after correction for all rows. Figures that are "
         f"0 in {base} are not drawn.", size), "no figure has a difference.")
     return Section("differences", "Which differences are real", (plot, TableBlock(

@@ -10,8 +10,8 @@ from simgrid_broker.experiments.points import DONE, FAILED
 from simgrid_broker.experiments.study import Study
 from simgrid_broker.records import write_whole
 from simgrid_broker.report.blocks import Block, Link, Note, Section, TableBlock
+from simgrid_broker.report.drawing.pictures import plots_of, save_plots
 from simgrid_broker.report.page import page
-from simgrid_broker.report.pictures import plots_of, save_plots
 from simgrid_broker.report.words import SUMMARY_LABELS
 
 INTERVALS = ("Error: standard error of the mean over the seeds. Low and high: Student's 95 % interval; bootstrap: the "

@@ -95,7 +95,7 @@ def _figures(results: pd.DataFrame, table: pd.DataFrame, shown: tuple[str, ...])
     drawn = pd.DataFrame({"name": runs.figure.map(label_of), **{
         column: in_percent(runs[column], runs["mean"]) for column in ("value", "low", "high")}}).dropna(subset="value")
     blocks: list[Block] = [plot_or_note(Plot(
-        "spread", "Spread of the figures over the seeds", drawn, drawn_by("study_plots.spread_of_runs"),
+        "spread", "Spread of the figures over the seeds", drawn, drawn_by("studies.spread_of_runs"),
         "Each dot is a run, in % of the mean over the seeds; the bar is the 95 % interval of the mean. Figures whose "
         "mean is 0 are not drawn.", (10, 1.2 + 0.3 * max(drawn.name.nunique(), 3))), "no figure has a mean.")]
     return Section("figures", "Figures with their errors", (*blocks, means_block(table[table.figure.isin(shown)])))
@@ -112,7 +112,7 @@ def series_plots(runs: list, marks: Marks = NO_MARKS) -> tuple[Block, ...]:
     blocks = []
     for name, column, title, label in SERIES:
         blocks.append(plot_or_note(Plot(
-            name, title, bands(runs, column), drawn_by("study_plots.bands", ylabel=label, marks=marks),
+            name, title, bands(runs, column), drawn_by("studies.bands", ylabel=label, marks=marks),
             "Mean over the runs of each group; band: 95 % interval of the mean at each time.", (10, 3.4)),
             "there is no sample."))
     return tuple(blocks)

@@ -172,7 +172,7 @@ def _indices_section(table: pd.DataFrame, drawn: Iterable[str], method: str) -> 
         rows = rows.set_index("name").loc[list(order)].reset_index()
         xlabel = with_unit(figure, one.unit.iloc[0]) if method == "morris" else "part of the variance"
         blocks.append(Plot(f"sensitivity-{figure}", label_of(figure), rows, drawn_by(
-            "study_plots.effects", xlabel=xlabel, kinds=tuple(kinds.values())),
+            "studies.effects", xlabel=xlabel, kinds=tuple(kinds.values())),
             "Bars: index; lines: ± one standard error.", (10, 1.2 + 0.45 * max(len(order), 3))))
     shown = table.assign(figure=table.figure.map(label_of)).drop(columns="window")
     return Section("indices", "Sensitivity", (*blocks, TableBlock("Indices", shown, READING[method], mixed=True)))

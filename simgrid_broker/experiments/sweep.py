@@ -254,7 +254,7 @@ def _plot(name: str, title: str, table: pd.DataFrame, draw: str, **options: str)
     reading = {"response": "Mean over the seeds and all settings that are not shown; bars: 95 % interval.",
                "scattered": "Each point: mean over the seeds with its 95 % interval; the other settings vary too.",
                "heat_map": "Mean over the seeds and all other settings, ± half the width of the 95 % interval."}[draw]
-    return Plot(folder_name(name), title, table, drawn_by(f"study_plots.{draw}", **options), reading,
+    return Plot(folder_name(name), title, table, drawn_by(f"studies.{draw}", **options), reading,
                 (10, 4.6 if draw == "heat_map" else 3.8))
 
 

@@ -97,14 +97,14 @@ def _search(result: Tuned, file: TuneFile) -> Section:
     if len(names) > 1 and len(ended):
         drawn = pd.DataFrame({"x": ended[names[0]], "y": ended[names[1]], "kind": kinds})
         blocks.append(Plot("front", f"{label_of(names[0])} against {label_of(names[1])}", drawn, drawn_by(
-            "study_plots.trade_off", xlabel=_way(file, names[0], units),
+            "studies.trade_off", xlabel=_way(file, names[0], units),
             ylabel=_way(file, names[1], units)),
             "Each point is a trial, mean over its seeds; no other trial beats those of the front in all objectives.",
             (10, 4.6)))
     for name in names if len(ended) else ():
         drawn = pd.DataFrame({"x": ended.trial.str[1:].astype(int), "y": ended[name], "kind": kinds})
         blocks.append(Plot(f"trials-{name}", f"{label_of(name)} by trial", drawn, drawn_by(
-            "study_plots.trade_off", xlabel="trial", ylabel=_way(file, name, units)),
+            "studies.trade_off", xlabel="trial", ylabel=_way(file, name, units)),
             "Mean over the seeds of each trial.", (10, 3.6)))
     shown = result.trials.assign(feasible=result.trials.feasible.map(_yes), on_front=result.trials.on_front.map(_yes))
     return Section("trials", "Trials", (*blocks, TableBlock("All trials", shown, mixed=True)))
@@ -116,7 +116,7 @@ def _importance(weights: pd.DataFrame) -> Section:
     rows = pd.DataFrame({"name": weights.setting, "kind": weights.objective.map(label_of), "value": weights.importance,
                          "error": float("nan")})
     plot = Plot("importance", "Importance of the settings", rows, drawn_by(
-        "study_plots.effects", xlabel="importance, part of all", kinds=tuple(dict.fromkeys(rows.kind))),
+        "studies.effects", xlabel="importance, part of all", kinds=tuple(dict.fromkeys(rows.kind))),
         "How much better trials depend on each setting (PED-ANOVA).", (10, 1.2 + 0.4 * max(rows.name.nunique(), 3)))
     return Section("importance", "Importance", (plot,))
 

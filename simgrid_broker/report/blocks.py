@@ -21,7 +21,7 @@ NO_MARKS = Marks()
 
 
 def drawn_by(name: str, **options: Any) -> Callable:
-    """The function `module.function` of this package with some options, imported when it draws: only then is Matplotlib
+    """The function `module.function` of the figures with some options, imported when it draws: only then is Matplotlib
     needed.
     """
     return partial(_draw, name, options)
@@ -29,7 +29,7 @@ def drawn_by(name: str, **options: Any) -> Callable:
 
 def _draw(name: str, options: dict, table: pd.DataFrame, axes: Any) -> Any:
     module, _, function = name.partition(".")
-    return getattr(import_module(f"{__package__}.{module}"), function)(table, axes, **options)
+    return getattr(import_module(f"{__package__}.figures.{module}"), function)(table, axes, **options)
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ from simgrid_broker.report import staging
 from simgrid_broker.report.blocks import Block, Marks, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.context import context
+from simgrid_broker.report.drawing.pictures import plots_of, save_plots
 from simgrid_broker.report.page import page
-from simgrid_broker.report.pictures import plots_of, save_plots
 from simgrid_broker.report.settings import differing, differing_names
-from simgrid_broker.report.texts import texts_of_python
-from simgrid_broker.report.words import SUMMARY_LABELS, spoken
+from simgrid_broker.report.words import SUMMARY_LABELS, spoken, texts_of_python
 
 MOST_DIFFERENCES = 40
 """Maximum number of differing settings that are listed; the rest is only counted."""
@@ -132,7 +131,7 @@ def _shares(table: pd.DataFrame, trees: list[Tree]) -> Section:
     rows = _side_by_side(figures, ["share"], columns)
     return Section("shares", "Global shares", (
         plot_or_note(Plot("shares", "Delivered power by share", delivered,
-                          drawn_by("share_figures.compliance_pair"),
+                          drawn_by("shares.compliance_pair"),
                           "Circle: A; diamond: B; marks in the same colours: the targets of each. Compliance improves "
                           "where the diamond is closer to its mark than the circle to its own.",
                           (10, 1.1 + 0.27 * max(len(delivered), 3))),

@@ -65,8 +65,8 @@ def _doors(view: Context) -> list[Block]:
     size, grid = _panels(len(shown))
     return [plot_or_note(Plot(
         "doors", "Most used doors", series,
-        drawn_by("link_figures.limited_panels", names=shown, by="door", value="rate",
-                 limits={"capacity": "capacity", "left": "left by other traffic"}, ylabel="Gb/s", marks=view.marks),
+        drawn_by("data.limited_panels", names=shown, by="door", marks=view.marks,
+                 texts={"rate": "Gb/s", "capacity": "capacity", "left": "left by other traffic"}),
         "Blue: what moved through the door since the previous sample, bytes of failed attempts included; dashed: its "
         "capacity in the scenario; dotted: what other traffic leaves of it.", size, grid),
         "there was no sample."),
@@ -87,8 +87,8 @@ def _queues(view: Context, links: pd.DataFrame) -> Block:
     size, grid = _panels(len(pairs))
     return plot_or_note(Plot(
         "link_queues", "Links with the longest queues", series,
-        drawn_by("link_figures.limited_panels", names=list(map(" \N{RIGHTWARDS ARROW} ".join, pairs)), by="link",
-                 value="queued_files", limits={"active_limit": "files that FTS lets move at once"}, ylabel="files",
+        drawn_by("data.limited_panels", names=list(map(" \N{RIGHTWARDS ARROW} ".join, pairs)), by="link",
+                 texts={"queued_files": "files", "active_limit": "files that FTS lets move at once"},
                  marks=view.marks),
         "Blue: files that wait or are under way; dashed: how many FTS lets move at once. What is above the dashed line "
         "waits.", size, grid), "no file waited or moved at any sample.")

@@ -46,7 +46,7 @@ def _one_by_one(view: Context) -> list[Block]:
     if not len(jobs):
         return [Note("No job of the trace has finished, so there are no wall times to compare.")]
     return [Plot("recorded_walltimes", "Recorded and simulated wall time of each job", jobs.head(MOST_JOBS),
-                 drawn_by("replay_plots.job_by_job"), "Each dot is a job of the trace that finished; on the line both "
+                 drawn_by("replay.job_by_job"), "Each dot is a job of the trace that finished; on the line both "
                  "are the same." + (f" The first {MOST_JOBS:,} of {len(jobs):,} jobs." if len(jobs) > MOST_JOBS else "")
                  + AS_RECORDED, (6.4, 5.2))]
 
@@ -61,7 +61,7 @@ def _walltimes(view: Context, by: str) -> list[Block]:
     more = f" The {MOST_GROUPS} largest of {len(names) - 1}." if len(names) > 1 + MOST_GROUPS else ""
     return [
         Plot(f"walltime_errors_{by}", f"Error of the simulated wall times by {word}", shown,
-             drawn_by("replay_plots.errors", by=by), "Simulated less recorded, % of recorded, of jobs that ran where "
+             drawn_by("replay.errors", by=by), "Simulated less recorded, % of recorded, of jobs that ran where "
              f"their record says and of those that ran elsewhere: line 5 to 95 %, box 25 to 75 %, mark median.{more}",
              (10, 1.4 + 0.4 * shown[by].nunique())),
         TableBlock(f"Recorded and simulated wall times by {word}", wide(shown), "Error: simulated less recorded, % of "

@@ -12,17 +12,16 @@ from simgrid_broker.metrics.shares import limited_by
 from simgrid_broker.records import Run, write_whole
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.context import Context, context
+from simgrid_broker.report.drawing.pictures import plots_of, save_plots
 from simgrid_broker.report.life import attempts, progress
 from simgrid_broker.report.links import link_blocks
 from simgrid_broker.report.overview import configuration, overview
 from simgrid_broker.report.page import page
 from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
-from simgrid_broker.report.pictures import plots_of, save_plots
 from simgrid_broker.report.replay import replay
 from simgrid_broker.report.staging import staging_blocks
-from simgrid_broker.report.texts import texts_of_python
 from simgrid_broker.report.users import users
-from simgrid_broker.report.words import spoken
+from simgrid_broker.report.words import spoken, texts_of_python
 from simgrid_broker.report.workers import worker_table
 
 MOST_PANELS, PANEL_COLUMNS = 24, 4
@@ -45,18 +44,18 @@ def shares(view: Context) -> Section:
     return Section("shares", "Global shares", (
         plot_or_note(Plot(
             "shares_stacked", "Delivered power by share", leaves[leaves.metric != "activated"],
-            drawn_by("share_figures.delivered_stack", groups=view.groups, marks=view.marks),
+            drawn_by("shares.delivered_stack", groups=view.groups, marks=view.marks),
             "Layers: fraction of all power in use delivered to each leaf share; column at the right: targets in the "
             "same order, so equal thickness means compliance.",
             (10, max(5.4, 0.17 * n_leaves))), nothing, "delivered"),
         plot_or_note(Plot(
             "shares_panels", "Delivered against target, share by share", leaves[leaves.share.isin(shown)],
-            drawn_by("share_figures.share_panels", shares=shown, groups=view.groups, marks=view.marks),
+            drawn_by("shares.share_panels", shares=shown, groups=view.groups, marks=view.marks),
             "Coloured: delivered power; dashed: target; grey: no work was waiting, so the share could not use more."
             + left_out, (10, 0.4 + 1.45 * n_rows), (n_rows, PANEL_COLUMNS)), nothing, "delivered"),
         plot_or_note(Plot(
             "shares_tree", "Compliance at every level of the tree", compliance,
-            drawn_by("share_figures.compliance_tree"),
+            drawn_by("shares.compliance_tree"),
             "A dot in the grey band is a share within 10 % of its target, shown on the left as a bar ending near its "
             "black mark; shares are indented below their parents. The columns give the mean absolute deviation of "
             "delivered power from what the share was due, and the % of samples within 10 % of it, both where it had "
@@ -95,7 +94,7 @@ def cores(view: Context) -> Section:
     """Running cores by share, by site and by resource type, and what workers did with their slots."""
     capacity = metrics.core_capacity(view.run)
     about: dict[str, tuple[str, Callable]] = {
-        "share": ("Running cores by share", partial(drawn_by, "share_figures.running_cores", groups=view.groups)),
+        "share": ("Running cores by share", partial(drawn_by, "shares.running_cores", groups=view.groups)),
         "site": ("Running cores by site", partial(drawn_by, "series.stacked", by="site", most=12)),
         "resource_type": ("Running cores by resource type", partial(drawn_by, "series.stacked", by="resource_type"))}
     blocks = [plot_or_note(Plot(
@@ -112,8 +111,7 @@ def jobs(view: Context) -> Section:
     return Section("jobs", "Jobs over time", (
         plot_or_note(Plot(
             "jobs_over_time", "Queued and running jobs", view.over_time(metrics.jobs_over_time(view.run)),
-            drawn_by("series.stacked", by="state", ylabel="jobs", marks=view.marks, colours=STATE_COLOURS,
-                    order=list(metrics.STATES)),
+            drawn_by("series.stacked", by="state", ylabel="jobs", marks=view.marks, colours=STATE_COLOURS),
             "Jobs of the whole grid by state; other queued: defined or starting. A growing activated layer means that "
             "work arrives faster than slots become free."), "there is no sample."),
         plot_or_note(Plot(
@@ -247,7 +245,7 @@ def _levels(view: Context) -> Block:
     n_rows = -(-max(len(names), 1) // STORAGE_COLUMNS)
     return plot_or_note(Plot(
         "storage_levels", "Levels of storages", table[table.storage.isin(names)],
-        drawn_by("storage_figures.levels", marks=view.marks),
+        drawn_by("data.levels", marks=view.marks),
         "Space that is used, expired and free at the DDM endpoints to and from which most was written and deleted. "
         "Above the dashed line less is free than the minimum, and expired data is deleted.",
         (10, 0.7 + 1.6 * n_rows), (n_rows, STORAGE_COLUMNS)), "no storage was sampled.")

@@ -11,8 +11,7 @@ from simgrid_broker.metrics import wide
 from simgrid_broker.metrics.shares import limited_by
 from simgrid_broker.records import Run
 from simgrid_broker.report.caveats import warnings_of
-from simgrid_broker.report.texts import texts_of_python
-from simgrid_broker.report.words import number, reason_in_words, shortened, spoken
+from simgrid_broker.report.words import number, reason_in_words, shortened, spoken, texts_of_python
 
 WIDTH = 100
 LONGEST_NAME = 34

@@ -64,8 +64,7 @@ def _site_classes(view: Context) -> Block:
     """Classes of queues over time."""
     return plot_or_note(Plot(
         "site_classes", "Classes of queues", view.over_time(metrics.site_class_series(view.run)),
-        drawn_by("series.stacked", by="site_class", ylabel="PanDA queues", marks=view.marks, colours=COLOURS,
-                 order=["hi", "mid", "lo"]),
+        drawn_by("series.stacked", by="site_class", ylabel="PanDA queues", marks=view.marks, colours=COLOURS),
         "PanDA queues by how soon analysis jobs start there, as brokers know it: tests and merge jobs of users measure "
         "it. Tasks of class S and A go to hi first, those of class C to lo.", (10, 3.4)),
         "no queue was classified: neither tests nor merge jobs of users measured any.")

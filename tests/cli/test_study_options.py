@@ -5,9 +5,10 @@ import inspect
 import pytest
 from typer.testing import CliRunner
 
-from simgrid_broker.cli import compare, studies, sweeps
+from simgrid_broker.cli import compare
 from simgrid_broker.cli.app import app
-from simgrid_broker.cli.study_options import HERE, RunOn, grouped_options
+from simgrid_broker.cli.study import studies, sweeps
+from simgrid_broker.cli.study.options import HERE, RunOn, grouped_options
 
 SHARED = ("--workers", "--scheduler", "--reports", "--out")
 

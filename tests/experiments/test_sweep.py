@@ -23,7 +23,7 @@ from simgrid_broker.experiments.tune import (
     tuned,
 )
 from simgrid_broker.experiments.tune_report import write_tune_report
-from simgrid_broker.report.study_plots import _with_error
+from simgrid_broker.report.figures.studies import _with_error
 
 
 def test_a_sweep_writes_one_tidy_table_and_a_report(tmp_path, here_and_now):

@@ -19,15 +19,15 @@ from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
 from simgrid_broker.records import read_run
-from simgrid_broker.report import canvas, pictures
 from simgrid_broker.report.blocks import Marks, Plot
-from simgrid_broker.report.canvas import extent, in_lines, sheet
 from simgrid_broker.report.context import context
-from simgrid_broker.report.lettering import fitted, width
-from simgrid_broker.report.pictures import drawn, plots_of
-from simgrid_broker.report.png_file import png_file
+from simgrid_broker.report.drawing import canvas, pictures
+from simgrid_broker.report.drawing.canvas import extent, in_lines, sheet
+from simgrid_broker.report.drawing.lettering import fitted, width
+from simgrid_broker.report.drawing.pictures import drawn, plots_of
+from simgrid_broker.report.drawing.png_file import png_file
+from simgrid_broker.report.figures.series import lines, overlaid, stacked
 from simgrid_broker.report.sections import SECTIONS, jobs
-from simgrid_broker.report.series import lines, overlaid, stacked
 from simgrid_broker.units import HOUR
 
 TOUCH = 1.0
@@ -285,7 +285,7 @@ def test_a_page_without_plots_needs_no_matplotlib(tmp_path):
 
 
 def test_matplotlib_is_imported_without_texts_for_help_and_with_them_afterwards():
-    program = ("from simgrid_broker.report import artists\n"
+    program = ("from simgrid_broker.report.drawing import artists\n"
                "with artists.without_help():\n    from matplotlib.text import Text\n"
                "from matplotlib.lines import Line2D\nclass Mine(Line2D):\n    pass\n"
                "text = Text()\ntext.set(text='a', color='red')\n"

@@ -17,13 +17,14 @@ import simgrid_broker.report
 from simgrid_broker.errors import OutputError
 from simgrid_broker.metrics import share_compliance
 from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
-from simgrid_broker.report import canvas, sections, terminal_summary, write_comparison, write_report
+from simgrid_broker.report import sections, terminal_summary, write_comparison, write_report
 from simgrid_broker.report.blocks import Section
-from simgrid_broker.report.canvas import apart, sheet, spread
-from simgrid_broker.report.colours import share_colours
 from simgrid_broker.report.comparison import setting_differences
+from simgrid_broker.report.drawing import canvas
+from simgrid_broker.report.drawing.canvas import apart, sheet, spread
+from simgrid_broker.report.figures.colours import share_colours
+from simgrid_broker.report.figures.series import layers
 from simgrid_broker.report.page import table_html
-from simgrid_broker.report.series import layers
 from simgrid_broker.report.words import number, numbers
 
 QUICK = {"n_jobs": 1500, "sample_s": 3600.0}

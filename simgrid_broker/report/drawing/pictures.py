@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import IO, NamedTuple
 
 from simgrid_broker.records import write_whole
-from simgrid_broker.report.artists import without_help
 from simgrid_broker.report.blocks import Plot, Section
+from simgrid_broker.report.drawing.artists import without_help
 
 FEWEST = 6
 """Smallest number of plots for each process, below which starting one takes longer than it saves."""
@@ -66,7 +66,7 @@ def _picture(plot: Plot) -> bytes:
 def canvas() -> ModuleType:
     """Import the module that draws, the only one that needs Matplotlib."""
     with without_help():
-        return import_module("simgrid_broker.report.canvas")
+        return import_module("simgrid_broker.report.drawing.canvas")
 
 
 def _cores() -> int:

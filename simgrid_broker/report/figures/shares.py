@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-import simgrid_broker.report.canvas as canvas
+import simgrid_broker.report.drawing.canvas as canvas
 from simgrid_broker.metrics import NEAR, matrix, wide
 from simgrid_broker.report.blocks import NO_MARKS, Marks
-from simgrid_broker.report.colours import share_colours
-from simgrid_broker.report.lettering import POINTS, fitted, width
+from simgrid_broker.report.drawing.lettering import POINTS, fitted, width
+from simgrid_broker.report.figures.colours import share_colours
+from simgrid_broker.report.figures.series import stacked
 from simgrid_broker.report.palette import INK, RUN_COLOURS
-from simgrid_broker.report.series import stacked
 
 Groups = Mapping[str, Sequence[str]]
 """Leaf shares by the share at the top of the tree that they are below."""
@@ -53,7 +53,7 @@ def delivered_stack(table: pd.DataFrame, axes: Axes, groups: Groups, marks: Mark
 def running_cores(table: pd.DataFrame, axes: Axes, groups: Groups, **options: Any) -> Axes:
     """Running cores by share, in the order of the tree."""
     colours = share_colours(groups)
-    return stacked(table, axes, by="share", order=list(colours), colours=colours, **options)
+    return stacked(table, axes, by="share", colours=colours, **options)
 
 
 def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], groups: Groups,

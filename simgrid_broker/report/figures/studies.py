@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from simgrid_broker.report.blocks import NO_MARKS, Marks
-from simgrid_broker.report.canvas import (
+from simgrid_broker.report.drawing.canvas import (
     LABEL,
     TICK,
     dress,
@@ -20,7 +20,7 @@ from simgrid_broker.report.canvas import (
     value_axis,
     widen,
 )
-from simgrid_broker.report.colours import categories
+from simgrid_broker.report.figures.colours import categories
 from simgrid_broker.report.palette import FAINT, INK
 from simgrid_broker.report.words import number
 

@@ -8,8 +8,8 @@ import typer
 from simgrid_broker.cli.compare import difference_text
 from simgrid_broker.cli.loading import Settings, refuse_unusable
 from simgrid_broker.cli.progress import steps
-from simgrid_broker.cli.studies import finish
-from simgrid_broker.cli.study_options import AS_WRITTEN, HERE, Instead, RunOn, StudyFolder, grouped_options
+from simgrid_broker.cli.study.options import AS_WRITTEN, HERE, Instead, RunOn, StudyFolder, grouped_options
+from simgrid_broker.cli.study.studies import finish
 from simgrid_broker.cli.text import table
 from simgrid_broker.cli.trouble import BadArgument
 

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from simgrid_broker.metrics import FINAL_TASK, matrix, phase_of, wide
 from simgrid_broker.report.blocks import NO_MARKS, Marks
-from simgrid_broker.report.canvas import (
+from simgrid_broker.report.drawing.canvas import (
     SIDE,
     blocks,
     dress,
@@ -26,7 +26,7 @@ from simgrid_broker.report.canvas import (
     time_axis,
     value_axis,
 )
-from simgrid_broker.report.colours import categories
+from simgrid_broker.report.figures.colours import categories
 from simgrid_broker.report.palette import INK, OTHERS, PHASE_COLOURS, RUN_COLOURS
 from simgrid_broker.report.words import spoken
 
@@ -49,10 +49,12 @@ def layers(table: pd.DataFrame, by: str, order: Sequence[str] | None = None, mos
 
 
 def stacked(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours: Mapping[str, str] | None = None,
-            marks: Marks = NO_MARKS, order: Sequence[str] | None = None, most: int = MOST_LAYERS,
-            capacity: float = np.nan) -> Axes:
-    """Stacked layers over time, one per name in column `by`, labelled at the right; a line at `capacity` if given."""
-    values = layers(table, by, order, most)
+            marks: Marks = NO_MARKS, most: int = MOST_LAYERS, capacity: float = np.nan) -> Axes:
+    """Stacked layers over time, one per name in column `by`, labelled at the right; a line at `capacity` if given.
+
+    colours: of names, in the order of their layers; without them the largest layer is the lowest.
+    """
+    values = layers(table, by, list(colours or ()), most)
     colours = {**categories(list(values.columns)), **(colours or {})}
     colours |= {name: OTHERS for name in values.columns if name.startswith("others (")}
     dress(axes, ylabel=ylabel)

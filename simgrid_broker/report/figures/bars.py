@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from simgrid_broker.metrics import matrix, wide
-from simgrid_broker.report.canvas import (
+from simgrid_broker.report.drawing.canvas import (
     LEFT,
     LONGEST,
     TICK,
@@ -25,8 +25,8 @@ from simgrid_broker.report.canvas import (
     rows_axis,
     widen,
 )
-from simgrid_broker.report.colours import categories
-from simgrid_broker.report.lettering import fitted, height, widest, width
+from simgrid_broker.report.drawing.lettering import fitted, height, widest, width
+from simgrid_broker.report.figures.colours import categories
 from simgrid_broker.report.palette import BASE, INK, OTHERS, RUN_COLOURS
 from simgrid_broker.report.words import number, spoken
 from simgrid_broker.units import HOUR, MINUTE, format_seconds

@@ -7,7 +7,7 @@ import typer
 
 from simgrid_broker.cli.loading import ScenarioFile, Settings, Until, loaded
 from simgrid_broker.cli.progress import steps
-from simgrid_broker.cli.study_options import HERE, Figures, RunOn, StudyFolder, grouped_options, seeds_given
+from simgrid_broker.cli.study.options import HERE, Figures, RunOn, StudyFolder, grouped_options, seeds_given
 from simgrid_broker.cli.text import table
 from simgrid_broker.cli.trouble import BAD_INPUT, FAILED
 

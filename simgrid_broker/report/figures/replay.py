@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator
 
 from simgrid_broker.metrics import wide
-from simgrid_broker.report.canvas import dress, handles_of, legend_above, rows_axis
-from simgrid_broker.report.colours import categories
+from simgrid_broker.report.drawing.canvas import dress, handles_of, legend_above, rows_axis
+from simgrid_broker.report.figures.colours import categories
 from simgrid_broker.report.palette import INK
 from simgrid_broker.units import HOUR
 

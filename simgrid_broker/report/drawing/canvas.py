@@ -15,10 +15,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from simgrid_broker.report.blocks import Marks
-from simgrid_broker.report.frame import Panel
-from simgrid_broker.report.lettering import POINTS, fitted, height, widest, width
+from simgrid_broker.report.drawing.frame import Panel
+from simgrid_broker.report.drawing.lettering import POINTS, fitted, height, widest, width
+from simgrid_broker.report.drawing.png_file import png_file
 from simgrid_broker.report.palette import FAINT, INK
-from simgrid_broker.report.png_file import png_file
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
 DPI = 150

@@ -1,0 +1,1 @@
+"""Drawing of plots into PNG files, with Matplotlib."""

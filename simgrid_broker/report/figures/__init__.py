@@ -1,0 +1,1 @@
+"""Plots of reports: each function draws a tidy table on Axes."""
