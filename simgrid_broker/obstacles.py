@@ -59,7 +59,7 @@ class Obstacle(NamedTuple):
 
 def work_that_no_queue_takes(scenario: Scenario) -> Iterator[str]:
     """Streams of which no queue that is online, or that an incident opens, takes a typical task."""
-    streams = (*scenario.workload.campaigns, *scenario.workload.users)
+    streams = scenario.workload.streams
     if not streams or any(getattr(scenario.policies, kind) != name for kind, name in PACKAGED.items()):
         return
     world, by_users = _world(scenario), dispatcher(scenario.dispatch).job_rules is None
@@ -146,7 +146,7 @@ def _obstacle(name: str, rule: CriterionFunction, edition: str, value: float, li
 
 def _world(scenario: Scenario) -> World:
     """The empty grid, with a typical task of each stream; queues that an incident opens are online."""
-    streams = (*scenario.workload.campaigns, *scenario.workload.users)
+    streams = scenario.workload.streams
     world = build(scenario.model_copy(update=dict(incidents=(), record=Record())), typical_tasks(scenario))
     shares = world.vocabularies["shares"]
     for row, stream in enumerate(streams):

@@ -54,7 +54,7 @@ def share_of_command(scenario: Scenario) -> Iterator[Finding]:
 def task_of_command(scenario: Scenario) -> Iterator[Finding]:
     """The task of an incident is the number of one, or the name of a stream of work; a trace has names of its own."""
     work = scenario.workload
-    names = [stream.name for stream in (*work.campaigns, *work.users)]
+    names = [stream.name for stream in work.streams]
     for what in TASK_INCIDENTS:
         for key, incident in _of_kind(scenario, what):
             task = incident.task
@@ -108,7 +108,7 @@ def _held_by_itself(scenario: Scenario) -> bool:
     work = scenario.workload
     return (work.trace is not None or any(match.entry in PAUSING for name in keys for match in find(name))
             or any((stream.max_attempt or 0) >= THROTTLED_FROM and stream.prodsourcelabel in PRODUCTION_LABELS
-                   for stream in (*work.campaigns, *work.users)))
+                   for stream in work.streams))
 
 
 def _of_kind(scenario: Scenario, what: str) -> Iterator[tuple[tuple, Incident]]:

@@ -5,13 +5,14 @@ A key is addressed as `KEY` or `component.KEY`. Where several components have th
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY, GdpconfigKey
-from simgrid_broker.scenario.loading.origins import DEFAULT, Finding, Origin
+from simgrid_broker.scenario.loading.origins import DEFAULT, Finding, Key, Origin
 
 ALIASES = {"jumbo_dog": "JumboWatchDog"}
 """Other names of components; source: JEDI TWiki, jumbo jobs."""
@@ -77,6 +78,23 @@ def settings(values: Mapping[str, object]) -> tuple[tuple[Setting, ...], tuple[F
                 break
             by_target[match.entry.component, match.key] = Setting(name, match.entry, match.key, value)
     return tuple(by_target.values()), (*findings, *_without_effect(values, by_target, findings))
+
+
+def values_as_written(scenario) -> Iterator[tuple[Key, str, object]]:
+    """Place, name and value of every key that a scenario sets, at the start or by an incident."""
+    yield from ((("gdpconfig", name), name, value) for name, value in scenario.gdpconfig.items())
+    yield from ((("incidents", k, "value"), one.key, one.value) for k, one in enumerate(scenario.incidents)
+                if one.what == "gdpconfig" and one.key)
+
+
+def json_as_written(scenario, key: str) -> Iterator[tuple[Key, Any]]:
+    """Places and values of one key; text that is no JSON is refused elsewhere."""
+    for place, name, value in values_as_written(scenario):
+        if any(match.entry.key == key for match in find(name)):
+            try:
+                yield place, json.loads(value) if isinstance(value, str) else value
+            except ValueError:
+                continue
 
 
 def typed(entry: GdpconfigKey, value: object) -> object:

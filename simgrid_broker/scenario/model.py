@@ -283,7 +283,7 @@ class Scenario(Whole):
     @model_validator(mode="after")
     def sizes_of_shared_input(self) -> "Scenario":
         """Let the streams know how large the datasets are that their tasks share: their rates follow from that."""
-        for stream in (*self.workload.campaigns, *self.workload.users):
+        for stream in self.workload.streams:
             stream.reads_files(self.data.mean_files(stream.dataset, stream.container, stream.whole_container),
                                self.data.n_datasets(stream.container) if stream.whole_container else 1)
         return self

@@ -11,9 +11,10 @@ Answer = Literal["refuse", "remark"]
 """Answers to a value that breaks a constraint: it is refused, or remarked and read as PanDA reads it."""
 
 
-@dataclass(frozen=True)
 class Constraint:
-    """Base of all constraints, each with the `answer` to a value that breaks it."""
+    """Base of all constraints, each with the answer to a value that breaks it."""
+
+    answer: Answer
 
 
 @dataclass(frozen=True)

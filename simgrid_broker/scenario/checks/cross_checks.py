@@ -20,7 +20,7 @@ from simgrid_broker.scenario.checks.users import (
     unread_parameters,
 )
 from simgrid_broker.scenario.checks.work import WORK_RULES
-from simgrid_broker.scenario.gdpconfig import find, in_force
+from simgrid_broker.scenario.gdpconfig import find, in_force, values_as_written
 from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.retry_rules import RETRY_RULES
@@ -114,7 +114,7 @@ def words_without_meaning(scenario: Scenario) -> Iterator[str]:
 def data_slower_than_the_run(scenario: Scenario) -> Iterator[str]:
     """Work whose typical job moves its data for longer than the run at the fastest site."""
     rate = max((site.stage_in_rate for site in scenario.grid.sites.values()), default=0.0)
-    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+    for stream in scenario.workload.streams:
         size = stream.input_per_event * stream.events_per_job + stream.input_per_job.median
         if rate > 0 and size / rate > scenario.duration:
             yield (f"A typical job of {stream.name!r} reads {size:.6g} bytes, which takes {size / rate:.6g} s at the "
@@ -134,7 +134,7 @@ def remote_reading_nowhere(scenario: Scenario) -> Iterator[str]:
 def more_cores_than_slots(scenario: Scenario) -> Iterator[str]:
     """Work whose jobs ask for more cores than any slot has: PanDA's jobs have the cores of their queue."""
     slots = [queue.corecount or 1 for queue in scenario.grid.queues.values()]
-    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+    for stream in scenario.workload.streams:
         if slots and stream.corecount > max(slots):
             yield (f"Jobs of {stream.name!r} ask for {stream.corecount} cores and get {max(slots)} at most, those of "
                    "the largest slot.")
@@ -189,7 +189,7 @@ def run_too_short(scenario: Scenario) -> Iterator[str]:
 
 def jobs_longer_than_the_run(scenario: Scenario) -> Iterator[str]:
     """Work whose mean job takes longer than the run."""
-    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+    for stream in scenario.workload.streams:
         time = stream.mean_job_core_s / stream.cores
         if time > scenario.duration:
             yield (f"Jobs of {stream.name!r} take {time:.6g} s on average, longer than the run, "
@@ -259,7 +259,7 @@ def no_work(scenario: Scenario) -> Iterator[str]:
 def labels_without_pilots(scenario: Scenario) -> Iterator[str]:
     """Work whose label no pilot asks for; source: lifecycle reference, section 5.2."""
     asked = {label for labels in ASKED_LABELS.values() for label in labels}
-    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+    for stream in scenario.workload.streams:
         if stream.prodsourcelabel not in asked and stream.processingtype != JOB_TYPE_OF_TESTS:
             yield (f"No pilot asks for jobs of prodsourcelabel {stream.prodsourcelabel!r}, so that those of "
                    f"{stream.name!r} never start.")
@@ -340,8 +340,7 @@ def cut_off(scenario: Scenario) -> Iterator[str]:
 
 def settings_of(scenario: Scenario) -> Iterator[str]:
     """Names of the keys of gdpconfig that a scenario sets, at the start or by an incident, each once."""
-    later = (incident.key for incident in scenario.incidents if incident.what == "gdpconfig" and incident.key)
-    yield from dict.fromkeys((*scenario.gdpconfig, *later))
+    yield from dict.fromkeys(name for _, name, _ in values_as_written(scenario))
 
 
 def setting_without_match(scenario: Scenario) -> Iterator[str]:
@@ -361,7 +360,7 @@ def setting_without_match(scenario: Scenario) -> Iterator[str]:
 
 def software_without_transhome(scenario: Scenario) -> Iterator[str]:
     """Requirements on software or hardware that the deployed edition ignores."""
-    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+    for stream in scenario.workload.streams:
         ignored = TERMS[scenario.edition].transhome_first and not stream.transhome
         if ignored and (stream.architecture or stream.container_name):
             yield (f"Neither architecture nor container of {stream.name!r} has an effect, because the deployed "
@@ -370,7 +369,7 @@ def software_without_transhome(scenario: Scenario) -> Iterator[str]:
 
 def software_unknown(scenario: Scenario) -> Iterator[str]:
     """Queues whose software is to be checked and that publish none, if there is work that asks for any."""
-    work = (*scenario.workload.campaigns, *scenario.workload.users)
+    work = scenario.workload.streams
     silent = [name for name, queue in scenario.grid.queues.items() if "AUTO" in queue.releases and not queue.software]
     if silent and any(stream.transhome or stream.architecture or stream.container_name for stream in work):
         yield (f"{len(silent)} queue(s) with releases AUTO publish no software and take no task that asks for any "

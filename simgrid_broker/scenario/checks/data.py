@@ -1,13 +1,12 @@
 """Checks of datasets and their replicas, and of tape: drives, the data carousel, and streams that ask for staging."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.gdpconfig import rse_expression
 from simgrid_broker.gdpconfig.carousel_config import RseConfig, TapeConfig, config_from
-from simgrid_broker.scenario.gdpconfig import find
+from simgrid_broker.scenario.gdpconfig import json_as_written
 from simgrid_broker.scenario.loading.origins import Finding, Key, Rules
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.work.catalogue import catalogue
@@ -34,7 +33,7 @@ def too_large_replicas(scenario: Scenario) -> Iterator[Finding]:
 
 def container_read_whole(scenario: Scenario) -> Iterator[str]:
     """No draw looks at the popularity of a dataset whose container is only read whole."""
-    streams = [stream for stream in (*scenario.workload.campaigns, *scenario.workload.users) if stream.container]
+    streams = [stream for stream in scenario.workload.streams if stream.container]
     drawn = {stream.container for stream in streams if not stream.whole_container}
     for stream in streams:
         members = scenario.data.members(stream.container)
@@ -86,7 +85,7 @@ def tape_without_drives(scenario: Scenario) -> Iterator[Finding]:
 
 def config_of_carousel(scenario: Scenario) -> Iterator[Finding]:
     """DATA_CAROUSEL_CONFIG has PanDA's fields, and its endpoints exist."""
-    for key, said in _configs(scenario):
+    for key, said in json_as_written(scenario, CONFIG):
         if not isinstance(said, dict):
             yield Finding(key, None, f"expected a mapping with {', '.join((*SECTIONS, *LISTS))}")
             continue
@@ -148,23 +147,9 @@ def _names(scenario: Scenario, key: Key, said: Mapping[str, Any]) -> Iterator[Fi
                           "entry of source_rses_config", nearest(str(name), [str(one) for one in known]))
 
 
-def _configs(scenario: Scenario) -> Iterator[tuple[Key, Any]]:
-    """Places and values of the key in gdpconfig and its changes; text that is no JSON is refused elsewhere."""
-    given: list[tuple[Key, str, Any]] = [
-        (("gdpconfig", name), name, value) for name, value in scenario.gdpconfig.items()]
-    given += [(("incidents", k, "value"), incident.key, incident.value) for k, incident in enumerate(
-        scenario.incidents) if incident.what == "gdpconfig" and incident.key is not None]
-    for key, name, value in given:
-        if any(match.entry.key == CONFIG for match in find(name)):
-            try:
-                yield key, json.loads(value) if isinstance(value, str) else value
-            except ValueError:
-                continue
-
-
 def _sound_configs(scenario: Scenario) -> Iterator[tuple[Key, Any]]:
     """Places and values of the key that can be read."""
-    return ((key, said) for key, said in _configs(scenario) if isinstance(said, dict) and not any(
+    return ((key, said) for key, said in json_as_written(scenario, CONFIG) if isinstance(said, dict) and not any(
         True for section, kind in SECTIONS.items() for _ in _entries(key, said.get(section, {}), kind)))
 
 
@@ -194,7 +179,7 @@ def _asked_by_streams(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 def _staging_streams(scenario: Scenario) -> list[Any]:
     """Streams of single tasks with inputPreStaging; users with bags of tasks cannot ask for it."""
-    return [stream for stream in (*scenario.workload.campaigns, *scenario.workload.users)
+    return [stream for stream in scenario.workload.streams
             if getattr(stream, "inputPreStaging", False)]
 
 

@@ -71,7 +71,7 @@ def broken(whole: Whole, answer: Answer) -> Iterator[Finding]:
 class Faults:
     """The faults of values in one scenario or snapshot; the names of its things are listed once."""
 
-    def __init__(self, whole: Whole):
+    def __init__(self, whole: Any):
         self.whole = whole
         self._names: dict[str, Collection[str]] = {}
 

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import EVENT_SERVICE_QUEUE, GROUP_ATTRIBUTES, ROOT_SHARE
 from simgrid_broker.scenario.criteria import CriteriaError, parse, unused, variables_of
-from simgrid_broker.scenario.gdpconfig import find, settings
+from simgrid_broker.scenario.gdpconfig import find, settings, values_as_written
 from simgrid_broker.scenario.loading.origins import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import (
@@ -208,11 +207,7 @@ def queues_of_nothing(scenario: Scenario) -> Iterator[Finding]:
 
 def bad_group_attribute(scenario: Scenario) -> Iterator[Finding]:
     """GROUPBYATTR names an attribute of tasks; PanDA would go on by priority alone."""
-    said: list[tuple[tuple, str, Any]]
-    said = [(("gdpconfig", name), name, value) for name, value in scenario.gdpconfig.items()]
-    said += [(("incidents", number, "value"), incident.key, incident.value) for number, incident in
-             enumerate(scenario.incidents) if incident.what == "gdpconfig" and incident.key]
-    for key, name, value in said:
+    for key, name, value in values_as_written(scenario):
         if name.partition(".")[2].startswith(GROUP_KEY) or name.startswith(GROUP_KEY):
             if isinstance(value, str) and value and value not in GROUP_ATTRIBUTES:
                 yield Finding(key, value, "expected an attribute of tasks, or nothing for priority alone: "

@@ -1,11 +1,10 @@
 """Checks of users: queues and other parameters of their tasks, boosts of their jobs in gdpconfig, their accounts."""
 
-import json
 from collections.abc import Iterator
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import ANALYSIS_LABELS, AUTO
-from simgrid_broker.scenario.gdpconfig import find
+from simgrid_broker.scenario.gdpconfig import json_as_written
 from simgrid_broker.scenario.loading.origins import Finding, dotted
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.terms import TERMS
@@ -136,6 +135,11 @@ MOST_NAMES = 200
 """Names of users that are compared with an unknown one."""
 
 
+def _boosts(scenario: Scenario) -> Iterator[tuple[tuple, object]]:
+    """Places and values of boosts at the start."""
+    return ((key, entries) for key, entries in json_as_written(scenario, BOOSTS) if key[0] == "gdpconfig")
+
+
 def boosts_of_users(scenario: Scenario) -> Iterator[Finding]:
     """Boosts are a list of {name, type, prio}."""
     for key, entries in _boosts(scenario):
@@ -162,16 +166,6 @@ def boosts_without_effect(scenario: Scenario) -> Iterator[str]:
                        f"{entry['type']}{'; did you mean ' + ', '.join(close) if close else ''}.")
             if "expire" in entry:
                 yield f"expire of {name!r} in gdpconfig key {key[-1]!r} has no effect: a run has no calendar."
-
-
-def _boosts(scenario: Scenario) -> Iterator[tuple[tuple, object]]:
-    """Places and values of the key in gdpconfig; text that is no JSON is refused elsewhere."""
-    for name, value in scenario.gdpconfig.items():
-        if any(match.entry.key == BOOSTS for match in find(name)):
-            try:
-                yield ("gdpconfig", name), json.loads(value) if isinstance(value, str) else value
-            except ValueError:
-                continue
 
 
 def _wrong_boost(entry: object) -> tuple[str, tuple[str, ...]] | None:

@@ -401,10 +401,15 @@ class Workload(Part):
     trace: Trace | None = Field(None, description="A recorded workload")
     tests: FunctionalTests = Field(FunctionalTests(), description="Test jobs for every queue")
 
+    @property
+    def streams(self) -> tuple[Campaign | UserActivity, ...]:
+        """Campaigns, then groups of users."""
+        return (*self.campaigns, *self.users)
+
     @model_validator(mode="after")
     def names_are_different(self) -> "Workload":
         """Refuse two streams of one name: their random draws would be the same."""
-        names = [stream.name for stream in (*self.campaigns, *self.users)]
+        names = [stream.name for stream in self.streams]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"each campaign and group of users needs a name of its own; twice: {', '.join(twice)}")
@@ -435,8 +440,7 @@ def user_names(work: Workload) -> list[str]:
 
 def group_names(work: Workload) -> list[str]:
     """Names of the working groups of all streams."""
-    streams = (*work.campaigns, *work.users)
-    named = [stream.workinggroup for stream in streams if stream.workinggroup]
+    named = [stream.workinggroup for stream in work.streams if stream.workinggroup]
     return [*dict.fromkeys((*named, *(name for group in work.users for name in group.groups)))]
 
 

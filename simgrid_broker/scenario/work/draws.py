@@ -89,7 +89,8 @@ class TaskArrivals(NamedTuple):
         """The arrivals before a time, sorted."""
         order = np.argsort(self.arrival_s, kind="stable")
         order = order[self.arrival_s[order] < end_s]
-        return TaskArrivals(*(None if column is None else column[order] for column in self))
+        user, number = (None if column is None else column[order] for column in self[1:])
+        return TaskArrivals(self.arrival_s[order], user, number)
 
 
 def bags(activity: UserActivity, begins: np.ndarray, seed: int, key: int) -> TaskArrivals:

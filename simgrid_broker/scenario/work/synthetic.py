@@ -116,7 +116,7 @@ def arrivals(scenario: Scenario) -> Arrivals:
 
 def typical_tasks(scenario: Scenario) -> TaskList:
     """One task of each campaign and group of users, in their order, whose quantities are all medians."""
-    streams = (*scenario.workload.campaigns, *scenario.workload.users)
+    streams = scenario.workload.streams
     return merged([_tasks(_typical(stream), scenario, 0, np.zeros(1), ("",)) for stream in streams])
 
 
