@@ -128,8 +128,8 @@ def _row_of(snapshot: Snapshot, task: int | str | None) -> int:
 def _tag(world: World, snapshot: Snapshot, rows: Sequence[int]) -> None:
     """Give all tasks share and resource type as JEDI does; raises SnapshotError if one in `rows` gets none."""
     tagger = Tagger(world, snapshot.shares)
-    found = [tag_task(world, number, tagger) for number in range(len(snapshot.tasks))]
-    for row in (row for row in rows if not found[row]):
+    has_share = [tag_task(world, number, tagger) for number in range(len(snapshot.tasks))]
+    for row in (row for row in rows if not has_share[row]):
         key = f"tasks.{list(snapshot.tasks)[row]}"
         place = snapshot.origin(key)
         raise SnapshotError([Problem(place.file, place.line, key, None, "no share takes the task, or no resource type "
@@ -197,12 +197,12 @@ def _funnel(verdict: Verdict, steps: Sequence[Criterion | None], order: Sequence
     refusals = np.bincount(verdict.refused_by[verdict.refused_by != KEPT], minlength=len(verdict.tags)).tolist()
     names = ["" if step is None else step.name for step in steps]
     called = labels(names, verdict.tags) if all(names) else verdict.tags
-    left, found = len(verdict.refused_by), []
+    left, refused = len(verdict.refused_by), []
     for place in order:
         left -= refusals[place]
         if refusals[place]:
-            found.append(Step(verdict.tags[place], refusals[place], left, names[place] or None, called[place]))
-    return tuple(found)
+            refused.append(Step(verdict.tags[place], refusals[place], left, names[place] or None, called[place]))
+    return tuple(refused)
 
 
 def _candidates(names, verdict: Verdict, chances: np.ndarray, steps: Sequence[Criterion | None],

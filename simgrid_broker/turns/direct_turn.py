@@ -16,14 +16,14 @@ def begin(world, work, rows):
 
 
 @compiled
-def find_question(world, work, production, analysis, log, sight, row):
+def find_question(world, work, production, analysis, log, view_tables, row):
     """Find the question about all jobs of a row that wait, each of which draws for itself."""
     hand = work.hand[0]
     names_queue = work.named[hand["task"]]
     hand["level"], hand["wanted"], hand["block"] = 0, work.numbers[hand["task"]], 1
     hand["of_users"] = analysis.decides[row] and not names_queue
     hand["asked"] = names_queue or not hand["of_users"] and (work.terms[0]["asks"] or production.asks[row])
-    outcome = fill_question(world, work, production, analysis, log, sight, row)
+    outcome = fill_question(world, work, production, analysis, log, view_tables, row)
     if outcome != OVER:
         return outcome
     if not has_room(work, log):

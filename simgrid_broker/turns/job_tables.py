@@ -213,7 +213,7 @@ class JobTables:
         if production.kinds is not self.kinds.tables or production.tables is not self.tables:
             self.production = production = production.with_arrays(kinds=self.kinds.tables, tables=self.tables)
         return self._go_on(world.arrays, self.work, production, users.current(), self.control.books.decisions.log,
-                           world.sight, rows)
+                           world.view_tables, rows)
 
     def act(self, outcome: int, rows: np.ndarray) -> None:
         """Do what a turn about the tasks in `rows` needs to go on."""

@@ -138,7 +138,7 @@ def is_served(world, terms, row):
 
 
 @compiled
-def find_question(world, work, production, analysis, log, sight, row):
+def find_question(world, work, production, analysis, log, view_tables, row):
     """Find the next level of ramCount of a task that wants jobs, raised levels first, and the question about it."""
     hand = work.hand[0]
     if hand["n_levels"] == N_RAM_LEVELS:
@@ -156,7 +156,7 @@ def find_question(world, work, production, analysis, log, sight, row):
         return ASK
     hand["of_users"] = analysis.decides[row]
     hand["asked"] = not hand["of_users"] and (work.terms[0]["asks"] or production.asks[row])
-    outcome = fill_question(world, work, production, analysis, log, sight, row)
+    outcome = fill_question(world, work, production, analysis, log, view_tables, row)
     if outcome != OVER:
         return outcome
     hand["block"] = SCOUTS_PER_BLOCK if is_scout(world, hand, production, row) else JOBS_PER_BLOCK
@@ -191,7 +191,7 @@ def end_task(work, row):
 
 
 @compiled
-def fill_question(world, work, production, analysis, log, sight, row):
+def fill_question(world, work, production, analysis, log, view_tables, row):
     """Put the task in hand into its slot, and read the numbers behind its question; returns LEARN where it cannot."""
     hand, share = work.hand[0], world.tasks[row]["share"]
     if hand["of_users"]:
@@ -201,7 +201,7 @@ def fill_question(world, work, production, analysis, log, sight, row):
         knows = analysis.is_fresh[0] and production.load_known[load_row_of_share(world, production, row)]
         return OVER if knows and analysis.is_counted[share] else LEARN
     hand["broker"] = JOB_BROKERAGE
-    outcome = find_slot(world, work, production, log, sight, row)
+    outcome = find_slot(world, work, production, log, view_tables, row)
     if outcome != OVER or hand["asked"]:
         return outcome
     knows = knows_load(world, work, production, row) and knows_ways(world, production, hand["slot"])
@@ -218,7 +218,7 @@ def find_kind(world, hand, analysis, row):
 
 
 @compiled
-def find_slot(world, work, production, log, sight, row):
+def find_slot(world, work, production, log, view_tables, row):
     """Find the slot of a task at a level of ramCount, and fill it if it does not show the task as it is."""
     hand, done, by_type = work.hand[0], work.done[0], work.terms[0]["by_type"]
     level = hand["level"]
@@ -236,7 +236,7 @@ def find_slot(world, work, production, log, sight, row):
         slot = hand["slot"] = production.slot_of[row, level] = done["n_slots"]
         done["n_slots"] += 1
         production.slots[slot]["task"], production.slots[slot]["level"] = row, level
-    fill(world, production, log, sight, slot, kind, by_type)
+    fill(world, production, log, view_tables, slot, kind, by_type)
     hand["kind"] = UNKNOWN
     return OVER
 
@@ -284,12 +284,12 @@ def be_decided(hand, production):
 
 
 @compiled
-def decide(world, work, production, analysis, sight, row):
+def decide(world, work, production, analysis, view_tables, row):
     """Decide about the task in hand."""
     hand = work.hand[0]
     hand["next"] = DRAW
     if hand["of_users"]:
-        fill_for_user(world, hand, production, analysis, sight, row)
+        fill_for_user(world, hand, production, analysis, view_tables, row)
         hand["n_best"] = decide_for_user(analysis.tables)
     else:
         hand["n_best"] = decide_production(production.tables, hand["slot"])

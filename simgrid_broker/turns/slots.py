@@ -18,9 +18,9 @@ from simgrid_broker.units import GIB
 from simgrid_broker.world.jobs.counts import account_of
 from simgrid_broker.world.queues.places import spread_replicas
 from simgrid_broker.world.tasks.input_files import in_hand
-from simgrid_broker.world.users.metrics import UserSight
-from simgrid_broker.world.views.tasks import see, see_sources
-from simgrid_broker.world.views.users import see_user
+from simgrid_broker.world.users.metrics import UserFigures
+from simgrid_broker.world.views.tasks import fill_sources, fill_task
+from simgrid_broker.world.views.users import fill_user
 
 SLOT = np.dtype([
     ("task", "i4"), ("level", "i4"),         # row, and level of ramCount
@@ -72,7 +72,7 @@ class Analysis(Bundle):
 
     tables: AnalysisTables
     kinds: Kinds
-    users: UserSight
+    users: UserFigures
     decides: np.ndarray            # (n_tasks,), whether the jobs of a task go by analysis brokerage in compiled code
     is_fresh: np.ndarray           # (1,), whether storages are shown as old as the statistics
     load: np.ndarray               # `Snapshot.load`
@@ -115,16 +115,16 @@ def load_row_of_share(world, production, row):
 
 
 @compiled
-def fill(world, production, log, sight, slot, kind, by_type):
+def fill(world, production, log, view_tables, slot, kind, by_type):
     """Put a task of a kind into its slot."""
     tables, shown = production.tables, production.slots[slot]
     row, known = shown["task"], production.kinds.known[kind]
     tables.task[slot] = production.kinds.templates[kind]
     task = tables.task[slot]
     if kind != ONE_TASK:
-        see(world, sight, row, task)
+        fill_task(world, view_tables, row, task)
         derive(tables, slot)
-    ask_of(world, production, sight, slot)
+    ask_of(world, production, view_tables, slot)
     asked = tables.asked[slot]
     asked["first"], asked["weight"] = known["first"], known["other"]
     asked["load"] = load_row(world, production, slot, by_type)
@@ -138,29 +138,30 @@ def fill(world, production, log, sight, slot, kind, by_type):
 
 
 @compiled
-def ask_about_sources(world, sight, row, task, asked):
+def ask_about_sources(world, view_tables, row, task, asked):
     """Fill in how the input of a task can be read; returns how many sources it has."""
-    n = see_sources(world, sight, row)
-    problem, best, remotely = reading_of(sight.sources, n, task["inputprestaging"], task["MAX_MISSING_INPUT_FILES"],
-                                         task["MIN_INPUT_COMPLETENESS"]) if n else (FINE, 1.0, True)
+    n = fill_sources(world, view_tables, row)
+    problem, best, remotely = reading_of(
+        view_tables.sources, n, task["inputprestaging"], task["MAX_MISSING_INPUT_FILES"],
+        task["MIN_INPUT_COMPLETENESS"]) if n else (FINE, 1.0, True)
     asked["incomplete"], asked["no_remote_source"] = problem != FINE, not remotely
     asked["best_part"] = 1.0 if problem == FINE else best
     return n
 
 
 @compiled
-def ask_of(world, production, sight, slot):
+def ask_of(world, production, view_tables, slot):
     """Fill in what a question asks of the input of a task."""
     tables, shown = production.tables, production.slots[slot]
     asked = tables.asked[slot]
-    n = ask_about_sources(world, sight, shown["task"], tables.task[slot], asked)
+    n = ask_about_sources(world, view_tables, shown["task"], tables.task[slot], asked)
     shown["has_input"], asked["parts"], asked["writable"], asked["readable"] = n > 0, -1, True, True
     asked["somewhere"] = False
     asked["total_bytes"] = asked["total_files"] = asked["queued_files"] = asked["queued_express"] = 0.0
     for k in range(tables.replica_site.shape[1]):
         tables.replica_site[slot, k] = -1
         if k < n:
-            source = sight.sources[k]
+            source = view_tables.sources[k]
             tables.replica_site[slot, k], tables.replica_part[slot, k] = source["site"], source["part"]
             tables.replica_tape[slot, k] = source["tape"]
             asked["somewhere"] = asked["somewhere"] or source["part"] >= 1
@@ -183,20 +184,20 @@ def ask_of_jobs(production, slot, wanted):
 
 
 @compiled
-def fill_for_user(world, hand, production, analysis, sight, row):
+def fill_for_user(world, hand, production, analysis, view_tables, row):
     """Put the task of a user in hand, of a kind, into the tables of the decision."""
     kind, now, tables = hand["kind"], world.state[0]["now_s"], analysis.tables
     hand["kind"] = UNKNOWN
     tables.task[0] = analysis.kinds.templates[kind]
     task, shown = tables.task[0], world.tasks[row]
     if kind != ONE_TASK:
-        see(world, sight, row, task)
+        fill_task(world, view_tables, row, task)
         derive(tables, 0)
         estimate(task)
     task["taskpriority"], task["n_jobs_to_submit"] = shown["taskpriority"], hand["wanted"]
     task["frozen_for_s"] = 0.0 if np.isnan(shown["frozen_s"]) else now - shown["frozen_s"]
-    fill_input(world, analysis, sight, row)
-    see_user(world, analysis.users, row, now, task["USER_USAGE_THRESHOLD_A"], tables.owner[0], tables.user)
+    fill_input(world, analysis, view_tables, row)
+    fill_user(world, analysis.users, row, now, task["USER_USAGE_THRESHOLD_A"], tables.owner[0], tables.user)
     known = analysis.kinds.known[kind]
     first, marks = known["first"], known["other"]
     for k in range(len(tables.first)):
@@ -207,13 +208,13 @@ def fill_for_user(world, hand, production, analysis, sight, row):
 
 
 @compiled
-def fill_input(world, analysis, sight, row):
+def fill_input(world, analysis, view_tables, row):
     """Fill in the input of a task: the dataset in hand, whose files lie at the sites of its replicas."""
     tables, (pieces, piece_bytes) = analysis.tables, in_hand(world, row)
-    n, size = see_sources(world, sight, row), np.float64(pieces * piece_bytes)
+    n, size = fill_sources(world, view_tables, row), np.float64(pieces * piece_bytes)
     task, dataset = tables.task[0], tables.datasets[0]
     task["n_datasets"], task["total_gb"] = 1 if n > 0 else 0, size // GIB if n > 0 else 0.0
     dataset["n_files"], dataset["n_sources"] = 1, n
-    spread_replicas(sight.sources, n, analysis.site, tables.states[0], tables.disk_files[0], tables.tape_files[0])
+    spread_replicas(view_tables.sources, n, analysis.site, tables.states[0], tables.disk_files[0], tables.tape_files[0])
     for queue in range(len(analysis.site)):
         tables.disk_bytes[0, queue] = tables.disk_files[0, queue] * size

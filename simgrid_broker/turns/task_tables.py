@@ -90,7 +90,7 @@ class TaskTables:
         """Go on with a turn about the tasks in `rows`; returns an Outcome."""
         control = self.control
         return self._go_on(control.arrays, self.work, self.nuclei, self._hint_tables(), control.books.decisions.log,
-                           control.world.sight, rows)
+                           control.world.view_tables, rows)
 
     def learn(self, row: int) -> None:
         """Show the candidates of the task in hand if they are others, or else describe it, and with it its kind."""

@@ -18,7 +18,7 @@ from simgrid_broker.world.columns import give_nucleus
 from simgrid_broker.world.jobs.counts import tally_refusals
 from simgrid_broker.world.views.nuclei import NUCLEUS_DRAW, add_work, fill, show_work
 from simgrid_broker.world.views.nuclei import Work as Burden
-from simgrid_broker.world.views.tasks import counted_inputs, see
+from simgrid_broker.world.views.tasks import counted_inputs, fill_task
 
 TASK_BROKERAGE = int(DecisionKind.TASK_BROKERAGE)
 
@@ -112,7 +112,7 @@ def begin(world, work, rows):
 
 
 @compiled
-def find_question(world, work, nuclei, hints, log, sight, row):
+def find_question(world, work, nuclei, hints, log, view_tables, row):
     """Find the question about a task, and put it into the tables of hints."""
     hand, task = work.hand[0], world.tasks[row]
     hand["asked"] = work.terms[0]["asks"] or task["nucleus"] >= 0
@@ -122,21 +122,21 @@ def find_question(world, work, nuclei, hints, log, sight, row):
     kind = hand["kind"] if hand["kind"] == ONE_TASK else kind_of(world, hints.kinds, row, 0)
     if (task["fullchain"] > 0) != hand["full_chain"] or kind == UNKNOWN:
         return LEARN
-    take(world, hints, sight, row, kind)
+    take(world, hints, view_tables, row, kind)
     hand["kind"], hand["next"] = UNKNOWN, DECIDE
-    look(world, work, nuclei, hints, sight, row)
+    look(world, work, nuclei, hints, view_tables, row)
     return OVER
 
 
 @compiled
-def decide(world, work, nuclei, hints, sight, row):
+def decide(world, work, nuclei, hints, view_tables, row):
     """Decide about the task in hand, and again if a nucleus has no queue for its jobs."""
     hand, ability = work.hand[0], work.terms[0]["ability"]
     hand["next"] = DRAW
     hand["n_left"] = decide_nucleus(nuclei.question, nuclei.nuclei, hand["uniform"], nuclei.refused_by, nuclei.weight,
                                     nuclei.order)
     if ability >= 0 and asks_about_ability(nuclei, hints, ability):
-        ask_about_jobs(world, work, nuclei, hints, sight, row)
+        ask_about_jobs(world, work, nuclei, hints, view_tables, row)
         hint(hints.tables, 0)
         if some_cannot(work, nuclei, hints):
             hand["n_left"] = decide_nucleus(nuclei.question, nuclei.nuclei, hand["uniform"], nuclei.refused_by,
@@ -210,18 +210,18 @@ def load_row(world, terms, row):
 
 
 @compiled
-def take(world, hints, sight, row, kind):
+def take(world, hints, view_tables, row, kind):
     """Put a task of a kind into the tables of hints."""
     tables = hints.tables
     tables.task[0] = hints.kinds.templates[kind]
     if kind != ONE_TASK:
-        see(world, sight, row, tables.task[0])
+        fill_task(world, view_tables, row, tables.task[0])
         derive(tables, 0)
     tables.asked[0]["first"] = hints.kinds.known[kind]["first"]
 
 
 @compiled
-def look(world, work, nuclei, hints, sight, row):
+def look(world, work, nuclei, hints, view_tables, row):
     """Fill in a task and its candidates as the brokerage sees them, and the number that draws a nucleus."""
     task, seed, n = world.tasks[row], world.settings[0]["seed"], len(nuclei.nuclei)
     for k in range(n):
@@ -229,7 +229,7 @@ def look(world, work, nuclei, hints, sight, row):
     luck.fill_table((seed, NUCLEUS_DRAW, task["luck"]), task["n_nuclei"], 1, (nuclei.keys, nuclei.places, n),
                     nuclei.draws)
     show_work(world, nuclei.burden, row, work.terms[0]["by_priority"])
-    is_whole = fill(world, row, sight.passes, nuclei.burden.shown, nuclei.draws, nuclei.nuclei)
+    is_whole = fill(world, row, view_tables.passes, nuclei.burden.shown, nuclei.draws, nuclei.nuclei)
     describe(world, work, nuclei, hints.tables.task[0], row, is_whole)
     work.hand[0]["uniform"] = luck.uniform(seed, NUCLEUS_DRAW, task["luck"], task["n_nuclei"], 0)
 
@@ -264,13 +264,13 @@ def asks_about_ability(nuclei, hints, ability):
 
 
 @compiled
-def ask_about_jobs(world, work, nuclei, hints, sight, row):
+def ask_about_jobs(world, work, nuclei, hints, view_tables, row):
     """Fill in what a hint about a task asks; input that is complete somewhere can be read whatever else there is."""
     asked = hints.tables.asked[0]
     asked["load"] = load_row(world, work.terms[0], row)
     asked["incomplete"], asked["no_remote_source"], asked["best_part"] = False, False, 1.0
     if not nuclei.question[0]["complete_replica"]:
-        ask_about_sources(world, sight, row, hints.tables.task[0], asked)
+        ask_about_sources(world, view_tables, row, hints.tables.task[0], asked)
 
 
 @compiled

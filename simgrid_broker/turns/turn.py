@@ -37,13 +37,13 @@ def begin(world, work, rows):
 
 
 @compiled
-def find_question(world, work, brokerage, other, log, sight, row):
+def find_question(world, work, brokerage, other, log, view_tables, row):
     """Placeholder: put the task in hand into the tables of its brokerage; returns OVER if Python need not act."""
     return 0
 
 
 @compiled
-def decide(world, work, brokerage, other, sight, row):
+def decide(world, work, brokerage, other, view_tables, row):
     """Placeholder: decide about the task in hand."""
     return 0
 
@@ -67,7 +67,7 @@ def move_on(world, work, row):
 
 
 @compiled
-def go_on(world, work, brokerage, other, log, sight, rows):
+def go_on(world, work, brokerage, other, log, view_tables, rows):
     """Go on with a turn about the tasks in `rows` until it is over or Python must act; returns an Outcome.
 
     work: state and orders of the turn; brokerage, other: tables of the brokers that it asks.
@@ -76,11 +76,11 @@ def go_on(world, work, brokerage, other, log, sight, rows):
     while hand["next"] != BEGIN or begin(world, work, rows):
         row = rows[hand["task"]]
         if hand["next"] == QUESTION:
-            outcome = find_question(world, work, brokerage, other, log, sight, row)
+            outcome = find_question(world, work, brokerage, other, log, view_tables, row)
             if outcome != OVER:
                 return outcome
         if hand["next"] == DECIDE:
-            decide(world, work, brokerage, other, sight, row)
+            decide(world, work, brokerage, other, view_tables, row)
         if hand["next"] == DRAW and draw(world, work, brokerage, other, log, row):
             return LOOK
         if hand["next"] == EFFECT and take_effect(world, work, brokerage, other, row):

@@ -17,7 +17,7 @@ from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of_task
 from simgrid_broker.world.tasks.rows import renewed
 from simgrid_broker.world.views import observe
-from simgrid_broker.world.views.users import user_sight, user_view
+from simgrid_broker.world.views.users import user_figures, user_view
 
 MOST_ARRAYS = 4096
 """First refusals by static rules, and marks, that are kept."""
@@ -45,7 +45,7 @@ class UserTables:
         self.decides = bool(self.labels.any()) and policies.analysis_brokerage is broker_analysis
         self.kinds = TaskKinds(self.brokerage.funnel.static, control.arrays.tasks, TASK, READ)
         self.is_fresh = np.zeros(1, bool)
-        self.view = user_sight(control.world)
+        self.view = user_figures(control.world)
         self.of_users = (self.labels & self.decides)[control.arrays.tasks["label"]]
         self.renew(True, False, True)
 
@@ -66,7 +66,7 @@ class UserTables:
 
     def look(self) -> None:
         """Take over the numbers of users."""
-        self.view, sources = user_sight(self.control.world), self.control.world.sight.sources
+        self.view, sources = user_figures(self.control.world), self.control.world.view_tables.sources
         if self.tables.sources is not sources:
             self.tables = self.tables.with_arrays(sources=sources)
 
@@ -123,7 +123,7 @@ class UserTables:
         self.tables = Tables(
             terms=brokerage.terms.copy(), task=np.zeros(1, TASK), queues=queues.records, load=np.zeros(n_queues, LOAD),
             user=np.zeros(n_queues, USER_AT), owner=np.zeros(1, USER), store=np.zeros(n_queues, ANALYSIS_STORE),
-            for_analysis=for_analysis(queues, n_queues), **input_room(1, n_queues), sources=world.sight.sources,
+            for_analysis=for_analysis(queues, n_queues), **input_room(1, n_queues), sources=world.view_tables.sources,
             first=np.zeros(n, np.int16), marks=np.zeros(n, np.int64), concern=brokerage.concern,
             **room(n, n_queues, len(brokerage.factors)))
         self.analysis = Analysis(

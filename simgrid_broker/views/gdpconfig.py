@@ -23,8 +23,8 @@ class Gdpconfig:
         """Value of a key, of a family that of its most specific member that is set, such as gshare="Express"."""
         asked = key, *members.items()
         if asked not in self.kept:
-            found = (self.values.get((key.component, name)) for name in key.names(**members))
-            self.kept[asked] = next((value for value in found if value is not None), None)
+            values = (self.values.get((key.component, name)) for name in key.names(**members))
+            self.kept[asked] = next((value for value in values if value is not None), None)
         return self.kept[asked]
 
     def own(self, key: GdpconfigKey, **members: str) -> Any:
@@ -33,15 +33,15 @@ class Gdpconfig:
 
     def members(self, key: GdpconfigKey) -> list[tuple[dict[str, str], Any]]:
         """Placeholders and value of every member of a family that is set."""
-        return [(found.groupdict(), value) for (component, name), value in self.values.items()
-                if component == key.component and (found := key.pattern.fullmatch(name))]
+        return [(match.groupdict(), value) for (component, name), value in self.values.items()
+                if component == key.component and (match := key.pattern.fullmatch(name))]
 
     def once(self, make: Callable[..., T], *key: Any) -> T:
         """`make(self, *key)`, computed once for each key, since values never change; not to be changed."""
-        found = self.kept.get((make, key))
-        if found is None:
-            found = self.kept[make, key] = make(self, *key)
-        return found
+        result = self.kept.get((make, key))
+        if result is None:
+            result = self.kept[make, key] = make(self, *key)
+        return result
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class ShareTree:
     @cached_property
     def children(self) -> list[list[int]]:
         """Nodes below each node, in the order of the table."""
-        found: list[list[int]] = [[] for _ in self.names]
+        below: list[list[int]] = [[] for _ in self.names]
         for node, parent in enumerate(self.parent.tolist()):
             if parent >= 0:
-                found[parent].append(node)
-        return found
+                below[parent].append(node)
+        return below
 
     @cached_property
     def leaf_at(self) -> dict[int, int]:

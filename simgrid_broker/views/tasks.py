@@ -130,13 +130,13 @@ it is on tape, or of virtual placement."""
 class JobInput:
     """Input of a task's jobs: its replicas, (site, part, whether on tape) each, and the datasets.
 
-    site: of each PanDA queue, (n_queues,); told: the input of the next jobs, if a snapshot says it file by file.
+    site: of each PanDA queue, (n_queues,); by_files: the input of the next jobs, if a snapshot says it file by file.
     """
 
     replicas: tuple[tuple[int, float, int], ...]
     inputs: tuple[InputDataset, ...]
     site: np.ndarray
-    told: Locality | None = None
+    by_files: Locality | None = None
 
     @cached_property
     def parts(self) -> tuple[np.ndarray, np.ndarray]:

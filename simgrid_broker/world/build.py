@@ -262,11 +262,11 @@ def pseudo_queue_names(scenario: Scenario, table: np.ndarray) -> tuple[str, ...]
 
 def _user_parameters(scenario: Scenario, words: tuple[str, ...]) -> tuple[str, ...]:
     """Words of the column user_parameters, those that commands of the timeline give tasks later included."""
-    found = dict.fromkeys(words)
+    numbers_of_words = dict.fromkeys(words)
     for incident in scenario.incidents:
         if incident.new_sites:
-            found |= dict.fromkeys(changed(word, incident.new_sites) for word in tuple(found))
-    return tuple(found)
+            numbers_of_words |= dict.fromkeys(changed(word, incident.new_sites) for word in tuple(numbers_of_words))
+    return tuple(numbers_of_words)
 
 
 def vocabularies(scenario: Scenario, task_list: TaskList, tables) -> dict[str, tuple[str, ...]]:

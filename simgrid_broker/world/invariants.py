@@ -265,8 +265,8 @@ INVARIANTS = (
 
 def broken(arrays: Arrays) -> list[str]:
     """Messages of all broken invariants; empty if the world is consistent."""
-    found = recount(arrays)
-    return [message for invariant in INVARIANTS for message in invariant(arrays, found)]
+    counted = recount(arrays)
+    return [message for invariant in INVARIANTS for message in invariant(arrays, counted)]
 
 
 def check(arrays: Arrays) -> None:

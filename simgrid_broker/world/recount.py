@@ -46,13 +46,13 @@ def first_groups(arrays: Arrays) -> np.ndarray:
 def recount(arrays: Arrays) -> Recount:
     """Sum the rows of the live jobs."""
     n_tasks = len(arrays.tasks)
-    found = Recount(
+    sums = Recount(
         live(arrays), np.zeros(1, np.int64), np.zeros_like(arrays.counts), np.zeros_like(arrays.user_counts),
         np.zeros_like(arrays.user_jobs), np.zeros_like(arrays.user_queued_cores),
         np.zeros_like(arrays.running_cores), np.zeros_like(arrays.user_cores), np.zeros_like(arrays.hs06_milli),
         np.zeros(len(arrays.pseudo_queues), np.int64), np.zeros(n_tasks, np.int64), np.zeros(n_tasks, np.int64))
-    add_up(arrays.jobs, first_groups(arrays), found)
-    return found
+    add_up(arrays.jobs, first_groups(arrays), sums)
+    return sums
 
 
 @compiled

@@ -21,8 +21,8 @@ ROWS_AT_ONCE = 1 << 15
 
 def accounts_at(table: np.ndarray, now: float) -> dict[str, np.ndarray]:
     """Sums of the accounts of workers up to a time, with those that hold a slot at it, by column, (n,)."""
-    found = {name: table[name].copy() for name in ("n_ever", "n_missed", "n_cancelled", "n_started", "n_empty")}
-    return found | {total: table[total] + now * table[cores] for total, cores in CORES}
+    sums = {name: table[name].copy() for name in ("n_ever", "n_missed", "n_cancelled", "n_started", "n_empty")}
+    return sums | {total: table[total] + now * table[cores] for total, cores in CORES}
 
 
 def sums_of_links(links: np.ndarray, now: float) -> np.ndarray:

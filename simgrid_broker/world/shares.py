@@ -72,8 +72,8 @@ def attributes(world: World, row: int) -> dict:
     texts = dict(prodSourceLabel="label", workingGroup="working_group", processingType="processing_type",
                  campaign="campaign", site="preassigned", userName="user", taskName="name", transPath="transpath",
                  architecture="architecture", transHome="transhome")
-    found = {attribute: words[VOCABULARY_OF[column]][task[column]] for attribute, column in texts.items()}
-    return found | dict(coreCount=float(task["corecount"]), eventService=float(task["eventservice"]),
+    values = {attribute: words[VOCABULARY_OF[column]][task[column]] for attribute, column in texts.items()}
+    return values | dict(coreCount=float(task["corecount"]), eventService=float(task["eventservice"]),
                         currentPriority=float(task["priority"]), ramCount=float(task["ramcount"]))
 
 
@@ -87,15 +87,15 @@ def aligned_queues(scenario: Scenario) -> list[AlignedQueue]:
     number = {leaf.name: leaf_number for leaf_number, leaf in enumerate(leaves)}
     special = queue_names(scenario.work_queues)[:n_resource_queues(scenario.work_queues)]
     nodes = shares if by_queue(scenario) else leaves
-    found = []
+    queues = []
     for node in nodes:
         if node.name not in special:
             accounts = tuple(number[leaf.name] for leaf in leaf_shares((node,)))
-            found += _of_types(node.name, accounts, names, node.throttled, scenario.edition)
+            queues += _of_types(node.name, accounts, names, node.throttled, scenario.edition)
     throttled = {queue.name: queue.share is not None or not by_queue(scenario) for queue in
                  active(scenario.work_queues) if queue.function == RESOURCE}
     every = tuple(range(len(names)))
-    return found + [AlignedQueue(name, (len(leaves) + k,), every, every, every, "", throttled[name])
+    return queues + [AlignedQueue(name, (len(leaves) + k,), every, every, every, "", throttled[name])
                     for k, name in enumerate(special)]
 
 
@@ -154,7 +154,7 @@ def with_value(shares, name: str, value: float):
 
 def leaf_shares(shares) -> list:
     """The leaves of the scenario's share tree, depth first; their positions are the numbers of the shares."""
-    found = []
+    leaves = []
     for share in shares:
-        found += leaf_shares(share.children) if share.children else [share]
-    return found
+        leaves += leaf_shares(share.children) if share.children else [share]
+    return leaves

@@ -67,8 +67,8 @@ class Machine:
 
     def sources(self, status: Word) -> str:
         """Sources of a status and of the moves from it."""
-        found = (*self.source.split("; "), *(move.source for move in self.moves if status in move.old))
-        return "; ".join(dict.fromkeys(found))
+        texts = (*self.source.split("; "), *(move.source for move in self.moves if status in move.old))
+        return "; ".join(dict.fromkeys(texts))
 
 
 def _move(old: tuple[JobStatus, ...], new: JobStatus, by: str, when: str, source: str = MOVES_SOURCE,

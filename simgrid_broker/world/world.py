@@ -21,7 +21,7 @@ from simgrid_broker.world.snapshot.records import NO_FACTS, NucleusWork, TaskFac
 from simgrid_broker.world.users.jobs import UserRows
 from simgrid_broker.world.users.metrics import AnalysisMetrics
 from simgrid_broker.world.users.quota import UserOutput
-from simgrid_broker.world.views.tasks import Sight, sight_of
+from simgrid_broker.world.views.tasks import ViewTables, view_tables_of
 
 MARGIN = 1024
 """Rows to keep free in every table that the fabric allocates from: more than one event can use."""
@@ -83,7 +83,7 @@ class World:
         self.user_output = UserOutput(scenario, vocabularies, self.analysis_places)
         self.analysis = AnalysisMetrics(len(arrays.queues), len(vocabularies["users"]),
                                         len(arrays.hs06_milli))
-        self._seen: tuple[np.ndarray, Sight] | None = None
+        self._seen: tuple[np.ndarray, ViewTables] | None = None
         self._counted = arrays.state, arrays.state[COUNTERS]
         self._lengths: tuple[Arrays | None, list[int]] = None, []
 
@@ -102,11 +102,11 @@ class World:
         return self.row_of[parent] if parent > 0 else None
 
     @property
-    def sight(self) -> Sight:
+    def view_tables(self) -> ViewTables:
         """The table of tasks as brokers see it."""
         if (self._seen is None or self._seen[0] is not self.arrays.tasks
                 or len(self._seen[1].sources) < self.state["most_replicas"]):
-            self._seen = self.arrays.tasks, sight_of(self.arrays.tasks, self.scenario.edition, self.most_sources)
+            self._seen = self.arrays.tasks, view_tables_of(self.arrays.tasks, self.scenario.edition, self.most_sources)
         return self._seen[1]
 
     @property

@@ -133,7 +133,7 @@ def virtual(part=1.0):
     return bench
 
 
-@pytest.mark.rule("see_sources")
+@pytest.mark.rule("fill_sources")
 def test_nothing_is_read_from_a_virtual_replica_elsewhere():
     here, there = observe.job_input(virtual().world, 0).inputs[0].sources
     assert (here.lan, here.wan, there.lan, there.wan) == (True, True, False, False)

@@ -50,7 +50,7 @@ def _busy_endpoints(control: Control, share: int, name: str) -> set[int]:
     found: set[int] = set()
     for queue in np.flatnonzero(busy).tolist():
         found |= {*places.reads[queue]}
-        if not places.told[queue]:
+        if not places.lists_storages[queue]:
             site = int(places.site[queue])
             found |= {*np.flatnonzero(sites == site).tolist(), -1 - site}
     return found

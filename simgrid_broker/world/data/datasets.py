@@ -131,9 +131,9 @@ def _fill(arrays: Arrays, number: np.ndarray, site: np.ndarray, part: np.ndarray
 
 def _tapes(arrays: Arrays) -> np.ndarray:
     """The first endpoint with drives of each site, (n_sites,), -1 = none."""
-    found, numbers = np.full(len(arrays.sites), -1), np.flatnonzero(arrays.storages["drives"] > 0)[::-1]
-    found[arrays.storages["site"][numbers]] = numbers
-    return found
+    tapes, numbers = np.full(len(arrays.sites), -1), np.flatnonzero(arrays.storages["drives"] > 0)[::-1]
+    tapes[arrays.storages["site"][numbers]] = numbers
+    return tapes
 
 
 def own_input(arrays: Arrays, row: int) -> tuple[float, int]:
@@ -155,16 +155,17 @@ def forget_inputs(world, rows: np.ndarray) -> None:
     """Take the datasets of tasks that are gone, and their replicas, out of the tables; their files are expired data."""
     arrays, n_shared = world.arrays, len(world.catalogue.names)
     numbers = n_shared + rows
-    found = _rows_of(arrays, arrays.datasets["first_replica"][numbers])
-    for row in found[(arrays.replicas["bytes"][found] > 0) & (arrays.replicas["storage"][found] >= 0)].tolist():
+    replica_rows = _rows_of(arrays, arrays.datasets["first_replica"][numbers])
+    replicas = arrays.replicas[replica_rows]
+    for row in replica_rows[(replicas["bytes"] > 0) & (replicas["storage"] >= 0)].tolist():
         if not arrays.replicas["expired"][row]:
             expire_of(arrays, row)
         storage = arrays.storages[arrays.replicas["storage"][row]]
         storage["expired_replica_bytes"] = max(storage["expired_replica_bytes"] - arrays.replicas["bytes"][row], 0.0)
-    arrays.replicas["dataset"][found] = -1
+    arrays.replicas["dataset"][replica_rows] = -1
     free = arrays.n_free[REPLICAS]
-    arrays.free_replicas[free:free + len(found)] = found
-    arrays.n_free[REPLICAS] = free + len(found)
+    arrays.free_replicas[free:free + len(replica_rows)] = replica_rows
+    arrays.n_free[REPLICAS] = free + len(replica_rows)
     arrays.input_dataset[rows] = numbers
     forget_containers(world, rows)
     version = arrays.datasets["version"][numbers]
@@ -174,12 +175,12 @@ def forget_inputs(world, rows: np.ndarray) -> None:
 
 def _rows_of(arrays: Arrays, first: np.ndarray) -> np.ndarray:
     """Rows of the replicas in the lists that begin with `first`, -1 = an empty one."""
-    found, row = [np.zeros(0, np.int32)], first[first >= 0]
+    lists, row = [np.zeros(0, np.int32)], first[first >= 0]
     while len(row):
-        found.append(row)
+        lists.append(row)
         row = arrays.replicas["next"][row]
         row = row[row >= 0]
-    return np.concatenate(found)
+    return np.concatenate(lists)
 
 
 def replicas_version(arrays: Arrays, task: int) -> tuple[int, int]:

@@ -28,9 +28,9 @@ def space_is_not_negative(arrays: Arrays, _found: Recount) -> Iterator[str]:
 def space_adds_up(arrays: Arrays, _found: Recount) -> Iterator[str]:
     """Used, expired and free space are the whole storage; free space is what was free, less what was written."""
     storages = arrays.storages
-    found = storages["used_bytes"] + storages["expired_bytes"] + storages["free_bytes"]
-    for number in np.flatnonzero(np.abs(found - storages["total_bytes"]) > CLOSE * storages["total_bytes"]):
-        yield f"storage {number}: {found[number]:.9g} bytes are accounted for of {storages['total_bytes'][number]:.9g}"
+    sums = storages["used_bytes"] + storages["expired_bytes"] + storages["free_bytes"]
+    for number in np.flatnonzero(np.abs(sums - storages["total_bytes"]) > CLOSE * storages["total_bytes"]):
+        yield f"storage {number}: {sums[number]:.9g} bytes are accounted for of {storages['total_bytes'][number]:.9g}"
     free = storages["first_free_bytes"] - storages["written_bytes"] + storages["deleted_bytes"]
     moved = storages["total_bytes"] + storages["written_bytes"]
     for number in np.flatnonzero(np.abs(free - storages["free_bytes"]) > CLOSE * moved):
@@ -108,9 +108,9 @@ def drives_hold(arrays: Arrays, _found: Recount) -> Iterator[str]:
     held = storages["held_bytes"]
     for number in np.flatnonzero((held < -slack) | ((held > slack) & (storages["mounted"] == 0))):
         yield f"storage {number}: {storages['mounted'][number]} drives hold {held[number]:.9g} bytes"
-    found = storages["passed_bytes"] + held + storages["dropped_bytes"]
-    for number in np.flatnonzero(np.abs(found - storages["read_bytes"]) > slack):
-        yield (f"storage {number}: {storages['read_bytes'][number]:.9g} bytes were read from tape, {found[number]:.9g} "
+    sums = storages["passed_bytes"] + held + storages["dropped_bytes"]
+    for number in np.flatnonzero(np.abs(sums - storages["read_bytes"]) > slack):
+        yield (f"storage {number}: {storages['read_bytes'][number]:.9g} bytes were read from tape, {sums[number]:.9g} "
                "are accounted for")
 
 
@@ -190,9 +190,9 @@ def bytes_are_conserved(arrays: Arrays, _found: Recount) -> Iterator[str]:
         link = links[number]
         active = transfers[in_line(arrays, link["active_head"])]
         part = active["left_bytes"] - (active["finish_tag"] - link["virtual"]) * active["width"]
-        found = link["bytes_done"] + link["bytes_wasted"] + link["bytes_landing"] + part.sum()
-        if abs(found - link["bytes_moved"]) > CLOSE_RATE * link["bytes_moved"] + link["bandwidth"] * CLOSE_RATE:
-            yield f"link {number}: {link['bytes_moved']:.9g} bytes have moved, {found:.9g} are accounted for"
+        total = link["bytes_done"] + link["bytes_wasted"] + link["bytes_landing"] + part.sum()
+        if abs(total - link["bytes_moved"]) > CLOSE_RATE * link["bytes_moved"] + link["bandwidth"] * CLOSE_RATE:
+            yield f"link {number}: {link['bytes_moved']:.9g} bytes have moved, {total:.9g} are accounted for"
 
 
 LINK_INVARIANTS = (files_of_links_add_up, busy_links_are_listed, doors_hold, idle_links_have_no_rate,

@@ -26,13 +26,13 @@ def endpoints_with_input(arrays: Arrays, row: int) -> set[int]:
 
 def _endpoints_with(arrays: Arrays, number: int, staged: bool) -> set[int]:
     """Storages that have one dataset whole."""
-    found, place = set[int](), int(arrays.datasets["first_replica"][number])
+    endpoints, place = set[int](), int(arrays.datasets["first_replica"][number])
     while place >= 0:
         replica = arrays.replicas[place]
         place = int(replica["next"])
         if not replica["virtual"] and (not replica["expired"] if staged else replica["part"] >= COMPLETE):
-            found.add(int(replica["storage"]) if replica["storage"] >= 0 else -1 - int(replica["site"]))
-    return found
+            endpoints.add(int(replica["storage"]) if replica["storage"] >= 0 else -1 - int(replica["site"]))
+    return endpoints
 
 
 def has_input(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
@@ -55,9 +55,9 @@ def input_under_way(world: World, least: float = 0.0) -> tuple[np.ndarray, np.nd
         return NONE
     ways, place = np.unique(of[:n], return_inverse=True)
     size = np.bincount(place, moved[:n], len(ways))
-    found = [(row, size[k], _is_from_tape(world, row, way % n_sites)) for k, way in enumerate(ways.tolist())
+    moving = [(row, size[k], _is_from_tape(world, row, way % n_sites)) for k, way in enumerate(ways.tolist())
              if (row := world.row_of.get(way // n_sites)) is not None]
-    rows, moved, tape = np.array(found, float).reshape(-1, 3).T
+    rows, moved, tape = np.array(moving, float).reshape(-1, 3).T
     return rows.astype(np.int64), np.stack([moved * tape, moved * (1 - tape)], axis=1)
 
 

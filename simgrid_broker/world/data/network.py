@@ -27,14 +27,14 @@ WINDOWS = {"mbps_hour": HOUR, "mbps_day": DAY, "mbps_week": WEEK}
 
 def capacities(grid: Grid) -> dict[tuple[str, str, str], float]:
     """Capacity of every gate, bytes/s, by kind (`site`, `storage`, `backbone`), name and direction (OUT, IN)."""
-    found: dict[tuple[str, str, str], float] = {}
+    by_gate: dict[tuple[str, str, str], float] = {}
     for kind, things in (("site", grid.sites), ("storage", grid.storages)):
         for name, thing in things.items():
-            found |= {(kind, name, way): capacity for way, capacity in ((OUT, thing.door_out), (IN, thing.door_in))
+            by_gate |= {(kind, name, way): capacity for way, capacity in ((OUT, thing.door_out), (IN, thing.door_in))
                       if capacity is not None}
     for name, backbone in grid.links.backbones.items():
-        found |= {("backbone", name, way): backbone.capacity for way in (OUT, IN)}
-    return found
+        by_gate |= {("backbone", name, way): backbone.capacity for way in (OUT, IN)}
+    return by_gate
 
 
 def group_of(grid: Grid, name: str) -> tuple[str, ...]:
@@ -46,10 +46,10 @@ def group_of(grid: Grid, name: str) -> tuple[str, ...]:
 
 def gate_tables(grid: Grid, storage_of_site: np.ndarray) -> dict[str, np.ndarray]:
     """The arrays `gates` and `link_gates`; storage_of_site: (n_sites,), the one that takes output, -1 = none."""
-    found = capacities(grid)
-    gates = np.zeros(len(found), GATE)
-    gates["nominal"] = gates["capacity"] = gates["free"] = list(found.values())
-    number = {key: place for place, key in enumerate(found)}
+    by_gate = capacities(grid)
+    gates = np.zeros(len(by_gate), GATE)
+    gates["nominal"] = gates["capacity"] = gates["free"] = list(by_gate.values())
+    number = {key: place for place, key in enumerate(by_gate)}
     n_sites = len(grid.sites)
     layers = [np.broadcast_to(way, (n_sites, n_sites)) for way in _doors(grid, number, storage_of_site)]
     layers += [_border(grid, number, name) for name in grid.links.backbones]

@@ -51,8 +51,8 @@ def part_of_staged(world: Arrays, task_row, number, part):
     unstaged = world.datasets[number]["unstaged"]
     if unstaged <= 0.0 or unstaged >= 1.0 or not world.tasks[task_row]["inputprestaging"]:
         return part
-    found = part / (1.0 - unstaged)
-    return 1.0 if found >= COMPLETE else found
+    usable = part / (1.0 - unstaged)
+    return 1.0 if usable >= COMPLETE else usable
 
 
 @compiled

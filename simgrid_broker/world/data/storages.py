@@ -19,13 +19,13 @@ LEAST = 1.0
 @compiled
 def oldest_expired(world: Arrays, storage):
     """Row of the replica at a storage that expired first, -1 = none has; files that are awaited there protect one."""
-    found, earliest = -1, np.inf
+    oldest, earliest = -1, np.inf
     for row in range(len(world.replicas)):
         replica = world.replicas[row]
         if (replica["dataset"] >= 0 and replica["expired"] and replica["storage"] == storage
                 and replica["coming"] <= 0 and replica["expires_s"] < earliest):
-            found, earliest = row, replica["expires_s"]
-    return found
+            oldest, earliest = row, replica["expires_s"]
+    return oldest
 
 
 @compiled

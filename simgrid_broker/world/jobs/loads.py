@@ -298,6 +298,6 @@ def queued_walltime(arrays: Arrays) -> QueuedWalltime:
 def queued_priority(arrays: Arrays, most: int) -> QueuedPriority:
     """Current `QueuedPriority`; from `most` jobs of a share, resource type and priority on they need not be counted."""
     shape = _shape(arrays)
-    found = QueuedPriority(np.full(shape, NO_PRIORITY, np.int64), np.zeros(shape, np.int64))
-    find_highest(arrays, most, np.empty(len(arrays.jobs), np.int32), *found)
-    return found
+    priorities = QueuedPriority(np.full(shape, NO_PRIORITY, np.int64), np.zeros(shape, np.int64))
+    find_highest(arrays, most, np.empty(len(arrays.jobs), np.int32), *priorities)
+    return priorities

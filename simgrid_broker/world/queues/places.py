@@ -33,11 +33,11 @@ COMPLETE_DISK, INCOMPLETE_DISK, COMPLETE_TAPE, INCOMPLETE_TAPE, COMPLETE_VP, INC
 class Places:
     """Places of the PanDA queues of a grid, (n_queues,) each.
 
-    site: that owns the queue; output: storage that takes output unless a job says otherwise, -1 = none; mapped: whether
-    the site of that storage is known; output_site: that site, for a queue without storages its own. told: whether the
-    queue lists its storages. reads, writes: storages of input and output, in their order. inside, sharing: of each
-    nucleus that was asked about, (n_sites + 1, n_queues), the queues of `near` whatever their status; the last row, no
-    nucleus, has none. near_known: (n_sites + 1,), whether it was asked about.
+    site: that owns the queue; output: storage that takes output unless a job says otherwise, -1 = none; mapped:
+    whether the site of that storage is known; output_site: that site, for a queue without storages its own.
+    lists_storages: whether the queue lists its storages. reads, writes: storages of input and output, in their order.
+    inside, sharing: of each nucleus that was asked about, (n_sites + 1, n_queues), the queues of `near` whatever
+    their status; the last row, no nucleus, has none. near_known: (n_sites + 1,), whether it was asked about.
     """
 
     def __init__(self, arrays: Arrays, grid):
@@ -45,7 +45,7 @@ class Places:
         self.grid, storages = grid, {name: number for number, name in enumerate(grid.storages)}
         self.site = arrays.queues["site"].astype(np.int64)
         of_site = arrays.sites["storage"][self.site]
-        self.told = np.array([bool(queue.endpoints) for queue in grid.queues.values()], bool)
+        self.lists_storages = np.array([bool(queue.endpoints) for queue in grid.queues.values()], bool)
         self.reads, self.writes, outputs = [], [], []
         for queue, own in zip(grid.queues.values(), of_site.tolist(), strict=True):
             used = sorted((one for one in queue.endpoints if one.scope == DEFAULT_SCOPE), key=lambda one: one.order)
@@ -56,7 +56,7 @@ class Places:
             chosen = [storages[one.storage] for one in used if one.default_write] or list(default)
             outputs.append(chosen[0] if chosen else -1)
         self.output = np.array(outputs, np.int64)
-        self.mapped = ~self.told | (self.output >= 0)
+        self.mapped = ~self.lists_storages | (self.output >= 0)
         site = np.append(arrays.storages["site"], -1)[self.output]
         self.output_site = np.where(site >= 0, site, self.site)
         self.inside, self.sharing = np.zeros((2, len(arrays.sites) + 1, len(self.site)), bool)
@@ -81,7 +81,7 @@ class Places:
     def _asked(self, uses: list[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray]:
         """Queue and storage of each DATADISK in `uses`, (n_pairs,) each."""
         kind = [storage.type == DATADISK for storage in self.grid.storages.values()]
-        found = [(queue, storage) for queue, used in enumerate(uses) if self.told[queue]
+        found = [(queue, storage) for queue, used in enumerate(uses) if self.lists_storages[queue]
                  for storage in used if kind[storage]]
         pairs = np.array(found, np.int64).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
@@ -196,10 +196,10 @@ class AnalysisPlaces:
 
 def _table(uses: list[tuple[int, ...]]) -> np.ndarray:
     """Storages of each queue as a table, (n_queues, most of them), -1 = no more."""
-    found = np.full((len(uses), max(map(len, uses), default=0)), -1)
+    table = np.full((len(uses), max(map(len, uses), default=0)), -1)
     for queue, used in enumerate(uses):
-        found[queue, :len(used)] = used
-    return found
+        table[queue, :len(used)] = used
+    return table
 
 
 def analysis_stores(world) -> np.ndarray:

@@ -28,12 +28,12 @@ def types_in_use(arrays: Arrays) -> dict[int, TypesAt]:
     shape = len(arrays.tasks), len(arrays.queues), arrays.counts.shape[2]
     places = np.empty(len(arrays.jobs), np.int64)
     places, number = np.unique(places[:find_places(arrays, mixed, shape[2], places)], return_counts=True)
-    found: dict[int, dict[int, dict[int, int]]] = {}
+    numbers: dict[int, dict[int, dict[int, int]]] = {}
     for task, queue, kind, n_jobs in zip(*map(np.ndarray.tolist, (*np.unravel_index(places, shape), number)),
                                          strict=True):
-        found.setdefault(int(arrays.tasks["jeditaskid"][task]), {}).setdefault(queue, {})[kind] = n_jobs
+        numbers.setdefault(int(arrays.tasks["jeditaskid"][task]), {}).setdefault(queue, {})[kind] = n_jobs
     return {task: tuple((queue, tuple(kind for kind, n_jobs in kinds.items() if n_jobs >= LEAST_PART * sum(
-        kinds.values()))) for queue, kinds in queues.items()) for task, queues in found.items()}
+        kinds.values()))) for queue, kinds in queues.items()) for task, queues in numbers.items()}
 
 
 class TypesInUse:

@@ -24,8 +24,8 @@ CLASSIFIED = np.dtype([("jeditaskid", "i8"), ("task_class", "i8")])
 """Class of the task that is in a row."""
 
 
-class UserSight(Bundle):
-    """Figures of users beside the tables of the world (`views.users.user_sight`); most as in `AnalysisMetrics`."""
+class UserFigures(Bundle):
+    """Figures of users beside the tables of the world (`views.users.user_figures`); most as in `AnalysisMetrics`."""
 
     times: np.ndarray              # (1,) of TIMES
     owners: np.ndarray             # `UserRows.table`
@@ -59,7 +59,7 @@ class AnalysisMetrics:
     equivalent_usage: of each share, of its target and of that of its level-1 share, (n_shares,), NaN = unknown, made at
     shares_at, s; to_running_rate: starts at each queue, jobs/h, (n_queues,); counted_at: when the users of each share
     were counted, s, (n_shares,), and users_running, n_users: their running jobs and they at each queue, (n_shares,
-    n_queues); used: queues where a task has had jobs; sight: `task_class` and what compiled code saw of all that last.
+    n_queues); used: queues where a task has had jobs; figures: `task_class`, and all that as compiled code saw it last.
     """
 
     def __init__(self, n_queues: int, n_users: int, n_shares: int):
@@ -72,7 +72,7 @@ class AnalysisMetrics:
         self.users_running, self.n_users = np.zeros((2, n_shares, n_queues))
         self.used = UsedQueues(n_queues)
         self.starts, self.ends = Starts(n_queues), Ends(n_queues)
-        self.sight: tuple[dict[int, int], UserSight] | None = None
+        self.figures: tuple[dict[int, int], UserFigures] | None = None
 
 
 class UsedQueues:
@@ -150,9 +150,9 @@ class Ends:
 
     def of_task(self, jeditaskid: int, now: float) -> np.ndarray:
         """Failed, closed and finished jobs of a task at each queue, (n_queues,), as `count_ends` fills them in."""
-        found = np.zeros(self.n_queues, [("failed", "f8"), ("closed", "f8"), ("finished", "f8")])
-        count_ends(self.table, self.heads, jeditaskid, now - self.window_s, found)
-        return found
+        ends = np.zeros(self.n_queues, [("failed", "f8"), ("closed", "f8"), ("finished", "f8")])
+        count_ends(self.table, self.heads, jeditaskid, now - self.window_s, ends)
+        return ends
 
 
 @compiled

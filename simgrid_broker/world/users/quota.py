@@ -64,13 +64,13 @@ class UserOutput:
 
     def _rows_of(self, scenario: Scenario, names: tuple[str, ...]) -> np.ndarray:
         """Row of the account of each user or group, -1 without a quota; accounts get rows as they are found."""
-        found = np.full(len(names), -1)
+        rows = np.full(len(names), -1)
         for code, name in enumerate(names if scenario.accounts else ()):
             account = account_of(scenario.accounts, name) if name else None
             if account is not None and (account.quota or any(account.local_quotas.values())):
-                found[code] = len(self.accounts)
+                rows[code] = len(self.accounts)
                 self.accounts.append(account)
-        return found
+        return rows
 
     def row_of(self, tasks: np.ndarray | np.void) -> np.ndarray:
         """Row of the account whose quota the output of each task counts for, -1 = none; of one task or several."""

@@ -216,10 +216,10 @@ def candidates(world: World, row: int) -> np.ndarray:
     Source: brokerage reference, T0 and T1.
     """
     sites, t = world.arrays.sites, world.arrays.tasks[row]
-    found = np.flatnonzero(sites["nucleus"])
+    sites_asked = np.flatnonzero(sites["nucleus"])
     if t["fullchain"]:
-        found = np.append(found, np.flatnonzero((sites["nucleus"] == 0) & (sites["bare_nucleus"] > 0)))
-    return found if t["nucleus"] < 0 or t["nucleus"] in found else np.append(found, t["nucleus"])
+        sites_asked = np.append(sites_asked, np.flatnonzero((sites["nucleus"] == 0) & (sites["bare_nucleus"] > 0)))
+    return sites_asked if t["nucleus"] < 0 or t["nucleus"] in sites_asked else np.append(sites_asked, t["nucleus"])
 
 
 class Shown(NamedTuple):

@@ -22,9 +22,9 @@ from simgrid_broker.world.views.tasks import (
     SEEN,
     WORDS,
     counted_inputs_of,
-    see_one,
-    see_sources,
-    see_sources_of,
+    fill_one,
+    fill_sources,
+    fill_sources_of,
 )
 from simgrid_broker.world.views.users import fields_of_word, user_view
 from simgrid_broker.world.world import World
@@ -67,9 +67,9 @@ def values_of(table: np.ndarray, row: int) -> dict:
 
 def task(world: World, row: int) -> views.Task:
     """A task as the brokers may know it; where jobs are cut from files, with the smallest job."""
-    sight, words = world.sight, world.vocabularies
-    see_one(world.arrays, sight, row)
-    fields = dict(zip(SEEN.names or (), sight.task.item(), strict=True))
+    view_tables, words = world.view_tables, world.vocabularies
+    fill_one(world.arrays, view_tables, row)
+    fields = dict(zip(SEEN.names or (), view_tables.task.item(), strict=True))
     t = dict(zip(TASKS.dtype.names or (), world.arrays.tasks[row].item(), strict=True))
     counted, n_jobs = counted_inputs_of(world.arrays, row), t["n_jobs"] - t["n_finished"] - t["n_failed"]
     above = world.parent_of(row)
@@ -168,14 +168,14 @@ def stores_of_queues(world: World, of_sites: np.ndarray) -> np.ndarray:
     """
     places, raw = world.places, f"V{views.STORE.itemsize}"
     rows = of_sites.view(raw)[places.site].view(views.STORE)
-    if places.told.any():
-        told, passes = np.flatnonzero(places.told), PASSES[world.scenario.edition]
-        rows[told] = _stores(world, places.output[told])
-        rows["usable_bytes"][told[places.output[told] < 0]] = np.inf
-        rows["present"][told] = True
+    if places.lists_storages.any():
+        listing, passes = np.flatnonzero(places.lists_storages), PASSES[world.scenario.edition]
+        rows[listing] = _stores(world, places.output[listing])
+        rows["usable_bytes"][listing[places.output[listing] < 0]] = np.inf
+        rows["present"][listing] = True
         for (queue, storage), activities in zip(places.asked, ACTIVITIES_OF, strict=True):
             for activity in activities:
-                rows[activity][told] = False
+                rows[activity][listing] = False
                 is_open = passes[world.arrays.storages[f"{activity}_off"][storage]]
                 rows[activity][queue[is_open]] = True
     return rows
@@ -205,16 +205,16 @@ def tasks_by_work_queue(world: World, rows) -> dict[tuple[int, int], np.ndarray]
 
     Accounts are those of `jobs.counts`: the shares without the tasks of Resource queues, then these.
     """
-    found, keys = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    ready, keys = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     n_types = len(world.scenario.resource_types)
     arrays = world.arrays
-    n = generating(arrays, rows, n_types, found, keys)
+    n = generating(arrays, rows, n_types, ready, keys)
     if n == 0:
         return {}
     order = in_order(keys[:n])
-    place, found = keys[order] >> PRIORITY_BITS, found[order]
+    place, ready = keys[order] >> PRIORITY_BITS, ready[order]
     begins = [0, *(np.flatnonzero(place[1:] != place[:-1]) + 1).tolist()]
-    return {divmod(of, n_types): found[begin:end] for of, begin, end in
+    return {divmod(of, n_types): ready[begin:end] for of, begin, end in
             zip(place[begins].tolist(), begins, [*begins[1:], n], strict=False)}
 
 
@@ -239,29 +239,29 @@ def job_input(world: World, row: int) -> views.JobInput | None:
     """The input of a task whose jobs read something that lies somewhere, else None."""
     if (given := world.facts_of(row).input) is not None:
         return given
-    n = see_sources(world.arrays, world.sight, row)
+    n = fill_sources(world.arrays, world.view_tables, row)
     if not n:
         return None
-    held = tuple((site, part, tape) for site, part, _, _, _, tape, _ in world.sight.sources[:n].tolist())
+    held = tuple((site, part, tape) for site, part, _, _, _, tape, _ in world.view_tables.sources[:n].tolist())
     return views.JobInput(held, (views.InputDataset("input", _sources(world, n)),), world.places.site)
 
 
 def _sources(world: World, n: int) -> tuple[views.Source, ...]:
-    """The first `n` replicas of `world.sight.sources`, as rules of completeness see them."""
+    """The first `n` replicas of `world.view_tables.sources`, as rules of completeness see them."""
     sites = world.vocabularies["sites"]
     return tuple(views.Source(sites[site], part, missing, lan, wan)
-                 for site, part, missing, lan, wan, *_ in world.sight.sources[:n].tolist())
+                 for site, part, missing, lan, wan, *_ in world.view_tables.sources[:n].tolist())
 
 
 def datasets(world: World, row: int) -> tuple[views.InputDataset, ...]:
     """The datasets that jobs of a task read, as far as they lie somewhere."""
-    found = []
+    inputs = []
     for number, pieces in members_of(world.arrays, row)[["dataset", "n_pieces"]].tolist():
-        n = see_sources_of(world.arrays, world.sight, row, number, pieces)
+        n = fill_sources_of(world.arrays, world.view_tables, row, number, pieces)
         if n:
-            found.append(views.InputDataset(world.catalogue.names[number], _sources(world, n)))
-    single = None if found else job_input(world, row)
-    return tuple(found) if single is None else single.inputs
+            inputs.append(views.InputDataset(world.catalogue.names[number], _sources(world, n)))
+    single = None if inputs else job_input(world, row)
+    return tuple(inputs) if single is None else single.inputs
 
 
 def input_at(world: World, site: int) -> views.JobInput:
@@ -277,8 +277,8 @@ def locality(task: views.Task, parts: views.JobInput | None, n_jobs: int) -> vie
     """Input of `n_jobs` jobs of a task, from `job_input`; None if it has no input."""
     if parts is None:
         return None
-    if parts.told is not None:
-        return parts.told
+    if parts.by_files is not None:
+        return parts.by_files
     (disk, anywhere), inputs = parts.parts, parts.inputs
     total, files = task.input_bytes_per_job * n_jobs, task.n_files_per_job * n_jobs
     return views.Locality(total, files, disk, disk, anywhere, anywhere, anywhere >= 1.0, lies_somewhere(parts), inputs)
@@ -369,15 +369,15 @@ def output_at_queues(world: World, parts: views.JobInput, task: views.Task) -> v
 
 def input_at_queues(world: World, row: int) -> views.InputAt:
     """The input of a task at each PanDA queue, one dataset whose files lie at the sites of its replicas."""
-    found = job_input(world, row)
-    if found is None:
+    parts = job_input(world, row)
+    if parts is None:
         return views.InputAt()
     states = np.zeros(len(world.arrays.queues), np.int64)
     disk, tape = np.zeros((2, len(states)))
-    spread_replicas(world.sight.sources, len(found.replicas), world.places.site, states, disk, tape)
+    spread_replicas(world.view_tables.sources, len(parts.replicas), world.places.site, states, disk, tape)
     pieces, piece_bytes = in_hand_of(world.arrays, row)
     size = float(pieces * piece_bytes)
-    sources = found.inputs[0].sources
-    tapes = tuple(bool(on_tape) for *_, on_tape in found.replicas)
+    sources = parts.inputs[0].sources
+    tapes = tuple(bool(on_tape) for *_, on_tape in parts.replicas)
     dataset = views.DatasetAt("input", states, 1, disk, tape, np.zeros(len(states)), disk * size, sources, tapes)
     return views.InputAt((dataset,), size)

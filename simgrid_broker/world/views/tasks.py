@@ -32,7 +32,7 @@ SEEN = np.dtype([
 """Numbers and flags of `views.Task`."""
 
 
-def as_seen(tasks: np.ndarray) -> np.ndarray:
+def shown_columns(tasks: np.ndarray) -> np.ndarray:
     """The table of tasks, not a copy, with the columns that brokers see called as in `views.Task`."""
     called, columns = {column.name: name for name, column in TASK_FIELDS.items()}, tasks.dtype.names or ()
     kinds, offsets = zip(*((tasks.dtype[name], offset_of(tasks.dtype, name)) for name in columns), strict=True)
@@ -46,29 +46,29 @@ def offset_of(dtype: np.dtype, name: str) -> int:
     return dtype.fields[name][1]
 
 
-class Sight(Bundle):
-    """Tables that `see` reads, and the room for one task that Python looks at."""
+class ViewTables(Bundle):
+    """Tables that `fill_task` reads, and the room for one task that Python looks at."""
 
-    tasks: np.ndarray              # `as_seen`
+    tasks: np.ndarray              # `shown_columns`
     passes: np.ndarray             # whether an activity of a storage is open, by value of `read_wan_off` and the like
     bytes_of_mb: np.ndarray        # (1,)
     task: np.ndarray               # (1,) of SEEN
     sources: np.ndarray            # of `views.SOURCE`, as many as a dataset may have
 
 
-def sight_of(tasks: np.ndarray, edition: str, most_replicas: int = N_REPLICAS) -> Sight:
+def view_tables_of(tasks: np.ndarray, edition: str, most_replicas: int = N_REPLICAS) -> ViewTables:
     """The table of tasks as brokers of an edition see it, with room for the replicas of a dataset."""
-    return Sight(tasks=as_seen(tasks), passes=PASSES[edition], bytes_of_mb=np.array([BYTES_OF_MB[edition]]),
+    return ViewTables(tasks=shown_columns(tasks), passes=PASSES[edition], bytes_of_mb=np.array([BYTES_OF_MB[edition]]),
                  task=np.zeros(1, SEEN), sources=np.zeros(most_replicas, SOURCE))
 
 
 @compiled
-def see(world: Arrays, sight, row, task):
+def fill_task(world: Arrays, view_tables, row, task):
     """Fill in what brokers see of the task in a row; task: a record with the columns of SEEN, among others.
 
     Where jobs are cut from files it has the smallest job.
     """
-    shown = sight.tasks[row]
+    shown = view_tables.tasks[row]
     copy_columns(shown, task, NUMBERS)
     copy_columns(shown, task, FLAGS)
     copy_known(shown, task, CLAIMS)
@@ -79,14 +79,14 @@ def see(world: Arrays, sight, row, task):
     task["n_files_per_job"] = at_once * shown["n_input_files"]
     task["input_bytes_per_job"] = at_once * shown["input_bytes_per_job"]
     task["output_bytes_per_job"] = at_once * shown["output_bytes_per_job"]
-    task["workdisk_bytes"] = np.float64(shown["workdiskcount_mb"]) * sight.bytes_of_mb[0]
+    task["workdisk_bytes"] = np.float64(shown["workdiskcount_mb"]) * view_tables.bytes_of_mb[0]
 
 
 @compiled
-def see_one(world: Arrays, sight, row):
-    """Fill in `sight.task`, the task in a row, and its `sight.sources`; returns how many these are."""
-    see(world, sight, row, sight.task[0])
-    return see_sources(world, sight, row)
+def fill_one(world: Arrays, view_tables, row):
+    """Fill in `view_tables.task`, the task in a row, and its `view_tables.sources`; returns how many these are."""
+    fill_task(world, view_tables, row, view_tables.task[0])
+    return fill_sources(world, view_tables, row)
 
 
 @compiled
@@ -118,16 +118,16 @@ counted_inputs_of = uncompiled(counted_inputs)
 
 
 @compiled
-def see_sources(world: Arrays, sight, row):
-    """Fill in `sight.sources`, the replicas of the dataset in hand of a task; returns how many, 0 = none, or its jobs
-    read nothing."""
+def fill_sources(world: Arrays, view_tables, row):
+    """Fill in `view_tables.sources`, the replicas of the dataset in hand of a task; returns how many, 0 = none, or its
+    jobs read nothing."""
     pieces, _ = in_hand(world, row)
-    return see_sources_of(world, sight, row, world.input_dataset[row], pieces)
+    return fill_sources_of(world, view_tables, row, world.input_dataset[row], pieces)
 
 
 @compiled
-def see_sources_of(world: Arrays, sight, row, number, pieces):
-    """Fill in `sight.sources`, the replicas of a dataset of which a task has so many pieces; returns how many.
+def fill_sources_of(world: Arrays, view_tables, row, number, pieces):
+    """Fill in `view_tables.sources`, the replicas of a dataset of which a task has so many pieces; returns how many.
 
     A site without storage lets everyone read; nothing is read from a replica of virtual placement but at its site.
     """
@@ -142,11 +142,11 @@ def see_sources_of(world: Arrays, sight, row, number, pieces):
         part = part_of_staged(world, row, number, replica["part"])
         if part <= 0:
             continue
-        source, storage = sight.sources[n], world.sites[site]["storage"]
+        source, storage = view_tables.sources[n], world.sites[site]["storage"]
         source["site"], source["part"], source["missing"] = site, part, (1.0 - part) * files
         source["tape"], source["virtual"] = replica["tape"] != 0, replica["virtual"] != 0
         real = not source["virtual"]
-        source["lan"] = real and (storage < 0 or sight.passes[world.storages[storage]["read_lan_off"]])
-        source["wan"] = real and (storage < 0 or sight.passes[world.storages[storage]["read_wan_off"]])
+        source["lan"] = real and (storage < 0 or view_tables.passes[world.storages[storage]["read_lan_off"]])
+        source["wan"] = real and (storage < 0 or view_tables.passes[world.storages[storage]["read_wan_off"]])
         n += 1
     return n

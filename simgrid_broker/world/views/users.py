@@ -13,7 +13,7 @@ from simgrid_broker.views import UNCLASSIFIED, USER, USER_AT, UserView
 from simgrid_broker.views import Owner as OwnerView
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.users.jobs import CORES, QUEUED, RUNNING, THROTTLED
-from simgrid_broker.world.users.metrics import CLASSIFIED, TIMES, UserSight, count_ends
+from simgrid_broker.world.users.metrics import CLASSIFIED, TIMES, UserFigures, count_ends
 from simgrid_broker.world.users.quota import NEAR, OVER
 from simgrid_broker.world.world import World
 
@@ -27,9 +27,9 @@ Source: brokerage reference, sections 3.1, 11.2 and 11.3.
 MID = int(SiteClass.MID)
 
 
-def user_sight(world: World) -> UserSight:
+def user_figures(world: World) -> UserFigures:
     """Figures of users now; the same object as long as nothing is replaced."""
-    metrics, rows, kept, output = world.analysis, world.user_rows, world.analysis.sight, world.user_output
+    metrics, rows, kept, output = world.analysis, world.user_rows, world.analysis.figures, world.user_output
     metrics.used.lengthen(len(world.arrays.tasks))
     if kept is None or kept[0] is not metrics.task_class or len(kept[1].task_class) < len(world.arrays.tasks):
         classes = classes_by_row(world)
@@ -44,23 +44,23 @@ def user_sight(world: World) -> UserSight:
         heads=metrics.ends.heads, account_of_user=output.of_user, account_of_group=output.of_group,
         quota_state=output.state, full=output.full)
     if kept is None:
-        sight = UserSight(times=np.zeros(1, TIMES), **now)
+        figures = UserFigures(times=np.zeros(1, TIMES), **now)
     else:
         known = vars(kept[1])
         changed = {name: array for name, array in now.items() if known[name] is not array}
-        sight = kept[1].with_arrays(**changed) if changed else kept[1]
-    sight.times[0] = metrics.sites_at, metrics.slots_at, metrics.tasks_at, metrics.shares_at, metrics.ends.window_s
-    metrics.sight = metrics.task_class, sight
-    return sight
+        figures = kept[1].with_arrays(**changed) if changed else kept[1]
+    figures.times[0] = metrics.sites_at, metrics.slots_at, metrics.tasks_at, metrics.shares_at, metrics.ends.window_s
+    metrics.figures = metrics.task_class, figures
+    return figures
 
 
 def classes_by_row(world: World) -> np.ndarray:
     """The class of each task that has one, by its row, (n_tasks,) of CLASSIFIED."""
-    found = np.zeros(len(world.arrays.tasks), CLASSIFIED)
+    classes = np.zeros(len(world.arrays.tasks), CLASSIFIED)
     for jeditaskid, task_class in world.analysis.task_class.items():
         if (row := world.row_of.get(jeditaskid)) is not None:
-            found[row] = jeditaskid, task_class
-    return found
+            classes[row] = jeditaskid, task_class
+    return classes
 
 
 def user_view(world: World, row: int, now: float, slots_of_class_a: float) -> UserView:
@@ -68,7 +68,7 @@ def user_view(world: World, row: int, now: float, slots_of_class_a: float) -> Us
     user, at = np.zeros(1, USER), np.zeros(len(world.arrays.queues), USER_AT)
     if world.user_rows.owner(world.arrays.tasks[row]) is None:
         return UserView(at)
-    see_user(world.arrays, user_sight(world), row, now, slots_of_class_a, user[0], at)
+    fill_user(world.arrays, user_figures(world), row, now, slots_of_class_a, user[0], at)
     said = dict(zip(USER.names or (), user[0].item(), strict=True))
     task_class = said["task_class"]
     return UserView(
@@ -78,52 +78,52 @@ def user_view(world: World, row: int, now: float, slots_of_class_a: float) -> Us
 
 
 @compiled
-def see_user(world: Arrays, sight, row, now, slots_of_class_a, user, at):
+def fill_user(world: Arrays, figures, row, now, slots_of_class_a, user, at):
     """Fill in the user of the task in a row, a record of USER, and `at`, that user at each PanDA queue, of USER_AT.
 
     The task is of analysis and has a share.
     """
-    task, times = world.tasks[row], sight.times[0]
-    share, known = task["share"], sight.task_class[row]
+    task, times = world.tasks[row], figures.times[0]
+    share, known = task["share"], figures.task_class[row]
     user["task_class"], user["rem_slots_a"] = UNCLASSIFIED, np.nan
     user["usage"] = user["equivalent_usage"] = np.nan
-    quota = sight.quota_state[account_of(sight, task)]
+    quota = figures.quota_state[account_of(figures, task)]
     user["over_quota"], user["near_quota"] = quota == OVER, quota == NEAR
     if now - times["tasks_at"] <= OLDEST_TASK_S and known["jeditaskid"] == task["jeditaskid"]:
         user["task_class"] = known["task_class"]
     if now - times["slots_at"] <= OLDEST_SLOTS_S:
-        user["rem_slots_a"] = slots_of_class_a - sight.in_hi[task["user"]]
+        user["rem_slots_a"] = slots_of_class_a - figures.in_hi[task["user"]]
     if now - times["shares_at"] <= OLDEST_TASK_S:
-        user["usage"], user["equivalent_usage"] = sight.leaf_usage[share], sight.equivalent_usage[share]
-    if now - sight.counted_at[share] >= AGE_S:
-        count_users(world, sight, share)
-        sight.counted_at[share] = now
-    see_owner(world, sight, task, user)
-    see_queues(world, sight, row, now, at)
+        user["usage"], user["equivalent_usage"] = figures.leaf_usage[share], figures.equivalent_usage[share]
+    if now - figures.counted_at[share] >= AGE_S:
+        count_users(world, figures, share)
+        figures.counted_at[share] = now
+    fill_owner(world, figures, task, user)
+    fill_queues(world, figures, row, now, at)
 
 
 @compiled
-def account_of(sight, task):
+def account_of(figures, task):
     """Row of the quota of the owner of a task, -1 = none."""
     group = task["working_group"]
-    return sight.account_of_group[group] if sight.named[group] else sight.account_of_user[task["user"]]
+    return figures.account_of_group[group] if figures.named[group] else figures.account_of_user[task["user"]]
 
 
 @compiled
-def count_users(world: Arrays, sight, share):
+def count_users(world: Arrays, figures, share):
     """Count the running jobs of all users of a share, and its users with jobs, at each queue."""
-    owners = sight.owners
-    sight.users_running[share, :] = 0.0
-    sight.n_users[share, :] = 0.0
-    sight.last_of_user[:] = -1
+    owners = figures.owners
+    figures.users_running[share, :] = 0.0
+    figures.n_users[share, :] = 0.0
+    figures.last_of_user[:] = -1
     for row in range(len(owners)):
         if owners[row, 2] == share:
             user = owners[row, 0]
-            sight.earlier[row], sight.last_of_user[user] = sight.last_of_user[user], row
+            figures.earlier[row], figures.last_of_user[user] = figures.last_of_user[user], row
             for queue in range(world.user_jobs.shape[1]):
-                sight.users_running[share, queue] += world.user_jobs[row, queue, RUNNING]
-                if has_jobs(world, row, queue) and not has_had_jobs(world, sight.earlier, row, queue):
-                    sight.n_users[share, queue] += 1
+                figures.users_running[share, queue] += world.user_jobs[row, queue, RUNNING]
+                if has_jobs(world, row, queue) and not has_had_jobs(world, figures.earlier, row, queue):
+                    figures.n_users[share, queue] += 1
 
 
 @compiled
@@ -142,10 +142,10 @@ def has_had_jobs(world: Arrays, earlier, row, queue):
 
 
 @compiled
-def see_owner(world: Arrays, sight, task, user):
+def fill_owner(world: Arrays, figures, task, user):
     """Fill in jobs and cores of the user without those for groups, or of the working group, at all queues."""
-    group, owners = task["working_group"], sight.owners
-    of_group = sight.named[group]
+    group, owners = task["working_group"], figures.owners
+    of_group = figures.named[group]
     user["running_jobs"] = user["queued_jobs"] = user["running_cores"] = user["queued_cores"] = 0.0
     for row in range(len(owners)):
         if (owners[row, 1] == group) if of_group else (owners[row, 0] == task["user"] and owners[row, 1] == -1):
@@ -158,18 +158,18 @@ def see_owner(world: Arrays, sight, task, user):
 
 
 @compiled
-def see_queues(world: Arrays, sight, row, now, at):
+def fill_queues(world: Arrays, figures, row, now, at):
     """Fill in the user of a task at each PanDA queue."""
-    task, owners, times = world.tasks[row], sight.owners, sight.times[0]
-    share, is_used = task["share"], sight.used_by[row] == task["jeditaskid"]
-    classes_known, account = now - times["sites_at"] <= OLDEST_SITES_S, account_of(sight, task)
+    task, owners, times = world.tasks[row], figures.owners, figures.times[0]
+    share, is_used = task["share"], figures.used_by[row] == task["jeditaskid"]
+    classes_known, account = now - times["sites_at"] <= OLDEST_SITES_S, account_of(figures, task)
     for queue in range(len(at)):
         one = at[queue]
         one["user_queued"] = one["user_running"] = one["failed"] = one["closed"] = one["finished"] = 0.0
-        one["users_running"], one["n_users"] = sight.users_running[share, queue], sight.n_users[share, queue]
-        one["to_running_rate"] = sight.to_running_rate[queue]
-        one["site_class"] = sight.site_class[queue] if classes_known else MID
-        one["used"], one["over_quota"] = is_used and sight.used[row, queue], sight.full[account, queue]
+        one["users_running"], one["n_users"] = figures.users_running[share, queue], figures.n_users[share, queue]
+        one["to_running_rate"] = figures.to_running_rate[queue]
+        one["site_class"] = figures.site_class[queue] if classes_known else MID
+        one["used"], one["over_quota"] = is_used and figures.used[row, queue], figures.full[account, queue]
     for other in range(len(owners)):
         if owners[other, 0] == task["user"] and owners[other, 2] == share:
             for queue in range(len(at)):
@@ -179,7 +179,7 @@ def see_queues(world: Arrays, sight, row, now, at):
         one = at[queue]
         if one["user_queued"] == 0 and one["user_running"] == 0:
             one["user_queued"] = one["user_running"] = np.nan
-    count_ends(sight.ends, sight.heads, task["jeditaskid"], now - times["window_s"], at)
+    count_ends(figures.ends, figures.heads, task["jeditaskid"], now - times["window_s"], at)
 
 
 @cache
