@@ -332,6 +332,29 @@ def test_kept_code_runs_and_raises_without_the_modules_of_its_parts(tmp_path):
     assert answers == [[*said, "True"], [*said, "False"]]
 
 
+PLACES = """
+from typing import NamedTuple
+from simgrid_broker.compiled import compiled
+
+class Pair(NamedTuple):
+    {fields}
+
+@compiled
+def difference(pairs):
+    return pairs[0].one - pairs[0].other
+
+print(difference((Pair(one=3, other=1),)))
+"""
+
+
+def test_code_that_reads_fields_by_place_is_not_read_for_fields_in_another_order(tmp_path):
+    environment = os.environ | {"SIMGRID_BROKER_CACHE": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    answers = [subprocess.run([sys.executable, "-c", PLACES.format(fields=fields)], env=environment, text=True,
+                              capture_output=True, timeout=300, check=True).stdout
+               for fields in ("one: int; other: int", "other: int; one: int")]
+    assert answers == ["2\n", "2\n"] and len(list(tmp_path.iterdir())) == 2
+
+
 def test_importing_the_package_compiles_nothing():
     code = "import sys, simgrid_broker; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

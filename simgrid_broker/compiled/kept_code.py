@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from numba import types
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.environment import Environment, lookup_environment
@@ -63,7 +64,8 @@ class KeptCode(_Cache):
             os.replace(written, self._file(sig, data.target_context))      # other processes see all of it or nothing
 
     def _file(self, sig, target_context) -> Path:
-        known = digest(_machinery(), self.compiler, fingerprint(self.function), str(sig),
+        kinds = normalize_signature(sig)[0]
+        known = digest(_machinery(), self.compiler, fingerprint(self.function), str(sig), *map(fields_of, kinds),
                        str(target_context.codegen().magic_tuple()))
         return cache_folder() / f"{self.function.__module__}.{self.function.__qualname__}-{known}.code"
 
@@ -75,6 +77,13 @@ class KeptCode(_Cache):
 
     def flush(self):
         """Nothing: what a file holds never changes."""
+
+
+def fields_of(kind: types.Type) -> str:
+    """Names of the fields of named tuples within a type, in order, which compiled code reads by place."""
+    if not isinstance(kind, types.BaseTuple):
+        return ""
+    return f"{getattr(kind, 'fields', '')}({', '.join(map(fields_of, kind.types))})"
 
 
 class KeptStockCode(KeptCode):
