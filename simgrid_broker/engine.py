@@ -222,7 +222,7 @@ class Simulation:
             counters={**self.counters, **{name: int(state[field]) for name, field in names.items()},
                       "decisions": self.control.books.decisions.n_decisions,
                       "broken_tasks": self.control.books.broken_tasks()},
-            commands=self.control.books.commands.told(), timings=self._durations())
+            commands=self.control.books.commands.results(), timings=self._durations())
 
     def _own_agents(self) -> list[dict[str, str]]:
         """Agents that do not belong to the package: name, module, and where each comes from."""

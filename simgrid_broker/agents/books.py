@@ -9,7 +9,7 @@ from simgrid_broker.agents.harvester.harvester import Harvester
 from simgrid_broker.agents.jedi.scouts import Scouts
 from simgrid_broker.agents.panda.retry_module import RetryModule
 from simgrid_broker.fabric.fabric import Fabric
-from simgrid_broker.ledgers.commands import CommandBook
+from simgrid_broker.ledgers.commands import Commands
 from simgrid_broker.ledgers.inputs import LostFiles, OpenInputs, Submissions
 from simgrid_broker.ledgers.live_tasks import LiveTasks
 from simgrid_broker.ledgers.staging import StagingBook
@@ -60,7 +60,7 @@ class Books:
         self.world, self.fabric, self.recorder = world, fabric, recorder
         self.live_tasks = LiveTasks(world)
         self.decisions = DecisionLog(world, policies)
-        self.commands = CommandBook(world)
+        self.commands = Commands(world)
         self.ledger = TaskLedger(world, fabric, self.commands.bring_back)
         self.open_inputs = OpenInputs(world)
         self.harvester = Harvester(world)

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker.fabric import commands, incidents
+from simgrid_broker.fabric import incidents
 from simgrid_broker.fabric.batch import cancel_old, close_slots, open_slots, submit, submit_for_jobs
 from simgrid_broker.fabric.job_fetcher import Request, fetch_jobs
-from simgrid_broker.fabric.jobs import auxiliary
+from simgrid_broker.fabric.jobs import auxiliary, effects
 from simgrid_broker.fabric.jobs.adder import add_jobs, by_subdataset
 from simgrid_broker.fabric.jobs.ending import take_back_all
 from simgrid_broker.fabric.jobs.retries import learned
@@ -213,27 +213,27 @@ class Fabric:
 
     def hold_back(self, rows, now: float) -> None:
         """Throttle activated jobs."""
-        self._call(commands.throttle_jobs, rows, now)
+        self._call(effects.throttle_jobs, rows, now)
 
     def release(self, rows, now: float) -> None:
         """Activate throttled jobs."""
-        self._call(commands.activate_jobs, rows, now)
+        self._call(effects.activate_jobs, rows, now)
 
     def lift(self, rows, points: int) -> None:
         """Raise the priority of activated jobs."""
-        commands.lift(self.world.arrays, rows, points)
+        effects.lift(self.world.arrays, rows, points)
 
     def look_at_owners(self, *numbers) -> np.ndarray:
         """Count the jobs of owners: rows of the activated and throttled ones; arguments as in
-        `commands.look_at_owners`."""
+        `effects.look_at_owners`."""
         rows = np.empty(len(self.world.arrays.jobs), np.int32)
-        return rows[:commands.look_at_owners(self.world.arrays, rows, *numbers)]
+        return rows[:effects.look_at_owners(self.world.arrays, rows, *numbers)]
 
     def jobs_of_owners(self, among: np.ndarray, owner_of_task: np.ndarray, chosen: np.ndarray,
                        status: int) -> np.ndarray:
-        """Rows of the jobs of chosen owners in a status; arguments as in `commands.jobs_of_owners`."""
+        """Rows of the jobs of chosen owners in a status; arguments as in `effects.jobs_of_owners`."""
         rows = np.empty(len(among), np.int32)
-        return rows[:commands.jobs_of_owners(self.world.arrays, among, owner_of_task, chosen, int(status), rows)]
+        return rows[:effects.jobs_of_owners(self.world.arrays, among, owner_of_task, chosen, int(status), rows)]
 
     def share_gates(self, now: float, period: float = 0.0) -> None:
         """Share doors and backbones among the links; period: of a cycle of the optimiser, s, 0 = between cycles."""
@@ -348,24 +348,24 @@ class Fabric:
         """Change the priority of tasks and of their live jobs; jobs: rows that include these jobs, if known."""
         arrays = self.world.arrays
         arrays.tasks["priority"][task_rows] = priority
-        commands.set_priority(arrays, commands.jobs_of(arrays, task_rows, among=jobs), priority)
+        effects.set_priority(arrays, effects.jobs_of(arrays, task_rows, among=jobs), priority)
 
     def set_share(self, task_rows, share: int, jobs=None, running: bool = False) -> None:
         """Change the share of tasks and of their jobs that have not started, or of running and starting ones, too.
 
         jobs: as for `set_priority`.
         """
-        arrays, statuses = self.world.arrays, commands.RETAGGED_RUNNING if running else commands.RETAGGED
+        arrays, statuses = self.world.arrays, effects.RETAGGED_RUNNING if running else effects.RETAGGED
         arrays.tasks["share"][task_rows] = share
         self.world.count_for_users(task_rows)
         arrays = self.world.arrays
-        commands.set_share(arrays, commands.jobs_of(arrays, task_rows, *statuses, among=jobs), share)
+        effects.set_share(arrays, effects.jobs_of(arrays, task_rows, *statuses, among=jobs), share)
 
     def try_again(self, task_row: int, given_up) -> None:
-        """Queue pieces of a task's input that were given up, (k,) of `commands.GIVEN_UP`, for another attempt."""
-        self._call_with_room(commands.try_again, task_row, given_up, retries=len(given_up))
+        """Queue pieces of a task's input that were given up, (k,) of `effects.GIVEN_UP`, for another attempt."""
+        self._call_with_room(effects.try_again, task_row, given_up, retries=len(given_up))
 
     def nothing_left(self, task_row: int) -> None:
         """Notify the PostProcessor that a task has no input left."""
         self.world.make_room()
-        commands.nothing_left(self.world.arrays, task_row)
+        effects.nothing_left(self.world.arrays, task_row)

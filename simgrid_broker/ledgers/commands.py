@@ -14,7 +14,7 @@ BRING_BACK = ("retry", "incexec")
 
 
 @dataclass
-class Given:
+class Command:
     """A command with the rows of its tasks: how many took it, and how many ignored it by reason."""
 
     at_s: float
@@ -26,13 +26,13 @@ class Given:
     ignored: Counter[str] = field(default_factory=Counter)
 
 
-class CommandBook:
+class Commands:
     """All commands of a run in the order in which they were given; `waiting` holds those not yet taken up."""
 
     def __init__(self, world: World):
         self.world = world
-        self.all: list[Given] = []
-        self.waiting: list[Given] = []
+        self.all: list[Command] = []
+        self.waiting: list[Command] = []
         incidents = world.scenario.incidents
         self.named = [(incident.at, incident.task) for incident in incidents if incident.task is not None]
         self.bring_back = any(incident.command in BRING_BACK for incident in incidents)
@@ -53,7 +53,7 @@ class CommandBook:
 
     def give_unasked(self, command: str, rows: list[int], now: float) -> None:
         """Hand the TaskCommando a command that follows from another command or comes from a watchdog."""
-        self.waiting.append(Given(now, "", command, rows, {}))
+        self.waiting.append(Command(now, "", command, rows, {}))
 
     def concerns(self, rows: np.ndarray) -> np.ndarray:
         """Which tasks an incident to come names, or a command that is not yet taken up, (n_rows,) bool."""
@@ -65,13 +65,13 @@ class CommandBook:
         return (np.isin(tasks["jeditaskid"][rows], numbers) | np.isin(tasks["name"][rows], names)
                 | np.isin(rows, waiting))
 
-    def told(self) -> list[dict]:
+    def results(self) -> list[dict]:
         """The result of each command, for the manifest."""
         return [dict(at_s=one.at_s, task=one.task, command=one.command, n_tasks=len(one.rows), n_done=one.n_done,
                      ignored=dict(sorted(one.ignored.items()))) for one in self.all]
 
-    def _note(self, incident, now: float, command: str, options: dict) -> Given:
-        given = Given(now, incident.task, command, self._rows(incident.task), options)
+    def _note(self, incident, now: float, command: str, options: dict) -> Command:
+        given = Command(now, incident.task, command, self._rows(incident.task), options)
         self.all.append(given)
         return given
 

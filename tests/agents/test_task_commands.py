@@ -17,7 +17,7 @@ from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.names import Cause, TaskCommand, TaskStatus
-from simgrid_broker.policy.task_commands import ACCEPTED, Past, accepts, limit_after_retry, retry_refused
+from simgrid_broker.policy.tasks.commands import ACCEPTED, Past, accepts, limit_after_retry, retry_refused
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.states import TASK
@@ -39,7 +39,7 @@ def stage_with(*incidents, task=LONG, agents=ALL, **others) -> Stage:
 
 def told(stage) -> list[tuple]:
     """What became of each command: number of tasks that took it, and why others did not."""
-    return [(one["n_done"], one["ignored"]) for one in stage.control.books.commands.told()]
+    return [(one["n_done"], one["ignored"]) for one in stage.control.books.commands.results()]
 
 
 def counts(stage) -> dict:
@@ -69,7 +69,7 @@ def test_abort_kills_what_waits_at_once_and_what_runs_at_its_next_heartbeat():
     stage.check()
 
 
-@pytest.mark.rule("TaskCommando._kill", "commands.jobs_of")
+@pytest.mark.rule("TaskCommando._kill", "effects.jobs_of")
 @pytest.mark.parametrize(("label", "left"), [
     pytest.param("managed", {}, id="production: kill code 52 is forced"),
     pytest.param("user", dict(running=8), id="analysis: running jobs end at their next heartbeat"),
@@ -98,7 +98,7 @@ def test_finish_soft_lets_jobs_end():
     stage.check()
 
 
-@pytest.mark.rule("task_commando.pause", "commands.jobs_of")
+@pytest.mark.rule("task_commando.pause", "effects.jobs_of")
 def test_pause_and_resume():
     stage = stage_with(dict(at=3600, command="pause"), dict(at=9 * 3600, command="resume"))
     stage.run(3700.0)
@@ -267,7 +267,7 @@ def test_a_task_and_its_jobs_go_to_another_share(running, kept):
     assert stage.task() == "done"
 
 
-@pytest.mark.rule("CommandBook.give")
+@pytest.mark.rule("Commands.give")
 def test_a_name_stands_for_all_tasks_that_have_arrived():
     plan = scenario(incidents=[dict(at=1800, what="task_command", task="mine", command="abort")],
                     workload=dict(campaigns=[dict(name="mine", hs06sec_per_event=1)]))

@@ -84,7 +84,8 @@ def test_a_site_loses_files_and_gets_them_back():
     stage.run(5 * HOUR)
     assert stage.task() == "failed" and stage.arrays.tasks["n_failed"][0] == 10
     stage.run(5.9 * HOUR)
-    assert stage.control.books.commands.told()[0]["ignored"] == {"nothing left to do": 1} # lost files are not retried
+    result = stage.control.books.commands.results()[0]
+    assert result["ignored"] == {"nothing left to do": 1}                                # lost files are not retried
     stage.run(10.9 * HOUR)
     assert stage.task() == "failed" and len(stage.ended()) == 20                         # looked for in vain
     stage.run(14 * HOUR)

@@ -88,7 +88,7 @@ def test_a_task_that_the_timeline_names_keeps_its_row(monkeypatch, tmp_path):
                  {"at": "15h", "what": "task_command", "command": "abort", "task": "simulation"}]
     with Simulation(many_small_tasks(incidents=incidents), tmp_path / "run", validate=True) as simulation:
         simulation.env.run(until=16 * HOUR)
-        by_number, by_name = simulation.control.books.commands.told()
+        by_number, by_name = simulation.control.books.commands.results()
         tasks = simulation.world.arrays.tasks
     assert by_number["ignored"] == {"done": 1}, "it was over, and is known"
     assert by_name["n_tasks"] > 10 and by_name["ignored"]["done"] > 5

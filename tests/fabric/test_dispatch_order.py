@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, scenario
 
-from simgrid_broker.fabric.commands import jobs_of, jobs_of_each
+from simgrid_broker.fabric.jobs.effects import jobs_of, jobs_of_each
 from simgrid_broker.policy.shares.dispatch import ORDERS
 
 pytestmark = pytest.mark.rule("get_job", "best_job", "best_of_first_share", "best_of_all_shares", "is_sloppy",

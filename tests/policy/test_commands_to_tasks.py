@@ -6,7 +6,7 @@ import pytest
 
 from simgrid_broker.names import TaskCommand as C
 from simgrid_broker.names import TaskStatus as T
-from simgrid_broker.policy.task_commands import (
+from simgrid_broker.policy.tasks.commands import (
     accepts,
     asks_for_history,
     final_status,

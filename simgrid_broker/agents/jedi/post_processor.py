@@ -2,7 +2,7 @@
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.task_commands import PREPARABLE, SETTLED, final_status
+from simgrid_broker.policy.tasks.commands import PREPARABLE, SETTLED, final_status
 from simgrid_broker.world.columns import return_to, take_done
 from simgrid_broker.world.tasks.transitions import set_status
 from simgrid_broker.world.world import World

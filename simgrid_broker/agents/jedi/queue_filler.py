@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.fabric.commands import jobs_of
+from simgrid_broker.fabric.jobs.effects import jobs_of
 from simgrid_broker.names import Cause, JobStatus, QueueStatus
 from simgrid_broker.policy.queues import watchdogs as rules
 from simgrid_broker.policy.queues.watchdogs import FILLS_QUEUES

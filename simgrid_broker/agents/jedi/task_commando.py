@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.fabric.commands import jobs_of
-from simgrid_broker.ledgers.commands import Given
+from simgrid_broker.fabric.jobs.effects import jobs_of
+from simgrid_broker.ledgers.commands import Command
 from simgrid_broker.names import PRODUCTION_LABELS, Cause, JobStatus, TaskCommand, TaskStatus
-from simgrid_broker.policy.task_commands import INCREMENT, NOT_RETRIED_WITH_PARENT, accepts, retry_refused
+from simgrid_broker.policy.tasks.commands import INCREMENT, NOT_RETRIED_WITH_PARENT, accepts, retry_refused
 from simgrid_broker.schema.tasks import changed
 from simgrid_broker.world.columns import add_attempts, add_input, return_to, set_task
 from simgrid_broker.world.tasks.transitions import set_status
@@ -70,7 +70,7 @@ class TaskCommando:
             if self.control.now - killing.last_s >= self.control.periods.command_again:
                 self._carry_out(row, killing)
 
-    def _take_up(self, given: Given, row: int) -> None:
+    def _take_up(self, given: Command, row: int) -> None:
         """Carry out a command for one task, or note why it is ignored."""
         status, command = T(self.control.arrays.tasks["status"][row]), C.of(given.command)
         if not accepts(command, status, self.control.edition):
@@ -82,7 +82,7 @@ class TaskCommando:
         else:
             given.n_done += 1
 
-    def _begin(self, row: int, given: Given) -> None:
+    def _begin(self, row: int, given: Command) -> None:
         """Start to abort, finish or reassign a task."""
         control, command = self.control, C.of(given.command)
         if command is C.REASSIGN:
@@ -140,7 +140,7 @@ class TaskCommando:
         if queue is not None:
             set_task(world, row, preassigned=world.vocabularies["preassigned"].index(queue))
 
-    def _resume(self, row: int, given: Given) -> None:
+    def _resume(self, row: int, given: Command) -> None:
         """Return a task to the status that it had before it was paused."""
         control, tasks = self.control, self.control.arrays.tasks
         paused = tasks["status"][row] == T.PAUSED
@@ -148,7 +148,7 @@ class TaskCommando:
         if paused:
             control.fabric.release(jobs_of(control.arrays, [row], S.THROTTLED), control.now)
 
-    def _retry(self, row: int, given: Given) -> str:
+    def _retry(self, row: int, given: Command) -> str:
         """Retry unprocessed input of a task, and its children; returns why not, empty if it is retried."""
         control, world = self.control, self.control.world
         tasks, old = world.arrays.tasks, T(world.arrays.tasks["status"][row])
@@ -196,7 +196,7 @@ class TaskCommando:
         if chosen:
             self.control.books.commands.give_unasked("retry", chosen, self.control.now)
 
-    def _incexec(self, row: int, given: Given) -> None:
+    def _incexec(self, row: int, given: Command) -> None:
         """Let a task find more input and retry what was given up (incremental execution)."""
         control, world = self.control, self.control.world
         set_status(world, row, T.TOINCEXEC, control.now)
@@ -221,7 +221,7 @@ class TaskCommando:
         return self.control.world.vocabularies["labels"][self.control.arrays.tasks["label"][row]]
 
 
-OTHERS: dict[TaskCommand, Callable[[TaskCommando, int, Given], str | None]] = {
+OTHERS: dict[TaskCommand, Callable[[TaskCommando, int, Command], str | None]] = {
     C.PAUSE: lambda self, row, given: pause(self.control, row),
     C.AVALANCHE: lambda self, row, given: set_status(self.control.world, row, T.SCOUTED, self.control.now),
     C.RESUME: TaskCommando._resume, C.RETRY: TaskCommando._retry, C.INCEXEC: TaskCommando._incexec}

@@ -10,7 +10,7 @@ import numpy as np
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.jedi.task_commando import pause
 from simgrid_broker.agents.jedi.task_refiner import send_on
-from simgrid_broker.fabric.commands import jobs_of, jobs_of_each, waiting_retries
+from simgrid_broker.fabric.jobs.effects import jobs_of, jobs_of_each, waiting_retries
 from simgrid_broker.names import (
     ANALYSIS_LABELS,
     DEFINED_TABLE,

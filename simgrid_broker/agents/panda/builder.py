@@ -13,7 +13,7 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
-from simgrid_broker.fabric.commands import jobs_of
+from simgrid_broker.fabric.jobs.effects import jobs_of
 from simgrid_broker.names import BUILD, Cause, JobStatus, TaskStatus
 from simgrid_broker.policy.jobs import build_jobs
 from simgrid_broker.policy.jobs.resource_types import resource_type_of

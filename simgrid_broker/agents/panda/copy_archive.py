@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.fabric.commands import jobs_of_wanted, oldest_first
+from simgrid_broker.fabric.jobs.effects import jobs_of_wanted, oldest_first
 from simgrid_broker.fabric.jobs.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE
 from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, Cause, JobStatus
 from simgrid_broker.policy.jobs import rebrokerage

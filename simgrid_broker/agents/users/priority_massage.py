@@ -7,7 +7,7 @@ lifecycle reference, section 3.6.
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.fabric.commands import oldest_first
+from simgrid_broker.fabric.jobs.effects import oldest_first
 from simgrid_broker.names import ANALYSIS_LABELS, JobStatus, TaskStatus
 from simgrid_broker.policy.users import limits as user_limits
 from simgrid_broker.units import HOUR

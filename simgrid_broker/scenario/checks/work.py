@@ -5,8 +5,8 @@ from numbers import Real
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import QueueStatus
+from simgrid_broker.scenario.checks.commands import COMMAND_RULES
 from simgrid_broker.scenario.checks.shares import unknown_member
-from simgrid_broker.scenario.commands import COMMAND_RULES
 from simgrid_broker.scenario.gdpconfig import find, settings
 from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
