@@ -3,7 +3,9 @@
 Its folder is importable, so that every test can say `from builders import ...`.
 """
 
+import fcntl
 import os
+from pathlib import Path
 
 import numba
 import pytest
@@ -28,3 +30,20 @@ def own_compiler():
     """Fails if the own compiler failed with a version of Numba with which it was tried."""
     yield
     assert stock.failure() is None or numba.__version__ not in stock.TRIED, repr(stock.failure())
+
+
+WHOLE = 2000
+"""Number of tests from which on a session runs most of the compiled code anyway."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(request, tmp_path_factory):
+    """Of several processes of a large session, one compiles the code of a plain run; the others wait and load it."""
+    if "PYTEST_XDIST_WORKER" in os.environ and len(request.session.items) > WHOLE and not numba.config.DISABLE_JIT:
+        from simgrid_broker import load_scenario, simulate
+        from simgrid_broker.compiled.folder import cache_folder
+        plan = load_scenario(Path(__file__).parents[1] / "scenarios" / "minimal.yaml").with_values(
+            {"duration": 3600, "warm_up": 0})
+        with open(cache_folder() / "first_run.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            simulate(plan, folder=tmp_path_factory.mktemp("first") / "run")
