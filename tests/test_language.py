@@ -34,7 +34,7 @@ GENERATED = re.compile(r"<!-- begin of what .*?<!-- end of it -->|"
 VAGUE = re.compile(r"(What|Whether|How|Those|The same)\b")
 """First words of a docstring that leave the noun or the verb to the end of the sentence."""
 
-AT_MOST_VAGUE = 260
+AT_MOST_VAGUE = 121
 """Docstrings of the package that may begin with a vague word; the number only falls."""
 
 
