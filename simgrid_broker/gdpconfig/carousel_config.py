@@ -11,7 +11,7 @@ DESTINATION = "type=DATADISK&datapolicynucleus=True&freespace>300"
 
 
 class TapeConfig(NamedTuple):
-    """What DATA_CAROUSEL_CONFIG says of a physical tape; max_staging_ratio is not read, as in PanDA."""
+    """Entry of DATA_CAROUSEL_CONFIG for a physical tape; max_staging_ratio is not read, as in PanDA."""
 
     active: bool = False
     max_size: int = 10_000
@@ -20,7 +20,7 @@ class TapeConfig(NamedTuple):
 
 
 class RseConfig(NamedTuple):
-    """What it says of an endpoint: only its physical tape and whether it is a source are read."""
+    """Entry for an endpoint: only its physical tape and whether it is a source are read."""
 
     tape: str
     active: bool | None = None
@@ -40,7 +40,7 @@ class Config(NamedTuple):
         return self.rses[rse].tape if rse in self.rses else rse
 
     def is_active(self, rse: str) -> bool:
-        """Whether data is staged from an endpoint: its tape is active, and it is not switched off itself."""
+        """True if data is staged from an endpoint: its tape is active, and it is not switched off itself."""
         tape = self.tapes.get(self.tape_of(rse))
         return tape is not None and tape.active and not (rse in self.rses and self.rses[rse].active is False)
 

@@ -1,4 +1,4 @@
-"""What a row of gdpconfig says, and how families of keys are spelled."""
+"""Rows of gdpconfig, and the spelling of families of keys."""
 
 import re
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ class GdpconfigKey:
 
     @property
     def is_family(self) -> bool:
-        """Whether the key has placeholders."""
+        """True if the key has placeholders."""
         return "<" in self.key
 
     @property

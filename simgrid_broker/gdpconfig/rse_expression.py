@@ -12,7 +12,7 @@ NUCLEUS, FREE = "datapolicynucleus", "freespace"
 
 
 class Rse(NamedTuple):
-    """What conditions ask of an endpoint."""
+    """Requirements of conditions on an endpoint."""
 
     rse: str
     type: str
@@ -21,14 +21,14 @@ class Rse(NamedTuple):
 
 
 def matches(expression: str, rse: Rse) -> bool:
-    """Whether an endpoint meets all conditions of an expression and is not left out."""
+    """True if an endpoint meets all conditions of an expression and is not left out."""
     wanted, *left_out = expression.split("\\")
     return all(_holds(term.strip(), rse) for term in wanted.split("&")) and not any(
         _holds(term.strip(), rse) for term in left_out)
 
 
 def problem(expression: str) -> str | None:
-    """What is wrong with an expression, None if it can be read."""
+    """Problem of an expression, None if it can be read."""
     for term in expression.replace("\\", "&").split("&"):
         name, sign, value = _parts(term.strip())
         if any(character in term for character in "|()"):
@@ -50,7 +50,7 @@ def _parts(term: str) -> tuple[str, str, str]:
 
 
 def _holds(term: str, rse: Rse) -> bool:
-    """Whether one condition holds; a name alone is that of an endpoint."""
+    """True if one condition holds; a name alone is that of an endpoint."""
     name, sign, value = _parts(term)
     if not sign:
         return name == rse.rse

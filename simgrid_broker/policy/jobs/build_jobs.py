@@ -38,10 +38,10 @@ def max_walltime_s(cfg: Gdpconfig) -> float:
 
 
 def is_usable(made_s: float, now: float) -> bool:
-    """Whether jobs use a library that was made at a time, NaN = it is not made."""
+    """True if jobs use a library that was made at a time, NaN = it is not made."""
     return now - made_s <= LIBRARY_S
 
 
 def breaks_task(failures: int, is_scouting: bool) -> bool:
-    """Whether so many failed build jobs break a task."""
+    """True if so many failed build jobs break a task."""
     return is_scouting and failures >= FAILURES

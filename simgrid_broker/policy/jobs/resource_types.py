@@ -50,7 +50,7 @@ def with_memory(task: Task, level: int, bounds: Iterable[Any]) -> Task:
 
 
 def is_high_memory(kind: Any) -> bool:
-    """Whether a resource type is of high memory: without an upper bound, or with a high one; lifecycle, 1.5."""
+    """True if a resource type is of high memory: without an upper bound, or with a high one; lifecycle, 1.5."""
     return kind.maxrampercore is None or kind.maxrampercore > HIGH_MEMORY_MB
 
 

@@ -53,7 +53,7 @@ class Handling(NamedTuple):
 
 
 def concerns(source: str, code: int, diag: str | None, error: PandaError) -> bool:
-    """Whether a rule is about an error: source and code are equal, and the diagnostics begin as the expression says.
+    """True if a rule is about an error: source and code are equal, and the diagnostics begin as the expression says.
 
     A dot also matches a newline. Source: lifecycle reference, section 3.4.
     """
@@ -63,7 +63,7 @@ def concerns(source: str, code: int, diag: str | None, error: PandaError) -> boo
 
 
 def applies(rule: RetryRule, error: PandaError, scope: Scope) -> bool:
-    """Whether a rule holds for an error of a job of a task; only active rules do anything."""
+    """True if a rule holds for an error of a job of a task; only active rules do anything."""
     in_scope = all(wanted is None or wanted == found for wanted, found in zip(rule.scope, scope, strict=True))
     return rule.active and in_scope and concerns(rule.errorsource, rule.errorcode, rule.errordiag, error)
 

@@ -47,11 +47,11 @@ LEAST_JOBS, RUNNING_FACTOR = 20, 2
 FILLED_TO, FULL_FROM = 0.25, 0.375
 """Parts of these below which a queue is filled, and above which its tasks are released."""
 EMPTY_S = 30 * MINUTE
-"""How long a queue must have had too little to do, s; one with slots of its own need not wait."""
+"""Time for which a queue must have had too little to do, s; one with slots of its own need not wait."""
 REASSIGN_S = 5 * MINUTE
 """Time from pinning a task to closing some of its jobs elsewhere, s."""
 LISTED_S = 12 * HOUR
-"""How long a task that was released for itself is not pinned again, s, from the beginning of that hour."""
+"""Time for which a task that was released for itself is not pinned again, s, from the beginning of that hour."""
 MEMORY_PART = 0.95
 """Part of the memory of a job that must be below the limit of the queue."""
 ONLY_SIMULATION, NO_SIMULATION = "simul", "type=simul:0%"
@@ -77,7 +77,7 @@ def limits_of_filling(cfg: Gdpconfig) -> Limits:
 
 
 class Work(NamedTuple):
-    """What queues have to do, (n_queues,) each: jobs that run, and that are activated or starting; slots of its own
+    """Work of queues, (n_queues,) each: jobs that run, and that are activated or starting; slots of its own
     (Harvester_Slots, 0 = none) in jobs; and jobs that began to run in an hour."""
 
     running: np.ndarray
@@ -106,7 +106,7 @@ def is_full(work: Work) -> np.ndarray:
 
 
 def is_for_arm_alone(software: QueueSoftware) -> bool:
-    """Whether a queue runs software for ARM alone, by the first CPUs that it publishes."""
+    """True if a queue runs software for ARM alone, by the first CPUs that it publishes."""
     published = software.published
     arch = next((one.arch or () for one in published.architectures if one.type == "cpu"), ()) if published else ()
     return ARM in arch and ("excl" in arch or X86 not in arch)

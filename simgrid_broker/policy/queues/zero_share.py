@@ -118,7 +118,7 @@ def processing_group(processingtype: str, edition: str) -> str:
 
 def has_zero_share(policy: str, *, processingtype: str, workinggroup: str, gshare: str, currentpriority: int,
                    is_merging: bool, edition: str) -> bool:
-    """Whether the first sub-policy that matches the task says zero; without a match it does not.
+    """True if the first sub-policy that matches the task says zero; without a match it does not.
 
     As documented a policy may name tests (`type=test:0%`); as deployed tests are never refused.
     """
@@ -146,7 +146,7 @@ def first_match(policy: str, *, processingtype: str, workinggroup: str, gshare: 
 
 
 def _matches(pattern: str | None, value: str, edition: str) -> bool:
-    """Whether a filter holds; in the deployed edition `A|B` is anchored as `^A|B$`, each part at one end only."""
+    """True if a filter holds; in the deployed edition `A|B` is anchored as `^A|B$`, each part at one end only."""
     if pattern in (None, "any"):
         return True
     expression = pattern.replace("*", ".*")
@@ -155,7 +155,7 @@ def _matches(pattern: str | None, value: str, edition: str) -> bool:
 
 
 def _priority_matches(expression: str | None, priority: int, is_merging: bool, edition: str) -> bool:
-    """Whether the priority filter holds; for merge jobs it is ignored (documented) or always holds (D42)."""
+    """True if the priority filter holds; for merge jobs it is ignored (documented) or always holds (D42)."""
     if expression in (None, "any"):
         return True
     if is_merging:

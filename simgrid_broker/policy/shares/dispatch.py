@@ -99,7 +99,7 @@ def share_ranks(tree: ShareTree, order: np.ndarray, edition: str) -> np.ndarray:
 
 
 def urgent_first(order: DispatchOrder, edition: str) -> bool:
-    """Whether urgent jobs go before those of all shares: as documented, if the order asks shares.
+    """True if urgent jobs go before those of all shares: as documented, if the order asks shares.
 
     Source: JEDI TWiki, express transfers ("ignores fairshare", which on that page is the dispatcher's).
     """

@@ -77,7 +77,7 @@ class GpuSpec:
 
 @dataclass(frozen=True)
 class Architecture:
-    """What an architecture parameter asks for; "" and () = nothing.
+    """Requirements of an architecture parameter; "" and () = nothing.
 
     sw_platform: platform or a regular expression for it; base_platform: with a container image after `+`, which the
     brokerage ignores; cpu_specs: alternatives; preferred_level: CPU level that gets more jobs; unreadable: first field
@@ -104,7 +104,7 @@ class MalformedArchitecture(ValueError):
 
 
 def parse_architecture(text: str, edition: str = "deployed") -> Architecture:
-    """What `text` means to an edition; never raises.
+    """Meaning of `text` to an edition; never raises.
 
     `deployed` drops wildcards when it turns a string into JSON, so that `#&*` asks for nothing, and takes all text up
     to the first dash as CPU if there is no `#`; `documented` takes the string literally.
@@ -119,7 +119,7 @@ def check_architecture(text: str, edition: str = "documented") -> tuple[Malforme
 
 @lru_cache(maxsize=4096)
 def _read(text: str, edition: str) -> tuple[Architecture, tuple[MalformedArchitecture, ...]]:
-    """What `text` asks for, and its problems; one for each place and field."""
+    """Requirements of `text`, and its problems; one for each place and field."""
     values, no_json = _json(text)
     if values is None:
         literal, problems = _of_string(text, edition)
@@ -149,7 +149,7 @@ def _json(text: str) -> tuple[dict | None, Any]:
 # ---- the string -----------------------------------------------------------------------------------------------------
 
 def literal_of(text: str) -> Architecture:
-    """What a string says, wildcards included: what the brokers read where JEDI has not converted it to JSON."""
+    """Requirements of a string, wildcards included, as brokers read it where JEDI has not converted it to JSON."""
     return _of_string(text, "deployed")[0]
 
 

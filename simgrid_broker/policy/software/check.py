@@ -1,4 +1,4 @@
-"""Whether a queue has the software and hardware that a task needs: the checks for releases AUTO and ANY.
+"""True if a queue has the software and hardware that a task needs: the checks for releases AUTO and ANY.
 
 Sources: PanDA brokerage documentation, release/cache availability check for releases=AUTO; brokerage reference,
 sections 5.2 to 5.4 (D37, D41).
@@ -35,7 +35,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Need:
-    """What a task needs of a queue; release: None = none; impossible: PanDA fails on it at every queue."""
+    """Needs of a task at a queue; release: None = none; impossible: PanDA fails on it at every queue."""
 
     architecture: Architecture
     release: Release | None
@@ -47,7 +47,7 @@ class Need:
 @lru_cache(maxsize=4096)
 def need_of(architecture: str, transhome: str, container_name: str, only_tags_for_fc: bool,
             edition: str) -> Need | None:
-    """What a task with these parameters needs; None if nothing is checked.
+    """Needs of a task with these parameters; None if nothing is checked.
 
     The deployed edition checks only tasks with a transHome (brokerage reference, 5.4); as documented there is no such
     condition.
@@ -94,13 +94,13 @@ def preference(software: QueueSoftware, need: Need, edition: str) -> float | Non
 
 
 def entry_of(software: QueueSoftware, edition: str) -> PublishedSoftware | None:
-    """What a queue publishes for the AUTO check; None if the check is not made."""
+    """Entry that a queue publishes for the AUTO check; None if the check is not made."""
     auto = software.releases == ("AUTO",) if TERMS[edition].alone else "AUTO" in software.releases
     return software.published if auto else None
 
 
 def _takes_any(software: QueueSoftware, need: Need, edition: str) -> bool:
-    """Whether a queue is not checked; the deployed edition checks it for tasks that ask for a CPU or GPU (D37)."""
+    """True if a queue is not checked; the deployed edition checks it for tasks that ask for a CPU or GPU (D37)."""
     if not TERMS[edition].alone:
         return "ANY" in software.releases
     asked = need.architecture
@@ -110,7 +110,7 @@ def _takes_any(software: QueueSoftware, need: Need, edition: str) -> bool:
 
 def _passes(published: PublishedSoftware, software: QueueSoftware, need: Need, everywhere: PublishedSoftware | None,
             edition: str) -> bool:
-    """Whether a queue that publishes its software has what is needed; source: brokerage reference, 5.2."""
+    """True if a queue that publishes its software has what is needed; source: brokerage reference, 5.2."""
     if not has_hardware(need.architecture, published.architectures, software.gpus, edition):
         return False
     if need.container_name:
@@ -123,7 +123,7 @@ def _passes(published: PublishedSoftware, software: QueueSoftware, need: Need, e
 
 def has_container(published: PublishedSoftware, name: str, only_tags: bool,
                   everywhere: PublishedSoftware | None) -> bool:
-    """Whether a fat container is among the tags, or can be had otherwise; source: brokerage reference, 5.3.
+    """True if a fat container is among the tags, or can be had otherwise; source: brokerage reference, 5.3.
 
     As documented, tags count only for tasks that want nothing else; in the deployed edition they count for all tasks.
     """
@@ -133,7 +133,7 @@ def has_container(published: PublishedSoftware, name: str, only_tags: bool,
 
 
 def _takes_image(published: PublishedSoftware, name: str, everywhere: PublishedSoftware | None) -> bool:
-    """Whether a container can be started from one of its sources."""
+    """True if a container can be started from one of its sources."""
     sources = [source for tag in (everywhere.tags if everywhere else ()) if tag.container_name == name
                for source in tag.sources]
     return takes_images(published) or any(image.startswith(known) for image in (name, *sources)
@@ -141,12 +141,12 @@ def _takes_image(published: PublishedSoftware, name: str, everywhere: PublishedS
 
 
 def takes_images(published: PublishedSoftware) -> bool:
-    """Whether any image can be started."""
+    """True if any image can be started."""
     return ANY in published.containers or CVMFS in published.containers
 
 
 def _has_release(published: PublishedSoftware, release: Release, asked: Architecture, edition: str) -> bool:
-    """Whether a release or nightly is on CVMFS, or installed with a tag.
+    """True if a release or nightly is on CVMFS, or installed with a tag.
 
     In the deployed edition a tag counts only where CVMFS lacks the repository (D41), a base platform needs containers,
     and a regular expression is no platform that could be installed.
@@ -162,12 +162,12 @@ def _has_release(published: PublishedSoftware, release: Release, asked: Architec
 
 
 def _has_tag(published: PublishedSoftware, release: Release, asked: Architecture, platform: str) -> bool:
-    """Whether a release is among the tags; with a base platform only where any image can be started."""
+    """True if a release is among the tags; with a base platform only where any image can be started."""
     return (not asked.base_platform or ANY in published.containers) and has_tag(published, release, platform)
 
 
 def has_tag(published: PublishedSoftware, release: Release, platform: str) -> bool:
-    """Whether a tag has platform, project and version."""
+    """True if a tag has platform, project and version."""
     wanted = platform, release.project, release.version
     return any((tag.cmtconfig, tag.project, tag.release) == wanted for tag in published.tags if tag.project)
 
@@ -180,7 +180,7 @@ def resolved_platform(published: PublishedSoftware, platform: str) -> str | None
 
 
 def _is_pattern(text: str) -> bool:
-    """Whether a text is a regular expression."""
+    """True if a text is a regular expression."""
     try:
         pattern(text)
     except BadPattern:

@@ -48,7 +48,7 @@ TERMS = ByEdition(documented=Terms((), zero_is_limit=False), deployed=Terms((T.A
 
 
 def accepts(command: TaskCommand, status: TaskStatus, edition: str) -> bool:
-    """Whether a task in that status accepts a command; the deployed edition also retries aborted tasks (L15)."""
+    """True if a task in that status accepts a command; the deployed edition also retries aborted tasks (L15)."""
     if command is C.RETRY and status in TERMS[edition].retried:
         return True
     return status in ACCEPTED[command]
@@ -88,12 +88,12 @@ def limit_after_retry(attempt: int, *limits: int) -> int:
 
 
 def asks_for_history(names: Iterable[str]) -> bool:
-    """Whether one of these names of gdpconfig, `KEY` or `component.KEY`, is in HISTORY."""
+    """True if one of these names of gdpconfig, `KEY` or `component.KEY`, is in HISTORY."""
     return any(key.pattern.fullmatch(name.split(".", 1)[-1]) for name in names for key in HISTORY)
 
 
 def retry_refused(past: Past, label: str, cfg, edition: str) -> tuple[bool, str]:
-    """Whether a retry exhausts the task, and the key of gdpconfig that prevents the retry, empty if none does.
+    """True if a retry exhausts the task, and the key of gdpconfig that prevents the retry, empty if none does.
 
     The first match counts. 0 is off, except for JOB_MAX_ATTEMPT in the deployed edition (L37); that key rejects the
     command and leaves the task unchanged. Source: lifecycle reference, 2.13 and 8.5.

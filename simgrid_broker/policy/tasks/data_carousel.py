@@ -130,12 +130,12 @@ def source(endpoints: Mapping[str, float], config: Config) -> str:
 
 
 def is_refreshed(left_s: float) -> bool:
-    """Whether the lifetime of a rule of an active task is extended, with so much left."""
+    """True if the lifetime of a rule of an active task is extended, with so much left."""
     return REFRESHED_ABOVE_S < left_s < REFRESHED_BELOW_S
 
 
 def exceeds_tape_quota(size: float, cfg: Gdpconfig) -> bool:
-    """Whether a task of users asks for too much from tape, bytes; a negative limit is off (lifecycle reference, 7.5).
+    """True if a task of users asks for too much from tape, bytes; a negative limit is off (lifecycle reference, 7.5).
     """
     limit = cfg.value(taskrefiner.USER_MAX_TAPE_INPUT_TB)
     return limit >= 0 and size > limit * TB

@@ -99,7 +99,7 @@ def cut(unmerged: Unmerged, limits: MergeLimits) -> list[slice]:
 
 
 def exceeds(files: int, size: float, events: int, limits: MergeLimits) -> bool:
-    """Whether a merge job would be too large with so much input."""
+    """True if a merge job would be too large with so much input."""
     return (files > min(limits.files, MAX_FILES_IN_ALL) or size > limits.output_bytes
             or events > limits.events or size * (1 + OUTPUT_PER_INPUT) > limits.disk_bytes)
 

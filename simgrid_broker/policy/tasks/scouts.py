@@ -121,7 +121,7 @@ TERMS = ByEdition(
 
 
 def uses_scouts(use_scout: bool, skip_scout: bool, label: str, official: bool) -> bool:
-    """Whether a task begins with scouts; of analysis tasks, only official ones may skip them.
+    """True if a task begins with scouts; of analysis tasks, only official ones may skip them.
 
     Source: lifecycle reference, section 2.7; skipScout is not documented.
     """
@@ -129,7 +129,7 @@ def uses_scouts(use_scout: bool, skip_scout: bool, label: str, official: bool) -
 
 
 def enough_finished(state: Scouting, edition: str) -> bool:
-    """Whether the avalanche can start: half of the scouts have finished (documented), or of those made (deployed)."""
+    """True if the avalanche can start: half of the scouts have finished (documented), or of those made (deployed)."""
     of = state.made if TERMS[edition].of_made else state.scouts
     return state.finished > 0 and state.finished >= EARLY * of
 
@@ -287,7 +287,7 @@ def exhausted(jobs: Jobs, claims: Task, found: Measured, new_jobs: float, least_
 
 
 def is_wrong_cputime(found: Measured, claims: Task, cfg: Gdpconfig, edition: str) -> bool:
-    """Whether the CPU time is far above the claim, in the deployed edition with safety factor and only above a day."""
+    """True if the CPU time is far above the claim, in the deployed edition with safety factor and only above a day."""
     threshold = cfg.value(dbproxy.SCOUT_WRONG_CPUTIME_THRESHOLD)
     if found.cputime is None or math.isnan(claims.cputime) or threshold <= 0:
         return False
@@ -297,7 +297,7 @@ def is_wrong_cputime(found: Measured, claims: Task, cfg: Gdpconfig, edition: str
 
 
 def is_wrong_ram(found: Measured, claims: Task, cfg: Gdpconfig) -> bool:
-    """Whether the memory per core exceeds a limit that the claim, if there is one, did not."""
+    """True if the memory per core exceeds a limit that the claim, if there is one, did not."""
     limit = cfg.value(dbproxy.RAM_THR_EXAUSTED) * 1000
     known = found.ramcount is not None and not math.isnan(claims.ramcount)
     return known and claims.ramunit in PER_CORE_UNITS and claims.ramcount < limit < found.ramcount
@@ -305,7 +305,7 @@ def is_wrong_ram(found: Measured, claims: Task, cfg: Gdpconfig) -> bool:
 
 def is_inefficient(jobs: Jobs, claims: Task, found: Measured, new_jobs: float, least_efficiency: float,
                    cfg: Gdpconfig) -> bool:
-    """Whether the jobs use too little of their cores, for other reasons than I/O."""
+    """True if the jobs use too little of their cores, for other reasons than I/O."""
     label = claims.prodsourcelabel
     forgiven = cfg.value(dbproxy.SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED, label=label)
     if forgiven is not None and found.iointensity > forgiven:
@@ -321,7 +321,7 @@ def is_inefficient(jobs: Jobs, claims: Task, found: Measured, new_jobs: float, l
 
 
 def withdraws_split_rules(jobs: Jobs, new_jobs: float, label: str, cfg: Gdpconfig, edition: str) -> bool:
-    """Whether the deployed edition drops nFilesPerJob and nGBPerJob of a task because its scouts are short."""
+    """True if the deployed edition drops nFilesPerJob and nGBPerJob of a task because its scouts are short."""
     if not TERMS[edition].changes_rules or not cfg.value(dbproxy.SCOUT_CHANGE_SR, label=label):
         return False
     limit_s = 60 * cfg.value(dbproxy.SCOUT_SHORT_EXECTIME, label=label)

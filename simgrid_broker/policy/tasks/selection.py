@@ -21,7 +21,7 @@ OF_EXPRESS, OF_GROUP, BEFORE_A_TURN = range(3)
 
 
 class Selection(NamedTuple):
-    """How a work queue chooses its tasks: attribute that takes turns (empty = by priority), limits, ratio in %."""
+    """Choice of the tasks of a work queue: attribute that takes turns (empty = by priority), limits, ratio in %."""
 
     attribute: str
     n_tasks: int
@@ -49,7 +49,7 @@ TERMS = ByEdition(documented=Terms(by_user=True, reads_more=False, polls=False, 
 
 
 def selection(cfg: Gdpconfig, queue: str, analysis: bool, edition: str) -> Selection:
-    """How the tasks of a work queue are chosen under gdpconfig.
+    """Choice of the tasks of a work queue under gdpconfig.
 
     L7: without GROUPBYATTR_<queue> the deployed edition goes by priority alone; in the documented edition analysis
     users take turns.
@@ -62,7 +62,7 @@ def selection(cfg: Gdpconfig, queue: str, analysis: bool, edition: str) -> Selec
 
 
 def generates(cfg: Gdpconfig) -> bool:
-    """Whether jobs are generated at all."""
+    """True if jobs are generated at all."""
     return cfg.value(jobgen.JOB_SUBMISSION)
 
 

@@ -29,7 +29,7 @@ MIN_OUTPUT_TWIKI_BYTES = 2.5e9
 DEFAULT_SIZE_BYTES = 20 * GIB
 """Most input, output and work space of a job at a queue without maxwdir; source: lifecycle reference, section 2.6."""
 DIRECT_SIZE_BYTES, DIRECT_SIZE_SCOUT_BYTES = 500_000 * MIB, 50_000 * MIB
-"""The same where input is read directly, after the scouts and for them; source: the same."""
+"""Sizes where input is read directly, after the scouts and for them; source: the same."""
 NG_BOUNDS_GB = (1.0, 100.0)
 """Bounds of nGBPerJob from tgtMaxOutputForNG; source: lifecycle reference, section 2.7."""
 PRECEDENCE = ("nEventsPerJob", "nFilesPerJob", "nGBPerJob", "tgtNumEventsPerJob", "tgtMaxOutputForNG")
@@ -223,7 +223,7 @@ def cut_jobs(pieces, first, limits, jobs):
 
 @compiled
 def next_job(pieces, first, limits):
-    """How many pieces the next job gets, and which limit closed it (a code of ClosedBy).
+    """Number of pieces that the next job gets, and the limit that closed it (a code of ClosedBy).
 
     A job is closed when one step more would break a limit; its first step is taken whatever its size. Source:
     lifecycle reference, section 2.6, the greedy loop.

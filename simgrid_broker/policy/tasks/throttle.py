@@ -126,7 +126,7 @@ def throttle_limits(cfg: Gdpconfig, gshare: str, resource_type: str, *, edition:
 
 def throttle(counts: WorkQueueCounts, limits: ThrottleLimits, core_type: WorkQueueCounts | None = None,
              share: WorkQueueCounts | None = None) -> Throttle:
-    """Whether to make jobs for a work queue, and how many at most.
+    """True if to make jobs for a work queue, and how many at most.
 
     `core_type` (all SCORE or all MCORE types of the share) and `share` are needed only if a limit is set at their
     level, `share` also for a queue whose ratios are of all types; None means `counts`.

@@ -81,7 +81,7 @@ def nearly_done(n_files, n_over, n_jobs, edition: str) -> np.ndarray:
 
 
 def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, float], cfg, edition: str) -> bool:
-    """Whether a task fails too often to go on.
+    """True if a task fails too often to go on.
 
     jobs: all and remaining; rates: failed fraction of the jobs that finished or failed, and of their HEP-score hours,
     NaN if there are none. Limits that are not set are off. Source: lifecycle reference, 2.11.
@@ -96,7 +96,7 @@ def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, fl
 
 
 def may_pause(cfg) -> bool:
-    """Whether any limit of the automatic pause is set."""
+    """True if any limit of the automatic pause is set."""
     return any(cfg.members(key) for key in PAUSING)
 
 
@@ -141,7 +141,7 @@ def pending_for_s(label: str, priority, usual_s: float, edition: str) -> np.ndar
 
 
 def gives_up_pending(label: str, waited_s, cfg) -> np.ndarray:
-    """Whether tasks of a label are exhausted because brokers found no candidate for PENDING_TIMEOUT, (n,) bool.
+    """True if tasks of a label are exhausted because brokers found no candidate for PENDING_TIMEOUT, (n,) bool.
 
     waited_s: since the first look without a candidate, NaN = there was none; source: lifecycle reference, 2.9.
     """
@@ -184,5 +184,5 @@ def busy(queued: np.ndarray, running: np.ndarray, gshare: str, cfg: Gdpconfig) -
 
 
 def is_withheld(locations: set[int], closed: set[int]) -> bool:
-    """Whether a task waits: some endpoints are busy or closed, and all that have its input are among them."""
+    """True if a task waits: some endpoints are busy or closed, and all that have its input are among them."""
     return bool(closed) and locations <= closed

@@ -31,7 +31,7 @@ class Slots(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far tasks are, (n_tasks,) each: input files finished, all input files, and jobs made so far."""
+    """Progress of tasks, (n_tasks,) each: input files finished, all input files, and jobs made so far."""
 
     n_finished: np.ndarray
     n_files: np.ndarray

@@ -119,7 +119,7 @@ def owners(user: np.ndarray, group: np.ndarray, is_named: np.ndarray) -> np.ndar
 
 
 def may_matter(counts: np.ndarray, cores: np.ndarray, most_cores: int, limits: Caps) -> bool:
-    """Whether a user may be above a cap, or a job is throttled: a quick check before owners are counted.
+    """True if a user may be above a cap, or a job is throttled: a quick check before owners are counted.
 
     counts: jobs of users by status, (n_users, n_status); cores: of running jobs, (n_users,); most_cores: of a job.
     """

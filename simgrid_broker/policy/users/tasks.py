@@ -1,4 +1,4 @@
-"""What the server and JEDI's refiner set for tasks of users; only the production code is known.
+"""Settings of tasks of users by the server and JEDI's refiner; only the production code is known.
 
 Sources: lifecycle reference, sections 2.6, 3.5, 8.1 and 8.5.
 """
@@ -48,12 +48,12 @@ def user_priority(priority: int, jumps: bool) -> int:
 
 
 def jumps_the_queue(permissions: str, in_group: bool) -> bool:
-    """Whether a task may jump the queue: GRIDPREF of its user has s, or g and the task has a working group."""
+    """True if a task may jump the queue: GRIDPREF of its user has s, or g and the task has a working group."""
     return "s" in permissions or ("g" in permissions and in_group)
 
 
 def moves_input(uniform: float, cfg: Gdpconfig) -> bool:
-    """Whether a task is among the USER_TASKS_MOVE_INPUT % whose priority lets input be moved."""
+    """True if a task is among the USER_TASKS_MOVE_INPUT % whose priority lets input be moved."""
     percent = cfg.value(taskrefiner.USER_TASKS_MOVE_INPUT)
     return percent is not None and 100 * uniform < percent
 
@@ -64,7 +64,7 @@ def most_active_tasks(label: str, cfg: Gdpconfig) -> int | None:
 
 
 def priority_boost(user: str, working_group: str, cfg: Gdpconfig) -> int:
-    """What is added to the priority of a user's jobs in place of the reduction by live jobs, 0 = neither.
+    """Points added to the priority of a user's jobs in place of the reduction by live jobs, 0 = neither.
 
     The first entry that names the user, or the working group of the task, decides.
     """
