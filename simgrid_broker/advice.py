@@ -24,7 +24,7 @@ from simgrid_broker.policy.funnel import Liftable
 from simgrid_broker.policy.registry import BUILT_IN
 from simgrid_broker.scenario import Scenario, Snapshot, find
 from simgrid_broker.scenario.checks import cross_checks
-from simgrid_broker.scenario.checks.unread_keys import unread_keys
+from simgrid_broker.scenario.checks.snapshot import unread_keys
 
 UNREAD = {
     taskrefiner.USER_TASKS_MESSAGE_DRIVEN_PERCENT: "agents act on their periods, not on messages",

@@ -9,7 +9,7 @@ from simgrid_broker.advice import remarks
 from simgrid_broker.cli.scenario_keys import snapshot_parts
 from simgrid_broker.dry_run import broker
 from simgrid_broker.scenario import load_snapshot
-from simgrid_broker.scenario.checks.unread_keys import LARGER_JOBS, unread_keys
+from simgrid_broker.scenario.checks.snapshot import LARGER_JOBS, unread_keys
 from simgrid_broker.scenario.snapshot import COUNTED_STATUSES, NOT_COUNTED
 from simgrid_broker.schema.part import fields_by_key
 

@@ -4,7 +4,7 @@ import pytest
 from builders import scenario
 
 from simgrid_broker.errors import ScenarioError
-from simgrid_broker.scenario.rules_workers import option_unread
+from simgrid_broker.scenario.checks.workers import option_unread
 
 FINE = dict(nQueueLimitWorker=1, nQueueLimitWorkerRatio=0.5, maxWorkers="7", nQueueLimitJobCoresRatio=10)
 

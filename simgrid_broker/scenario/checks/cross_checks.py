@@ -20,11 +20,11 @@ from simgrid_broker.scenario.checks.users import (
     unread_parameters,
 )
 from simgrid_broker.scenario.checks.work import WORK_RULES
+from simgrid_broker.scenario.checks.workers import WORKER_RULES, option_unread, remarks_of_systems
 from simgrid_broker.scenario.gdpconfig import find, in_force, values_as_written
 from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.retry_rules import RETRY_RULES
-from simgrid_broker.scenario.rules_workers import WORKER_RULES, option_unread, remarks_of_systems
 from simgrid_broker.scenario.shares import TAGS, shares_with_keys
 from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.scenario.work.campaigns import group_names

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import simgrid_broker.scenario.loading.origins as locate
 from simgrid_broker.errors import Problem, ScenarioError, SnapshotError
 from simgrid_broker.scenario.checks.cross_checks import findings
+from simgrid_broker.scenario.checks.snapshot import snapshot_findings
 from simgrid_broker.scenario.grid.expand_grid import SOURCES, expanded
 from simgrid_broker.scenario.loading.documents import missing_files, read
 from simgrid_broker.scenario.loading.origins import Assignment, Draft, Finding, Whole
 from simgrid_broker.scenario.loading.set_values import NoSuchKey, assigned, from_command_line, from_python, plain
 from simgrid_broker.scenario.loading.validate import Validation, validated
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.rules_snapshot import snapshot_findings
 from simgrid_broker.scenario.snapshot import Snapshot
 
 W = TypeVar("W", bound=Whole)
