@@ -112,8 +112,8 @@ def _member(door: Door[Member], name: str, _path: tuple[str, ...]) -> Member:
     plugin = load(door.group, name, door.names())
     if not isinstance(plugin.content, door.kind):
         raise plugin.refused(f"must be a {door.kind.__name__}, not {plugin.content!r}")
-    return replace(plugin.content, **{each.name: _guarded(plugin, getattr(plugin.content, each.name))
-                                      for each in fields(plugin.content)})
+    member: Any = plugin.content
+    return replace(member, **{each.name: _guarded(plugin, getattr(member, each.name)) for each in fields(member)})
 
 
 def _guarded(plugin: Plugin, value: Any) -> Any:

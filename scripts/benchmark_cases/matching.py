@@ -6,8 +6,7 @@ import time
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.task_queue_draw import drawn_queue
-from simgrid_broker.fabric.task_queues import one_of_the_oldest, put_waiting, stop_waiting
+from simgrid_broker.fabric.task_queues import drawn_queue, one_of_the_oldest, put_waiting, stop_waiting
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.systems.dirac.policy.editions import DEPLOYED
 from simgrid_broker.systems.dirac.policy.matching import Acceptance

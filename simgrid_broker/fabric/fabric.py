@@ -15,7 +15,7 @@ from simgrid_broker.fabric.jobs.retries import learned
 from simgrid_broker.fabric.jobs.submission import cut_jobs, make_jobs, set_up_jobs
 from simgrid_broker.fabric.jobs.timeouts import overdue, timeouts_of
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
-from simgrid_broker.fabric.task_queue_draw import set_priority
+from simgrid_broker.fabric.task_queues import set_priority
 from simgrid_broker.fabric.transfers import optimiser
 from simgrid_broker.fabric.transfers.network import Shipment, send_staged
 from simgrid_broker.names import RANKED

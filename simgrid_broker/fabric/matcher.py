@@ -2,8 +2,7 @@
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.jobs.submission import bind_late
-from simgrid_broker.fabric.task_queue_draw import drawn_queue, look_at_limits, note_match
-from simgrid_broker.fabric.task_queues import one_of_the_oldest, stop_waiting
+from simgrid_broker.fabric.task_queues import drawn_queue, look_at_limits, note_match, one_of_the_oldest, stop_waiting
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.world.arrays import Arrays
 

@@ -34,7 +34,7 @@ def workers_to_submit(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarra
         workers["wanted"][queues] = wanted_by(mode, status)[queues]
     submitted = np.zeros(workers.shape, np.int64)
     adjust(GETS_NONE[np.asarray(status.status)] | status.throttled, status.limits, workers, submitted,
-           np.empty((workers.shape[-1], 2), np.int64))
+           np.empty((status.cores.shape[-1], 2), np.int64))
     return submitted
 
 

@@ -17,13 +17,13 @@ MIN_SLOTS_QUEUED, MIN_SLOTS_NEEDED = 75, 5
 """Least number of waiting slots, and of slots requested if there are jobs for them."""
 
 COUNTED = np.isin(list(QueueStatus), (QueueStatus.ONLINE, QueueStatus.BROKEROFF))
-"""Whether `core_target` cores of a queue count as running, by its status."""
+"""True for the statuses of queues of which `core_target` cores count as running."""
 COUNTS_MEMORY = ByEdition(documented=False, deployed=True)
 """True if fewer workers are asked for where the mean memory is high, by edition."""
 
 
 def ignores_memory(cfg: Gdpconfig) -> bool:
-    """Whether gdpconfig turns the comparison with `meanrss` off."""
+    """True if gdpconfig turns the comparison with `meanrss` off."""
     return bool(cfg.value(meanrss.IGNORE_MEANRSS))
 
 

@@ -25,7 +25,7 @@ class DiracCredentials(Part):
 
     @property
     def is_generic(self) -> bool:
-        """Whether the pilot serves all groups of its VO."""
+        """True if the pilot serves all groups of its VO."""
         return GENERIC_PILOT in self.properties
 
 

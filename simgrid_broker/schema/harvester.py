@@ -81,8 +81,8 @@ HARVESTER = Table("harvester", "one PanDA queue as Harvester is configured for i
     _limit("jobs_least", "nQueueLimitJobMin", "jobs", "Jobs to be kept fetched however few are running"),
     _limit("job_cores_most", "nQueueLimitJobCores", "cores", "Cores of fetched jobs at which none are fetched",
            lambda queue: option_number(queue, "nQueueLimitJobCores", inf)),
-    _limit("job_cores_ratio", "nQueueLimitJobCoresRatio", "%", "The same for 100 cores of running jobs"),
-    _limit("job_cores_least", "nQueueLimitJobCoresMin", "cores", "The same however few are running",
+    _limit("job_cores_ratio", "nQueueLimitJobCoresRatio", "%", "Cores of fetched jobs for 100 cores of running jobs"),
+    _limit("job_cores_least", "nQueueLimitJobCoresMin", "cores", "Cores that may be fetched however few are running",
            lambda queue: option_number(queue, "nQueueLimitJobCoresMin", 0)),
 ))
 """Source: lifecycle reference, sections 5.4 and 5.5; formats reference, sections 1.4 and 11."""

@@ -17,7 +17,7 @@ FLAGS = "asked_by_server", "fetches_jobs", "serves_all_types", "asks_again"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorkerMode:
-    """How workers come to the jobs of a PanDA queue; source: lifecycle reference, section 5.1.
+    """Way in which workers come to the jobs of a PanDA queue; source: lifecycle reference, section 5.1.
 
     name: as messages give it; template: last part of the name of Harvester's template for such queues; limits: options
     of that template, for queues of the types production and analysis. asked_by_server: the server says how many workers

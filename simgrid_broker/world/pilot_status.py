@@ -15,6 +15,10 @@ from simgrid_broker.world.jobs.counts import of_shares
 ACTIVATED, STARTING, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING), int(JobStatus.RUNNING)
 
 
+HEAP = np.dtype([("queue", "i4"), ("share", "i4"), ("resource_type", "i4"), ("pseudo_queue", "i4")])
+"""A heap of activated jobs: its PanDA queue, share and resource type, and its pseudo-queue."""
+
+
 class WorkerTypes(NamedTuple):
     """Workers of each queue by resource type, (n_queues, n_types) each; type 0 where queues are not unified."""
 
@@ -66,36 +70,37 @@ def jobs_by_priority(arrays: Arrays, types: WorkerTypes) -> Callable[[np.ndarray
     def look_up(queue: np.ndarray, share: np.ndarray) -> np.ndarray:
         number = arrays.counts[queue, :, :, ACTIVATED].sum(dtype=np.int64)
         pair, kind = np.nonzero(types.pseudo_queue[queue] >= 0)
-        queue, share = queue[pair], share[pair]
-        found, oldest, queued = np.empty(number, views.WAITING_JOBS), np.empty(number, np.int64), np.empty(
-            number, np.int64)
-        n = count_by_priority(arrays, queue, share, kind, types.pseudo_queue[queue, kind], found, oldest, queued)
-        return found[np.argsort(oldest[:n], kind="stable")]
+        heaps = np.empty(len(pair), HEAP)
+        heaps["queue"], heaps["share"], heaps["resource_type"] = queue[pair], share[pair], kind
+        heaps["pseudo_queue"] = types.pseudo_queue[queue[pair], kind]
+        jobs, oldest, queued = (np.empty(number, dtype) for dtype in (views.WAITING_JOBS, np.int64, np.int64))
+        n = count_by_priority(arrays, heaps, jobs, oldest, queued)
+        return jobs[np.argsort(oldest[:n], kind="stable")]
     return look_up
 
 
 @compiled
-def count_by_priority(world: Arrays, queue, share, kind, pseudo_queue, found, oldest, queued):
-    """Write the activated jobs of pseudo-queues and shares, (k,) each, to `found`, a row of each for each priority.
+def count_by_priority(world: Arrays, heaps, jobs, oldest, queued):
+    """Write the activated jobs of some heaps, (k,) of HEAP, to `jobs`, a row of each for each priority.
 
     oldest: smallest PandaID of each row; queued: room for as many jobs, which are looked at in turn, so that each has
     been fetched by then. Returns the rows in use.
     """
     n = 0
-    for k in range(len(queue)):
-        first, done, known = n, 0, 0
-        root = world.activated[pseudo_queue[k], share[k]]
+    for k in range(len(heaps)):
+        heap, first, done, known = heaps[k], n, 0, 0
+        root = world.activated[heap["pseudo_queue"], heap["share"]]
         if root >= 0:
             queued[0], known = root, 1
         while done < known:
             job = world.jobs[queued[done]]
             done += 1
             place = first
-            while place < n and found[place]["priority"] != job["priority"]:
+            while place < n and jobs[place]["priority"] != job["priority"]:
                 place += 1
-            row = found[place]
+            row = jobs[place]
             if place == n:
-                row["queue"], row["share"], row["resource_type"] = queue[k], share[k], kind[k]
+                row["queue"], row["share"], row["resource_type"] = heap["queue"], heap["share"], heap["resource_type"]
                 row["priority"], row["number"], oldest[place] = job["priority"], 0, job["panda_id"]
                 n += 1
             row["number"] += 1

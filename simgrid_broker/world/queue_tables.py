@@ -123,8 +123,8 @@ def pseudo_queue_table(queues: np.ndarray, resource_types, pools, modes: np.ndar
     table["submitted_head"] = table["submitted_tail"] = -1
     table["serves_first"] = np.arange(len(table))
     table["serves_last"] = table["serves_first"] + 1
-    for number in np.flatnonzero(modes["serves_all_types"][queues["worker_mode"]]):
-        own = np.flatnonzero(table["queue"] == number)
+    for queue in np.flatnonzero(modes["serves_all_types"][queues["worker_mode"]]):
+        own = np.flatnonzero(table["queue"] == queue)
         generic = max(own, key=lambda k: (table["corecount"][k], table["worker_mb"][k], -k))
         table["serves_first"][generic], table["serves_last"][generic] = own[0], own[-1] + 1
     return table

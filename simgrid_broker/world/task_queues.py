@@ -1,4 +1,4 @@
-"""Tables of DIRAC's task queues, for draws (`fabric/task_queue_draw.py`)."""
+"""Tables of DIRAC's task queues, for draws (`fabric/task_queues.py`)."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ LIMIT = np.dtype([
 ])
 """A limit of running jobs, or a delay between matches, at a site, for one value of an attribute."""
 WALK = np.dtype([("key", "f8"), ("top", "f8"), ("bin", "i4"), ("left", "i4")])
-"""How far a draw has come in a bin."""
+"""Progress of a draw in a bin."""
 
 
 def draw_tables(n: int, n_kinds: int, n_classes: int) -> dict[str, np.ndarray]:

@@ -38,7 +38,7 @@ def most_at_once(jobs):
     return most
 
 
-@pytest.mark.rule("task_queue_draw.look_at_limits", "task_queue_draw.is_shut", "task_queue_draw.note_match",
+@pytest.mark.rule("task_queues.look_at_limits", "task_queues.is_shut", "task_queues.note_match",
                   "central_queue.rows_of", "Limits.count")
 def test_a_running_limit_and_a_delay_hold_at_their_sites_and_at_no_other(tmp_path):
     found = run(tmp_path, **{"dirac.operations.JobScheduling": dict(

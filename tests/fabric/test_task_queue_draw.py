@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simgrid_broker.fabric.task_queue_draw import drawn_queue, enter_draw, leave_draw, set_priority
+from simgrid_broker.fabric.task_queues import drawn_queue, enter_draw, leave_draw, set_priority
 from simgrid_broker.systems.dirac.policy.draw import chances
 from simgrid_broker.world.task_queues import N_BINS, Draw, draw_tables
 
@@ -25,7 +25,7 @@ def counts(made, n_draws, first=0, last=1):
     return np.bincount(np.where(np.array(drawn) < 0, len(made.task_queues), drawn), minlength=len(made.task_queues) + 1)
 
 
-@pytest.mark.rule("task_queue_draw.drawn_queue", "task_queue_draw.step")
+@pytest.mark.rule("task_queues.drawn_queue", "task_queues.step")
 @pytest.mark.parametrize("priorities", [
     pytest.param([1.0, 2.0], id="two in two bins"), pytest.param([1.1, 3.9, 2.5], id="three in a bin"),
     pytest.param([0.3, 1.0, 5.0, 900.0], id="bins far apart"), pytest.param([250, 250, 500, 1000.0], id="some equal"),
@@ -38,7 +38,7 @@ def test_the_smallest_number_wins(priorities):
     assert found[~large].sum() <= 25
 
 
-@pytest.mark.rule("task_queue_draw.drawn_queue")
+@pytest.mark.rule("task_queues.drawn_queue")
 def test_only_task_queues_that_match_are_drawn_by_the_law_of_these():
     priorities, accepts = [5.0, 1.0, 40.0, 2.0, 3.0], [False, True, False, True, True]
     found, n = counts(draw(priorities, accepts), 4000), 4000
@@ -48,13 +48,13 @@ def test_only_task_queues_that_match_are_drawn_by_the_law_of_these():
     assert counts(draw(priorities, [False] * 5), 10)[-1] == 10
 
 
-@pytest.mark.rule("task_queue_draw.drawn_queue")
+@pytest.mark.rule("task_queues.drawn_queue")
 def test_only_open_classes_take_part():
     made = draw([1.0, 1.0, 1.0], classes=[0, 1, 2], n_classes=3)
     assert counts(made, 300, 0, 2)[2] == 0 and counts(made, 50, 2, 3)[2] == 50 and counts(made, 20, 1, 1)[3] == 20
 
 
-@pytest.mark.rule("task_queue_draw.enter_draw", "task_queue_draw.leave_draw", "task_queue_draw.set_priority")
+@pytest.mark.rule("task_queues.enter_draw", "task_queues.leave_draw", "task_queues.set_priority")
 def test_task_queues_come_go_and_change():
     made = draw([1.0, 1.0, 1.0])
     leave_draw(made, 1)

@@ -8,7 +8,7 @@ import pytest
 from simgrid_broker.compiled import uncompiled
 from simgrid_broker.fabric.jobs.activated import put_into_task_queue
 from simgrid_broker.fabric.matcher import classes_within
-from simgrid_broker.fabric.task_queue_draw import note_match, shut_queues
+from simgrid_broker.fabric.task_queues import note_match, shut_queues
 from simgrid_broker.names import JobStatus
 from simgrid_broker.policy.brokerage.production.decide import RANKING
 from simgrid_broker.policy.jobs import timeouts
@@ -130,7 +130,7 @@ def limited(*limits, now=0.0, queue=CE):
 FULL = dict(attribute=OWNER_GROUP, value=0, most=2, n_jobs=2)
 
 
-@pytest.mark.rule("task_queue_draw.is_shut", "task_queue_draw.look_at_limits", "task_queue_draw.shut_queues")
+@pytest.mark.rule("task_queues.is_shut", "task_queues.look_at_limits", "task_queues.shut_queues")
 @pytest.mark.parametrize(("limits", "excluded"), [
     pytest.param([FULL], [1, 1, 0, 0], id="at its limit"),
     pytest.param([FULL | dict(n_jobs=1)], [0, 0, 0, 0], id="one below"),
@@ -149,7 +149,7 @@ def test_limits_of_a_site_exclude_task_queues(limits, excluded):
     assert limited(*limits) == [bool(each) for each in excluded]
 
 
-@pytest.mark.rule("task_queue_draw.note_match")
+@pytest.mark.rule("task_queues.note_match")
 def test_a_match_counts_for_the_values_of_its_task_queue():
     draw = Draw(**draw_tables(1, 1, 1))
     table = np.zeros(2, LIMIT)

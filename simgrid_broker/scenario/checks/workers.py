@@ -14,7 +14,7 @@ from simgrid_broker.systems.dispatch import DISPATCHERS, Dispatch, dispatcher
 from simgrid_broker.systems.worker_mode import MODES, WorkerMode, mode_of
 
 BEGINNINGS = ("nQueueLimit", "maxWorker", "maxNewWorker", "maxSubmission", "nNewWorker")
-"""How the names of Harvester's options begin."""
+"""Beginnings of the names of Harvester's options."""
 
 
 def unknown_workflow(scenario: Scenario) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.fabric.fabric import Fabric
-from simgrid_broker.fabric.task_queue_draw import shut_queues
+from simgrid_broker.fabric.task_queues import shut_queues
 from simgrid_broker.policy.brokerage.production.decide import RANKING
 from simgrid_broker.policy.jobs.resource_types import asked_ramcount, job_corecount
 from simgrid_broker.scenario.dirac_run import ATTRIBUTES_OF_RUN, PRIVATE
@@ -124,7 +124,7 @@ class CentralQueue:
         self.fabric.set_task_queue_priorities(numbers, np.array([queue.priority for queue in queues]))
 
     def shut(self, now: float) -> np.ndarray:
-        """Which task queues the limits exclude for pilots of each pseudo-queue, (n, n_task_queues) bool."""
+        """Task queues that the limits exclude for pilots of each pseudo-queue, (n, n_task_queues) bool."""
         arrays, n = self.world.arrays, len(self.queues)
         found = np.zeros(arrays.accepts.shape, bool)
         for kind in np.flatnonzero(arrays.limits_of[:, 0] < arrays.limits_of[:, 1]).tolist():
@@ -164,7 +164,7 @@ class CentralQueue:
         self.refresh(now, group)
 
     def _request(self, number: int) -> Request:
-        """What the pilots of a pseudo-queue ask for at their start: of a generic one the groups of its VO."""
+        """Request of the pilots of a pseudo-queue at their start: of a generic one the groups of its VO."""
         world, sharing = self.world, frozenset(name for name, group in self.groups.items() if group.job_sharing)
         names, dirac = world.vocabularies["pseudo_queues"], world.scenario.dirac
         queue = world.arrays.queues[world.arrays.pseudo_queues["queue"][number]]
@@ -178,7 +178,7 @@ class CentralQueue:
         return checked_request(offer, self.edition.request_fields, sharing)
 
     def _offer(self, number: int, name: str, site: str) -> dict[str, Any]:
-        """What the pilots of a pseudo-queue offer at their start."""
+        """Values that the pilots of a pseudo-queue offer at their start."""
         pseudo = self.world.arrays.pseudo_queues[number]
         queue = self.world.arrays.queues[pseudo["queue"]]
         offer = dict(CPUTime=int(min(queue["maxtime_s"] * queue["corepower"], LONGEST)), Site=site, GridCE=name,

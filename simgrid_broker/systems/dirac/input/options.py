@@ -34,23 +34,23 @@ def number(given: Any) -> float | None:
 
 
 def is_within(given: Any, least: float) -> bool:
-    """Whether an option gives a number from `least` on."""
+    """True if an option gives a number from `least` on."""
     found = number(given)
     return found is not None and least <= found <= MOST
 
 
 def is_whole(given: Any, least: int) -> bool:
-    """Whether an option gives a whole number from `least` on."""
+    """True if an option gives a whole number from `least` on."""
     return isinstance(given, (int, str)) and is_within(given, least) and float(given).is_integer()
 
 
 def is_text(given: Any) -> bool:
-    """Whether an option is text."""
+    """True if an option is text."""
     return isinstance(given, str)
 
 
 def names_only(given: Any) -> bool:
-    """Whether an option is text or a list of texts."""
+    """True if an option is text or a list of texts."""
     return is_text(given) or (isinstance(given, list) and all(map(is_text, given)))
 
 
@@ -69,7 +69,7 @@ OPTIONS: dict[str, Any] = {
         "Group": Value(is_text, "expected the name of a group"), "MaxGlobalCorrection": AT_LEAST_ONE,
         "MaxGlobalCorrectionFactor": ANY, "UpdateHistoryPeriod": AT_LEAST_ONE, EACH: SLICE}}, EACH: ANY},
     EACH: ANY}
-"""What each option holds; source: DIRAC reference, sections 8 and 12."""
+"""Shape of each option; source: DIRAC reference, sections 8 and 12."""
 
 
 def option_findings(operations: Mapping[str, Any], above: Key = ()) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""What one match of DIRAC depends on: the jobs that wait, their groups and users, options, and the resources that ask.
+"""Input of one match of DIRAC: the jobs that wait, their groups and users, options, and the resources that ask.
 
 Jobs and requests have DIRAC's own names. Their values are read as they are written: what DIRAC refuses, it refuses in
 the match, by its own rules.

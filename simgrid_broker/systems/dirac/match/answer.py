@@ -56,7 +56,7 @@ class QueueAnswer:
 
     @property
     def matches(self) -> bool:
-        """Whether it matches."""
+        """True if it matches."""
         return self.failed is None
 
     def to_dict(self, draws: int) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def _answer(prepared: MatchInput, given: Mapping[str, Any], number: int, draws: 
     failed = failures(queues, request, prepared.edition)
     matching = [queue for queue, why in zip(queues, failed, strict=True) if why is None]
     if "JobID" in request.values:
-        return _named_job(prepared, asked, request, queues, failed, matching, number, draws)
+        return _named_job(prepared, asked, request, failed, number, draws)
     chances = dict(zip(map(id, matching), queue_chances(matching, prepared.edition), strict=True))
     jobs = {job: chance * float(chances[id(queue)]) for queue in matching if chances[id(queue)]
             for job, chance in job_chances(queue, prepared.edition).items()}
@@ -110,10 +110,11 @@ def _answer(prepared: MatchInput, given: Mapping[str, Any], number: int, draws: 
                          {} if jobs else {NO_MATCH: 1.0}, _counted(drawn, NO_MATCH) if draws else None)
 
 
-def _named_job(prepared: MatchInput, asked: Mapping[str, Any], request: Request, queues: list[TaskQueue],
-               failed: list[Failure | None], matching: list[TaskQueue], number: int, draws: int) -> RequestAnswer:
+def _named_job(prepared: MatchInput, asked: Mapping[str, Any], request: Request, failed: list[Failure | None],
+               number: int, draws: int) -> RequestAnswer:
     """The answer to a request that names a job; source: DIRAC reference, 7.8."""
-    job, = request.values["JobID"]
+    queues, (job,) = list(prepared.queues), request.values["JobID"]
+    matching = [queue for queue, why in zip(queues, failed, strict=True) if why is None]
     holder = prepared.queues.of_job(job)
     found = holder is not None and holder in matching
     chance = requested_job_chance(holder, job) if holder is not None and found else 0.0

@@ -1,4 +1,4 @@
-"""Which queues can run the jobs of a task that wait in DIRAC's task queues: the static rules of PanDA's brokerage.
+"""Queues that can run the jobs of a task that wait in DIRAC's task queues: the static rules of PanDA's brokerage.
 
 DIRAC has no job brokerage; a task queue names sites and CEs. These are the queues that PanDA's rules on what a queue is
 like leave over: not those on what waits or runs there, on links and nuclei, caps and weights. Jobs with input go where

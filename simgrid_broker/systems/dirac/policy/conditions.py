@@ -27,10 +27,12 @@ class Condition:
     says: str
     holds: Callable[..., bool]
     membership: bool = False
+    together: bool = False
 
     def met(self, queue: Mapping[str, Any], request: Request) -> bool:
-        """Whether the condition holds for a task queue, given by its fields."""
-        return self.holds(*(queue[name] for name in self.queue), request)
+        """True if the condition holds for a task queue, given by its fields."""
+        values = {name: queue[name] for name in self.queue}
+        return self.holds(values, request) if self.together else self.holds(*values.values(), request)
 
     def reason(self, queue: Mapping[str, Any], request: Request) -> str:
         """Why it does not hold, in words."""
@@ -48,12 +50,12 @@ def listed(values: Any) -> str:
 
 def condition(name: str, *, queue: str | tuple[str, ...], request: str | tuple[str, ...], source: str,
               says: str = "task queue: {queue}; request: {request}",
-              membership: bool = False) -> Callable[[Callable[..., bool]], Condition]:
+              membership: bool = False, together: bool = False) -> Callable[[Callable[..., bool]], Condition]:
     """Make a condition of a function; arguments as the fields of `Condition`."""
     def make(holds: Callable[..., bool]) -> Condition:
         return Condition(name=name, queue=(queue,) if isinstance(queue, str) else queue, source=source, says=says,
                          request=(request,) if isinstance(request, str) else request, holds=holds,
-                         membership=membership)
+                         membership=membership, together=together)
     return make
 
 
@@ -178,21 +180,18 @@ def resource_bans(field: str) -> Condition:
 
 
 @condition("negative condition", queue=tuple(BANNED_BY.values()), request=(), source=REFERENCE + "8.1 (D10)",
-           says="excluded by a limit at the site: {queue}")
-def negative_condition(of_owner: str, of_group: str, cpu_class: int, sites: frozenset[str], ces: frozenset[str],
-                       platforms: frozenset[str], types: frozenset[str], tags: frozenset[str],
-                       request: Request) -> bool:
+           says="excluded by a limit at the site: {queue}", together=True)
+def negative_condition(of_queue: Mapping[str, Any], request: Request) -> bool:
     """Not all negative conditions exclude the task queue; one does if all its attributes do.
 
     Two values of an attribute of which a task queue has one exclude none, as in DIRAC.
     """
-    fields = dict(zip(BANNED_BY, (of_owner, of_group, cpu_class, sites, ces, platforms, types, tags), strict=True))
-    return not request.bans or not all(all(_hit(fields[name], values) for name, values in ban.items())
+    return not request.bans or not all(all(_hit(of_queue[BANNED_BY[name]], values) for name, values in ban.items())
                                        for ban in request.bans)
 
 
 def _hit(of_queue: Any, banned: tuple) -> bool:
-    """Whether an attribute of a task queue is banned; an empty list never is."""
+    """True if an attribute of a task queue is banned; an empty list never is."""
     if isinstance(of_queue, frozenset):
         return not of_queue.isdisjoint(banned)
     return banned == (of_queue,)

@@ -1,4 +1,4 @@
-"""What an edition of DIRAC's matching consists of."""
+"""An edition of DIRAC's matching: fields, conditions and priorities."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ WITHOUT_LIMIT = 0
 
 @dataclass(frozen=True, kw_only=True)
 class Edition:
-    """What differs between the editions.
+    """Differences between the editions.
 
     single, lists: fields of a job that are the identity of its task queue, with one value and with several; memory:
     MinRAM and MaxRAM belong to it, too; cpu_classes: CPU times of task queues, s, ascending; configurable: these can

@@ -53,7 +53,7 @@ class Acceptance:
                         if condition.membership and not any(request.named_ce for request in requests)}
 
     def of(self, identity: Identity) -> np.ndarray:
-        """Which kinds of requests a task queue matches, if they offer its CPU time, (n_kinds,) bool."""
+        """Kinds of requests that a task queue matches if they offer its CPU time, (n_kinds,) bool."""
         fields, found = identity.fields(self.edition), np.ones(len(self.requests), bool)
         for condition in self.conditions:
             key = condition.name, tuple(fields[name] for name in condition.queue)
@@ -63,7 +63,7 @@ class Acceptance:
         return found
 
     def _met(self, condition: Condition, fields: Mapping[str, Any]) -> np.ndarray:
-        """Which kinds of requests a task queue meets a condition for, (n_kinds,) bool."""
+        """Kinds of requests for which a task queue meets a condition, (n_kinds,) bool."""
         if condition.name in self._offers:
             named, nothing = fields[condition.queue[0]], self._offers[condition.name][None]
             met = nothing.copy() if named else np.ones(len(self.requests), bool)
@@ -74,7 +74,7 @@ class Acceptance:
         return np.array([condition.met(fields, self.requests[k]) for k in first], bool)[kind]
 
     def _offers_of(self, field: str) -> dict[Any, np.ndarray]:
-        """Which kinds of requests offer each value of a field; None: nothing."""
+        """Kinds of requests that offer each value of a field; None: nothing."""
         found = {None: np.zeros(len(self.requests), bool)}
         for kind, request in enumerate(self.requests):
             for value in request.given(field) or (None,):

@@ -1,4 +1,4 @@
-"""What DIRAC's Matcher makes of the report of a pilot; source: DIRAC reference, section 6."""
+"""Request that DIRAC's Matcher makes of the report of a pilot; source: DIRAC reference, section 6."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MOST_PROCESSORS = 1024
 """Largest number of processors for which each smaller number is offered as a tag; source: DIRAC reference, 6.3."""
 MULTI, WHOLE_NODE = "MultiProcessor", "WholeNode"
 ONLY_TESTS = {"JobType": "Test"}
-"""What a pilot of a banned site asks for."""
+"""Request of a pilot of a banned site."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def compute_priorities(queues: Iterable[TaskQueue], groups: Mapping[str, Group],
 
 def _entities(name: str, group: Group, owners: Mapping[str, list[TaskQueue]], share: float,
               correct: Correct) -> Iterable[tuple[list[TaskQueue], float]]:
-    """Those among whom the share of a group is divided, with their task queues and shares: DIRAC reference, 11.1."""
+    """Sharers of the share of a group, with their task queues and shares: DIRAC reference, 11.1."""
     if group.job_sharing:
         return [([queue for queues in owners.values() for queue in queues], share)]
     shares = correct(dict.fromkeys(owners, share / len(owners)), name)
@@ -164,7 +164,7 @@ def _read_as_default(options: Mapping[str, Any], defaults: Mapping[str, int]) ->
 
 
 def is_on(option: object) -> bool:
-    """Whether an option is true; DIRAC reads y, yes, true, 1 and on."""
+    """Test for an option that is true; DIRAC reads y, yes, true, 1 and on."""
     return str(option).lower() in ("y", "yes", "true", "1", "on")
 
 

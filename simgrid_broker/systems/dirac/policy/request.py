@@ -52,7 +52,7 @@ class Request:
 
 
 def has_wildcard(values: Values) -> bool:
-    """Whether ANY is among the values, whatever its case and punctuation; blanks count: DIRAC reference, 7.2."""
+    """True if ANY is among the values, whatever its case and punctuation; blanks count: DIRAC reference, 7.2."""
     return any(isinstance(value, str) and _without_punctuation(value).lower() == WILDCARD for value in values)
 
 
