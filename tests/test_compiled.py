@@ -358,3 +358,43 @@ def test_code_that_reads_fields_by_place_is_not_read_for_fields_in_another_order
 def test_importing_the_package_compiles_nothing():
     code = "import sys, simgrid_broker; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+TWINS = """\
+import sys
+from simgrid_broker.compiled import compiled, compiled_with
+
+@compiled
+def step(x):
+    return x
+
+@compiled
+def part(x):
+    total = 0
+{lines}
+    return total
+
+@compiled
+def loop(x):
+    return part(x) + part(x + 1)
+
+def made(number):
+    @compiled
+    def own(x):
+        return x + number
+    return own
+
+twins = {{name: compiled_with(loop, part=compiled_with(part, step=made(number)))
+         for name, number in (("one", 10), ("other", 1000))}}
+print(*(twins[name](3) for name in sys.argv[1:]))
+"""
+
+
+def test_variants_kept_by_several_processes_are_not_taken_for_one_another(tmp_path):
+    program = tmp_path / "twins.py"
+    lines = "\n".join(f"    total = (total * {k} + step(x)) % 1000003" for k in range(2, 90))      # too long to inline
+    program.write_text(TWINS.format(lines=lines))
+    environment = os.environ | {"SIMGRID_BROKER_CACHE": str(tmp_path / "cache")}
+    answers = [subprocess.run([sys.executable, program, *names], env=environment, capture_output=True, text=True,
+                              check=True).stdout.split() for names in (["one"], ["other"], ["one", "other"])]
+    assert answers[0] != answers[1] and answers[2] == answers[0] + answers[1]

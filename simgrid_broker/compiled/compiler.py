@@ -227,10 +227,21 @@ class Whole(JITCodeLibrary):
         module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self):
-        """Called by Numba to optimise all; without the round for reference counting, of which there is none."""
+        """Called by Numba to optimise all; without the round for reference counting, of which there is none.
+
+        Parts lose their names after it: code kept by several processes may have one name for different parts, and LLVM
+        would call the part that was loaded first.
+        """
         made = self._codegen._module_pass_manager(opt=min(self.level, numba.config.OPT))
         passes, *builder = made if isinstance(made, tuple) else (made,)       # Numba has builders since 0.63
         passes.run(self._final_module, *builder)
+        self._hide_parts()
+
+    def _hide_parts(self):
+        """Make the parts private, so that nothing outside of the whole finds them by name."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == binding.Linkage.linkonce_odr:
+                function.linkage = "private"
 
     def finalize(self):
         """Link each part once, then optimise and translate all."""
@@ -277,8 +288,6 @@ class One(Whole):
     level = 3
 
     def _optimize_final_module(self):
-        """Called by Numba to optimise all; private parts have no names, by which other wholes would find them."""
-        for function in self._final_module.functions:
-            if not function.is_declaration and function.linkage == binding.Linkage.linkonce_odr:
-                function.linkage = "private"
+        """Called by Numba to optimise all, with parts that are private from the first."""
+        self._hide_parts()
         super()._optimize_final_module()

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numba
 
+from simgrid_broker.compiled.fingerprint import fingerprint
 from simgrid_broker.compiled.stock import fall_back, is_chosen, is_in_use, stock
 
 compiler: ModuleType | None = None
@@ -55,12 +56,16 @@ def _made(function: Callable[..., Any], as_one: bool) -> Any:
 def compiled_with(function: Callable[..., Any], **named: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, compiled, with other functions in place of those that it calls itself by these names.
 
-    If one of them is not compiled, the result is not compiled either.
+    If one of them is not compiled, the result is not compiled either. Its full name has a digest of what it consists
+    of: processes that compile different variants would otherwise give both the same name in kept code.
     """
     plain = getattr(function, "py_func", function)
     bound = FunctionType(plain.__code__, plain.__globals__ | named, plain.__name__, plain.__defaults__)
     bound.__module__, bound.__qualname__ = plain.__module__, plain.__qualname__
-    return compiled(bound) if all(hasattr(other, "py_func") for other in named.values()) else bound
+    if not all(hasattr(other, "py_func") for other in named.values()):
+        return bound
+    bound.__qualname__ += f".{fingerprint(bound)}"
+    return compiled(bound)
 
 
 def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:

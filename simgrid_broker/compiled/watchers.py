@@ -21,4 +21,4 @@ def watched(watcher: Callable[[str], None]) -> Iterator[None]:
 def announce(function: Callable) -> None:
     """Tell the watchers that a function is about to be compiled."""
     for watcher in _watchers:
-        watcher(f"{function.__module__}.{function.__qualname__}".removeprefix(PACKAGE))
+        watcher(f"{function.__module__}.{function.__name__}".removeprefix(PACKAGE))
