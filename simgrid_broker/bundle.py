@@ -57,7 +57,7 @@ class Bundle:
         return {name: getattr(self, name) for name in type(self).__annotations__}
 
     def with_arrays(self, **changes: "np.ndarray | Bundle") -> Self:
-        """The same with some arrays replaced; what compiled code reads of the others is not worked out again."""
+        """A copy with some arrays replaced; what compiled code reads of the others is not worked out again."""
         known, names, made = vars(self), type(self).__annotations__, object.__new__(type(self))
         if unknown := changes.keys() - names.keys():
             raise TypeError(f"{type(self).__name__} has no arrays {', '.join(sorted(unknown))}")
@@ -76,8 +76,7 @@ class Bundle:
 
     @cached_property
     def words(self) -> np.ndarray:
-        """What compiled code reads: for each array the words of Numba's struct of an array, one array behind the other.
-        """
+        """Words that compiled code reads: those of Numba's struct of an array, one array behind the other."""
         return np.array([word for array in self.arrays().values() for word in words_of(array)], np.int64)
 
     @cached_property

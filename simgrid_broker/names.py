@@ -81,7 +81,7 @@ class QueueStatus(Word):
 
 
 class ClosedBy(Word):
-    """What closed the list of input files of a job when it was cut from its task's input.
+    """Limits that closed the list of input files of a job when it was cut from its task's input.
 
     Source: lifecycle reference, section 2.6; the JEDI TWiki's names of the parameters stand in the descriptions of the
     scenario.
@@ -132,7 +132,7 @@ class BareNucleus(Word):
 
 
 class TransferKind(Word):
-    """What a transfer carries: inputs to the computing site, outputs to the nucleus, or what a running job reads."""
+    """Purposes of a transfer: inputs to the computing site, outputs to the nucleus, or what a running job reads."""
 
     INPUT, OUTPUT, READING = range(3)
 
@@ -228,7 +228,7 @@ EDITIONS = ("documented", "deployed")
 
 
 class RetryAction(Word):
-    """What the retry module does about an error; source: lifecycle reference, section 3.4."""
+    """Actions of the retry module on an error; source: lifecycle reference, section 3.4."""
 
     NO_RETRY, LIMIT_RETRY, INCREASE_MEMORY, INCREASE_CPUTIME = range(4)
 

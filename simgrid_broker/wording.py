@@ -1,4 +1,4 @@
-"""How a refusal reads: figures with their units, in the sentence of the rule that compared them.
+"""Refusals in words: figures with their units, in the sentence of the rule that compared them.
 
 A sentence has the fields `{value}` and `{limit}`, the figures in the unit of the rule, and `{text}`, a value that is a
 name. `{value:plain}` leaves the unit out, `{value:binary}` writes bytes in KiB, MiB, GiB.
@@ -99,7 +99,7 @@ FORMS: dict[str, Callable[[float, int], str]] = {
 
 
 def labels(criteria: Sequence[str], tags: Sequence[str]) -> list[str]:
-    """How each rule of a broker is called: by its tag, with its own name where several share the tag."""
+    """Name of each rule of a broker: its tag, with its own name where several share the tag."""
     return [f"{tag} ({name.removesuffix('_deployed').replace('_', ' ')})" if list(tags).count(tag) > 1 else tag
             for name, tag in zip(criteria, tags, strict=True)]
 

@@ -51,7 +51,7 @@ def test_rows_name_the_files_of_marked_tests():
 
 @pytest.mark.parametrize(("marker", "message"), [
     pytest.param("too_litle_scratch", "of none", id="no rule"),
-    pytest.param("off_the_chain", "nucleus.off_the_chain and", id="several rules"),
+    pytest.param("off_the_chain", "network.off_the_chain and", id="several rules"),
 ])
 def test_a_marker_names_one_rule(marker, message):
     with pytest.raises(ValueError, match=message):
@@ -65,8 +65,9 @@ def test_files_that_the_fidelity_page_names_are_there():
 
 def test_every_agent_and_policy_has_its_place_in_the_fidelity_page():
     package = ROOT / "simgrid_broker"
-    files = [*package.glob("policy/*.py"), *(path for room in ("agents", "ledgers", "turns")
-                                             for path in package.glob(f"{room}/**/*.py") if path.stem != "__init__")]
+    rooms = "agents", "ledgers", "turns", *(f"policy/{part}" for part in ("tasks", "jobs", "users", "shares", "queues"))
+    files = [*package.glob("policy/*.py"), *(path for room in rooms for path in package.glob(f"{room}/**/*.py")
+                                             if path.stem != "__init__")]
     names = [str(path.relative_to(package)) for path in files]
     silent = [name for name in names if name not in NO_RULES and name not in FIDELITY
               and f"`{name.removesuffix('.py').replace('/', '.')}." not in FIDELITY]

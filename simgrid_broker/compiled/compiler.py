@@ -170,7 +170,7 @@ class WholeCompiler(PlainCompiler):
 
 
 class CompilerOfOne(WholeCompiler):
-    """The same, with a library whose parts nothing else can call."""
+    """The compiler of a loop compiled as one, with a library whose parts nothing else can call."""
 
     def library_of_all(self, name: str) -> "Whole":
         """The library to compile into."""
@@ -220,7 +220,7 @@ class Whole(JITCodeLibrary):
 
     _linking_libraries: list
     level = 1
-    """How much LLVM does for quick code, up to 3: the code is as quick after this round, which is a third shorter."""
+    """Level of LLVM's work for quick code, up to 3: the code is as quick after this round, which is a third shorter."""
 
     def _optimize_functions(self, module):
         """Called by Numba to optimise one function after another, before all of them are."""

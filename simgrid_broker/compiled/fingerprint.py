@@ -1,4 +1,4 @@
-"""What a compiled function is made of, as a digest: its code, and all that it names, through all that it calls."""
+"""Digest of what a compiled function is made of: its code, and all that it names, through all that it calls."""
 
 import sys
 from collections.abc import Callable, Iterable

@@ -87,7 +87,7 @@ def fields_of(kind: types.Type) -> str:
 
 
 class KeptStockCode(KeptCode):
-    """The same for code that stock Numba has compiled, of any version: if it cannot be read or kept, it is not kept."""
+    """Files of code that stock Numba has compiled, of any version: what cannot be read or written is not kept."""
 
     def load_overload(self, sig, target_context):
         """Compiled code for arguments of some types; None if there is none, which is then about to be compiled."""
@@ -108,7 +108,7 @@ class _Content(pickle.Unpickler):
     """Reads compiled code; Numba would import the modules of all parts, its whole NumPy and with it SciPy."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """What a name in the file refers to."""
+        """The class or function that a name in the file refers to."""
         if (module, name) == ("numba.core.environment", "_rebuild_env"):
             return _environment
         return super().find_class(module, name)

@@ -335,7 +335,7 @@ class Queue(Part):
 
     @property
     def mode(self) -> WorkerMode:
-        """How workers come to its jobs; raises PluginError for a workflow of no mode."""
+        """Mode by which workers come to its jobs; raises PluginError for a workflow of no mode."""
         return mode_of(self.workflow)
 
     @field_validator("params", mode="before")

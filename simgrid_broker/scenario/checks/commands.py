@@ -21,7 +21,7 @@ THROTTLED_FROM = 6
 """Attempts that inputs must have for a task to be throttled; source: lifecycle reference, section 2.10."""
 
 LIVE, HELD, ENDING, ENDED, ABORTED = "at work", "paused", "finishing", "over", "aborted"
-"""What a task can be as far as commands go; `at work` has exhausted tasks in it, `paused` throttled ones."""
+"""States of a task as far as commands go; `at work` has exhausted tasks in it, `paused` throttled ones."""
 
 EFFECT = {"abort": ((LIVE, HELD, ENDING), ABORTED), "finish": ((LIVE, HELD), ENDING), "pause": ((LIVE, ENDING), HELD),
           "resume": ((HELD,), LIVE), "reassign": ((LIVE,), LIVE), "avalanche": ((LIVE,), LIVE),

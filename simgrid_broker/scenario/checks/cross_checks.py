@@ -39,7 +39,7 @@ SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "gdpconfig": (("key",), ("value",)), "storage_status": (("storage", "activity"), ("status",)),
     "task_priority": (("task",), ("priority",)), "task_share": (("task",), ("share",)),
     "task_command": (("task",), ("command", "queue", "nucleus", "soft", "jobs"))}
-"""What an incident of each kind acts on, and what it sets there."""
+"""Nouns that an incident of each kind acts on, and the attribute that it sets there."""
 JOB_SEEDS = ("", "std", "es", "eshigh", "all", "any")
 """Values of jobseed; source: brokerage reference, 2.2 and 2.3."""
 CHAIN = ("task_refiner", "task_broker", "job_generator", "setupper", "pilot_streaming", "adder")

@@ -35,7 +35,7 @@ READS = {
 MOST_TASKS = 5_000_000
 """Tasks of a stream in one run at the most: some gigabytes."""
 STATUSES = {"storage_status": ("an endpoint", ("ON", "OFF", "TEST")), "queue_status": ("a queue", QueueStatus.words())}
-"""What each kind of incident sets the status of, and the known statuses; source: formats reference, section 2.2."""
+"""Nouns whose status each kind of incident sets, and the known statuses; source: formats reference, section 2.2."""
 
 
 def warm_up_too_long(scenario: Scenario) -> Iterator[Finding]:

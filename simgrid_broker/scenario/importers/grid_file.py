@@ -23,7 +23,7 @@ WITH_UNIT: dict[str, tuple[Callable[[object], float], tuple[str, ...]]] = {
 """Key to the parser that will read it, and its customary units, largest first."""
 
 RUNNABLE = {"duration": "2 days", "shares": [{"name": "All", "value": 1}]}
-"""What a scenario needs besides its name and grid."""
+"""Keys that a scenario needs besides its name and grid."""
 
 LONGEST_NUMBER = 8
 """Most characters of a number with a unit; a longer one is written without."""

@@ -77,7 +77,7 @@ def _task(name: str, queue: Queue, tests: FunctionalTests, share: str) -> Campai
 P = TypeVar("P", bound=Part)
 
 UPPER_QUARTILE, RAM_MARGIN = 0.6745, 1.1
-"""What scouts claim of memory: the 75th percentile of their jobs (in sigmas) and 10 %; lifecycle reference, 2.7."""
+"""Memory that scouts claim: the 75th percentile of their jobs (in sigmas) and 10 %; lifecycle reference, 2.7."""
 
 _JOBS, _WORK, _CPUTIME, _MEMORY, _INPUT, _OUTPUT, _FAILURE = range(7)
 _FILES, _FILE_SIZE = 40, 41
