@@ -324,7 +324,7 @@ def test_errordialog_names_the_rule_that_removed_the_last_candidates(refused_by,
 
 def test_tasks_are_asked_for_by_name_too():
     log, _ = log_of(decisions=0, tasks=["task"])
-    assert log.watch.whole.tolist() == [1, 2]
+    assert log.log.whole.tolist() == [1, 2]
 
 
 def test_candidates_of_a_verdict_without_figures():
@@ -346,8 +346,8 @@ def test_whoever_keeps_no_candidates_asks_for_no_figures():
 def test_decisions_whose_candidates_are_kept_are_kept_too():
     log, tasks = log_of(decisions=0.2, candidates=0.5)
     for number in range(200):
-        task = replace(tasks[0], luck=number)
-        log.add(DecisionKind.JOB_BROKERAGE, 5.0, task, of_queues([0, 0, 1]), 0)
+        log.world.arrays.tasks["luck"][0] = number
+        log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], of_queues([0, 0, 1]), 0)
     found = [rows["decision"].tolist() for rows in log.candidates]
     assert sorted({number for one in found for number in one}) == [row[1] for row in log.rows]
     assert 70 < len(log.rows) < 130
