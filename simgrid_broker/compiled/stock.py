@@ -18,7 +18,7 @@ KeptStockCode: Any = None
 with suppress(Exception):                          # without it each run compiles
     from simgrid_broker.compiled.kept_code import KeptStockCode
 
-TRIED = ("0.61.2", "0.62.1", "0.63.1", "0.68.1")
+TRIED = ("0.61.2", "0.68.1")
 """Versions of Numba with which the own compiler was tried (`scripts/try_numba.py`), from the lowest to the highest that
 `pyproject.toml` allows."""
 OPTIONS = dict(error_model="numpy", _nrt=False, no_cfunc_wrapper=True)
