@@ -463,7 +463,7 @@ def _codes(code: CodeType) -> dict[str, list[CodeType]]:
 
 
 def _content(code: CodeType) -> tuple:
-    """What a code does, with what the functions inside it do, wherever it stands in its file."""
+    """Instructions of a code and of the functions inside it, wherever it stands in its file."""
     return (code.co_code, code.co_names, code.co_varnames, code.co_freevars,
             tuple(_content(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts))
 

@@ -38,7 +38,7 @@ class Changed:
         raise AttributeError("no such attribute")
 kept_code._Content = Changed
 """
-"""What an upgrade of Numba may do to the own compiler, as lines of Python that do it."""
+"""Faults that an upgrade of Numba may bring to the own compiler, as lines of Python that cause them."""
 
 PROGRAM = """
 import numpy as np
@@ -97,7 +97,7 @@ kept_code.KeptCode.load_overload = load_others
 
 
 def answer(program, *words, **variables):
-    """What a program prints and remarks in a new process."""
+    """Lines that a program prints, and its remarks, in a new process."""
     environment = os.environ | {"NUMBA_DISABLE_JIT": "0", stock.CHOICE: "0"} | variables
     return subprocess.run([sys.executable, "-c", program, *words], env=environment, capture_output=True, text=True,
                           timeout=900, cwd=ROOT)

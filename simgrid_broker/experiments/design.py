@@ -63,9 +63,3 @@ def bounds(axis: Axis) -> tuple[float, float]:
     """Ends of the range of an axis."""
     assert axis.low is not None and axis.high is not None
     return axis.low, axis.high
-
-
-def is_numeric(axis: Axis) -> bool:
-    """True if the values of an axis are numbers."""
-    return axis.values is None or all(isinstance(value, (int, float)) and not isinstance(value, bool)
-                                      for value in axis.values)

@@ -36,7 +36,7 @@ SLOT = np.dtype([
 class Production(Bundle):
     """Tables of job brokerage in a run, with a slot for each task at a level of ramCount.
 
-    Statistics as in `counts.Snapshot`, links and ways as in `network_metrics.NetworkMetrics` and `Places.ways`, counts
+    Statistics as in `counts.Snapshot`, links and ways as in `network.NetworkMetrics` and `Places.ways`, counts
     and ranks as in `decision_log.DecisionLog`.
     """
 
