@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 Case = dict[str, Any]
+FAILURE = "failure"
+"""Key of the text of an error in the answer to a case that failed; `error` is what PanDA says of a decision."""
 
 
 def answered(answer: Callable[[Case], Case], case: Case, **known: Any) -> Case:
@@ -16,7 +18,7 @@ def answered(answer: Callable[[Case], Case], case: Case, **known: Any) -> Case:
         return known | answer(case)
     except Exception as error:
         traceback.print_exc()
-        return known | {"error": f"{type(error).__name__}: {error}"}
+        return known | {FAILURE: f"{type(error).__name__}: {error}"}
 
 
 def main(description: str | None, kinds: Iterable[str], answers: Callable[[str, list[Case]], list[Case]]) -> int:
@@ -29,4 +31,4 @@ def main(description: str | None, kinds: Iterable[str], answers: Callable[[str, 
     given = json.loads(options.cases.read_text())
     found = answers(options.kind, given["cases"] if isinstance(given, dict) else given)
     options.out.write_text(json.dumps(found))
-    return int(any("error" in one for one in found))
+    return int(any(one.get(FAILURE) for one in found))

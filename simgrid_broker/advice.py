@@ -42,7 +42,8 @@ def remarks(scenario: Scenario | Snapshot) -> tuple[str, ...]:
     Of a snapshot, keys that no rule reads.
     """
     if isinstance(scenario, Snapshot):
-        return (*map(str, unread_keys(scenario)), *settings_without_effect(scenario.scenario()))
+        return (*scenario.import_remarks, *map(str, unread_keys(scenario)),
+                *settings_without_effect(scenario.scenario()))
     return (*cross_checks.remarks(scenario), *work_that_no_queue_takes(scenario), *settings_without_effect(scenario))
 
 

@@ -175,7 +175,7 @@ def test_what_cannot_be_expressed_is_named(script):
 
 def test_a_case_that_fails_leaves_the_others(script, capsys):
     found = script.answers("throttler", [dict(id="bad"), dict(id="worse")])
-    assert [answer["error"] for answer in found] == ["KeyError: 'share'"] * 2
+    assert [answer["failure"] for answer in found] == ["KeyError: 'share'"] * 2
     assert "KeyError" in capsys.readouterr().err
 
 

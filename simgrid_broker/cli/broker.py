@@ -39,6 +39,10 @@ def broker(
     edition: Annotated[editions.Name | None, typer.Option(
         help="Edition of the rules, instead of the snapshot's.", show_default=False)] = None,
     settings: Settings = None,
+    strict: Annotated[bool | None, typer.Option(
+        "--strict/--lenient", help="Refuse names of nothing, contradictions and numbers out of range, or read them as "
+        "PanDA does, with remarks. Default: as the snapshot says; --strict unless a run wrote it.",
+        show_default=False)] = None,
     everyone: Annotated[bool, typer.Option("--all", help="Name all refused candidates, not only the first "
                                            f"{MOST_NAMED} of each rule.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: every candidate with rule, figures, weight, "
@@ -49,7 +53,7 @@ def broker(
     Prints the number of candidates after each rule, the used candidates, best first, and the refused ones by rule.
     """
     from simgrid_broker.dry_run import broker as decide
-    given = loaded_snapshot(snapshot, edition, settings)
+    given = loaded_snapshot(snapshot, edition, settings, strict)
     answer = decide(given, task)
     show_remarks(given)
     if as_json:
@@ -68,10 +72,11 @@ def show_remarks(snapshot: "Snapshot") -> None:
         typer.echo(paragraph(f"note: {remark}"), err=True)
 
 
-def loaded_snapshot(file: Path, edition: str | None, settings) -> "Snapshot":
+def loaded_snapshot(file: Path, edition: str | None, settings, strict: bool | None = None) -> "Snapshot":
     """The snapshot in a file with the settings of the command line; raises SnapshotError, also for unknown policies."""
     from simgrid_broker.scenario import load_snapshot
-    overrides = [*(settings or ()), *([] if edition is None else [f"edition={edition}"])]
+    overrides = [*(settings or ()), *(f"{key}={value}" for key, value in dict(
+        edition=edition, strict=None if strict is None else str(strict).lower()).items() if value is not None)]
     snapshot = load_snapshot(file, overrides)
     streams = [(f"tasks.{number}.architecture", task.architecture) for number, task in snapshot.tasks.items()]
     if problems := [*unknown_plugins(snapshot), *malformed_architectures_of(snapshot, streams)]:

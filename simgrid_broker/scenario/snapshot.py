@@ -7,10 +7,11 @@ unknown.
 from math import nan
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from simgrid_broker.errors import ScenarioError, SnapshotError
 from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS
+from simgrid_broker.scenario.loading.lenient import in_any_range
 from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario
 from simgrid_broker.scenario.shares import Share
@@ -71,6 +72,8 @@ class NextJobs(Part):
         default_factory=dict, description="Resource types of the task's jobs at a PanDA queue; default: the task's own")
     u: float | None = Field(None, ge=0, lt=1, description="Number that draws the nucleus by PanDA's wheel; default: "
                             "each nucleus has a number, by `seed`, `luck` and `n_nuclei`, as in a run")
+
+    _in_any_range = field_validator("*", mode="wrap")(in_any_range)
 
 
 class EndedJobs(Part):
@@ -139,6 +142,8 @@ class SnapshotTask(AnalysisNumbers, TaskClaims):
                                 "that of its jobs", seen_as="gshare", code=lambda without: "" if without else None)
     parent: Chain | None = Field(None, description="The task that makes the input")
 
+    _in_any_range = field_validator("*", mode="wrap")(in_any_range)
+
     @property
     def broker(self) -> str:
         """Which broker is asked: task_brokerage, job_brokerage or analysis_brokerage."""
@@ -160,7 +165,8 @@ class JobNumbers(Part):
 
     queue: QueueName = Field(description="PanDA queue")
     share: LeafName = Field(description="Leaf share")
-    resource_type: ResourceTypeName = Field(description="Resource type of the jobs")
+    resource_type: ResourceTypeName | None = Field(None, description="Resource type of the jobs; default: none that is "
+                                                   "there, so that they count for queue and share alone")
     defined: int = Field(0, ge=0, description="Jobs that are defined")
     waiting: int = Field(0, ge=0, description="Jobs that are waiting")
     assigned: int = Field(0, ge=0, description="Jobs that await their input")
@@ -259,6 +265,8 @@ class Snapshot(Whole):
     time: Seconds = Field(0, ge=0, le=LATEST - 1, description="The moment, on the clock of the run that it comes from")
     statistics_at: Seconds | None = Field(None, ge=-LATEST, le=LATEST, description="When JEDI last read the numbers of "
                                           "jobs and queues, not after `time`; default: at that moment")
+    strict: bool = Field(True, description="Whether names of nothing, contradictions, and numbers out of range are "
+                         "refused; false = they are remarked and read as PanDA reads them, as in a snapshot of a run")
     edition: EditionName = Field("documented", description="Rules of the documentation, or of the production code: of "
                                  "its newest release, or of the one that is named")
     seed: int = Field(1, ge=0, description="Seed of the draws of nuclei, as that of the run")

@@ -7,7 +7,7 @@ from functools import partial
 from math import inf, nan
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from simgrid_broker.names import MOST_FILES_OF_JOB, FullChain, InputLan, TaskStatus
 from simgrid_broker.schema.attribute import Column, Table, attribute, columns_of, shown
@@ -168,11 +168,14 @@ class TaskParameters(Part):
         return value
 
     @model_validator(mode="after")
-    def parts_of_event_service(self) -> "TaskParameters":
-        """Refuse parameters of event service without it, and a largest number of events below the smallest."""
+    def parts_of_event_service(self, info: ValidationInfo) -> "TaskParameters":
+        """Refuse parameters of event service without it, and a largest number of events below the smallest.
+
+        PanDA has no such relation between numbers of events, nor has a lenient snapshot.
+        """
         if not self.eventService and (self.nEsConsumers > 1 or self.maxAttemptES):
             raise ValueError("nEsConsumers and maxAttemptES need eventService: true")
-        if self.maxEventsPerJob is not None and self.maxEventsPerJob < self.minGranularity:
+        if info.context is None and self.maxEventsPerJob is not None and self.maxEventsPerJob < self.minGranularity:
             raise ValueError(f"maxEventsPerJob must not be below minGranularity, {self.minGranularity}")
         return self
 

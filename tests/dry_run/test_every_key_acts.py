@@ -281,8 +281,8 @@ OF_SCENARIOS = {
     "grid.queues.<name>.slot_requests": (102, {}, {"grid.queues.NORTH.slot_requests": [{"slots": 900}]}),
 }
 """Keys of parts that scenarios have as well."""
-NAMES_OR_WORDS = {"description", "tasks.<name>.username"}
-"""Keys for the reader."""
+NAMES_OR_WORDS = {"strict", "description", "tasks.<name>.username"}
+"""Keys for the reader, and that of the reading itself."""
 REMARKED = {"tasks.<name>.allowInputWAN", *(f"tasks.<name>.splitting.{name}" for name in LARGER_JOBS),
             *(f"jobs[].{status}" for status in NOT_COUNTED),
             "policies"}

@@ -175,3 +175,21 @@ def test_numbers_of_queues_that_cannot_be(changed, key):
     with pytest.raises(SnapshotError) as caught:
         load_snapshot(EXAMPLE).with_values(changed)
     assert [problem.key for problem in caught.value.problems] == [key]
+
+
+def test_a_lenient_snapshot_is_read_as_panda_reads_its_tables(changed):
+    gone = "  - {queue: NORHT, share: Production, resource_type: MCORE, running: 1}\n" \
+           "  - {queue: NORTH, share: Gone, resource_type: HUGE, running: 3}\n"
+    path = changed(("  - " + NORTH, gone + "  - " + NORTH))
+    assert len(problems_of(path, ["tasks.102.ramcount=-1"])) == 4
+    snapshot = load_snapshot(path, ["strict=false", "tasks.102.ramcount=-1", "tasks.102.nucleus=NIRVANA"])
+    assert snapshot.tasks["102"].ramcount == -1 and not snapshot.grid.sites["NIRVANA"].nucleus
+    assert [(row.queue, row.share, row.resource_type) for row in snapshot.jobs[4:6]] == [
+        ("NORTH", "Gone", None), ("NORTH", "Production", "MCORE")] and snapshot.shares[-1].name == "Gone"
+    assert snapshot.import_remarks == (
+        "1 x an unknown queue is left out: jobs[4].queue = 'NORHT'",
+        "1 x an unknown leaf share is read as one without a target: jobs[5].share = 'Gone'",
+        "1 x an unknown resource type is left out: jobs[5].resource_type = 'HUGE'",
+        "1 x an unknown site is read as one without queues and storages: tasks.102.nucleus = 'NIRVANA'",
+        "1 x numbers are out of range, and are read as they are: ramcount = -1")
+    assert "did you mean" in str(problems_of(path, ["strict=true"])[0])

@@ -65,7 +65,7 @@ def broken(whole: Whole, answer: Answer) -> Iterator[Finding]:
     for key, mark, value, part in constraints_in(whole):
         if mark.answer == answer and (fault := faults.of(key, mark, value, part)) is not None:
             yield Finding(key, None if isinstance(value, (dict, tuple)) else str(value) if isinstance(value, Path)
-                          else value, *fault)
+                          else value, *fault, thing=mark.to if isinstance(mark, Refers) else "")
 
 
 class Faults:

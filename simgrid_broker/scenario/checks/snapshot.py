@@ -29,7 +29,7 @@ def numbers_twice(snapshot: Snapshot) -> Iterator[Finding]:
         seen = set()
         for position, row in enumerate(getattr(snapshot, part)):
             key = tuple(getattr(row, name) for name in names)
-            if key in seen:
+            if key in seen and None not in key:
                 yield Finding((part, position), ", ".join(key), "is described a second time")
             seen.add(key)
 
@@ -40,7 +40,7 @@ def unknown_lock(snapshot: Snapshot) -> Iterator[Finding]:
         queue, _, kind = name.partition("/")
         if queue not in snapshot.grid.queues or (kind and kind not in snapshot.resource_types):
             yield Finding(("locked", position), name, "unknown candidate; expected a PanDA queue, or QUEUE/TYPE",
-                          nearest(queue, snapshot.grid.queues))
+                          nearest(queue, snapshot.grid.queues), thing="candidate")
 
 
 def task_numbers(snapshot: Snapshot) -> Iterator[Finding]:

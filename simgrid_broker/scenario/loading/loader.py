@@ -10,6 +10,7 @@ from simgrid_broker.errors import Problem, ScenarioError, SnapshotError
 from simgrid_broker.scenario.checks.cross_checks import findings
 from simgrid_broker.scenario.checks.snapshot import snapshot_findings
 from simgrid_broker.scenario.grid.expand_grid import SOURCES, expanded
+from simgrid_broker.scenario.loading import lenient
 from simgrid_broker.scenario.loading.documents import missing_files, read
 from simgrid_broker.scenario.loading.origins import Assignment, Draft, Finding, Whole
 from simgrid_broker.scenario.loading.set_values import NoSuchKey, assigned, from_command_line, from_python, plain
@@ -75,12 +76,30 @@ def resolve(draft: Draft, model: type[W], problems: Iterable[Problem] = ()) -> W
     problems += expansion.problems
     late = [assignment for assignment in draft.assignments if not _is_early(assignment)]
     complete = _assigned(expansion.draft, late, problems, model)
-    checked = validated(complete.values, model)
-    problems += locate.problems_of(complete, [*checked.findings, *_cross_findings(checked, complete, expansion.failed)])
+    checked, remarks = _checked(complete, model, expansion.failed, problems)
     if problems or checked.whole is None:
         raise model.error(locate.in_order(problems))
-    checked.whole._draft, checked.whole._remarks = draft, tuple(expansion.remarks)
+    checked.whole._draft, checked.whole._remarks = draft, (*expansion.remarks, *remarks)
     return checked.whole
+
+
+def _checked(draft: Draft, model: type[W], failed: bool, problems: list[Problem]) -> tuple[Validation[W], list[str]]:
+    """Validated values and remarks on them; what is wrong is added to `problems`.
+
+    In a lenient snapshot only what cannot be read at all is wrong.
+    """
+    is_lenient, remarks = model is Snapshot and draft.values.get("strict") is False, list[str]()
+    while True:
+        checked = validated(draft.values, model, is_lenient)
+        found = _cross_findings(checked, draft, failed)
+        if not is_lenient or checked.findings:
+            problems += locate.problems_of(draft, [*checked.findings, *found])
+            return checked, remarks
+        values, more = lenient.as_panda_reads(model, draft.values, found, checked.out_of_range)
+        remarks += [remark for remark in more if remark not in remarks]
+        if values is None:
+            return checked, remarks
+        draft = replace(draft, values=values)
 
 
 def changed(whole: W, values: Mapping[str, object]) -> W:
@@ -124,8 +143,8 @@ def _cross_findings(checked: Validation, draft: Draft, failed: bool) -> list[Fin
     checked.whole._origins = draft.origins()
     unread = {found.key for found in checked.findings}
     check = FINDINGS.get(checked.model, checked.model.findings)
-    return [Finding(checked.old_key(found.key), found.value, found.expected, found.nearest)
-            for found in check(checked.whole) if not (found.of_absence and (checked.gone or failed))
+    return [replace(found, key=checked.old_key(found.key)) for found in check(checked.whole)
+            if not (found.of_absence and (checked.gone or failed))
             and not (failed and found.key[0] in ("grid", "incidents"))
             and not any(key[:len(other)] == other for other in map(checked.old_key, found.depends_on) for key in unread)
             and (found.unknown or found.value) not in list(checked.gone)]

@@ -82,7 +82,7 @@ class Finding:
 
     of_absence: the finding reports a name as missing, so it is dropped while entries that could not be read are left
     out; unknown: the missing name, where that is not the value itself; depends_on: keys of other values without which
-    the finding is meaningless.
+    the finding is meaningless; thing: kind of the thing that is missing, as `Refers` names it.
     """
 
     key: Key
@@ -92,6 +92,7 @@ class Finding:
     of_absence: bool = False
     unknown: str | None = None
     depends_on: tuple[Key, ...] = ()
+    thing: str = ""
 
 
 Rules = tuple[Callable[[Any], Iterator[Finding]], ...]

@@ -22,7 +22,8 @@ class Validation(Generic[W]):
     """The valid part of a scenario or a snapshot, and the findings about the rest.
 
     whole: the model without the values that cannot be read, None if too little remains; gone: the names in entries
-    that were left out; old_keys: positions in the original lists of the elements of shortened ones.
+    that were left out; old_keys: positions in the original lists of the elements of shortened ones; out_of_range:
+    numbers of a lenient snapshot that are read whatever their limits.
     """
 
     model: type[W]
@@ -30,6 +31,7 @@ class Validation(Generic[W]):
     findings: list[Finding] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     old_keys: dict[Key, Key] = field(default_factory=dict)
+    out_of_range: list[Finding] = field(default_factory=list)
 
     def old_key(self, key: Key) -> Key:
         """Key in the values as written of the value at `key` of `whole`."""
@@ -40,13 +42,17 @@ class Validation(Generic[W]):
         return old
 
 
-def validated(values: dict, model: type[W]) -> Validation[W]:
-    """Validate `values` as a `model`, leaving out what is wrong until the rest is valid."""
+def validated(values: dict, model: type[W], lenient: bool = False) -> Validation[W]:
+    """Validate `values` as a `model`, leaving out what is wrong until the rest is valid.
+
+    lenient: numbers of tasks have no limits.
+    """
     checked, left_out = Validation(model), set[Key]()
     while True:
-        checked.old_keys = {}
+        checked.old_keys, checked.out_of_range = {}, []
         try:
-            checked.whole = model.model_validate(_kept(values, left_out, checked.old_keys))
+            checked.whole = model.model_validate(_kept(values, left_out, checked.old_keys),
+                                                 context=checked.out_of_range if lenient else None)
             break
         except ValidationError as error:
             errors = [(checked.old_key(found["loc"][:-1] if found["loc"][-1:] == ("[key]",) else found["loc"]), found)
@@ -61,6 +67,17 @@ def validated(values: dict, model: type[W]) -> Validation[W]:
     checked.findings += [found for found in _booleans_for_numbers(model, values) if found.key not in known]
     checked.gone = {name for key in left_out for name in _names(value_at(values, key), key)}
     return checked
+
+
+def without(values: dict, keys: set[Key]) -> dict:
+    """A copy of values without those at `keys`."""
+    return _kept(values, keys, {})
+
+
+def is_optional(model: type[Whole], key: Key) -> bool:
+    """True if the value at `key` may be missing."""
+    parent = _kind_at(model, key[:-1])
+    return not is_part(parent) or not fields_by_key(parent)[str(key[-1])].is_required()
 
 
 def inside(kind: Any, step: str | int) -> Any:

@@ -141,18 +141,28 @@ def _replicas(snapshot: Snapshot, sites: list[str], n: int) -> tuple[np.ndarray,
 
 
 def _place(numbers: Numbers, row: JobNumbers) -> tuple[int, int, int]:
-    """Queue, share and resource type of a row of numbers."""
-    return numbers("queues", row.queue), numbers("shares", row.share), numbers("resource_types", row.resource_type)
+    """Queue, share and resource type of a row of numbers; the type that is not there comes last."""
+    kind = -1 if row.resource_type is None else numbers("resource_types", row.resource_type)
+    return numbers("queues", row.queue), numbers("shares", row.share), kind
 
 
 def _fill_counts(world: World, snapshot: Snapshot, numbers: Numbers) -> None:
     """Jobs and cores by queue, share and resource type."""
     arrays = world.arrays
+    if any(row.resource_type is None for row in snapshot.jobs):
+        world.arrays = arrays = arrays.with_arrays(counts=_with_no_type(arrays.counts),
+                                                   running_cores=_with_no_type(arrays.running_cores))
     for row in snapshot.jobs:
         at = _place(numbers, row)
         for status in COUNTED:
-            arrays.counts[*at, status] = getattr(row, status.word)
-        arrays.running_cores[at] = row.running * _slot(arrays, at[0], at[2])
+            arrays.counts[*at, status] += getattr(row, status.word)
+        arrays.running_cores[at] += row.running * _slot(arrays, at[0], at[2])
+
+
+def _with_no_type(counts: np.ndarray) -> np.ndarray:
+    """Empty counts by queue, share and resource type with a row for jobs of no type that is there."""
+    n_queues, n_shares, n_types, *rest = counts.shape
+    return np.zeros((n_queues, n_shares, n_types + 1, *rest), counts.dtype)
 
 
 def _slot(arrays: Arrays, queue: int, resource_type: int) -> int:
