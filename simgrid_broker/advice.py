@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from simgrid_broker import policy
-from simgrid_broker.editions import ByEdition
+from simgrid_broker.editions import ByEdition, family_of
 from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey, jobgen, taskrefiner
 from simgrid_broker.gdpconfig.lifecycle import user_output
 from simgrid_broker.names import EDITIONS
@@ -61,7 +61,7 @@ def settings_without_effect(scenario: Scenario) -> Iterator[str]:
             reason = next((UNREAD[match.entry] for match in find(name) if match.entry in UNREAD),
                           "nothing in the simulator reads it")
             yield f"gdpconfig key {name!r} has no effect{unless}: {reason}."
-        elif scenario.edition not in editions:
+        elif family_of(scenario.edition) not in editions:
             yield f"gdpconfig key {name!r} has no effect{unless}: only the {editions.pop()} edition reads it."
 
 

@@ -2,7 +2,7 @@
 
 An edition is asked for by its name: `documented`, `deployed-1.0.3`, or `deployed`, the newest release. A family of
 rules keeps one record for each edition in which it differs (`ByEdition`), so that another release costs its number in
-`RELEASES`, its name in `Name`, and a record in each family of rules that it changes.
+`RELEASES`, its name in `Name`, and a record in each family of rules that it changes. A name is kept as it was given.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,10 +14,10 @@ from simgrid_broker.names import EDITIONS
 
 DOCUMENTED, DEPLOYED = EDITIONS
 
-RELEASES = ("1.0.3",)
+RELEASES = ("1.0.3", "1.0.4")
 """Releases of the production code that are known, the oldest first."""
 
-Name = Literal["documented", "deployed", "deployed-1.0.3"]
+Name = Literal["documented", "deployed", "deployed-1.0.3", "deployed-1.0.4"]
 """Names under which an edition may be asked for."""
 
 T = TypeVar("T")
@@ -54,9 +54,14 @@ def edition_of(name: str) -> Edition:
     return by_name[name]
 
 
-def name_in_use(name: str) -> str:
-    """The name by which the rules know an edition: `deployed` for the newest release, however it was asked for."""
-    return edition_of(name).names[0]
+def family_of(name: str) -> str:
+    """The family of the edition that a name means."""
+    return edition_of(name).family
+
+
+def record_of(records: Mapping[str, T], name: str) -> T:
+    """The record of an edition; where there is none of a release, that of its family."""
+    return records[name] if name in records else records[family_of(name)]
 
 
 class ByEdition(Mapping[str, T]):

@@ -18,6 +18,7 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.jedi.intake import intake_remarks
 from simgrid_broker.agents.own import as_plugins, guarded, own_agents, tables_of
 from simgrid_broker.agents.run.samples import take_sample
+from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
@@ -203,7 +204,7 @@ class Simulation:
         """The entries of the manifest that do not change."""
         tree = share_tree(self.scenario.shares_in_use)
         return texts_of(dict(
-            scenario=self.scenario.to_dict(), seed=self.scenario.seed,
+            scenario=self.scenario.to_dict(), edition=edition_of(self.scenario.edition).name, seed=self.scenario.seed,
             gdpconfig={key: {"value": value, "origin": str(origin)} for (key, value), origin in zip(
                 in_force(self.scenario).items(), origins_in_force(self.scenario).values(), strict=True)},
             warm_up_s=self.scenario.warm_up, duration_s=self.scenario.duration,

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "scripts" / "compare_with_panda.py"
 RECORDED = ROOT.parent / "shared" / "data" / "panda_decisions"
+RELEASE_1_0_4 = ROOT.parent / "shared" / "data" / "panda_decisions_cric" / "release_1.0.4"
 EVERY = {"task_broker_prod": 20, "job_broker_prod": 30, "job_broker_anal": 40}
 """Of how many recorded cases of a kind one is asked, if not of 10."""
 SHARES = [dict(name="Prod", value=80, parent=None), dict(name="Simul", value=3, parent="Prod"),
@@ -182,16 +183,26 @@ def test_a_case_that_fails_leaves_the_others(script, capsys):
 @pytest.mark.parametrize("kind", ["share_order", "throttler", "ups", "software", "zero_share", "task_broker_prod",
                                   "job_broker_prod", "job_broker_anal"])
 def test_recorded_cases(script, kind, tmp_path):
-    if not RECORDED.exists():
-        pytest.skip("the folder of recorded decisions is absent")
-    compare = RECORDED / "compare.py"
-    given = json.loads(subprocess.check_output([sys.executable, compare, kind, "--dump-inputs", "--expand"]))
-    cases = given["cases"][::EVERY.get(kind, 10)]
-    (tmp_path / "results.json").write_text(json.dumps(script.answers(kind, cases)))
-    said = subprocess.run([sys.executable, compare, kind, tmp_path / "results.json"], capture_output=True, text=True)
-    score = json.loads(said.stdout)
+    score, said = scored(script, kind, tmp_path, RECORDED)
     asked = score["scored"] - score["missing"]
-    assert 0 < asked <= len(cases) and score["agree"] == asked, said.stderr
+    assert asked > 0 and score["agree"] == asked, said
+
+
+def test_recorded_cases_of_the_newest_release(script, tmp_path):
+    score, said = scored(script, "software", tmp_path, RELEASE_1_0_4, "1.0.4")
+    assert score["agree"] == score["scored"] - score["missing"] > 0, said
+
+
+def scored(script, kind, tmp_path, folder, *release):
+    """Score of the answers to some of the recorded cases in a folder, and which of them differ."""
+    if not folder.exists():
+        pytest.skip("the folder of recorded decisions is absent")
+    compare = [sys.executable, RECORDED / "compare.py", kind]
+    given = json.loads(subprocess.check_output([*compare, "--dump-inputs", "--expand", "--expected", folder]))
+    cases = given["cases"][::EVERY.get(kind, 10)]
+    (tmp_path / "results.json").write_text(json.dumps(script.answers(kind, cases, *release)))
+    said = subprocess.run([*compare, tmp_path / "results.json", "--expected", folder], capture_output=True, text=True)
+    return json.loads(said.stdout), said.stderr
 
 
 def test_as_a_command(tmp_path):

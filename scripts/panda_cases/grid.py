@@ -24,10 +24,11 @@ STATUSES = ("defined", "waiting", "assigned", "throttled", "activated", "sent", 
             "merging", "transferring")
 
 
-def snapshot(case_grid: dict) -> dict:
-    """The values of a snapshot without tasks, of the deployed edition."""
+def snapshot(case: dict) -> dict:
+    """The values of a snapshot without tasks, of the edition of a case."""
+    case_grid = case["grid"]
     return dict(
-        name="case", time=NOW, edition="deployed", strict=False, grid=grid(case_grid),
+        name="case", time=NOW, edition=case["edition"], strict=False, grid=grid(case_grid),
         shares=[share.model_dump(exclude_defaults=True) for share in nested(case_grid["shares"])],
         resource_types={name: said(dict(zip(BOUNDS, bounds, strict=True)))
                         for name, *bounds in case_grid["resource_types"]},

@@ -17,7 +17,7 @@ RULES = {"avoidVP": "avoidVP", "nSitesPerJob": "nSitesPerJob", "allowIncompleteI
 def answer(case: dict) -> dict:
     """The answer about the task of a case."""
     given = case["task"]
-    values = snapshot(case["grid"])
+    values = snapshot(case)
     values |= dict(users=users(case), user_jobs=user_jobs(case), share_usage=share_usage(case),
                    tasks={str(given["jediTaskID"]): analysis_task(case)})
     for name, numbers in values["queues"].items():

@@ -10,7 +10,7 @@ USED, JUMBO = "+use", "+usejumbo"
 def answer(case: dict) -> dict:
     """The answer about the task of a case."""
     number = str(case["task"]["jediTaskID"])
-    values = snapshot(case["grid"]) | {"tasks": {number: task(case, case["task"], case["chunk"], "job_brokerage")}}
+    values = snapshot(case) | {"tasks": {number: task(case, case["task"], case["chunk"], "job_brokerage")}}
     values["placed"] = [dict(queue=name, share=case["task"]["gshare"], jobs=jobs)
                         for name, jobs in (case.get("live_counter") or {}).items()]
     told = sb.broker(sb.Snapshot.from_dict(values)).to_dict()

@@ -9,7 +9,7 @@ def answer(case: dict) -> dict:
     tree, used, leaves = tree_and_usage(case["shares"], case.get("hs_distribution"))
     of_table = {row["name"] for row in case["shares"]}
     order = GLOBAL_SHARES.shares(tree, used)
-    ranks = share_ranks(tree, order, "deployed")
+    ranks = share_ranks(tree, order, case["edition"])
     return {"order": [leaves[k] for k in order if leaves[k] in of_table],
             "dispatch_rank": {leaves[k]: int(ranks[k]) for k in order if leaves[k] in of_table},
             "normalised": {leaves[k]: float(tree.value[tree.leaves[k]]) for k in order if leaves[k] in of_table}}

@@ -39,5 +39,5 @@ def snapshot(case: dict) -> tuple[dict, list[str]]:
     wanted = case["task"]
     task = dict(architecture=as_json(wanted["architecture"]), transhome=wanted["transHome"] or "",
                 container_name=wanted["container_name"] or "", onlyTagsForFC=bool(wanted.get("onlyTagsForFC")))
-    return plain.snapshot(queues, "SHARE", task, **({"software_of_all": everywhere} if everywhere else {})), list(
-        tally.remarks())
+    for_all = {"software_of_all": everywhere} if everywhere else {}
+    return plain.snapshot(case["edition"], queues, "SHARE", task, **for_all), list(tally.remarks())

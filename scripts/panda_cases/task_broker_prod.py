@@ -21,7 +21,7 @@ def answer(case: dict) -> dict:
 
 def snapshot(case: dict) -> dict:
     """The grid with the tasks, and with what nuclei owe."""
-    values = grid.snapshot(case["grid"])
+    values = grid.snapshot(case)
     sites = {name: None for name in (*values["grid"]["sites"], *case["full_rw"],
                                      *(name for row in case["prio_rw"].values() for name in row))}
     traffic = case["grid"].get("network", {})

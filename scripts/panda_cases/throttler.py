@@ -13,7 +13,7 @@ MERGE_ONLY = 5
 def answer(case: dict) -> dict:
     """True if jobs are made, how many, and from which priority on."""
     cfg, refused = gdpconfig(case.get("gdpconfig"))
-    limits = throttle_limits(cfg, case["share"], case["resource_type"], edition="deployed",
+    limits = throttle_limits(cfg, case["share"], case["resource_type"], edition=case["edition"],
                              throttled=case["gs_throttled"])       # keys of the production throttler for any label
     limits = limits._replace(analysis=case.get("prod_source_label") == ANALYSIS_LABEL)
     types = list(dict.fromkeys([case["resource_type"], *(kind for by_type in _tables(case) for kind in by_type)]))

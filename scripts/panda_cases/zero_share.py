@@ -23,4 +23,4 @@ def snapshot(case: dict) -> dict:
                 next_jobs=dict(merging=case["ignorePriority"] or case["priority"] is None),
                 without_share=not case["gshare"])
     queue = dict(fairsharepolicy=case["fairsharepolicy"] or "")
-    return plain.snapshot({QUEUE: queue}, case["gshare"] or ANY_SHARE, task)
+    return plain.snapshot(case["edition"], {QUEUE: queue}, case["gshare"] or ANY_SHARE, task)

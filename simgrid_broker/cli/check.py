@@ -6,6 +6,7 @@ import typer
 
 from simgrid_broker.cli.loading import ScenarioFile, Settings, WorkloadFile, loaded, remarks_on_zero_share
 from simgrid_broker.cli.text import count, paragraph
+from simgrid_broker.editions import edition_of
 
 if TYPE_CHECKING:
     from simgrid_broker.scenario import Scenario
@@ -90,4 +91,4 @@ def described_rules(scenario: "Scenario") -> str:
     policies = [f"{kind}: {name}" for kind, name in scenario.policies
                 if name != type(scenario.policies).model_fields[kind].default]
     keys = [f"{key} = {value}" for key, value in scenario.gdpconfig.items()]
-    return "; ".join([f"{scenario.edition} edition", f"seed {scenario.seed}", *policies, *keys])
+    return "; ".join([f"{edition_of(scenario.edition).name} edition", f"seed {scenario.seed}", *policies, *keys])

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from simgrid_broker.cli.text import Section, Topic
+from simgrid_broker.editions import RELEASES
 
 COLUMN_HEAD = ("name", "type", "unit", "0 means", "source", "meaning")
 RULE_HEAD = ("tag", "broker", "editions", "source", "what it does")
@@ -77,7 +78,8 @@ def _column_row(column) -> tuple[str, ...]:
 def rules() -> Section:
     """The rules of all brokers in the order in which each edition asks them, those of both editions once."""
     rows = tuple(rule_row(broker, function) for broker, function in broker_rules())
-    return Section("rules of the brokers", "Criteria refuse candidates, factors make weights; PanDA logs the tag.",
+    return Section("rules of the brokers", "Criteria refuse candidates, factors make weights; PanDA logs the tag. "
+                   f"`deployed` is release {RELEASES[-1]}.",
                    RULE_HEAD, rows)
 
 

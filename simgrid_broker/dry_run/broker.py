@@ -9,6 +9,7 @@ import numpy as np
 from simgrid_broker.agents.jedi.task_refiner import Tagger, tag_task
 from simgrid_broker.dry_run.decision import Candidate, Decision, Step, chances_of_nuclei, chances_of_queues
 from simgrid_broker.dry_run.tasks import add_facts
+from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import Problem, SnapshotError, nearest
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
@@ -101,7 +102,7 @@ def _decide(snapshot: Snapshot, brokers: Brokers, row: int, burden: Burden) -> D
         (seen, n_jobs, names, verdict, chances), drawn = ask(brokers, row, about), None
     steps, order = _steps(brokers.policies, about.broker, verdict)
     return Decision(
-        snapshot=snapshot.name, time_s=snapshot.time, edition=snapshot.edition, brokerage=about.broker,
+        snapshot=snapshot.name, time_s=snapshot.time, edition=edition_of(snapshot.edition).name, brokerage=about.broker,
         policy=getattr(snapshot.policies, about.broker), task=seen, name=about.name, nucleus=about.nucleus,
         n_jobs=n_jobs, funnel=_funnel(verdict, steps, order), drawn=drawn,
         error=_error(brokers, row, DecisionKind.of(about.broker), verdict),

@@ -14,7 +14,7 @@ OF_DECISION = {
     "format": "version of this list, 3",
     "snapshot": "name of the snapshot",
     "time_s": "its time, s",
-    "edition": "documented or deployed",
+    "edition": "documented, or deployed with the release in force, such as deployed-1.0.4",
     "brokerage": "task_brokerage, job_brokerage or analysis_brokerage",
     "policy": "name of the policy that decided",
     "status": "SUCCEEDED, FAILED if there is no candidate, or FATAL if PanDA gives up the attempt for good",

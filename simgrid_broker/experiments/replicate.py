@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.figures import headlines, known_figures, unknown_figures
 from simgrid_broker.experiments.pages import (
@@ -75,7 +76,8 @@ def write_replicate_report(study: Study, figures: Iterable[str] = (),
     scenario = study.manifest["definition"]["scenario"]
     seeds = sorted(point.seed for point in study.plan)
     sections = [terms({"Scenario": scenario["name"], "Description": scenario["description"],
-                       "Edition": scenario["edition"], "Seeds": _listed(seeds), "Finished runs": len(study.finished())},
+                       "Edition": edition_of(scenario["edition"]).name, "Seeds": _listed(seeds),
+                       "Finished runs": len(study.finished())},
                       failed_notes(study))]
     if len(results):
         sections += [_figures(results, table, shown), _series(study), _steadiness(study)]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker import plugins
-from simgrid_broker.editions import ByEdition
+from simgrid_broker.editions import ByEdition, record_of
 from simgrid_broker.errors import did_you_mean, nearest
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.brokerage.analysis import editions as analysis_rules
@@ -58,15 +58,15 @@ def policy(kind: str, name: str):
         raise plugin.refused(f"must be a function, not {plugin.content!r}")
     if kind not in RULES:
         return _checked(plugin, plugin.content, *EXPECTED[kind], None)
-    rules = rules_of(kind, plugin.content)
+    rules = getattr(plugin.content, "rules", RULES[kind])
     if missing := [edition for edition in EDITIONS if edition not in rules]:
         raise plugin.refused(f"has an attribute `rules` without the edition {missing[0]!r}")
     return _checked(plugin, plugin.content, *EXPECTED[kind], rules)
 
 
-def rules_of(kind: str, brokerage: Callable) -> Mapping[str, Any]:
-    """Rules of a brokerage by edition: its attribute `rules`, or PanDA's if it has none."""
-    return getattr(brokerage, "rules", RULES[kind])
+def rules_of(kind: str, brokerage: Callable, edition: str) -> Any:
+    """Rules of a brokerage in an edition: of its attribute `rules`, by edition, or PanDA's if it has none."""
+    return record_of(getattr(brokerage, "rules", RULES[kind]), edition)
 
 
 def names(kind: str) -> tuple[str, ...]:

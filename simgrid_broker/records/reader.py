@@ -47,7 +47,7 @@ class Run:
         return f"<run in {self.folder}: {what}>"
 
     def _repr_html_(self) -> str:
-        facts = {"scenario": self.manifest["scenario"]["name"], "edition": self.manifest["scenario"]["edition"],
+        facts = {"scenario": self.manifest["scenario"]["name"], "edition": self.manifest["edition"],
                  "seed": self.manifest["seed"], "status": self.manifest["status"],
                  "simulated": format_seconds(float(self.manifest["simulated_s"])), "folder": self.folder}
         return "<table>" + "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"

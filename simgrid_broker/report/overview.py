@@ -77,7 +77,7 @@ def _about(view: Context) -> pd.DataFrame:
     manifest, scenario = view.run.manifest, view.run.manifest["scenario"]
     grid = scenario["grid"]
     rows = {"Scenario": scenario["name"], "Description": scenario.get("description") or "–", "Run": view.run.name,
-            "Status": manifest["status"], "Edition of the rules": scenario.get("edition", "–"),
+            "Status": manifest["status"], "Edition of the rules": manifest["edition"],
             "Seed": str(manifest["seed"]), "Simulated time": format_seconds(float(manifest["duration_s"])),
             "Window of the figures": str(view.window),
             "Grid": f"sites: {len(grid['sites'])}; PanDA queues: {len(grid['queues'])}; "

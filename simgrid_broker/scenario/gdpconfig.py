@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from simgrid_broker.editions import family_of
 from simgrid_broker.errors import nearest
 from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY, GdpconfigKey
 from simgrid_broker.scenario.loading.origins import DEFAULT, Finding, Key, Origin
@@ -43,7 +44,7 @@ class Setting:
 
     def holds(self, edition: str) -> bool:
         """True if the value is one, and not what an edition takes for unset."""
-        return self.value is not None and not (edition in self.entry.zero_is_unset and self.value == 0)
+        return self.value is not None and not (family_of(edition) in self.entry.zero_is_unset and self.value == 0)
 
 
 def find(name: str) -> tuple[Match, ...]:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from simgrid_broker import editions
 from simgrid_broker.scenario.dirac_run import DiracRun
 from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
@@ -25,7 +26,7 @@ from simgrid_broker.schema.constraint import (
     StorageName,
 )
 from simgrid_broker.schema.grid import Fts, Links, Site, Storage
-from simgrid_broker.schema.part import LATEST, MOST_CORES, EditionName, Fraction, Megabytes, Part, Sample, Seconds
+from simgrid_broker.schema.part import LATEST, MOST_CORES, Fraction, Megabytes, Part, Sample, Seconds
 from simgrid_broker.schema.queues import PublishedSoftware, Queue
 
 
@@ -250,8 +251,8 @@ class Scenario(Whole):
 
     name: str = Field(min_length=1, description="Name; results are kept under it")
     description: str = Field("", description="One sentence for the reader of the report")
-    edition: EditionName = Field("documented", description="Rules of the documentation, or of the production code: of "
-                                 "its newest release, or of the one that is named")
+    edition: editions.Name = Field("documented", description="Rules of the documentation, or of the production code: "
+                                   "of its newest release, or of the one that is named")
     seed: int = Field(1, ge=0, description="Seed of all random draws of the run")
     duration: Seconds = Field(gt=0, le=LATEST, description="Simulated time")
     warm_up: Seconds = Field(0, ge=0, description="Time that the metrics leave out")

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from simgrid_broker import editions
 from simgrid_broker.errors import ScenarioError, SnapshotError
 from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS
 from simgrid_broker.scenario.loading.lenient import in_any_range
@@ -26,7 +27,7 @@ from simgrid_broker.schema.constraint import (
     StorageName,
 )
 from simgrid_broker.schema.grid import LinkNumbers
-from simgrid_broker.schema.part import LATEST, Bytes, EditionName, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.schema.part import LATEST, Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.schema.tasks import BrokerParameters, Chain, DatasetOfTask, SplitParameters, TaskClaims
 
@@ -267,8 +268,8 @@ class Snapshot(Whole):
                                           "jobs and queues, not after `time`; default: at that moment")
     strict: bool = Field(True, description="Whether names of nothing, contradictions, and numbers out of range are "
                          "refused; false = they are remarked and read as PanDA reads them, as in a snapshot of a run")
-    edition: EditionName = Field("documented", description="Rules of the documentation, or of the production code: of "
-                                 "its newest release, or of the one that is named")
+    edition: editions.Name = Field("documented", description="Rules of the documentation, or of the production code: "
+                                   "of its newest release, or of the one that is named")
     seed: int = Field(1, ge=0, description="Seed of the draws of nuclei, as that of the run")
     grid: Grid = Field(description="Sites, queues, storages as they are at the moment, and links")
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")

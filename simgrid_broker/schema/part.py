@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
-from simgrid_broker import editions, units
+from simgrid_broker import units
 
 Seconds = Annotated[float, BeforeValidator(units.seconds)]
 Minutes = Annotated[float, BeforeValidator(units.minutes)]
@@ -14,8 +14,6 @@ Megabytes = Annotated[float, BeforeValidator(units.megabytes)]
 Rate = Annotated[float, BeforeValidator(units.bytes_per_second)]
 Fraction = Annotated[float, BeforeValidator(units.fraction), Field(ge=0, le=1)]
 Sample = Annotated[bool | float, BeforeValidator(units.sample), Field(ge=0, le=1)]
-EditionName = Annotated[editions.Name, AfterValidator(editions.name_in_use)]
-"""Name of an edition, read as the name in use."""
 
 MOST_CORES_OF_JOB = 2**15 - 1
 """Most cores of one job or slot; the tables of the world count them in two bytes."""

@@ -39,10 +39,10 @@ class Policies:
             else broker_by(self.dispatch.job_rules))
         self.task_brokerage: Callable[..., Verdict] = policy("task_brokerage", names.task_brokerage)
         self.edition: str = world.scenario.edition
-        self.job_rules: JobBrokerage = rules_of("job_brokerage", self.job_brokerage)[self.edition]
+        self.job_rules: JobBrokerage = rules_of("job_brokerage", self.job_brokerage, self.edition)
         self.analysis_brokerage: Callable[..., Verdict] = policy("analysis_brokerage", names.analysis_brokerage)
-        self.analysis_rules: AnalysisBrokerage = rules_of("analysis_brokerage", self.analysis_brokerage)[self.edition]
-        self.task_rules: TaskBrokerage = rules_of("task_brokerage", self.task_brokerage)[self.edition]
+        self.analysis_rules: AnalysisBrokerage = rules_of("analysis_brokerage", self.analysis_brokerage, self.edition)
+        self.task_rules: TaskBrokerage = rules_of("task_brokerage", self.task_brokerage, self.edition)
         self.removal: dict[tuple[DecisionKind, tuple[str, ...]], tuple[tuple[Criterion, int], ...]] = {}
         self.changes: dict[str, object] = {}
         self.cfg = Gdpconfig(in_force({}))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from simgrid_broker.bundle import zeros_in_lines
+from simgrid_broker.editions import record_of
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.names import (
     ANALYSIS_LABELS,
@@ -197,7 +198,8 @@ def _settings(scenario: Scenario, task_list: TaskList) -> np.ndarray:
     for name, value in dict(
             seed=scenario.seed, pilot_startup_s=agents.pilot_startup, empty_pilot_s=agents.empty_pilot,
             first_update_s=agents.first_update, by_share=1,
-            rank_by_priority=1, urgent=code(EXPRESS_TYPE), express_priority=EXPRESS_PRIORITY[scenario.edition],
+            rank_by_priority=1, urgent=code(EXPRESS_TYPE),
+            express_priority=record_of(EXPRESS_PRIORITY, scenario.edition),
             build=-1, build_walltime_s=np.inf,
             user_labels=bits(ANALYSIS_LABELS) if terms.asks_users else 0,
             production_labels=bits(ASKED_LABELS["production"]),

@@ -9,6 +9,7 @@ import pytest
 import simgrid_broker
 from simgrid_broker.dry_run import broker
 from simgrid_broker.dry_run.decision import FORMAT, OF_CANDIDATE, OF_DECISION
+from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import SnapshotError
 from simgrid_broker.scenario import load_snapshot
 
@@ -47,7 +48,8 @@ def test_the_answer_has_every_candidate_and_adds_up(example, task, names, editio
         for number in each["factors"].values():
             product *= number
         assert product == pytest.approx(each["weight"] if each["weighed"] else 1)
-    assert (told["brokerage"], told["edition"]) == ("task_brokerage" if task == 101 else "job_brokerage", edition)
+    assert (told["brokerage"], told["edition"]) == (
+        "task_brokerage" if task == 101 else "job_brokerage", edition_of(edition).name)
 
 
 @pytest.mark.parametrize("task", [101, 102])
@@ -92,7 +94,8 @@ def test_editions_differ_where_they_should(example):
 
 def test_the_edition_is_that_of_the_snapshot_unless_another_is_asked_for(example):
     deployed = example.with_values({"edition": "deployed"})
-    assert broker(deployed, 101).edition == "deployed" and broker(deployed, 101, "documented").edition == "documented"
+    assert [broker(deployed, 101, *asked).edition for asked in ((), ("documented",), ("deployed-1.0.3",))] == [
+        "deployed-1.0.4", "documented", "deployed-1.0.3"]
 
 
 @pytest.mark.parametrize(("key", "value", "name", "tag"), [

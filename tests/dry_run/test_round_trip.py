@@ -7,6 +7,7 @@ import pytest
 from builders import EVENTFUL
 
 from simgrid_broker.dry_run import broker
+from simgrid_broker.editions import edition_of
 from simgrid_broker.engine import Simulation
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.scenario import load_scenario, load_snapshot
@@ -73,7 +74,7 @@ def test_brokers_decide_as_in_the_run(file, changes, at, edition, tmp_path):
     assert [int(number) for number in snapshot.tasks] == list(expected) and expected
     for number, candidates in expected.items():
         answer = broker(snapshot, number)
-        assert answer.edition == edition
+        assert answer.edition == edition_of(edition).name
         assert {each.name: each.tag for each in answer.candidates} == {name: of[0] for name, of in candidates.items()}
         weights = np.array([each.weight if each.kept else 0.0 for each in answer.candidates])
         assert weights == pytest.approx([weight for _, weight in candidates.values()], rel=1e-9)

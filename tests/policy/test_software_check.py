@@ -1,6 +1,7 @@
 """Queues against what tasks need: pictures of one queue, the documented example, and the criteria over many queues."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -137,9 +138,9 @@ def test_cpus(asked, published, fits):
     pytest.param("#&nvidia:model=.*A100.*:vram>=40960:driver>=575.0", (A100,), YES, id="the documented A100"),
     pytest.param("#&nvidia:model=.*A100.*:vram>=40960:driver>=581.0", (A100,), NO, id="a later driver"),
     pytest.param("#&nvidia:driver>=575.0", (replace(A100, driver_version=None),), NO, id="an unknown driver"),
-    pytest.param("#&nvidia:vram!=15360", (A100,), ONLY_DOCUMENTED, id="D39 unequal memory"),
-    pytest.param("#&nvidia:cuda!=11.8", (A100,), ONLY_DOCUMENTED, id="D39 unequal CUDA"),
-    pytest.param("#&nvidia:driver!=1", (A100,), ONLY_DOCUMENTED, id="D39 unequal driver"),
+    pytest.param("#&nvidia:vram!=15360", (A100,), YES, id="D39 unequal memory"),
+    pytest.param("#&nvidia:cuda!=11.8", (A100,), YES, id="D39 unequal CUDA"),
+    pytest.param("#&nvidia:driver!=1", (A100,), YES, id="D39 unequal driver"),
     pytest.param("#&nvidia:vram!=81920", (A100,), NO, id="D39 the memory that is excluded"),
     pytest.param("#&nvidia:model=.*A100.*:vram>=40960", (A100, T4), ONLY_DOCUMENTED,
                  id="D40 the code wants the memory of every GPU of the queue"),
@@ -244,7 +245,7 @@ PATTERN = "x86_64-(slc6|el9)-.*-opt"
     pytest.param(PATTERN, dict(containers=()), "", "-cache", id="the code does not install a pattern"),
     pytest.param(PATTERN, dict(cvmfs=(), tags=(ATHENA,)), "", "-cache", id="nor finds a tag for it"),
     pytest.param(PLATFORM, dict(cmtconfigs=()), "", "", id="a plain platform need not be resolved"),
-    pytest.param("x86_64-(slc6", {}, "-cache", "-cache", id="no regular expression"),
+    pytest.param("x86_64-(slc6", {}, "-cache", "", id="no regular expression"),
 ])
 def test_platforms_as_regular_expressions(asked, published, documented, deployed):
     picture = dict(architecture=asked + "#x86_64", published=have(**published))
@@ -335,6 +336,21 @@ def test_a_queue_without_a_platform_has_a_tag_of_its_own():
     case = job_case(task(architecture=PATTERN + "#x86_64", transhome="Athena-21.0.38"), queues(4, software=GRID),
                     "deployed")
     assert rules.platform_missing(case).tolist() == [False, False, True, False]
+
+
+@pytest.mark.parametrize(("platform", "cpu", "tag"), [
+    pytest.param("(x86_64|aarch64)-el9-gcc13-opt", "x86_64", "", id="the CPU of the queue stands for a platform"),
+    pytest.param("(x86_64|aarch64)-el9-gcc13-opt", "ppc64le", "-regexpcmtconfig", id="not one of the CPUs"),
+    pytest.param("(x86_64|aarch64)-el9-gcc(11|13)-opt", "x86_64", "-regexpcmtconfig", id="the rest is no name"),
+    pytest.param("x86_64-el(8|9)-gcc13-opt", "x86_64", "-regexpcmtconfig", id="no alternatives of CPU"),
+    pytest.param("x86_64-el9-gcc(13-opt", "x86_64", "", id="malformed"),
+])
+def test_platforms_from_release_1_0_4_on(platform, cpu, tag):
+    published = have(architectures=(replace(X86, arch=(cpu,)),), cmtconfigs=("x86_64-centos7-gcc8-opt",))
+    text = json.dumps(dict(sw_platform=platform))
+    assert said("deployed-1.0.4", published, architecture=text) == tag
+    assert said("deployed-1.0.3", published, architecture=text) == (tag or (
+        "-cache" if "gcc(13" in platform else "-regexpcmtconfig"))
 
 
 @pytest.mark.parametrize("edition", ["documented", "deployed"])

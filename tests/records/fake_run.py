@@ -262,10 +262,10 @@ def manifest(duration_s, seed, status="complete", **more):
             "queues": {queue: {"atlas_site": SITES[k], "cores": None}
                        for queue, k in zip(QUEUES, QUEUE_SITE, strict=True)}}
     incidents = [{"at": 0.5 * duration_s, "until": 0.6 * duration_s, "what": "site_outage", "site": "FZK-LCG2"}]
-    return {"status": status, "seed": seed, "duration_s": duration_s,
+    return {"status": status, "edition": "documented", "seed": seed, "duration_s": duration_s,
             "simulated_s": 0.0 if status == "running" else duration_s, "warm_up_s": min(4 * HOUR, duration_s / 6),
             "scenario": {"name": "fake day", "description": "A made-up day of twelve sites.", "seed": seed,
-                         "edition": "documented", "grid": grid, "incidents": incidents, "record": {"jobs": 1.0}},
+                         "grid": grid, "incidents": incidents, "record": {"jobs": 1.0}},
             "share_tree": tree_of_manifest(), "vocabularies": VOCABULARIES,
             "counters": {"jobs_ended": 16_720, "n_processed": 123_456, "total_cores": 13_000},
             "timings": {"built_s": 0.5, "ran_s": 1.5}, "versions": {"simgrid_broker": "0.1.0", "python": "3.11"},

@@ -1,13 +1,14 @@
 """Rules of any brokerage in order, the insertion of the best candidates, and the figures of a refusal on demand."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.editions import ByEdition, editions
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.rule import FINAL_STAGE, Answer, Criterion, CriterionFunction, FactorFunction, labels_of
 from simgrid_broker.views import KEPT, Figures
@@ -46,6 +47,18 @@ class Brokerage:
     def tags(self) -> tuple[str, ...]:
         """The tags of `rules`."""
         return tuple(rule.tag for rule in self.rules)
+
+
+B = TypeVar("B", bound=Brokerage)
+
+
+def by_edition(documented: B, deployed: B, later: Mapping[str, B] | None = None) -> ByEdition[B]:
+    """Brokerages by edition, each with the name of its own release; the arguments are those of `ByEdition`."""
+    named = {}
+    for edition in editions()[1:]:
+        deployed = (later or {}).get(edition.release, deployed)
+        named[edition.release] = replace(deployed, edition=edition.name)
+    return ByEdition(documented, deployed, named)
 
 
 @compiled

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from simgrid_broker.policy.software.architecture import Architecture, parse_architecture
 from simgrid_broker.policy.software.comparisons import TERMS, BadPattern, covers, pattern
-from simgrid_broker.policy.software.hardware import ANY, has_hardware, is_reserved
+from simgrid_broker.policy.software.hardware import ANY, has_hardware, is_reserved, of_kind
 from simgrid_broker.views import PublishedSoftware, QueueSoftware
 
 ALLOWED, NO_CACHE, NO_PLATFORM = "", "-cache", "-regexpcmtconfig"
@@ -21,6 +21,8 @@ RELEASES_REPOSITORY, NIGHTLIES_REPOSITORY = "atlas", "nightlies"
 """CVMFS repositories; source: PanDA brokerage documentation, checks for releases, caches, or nightlies."""
 
 _BASE_RELEASE = re.compile(r"-\d+\.\d+\.\d+$")
+_OF_CPUS = re.compile(r"\(([^()]+)\)(-.+)")
+"""A platform with alternatives of CPU in front, and the rest of it."""
 _NIGHTLY = re.compile(r"rel_\d+$|\d{4}-\d{2}-\d{2}T\d{4}$")
 
 
@@ -58,8 +60,8 @@ def need_of(architecture: str, transhome: str, container_name: str, only_tags_fo
     release = release_of(transhome) if transhome else None
     no_version = release is not None and release.cvmfs_tag == RELEASES_REPOSITORY and not release.version
     return Need(asked, release, container_name, only_tags_for_fc,
-                bool(asked.unreadable) or not _is_pattern(asked.sw_platform)
-                or (no_version and TERMS[edition].needs_version))
+                bool(asked.unreadable) or (no_version and TERMS[edition].needs_version)
+                or not (TERMS[edition].malformed_is_literal or _is_pattern(asked.sw_platform)))
 
 
 def release_of(transhome: str) -> Release:
@@ -76,9 +78,7 @@ def answer(software: QueueSoftware, need: Need, everywhere: PublishedSoftware | 
         return NO_CACHE
     published = entry_of(software, edition)
     if published is not None and _passes(published, software, need, everywhere, edition):
-        platform = need.architecture.sw_platform             # a regular expression does not match itself
-        resolved = covers(platform, platform) or resolved_platform(published, platform) is not None
-        return ALLOWED if resolved else NO_PLATFORM
+        return ALLOWED if has_platform(published, need.architecture.sw_platform, edition) else NO_PLATFORM
     return ALLOWED if _takes_any(software, need, edition) else NO_CACHE
 
 
@@ -170,6 +170,26 @@ def has_tag(published: PublishedSoftware, release: Release, platform: str) -> bo
     """True if a tag has platform, project and version."""
     wanted = platform, release.project, release.version
     return any((tag.cmtconfig, tag.project, tag.release) == wanted for tag in published.tags if tag.project)
+
+
+def has_platform(published: PublishedSoftware, platform: str, edition: str) -> bool:
+    """True if a platform is a name, or a regular expression that a queue resolves; source: brokerage reference, 5.4.
+
+    From release 1.0.4 on, alternatives of CPU before a name, such as `(x86_64|aarch64)-el9-gcc13-opt`, are resolved
+    where the queue has one of these CPUs, whichever platforms it publishes.
+    """
+    if not _is_pattern(platform) or covers(platform, platform):       # an expression does not match itself
+        return True
+    return (resolved_platform(published, platform) is not None
+            or (TERMS[edition].by_cpu and _has_alternative(published, platform, edition)))
+
+
+def _has_alternative(published: PublishedSoftware, platform: str, edition: str) -> bool:
+    """True if a queue has one of the CPUs that a platform begins with."""
+    found = _OF_CPUS.fullmatch(platform)
+    return found is not None and covers(found[2], found[2]) and any(
+        arch in (cpu.arch or ()) for cpu in of_kind("cpu", published.architectures, edition)
+        for arch in found[1].split("|"))
 
 
 def resolved_platform(published: PublishedSoftware, platform: str) -> str | None:

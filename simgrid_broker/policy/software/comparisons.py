@@ -30,7 +30,9 @@ class Terms(NamedTuple):
     tags_of_all: tags of containers count for all tasks, otherwise only for those that want nothing else; by_cvmfs: a
     tag counts only where CVMFS lacks the repository (D41); last_entry: of each kind of hardware the last entry counts;
     empty_is_any: an empty word in a list matches any (D38); kinds_apart: vendor, model and microarchitecture of a GPU
-    may be those of different kinds of nodes.
+    may be those of different kinds of nodes; by_cpu: a platform like `(x86_64|aarch64)-el9-gcc13-opt` is also resolved
+    by the CPU of a queue; malformed_is_literal: a platform that is no regular expression is a name, otherwise PanDA
+    fails on it.
     """
 
     unsupported: tuple[str, ...]
@@ -46,15 +48,22 @@ class Terms(NamedTuple):
     last_entry: bool
     empty_is_any: bool
     kinds_apart: bool
+    by_cpu: bool
+    malformed_is_literal: bool
 
+
+RELEASE_1_0_3 = Terms(
+    ("!=",), keeps_wildcards=False, open_cpu=True, nests=False, needs_arch=True, by_transhome=True, needs_version=True,
+    alone=True, tags_of_all=True, by_cvmfs=True, last_entry=True, empty_is_any=False, kinds_apart=True, by_cpu=False,
+    malformed_is_literal=False)
 
 TERMS = ByEdition(
     documented=Terms((), keeps_wildcards=True, open_cpu=False, nests=True, needs_arch=False, by_transhome=False,
                      needs_version=False, alone=False, tags_of_all=False, by_cvmfs=False, last_entry=False,
-                     empty_is_any=True, kinds_apart=False),
-    deployed=Terms(("!=",), keeps_wildcards=False, open_cpu=True, nests=False, needs_arch=True, by_transhome=True,
-                   needs_version=True, alone=True, tags_of_all=True, by_cvmfs=True, last_entry=True,
-                   empty_is_any=False, kinds_apart=True))
+                     empty_is_any=True, kinds_apart=False, by_cpu=False, malformed_is_literal=False),
+    deployed=RELEASE_1_0_3,
+    later={"1.0.4": RELEASE_1_0_3._replace(unsupported=(), by_cpu=True, malformed_is_literal=True)})
+"""Terms by edition; source of those of release 1.0.4: its recorded decisions."""
 
 _CONSTRAINT = re.compile(r"([=<>!]+)(.+)", re.DOTALL)
 

@@ -22,7 +22,7 @@ class _MissingField(ValueError):
 def has_hardware(asked: Architecture, published: tuple[Hardware, ...], gpus: tuple[WorkerNodeGpu, ...],
                  edition: str) -> bool:
     """True if a queue with this hardware may get work with these requirements."""
-    cpu, gpu = _of_kind("cpu", published, edition), _of_kind("gpu", published, edition)
+    cpu, gpu = of_kind("cpu", published, edition), of_kind("gpu", published, edition)
     if is_reserved(asked, published, edition):
         return False
     try:
@@ -34,11 +34,11 @@ def has_hardware(asked: Architecture, published: tuple[Hardware, ...], gpus: tup
 
 def is_reserved(asked: Architecture, published: tuple[Hardware, ...], edition: str) -> bool:
     """True if a queue is only for tasks that ask for its CPU or GPU, and the task does not."""
-    return (not asked.cpu_specs and _exclusive(_of_kind("cpu", published, edition))
-            or asked.gpu_spec is None and _exclusive(_of_kind("gpu", published, edition)))
+    return (not asked.cpu_specs and _exclusive(of_kind("cpu", published, edition))
+            or asked.gpu_spec is None and _exclusive(of_kind("gpu", published, edition)))
 
 
-def _of_kind(kind: str, published: tuple[Hardware, ...], edition: str) -> tuple[Hardware, ...]:
+def of_kind(kind: str, published: tuple[Hardware, ...], edition: str) -> tuple[Hardware, ...]:
     """Entries of one kind; the deployed edition knows only the last one of each kind."""
     found = tuple(each for each in published if each.type == kind)
     return found[-1:] if TERMS[edition].last_entry else found

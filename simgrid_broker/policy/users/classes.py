@@ -140,7 +140,7 @@ def _fraction(used: float, target: float) -> float:
 
 WINDOW_S = 4 * DAY
 """Age of the oldest wait that counts, s."""
-HALF_LIFE_S = {"documented": 6 * HOUR, "deployed": 12 * HOUR}
+HALF_LIFE_S = ByEdition(6 * HOUR, 12 * HOUR)
 """Age at which a wait counts half, s, by edition (D65)."""
 CONFIDENCE = 0.95
 """Probability of the upper limit of the wait."""

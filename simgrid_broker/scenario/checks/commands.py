@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.errors import nearest
 from simgrid_broker.gdpconfig import PAUSING
 from simgrid_broker.names import PRODUCTION_LABELS
@@ -28,7 +29,7 @@ EFFECT = {"abort": ((LIVE, HELD, ENDING), ABORTED), "finish": ((LIVE, HELD), END
           "incexec": ((LIVE, ENDED, ABORTED), LIVE)}
 """Where a command can be carried out, and what the task is then; source: lifecycle reference, section 2.8."""
 
-RETRY = {"documented": ((LIVE, ENDED), LIVE), "deployed": ((LIVE, ENDED, ABORTED), LIVE)}
+RETRY = ByEdition(((LIVE, ENDED), LIVE), ((LIVE, ENDED, ABORTED), LIVE))
 """As above for retry, which the deployed edition also accepts for aborted tasks (L15)."""
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from simgrid_broker.editions import family_of
 from simgrid_broker.errors import Problem, nearest
 from simgrid_broker.names import KNOWN_RESOURCE_TYPES
 from simgrid_broker.scenario.loading.origins import Finding, Key, Whole, dotted
@@ -88,7 +89,7 @@ class Faults:
                     f"has no effect without {mark.key}{reason}"), ()
         if isinstance(mark, AtMost) and (most := getattr(part, mark.key)) is not None and value > most:
             return f"must not exceed {mark.key}, {most}", ()
-        if isinstance(mark, ActsIn) and self.whole.edition != mark.edition:
+        if isinstance(mark, ActsIn) and family_of(self.whole.edition) != mark.edition:
             return f"has no effect: only the {mark.edition} edition reads it", ()
         return None
 

@@ -5,6 +5,7 @@ import numpy as np
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.compiled.columns import copy_columns, copy_known
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.units import MB, MIB
 from simgrid_broker.views import SOURCE, TASK_FIELDS
@@ -12,10 +13,10 @@ from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.replicas import first_replica, part_of_staged
 from simgrid_broker.world.tasks.input_files import in_hand, pieces_at_once, reads_container
 
-PASSES = {"documented": np.array([True, False, False]), "deployed": np.array([True, False, True])}
+PASSES = ByEdition(np.array([True, False, False]), np.array([True, False, True]))
 """Test of an activity of a storage, by value of `read_wan_off` and the like: open if ON, or (D2) if anything but OFF
 and TEST."""
-BYTES_OF_MB = {"documented": MB, "deployed": float(MIB)}
+BYTES_OF_MB = ByEdition(MB, float(MIB))
 """Bytes of an MB of workDiskCount; source: brokerage reference, 8.2."""
 NUMBERS = tuple(name for name, column in TASK_FIELDS.items() if column.seen in ("i8", "f8"))
 FLAGS = tuple(name for name, column in TASK_FIELDS.items() if column.seen == "?")

@@ -29,12 +29,11 @@ from simgrid_broker.policy.software.check import (
     answer,
     entry_of,
     has_container,
+    has_platform,
     has_tag,
     need_of,
-    resolved_platform,
     takes_images,
 )
-from simgrid_broker.policy.software.comparisons import covers
 from simgrid_broker.policy.software.hardware import ANY, has_hardware, is_reserved
 from simgrid_broker.views import PublishedSoftware, QueueSoftware, Task
 
@@ -324,9 +323,7 @@ def answer_of_analysis(case: AnalysisCase, software: QueueSoftware) -> str:
     asked, published = parse_architecture(task.architecture, case.edition), entry_of(software, case.edition)
     if published is not None and has_hardware(asked, published.architectures, software.gpus, case.edition) and (
             _has_software(published, task, asked, everywhere)):
-        platform = asked.sw_platform
-        found = not platform or covers(platform, platform) or resolved_platform(published, platform) is not None
-        return ALLOWED if found else NO_PLATFORM
+        return ALLOWED if has_platform(published, asked.sw_platform, case.edition) else NO_PLATFORM
     takes_any = software.releases == ("ANY",) and not asked.cpu_specs and asked.gpu_spec is None
     return ALLOWED if takes_any else NO_CACHE
 

@@ -6,11 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from simgrid_broker.editions import ByEdition
 from simgrid_broker.policy.brokerage.analysis import candidates, gate, lists, requirements, users, weights
 from simgrid_broker.policy.brokerage.analysis.decide import FINAL_RULES, FRAME, GATE, LIST, TERMS, TEXT
 from simgrid_broker.policy.brokerage.analysis.question import Candidate
-from simgrid_broker.policy.brokerage.brokerage import LOW_WEIGHT, Brokerage
+from simgrid_broker.policy.brokerage.brokerage import LOW_WEIGHT, Brokerage, by_edition
 from simgrid_broker.policy.brokerage.compose import REFUSAL, Part, composed
 from simgrid_broker.policy.brokerage.production import storage
 from simgrid_broker.policy.brokerage.production.requirements import too_little_memory, too_much_memory
@@ -111,5 +110,5 @@ DEPLOYED = AnalysisBrokerage(
     factors=(weights.by_class, weights.by_data), behind=(*FINAL_RULES, LOW_WEIGHT), used_first=True)
 """Source of the order: brokerage reference, sections 3.1, 3.3 and 11.5."""
 
-ANALYSIS = ByEdition(DOCUMENTED, DEPLOYED)
+ANALYSIS = by_edition(DOCUMENTED, DEPLOYED)
 """Analysis brokerage by edition."""

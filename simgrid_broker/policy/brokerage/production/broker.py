@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.editions import record_of
 from simgrid_broker.policy.brokerage.brokerage import Decided, figures_of
 from simgrid_broker.policy.brokerage.production.candidates import TERMS, initial_list
 from simgrid_broker.policy.brokerage.production.decide import (
@@ -50,7 +51,7 @@ def broker_jobs(task: Task, queues: Queues, stats: Stats, locality: Locality | N
 def broker_by(rules: Mapping[str, JobBrokerage]) -> Callable[..., Verdict]:
     """Job brokerage as a policy, by other rules for each edition; runs record the tags and factors of `rules`."""
     def broker(task, queues, stats, locality, cfg, edition="documented", cache=None) -> Verdict:
-        return run_brokerage(rules[edition], task, queues, stats, locality, cfg, cache)
+        return run_brokerage(record_of(rules, edition), task, queues, stats, locality, cfg, cache)
     vars(broker)["rules"] = rules
     return broker
 

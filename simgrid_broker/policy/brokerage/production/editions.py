@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.editions import ByEdition
-from simgrid_broker.policy.brokerage.brokerage import Brokerage
+from simgrid_broker.policy.brokerage.brokerage import Brokerage, by_edition
 from simgrid_broker.policy.brokerage.compose import REFUSAL, Part, composed
 from simgrid_broker.policy.brokerage.production import (
     activity,
@@ -159,5 +158,5 @@ DEPLOYED = JobBrokerage(
     count=backlog.deployed_numbers, busiest=True)
 """Source of the order: brokerage reference, sections 2.3 and 10.3."""
 
-PRODUCTION = ByEdition(DOCUMENTED, DEPLOYED)
+PRODUCTION = by_edition(DOCUMENTED, DEPLOYED)
 """Production job brokerage by edition."""

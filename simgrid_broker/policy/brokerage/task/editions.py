@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from simgrid_broker.editions import ByEdition
-from simgrid_broker.policy.brokerage.brokerage import Brokerage
+from simgrid_broker.policy.brokerage.brokerage import Brokerage, by_edition
 from simgrid_broker.policy.brokerage.compose import Part, composed
 from simgrid_broker.policy.brokerage.task import nuclei
 from simgrid_broker.policy.brokerage.task.decide import FRAME, TEXT, steps
@@ -54,5 +53,5 @@ DEPLOYED = TaskBrokerage("deployed", Funnel((
 PREASSIGNED = TaskBrokerage("documented", Funnel((nuclei.not_preassigned,)), (), behind=())
 """Replaces both for a task that names its nucleus; its terms do not matter; source: brokerage reference, T1."""
 
-PRODUCTION = ByEdition(DOCUMENTED, DEPLOYED)
+PRODUCTION = by_edition(DOCUMENTED, DEPLOYED)
 """Production task brokerage by edition."""

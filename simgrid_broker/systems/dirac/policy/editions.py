@@ -1,6 +1,7 @@
 """The editions of DIRAC's matching: `documented` is the page of 2009, `deployed` the code of version 9."""
 
 import simgrid_broker.systems.dirac.policy.conditions as conditions
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.systems.dirac.policy.edition import WITHOUT_LIMIT, Edition
 from simgrid_broker.systems.dirac.policy.priorities import mean_priority, summed_priority
 
@@ -27,4 +28,5 @@ DEPLOYED = Edition(
                 conditions.negative_condition))
 """DIRAC 9.1.22, without its quirks (docs/fidelity.md)."""
 
-DIRAC_EDITIONS = {edition.name: edition for edition in (DOCUMENTED, DEPLOYED)}
+DIRAC_EDITIONS = ByEdition(DOCUMENTED, DEPLOYED)
+"""Matching by edition; releases of PanDA do not change it."""
