@@ -85,7 +85,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "no type needs so little memory, and without a fitting type none is held back",
     ("policy.pilot_streaming.take_workers", "need[queue] <= 0 -> need[queue] < 0"):
         "without need a job takes only what waits, and leaves one waiting",
-    ("policy.jobs.rebrokerage.jobs_to_take_back", "excess > 0 -> excess > 1"): "of one job too many none is taken",
     ("policy.jobs.retry_module.increased_deployed", "max(asked, 0) -> max(asked, 1)"):
         "raised inputs have a value of the list, which is larger",
     ("policy.jobs.retry_module.increased_deployed", "default=0 -> default=1"): "without raised inputs it is not read",

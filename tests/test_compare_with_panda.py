@@ -10,8 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "scripts" / "compare_with_panda.py"
-RECORDED = ROOT.parent / "shared" / "data" / "panda_decisions"
-RELEASE_1_0_4 = ROOT.parent / "shared" / "data" / "panda_decisions_cric" / "release_1.0.4"
+DATA = ROOT.parent / "shared" / "data"
+RECORDED = DATA / "panda_decisions"
+RELEASE_1_0_4 = DATA / "panda_decisions_cric" / "release_1.0.4"
 EVERY = {"task_broker_prod": 20, "job_broker_prod": 30, "job_broker_anal": 40}
 """Of how many recorded cases of a kind one is asked, if not of 10."""
 SHARES = [dict(name="Prod", value=80, parent=None), dict(name="Simul", value=3, parent="Prod"),
@@ -203,6 +204,26 @@ def scored(script, kind, tmp_path, folder, *release):
     (tmp_path / "results.json").write_text(json.dumps(script.answers(kind, cases, *release)))
     said = subprocess.run([*compare, tmp_path / "results.json", "--expected", folder], capture_output=True, text=True)
     return json.loads(said.stdout), said.stderr
+
+
+@pytest.mark.parametrize(("folder", "kind"), [
+    pytest.param("panda_decisions_tasks", "fast_rebrokerage",
+                 marks=pytest.mark.rule("Backlog.overshoot", "jobs_to_take_back", "oldest_of_each")),
+])
+def test_recorded_life(script, folder, kind, tmp_path):
+    score, differences = scored_by(DATA / folder / "compare.py", script, kind, tmp_path)
+    assert score["missing"] == 0 and score["agree"] == score["scored"], differences
+
+
+def scored_by(compare, script, kind, tmp_path):
+    """Score that a script of comparison gives to the answers to all of its recorded cases, and which of them differ."""
+    if not compare.exists():
+        pytest.skip("the folder of recorded decisions is absent")
+    cases = json.loads(subprocess.check_output([sys.executable, compare, kind, "--dump-inputs"]))
+    (tmp_path / "results.json").write_text(json.dumps(script.answers(kind, cases)))
+    compared = subprocess.run([sys.executable, compare, kind, tmp_path / "results.json"], capture_output=True,
+                              text=True)
+    return json.loads(compared.stdout), compared.stderr
 
 
 def test_as_a_command(tmp_path):

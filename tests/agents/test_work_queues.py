@@ -192,12 +192,12 @@ def test_a_resource_queue_serves_all_types_together():
 
 
 @pytest.mark.rule("piled_up")
-def test_fast_rebrokerage_leaves_resource_queues_alone():
+def test_fast_rebrokerage_does_not_count_resource_queues_and_takes_the_oldest_jobs_of_any():
     keys = {"FAST_REBRO_THRESHOLD_NQUEUE_All": 20}
-    for queues, taken in (([], True), ([HPC], False)):
-        stage = stage_of(dict(n_jobs=200, working_group="HPC"), work_queues=queues, gdpconfig=keys)
+    for queues, others, taken in (([], 0, True), ([HPC], 0, False), ([HPC], 200, True)):
+        stage = stage_of(dict(n_jobs=30, working_group="HPC"), dict(n_jobs=others), work_queues=queues, gdpconfig=keys)
         stage.run(200.0)
-        assert bool(len(piled_up(stage.control))) is taken
+        assert (0 in stage.arrays.jobs["task"][piled_up(stage.control)]) is taken
 
 
 @pytest.mark.rule("WorkQueues.in_turn")

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from policy_builders import cfg
 
-from simgrid_broker.names import Cause, JobStatus, QueueStatus
-from simgrid_broker.policy.jobs.rebrokerage import jobs_to_take_back, queues_left_alone
+from simgrid_broker.names import EDITIONS, Cause, JobStatus, QueueStatus
+from simgrid_broker.policy.jobs.rebrokerage import Backlog, jobs_to_take_back, oldest_of_each, queues_left_alone
 from simgrid_broker.policy.jobs.timeouts import CLOCKS, LABELS, STAGES, rules
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
@@ -101,11 +101,15 @@ def test_every_rule_is_well_formed(edition):
 FAST = {"FAST_REBRO_THRESHOLD_NQUEUE_MC 16": 50}
 
 
+def backlog(queued, running, others=0, left_alone=(False, False)):
+    """Jobs of one share at the first of two queues, and queued ones at the second."""
+    return Backlog(np.array([[queued], [others]]), np.array([[running], [10**6]]), ("MC 16",), np.array(left_alone))
+
+
 def taken(queued, running, others=0, config=None, edition="documented", **options):
     """Jobs taken back of one share at the first of two queues."""
-    result = jobs_to_take_back(np.array([[queued], [others]]), np.array([[running], [10**6]]), ("MC 16",),
-                               cfg(edition, rebroker=FAST if config is None else config), edition, **options)
-    return int(result[0, 0])
+    keys = cfg(edition, rebroker=FAST if config is None else config)
+    return int(jobs_to_take_back(backlog(queued, running, others, **options), keys, edition)[0, 0])
 
 
 @pytest.mark.rule("jobs_to_take_back")
@@ -156,7 +160,34 @@ def test_a_ratio_exactly_at_the_threshold_is_decided_as_written():
 def test_fast_rebrokerage_is_off_without_a_key_of_the_share_and_where_slots_are_set():
     assert taken(300, 0, config={}) == 0
     assert taken(300, 0, config={"FAST_REBRO_THRESHOLD_NQUEUE_MC 16": 0}, edition="deployed") == 0
-    assert taken(300, 0, left_alone=np.array([True, False])) == 0
+    assert [taken(300, 0, edition=edition, left_alone=(True, False)) for edition in EDITIONS] == [0, 0]
+
+
+@pytest.mark.rule("Backlog.total")
+@pytest.mark.parametrize(("edition", "number"), [
+    pytest.param("documented", 0, id="as documented all queues count for the total"),
+    pytest.param("deployed", 209, id="in the code those without slot requests"),
+])
+def test_queued_jobs_of_a_share_where_a_queue_is_left_alone(edition, number):
+    assert taken(300, 10, 1000, edition=edition, left_alone=(False, True)) == number
+
+
+@pytest.mark.rule("Backlog.overshoot", "Backlog.margin")
+def test_a_share_without_a_key_overshoots_from_ten_jobs_on_and_keeps_them_in_the_code():
+    none, least = cfg("deployed", rebroker={}), cfg("deployed", rebroker=FAST)
+    assert [bool(backlog(queued, 0).overshoot(none, "deployed")[0, 0]) for queued in (10, 11)] == [False, True]
+    assert [bool(backlog(queued, 0).overshoot(least, "deployed")[0, 0]) for queued in (50, 51)] == [False, True]
+    assert taken(11, 0, config={}, edition="deployed") == 0
+    assert not backlog(300, 0).overshoot(cfg(rebroker={}), "documented").any()
+
+
+@pytest.mark.rule("oldest_of_each")
+def test_the_oldest_queued_jobs_of_a_queue_and_share():
+    status = np.array([S.STARTING, S.ACTIVATED, S.DEFINED, S.ASSIGNED, S.RUNNING, S.THROTTLED, S.ASSIGNED])
+    queue, share = np.array([0, 0, 0, 0, 0, 0, 1]), np.zeros(7, int)
+    panda_id = np.array([7, 3, 5, 4, 1, 2, 0])
+    chosen = oldest_of_each(np.array([[3], [0]]), status, queue, share, panda_id)
+    assert chosen.tolist() == [1, 3, 2]
 
 
 @pytest.mark.rule("queues_left_alone")

@@ -17,7 +17,7 @@ from simgrid_broker.fabric.jobs.timeouts import CREATED, ENDED, ENTERED, MODIFIC
 from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, Cause, JobStatus
 from simgrid_broker.policy.jobs import rebrokerage
 from simgrid_broker.policy.jobs.timeouts import STAGES, TimeoutRule, labels_of, limits, rules, without_waiting
-from simgrid_broker.world.jobs.counts import in_resource_queue, queued_and_running
+from simgrid_broker.world.jobs.counts import queued_and_running
 
 CLOCKS = {"entered": ENTERED, "modification": MODIFICATION, "created": CREATED, "ended": ENDED}
 RESULTS = {"fail": int(JobStatus.FAILED), "close": int(JobStatus.CLOSED)}
@@ -94,15 +94,13 @@ def piled_up(control: Control) -> np.ndarray:
     listed = queues["num_slots"] >= 0
     listed[[*control.world.slots]] = True                # for whichever share or type
     alone = rebrokerage.queues_left_alone(listed, queues["status"], queues["disable_reassign"], control.edition)
-    shares = control.world.vocabularies["shares"]
-    excess = rebrokerage.jobs_to_take_back(*queued_and_running(arrays), shares, control.cfg, control.edition, alone)
+    queued, running = queued_and_running(arrays)
+    backlog = rebrokerage.Backlog(queued, running, control.world.vocabularies["shares"], alone)
+    excess = rebrokerage.jobs_to_take_back(backlog, control.cfg, control.edition)
     if not excess.any():
         return NO_JOBS
-    jobs = arrays.jobs
-    rows = np.flatnonzero(np.isin(jobs["status"], JOB_QUEUED))            # a free row keeps the last status of its job
-    rows = rows[excess[jobs["queue"][rows], jobs["share"][rows]] > 0]
-    rows = rows[~in_resource_queue(arrays, jobs["task"][rows])].astype(np.int32)
-    return rows[rebrokerage.oldest_of_each(excess, jobs["queue"][rows], jobs["share"][rows], jobs["panda_id"][rows])]
+    columns = (arrays.jobs[name] for name in ("status", "queue", "share", "panda_id"))
+    return rebrokerage.oldest_of_each(excess, *columns).astype(np.int32)
 
 
 class AnalysisJobs:

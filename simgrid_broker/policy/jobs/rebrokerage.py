@@ -30,17 +30,19 @@ class Terms(NamedTuple):
     """Terms in which the editions differ.
 
     by_group: the jobs of a task at a queue are withdrawn together, otherwise each by itself; asks_queue: a paused queue
-    and disableReassign turn off fast rebrokerage; one_more: fast rebrokerage takes back the whole excess, and at least
-    one job, otherwise one job fewer (L27).
+    and disableReassign turn off fast rebrokerage, and jobs at queues that it leaves alone count for the total of their
+    share; one_more: fast rebrokerage takes back the whole excess, and at least one job, otherwise one job fewer (L27);
+    dry_run: least number of queued jobs in place of a threshold that is not set, with which no job is withdrawn.
     """
 
     by_group: bool
     asks_queue: bool
     one_more: bool
+    dry_run: float
 
 
-TERMS = ByEdition(documented=Terms(by_group=False, asks_queue=True, one_more=True),
-                  deployed=Terms(by_group=True, asks_queue=False, one_more=False))
+TERMS = ByEdition(documented=Terms(by_group=False, asks_queue=True, one_more=True, dry_run=np.inf),
+                  deployed=Terms(by_group=True, asks_queue=False, one_more=False, dry_run=10))
 
 
 @dataclass(frozen=True)
@@ -141,37 +143,69 @@ def queues_left_alone(listed: np.ndarray, status: np.ndarray, disable_reassign: 
     return listed | (status == QueueStatus.PAUSED) | (disable_reassign != 0)
 
 
-def jobs_to_take_back(queued: np.ndarray, running: np.ndarray, shares: tuple[str, ...], cfg: Gdpconfig, edition: str,
-                      left_alone: np.ndarray | None = None) -> np.ndarray:
+@dataclass(frozen=True)
+class Backlog:
+    """Jobs by queue and share of which fast rebrokerage judges.
+
+    queued: defined, assigned, activated and starting jobs; running: running jobs; both (n_queues, n_shares), without
+    the jobs of Resource queues. shares: names of the shares; left_alone: (n_queues,) bool, `queues_left_alone`.
+    """
+
+    queued: np.ndarray
+    running: np.ndarray
+    shares: tuple[str, ...]
+    left_alone: np.ndarray
+
+    def thresholds(self, cfg: Gdpconfig) -> np.ndarray:
+        """Least number of queued jobs of each share, (n_shares,), NaN where it is not set."""
+        own = (cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQUEUE, gshare=share) for share in self.shares)
+        return np.array([np.nan if value is None else value for value in own], float)
+
+    def total(self, edition: str) -> np.ndarray:
+        """Queued jobs of each share at all queues, (n_shares,); in `deployed` only at those not left alone."""
+        return (self.queued if TERMS[edition].asks_queue else self.queued[~self.left_alone]).sum(axis=0)
+
+    def margin(self, cfg: Gdpconfig, edition: str) -> np.ndarray:
+        """Queued jobs above the largest of the three thresholds, (n_queues, n_shares)."""
+        least = self.thresholds(cfg)
+        most = (self.running * cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQNR_RATIO),
+                np.where(np.isnan(least), TERMS[edition].dry_run, least),
+                self.total(edition) * cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQUEUE_FRAC))
+        return np.minimum.reduce([self.queued - limit for limit in most])
+
+    def overshoot(self, cfg: Gdpconfig, edition: str) -> np.ndarray:
+        """Queues and shares above all three thresholds, (n_queues, n_shares) bool, dry runs included.
+
+        Source: lifecycle reference, 4.4. The documents compare ratios, the code products.
+        """
+        if not TERMS[edition].asks_queue:
+            return (self.margin(cfg, edition) > 0) & ~self.left_alone[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):          # no running job: larger than any ratio
+            crowded = self.queued / self.running > cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQNR_RATIO)
+            large = self.queued / self.total(edition) > cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQUEUE_FRAC)
+        return crowded & large & (self.queued > self.thresholds(cfg)) & ~self.left_alone[:, None]
+
+
+def jobs_to_take_back(backlog: Backlog, cfg: Gdpconfig, edition: str) -> np.ndarray:
     """Jobs to close at each queue and share, (n_queues, n_shares) int64, oldest first.
 
-    queued: defined, assigned, activated and starting jobs; running: running jobs; both (n_queues, n_shares).
-    left_alone: (n_queues,) bool, `queues_left_alone`. Shares without a key of their own are exempt. The excess over the
-    smallest margin is withdrawn, at least one job; in the deployed edition one job fewer (L27).
+    Shares without a key of their own are exempt. The excess over the smallest margin is withdrawn, at least one job; in
+    the deployed edition one job fewer (L27).
     """
-    ratio = cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQNR_RATIO)
-    part = cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQUEUE_FRAC)
-    own = [cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQUEUE, gshare=share) for share in shares]
-    least = np.array([np.inf if value is None else value for value in own])
-    total = queued.sum(axis=0)
-    excess = np.ceil(np.minimum.reduce((queued - running * ratio, queued - least, queued - total * part)))
-    if TERMS[edition].one_more:
-        with np.errstate(divide="ignore", invalid="ignore"):          # no running job: larger than any ratio
-            triggered = (queued / running > ratio) & (queued / total > part) & (queued > least)
-        excess = np.where(triggered, np.maximum(excess, 1), 0)
-    else:
-        excess = np.where(np.isfinite(excess) & (excess > 0), excess - 1, 0)
-    if left_alone is not None:
-        excess[left_alone] = 0
-    return excess.astype(np.int64)
+    excess = np.ceil(backlog.margin(cfg, edition)) - (not TERMS[edition].one_more)
+    withdrawn = backlog.overshoot(cfg, edition) & ~np.isnan(backlog.thresholds(cfg))
+    return np.where(withdrawn, np.maximum(excess, TERMS[edition].one_more), 0).astype(np.int64)
 
 
-def oldest_of_each(excess: np.ndarray, queue: np.ndarray, share: np.ndarray, panda_id: np.ndarray) -> np.ndarray:
-    """Positions of the oldest `excess[queue, share]` jobs of each queue and share, (k,).
+def oldest_of_each(excess: np.ndarray, status: np.ndarray, queue: np.ndarray, share: np.ndarray,
+                   panda_id: np.ndarray) -> np.ndarray:
+    """Positions of the oldest `excess[queue, share]` queued jobs of each queue and share, (k,), of any work queue.
 
-    queue, share, panda_id: of the queued jobs, (n,); a smaller PandaID is older.
+    status, queue, share, panda_id: of jobs, (n,); a smaller PandaID is older.
     """
-    order = np.lexsort((panda_id, share, queue))
+    rows = np.flatnonzero(np.isin(status, JOB_QUEUED))            # a free row keeps the last status of its job
+    rows = rows[excess[queue[rows], share[rows]] > 0]
+    order = rows[np.lexsort((panda_id[rows], share[rows], queue[rows]))]
     pair = queue[order].astype(np.int64) * excess.shape[1] + share[order]
     age = np.arange(len(order)) - np.searchsorted(pair, pair)        # oldest of the queue and share: 0
     return order[age < excess.ravel()[pair]]
