@@ -14,10 +14,10 @@ from pathlib import Path
 from marked_tests import tests_of_rules
 
 from simgrid_broker.advice import editions_of, readers
-from simgrid_broker.cli.reference import broker_rules, recorded
-from simgrid_broker.cli.reference import tables as recorded_tables
+from simgrid_broker.cli.describe import broker_rules, recorded
+from simgrid_broker.cli.describe import state_sections as states_of
+from simgrid_broker.cli.describe import tables as recorded_tables
 from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts, study_parts
-from simgrid_broker.cli.states import sections as states_of
 from simgrid_broker.cli.text import Section
 from simgrid_broker.dry_run.decision import OF_CANDIDATE, OF_DECISION
 from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey

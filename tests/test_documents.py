@@ -7,7 +7,7 @@ from pathlib import Path
 import marked_tests
 import pytest
 
-from simgrid_broker.cli.reference import broker_rules
+from simgrid_broker.cli.describe import broker_rules
 from simgrid_broker.world.states import MACHINES, TASK
 
 ROOT = Path(__file__).parents[1]

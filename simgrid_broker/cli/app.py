@@ -5,6 +5,7 @@ from typer.core import TyperGroup
 
 from simgrid_broker.cli import (
     broker,
+    calibrate,
     check,
     compare,
     describe,
@@ -13,12 +14,11 @@ from simgrid_broker.cli import (
     importing,
     links,
     match,
-    reports,
     run,
-    share_tree,
+    shares,
+    studies,
     users,
 )
-from simgrid_broker.cli.study import calibrate, studies, sweeps
 from simgrid_broker.cli.trouble import errors_as_messages
 
 PROGRAM = "simgrid-broker"
@@ -60,12 +60,12 @@ def show_version(is_set: bool) -> None:
 
 
 for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES),
-                          (reports.report, reports.EXAMPLES), (compare.compare, compare.EXAMPLES),
-                          (studies.replicate, studies.EXAMPLES), (sweeps.sweep, sweeps.SWEEP_EXAMPLES),
-                          (sweeps.sensitivity, sweeps.SENSITIVITY_EXAMPLES), (sweeps.tune, sweeps.TUNE_EXAMPLES),
+                          (run.report, run.REPORT_EXAMPLES), (compare.compare, compare.EXAMPLES),
+                          (studies.replicate, studies.EXAMPLES), (studies.sweep, studies.SWEEP_EXAMPLES),
+                          (studies.sensitivity, studies.SENSITIVITY_EXAMPLES), (studies.tune, studies.TUNE_EXAMPLES),
                           (calibrate.calibrate, calibrate.EXAMPLES),
                           (explain.explain, explain.EXAMPLES), (broker.broker, broker.EXAMPLES),
-                          (match.match, match.EXAMPLES), (share_tree.shares, share_tree.EXAMPLES),
+                          (match.match, match.EXAMPLES), (shares.shares, shares.EXAMPLES),
                           (users.users, users.EXAMPLES), (links.links, links.EXAMPLES),
                           (describe.describe, describe.EXAMPLES), (gdpconfig.gdpconfig, gdpconfig.EXAMPLES)):
     app.command(epilog=examples)(command)

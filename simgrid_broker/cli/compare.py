@@ -7,14 +7,14 @@ import typer
 
 from simgrid_broker.cli.loading import Settings, Until, loaded
 from simgrid_broker.cli.progress import steps
-from simgrid_broker.cli.study.options import HERE, Figures, RunOn, grouped_options, seeds_given
+from simgrid_broker.cli.study_options import HERE, Figures, RunOn, grouped_options, seeds_given
 from simgrid_broker.cli.text import paragraph, table
 from simgrid_broker.cli.trouble import BadArgument
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from simgrid_broker.experiments.groups import Group
+    from simgrid_broker.experiments.compare import Group
     from simgrid_broker.records import Run
 
 EXAMPLES = """\b
@@ -76,7 +76,7 @@ def refuse_unused(seeds: str | None, until: str | None, settings: list[str] | No
 
 def is_run(folder: Path) -> bool:
     """True if a path is the folder of one run; `read_run` refuses a folder that does not exist, with runs nearby."""
-    from simgrid_broker.experiments.groups import recorded
+    from simgrid_broker.experiments.compare import recorded
     from simgrid_broker.records import read_run
     if folder.is_file():
         return False
@@ -88,7 +88,7 @@ def is_run(folder: Path) -> bool:
 
 def compare_two(base: Path, changed: Path, figures: list[str] | None, out: Path | None) -> None:
     """Compare two single runs in tables and curves."""
-    from simgrid_broker.experiments.groups import recorded
+    from simgrid_broker.experiments.compare import recorded
     from simgrid_broker.report import write_comparison
     from simgrid_broker.report.comparison import scenario_note
     if figures:
@@ -115,8 +115,7 @@ def differences(run_a: "Run", run_b: "Run") -> str:
 
 def show_groups(groups: "list[Group]", rows: "pd.DataFrame") -> None:
     """Print the groups, what to know about them, settings that differ, and the differences with their intervals."""
-    from simgrid_broker.experiments.compare import remarks_on
-    from simgrid_broker.experiments.groups import setting_table
+    from simgrid_broker.experiments.compare import remarks_on, setting_table
     for k, group in enumerate(groups):
         typer.echo(f"{'base' if k == 0 else f'{k:4}'}: {group.name}, {len(group.runs)} runs")
     for remark in remarks_on(groups, rows):
@@ -146,7 +145,7 @@ def difference_text(rows: "pd.DataFrame") -> str:
 
 def default_folder(groups: "list[Group]") -> Path:
     """Next to the last group, named by the groups."""
-    from simgrid_broker.experiments.points import folder_name
+    from simgrid_broker.experiments.study import folder_name
     last = groups[-1].runs[0].folder.parent
     return last.parent / folder_name("-against-".join(group.name for group in reversed(groups)))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simgrid_broker.cli import shares, why_not, why_user
+from simgrid_broker.cli import shares, users, why_not
 from simgrid_broker.cli.text import count, paragraph
 from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import nearest
@@ -65,8 +65,8 @@ def explain(
     if user is not None:
         _alone("--user", (("--task", task), ("--at", at), ("--queue", queue), ("--why-not", why_not_queue),
                           ("--share", share), ("--unplaced", unplaced or None)))
-        why = why_user.of_user(recorded, user)
-        typer.echo(_json(why.to_dict()) if as_json else why_user.text(why, everything))
+        why = users.of_user(recorded, user)
+        typer.echo(_json(why.to_dict()) if as_json else users.text(why, everything))
         return
     if share is not None or unplaced or (task is None and why_not_queue is None):
         if others := [name for name, given in (("--task", task), ("--at", at), ("--queue", queue),
@@ -93,19 +93,19 @@ def explain(
 def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str] | None, as_json: bool) -> None:
     """Print the recorded decisions about a task; of analysis first why it waits, even if no decision was recorded."""
     from simgrid_broker import metrics
-    why, read = why_user.of_task(run, task), datasets_of(run, task)
+    why, read = users.of_task(run, task), datasets_of(run, task)
     also = {"datasets": read} if read else {}
     if why is not None and not len(metrics.explain(run, task)):
         missing = why_not.not_recorded(run, task)
         typer.echo(_json(why.to_dict() | {"missing": missing} | also) if as_json else
-                   "\n\n".join([why_user.text(why), *told_datasets(task, read),
+                   "\n\n".join([users.text(why), *told_datasets(task, read),
                                 paragraph(f"Task {task}: {missing}.")]))
         return
     rows = _decisions_of(run, task, at_s)
     if as_json:
         typer.echo(_json(as_dict(run, task, rows, names) | ({} if why is None else {"why": why.to_dict()}) | also))
         return
-    said = [] if why is None or at_s is not None or names is not None else [paragraph(why_user.sentence(why))]
+    said = [] if why is None or at_s is not None or names is not None else [paragraph(users.sentence(why))]
     whole = at_s is None and names is None
     typer.echo("\n\n".join([*said, *(told_datasets(task, read) if whole else ()), *texts(run, rows, names)]))
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.experiments.points import DONE, FAILED
-from simgrid_broker.experiments.study import Study
+from simgrid_broker.experiments.study import DONE, FAILED, Study
 from simgrid_broker.records import write_whole
 from simgrid_broker.report.blocks import Block, Link, Note, Section, TableBlock
 from simgrid_broker.report.drawing.pictures import plots_of, save_plots

@@ -3,11 +3,14 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from simgrid_broker.editions import edition_of
+from simgrid_broker import metrics
 from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.figures import headlines, known_figures, unknown_figures
+from simgrid_broker.experiments.intervals import steadiness, student
 from simgrid_broker.experiments.pages import (
     failed_notes,
     in_percent,
@@ -18,16 +21,35 @@ from simgrid_broker.experiments.pages import (
     write_study_page,
     write_table,
 )
-from simgrid_broker.experiments.points import Point, folder_name
 from simgrid_broker.experiments.running import LOCAL, Plan, Workers, check_points, run_study
-from simgrid_broker.experiments.series import SERIES, bands
-from simgrid_broker.experiments.steady import steadiness
-from simgrid_broker.experiments.study import Study
+from simgrid_broker.experiments.study import Point, Study, folder_name
 from simgrid_broker.experiments.study_file import seeds_of
 from simgrid_broker.experiments.tables import means
+from simgrid_broker.records import Run
 from simgrid_broker.report.blocks import NO_MARKS, Block, Marks, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.units import HOUR
+
+SERIES = (("running_cores", "running_cores", "Running cores", "running cores"),
+          ("queued_jobs", "queued", "Queued jobs", "queued jobs"))
+"""Name, column of the samples, title and label of each series."""
+
+
+def bands(runs: Iterable[tuple[str, Run]], column: str) -> pd.DataFrame:
+    """Mean of a column of `metrics.totals_over_time` over the runs of each group with Student's 95 % interval.
+
+    Columns group, time_s, value, low, high, count. Runs of a group are sampled at the same times; times that
+    only some of them have are averaged over these.
+    """
+    tables = [metrics.totals_over_time(run, column)[column].rename("value").reset_index().assign(group=group)
+              for group, run in runs]
+    rows = [{"group": group, "time_s": time_s, **student(part.value).columns()}
+            for (group, time_s), part in pd.concat(tables).groupby(["group", "time_s"], sort=False)]
+    table = pd.DataFrame(rows).drop(columns="error")
+    alone = table["count"] < 2
+    table[["low", "high"]] = table[["low", "high"]].where(~alone, np.nan)
+    return table
+
 
 MOST_SERIES = 20
 """Runs of a group whose series are averaged; more would take longer than the report deserves."""

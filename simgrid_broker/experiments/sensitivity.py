@@ -11,7 +11,6 @@ from SALib.analyze import sobol as analyse_sobol
 from SALib.sample import morris as sample_morris
 from SALib.sample import sobol as sample_sobol
 
-from simgrid_broker.experiments.design import LUCK, settings_at
 from simgrid_broker.experiments.figures import headlines
 from simgrid_broker.experiments.intervals import student
 from simgrid_broker.experiments.pages import (
@@ -23,11 +22,10 @@ from simgrid_broker.experiments.pages import (
     write_study_page,
     write_table,
 )
-from simgrid_broker.experiments.points import Point, same
 from simgrid_broker.experiments.running import LOCAL, Plan, Workers, run_study
-from simgrid_broker.experiments.study import Study
+from simgrid_broker.experiments.study import Point, Study, same
 from simgrid_broker.experiments.study_file import SensitivityFile, base_scenario, read_study_file, seeds_of
-from simgrid_broker.experiments.sweep import DRAWN, Check, asked_of, described, folder_of, refuse
+from simgrid_broker.experiments.sweep import DRAWN, LUCK, Check, asked_of, described, folder_of, refuse, settings_at
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by
 
 LEVELS = 4

@@ -9,7 +9,7 @@ import pandas as pd
 from simgrid_broker import metrics
 from simgrid_broker.metrics.shares import Tree
 from simgrid_broker.records import Run, write_whole
-from simgrid_broker.report import staging
+from simgrid_broker.report import links
 from simgrid_broker.report.blocks import Block, Marks, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.context import context
@@ -43,7 +43,7 @@ REST = (
      {"rate": "Mean, Gb/s", "use": "Use, %", "peak_use": "Use at peak, %", "queued_files": "Longest queue, files"}),
     ("storages", "Storages at the end, those with most written", ("storage",),
      {"written": "Written, TB", "used": "Used, %", "free": "Free, TB", "expired": "Expired, TB"}),
-    ("staging", "Datasets from tape", ("tape",), staging.LABELS),
+    ("staging", "Datasets from tape", ("tape",), links.LABELS),
     ("refusals", "Refusals by broker and rule", ("kind", "rule"), {"refusals": "Refusals"}),
     ("failures", "Failures", ("status", "cause"), {"jobs": "Attempts", "lost_core_hours": "Lost core h"}),
     ("tasks", "Tasks by campaign", ("campaign",), {"ended": "Ended", "open": "Open",

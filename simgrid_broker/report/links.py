@@ -1,4 +1,4 @@
-"""Blocks of the report about links and doors: what moves where, beside what limits it."""
+"""Blocks of the report about data: what moves over links and doors beside what limits it, and what is staged."""
 
 import pandas as pd
 
@@ -111,3 +111,28 @@ def _matrix(view: Context) -> Block:
                  label="TB moved in the window, from the site of the row to that of the column"),
         f"The {MOST_SITES} busiest sites, by bytes sent and received. With rates: `simgrid-broker links RUN --matrix`.",
         (10, 1.6 + 0.27 * n_rows)), "there was no transfer in the window.")
+
+
+PANELS = {"waiting": "waiting (TB)", "staging": "staging (TB)", "done": "done (TB)", "mounted": "drives at work"}
+
+LABELS = {"requests": "Requests", "size": "Size, TB", "done": "Done", "for_quota": "Wait for the quota, h",
+          "for_drive": "Wait for a drive, h", "staged": "Until all is on disk, h"}
+"""Metrics of the requests of a tape, in words."""
+
+
+def staging_blocks(view: Context) -> list[Block]:
+    """Progress of requests by tape; nothing where no dataset was asked for from tape."""
+    table = view.over_time(metrics.staging_series(view.run))
+    if not len(table):
+        return []
+    table = pd.concat([table, view.over_time(metrics.drives_series(view.run))], ignore_index=True)
+    waits = TableBlock("Requests of the window, by physical tape",
+                       wide(metrics.staging_summary(view.run)).rename(columns=LABELS | {"tape": "Tape"}),
+                       "Means: from the request to its rule, from there to the drive that takes it up, and from the "
+                       "request to the last file on disk.")
+    return [plot_or_note(Plot(
+        "staging", "Datasets from tape", table, drawn_by("data.progress", panels=PANELS, marks=view.marks),
+        "Size of the datasets that tasks asked for, by physical tape. Waiting: the quota of the tape does not allow it "
+        "yet; staging: waits for a drive, is read or on its way to disk; done: all on disk, summed from the start. "
+        "Drives at work: at each sample.",
+        (10, 7.8), (len(PANELS), 1)), "no dataset was asked for in the window."), waits]

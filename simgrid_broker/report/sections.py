@@ -14,15 +14,13 @@ from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock,
 from simgrid_broker.report.context import Context, context
 from simgrid_broker.report.drawing.pictures import plots_of, save_plots
 from simgrid_broker.report.life import attempts, progress
-from simgrid_broker.report.links import link_blocks
+from simgrid_broker.report.links import link_blocks, staging_blocks
 from simgrid_broker.report.overview import configuration, overview
 from simgrid_broker.report.page import page
 from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
 from simgrid_broker.report.replay import replay
-from simgrid_broker.report.staging import staging_blocks
 from simgrid_broker.report.users import users
 from simgrid_broker.report.words import spoken, texts_of_python
-from simgrid_broker.report.workers import worker_table
 
 MOST_PANELS, PANEL_COLUMNS = 24, 4
 MOST_ROWS = 20
@@ -291,3 +289,16 @@ def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter, plots: 
                 scenario.get("description") or "A simulated run of PanDA/JEDI.", sections, pictures,
                 f"Made from {run.name} ({versions}).{where}")
     return write_whole(run.folder / "report.html", text)
+
+
+def worker_table(run: Run) -> Block:
+    """Workers of the queues and types whose slots were held longest."""
+    table = wide(metrics.workers(run))
+    if not len(table):
+        return Note("No worker was submitted in the window.")
+    held = table.used_core_h + table.idle_core_h + table.wasted_core_h
+    shown = table.loc[held.sort_values(ascending=False, kind="stable").index[:MOST_ROWS]]
+    return TableBlock(
+        "Workers", shown, f"The {MOST_ROWS} queues and resource types whose workers held most core hours. Missed: could"
+        " not be submitted; empty: left without having had a job. Idle: core hours of slots without a payload; wasted: "
+        "of cores of a slot, or of a whole node, that its payload does not use.")

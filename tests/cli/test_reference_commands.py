@@ -12,7 +12,7 @@ from typer.main import get_command
 
 from simgrid_broker.cli import scenario_keys
 from simgrid_broker.cli.app import app
-from simgrid_broker.cli.reference import topics
+from simgrid_broker.cli.describe import topics
 from simgrid_broker.gdpconfig import REGISTRY
 from simgrid_broker.scenario.model import Links, Scenario, Site
 from simgrid_broker.scenario.work.input_files import MegabytesSpread

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from simgrid_broker.cli.share_tree import _limit_in_run
+from simgrid_broker.cli.shares import _limit_in_run
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import load_scenario
 

@@ -5,10 +5,9 @@ import inspect
 import pytest
 from typer.testing import CliRunner
 
-from simgrid_broker.cli import compare
+from simgrid_broker.cli import compare, studies
 from simgrid_broker.cli.app import app
-from simgrid_broker.cli.study import studies, sweeps
-from simgrid_broker.cli.study.options import HERE, RunOn, grouped_options
+from simgrid_broker.cli.study_options import HERE, RunOn, grouped_options
 
 SHARED = ("--workers", "--scheduler", "--reports", "--out")
 
@@ -30,7 +29,7 @@ def test_a_command_gets_a_group_as_one_value():
     assert list(inspect.signature(command).parameters) == ["name", "workers", "scheduler", "reports", "more"]
 
 
-@pytest.mark.parametrize("command", [studies.replicate, compare.compare, sweeps.sweep, sweeps.sensitivity,
-                                     sweeps.tune])
+@pytest.mark.parametrize("command", [studies.replicate, compare.compare, studies.sweep, studies.sensitivity,
+                                     studies.tune])
 def test_no_group_is_an_option_itself(command):
     assert not {"run_on", "instead"} & set(inspect.signature(command).parameters)

@@ -27,8 +27,8 @@ def study_file(folder, **keys):
 
 def runs_of(folder, scenario, seeds, group="base"):
     """Runs of a scenario with some seeds, in this process."""
-    from simgrid_broker.experiments.points import Point
-    from simgrid_broker.experiments.work import Common, run_point
+    from simgrid_broker.experiments.running import Common, run_point
+    from simgrid_broker.experiments.study import Point
     from simgrid_broker.records import read_run
     points = [Point(group, seed) for seed in seeds]
     assert all(run_point(Common(folder, (scenario,)), point)[0] == "done" for point in points)

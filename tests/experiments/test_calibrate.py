@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 from simgrid_broker import calibrate, load_scenario, metrics
 from simgrid_broker.cli.app import app
 from simgrid_broker.errors import InputFileError
-from simgrid_broker.experiments.calibrate import FEWEST, chain_s, left_as_they_were
-from simgrid_broker.experiments.calibration_jobs import is_held_out
+from simgrid_broker.experiments.calibrate import FEWEST, chain_s, is_held_out, left_as_they_were
 from simgrid_broker.experiments.calibration_report import write_calibration
 from simgrid_broker.experiments.robust import line, location, parts, polished
 from simgrid_broker.scenario.importers import write_part

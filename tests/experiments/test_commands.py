@@ -8,7 +8,7 @@ from small_study import MINIMAL, QUICK, quick, runs_of, study_file
 from typer.testing import CliRunner
 
 from simgrid_broker.cli.app import app
-from simgrid_broker.cli.study.progress import text_of
+from simgrid_broker.cli.progress import text_of
 from simgrid_broker.experiments.running import Progress
 
 SETTINGS = [part for key, value in QUICK.items() for part in ("--set", f"{key}={str(value).lower()}")]

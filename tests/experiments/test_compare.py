@@ -9,8 +9,15 @@ from small_study import quick, runs_of
 
 import simgrid_broker as sb
 from simgrid_broker.errors import InputFileError, StudyError
-from simgrid_broker.experiments.compare import all_results, grouped, remarks_on, write_groups_report
-from simgrid_broker.experiments.groups import Group, recorded, setting_table
+from simgrid_broker.experiments.compare import (
+    Group,
+    all_results,
+    grouped,
+    recorded,
+    remarks_on,
+    setting_table,
+    write_groups_report,
+)
 from simgrid_broker.experiments.intervals import unpaired
 from simgrid_broker.experiments.running import LOCAL
 from simgrid_broker.experiments.tables import differences, means

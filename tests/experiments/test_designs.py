@@ -7,7 +7,6 @@ import pytest
 from small_study import MINIMAL, quick, study_file
 
 from simgrid_broker.errors import ScenarioError, StudyError
-from simgrid_broker.experiments.design import combinations, levels, value_at
 from simgrid_broker.experiments.running import LOCAL
 from simgrid_broker.experiments.sensitivity import indices, plan_of, sample
 from simgrid_broker.experiments.study_file import (
@@ -19,7 +18,7 @@ from simgrid_broker.experiments.study_file import (
     read_study_file,
     seeds_of,
 )
-from simgrid_broker.experiments.sweep import numbered, swept
+from simgrid_broker.experiments.sweep import combinations, levels, numbered, swept, value_at
 from simgrid_broker.experiments.tune import tuned
 
 RANGE = {"from": 1, "to": 100}

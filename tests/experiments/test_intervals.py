@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from simgrid_broker.experiments.intervals import (
+    batch_means,
     bootstrap,
     chance,
     holm,
+    mser5,
     paired,
     seeds_needed,
     student,
     unpaired,
 )
-from simgrid_broker.experiments.steady import batch_means, mser5
 
 SERVERS, ARRIVAL, SERVICE = 2, 1.0, 1.0
 STUDIES, RUNS = 400, 10

@@ -8,10 +8,17 @@ from small_study import quick
 
 from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.figures import figures, known_figures
-from simgrid_broker.experiments.points import DONE, FAILED, OPEN, Point, clear_unfinished, state_of
-from simgrid_broker.experiments.running import MOST_CHECKED, Workers, _Pace, check_points, run_on, unfinished
-from simgrid_broker.experiments.study import begin, read_study
-from simgrid_broker.experiments.work import Common, run_point
+from simgrid_broker.experiments.running import (
+    MOST_CHECKED,
+    Common,
+    Workers,
+    _Pace,
+    check_points,
+    run_on,
+    run_point,
+    unfinished,
+)
+from simgrid_broker.experiments.study import DONE, FAILED, OPEN, Point, begin, clear_unfinished, read_study, state_of
 from simgrid_broker.records import read_run
 
 

@@ -21,8 +21,8 @@ from simgrid_broker.experiments.tune import (
     settings_of,
     trials_table,
     tuned,
+    write_tune_report,
 )
-from simgrid_broker.experiments.tune_report import write_tune_report
 from simgrid_broker.report.figures.studies import _with_error
 
 

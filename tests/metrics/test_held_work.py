@@ -6,7 +6,7 @@ import pytest
 from small_run import HOUR, VOCABULARIES, job, run_of, task_rows
 
 from simgrid_broker import metrics
-from simgrid_broker.cli import why_user
+from simgrid_broker.cli import users
 from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.names import JobStatus, TaskStatus, ThrottledBy
 from simgrid_broker.schema.series import DECISIONS, QUEUE_SERIES, TASK_CLASSES
@@ -97,15 +97,15 @@ def test_the_class_of_a_task_is_the_last_that_it_had(run):
      "them back: their jobs are throttled, as the running jobs or cores have reached CAP_RUNNING_USER_JOBS or _CORES."),
     ("over", "No job of over waits: 0 jobs run.")])
 def test_one_sentence_says_why_a_user_waits(run, user, words):
-    assert why_user.sentence(why_user.of_user(run, user)).endswith(words)
+    assert users.sentence(users.of_user(run, user)).endswith(words)
 
 
 def test_the_answer_has_the_details(run):
-    text = why_user.text(why_user.of_user(run, "jobs"))
+    text = users.text(users.of_user(run, "jobs"))
     assert "task" in text and "QX" in text and "throttled" in text and "assigned" in text
-    assert why_user.of_task(run, 2).classes == {2: "C"} and why_user.of_task(run, 99) is None
+    assert users.of_task(run, 2).classes == {2: "C"} and users.of_task(run, 99) is None
 
 
 def test_an_unknown_user_is_refused_with_the_nearest(run):
     with pytest.raises(BadArgument, match="did you mean 'scouting'"):
-        why_user.of_user(run, "scoutin")
+        users.of_user(run, "scoutin")

@@ -22,10 +22,9 @@ from simgrid_broker.records import read_run
 from simgrid_broker.report.blocks import Marks, Plot
 from simgrid_broker.report.context import context
 from simgrid_broker.report.drawing import canvas, pictures
-from simgrid_broker.report.drawing.canvas import extent, in_lines, sheet
+from simgrid_broker.report.drawing.canvas import extent, in_lines, png_file, sheet
 from simgrid_broker.report.drawing.lettering import fitted, width
 from simgrid_broker.report.drawing.pictures import drawn, plots_of
-from simgrid_broker.report.drawing.png_file import png_file
 from simgrid_broker.report.figures.series import lines, overlaid, stacked
 from simgrid_broker.report.sections import SECTIONS, jobs
 from simgrid_broker.units import HOUR
@@ -277,7 +276,7 @@ class Curve:
 
 def test_a_page_without_plots_needs_no_matplotlib(tmp_path):
     run = write_fake_run(tmp_path)
-    program = ("import sys, simgrid_broker as sb; from simgrid_broker.cli.reports import write_and_print, Pages; "
+    program = ("import sys, simgrid_broker as sb; from simgrid_broker.cli.run import write_and_print, Pages; "
                f"write_and_print(sb.read_run({str(run)!r}), pages=Pages(plots=False)); "
                "sys.exit('matplotlib' in sys.modules)")
     assert subprocess.run([sys.executable, "-c", program], capture_output=True).returncode == 0
@@ -285,8 +284,8 @@ def test_a_page_without_plots_needs_no_matplotlib(tmp_path):
 
 
 def test_matplotlib_is_imported_without_texts_for_help_and_with_them_afterwards():
-    program = ("from simgrid_broker.report.drawing import artists\n"
-               "with artists.without_help():\n    from matplotlib.text import Text\n"
+    program = ("from simgrid_broker.report.drawing import pictures\n"
+               "with pictures.without_help():\n    from matplotlib.text import Text\n"
                "from matplotlib.lines import Line2D\nclass Mine(Line2D):\n    pass\n"
                "text = Text()\ntext.set(text='a', color='red')\n"
                "print(text.get_text(), bool(Text.set.__doc__), 'linewidth' in Mine.set.__doc__)")

@@ -19,7 +19,7 @@ import json, sys
 import numpy as np
 import simgrid_broker as sb
 from simgrid_broker import views
-from simgrid_broker.cli.reference import topics
+from simgrid_broker.cli.describe import topics
 from simgrid_broker.compiled import compiled
 from simgrid_broker.scenario.importers.cric import read_cric
 from simgrid_broker.schema import QUEUES
@@ -66,7 +66,7 @@ BESIDE_TASK_ROW = "    maxCoreCount: int = number("
 TASK_PROGRAM = '''
 import json, sys
 import simgrid_broker as sb
-from simgrid_broker.cli.reference import topics
+from simgrid_broker.cli.describe import topics
 from simgrid_broker.policy.brokerage.production.question import task_record
 from simgrid_broker.scenario import in_force
 from simgrid_broker.scenario.work.synthetic import task_list

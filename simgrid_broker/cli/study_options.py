@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from simgrid_broker.cli.loading import Settings
-from simgrid_broker.cli.study.progress import watched
+from simgrid_broker.cli.progress import watched
 from simgrid_broker.cli.trouble import BadArgument
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ def calibrate(
     """
     from simgrid_broker.experiments.calibrate import calibrate as fitted
     from simgrid_broker.experiments.calibration_report import FRAGMENT, RUNNABLE, write_calibration
-    from simgrid_broker.experiments.points import folder_name
+    from simgrid_broker.experiments.study import folder_name
     part, names = part_given(held_out), columns_given(columns or ())
     given = loaded(scenario, None, None, settings)
     result = fitted(given, records, part, seed, names)
