@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from simgrid_broker import match
 from simgrid_broker.systems.dirac.input.snapshot import DiracGroup, DiracJob, DiracRequest, DiracSnapshot
-from simgrid_broker.systems.dirac.match.answer import Matching, RequestAnswer
+from simgrid_broker.systems.dirac.match.match import Matching, RequestAnswer
 
 DEFAULTS = dict(Owner="user", OwnerGroup="group", CPUTime=100)
 """Values of a job that a case does not give."""

@@ -21,7 +21,7 @@ from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts,
 from simgrid_broker.cli.text import Section
 from simgrid_broker.dry_run.decision import OF_CANDIDATE, OF_DECISION
 from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey
-from simgrid_broker.systems.dirac.match.answer import OF_MATCHING, OF_REQUEST, OF_TASK_QUEUE
+from simgrid_broker.systems.dirac.match.match import OF_MATCHING, OF_REQUEST, OF_TASK_QUEUE
 from simgrid_broker.world.states import MACHINES, Machine, Move
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -11,7 +11,7 @@ from simgrid_broker.cli.broker import shown
 from simgrid_broker.cli.text import count, paragraph, table
 
 if TYPE_CHECKING:
-    from simgrid_broker.systems.dirac.match.answer import Matching, QueueAnswer, RequestAnswer
+    from simgrid_broker.systems.dirac.match.match import Matching, QueueAnswer, RequestAnswer
 
 EXAMPLES = """\b
 Examples:

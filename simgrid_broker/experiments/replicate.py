@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.editions import edition_of
 from simgrid_broker import metrics
+from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.figures import headlines, known_figures, unknown_figures
 from simgrid_broker.experiments.intervals import steadiness, student

@@ -1,15 +1,68 @@
-"""getJob: which activated job a pilot gets; source: Global Shares paper, 2.3; lifecycle reference, 1.4 and 5.2."""
+"""getJob: which activated job a pilot gets, generic pilots, and Harvester, which fetches jobs for push queues.
+
+Sources: Global Shares paper, 2.3; lifecycle reference, 1.4, 5.1, 5.2 and 5.5.
+"""
 
 import numpy as np
 
-from simgrid_broker.bundle import fetch
+from simgrid_broker.bundle import Bundle, fetch
 from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.batch import NO_WORKER_YET
 from simgrid_broker.fabric.jobs.activated import comes_before, next_beside, take_out
-from simgrid_broker.fabric.matcher import matched_job
+from simgrid_broker.fabric.jobs.submission import bind_late
+from simgrid_broker.fabric.task_queues import (
+    drawn_queue,
+    look_at_limits,
+    note_match,
+    one_of_the_oldest,
+    stop_waiting,
+)
 from simgrid_broker.luck import ATTEMPTS, STREAMS, uniform
-from simgrid_broker.names import QueueStatus
+from simgrid_broker.names import JobStatus, QueueStatus
 from simgrid_broker.world.arrays import JOB_BYTES, TIMES_BYTES, Arrays
 from simgrid_broker.world.jobs.loads import max_walltime
+from simgrid_broker.world.jobs.transitions import move
+
+DIRAC_JOB = STREAMS["dirac_job"]
+
+
+@compiled
+def matched_job(world: Arrays, number, pilot_start, now):
+    """Row of the job that a pilot of a pseudo-queue gets from a matching task queue, bound to it; -1 = there is none.
+
+    What is left of the time of the pilot, at the power of its cores, must reach the CPU class. Draws are keyed by the
+    pseudo-queue and the number of its request.
+    """
+    settings, queue = world.settings[0], world.queues[world.pseudo_queues[number]["queue"]]
+    world.n_asked[number] += 1
+    seed, key = settings["seed"], world.n_asked[number]
+    n_classes = classes_within(world.cpu_classes, (queue["maxtime_s"] - (now - pilot_start)) * queue["corepower"])
+    look_at_limits(world, number, world.pseudo_queues[number]["queue"], now)
+    found = -1
+    if settings["longest_first"]:
+        while found < 0 and n_classes > 0:
+            n_classes -= 1
+            found = drawn_queue(world, number, n_classes, n_classes + 1, seed, number, key)
+    else:
+        found = drawn_queue(world, number, 0, n_classes, seed, number, key)
+    if found < 0:
+        return -1
+    luck = uniform(seed, DIRAC_JOB, number, key, 0)
+    row = one_of_the_oldest(world, world.ages, found, settings["job_window"], luck)
+    stop_waiting(world, world.ages, found, row)
+    note_match(world, number, found)
+    bind_late(world, row, number)
+    return row
+
+
+@compiled
+def classes_within(classes, offered):
+    """Number of CPU classes that are not above what a resource offers; an infinite offer reaches all."""
+    n = 0
+    while n < len(classes) and classes[n] <= offered:
+        n += 1
+    return n
+
 
 SLOPPY = STREAMS["sloppy"]
 TEST = int(QueueStatus.TEST)
@@ -155,3 +208,99 @@ def is_sloppy(world: Arrays, best, oldest):
     luck = uniform(settings["seed"], SLOPPY, pair, ATTEMPTS * one["chunk"] + one["attempt"],
                    ATTEMPTS * other["chunk"] + other["attempt"])
     return settings["sloppy_fraction"] > luck
+
+
+SENT, STARTING, RUNNING = int(JobStatus.SENT), int(JobStatus.STARTING), int(JobStatus.RUNNING)
+
+
+class Request(Bundle):
+    """Tables of one request for jobs of k push queues."""
+
+    queues: np.ndarray             # (k,)
+    ranges: np.ndarray             # (k, 2), first pseudo-queue of each and one past the last
+    most: np.ndarray               # (k, n_types), starting and running jobs of each type at which no more come
+    numbers: np.ndarray            # (k,), jobs wanted for each
+    room: np.ndarray               # (n_types,), jobs of each pseudo-queue of one queue that may still come
+    jobs: np.ndarray               # (n,) of WAITING, the result
+    ends: np.ndarray               # (k,), the result: where the jobs of each queue end in `jobs`
+
+
+
+@compiled
+def goes_before(world: Arrays, one, other):
+    """True if job `one` is dispatched before job `other`: urgent ones if they go first, then by share and by job."""
+    settings, first, second = world.settings[0], world.jobs[one], world.jobs[other]
+    if settings["urgent_first"]:
+        urgent = first["processing_type"] == settings["urgent"]
+        if urgent != (second["processing_type"] == settings["urgent"]):
+            return urgent
+    if settings["by_share"]:
+        ranks = world.share_rank[first["share"]], world.share_rank[second["share"]]
+        if ranks[0] != ranks[1]:
+            return ranks[0] < ranks[1]
+    return comes_before(world.jobs, one, other)
+
+
+@compiled
+def get_any_job(world: Arrays, first, last, pilot_start, now):
+    """Remove and return the best job of pseudo-queues of one queue, from `first` up to `last`; -1 if none suits."""
+    best = -1
+    for number in range(first, last):
+        row = best_job(world, number, pilot_start, now)
+        if row >= 0 and (best < 0 or goes_before(world, row, best)):
+            best = row
+    world.queues[world.pseudo_queues[first]["queue"]]["lastpilot_s"] = now
+    if best >= 0:
+        take_out(world, best)
+    return best
+
+
+@compiled
+def make_room(world: Arrays, queue, first, last, most, room):
+    """Write how many jobs of each pseudo-queue of a queue, from `first` up to `last`, may still come to `room`.
+
+    most: starting and running jobs of each type at which no more come, (n_types,); any number comes to a plain queue.
+    """
+    for number in range(first, last):
+        kind = world.pseudo_queues[number]["resource_type"]
+        room[number - first] = np.inf if kind < 0 else most[kind]
+        for group in range(world.counts.shape[1] if kind >= 0 else 0):
+            room[number - first] -= world.counts[queue, group, kind, STARTING] + world.counts[
+                queue, group, kind, RUNNING]
+
+
+@compiled
+def fetch_for_queue(world: Arrays, request: Request, k, n, now):
+    """Fetch jobs of the queue in row `k` of a request, which are then starting, into its `jobs`, from row `n` on.
+
+    Brokers count the request as that of a pilot, whether or not there are jobs. Returns the rows in use.
+    """
+    first, last, room = request.ranges[k, 0], request.ranges[k, 1], request.room
+    make_room(world, request.queues[k], first, last, request.most[k], room)
+    world.queues[world.pseudo_queues[first]["queue"]]["lastpilot_s"] = now
+    for place in range(n, n + request.numbers[k]):
+        best = -1
+        for pseudo_queue in range(first, last):
+            row = best_job(world, pseudo_queue, now, now) if room[pseudo_queue - first] > 0 else -1
+            if row >= 0 and (best < 0 or goes_before(world, row, best)):
+                best = row
+        if best < 0:
+            return place
+        take_out(world, best)
+        job = world.jobs[best]
+        room[job["pseudo_queue"] - first] -= 1
+        move(world, best, SENT, now)
+        move(world, best, STARTING, now)
+        job["slot"] = NO_WORKER_YET
+        request.jobs[place]["row"], request.jobs[place]["panda_id"] = best, job["panda_id"]
+    return n + request.numbers[k]
+
+
+@compiled
+def fetch_jobs(world: Arrays, request: Request, now):
+    """Fetch the jobs of a request, queue by queue."""
+    n = np.int64(0)
+    for k in range(len(request.queues)):
+        if request.numbers[k] > 0:
+            n = fetch_for_queue(world, request, k, n, now)
+        request.ends[k] = n

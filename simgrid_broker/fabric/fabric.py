@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.fabric import incidents
 from simgrid_broker.fabric.batch import cancel_old, close_slots, open_slots, submit, submit_for_jobs
-from simgrid_broker.fabric.job_fetcher import Request, fetch_jobs
+from simgrid_broker.fabric.dispatch import Request, fetch_jobs
 from simgrid_broker.fabric.jobs import auxiliary, effects
 from simgrid_broker.fabric.jobs.adder import add_jobs, by_subdataset
 from simgrid_broker.fabric.jobs.ending import take_back_all

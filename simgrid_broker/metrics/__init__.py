@@ -11,7 +11,6 @@ from simgrid_broker.metrics.attempts import (
     retry_history,
     rule_losses,
 )
-from simgrid_broker.metrics.compare import comparison, difference, mean_cores
 from simgrid_broker.metrics.doors import door_series, door_use
 from simgrid_broker.metrics.explain import (
     ABOUT_QUEUES,
@@ -47,7 +46,7 @@ from simgrid_broker.metrics.replay import (
     walltime_errors,
 )
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
-from simgrid_broker.metrics.summary import drift, drifting, jobs_by_status, summary
+from simgrid_broker.metrics.summary import comparison, difference, drift, drifting, jobs_by_status, mean_cores, summary
 from simgrid_broker.metrics.tasks import FINAL as FINAL_TASK
 from simgrid_broker.metrics.tasks import (
     cut_jobs,

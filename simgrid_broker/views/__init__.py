@@ -28,7 +28,6 @@ from simgrid_broker.views.candidates import (
 )
 from simgrid_broker.views.gdpconfig import Gdpconfig, ShareTree
 from simgrid_broker.views.records import UNKNOWN, columns_seen, records
-from simgrid_broker.views.statistics import LINK, LOAD, STORE, Stats
 from simgrid_broker.views.tasks import (
     PIECE,
     SOURCE,
@@ -41,7 +40,16 @@ from simgrid_broker.views.tasks import (
     Source,
     Task,
 )
-from simgrid_broker.views.workers import WAITING_JOBS, PilotStatus, WorkerStatus, WorkQueueCounts
+from simgrid_broker.views.workers import (
+    LINK,
+    LOAD,
+    STORE,
+    WAITING_JOBS,
+    PilotStatus,
+    Stats,
+    WorkerStatus,
+    WorkQueueCounts,
+)
 
 __all__ = ["ANALYSIS_STORE", "UNCLASSIFIED", "USER", "USER_AT", "AnalysisView", "DatasetAt", "InputAt", "Owner",
            "Quota", "UserView",

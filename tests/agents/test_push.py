@@ -80,7 +80,7 @@ def test_jobs_are_bound_before_their_workers_start():
     assert stage.world.state["n_pilots_empty"] == 0
 
 
-@pytest.mark.rule("job_fetcher.fetch_jobs")
+@pytest.mark.rule("dispatch.fetch_jobs")
 def test_a_request_that_finds_no_job_counts_as_that_of_a_pilot():
     """Without it an empty push queue would be one without pilots, to which brokers send nothing."""
     stage = site_with()
@@ -110,7 +110,7 @@ def test_a_high_job_that_comes_later_waits_behind_those_that_were_fetched():
     assert runs == 1 and (stage.arrays.counts[0, 0, 0, S.HOLDING]) == 30
 
 
-@pytest.mark.rule("workers.job_fetcher", "job_fetcher.fetch_jobs")
+@pytest.mark.rule("workers.job_fetcher", "dispatch.fetch_jobs")
 @pytest.mark.parametrize(("limit", "expected"), [
     pytest.param(3, 3, id="three of the type are fetched"), pytest.param(99, 30, id="there is room for all"),
 ])

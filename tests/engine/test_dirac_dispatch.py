@@ -21,8 +21,8 @@ def short(tmp_path_factory):
     return run(tmp_path_factory.mktemp("results"))
 
 
-@pytest.mark.rule("matcher.matched_job", "submission.bind_late", "brokerage.for_any_queue",
-                  "agents.task_queues", "agents.site_director")
+@pytest.mark.rule("dispatch.matched_job", "submission.bind_late", "brokerage.for_any_queue",
+                  "dirac.dispatch.task_queues", "dirac.dispatch.site_director")
 def test_jobs_of_a_task_run_at_every_site_that_can_run_them(short):
     started = short.jobs[short.jobs.running_s.notna()]
     sites = started.groupby("jeditaskid")["queue"].nunique()

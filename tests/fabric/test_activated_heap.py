@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from simgrid_broker.fabric.jobs.activated import put_activated, take_out
 from simgrid_broker.world import invariants
-from simgrid_broker.world.recount import recount
+from simgrid_broker.world.invariants import recount
 
 STEPS = st.lists(st.one_of(st.tuples(st.just("put"), st.integers(-2, 2)), st.tuples(st.just("best"), st.just(0)),
                            st.tuples(st.just("out"), st.integers(0, 50))), max_size=80)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simgrid_broker.fabric.task_queues import drawn_queue, enter_draw, leave_draw, set_priority
-from simgrid_broker.systems.dirac.policy.draw import chances
+from simgrid_broker.systems.dirac.policy.matching import chances
 from simgrid_broker.world.task_queues import N_BINS, Draw, draw_tables
 
 

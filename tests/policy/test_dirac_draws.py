@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.systems.dirac.policy.draw import (
+from simgrid_broker.systems.dirac.policy.editions import DEPLOYED, DOCUMENTED
+from simgrid_broker.systems.dirac.policy.matching import (
     chances,
     class_chances,
     drawn_classes,
@@ -18,7 +19,6 @@ from simgrid_broker.systems.dirac.policy.draw import (
     requested_job_chance,
     smallest_key,
 )
-from simgrid_broker.systems.dirac.policy.editions import DEPLOYED, DOCUMENTED
 from simgrid_broker.systems.dirac.policy.priorities import (
     Group,
     compute_priorities,
@@ -161,14 +161,14 @@ TABLE = [((1, 2), (1 / 4, 3 / 4)), ((1, 1, 2), (5 / 24, 5 / 24, 7 / 12)), ((1, 2
          ((1, 1, 1, 1, 10), (*[9049 / 200_000] * 4, 40951 / 50_000))]
 
 
-@pytest.mark.rule("draw.chances")
+@pytest.mark.rule("matching.chances")
 @pytest.mark.parametrize(("weights", "expected"), TABLE)
 def test_closed_forms(weights, expected):
     assert chances(weights) == pytest.approx(expected, abs=1e-12)
     assert sum(chances(weights)) == pytest.approx(1, abs=1e-12)
 
 
-@pytest.mark.rule("draw.chances")
+@pytest.mark.rule("matching.chances")
 def test_extreme_and_many_weights():
     assert chances([1, *[1] * 50])[0] == pytest.approx(1 / 51, abs=1e-12)
     assert chances([100, *[1] * 50])[0] == pytest.approx(0.786361, abs=1e-6)
@@ -177,7 +177,7 @@ def test_extreme_and_many_weights():
     assert chances(np.ones(20_000)).sum() == pytest.approx(1, abs=1e-9)
 
 
-@pytest.mark.rule("draw.class_chances")
+@pytest.mark.rule("matching.class_chances")
 @pytest.mark.parametrize(("classes", "expected"), [
     ({1: range(3), 2: range(1)}, (0.531250, 0.468750)), ({1: range(10), 9: range(1)}, (0.405779, 0.594221)),
     ({1: range(50), 5: range(10)}, (0.489701, 0.510299)), ({0: range(1), 1: range(1)}, (5e-6, 0.999995)),
@@ -204,14 +204,14 @@ def queue(cpu_time, priority, jobs):
     return TaskQueue(Identity(("a", "g"), cpu_time, ()), jobs, priority)
 
 
-@pytest.mark.rule("draw.queue_chances", "draw.weights_in_draw")
+@pytest.mark.rule("matching.queue_chances", "matching.weights_in_draw")
 def test_only_the_longest_compete_as_documented():
     queues = [queue(500, 9, {1: 1}), queue(5000, 1, {2: 1}), queue(5000, 2, {3: 1}), queue(50_000, 5, {})]
     assert queue_chances(queues, DOCUMENTED) == pytest.approx([0, 1 / 4, 3 / 4, 0])
     assert queue_chances(queues, DEPLOYED) == pytest.approx([*chances([9, 1, 2]), 0])
 
 
-@pytest.mark.rule("draw.job_chances")
+@pytest.mark.rule("matching.job_chances")
 @pytest.mark.parametrize(("edition", "window"), [(DOCUMENTED, 10), (DEPLOYED, 50)])
 def test_one_of_the_oldest_of_a_class(edition, window):
     found = job_chances(queue(500, 1, dict.fromkeys(range(100, window, -1), 1) | {101: 3}), edition)
@@ -222,7 +222,7 @@ def test_one_of_the_oldest_of_a_class(edition, window):
     assert len(found) == len(oldest) + 1
 
 
-@pytest.mark.rule("draw.requested_job_chance")
+@pytest.mark.rule("matching.requested_job_chance")
 def test_a_named_job_is_found_if_its_class_is_drawn_in_one_of_three_rounds():
     assert requested_job_chance(queue(500, 1, {1: 1, 2: 2}), 1) == pytest.approx(1 - (3 / 4) ** 3)
 
@@ -235,7 +235,7 @@ def p_of_chi_square(counts, expected):
     return erfc(z / np.sqrt(2)) / 2
 
 
-@pytest.mark.rule("draw.smallest_key")
+@pytest.mark.rule("matching.smallest_key")
 @pytest.mark.parametrize(("weights", "expected"), TABLE)
 def test_draws_follow_the_closed_forms(weights, expected):
     drawn = smallest_key(np.array(weights, float), np.random.default_rng(1).random((20_000, len(weights))))
@@ -243,7 +243,7 @@ def test_draws_follow_the_closed_forms(weights, expected):
     assert p_of_chi_square(counts, 20_000 * np.array(expected)) > 0.001
 
 
-@pytest.mark.rule("draw.drawn_classes")
+@pytest.mark.rule("matching.drawn_classes")
 def test_one_number_for_each_class_is_the_law_of_its_jobs():
     drawn = drawn_classes(np.array([1.0, 9.0]), np.array([10, 1]), np.random.default_rng(1).random((20_000, 2)))
     assert p_of_chi_square(np.bincount(drawn), 20_000 * np.array([0.405779, 0.594221])) > 0.001

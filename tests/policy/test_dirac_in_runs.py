@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from simgrid_broker.compiled import uncompiled
+from simgrid_broker.fabric.dispatch import classes_within
 from simgrid_broker.fabric.jobs.activated import put_into_task_queue
-from simgrid_broker.fabric.matcher import classes_within
 from simgrid_broker.fabric.task_queues import note_match, shut_queues
 from simgrid_broker.names import JobStatus
 from simgrid_broker.policy.brokerage.production.decide import RANKING
 from simgrid_broker.policy.jobs import timeouts
 from simgrid_broker.scenario.dirac_run import DiracGroupOfRun, DiracRun
 from simgrid_broker.scenario.gdpconfig import DEFAULTS
-from simgrid_broker.systems.dirac.agents import pilots_wanted
 from simgrid_broker.systems.dirac.central_queue import CentralQueue, CountedQueue, groups_of
+from simgrid_broker.systems.dirac.dispatch import pilots_wanted
 from simgrid_broker.systems.dirac.policy.editions import DEPLOYED, DOCUMENTED
 from simgrid_broker.systems.dirac.policy.priorities import Group, compute_priorities
 from simgrid_broker.systems.dirac.policy.task_queues import Identity
@@ -25,7 +25,7 @@ from simgrid_broker.world.arrays import AGE
 from simgrid_broker.world.task_queues import JOB_TYPE, LIMIT, OWNER, OWNER_GROUP, Draw, draw_tables
 
 
-@pytest.mark.rule("agents.pilots_wanted")
+@pytest.mark.rule("dirac.dispatch.pilots_wanted")
 def test_pilots_are_submitted_for_the_jobs_of_matching_task_queues_less_those_that_wait():
     accepts = np.array([[True, True, False], [False, True, True], [True, True, True]])
     found = pilots_wanted(accepts, np.array([0, 1, 2]), np.array([3, 3, 1]), np.array([10, 4, 100]),
@@ -33,7 +33,7 @@ def test_pilots_are_submitted_for_the_jobs_of_matching_task_queues_less_those_th
     assert found.tolist() == [11, 0, 0]
 
 
-@pytest.mark.rule("matcher.classes_within")
+@pytest.mark.rule("dispatch.classes_within")
 @pytest.mark.parametrize(("offered", "n"), [(0, 0), (359.9, 0), (360, 1), (1799, 1), (1800, 2), (np.inf, 3), (-1, 0)])
 def test_classes_that_an_offer_reaches(offered, n):
     assert classes_within(np.array([360.0, 1800.0, 3600.0]), offered) == n

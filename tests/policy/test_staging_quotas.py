@@ -2,7 +2,7 @@
 
 import pytest
 
-from simgrid_broker.gdpconfig import rse_expression
+from simgrid_broker.gdpconfig import carousel_config
 from simgrid_broker.gdpconfig.carousel_config import Config, RseConfig, TapeConfig
 from simgrid_broker.policy.tasks import data_carousel as carousel
 from simgrid_broker.policy.tasks.data_carousel import (
@@ -104,7 +104,7 @@ def test_data_goes_to_a_random_endpoint_that_matches(expression, excluded, found
     ("type>DATADISK", True),
 ])
 def test_conditions_that_cannot_be_read_are_named(expression, wrong):
-    assert (rse_expression.problem(expression) is not None) == wrong
+    assert (carousel_config.problem(expression) is not None) == wrong
 
 
 @pytest.mark.rule("source")

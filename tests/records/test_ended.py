@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simgrid_broker.names import JobStatus
-from simgrid_broker.records.ended import KEY, EndedJobs, summed
+from simgrid_broker.records.writer import KEY, EndedJobs, summed
 from simgrid_broker.schema import JOBS
 from simgrid_broker.schema.series import ENDED
 from simgrid_broker.units import HOUR

@@ -5,9 +5,20 @@ import pyarrow.parquet as pq
 import pytest
 from fake_run import VOCABULARIES
 
-from simgrid_broker.records.joining import BYTE, FALSE, I16, I64, LIST, STRUCT, TRUE, decoded, encoded, join_files
 from simgrid_broker.records.layout import layout
-from simgrid_broker.records.parts import writer_options
+from simgrid_broker.records.parts import (
+    BYTE,
+    FALSE,
+    I16,
+    I64,
+    LIST,
+    STRUCT,
+    TRUE,
+    decoded,
+    encoded,
+    join_files,
+    writer_options,
+)
 from simgrid_broker.schema import RECORDED
 
 LAYOUT = layout(RECORDED["transfers"], VOCABULARIES)

@@ -12,7 +12,7 @@ from simgrid_broker.scenario.checks.rows import constraints_of_rows, remarks_of_
 from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.model import Grid
 from simgrid_broker.schema.constraint import ActsIn, AtMost, Needs, Refers
-from simgrid_broker.systems.dirac.checks import group_findings
+from simgrid_broker.systems.dirac.dispatch import group_findings
 
 WITH_DIRAC = (*CHECKS, group_findings)
 OF_DOORS = {"checks_of_systems", "unknown_dispatcher", "brokerage_not_asked"}

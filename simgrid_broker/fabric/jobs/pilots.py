@@ -7,10 +7,9 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import end_worker
-from simgrid_broker.fabric.dispatch import fetch_job, first_in_line, get_job
+from simgrid_broker.fabric.dispatch import fetch_job, first_in_line, get_any_job, get_job
 from simgrid_broker.fabric.events import JOB_REPORTS, PAYLOAD_ENDS, PILOT_LEAVES, STAGE_OUT, schedule
 from simgrid_broker.fabric.incidents import end_now
-from simgrid_broker.fabric.job_fetcher import get_any_job
 from simgrid_broker.fabric.transfers.dispatch_data import source_is_gone
 from simgrid_broker.fabric.transfers.output_data import write_output
 from simgrid_broker.fabric.transfers.remote_reading import (

@@ -6,7 +6,7 @@ Source: lifecycle reference, 7.5; panda-server, DataCarousel.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from simgrid_broker.gdpconfig import data_carousel, rse_expression, taskrefiner
+from simgrid_broker.gdpconfig import carousel_config, data_carousel, taskrefiner
 from simgrid_broker.gdpconfig.carousel_config import Config, TapeConfig, config_from
 from simgrid_broker.units import DAY, HOUR, TB
 from simgrid_broker.views import Gdpconfig
@@ -116,8 +116,8 @@ class Endpoint(NamedTuple):
 
 def destination(endpoints: Iterable[Endpoint], expression: str, excluded: frozenset[str]) -> str | None:
     """Endpoint to which a dataset is staged: a random one of those that match and are available, None without one."""
-    matching = [one for one in endpoints if one.available and one.name not in excluded and rse_expression.matches(
-        expression, rse_expression.Rse(one.name, one.type, one.nucleus, one.free_bytes / TB))]
+    matching = [one for one in endpoints if one.available and one.name not in excluded and carousel_config.matches(
+        expression, carousel_config.Rse(one.name, one.type, one.nucleus, one.free_bytes / TB))]
     return min(matching, key=lambda one: one.luck).name if matching else None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.gdpconfig import rse_expression
+from simgrid_broker.gdpconfig import carousel_config
 from simgrid_broker.gdpconfig.carousel_config import RseConfig, TapeConfig, config_from
 from simgrid_broker.scenario.gdpconfig import json_as_written
 from simgrid_broker.scenario.loading.origins import Finding, Key, Rules
@@ -123,7 +123,7 @@ def _wrong(field: str, value: Any, fields: Sequence[str]) -> tuple[str, tuple[st
     kind, expected = FIELD_TYPES[field]
     if not isinstance(value, kind) or (kind is int and (isinstance(value, bool) or value < 0)):
         return f"expected {expected}", ()
-    if field == "destination_expression" and (problem := rse_expression.problem(value)):
+    if field == "destination_expression" and (problem := carousel_config.problem(value)):
         return problem, ()
     return None
 
