@@ -56,7 +56,7 @@ TASK = dict(n_jobs=1, n_events_per_job=1, work_hs06s_per_event=1000.0, cpu_effic
             resource_type=0, corecount=1, priority=500, maxpss_mb=1000.0, n_input_files=1)
 WORDS = dict(name="task", user="somebody", processing_type="simul", label="managed", working_group="", campaign="",
              transpath="", architecture="", transhome="", container_name="", preassigned="", ipconnectivity="",
-             user_parameters="")
+             user_parameters="", vo="atlas")
 
 
 def scenario(sites=None, queues=None, storages=None, links=None, **others) -> Scenario:

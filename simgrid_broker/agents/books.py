@@ -14,8 +14,10 @@ from simgrid_broker.ledgers.inputs import LostFiles, OpenInputs, Submissions
 from simgrid_broker.ledgers.live_tasks import LiveTasks
 from simgrid_broker.ledgers.staging import StagingBook
 from simgrid_broker.ledgers.task_history import TaskLedger
-from simgrid_broker.names import TaskStatus
+from simgrid_broker.names import TASK_ENDS, TaskStatus
+from simgrid_broker.policy.tasks.ends import dataset_after
 from simgrid_broker.schema import TASK_DATASETS
+from simgrid_broker.schema.tasks import DATASET_STATUSES, DATASET_TYPES
 from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.turns.plane import WaitingPlace
 from simgrid_broker.turns.policies import Policies
@@ -23,6 +25,7 @@ from simgrid_broker.world.data.datasets import members_of
 from simgrid_broker.world.rows import copied
 from simgrid_broker.world.series import Series
 from simgrid_broker.world.snapshot.tasks import PlannedMerge
+from simgrid_broker.world.tasks.datasets import datasets_of_task
 from simgrid_broker.world.tasks.rows import give_back, place
 from simgrid_broker.world.tasks.transitions import BROKEN
 from simgrid_broker.world.world import World
@@ -121,14 +124,19 @@ class Books:
             self.recorder.write("task_datasets", self._datasets_of(row))
 
     def _datasets_of(self, row: int) -> np.ndarray:
-        """Datasets of the container that a task reads whole, (n,) of TASK_DATASETS."""
-        members = members_of(self.world.arrays, row)
-        found = TASK_DATASETS.empty(len(members))
-        found["jeditaskid"] = self.world.arrays.tasks["jeditaskid"][row]
-        found["dataset"] = [self.staging.word("datasets", self.staging.name(int(number)))
-                            for number in members["dataset"]]
-        found["chunk"], found["n_pieces"], found["n_used"] = (
-            members["first_piece"], members["n_pieces"], members["used"])
+        """Datasets of the container that a task reads whole, and its output last, (n,) of TASK_DATASETS."""
+        arrays, members = self.world.arrays, members_of(self.world.arrays, row)
+        rows, status = datasets_of_task(arrays, row, mutable=False), TaskStatus(arrays.tasks["status"][row].item())
+        found = TASK_DATASETS.empty(len(rows))
+        found["jeditaskid"], found["dataset"] = arrays.tasks["jeditaskid"][row], -1
+        found["dataset"][:len(members)] = [self.staging.word("datasets", self.staging.name(int(number)))
+                                           for number in members["dataset"]]
+        found["chunk"][:len(members)] = members["first_piece"]
+        for number, one in enumerate(rows):
+            last = dataset_after(one, status) if status in TASK_ENDS else one
+            found[["type", "n_pieces", "n_used", "n_finished", "status"]][number] = (
+                DATASET_TYPES.index(one.type), last.n_files, one.used, one.finished,
+                DATASET_STATUSES.index(last.status))
         return found
 
     def _give_back(self) -> None:

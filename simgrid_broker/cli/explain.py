@@ -113,8 +113,8 @@ def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str]
 def datasets_of(run: "Run", task: int) -> list[dict]:
     """Datasets of the container that a task reads whole, with their pieces of input; none of another task."""
     rows = run.table("task_datasets")
-    return rows.loc[rows.jeditaskid == task, ["dataset", "n_pieces", "n_used"]].astype({"dataset": str}).to_dict(
-        "records")
+    rows = rows[(rows.jeditaskid == task) & (rows.type == "input")]
+    return rows[["dataset", "n_pieces", "n_used"]].astype({"dataset": str}).to_dict("records")
 
 
 def told_datasets(task: int, read: list[dict]) -> list[str]:

@@ -61,8 +61,15 @@ REASONS = {
     "over_cpu_consumption": "the scouts use more CPUs than they have",
     "short_execution": "the scouts are too short",
     "scout_success": "too few scouts succeeded",
-    "no_scout": "no scout succeeded"}
-"""Meaning of errorDialog for tasks stopped because of their scouts."""
+    "no_scout": "no scout succeeded",
+    "no_input": "there was no input",
+    "parent_failed": "the parent failed, though all input was processed",
+    "nothing_succeeded": "no input was processed",
+    "below_goal": "less was processed than its goal",
+    "parent_incomplete": "all input was processed, but the parent is not done",
+    "incomplete": "not all input was processed, and the goal was not reached",
+    "duplication": "some input was processed twice"}
+"""Meaning of errorDialog for tasks stopped because of their scouts, and for those that ended short of their input."""
 
 
 def reason_in_words(reason: str) -> str:

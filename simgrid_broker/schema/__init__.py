@@ -6,7 +6,15 @@ from simgrid_broker.schema.attribute import Column, Table
 from simgrid_broker.schema.grid import LINKS, NODES, POOLS, SITES, STORAGES, TRANSFERS, WORKER_ACCOUNTS
 from simgrid_broker.schema.jobs import JOB_TIMES, JOBS, TRACE, TRACE_STATUS
 from simgrid_broker.schema.queues import PSEUDO_QUEUES, QUEUES
-from simgrid_broker.schema.tasks import RAM_UNITS, SPLITTING, TASK_DATASETS, TASK_TIMES, TASKS
+from simgrid_broker.schema.tasks import (
+    DATASET_STATUSES,
+    DATASET_TYPES,
+    RAM_UNITS,
+    SPLITTING,
+    TASK_DATASETS,
+    TASK_TIMES,
+    TASKS,
+)
 
 RECORDED = {table.name: table for table in (
     JOBS, series.ENDED, TASKS, SPLITTING, TASK_DATASETS, TRACE, TRANSFERS, series.DECISIONS, series.CANDIDATES,
@@ -27,7 +35,7 @@ FIXED_WORDS = {
     "decision_kind": names.DecisionKind.words(),
     "full_chain": names.FullChain.words(), "input_lan": ("", *names.InputLan.words()[1:]), "ramunits": RAM_UNITS,
     "throttled_by": ("", *names.ThrottledBy.words()[1:]),
-    "trace_status": TRACE_STATUS,
+    "trace_status": TRACE_STATUS, "dataset_types": DATASET_TYPES, "dataset_status": DATASET_STATUSES,
     "site_class": tuple(names.SiteClass(number).word for number in sorted(names.SiteClass)),
     "task_class": tuple(names.TaskClass(number).name for number in sorted(names.TaskClass)),
 }

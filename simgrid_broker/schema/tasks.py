@@ -93,6 +93,8 @@ class TaskParameters(Part):
     workinggroup: str = word("", "Working group, for shares and zero share", column="working_group",
                              codes="working_groups", source=JEDI + " workingGroup", seen="U", seen_as="workinggroup")
     campaign: str = word("", "Campaign, for shares", codes="campaigns")
+    vo: str = word("atlas", "Virtual organisation: with prodsourcelabel it chooses the post-processor, which ends the "
+                   "task; of others than atlas it is the general one", codes="vos", source=JEDI + " vo", recorded=False)
     transpath: str = word("", "Transformation, for shares", codes="transpaths", source=JEDI + " transPath")
     gshare: LeafName | None = word(None, "Leaf share; default: found by the regular expressions of the tree",
                               column="share", codes="shares", none=-1, seen="i8")
@@ -158,6 +160,12 @@ class TaskParameters(Part):
                                          none=inf, ge=1, le=10**7, unit="events", dtype="f4",
                                          seen="f8", seen_as="max_events_per_job", recorded=False)
 
+    goal: int | None = number(None, "Part of the input that has to be processed, per mille; default: not set, which "
+                              "failGoalUnreached takes for 1000 and useExhausted for never reached (documented: "
+                              "1000)", none=-1, ge=0, le=1000, unit="per mille", source=JEDI + " goal",
+                              recorded=False)
+    failGoalUnreached: bool = flag("A task that would be finished below its goal fails", column="fail_goal_unreached")
+
     @field_validator("ipConnectivity")
     @classmethod
     def network_and_stack(cls, value: str) -> str:
@@ -196,6 +204,8 @@ class ProductionParameters(Chain):
     t1Weight: int = number(0, "Weight of the nucleus; negative = jobs stay there", ge=-1000, le=1000, seen="i8",
                            recorded=False)
     inputPreStaging: bool = flag("Data carousel: input on tape is staged before it is read")
+    useExhausted: bool = flag("A task that would be finished, but has not reached its goal, is exhausted, and waits "
+                              "for a command or the end of `agents.exhausted`", column="use_exhausted", seen="")
     taskBrokerOnMaster: bool = flag("Task brokerage looks at the primary dataset alone", seen="")
     secondary_input: Fraction = number(0, "Part of the input that belongs to secondary datasets", source=OURS,
                                        column="secondary_fraction", dtype="f8", recorded=False)
@@ -319,14 +329,23 @@ TASK_TIMES = tuple(f"{status.word}_s" for status in TaskStatus)
 
 DATASETS = "JEDI_Datasets"
 
-TASK_DATASETS = Table("task_datasets", "one dataset of a container that a task reads whole", (
+DATASET_TYPES = ("input", "output")
+DATASET_STATUSES = ("ready", "done", "finished", "failed")
+"""Types and statuses of the datasets of tasks; source: lifecycle reference, section 2.8."""
+
+TASK_DATASETS = Table("task_datasets", "one dataset of a task that reads a container whole", (
     Column("jeditaskid", "i8", "", DATASETS + " jediTaskID", "Task"),
-    Column("dataset", "i4", "", DATASETS + " datasetName", "Dataset", codes="datasets"),
+    Column("type", "i1", "", DATASETS + " type", "Input, or the output of the task", codes="dataset_types"),
+    Column("dataset", "i4", "", DATASETS + " datasetName", "Dataset; the output has no name", codes="datasets",
+           none=-1),
     Column("chunk", "i4", "", "JEDI input chunk", "Its first piece among those of the task, counted from 0; the next "
            "dataset begins where it ends"),
     Column("n_pieces", "i4", "chunks", DATASETS + " nFilesToBeUsed", "Pieces of input that it has: files, or what a "
            "job reads"),
     Column("n_used", "i4", "chunks", DATASETS + " nFilesUsed", "Pieces for which jobs were made"),
+    Column("n_finished", "i4", "chunks", DATASETS + " nFilesFinished", "Pieces that were processed"),
+    Column("status", "i1", "", DATASETS + " status", "Status at the end: output is finished if some is missing, "
+           "otherwise done, and all has failed with the task", codes="dataset_status"),
 ))
 """Columns of a dataset of a task; tasks with a single dataset have none."""
 

@@ -10,6 +10,7 @@ from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
 from simgrid_broker.policy.brokerage.task.editions import PREASSIGNED, TaskBrokerage
 from simgrid_broker.policy.jobs.build_jobs import BUILD_FAILURES
 from simgrid_broker.policy.rule import Criterion
+from simgrid_broker.policy.tasks.ends import REASONS as END_REASONS
 from simgrid_broker.policy.tasks.scouts import REASONS as SCOUT_REASONS
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.views import KEPT, Verdict
@@ -44,9 +45,9 @@ def all_criteria(policies: Policies) -> tuple[str, ...]:
 
 
 def all_reasons(policies: Policies) -> tuple[str, ...]:
-    """Values of errorDialog of a task: what rules are called, and why scouts or build jobs exhaust or break a task."""
+    """Values of errorDialog of a task: what rules are called, why scouts or build jobs stopped it, or why it failed."""
     return (*dict.fromkeys(label for kind in DecisionKind for label in labels_of(policies, kind).values()),
-            *SCOUT_REASONS, BUILD_FAILURES)
+            *SCOUT_REASONS, BUILD_FAILURES, *END_REASONS)
 
 
 def labels_of(policies: Policies, kind: DecisionKind) -> dict[str, str]:

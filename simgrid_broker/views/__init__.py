@@ -26,6 +26,7 @@ from simgrid_broker.views.candidates import (
     Verdict,
     same_type,
 )
+from simgrid_broker.views.datasets import DatasetRow
 from simgrid_broker.views.gdpconfig import Gdpconfig, ShareTree
 from simgrid_broker.views.records import UNKNOWN, columns_seen, records
 from simgrid_broker.views.tasks import (
@@ -53,7 +54,8 @@ from simgrid_broker.views.workers import (
 
 __all__ = ["ANALYSIS_STORE", "UNCLASSIFIED", "USER", "USER_AT", "AnalysisView", "DatasetAt", "InputAt", "Owner",
            "Quota", "UserView",
-           "Gdpconfig", "ShareTree", "PIECE", "Premerge", "TASK_FIELDS", "Task", "QueueSoftware", "QUEUE", "TEXTS",
+           "DatasetRow", "Gdpconfig", "ShareTree",
+           "PIECE", "Premerge", "TASK_FIELDS", "Task", "QueueSoftware", "QUEUE", "TEXTS",
            "Queues", "same_type", "LOAD", "STORE", "LINK", "UNKNOWN", "columns_seen",
            "records", "Stats", "Source", "InputDataset",
            "Locality", "SOURCE", "JobInput", "InputOfNuclei", "NUCLEUS", "Nuclei", "KEPT", "Figures", "Verdict",

@@ -147,6 +147,7 @@ MEMBER = np.dtype([
     ("first_piece", "i4"), ("n_pieces", "i4"),     # pieces of the task's input that it has
     ("first_file", "i4"),            # files of the members before it
     ("used", "i4"),                  # pieces for which jobs were made
+    ("n_finished", "i4"), ("n_failed", "i4"),      # pieces that were processed, and that were given up
 ])
 """A dataset of a container that a task reads whole, as a row of JEDI_Datasets; those of a task stand side by side."""
 

@@ -136,6 +136,10 @@ def run(tmp_path_factory):
 
 def test_the_datasets_of_tasks_are_recorded(run):
     table = run.task_datasets
+    output = table[table.type == "output"]
+    table = table[table.type == "input"]
+    assert output.dataset.isna().all() and set(output.jeditaskid) == set(table.jeditaskid)
+    assert (table.groupby("jeditaskid").n_finished.sum() == run.tasks.set_index("jeditaskid").n_finished).all()
     assert set(table.jeditaskid) == set(run.tasks.jeditaskid)
     assert (table.groupby("jeditaskid").size() == 12).all()
     assert (table.groupby("jeditaskid").n_pieces.sum() == run.tasks.set_index("jeditaskid").n_jobs).all()
@@ -144,7 +148,7 @@ def test_the_datasets_of_tasks_are_recorded(run):
 
 
 def test_every_job_reads_one_dataset(run):
-    ends = run.task_datasets.assign(end=lambda rows: rows.chunk + rows.n_pieces)
+    ends = run.task_datasets[run.task_datasets.type == "input"].assign(end=lambda rows: rows.chunk + rows.n_pieces)
     jobs = run.jobs[["jeditaskid", "chunk"]].merge(ends, on="jeditaskid", suffixes=("", "_of"))
     inside = jobs[(jobs.chunk >= jobs.chunk_of) & (jobs.chunk < jobs.end)]
     assert len(inside) == len(run.jobs) > 100

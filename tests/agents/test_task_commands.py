@@ -86,7 +86,7 @@ def test_finish_kills_jobs(label, left):
     stage.check()
 
 
-@pytest.mark.rule("TaskCommando._carry_out", "TaskCommando._end_marked", "final_status_of")
+@pytest.mark.rule("TaskCommando._carry_out", "TaskCommando._end_marked", "post_process")
 def test_finish_soft_lets_jobs_end():
     stage = stage_with(dict(at=5400, command="finish", soft=True), task=LONG | dict(n_jobs=40_000))
     stage.run(5400.0)

@@ -322,15 +322,14 @@ def test_l16_an_exhausted_task_is_finished(edition, periods, hours):
     assert stage.task() == "finished"
 
 
-@pytest.mark.rule("final_status", "uses_exhausted")
+@pytest.mark.rule("ending_of", "post_process")
 @pytest.mark.parametrize(("exhausts", "n_failed", "status"), [
     pytest.param(True, 1, "exhausted", id="it waits for a person"), pytest.param(False, 1, "finished", id="by default"),
     pytest.param(True, 0, "done", id="nothing to wait for"),
     pytest.param(True, 3, "failed", id="nothing was processed"),
 ])
 def test_a_task_whose_input_is_given_up_may_be_exhausted(exhausts, n_failed, status):
-    plan = scenario(workload=dict(campaigns=[dict(name="mine", hs06sec_per_event=1, useExhausted=exhausts)]))
-    stage = Stage(DOGS, plan, dict(name="mine", n_jobs=3))
+    stage = Stage(DOGS, None, dict(n_jobs=3, use_exhausted=exhausts))
     stage.run(1.0)
     running(stage)
     stage.arrays.tasks["n_finished"][0], stage.arrays.tasks["n_failed"][0] = 3 - n_failed, n_failed

@@ -260,7 +260,7 @@ def test_all_tasks_of_a_cycle_without_a_queue_are_put_on_hold(monkeypatch, room)
     assert (tasks["old_status"] == T.READY).all() and (tasks["errordialog"] >= 0).all()
 
 
-@pytest.mark.rule("settled", "final_status_of")
+@pytest.mark.rule("settled", "post_process", "ending_of")
 @pytest.mark.parametrize(("n_finished", "n_failed", "status"), [
     pytest.param(3, 0, "done", id="every input was processed"),
     pytest.param(2, 1, "finished", id="some inputs were processed"),

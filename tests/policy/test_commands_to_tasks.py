@@ -9,7 +9,6 @@ from simgrid_broker.names import TaskStatus as T
 from simgrid_broker.policy.tasks.commands import (
     accepts,
     asks_for_history,
-    final_status,
     limit_after_retry,
     median_or_nan,
     part_of,
@@ -34,23 +33,6 @@ EDITIONS = ("documented", "deployed")
 ])
 def test_which_commands_a_task_accepts(command, status, documented, deployed):
     assert tuple(accepts(command, status, edition) for edition in EDITIONS) == (documented, deployed)
-
-
-@pytest.mark.rule("final_status")
-@pytest.mark.parametrize(("n_finished", "parent", "status"), [
-    pytest.param(3, None, T.DONE, id="every input was processed"),
-    pytest.param(2, None, T.FINISHED, id="some inputs were processed"),
-    pytest.param(0, None, T.FAILED, id="no input was processed"),
-    pytest.param(3, T.DONE, T.DONE, id="the parent is done"),
-    pytest.param(3, T.FINISHED, T.FINISHED, id="the parent is only finished"),
-    pytest.param(3, T.RUNNING, T.FINISHED, id="the parent still runs"),
-    pytest.param(3, T.FAILED, T.FAILED, id="the parent failed"),
-    pytest.param(3, T.BROKEN, T.FAILED, id="the parent is broken"),
-    pytest.param(3, T.ABORTED, T.FAILED, id="the parent was aborted"),
-    pytest.param(1, T.ABORTED, T.FINISHED, id="the parent matters to complete tasks alone"),
-])
-def test_how_a_task_ends(n_finished, parent, status):
-    assert final_status(3, n_finished, parent) is status
 
 
 @pytest.mark.rule("limit_after_retry")

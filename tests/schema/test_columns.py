@@ -36,6 +36,7 @@ VOCABULARIES = {
     "criteria", "reasons", "texts", "trace_status", "partitions", "batch_queues",
     "task_names", "task_status", "transfer_kind", "activity", "transpaths", "users", "working_groups",
     "throttled_by", "site_class", "task_class", "user_parameters", "datasets", "tapes", "staging_status",
+    "vos", "dataset_types", "dataset_status",
 }
 NUMBERS_WITHOUT_UNIT = {
     # identifiers, places in a table, and flags: numbers that measure nothing
@@ -49,7 +50,7 @@ NUMBERS_WITHOUT_UNIT = {
     "write_wan_off", "read_lan_off", "write_lan_off", "closeness", "decision", "order", "resource_type", "best",
     "source", "dataset", "subdataset", "look_sequence",
     "destination", "queue", "site", "storage", "luck", "n_nuclei", "bare_nucleus", "parent", "t1weight",
-    "inputprestaging",
+    "inputprestaging", "fail_goal_unreached", "use_exhausted",
     "taskbrokeronmaster", "pull_ups", "only_tags_for_fc", "express", "always_direct_io", "use_jumbo_jobs", "uselocalio",
     "eventservice", "allowinputwan", "reads_wan", "n_es_consumers", "max_attempt_es", "mergeoutput",
     # ratios
@@ -91,7 +92,7 @@ def test_rows_have_the_columns_in_their_types_and_order_under_unique_names():
 
 @pytest.mark.parametrize(("table", "most_bytes"), [
     pytest.param(schema.JOBS, 192, id="jobs: half a million live at once"),
-    pytest.param(schema.TASKS, 320, id="tasks"),
+    pytest.param(schema.TASKS, 336, id="tasks"),
     pytest.param(schema.TRANSFERS, 152, id="transfers"),
 ])
 def test_a_row_is_small_and_wastes_little(table, most_bytes):

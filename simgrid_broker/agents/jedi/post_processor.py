@@ -1,11 +1,12 @@
 """JEDI's PostProcessor: ends tasks that have nothing left or were told to end; lifecycle reference, section 2.8."""
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.tasks.commands import PREPARABLE, SETTLED, final_status
-from simgrid_broker.world.columns import return_to, take_done
+from simgrid_broker.names import TASK_ENDS, TaskStatus
+from simgrid_broker.policy.tasks.commands import PREPARABLE, SETTLED
+from simgrid_broker.policy.tasks.ends import Ending, end_of_task, processor_of
+from simgrid_broker.world.columns import return_to, set_reason, take_done
+from simgrid_broker.world.tasks.datasets import datasets_of_task
 from simgrid_broker.world.tasks.transitions import set_status
-from simgrid_broker.world.world import World
 
 T = TaskStatus
 PENDING, PREPARED = T.PENDING, T.PREPARED
@@ -37,12 +38,9 @@ def send_on(control: Control, ended: list[int]) -> None:
     if not len(rows):
         return
     status = tasks["status"][rows]
-    for row in rows[status == T.TOABORT].tolist():
-        end(control, row, T.ABORTED, ended)
-    for row in rows[status == T.PASSED].tolist():
-        end(control, row, final_status_of(control.world, row), ended)
-    for row in rows[status == T.TOBROKEN].tolist():
-        end(control, row, T.BROKEN, ended)
+    for last in (T.TOABORT, T.PASSED, T.TOBROKEN):
+        for row in rows[status == last].tolist():
+            post_process(control, row, ended)
     for row in rows[status == T.SCOUTED].tolist():
         control.books.scouts.release(row)
         set_status(control.world, row, T.RUNNING, control.now)
@@ -63,31 +61,31 @@ def settled(control: Control, row: int, ended: list[int]) -> bool:
         set_status(world, row, T.DEFINED, control.now)       # the ContentsFeeder sends it on when more input arrives
         return True
     set_status(world, row, PREPARED, control.now)
-    final = final_status_of(world, row)
-    if final is T.FINISHED and n_failed and uses_exhausted(world, row):
-        return_to(world, row, T.RUNNING)                     # where a retry continues
-        set_status(world, row, T.EXHAUSTED, control.now)
-    else:
-        end(control, row, final, ended)
+    post_process(control, row, ended)
     return True
 
 
-def uses_exhausted(world: World, row: int) -> bool:
-    """True if a task with failed input waits for a command; source: JEDI TWiki, task status."""
-    name = world.vocabularies["task_names"][world.arrays.tasks["name"][row]]
-    return any(campaign.name == name and campaign.useExhausted for campaign in world.scenario.workload.campaigns)
+def post_process(control: Control, row: int, ended: list[int]) -> None:
+    """Give a task the status that its post-processor finds; one that is over is appended to `ended`."""
+    world, status = control.world, T(control.arrays.tasks["status"][row].item())
+    words, task = world.vocabularies, control.arrays.tasks[row]
+    processor = processor_of(words["vos"][task["vo"]], words["labels"][task["label"]], control.edition)
+    end = end_of_task(ending_of(control, row, status), processor, control.edition)
+    if end.reason:
+        set_reason(world, row, end.reason)
+    if end.status is T.EXHAUSTED:
+        return_to(world, row, T.RUNNING)                     # where a retry continues
+    set_status(world, row, end.status, control.now)
+    if end.status in TASK_ENDS:
+        ended.append(row)
 
 
-def end(control: Control, row: int, status: TaskStatus, ended: list[int]) -> None:
-    """Give a task its final status and append it to the tasks that have just ended."""
-    set_status(control.world, row, status, control.now)
-    ended.append(row)
-
-
-def final_status_of(world: World, row: int) -> TaskStatus:
-    """Final status of a task by its input and its parent."""
-    tasks = world.arrays.tasks
-    task = tasks[row]
-    above = world.parent_of(row)
-    parent = None if above is None else T(tasks["status"][above])
-    return final_status(int(task["n_jobs"]), int(task["n_finished"]), parent)
+def ending_of(control: Control, row: int, status: TaskStatus) -> Ending:
+    """A task that is about to end; no input of a run is processed twice."""
+    world, task = control.world, control.arrays.tasks[row]
+    above, goal = world.parent_of(row), int(task["goal"])
+    open_input = control.books.open_inputs.is_open(row) or control.books.submissions.is_open(row)
+    return Ending(status, datasets_of_task(world.arrays, row, open_input), None if goal < 0 else goal,
+                  bool(task["fail_goal_unreached"]), bool(task["use_exhausted"]),
+                  world.vocabularies["shares"][task["share"]],
+                  None if above is None else T(control.arrays.tasks["status"][above]))

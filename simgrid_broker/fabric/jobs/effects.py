@@ -8,6 +8,7 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.transitions import change_share, move
 from simgrid_broker.world.rows import has_no_pieces, push_retry, take_retry
+from simgrid_broker.world.tasks.input_files import give_up_pieces
 
 S = JobStatus
 ACTIVATED, THROTTLED, SENT, STARTING = map(int, (S.ACTIVATED, S.THROTTLED, S.SENT, S.STARTING))
@@ -139,7 +140,7 @@ def try_again(world: Arrays, task_row, given_up):
         retry["attempt_limit"], retry["n_chunks"] = piece["attempt_limit"], piece["n_chunks"]
         retry["brought_to"] = -1
         push_retry(world, task_row, row, piece["ram_level"])
-        world.tasks[task_row]["n_failed"] -= piece["n_chunks"]
+        give_up_pieces(world, task_row, piece["chunk"], -piece["n_chunks"])
 
 
 def waiting_retries(arrays: Arrays, task_row: int) -> np.ndarray:

@@ -22,6 +22,7 @@ from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
 from simgrid_broker.world.jobs.transitions import leave, move
 from simgrid_broker.world.queues.slots import payload_is_over, slot_of
 from simgrid_broker.world.rows import has_no_pieces, next_place, push_retry, release_job
+from simgrid_broker.world.tasks.input_files import finish_pieces, give_up_pieces
 
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
 ASSIGNED, ACTIVATED, TRANSFERRING = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED), int(JobStatus.TRANSFERRING)
@@ -44,7 +45,7 @@ def account(world: Arrays, row, status, carried_on):
     task["n_alive"] -= 1
     task["used_hs06s"] += spent * job["hs06_milli"] * 1e-3
     if status == FINISHED:
-        task["n_finished"] += job["n_chunks"]
+        finish_pieces(world, task_row, job["chunk"], job["n_chunks"])
     else:
         task["lost_walltime_s"] += spent * job["corecount"]
         task["failed_attempts"] += 1 if status == FAILED else 0
@@ -71,7 +72,7 @@ def give_back(world: Arrays, row, status):
     if may_try_again(world, job, failures, limit):
         retry = retry_of(world, row, failures, limit)
     else:
-        world.tasks[job["task"]]["n_failed"] += job["n_chunks"]
+        give_up_pieces(world, job["task"], job["chunk"], job["n_chunks"])
     if status == FAILED and rule_of(world, job)["learn"]:
         put_lesson(world, job, retry)
     elif retry >= 0:

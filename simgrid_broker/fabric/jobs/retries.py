@@ -7,7 +7,7 @@ from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import MOST_ATTEMPTS, PILOT_RSS_GRACE, Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.rows import next_place, push_retry, take_retry
-from simgrid_broker.world.tasks.input_files import dataset_of, file_in_task
+from simgrid_broker.world.tasks.input_files import dataset_of, file_in_task, give_up_pieces
 
 FAILED = int(JobStatus.FAILED)
 INBOX = GROWING.index("lessons")
@@ -145,7 +145,7 @@ def skip_bad(world: Arrays, job_row, failures, limit):
     if bad < 0:                                            # it has been recovered
         give_run_back(world, job_row, job["chunk"], job["n_chunks"], failures, limit)
         return
-    world.tasks[job["task"]]["n_failed"] += 1
+    give_up_pieces(world, job["task"], bad, 1)
     give_run_back(world, job_row, job["chunk"], bad - job["chunk"], failures, limit)
     give_run_back(world, job_row, bad + 1, end - bad - 1, failures, limit)
 
@@ -157,7 +157,7 @@ def give_run_back(world: Arrays, job_row, begin, count, failures, limit):
         return
     job = world.jobs[job_row]
     if not may_try_again(world, job, failures, limit):
-        world.tasks[job["task"]]["n_failed"] += count
+        give_up_pieces(world, job["task"], begin, count)
         return
     row = retry_of(world, job_row, failures, limit)
     world.retries[row]["chunk"], world.retries[row]["n_chunks"] = begin, count

@@ -255,8 +255,6 @@ class Campaign(ProductionParameters, Payload):
     parent: CampaignName | None = Field(None, description="Campaign whose tasks make the input: with each of its tasks "
                                         "comes one of these and waits for it, so there is no rate and no backlog of "
                                         "its own")
-    useExhausted: bool = Field(False, description="A task that is over with some input given up is exhausted, and "
-                               "waits for a command or the end of `agents.exhausted`")
     backlog: int = Field(0, ge=0, description="Tasks at the start, in addition to `backlog_time`")
     tasks_per_day: float | None = Field(None, gt=0, description="Rate of arrivals, instead of `offered_cores`")
 

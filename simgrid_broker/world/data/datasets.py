@@ -245,6 +245,7 @@ def _fill_members(arrays: Arrays, row: int, first: int, numbers: np.ndarray) -> 
     members = arrays.members[first:first + len(numbers)]
     secondary = task["input_bytes_per_job"] - size.sum() / pieces.sum()
     members["dataset"], members["n_pieces"], members["used"] = numbers, pieces, 0
+    members["n_finished"], members["n_failed"] = 0, 0
     members["piece_bytes"] = size / pieces + secondary
     members["first_piece"], members["first_file"] = np.cumsum(pieces) - pieces, np.cumsum(files) - files
     arrays.containers[row], arrays.input_dataset[row] = (first, len(numbers), first), numbers[0]

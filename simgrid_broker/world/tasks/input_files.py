@@ -120,6 +120,22 @@ def use_pieces(world: Arrays, task_row, pieces):
 
 
 @compiled
+def finish_pieces(world: Arrays, task_row, piece, pieces):
+    """Count pieces of a dataset of a task, from `piece` on, as processed."""
+    world.tasks[task_row]["n_finished"] += pieces
+    if reads_container(world, task_row):
+        world.members[member_of(world, task_row, piece)]["n_finished"] += pieces
+
+
+@compiled
+def give_up_pieces(world: Arrays, task_row, piece, pieces):
+    """Count pieces of a dataset of a task, from `piece` on, as given up; a negative number takes them back."""
+    world.tasks[task_row]["n_failed"] += pieces
+    if reads_container(world, task_row):
+        world.members[member_of(world, task_row, piece)]["n_failed"] += pieces
+
+
+@compiled
 def staged_inputs(world: Arrays, task_row):
     """Inputs of a task of which jobs were or can be made now; source: lifecycle reference, section 7.5."""
     inputs, task = inputs_to_use(world, task_row), world.tasks[task_row]

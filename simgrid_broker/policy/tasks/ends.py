@@ -1,0 +1,178 @@
+"""The end of a task: its final status by the rows of its datasets, its goal and its parent, and what its datasets
+become. Source: lifecycle reference, section 2.8 and corrections; panda-server, `PostProcessorBase`."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from simgrid_broker.editions import ByEdition
+from simgrid_broker.names import TEST_SHARE, TaskStatus
+from simgrid_broker.views import DatasetRow
+from simgrid_broker.views.datasets import OUTPUT_TYPES
+
+T = TaskStatus
+
+NO_PARENT_LEFT = (T.FAILED, T.BROKEN, T.ABORTED)
+"""Ends after which the datasets of a task have failed and its children do not start."""
+WHOLE = 1000
+"""Completeness of a task all of whose input was processed, and goal of one that says none, per mille."""
+REMOVED = "removed"
+"""Status of a dataset that DDM does not know any more."""
+ENDED_BY = {T.TOBROKEN: T.BROKEN, T.TOABORT: T.ABORTED, T.PAUSED: T.PAUSED}
+"""Final status of a task that is to end whatever its input is."""
+
+NO_INPUT, PARENT_FAILED, NOTHING_SUCCEEDED, BELOW_GOAL = "no_input", "parent_failed", "nothing_succeeded", "below_goal"
+PARENT_INCOMPLETE, INCOMPLETE, DUPLICATION = "parent_incomplete", "incomplete", "duplication"
+REASONS = (NO_INPUT, PARENT_FAILED, NOTHING_SUCCEEDED, BELOW_GOAL, PARENT_INCOMPLETE, INCOMPLETE, DUPLICATION)
+"""Reasons why a task has not become done or finished, as its errorDialog holds them."""
+
+
+class Processor(NamedTuple):
+    """A post-processor: whether it exhausts tasks, pauses those with input processed twice, fails those without any."""
+
+    exhausts: bool
+    pauses_duplicated: bool
+    fails_without_input: bool
+
+
+PRODUCTION, ANALYSIS, GENERAL = Processor(True, True, False), Processor(False, False, False), Processor(
+    False, False, True)
+PROCESSORS = {("atlas", "managed"): PRODUCTION, ("atlas", "test"): PRODUCTION, ("atlas", "user"): ANALYSIS,
+              ("atlas", "panda"): ANALYSIS}
+"""Post-processors by VO and prodSourceLabel, as PanDA's configuration has them; for all others the general one."""
+
+
+class Terms(NamedTuple):
+    """Terms in which the editions differ.
+
+    processors: PROCESSORS count, otherwise every task ends as one of production; needs_goal: a finished task without
+    goal is exhausted whatever its completeness, otherwise its goal is 1000 per mille.
+    """
+
+    processors: bool
+    needs_goal: bool
+
+
+TERMS = ByEdition(documented=Terms(processors=False, needs_goal=False),
+                  deployed=Terms(processors=True, needs_goal=True))
+
+
+class Ending(NamedTuple):
+    """A task that is about to end; goal: per mille, None = not set; duplicates: files that were processed twice."""
+
+    status: TaskStatus
+    datasets: tuple[DatasetRow, ...]
+    goal: float | None = None
+    failGoalUnreached: bool = False
+    useExhausted: bool = False
+    share: str = ""
+    parent: TaskStatus | None = None
+    duplicates: int = 0
+
+
+class End(NamedTuple):
+    """Final status of a task, the status before it if a command may resume it, and the reason, empty without one."""
+
+    status: TaskStatus
+    old_status: TaskStatus | None = None
+    reason: str = ""
+
+
+def processor_of(vo: str, label: str, edition: str) -> Processor:
+    """The post-processor of a task."""
+    return PROCESSORS.get((vo, label), GENERAL) if TERMS[edition].processors else PRODUCTION
+
+
+def master_inputs(datasets: Iterable[DatasetRow]) -> list[DatasetRow]:
+    """Master input of a task, without datasets that were removed."""
+    return [one for one in datasets if one.is_master_input and one.status != REMOVED]
+
+
+def completeness(datasets: Iterable[DatasetRow]) -> float:
+    """Processed part of the master input of a task, per mille: of its events, or of its files if no events are known.
+
+    Datasets that were removed are left out.
+    """
+    masters = master_inputs(datasets)
+    events = sum(one.events or 0 for one in masters)
+    if events:
+        return sum(one.events_used or 0 for one in masters) / events * WHOLE
+    files = sum(one.n_files for one in masters)
+    return sum(one.finished for one in masters) / files * WHOLE if files else 0.0
+
+
+def end_of_task(ending: Ending, processor: Processor, edition: str) -> End:
+    """End of a task: exhausted or paused if its processor says so, otherwise as its input is.
+
+    Source: panda-server, `doPreCheck`, `doPostProcess`, `doBasicPostProcess`.
+    """
+    final, reason = final_status(ending, processor)
+    if processor.exhausts and final is T.FINISHED and is_exhausted(ending, edition):
+        alone, _ = final_status(ending._replace(parent=None), processor)
+        return End(T.EXHAUSTED, reason=PARENT_INCOMPLETE if alone is T.DONE else INCOMPLETE)
+    if (processor.pauses_duplicated and final in (T.DONE, T.FINISHED) and ending.duplicates > 0
+            and ending.share != TEST_SHARE):
+        return End(T.PAUSED, final, DUPLICATION)
+    return End(final, reason=reason)
+
+
+def is_exhausted(ending: Ending, edition: str) -> bool:
+    """True if a finished task waits for a command: useExhausted, not told to finish, and the goal is not reached."""
+    if not ending.useExhausted or ending.status is T.PASSED:
+        return False
+    if ending.goal is None and TERMS[edition].needs_goal:
+        return True
+    return completeness(ending.datasets) < (WHOLE if ending.goal is None else ending.goal)
+
+
+def final_status(ending: Ending, processor: Processor) -> tuple[TaskStatus, str]:
+    """Final status of a task, and why it has failed; with failGoalUnreached a finished one below its goal fails.
+
+    Source: panda-server, `getFinalTaskStatus`.
+    """
+    if ending.status in ENDED_BY:
+        return ENDED_BY[ending.status], ""
+    status, reason = status_of_input(ending, processor)
+    goal_counts = ending.failGoalUnreached and (not ending.useExhausted or ending.status is T.PASSED)
+    goal = WHOLE if ending.goal is None else ending.goal
+    if status is T.FINISHED and goal_counts and completeness(ending.datasets) < goal:
+        return T.FAILED, BELOW_GOAL
+    return status, reason
+
+
+def status_of_input(ending: Ending, processor: Processor) -> tuple[TaskStatus, str]:
+    """done if all master input was processed, failed if none was, finished otherwise, and why it has failed.
+
+    A task with a parent is done only if the parent is done and no input may still grow, and failed if the parent
+    failed, broke or was aborted.
+    """
+    masters = master_inputs(ending.datasets)
+    files, finished = sum(one.n_files for one in masters), sum(one.finished for one in masters)
+    if processor.fails_without_input and files == finished == 0:
+        return T.FAILED, NO_INPUT
+    if files != finished:
+        return (T.FINISHED, "") if finished else (T.FAILED, NOTHING_SUCCEEDED)
+    if ending.parent is None:
+        return T.DONE, ""
+    if ending.parent in NO_PARENT_LEFT:
+        return T.FAILED, PARENT_FAILED
+    mutable = any(one.is_master_input and one.state == "mutable" for one in ending.datasets)
+    return (T.FINISHED if mutable or ending.parent is not T.DONE else T.DONE), ""
+
+
+def dataset_after(dataset: DatasetRow, status: TaskStatus) -> DatasetRow:
+    """A dataset of a task that has ended: all fail with the task, otherwise output is finished or done.
+
+    Output counts only files that are there. It is done also if there is none of it, as in panda-server. The datasets
+    of an exhausted task stay as they are. Source: panda-server, `doBasicPostProcess`.
+    """
+    if status is T.EXHAUSTED:
+        return dataset
+    output = dataset.type in OUTPUT_TYPES
+    after = dataset.status
+    if status in NO_PARENT_LEFT:
+        after = "failed"
+    elif output:
+        after = "finished" if 0 < dataset.finished < dataset.n_files else "done"
+    elif dataset.type.startswith(("trn_", "tmpl_")):
+        after = "done"
+    return dataset._replace(status=after, n_files=dataset.finished if output else dataset.n_files)

@@ -1,0 +1,27 @@
+"""Recorded cases of production code on the datasets of tasks: every case of a kind is asked."""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TASKS = ROOT.parent / "shared" / "data" / "panda_decisions_tasks"
+
+
+@pytest.mark.parametrize(("folder", "kind", "given_up"), [
+    pytest.param(TASKS, "task_end", 1, id="task_end: hyper-parameter tasks are given up"),
+])
+def test_recorded_cases(folder, kind, given_up, monkeypatch, tmp_path):
+    if not folder.exists():
+        pytest.skip("the folder of recorded decisions is absent")
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    compare, results = folder / "compare.py", tmp_path / "results.json"
+    cases = json.loads(subprocess.check_output([sys.executable, compare, kind, "--dump-inputs"]))
+    results.write_text(json.dumps(importlib.import_module("compare_with_panda").answers(kind, cases)))
+    said = subprocess.run([sys.executable, compare, kind, results], capture_output=True, text=True)
+    score = json.loads(said.stdout)
+    assert score["missing"] == 0 and score["scored"] - score["agree"] <= given_up, said.stderr
