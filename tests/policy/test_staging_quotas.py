@@ -8,7 +8,9 @@ from simgrid_broker.policy.tasks import data_carousel as carousel
 from simgrid_broker.policy.tasks.data_carousel import (
     Endpoint,
     Waiting,
+    claim,
     destination,
+    files_in_staging,
     is_refreshed,
     portions,
     quota,
@@ -27,7 +29,23 @@ def ask(number, files, share=A, rank=None, priority=500, luck=0.5, to_pin=False)
 @pytest.mark.rule("quota")
 @pytest.mark.parametrize(("staging", "left"), [(0, 10_000), (9_999, 1), (10_000, 0), (12_000, -2_000)])
 def test_the_quota_is_what_is_not_staging_yet(staging, left):
-    assert quota(TapeConfig(), staging) == left
+    assert quota(TapeConfig(), {A: staging - 1000, B: 1000}) == left
+
+
+@pytest.mark.rule("files_in_staging")
+def test_requests_to_pin_do_not_count_for_the_quota():
+    assert files_in_staging([(A, 7, False), (A, 5, False), (B, 3, True), (B, None, False)]) == {A: 12, B: 0}
+
+
+@pytest.mark.rule("data_carousel.claim")
+@pytest.mark.parametrize(("rank", "current", "submitted", "counts_for"), [
+    pytest.param(3, 500, 900, (3, -500), id="the current priority"),
+    pytest.param(3, None, 900, (3, -900), id="without one the submitted one"),
+    pytest.param(3, 0, 900, (3, -1000), id="0 is a priority, and counts as none"),
+    pytest.param(None, None, None, (999, -1000), id="neither priority nor place in the list"),
+])
+def test_what_a_task_counts_for(rank, current, submitted, counts_for):
+    assert claim(A, rank, current, submitted) == (*counts_for, A)
 
 
 @pytest.mark.rule("to_stage")

@@ -94,20 +94,19 @@ class DataCarousel:
             if not tape.active:
                 continue
             own = [request for request in self.book.requests.values() if request.tape == name]
-            staging: dict[int, int] = {}
-            for request in own:
-                if request.status is S.STAGING:
-                    staging[request.share] = staging.get(request.share, 0) + request.files - request.staged_files
+            staging = policy.files_in_staging((request.share, request.files - request.staged_files, request.to_pin)
+                                              for request in own if request.status is S.STAGING)
             queued = {request.number: request for request in own if request.status is S.QUEUED}
-            most = policy.quota(tape, sum(staging.values()))
+            most = policy.quota(tape, staging)
             for number in policy.to_stage(map(self._waiting, queued.values()), most, staging):
                 self._start(queued[number], tape, config)
 
     def _waiting(self, request: Request) -> policy.Waiting:
         """A queued request with the first in order of its tasks."""
         tasks, order = self.control.arrays.tasks, self.control.arrays.share_order.tolist()
-        rank, less, share = min((order.index(share), -priority, share) for share, priority in (
-            (int(tasks["share"][row]), int(tasks["priority"][row])) for row in self.book.live_tasks(request)))
+        rank, less, share = min(policy.claim(share, order.index(share), *priorities) for share, *priorities in (
+            (int(tasks["share"][row]), int(tasks["priority"][row]), int(tasks["taskpriority"][row]))
+            for row in self.book.live_tasks(request)))
         request.share = share
         word = self.control.world.vocabularies["shares"][share]
         return policy.Waiting(request.number, share, rank, -less, request.files,

@@ -3,7 +3,7 @@
 Source: lifecycle reference, 7.5; panda-server, DataCarousel.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from simgrid_broker.gdpconfig import carousel_config, data_carousel, taskrefiner
@@ -28,6 +28,12 @@ def config_of(cfg: Gdpconfig) -> Config:
     return config_from(cfg.value(data_carousel.DATA_CAROUSEL_CONFIG) or {})
 
 
+UNRANKED = 999
+"""Rank of a share that is not in the ordered list."""
+NO_PRIORITY = 1000
+"""Priority of a task that has none, or 0."""
+
+
 class Waiting(NamedTuple):
     """A queued request; rank: place of its share, most under-served first; luck: in (0, 1), its own draw."""
 
@@ -40,12 +46,46 @@ class Waiting(NamedTuple):
     to_pin: bool = False
 
 
-def quota(tape: TapeConfig, files_staging: int) -> int:
+class Claim(NamedTuple):
+    """A task as it counts for its request, in the order in which one task of several speaks for it; rank: of its share.
+    """
+
+    rank: int
+    negative_priority: int
+    share: int
+
+
+def claim(share: int, rank: int | None, current_priority: int | None, task_priority: int | None) -> Claim:
+    """Rank and priority of a task, whose priorities may be None; rank: None if its share is not in the list."""
+    priority = task_priority if current_priority is None else current_priority
+    return Claim(UNRANKED if rank is None else rank, -(priority or NO_PRIORITY), share)
+
+
+def files_in_staging(requests: Iterable[tuple[int, int | None, bool]]) -> dict[int, int]:
+    """Files of each share that are still to come from a tape; requests: share, files missing, None = not counted yet,
+    and to_pin. Requests to pin do not count."""
+    staging: dict[int, int] = {}
+    for share, files, to_pin in requests:
+        if not to_pin:
+            staging[share] = staging.get(share, 0) + (files or 0)
+    return staging
+
+
+def quota(tape: TapeConfig, staging: Mapping[int, int]) -> int:
     """Files of a tape that may be asked for now: max_size less those that are still staged from it."""
-    return tape.max_size - files_staging
+    return tape.max_size - sum(staging.values())
 
 
-def to_stage(queued: Iterable[Waiting], most: int, staging: Mapping[int, int]) -> list[int]:
+Draw = Callable[[Sequence[Waiting]], Waiting]
+"""Choice of one of several requests, of a share each."""
+
+
+def least_luck(requests: Sequence[Waiting]) -> Waiting:
+    """The request whose own draw is smallest."""
+    return min(requests, key=lambda one: one.luck)
+
+
+def to_stage(queued: Iterable[Waiting], most: int, staging: Mapping[int, int], draw: Draw = least_luck) -> list[int]:
     """Numbers of the requests of one tape that start now, in that order.
 
     most: the quota, files; staging: files of each share that are being staged. Requests to pin always start. The others
@@ -53,7 +93,7 @@ def to_stage(queued: Iterable[Waiting], most: int, staging: Mapping[int, int]) -
     """
     ordered = sorted(queued, key=lambda one: (not one.to_pin, one.rank, -one.priority, one.number))
     chosen, total = [one.number for one in ordered if one.to_pin], 0
-    for one in fair_first([one for one in ordered if not one.to_pin], most, staging):
+    for one in fair_first([one for one in ordered if not one.to_pin], most, staging, draw):
         total += one.files
         if most > 0:
             chosen.append(one.number)
@@ -62,11 +102,13 @@ def to_stage(queued: Iterable[Waiting], most: int, staging: Mapping[int, int]) -
     return chosen
 
 
-def fair_first(queued: Sequence[Waiting], most: int, staging: Mapping[int, int]) -> list[Waiting]:
+def fair_first(queued: Sequence[Waiting], most: int, staging: Mapping[int, int],
+               draw: Draw = least_luck) -> list[Waiting]:
     """Requests with the fair part of the quota first: the same for each share that waits.
 
-    Shares with more in staging than their part are left out. What the others leave goes to the smallest sums, and to
-    one request of a share that would get nothing, drawn.
+    Shares with more in staging than their part are left out; where all are, PanDA stops with an error, and here the
+    requests start in order. What the others leave goes to the smallest sums, and to one request of a share that would
+    get nothing, drawn.
     """
     fair = min(MOST_FAIR, max(most, 0))
     if not queued or not fair:
@@ -85,12 +127,12 @@ def fair_first(queued: Sequence[Waiting], most: int, staging: Mapping[int, int])
                 first.append(one)
             else:
                 rest.append((total, one))
-    more = _left_over(rest, fair - sum(one.files for one in first), first, served)
+    more = _left_over(rest, fair - sum(one.files for one in first), first, served, draw)
     return [*dict.fromkeys((*first, *more, *queued))]
 
 
 def _left_over(rest: Sequence[tuple[int, Waiting]], left: int, first: Sequence[Waiting],
-               served: Sequence[int]) -> list[Waiting]:
+               served: Sequence[int], draw: Draw) -> list[Waiting]:
     """Requests that get what is left of the fair part; rest: the others with the sum of their share up to each."""
     if left <= 0:
         return []
@@ -100,7 +142,7 @@ def _left_over(rest: Sequence[tuple[int, Waiting]], left: int, first: Sequence[W
         (more if total <= left else over).append(one)
     without = {*served} - {one.share for one in (*first, *more)}
     lucky = [next(one for one in over if one.share == share) for share in without]
-    return more + ([min(lucky, key=lambda one: one.luck)] if lucky else [])
+    return more + ([draw(lucky)] if lucky else [])
 
 
 class Endpoint(NamedTuple):
