@@ -282,6 +282,11 @@ class Fabric:
         self.world.make_room()
         incidents.link_comes_back(self.world.arrays, source, destination, now)
 
+    def sources_vanish(self, dataset: int, now: float) -> None:
+        """Fail what moves or reads files of a dataset from where it has no replica any more."""
+        self.world.make_room()
+        incidents.sources_vanish_of(self.world.arrays, dataset, now)
+
     def dispatch_by(self, share: bool, sloppy_fraction: float, urgent_first: bool = False,
                     keeps_ages: bool | None = None, **weights: int) -> None:
         """Set the order of dispatch before the first job is activated; weights: of the columns in the rank of a job.

@@ -1,17 +1,20 @@
-"""Effects of incidents on the data plane: outages of sites, links and storages."""
+"""Effects of incidents on the data plane: outages of sites, links and storages, and replicas that vanish."""
 
 import numpy as np
 
-from simgrid_broker.compiled import compiled
+from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.fabric.batch import SILENT, start_workers
-from simgrid_broker.fabric.events import PAYLOAD_ENDS, schedule
-from simgrid_broker.fabric.transfers.links import admit, catch_up, settle_rate
+from simgrid_broker.fabric.events import PAYLOAD_ENDS, TRANSFER_AGAIN, schedule
+from simgrid_broker.fabric.transfers.dispatch_data import source_is_gone
+from simgrid_broker.fabric.transfers.links import admit, catch_up, count_queued, settle_rate, take_off_active
+from simgrid_broker.fabric.transfers.network import delay_of
 from simgrid_broker.fabric.transfers.remote_reading import NOTHING, reads_all, stop_reading
-from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.names import Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.queues.slots import free_slot, payload_is_over, slot_of
 
 ACTIVATED, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.RUNNING)
+INPUT, READING = int(TransferKind.INPUT), int(TransferKind.READING)
 NONE, SITE_ERROR = int(Cause.NONE), int(Cause.SITE_ERROR)
 
 
@@ -99,9 +102,9 @@ def fail_remote_readers(world: Arrays, storage, now):
     """Let running jobs fail that read from a storage over WAN."""
     for row in range(len(world.jobs)):
         job = world.jobs[row]
-        if (job["panda_id"] != 0 and job["status"] == RUNNING and job["transfer"] >= 0 and reads_all(job)
+        if (job["panda_id"] != 0 and job["status"] == RUNNING and job["transfer"] >= 0
                 and world.sites[world.transfers[job["transfer"]]["source"]]["storage"] == storage):
-            end_now(world, row, now - world.job_times[row, RUNNING], now)
+            fail_reader(world, row, now)
 
 
 @compiled
@@ -134,3 +137,72 @@ def link_comes_back(world: Arrays, source, destination, now):
     if link["down"] == 0:
         link["due_s"] = np.inf
         admit(world, number, now)
+
+
+@compiled
+def sources_vanish(world: Arrays, number, now):
+    """Fail the transfers of a dataset whose source is gone, and the jobs that read from it over WAN."""
+    for row in range(len(world.transfers)):
+        transfer = world.transfers[row]
+        if transfer["transfer_id"] == 0 or transfer["dataset"] != number or not source_is_gone(world, transfer):
+            continue
+        if transfer["kind"] == INPUT:
+            fail_attempt(world, row, now)
+        elif transfer["kind"] == READING and transfer["first_job"] >= 0:
+            fail_reader(world, transfer["first_job"], now)
+
+
+@compiled
+def fail_reader(world: Arrays, row, now):
+    """Let a running job fail that reads its input over WAN."""
+    if reads_all(world.jobs[row]):
+        end_now(world, row, now - world.job_times[row, RUNNING], now)
+
+
+@compiled
+def fail_attempt(world: Arrays, row, now):
+    """Fail the attempt of a transfer that waits or moves at its link; what has moved so far is wasted."""
+    transfer = world.transfers[row]
+    number = transfer["link"]
+    link, lane = world.links[number], world.lanes[number, transfer["activity"]]
+    catch_up(link, now)
+    if is_in_list(world, link["active_head"], row):
+        link["bytes_wasted"] += transfer["left_bytes"] - (transfer["finish_tag"] - link["virtual"]) * transfer["width"]
+        take_off_active(world, link, row)
+        link["active_files"] -= transfer["width"]
+        lane["active_files"] -= transfer["width"]
+    elif is_in_list(world, lane["head"], row):
+        leave_line(world, lane, row)
+    else:
+        return                                             # its last byte has moved, or it is between two attempts
+    count_queued(world, number, transfer["activity"], -transfer["left_files"])
+    transfer["failed_files"] += transfer["left_files"]
+    schedule(world, now + delay_of(world, transfer), TRANSFER_AGAIN, row)
+    admit(world, number, now)
+
+
+@compiled
+def is_in_list(world: Arrays, first, row):
+    """True if a transfer is in the list that begins with `first`; -1 = an empty list."""
+    while first >= 0 and first != row:
+        first = world.transfers[first]["next"]
+    return first == row
+
+
+@compiled
+def leave_line(world: Arrays, lane, row):
+    """Take a transfer out of the line of its activity."""
+    before, place = -1, lane["head"]
+    while place != row:
+        before, place = place, world.transfers[place]["next"]
+    following = world.transfers[row]["next"]
+    if before < 0:
+        lane["head"] = following
+    else:
+        world.transfers[before]["next"] = following
+    if lane["tail"] == row:
+        lane["tail"] = before
+
+
+sources_vanish_of = uncompiled(sources_vanish)
+"""As `sources_vanish`, for Python, which asks so seldom that compiling takes longer."""

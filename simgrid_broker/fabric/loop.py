@@ -18,7 +18,8 @@ from simgrid_broker.fabric.events import (
     remove_first,
 )
 from simgrid_broker.fabric.jobs.pilots import job_reports, payload_ends, pilot_asks, reading_done, stage_out
-from simgrid_broker.fabric.transfers.network import enqueue, link_due, output_is_found, subdataset_done, transfer_done
+from simgrid_broker.fabric.transfers.network import link_due, output_is_found, subdataset_done, transfer_done
+from simgrid_broker.fabric.transfers.sources import try_again
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.queues.slots import worker_of
 from simgrid_broker.world.rows import REPLICAS, RETRIES, TRANSFERS
@@ -60,7 +61,7 @@ def handle(world: Arrays, kind, row, sequence, now):
     elif kind == LINK_DUE:
         link_due(world, row, now)
     elif kind == TRANSFER_AGAIN:
-        enqueue(world, row, now)
+        try_again(world, row, now)
     elif kind == TRANSFER_DONE:
         transfer_done(world, row, now)
     elif kind == OUTPUT_LOOK:

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from builders import Bench, Stage, two_sites
+from builders import Bench, Stage, scenario, two_sites
 
 from simgrid_broker.agents.data.reaper import reaper
 from simgrid_broker.names import Cause
 from simgrid_broker.world.data.datasets import delete_dataset, lose_replica
+from simgrid_broker.world.data.replicas import expire_of, grow_replica_of, keep_until_of
 from simgrid_broker.world.data.storages import take_space
 from simgrid_broker.world.views import observe
 
@@ -318,13 +319,69 @@ def test_deletion_takes_its_time(rate, hours, deleted):
 def test_transfers_from_a_lost_replica_fail_until_their_jobs_are_closed():
     bench = bench_of({})
     bench.submit(5)
-    lose_replica(bench.world, "data", "THERE_DISK")
+    bench.fabric.sources_vanish(lose_replica(bench.world, "data", "THERE_DISK"), 0.0)
     bench.run(500.0)
-    assert bench.statuses() == ["assigned"] * 5 and bench.link()["files_failed"] > 0
+    assert bench.statuses() == ["assigned"] * 5 and bench.arrays.transfers["failed_files"].max() > 0
+    assert bench.link()["bytes_moved"] == 0
     bench.check()
     bench.take_back()
     bench.run(5000.0)
     assert np.count_nonzero(bench.arrays.transfers["transfer_id"]) == 0 and replica(bench) is None
+    bench.check()
+
+
+@pytest.mark.parametrize("lost_s", [
+    pytest.param(-1.0, id="while it waits at the link"),
+    pytest.param(1.5, id="while it moves"),
+])
+def test_a_transfer_whose_source_vanishes_moves_at_once_no_more_and_comes_from_another_replica(lost_s):
+    extra = dict(bandwidth=1 * MB, latency=0)
+    sites = {"HERE": {}, "THERE": dict(nucleus=False), "ELSEWHERE": dict(nucleus=False)}
+    replicas = [dict(storage=f"{name}_DISK") for name in ("THERE", "ELSEWHERE")]
+    said = scenario(sites, storages={f"{name}_DISK": dict(site=name, **STORE) for name in sites},
+                    links={("THERE", "HERE"): dict(extra, closeness=1),
+                           ("ELSEWHERE", "HERE"): dict(extra, closeness=5)},
+                    data=dict(datasets=dict(data=dict(files=4, bytes=4 * MB, replicas=replicas))))
+    bench = Bench(said, dict(n_jobs=4, input_bytes_per_job=MB, nucleus=0))
+    bench.arrays.input_dataset[0] = 0
+    if lost_s < 0:
+        bench.fabric.link_goes_down(1, 0, 0.0)
+    bench.submit(4)
+    bench.run(max(lost_s, 0.5))
+    bench.fabric.sources_vanish(lose_replica(bench.world, "data", "THERE_DISK"), bench.now)
+    bench.check()
+    bench.run(100.0)
+    assert bench.statuses() == ["activated"] * 4
+    moved = {name: bench.arrays.links["bytes_moved"][place * 3] / MB for place, name in enumerate(sites)}
+    assert moved == pytest.approx(dict(HERE=0, THERE=max(lost_s, 0.0), ELSEWHERE=4), abs=1e-3)
+    bench.check()
+
+
+def test_no_more_files_are_brought_than_the_dataset_has():
+    bench = bench_of(dict(input_bytes_per_job=1.1 * MB))                  # of which a tenth is in another dataset
+    bench.submit(10)
+    assert replica(bench)["coming"] == pytest.approx(1)
+    bench.check()
+    bench.run(100.0)
+    assert replica(bench)["part"] == 1 and replica(bench)["own"] <= 1 + 1e-9
+    bench.check()
+
+
+@pytest.mark.parametrize(("lifetime", "expired"), [
+    pytest.param(7 * DAY, 0, id="a rule that pins it revives it"),
+    pytest.param(None, 1, id="without a rule its files expire as they come"),
+])
+def test_files_come_to_a_replica_whose_lifetime_was_ended_early(lifetime, expired):
+    bench = bench_of({})
+    bench.submit(4)
+    bench.run(40.0)
+    place = int(np.flatnonzero((bench.arrays.replicas["dataset"] == 0) & (bench.arrays.replicas["site"] == 0))[0])
+    expire_of(bench.arrays, place)
+    if lifetime is not None:
+        keep_until_of(bench.arrays, place, lifetime)
+    assert take_space(bench.arrays, 0, MB)
+    grow_replica_of(bench.arrays, place, MB)
+    assert bench.arrays.storages["expired_replica_bytes"][0] == expired * 5 * MB
     bench.check()
 
 

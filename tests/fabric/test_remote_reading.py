@@ -264,12 +264,13 @@ def test_a_replica_that_vanishes_fails_its_readers(at, found):
     if at:
         bench.workers()
         bench.run(float(at))
-    lose_replica(bench.world, "data", "THERE_DISK")
+    bench.fabric.sources_vanish(lose_replica(bench.world, "data", "THERE_DISK"), bench.now)
     if not at:
         bench.workers()
     bench.run(1000.0)
     bench.collect()
     assert cause(bench) == found
+    assert bench.arrays.links["bytes_moved"].sum() == pytest.approx(at * MB if at < 300 else 300 * MB)
     bench.check()
 
 

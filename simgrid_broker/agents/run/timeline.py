@@ -92,6 +92,16 @@ def storage_outage_ends(control: Control, incident) -> None:
         switch(control, incident.storage, activity, status_of(control, incident.storage, activity))
 
 
+def replica_lost(control: Control, incident) -> None:
+    """Remove a replica; what is read from it fails at once."""
+    control.fabric.sources_vanish(lose_replica(control.world, incident.dataset, incident.storage), control.now)
+
+
+def dataset_deleted(control: Control, incident) -> None:
+    """Remove a dataset with all its replicas; what is read from them fails at once."""
+    control.fabric.sources_vanish(delete_dataset(control.world, incident.dataset), control.now)
+
+
 EFFECTS: dict[str, Callable] = {
     "queue_status": queue_status, "share_target": share_target, "task_priority": task_priority,
     "task_share": task_share,
@@ -105,8 +115,7 @@ EFFECTS: dict[str, Callable] = {
     "storage_outage": storage_outage,
     "replica_added": lambda control, incident: add_replica_at(control.world, incident.dataset, incident.storage,
                                                               incident.fraction),
-    "replica_lost": lambda control, incident: lose_replica(control.world, incident.dataset, incident.storage),
-    "dataset_deleted": lambda control, incident: delete_dataset(control.world, incident.dataset),
+    "replica_lost": replica_lost, "dataset_deleted": dataset_deleted,
     "task_command": lambda control, incident: control.books.commands.give(incident, control.now)}
 """Effect of the beginning of an incident, by its kind; the TaskCommando carries out commands in its next cycle."""
 

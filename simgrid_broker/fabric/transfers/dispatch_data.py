@@ -43,7 +43,17 @@ def to_bring(world: Arrays, job, number, destination, missing):
         share = job["input_bytes"] / world.datasets[number]["bytes"]
         replica["own"] = min(own + here * share, replica["part"])
     part = 1.0 - here - arriving
+    most = most_to_bring(world, replica, job)
+    if part > most + ROUNDING:
+        arriving, part = (arriving + part - most if replica["coming"] > ROUNDING else arriving), most
     return (0.0 if part < ROUNDING else part), (0.0 if arriving < ROUNDING else arriving)
+
+
+@compiled
+def most_to_bring(world: Arrays, replica, job):
+    """Files of a dataset that neither lie at a site nor come there, as a part of a job's input: no file comes twice."""
+    unasked = max(1.0 - replica["part"] - replica["coming"], 0.0)
+    return unasked * world.datasets[replica["dataset"]]["bytes"] / max(np.float64(job["input_bytes"]), 1.0)
 
 
 @compiled

@@ -72,19 +72,21 @@ def add_replica_at(world, dataset: str, storage: str, part: float | None) -> Non
     grow_replica_of(arrays, row, size)
 
 
-def lose_replica(world, dataset: str, storage: str) -> None:
-    """Remove the replicas of a dataset at a storage."""
+def lose_replica(world, dataset: str, storage: str) -> int:
+    """Remove the replicas of a dataset at a storage; returns the number of the dataset."""
     number = world.catalogue.names.index(dataset)
     for row in _at(world.arrays, number, world.vocabularies["storages"].index(storage)):
         drop_replica_of(world.arrays, row)
+    return number
 
 
-def delete_dataset(world, dataset: str) -> None:
-    """Remove a dataset with all its replicas: DDM does not know it any more."""
+def delete_dataset(world, dataset: str) -> int:
+    """Remove a dataset with all its replicas: DDM does not know it any more; returns its number."""
     number = world.catalogue.names.index(dataset)
     world.arrays.datasets["deleted"][number] = 1
     drop_replicas_of(world.arrays, number)
     note_change_of(world.arrays, number)
+    return number
 
 
 def _at(arrays: Arrays, number: int, storage: int) -> list[int]:

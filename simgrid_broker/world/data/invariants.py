@@ -151,6 +151,16 @@ def files_of_links_add_up(arrays: Arrays, _found: Recount) -> Iterator[str]:
             yield f"link {number}: files of output that are queued are not those that are counted"
 
 
+def moving_bytes_have_a_source(arrays: Arrays, _found: Recount) -> Iterator[str]:
+    """A transfer that moves files of a shared dataset moves them from where one of its replicas has files."""
+    held = arrays.replicas[(arrays.replicas["dataset"] >= 0) & (arrays.replicas["part"] > 0)]
+    there = set(zip(held["dataset"].tolist(), held["site"].tolist(), strict=True))
+    for number in np.flatnonzero(arrays.links["active_head"] >= 0):
+        for transfer in arrays.transfers[in_line(arrays, arrays.links["active_head"][number])]:
+            if transfer["dataset"] >= 0 and (int(transfer["dataset"]), int(transfer["source"])) not in there:
+                yield f"link {number}: transfer {transfer['transfer_id']} moves files that its source has not"
+
+
 def busy_links_are_listed(arrays: Arrays, _found: Recount) -> Iterator[str]:
     """The list of busy links has every link with files once, and each knows its place."""
     listed = arrays.busy_links[:arrays.state[0]["n_busy_links"]]
@@ -195,6 +205,6 @@ def bytes_are_conserved(arrays: Arrays, _found: Recount) -> Iterator[str]:
             yield f"link {number}: {link['bytes_moved']:.9g} bytes have moved, {total:.9g} are accounted for"
 
 
-LINK_INVARIANTS = (files_of_links_add_up, busy_links_are_listed, doors_hold, idle_links_have_no_rate,
-                   bytes_are_conserved)
+LINK_INVARIANTS = (files_of_links_add_up, moving_bytes_have_a_source, busy_links_are_listed, doors_hold,
+                   idle_links_have_no_rate, bytes_are_conserved)
 """The checks of links, in the form of `invariants.INVARIANTS`."""

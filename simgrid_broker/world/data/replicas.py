@@ -151,12 +151,22 @@ def most_on_disk(world: Arrays, number):
 
 
 @compiled
+def count_expired(storage, size):
+    """Count used bytes of a replica as expired ones."""
+    storage["used_bytes"] = less(storage["used_bytes"], size)
+    storage["expired_bytes"] += size
+    storage["expired_replica_bytes"] += size
+
+
+@compiled
 def grow_replica(world: Arrays, row, size):
     """Let so many bytes of a shared dataset arrive at a replica, whose space was taken before."""
     replica = world.replicas[row]
     part = replica["part"] + size / world.datasets[replica["dataset"]]["bytes"]
     replica["part"] = 1.0 if part >= COMPLETE else part
     replica["bytes"] += size
+    if replica["expired"] and replica["storage"] >= 0:
+        count_expired(world.storages[replica["storage"]], size)
     note_change(world, replica["dataset"])
 
 
@@ -164,7 +174,7 @@ def grow_replica(world: Arrays, row, size):
 def keep_until(world: Arrays, row, expires_s):
     """Extend the lifetime of a secondary replica, as a rule of DDM does that pins it, even if it was over."""
     replica = world.replicas[row]
-    if not replica["secondary"] or expires_s <= replica["expires_s"]:
+    if not replica["secondary"] or (expires_s <= replica["expires_s"] and not replica["expired"]):
         return
     replica["expires_s"] = expires_s
     if replica["expired"]:
@@ -182,10 +192,7 @@ def expire(world: Arrays, row):
     replica = world.replicas[row]
     replica["expired"] = 1
     if replica["storage"] >= 0:
-        storage = world.storages[replica["storage"]]
-        storage["used_bytes"] = less(storage["used_bytes"], replica["bytes"])
-        storage["expired_bytes"] += replica["bytes"]
-        storage["expired_replica_bytes"] += replica["bytes"]
+        count_expired(world.storages[replica["storage"]], replica["bytes"])
 
 
 add_replica_of, drop_replica_of = uncompiled(add_replica), uncompiled(drop_replica)

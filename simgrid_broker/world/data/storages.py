@@ -18,14 +18,29 @@ LEAST = 1.0
 
 @compiled
 def oldest_expired(world: Arrays, storage):
-    """Row of the replica at a storage that expired first, -1 = none has; files that are awaited there protect one."""
+    """Row of the replica at a storage that expired first, -1 = none has.
+
+    Files that are awaited there, or that move from there, protect one; source: Rucio, core/replica.py (sources of
+    requests are not deleted).
+    """
     oldest, earliest = -1, np.inf
     for row in range(len(world.replicas)):
         replica = world.replicas[row]
         if (replica["dataset"] >= 0 and replica["expired"] and replica["storage"] == storage
-                and replica["coming"] <= 0 and replica["expires_s"] < earliest):
+                and replica["coming"] <= 0 and replica["expires_s"] < earliest and not is_source(world, replica)):
             oldest, earliest = row, replica["expires_s"]
     return oldest
+
+
+@compiled
+def is_source(world: Arrays, replica):
+    """True if a transfer reads the files of a replica."""
+    for row in range(len(world.transfers)):
+        transfer = world.transfers[row]
+        if (transfer["transfer_id"] != 0 and transfer["dataset"] == replica["dataset"]
+                and transfer["source"] == replica["site"]):
+            return True
+    return False
 
 
 @compiled

@@ -1,0 +1,62 @@
+"""Next attempts of transfers: files whose source has vanished are read from another replica.
+
+Source: Rucio, core/request.py: a request that failed is submitted again, with the sources that exist then; without any
+its rule is stuck until daemons/judge/repairer.py looks at it.
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.events import TRANSFER_AGAIN, schedule
+from simgrid_broker.fabric.transfers.dispatch_data import give_up_files, source_is_gone
+from simgrid_broker.fabric.transfers.network import enqueue, transfer_done
+from simgrid_broker.fabric.transfers.rows import activity_of_input, best_source
+from simgrid_broker.names import COMPLETE, TransferKind
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.data.replicas import replica_on_disk
+
+INPUT = int(TransferKind.INPUT)
+REPAIRER_CYCLE_S = 60.0
+"""Shortest time for which a rule without sources is stuck, s: a cycle of Rucio's repairer."""
+
+
+@compiled
+def try_again(world: Arrays, row, now):
+    """Begin the next attempt of a transfer, from another replica if its source has vanished.
+
+    Without any source the attempt fails at once, as long as jobs wait; the files need not move if all have come by
+    another way.
+    """
+    transfer = world.transfers[row]
+    if transfer["kind"] != INPUT or not source_is_gone(world, transfer):
+        enqueue(world, row, now)
+    elif transfer["n_jobs"] == 0 or all_is_there(world, transfer):
+        give_up_files(world, transfer)
+        transfer["left_files"], transfer["left_bytes"] = 0, 0.0
+        transfer_done(world, row, now)
+    elif takes_other_source(world, transfer):
+        enqueue(world, row, now)
+    else:
+        transfer["attempt"] += 1
+        transfer["failed_files"] += transfer["left_files"]
+        stuck_s = max(np.float64(world.settings[0]["stuck_delay_s"]), REPAIRER_CYCLE_S)
+        schedule(world, now + stuck_s, TRANSFER_AGAIN, row)
+
+
+@compiled
+def all_is_there(world: Arrays, transfer):
+    """True if the whole dataset of a transfer lies at its destination."""
+    place = replica_on_disk(world, transfer["dataset"], transfer["destination"])
+    return place >= 0 and world.replicas[place]["part"] >= COMPLETE
+
+
+@compiled
+def takes_other_source(world: Arrays, transfer):
+    """Let a transfer come from the best replica for the jobs that wait for it; False if there is none."""
+    task_row = world.jobs[transfer["first_job"]]["task"]
+    source, _ = best_source(world, task_row, transfer["dataset"], transfer["destination"])
+    if source < 0:
+        return False
+    transfer["source"], transfer["link"] = source, source * len(world.sites) + transfer["destination"]
+    transfer["activity"] = activity_of_input(world, task_row, transfer["dataset"], source)
+    return True
