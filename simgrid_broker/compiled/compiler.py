@@ -15,10 +15,9 @@ from typing import Any
 import numba
 from llvmlite import binding
 from numba import _dispatcher
-from numba.core import cgutils, typed_passes, types, untyped_passes
+from numba.core import cgutils, types
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, compile_extra
-from numba.core.compiler_machinery import PassManager
 from numba.core.dispatcher import OmittedArg
 from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
@@ -26,21 +25,14 @@ from numba.core.typeconv.rules import default_type_manager
 from numba.core.types.misc import unliteral
 from numba.core.typing.templates import make_concrete_template
 
-from simgrid_broker.compiled.items import ItemLowering
+from simgrid_broker.compiled.contexts import Target, Typing, view
 from simgrid_broker.compiled.kept_code import KeptCode
+from simgrid_broker.compiled.passes import plain_passes
 from simgrid_broker.compiled.stock import OPTIONS, fall_back, is_in_use, is_of_function, stock
 from simgrid_broker.compiled.watchers import announce
 
 WIDER = dict.fromkeys((types.int8, types.int16, types.int32, types.uint8, types.uint16, types.uint32), types.int64)
 """Types in which a part takes numbers of these types: one variant instead of one for each width."""
-PASSES = (
-    untyped_passes.TranslateByteCode, untyped_passes.FixupArgs, untyped_passes.IRProcessing,
-    untyped_passes.RewriteSemanticConstants, untyped_passes.DeadBranchPrune, untyped_passes.GenericRewrites,
-    untyped_passes.RewriteDynamicRaises, untyped_passes.ReconstructSSA,
-    typed_passes.NopythonTypeInference, typed_passes.PreLowerStripPhis, ItemLowering, typed_passes.NoPythonBackend)
-"""Numba's passes without those for functions within one, loops over literals, `with`, inlining on request, expressions
-of arrays, the end of variables (of which reference counting needs to know) and listings of types, which compiled
-functions hardly ever have: a tenth of the time of translating."""
 COMPILE = CPUDispatcher._compile_for_args
 """Numba's method that is called for new types, without which a failure could not be caught."""
 
@@ -124,28 +116,17 @@ class Known(Flags):
 
 
 class PlainCompiler(CompilerBase):
-    """Numba's compiler of a function, with the passes that plain loops need."""
+    """Numba's compiler of a function, with the passes that plain loops need and contexts that have a memory."""
+
+    def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
+        super().__init__(view(typingctx, Typing), view(targetctx, Target), library, args, return_type, flags, locals)
 
     def define_pipelines(self):
         """Called by Numba for what to do: all of its passes for functions with others within or loops over literals."""
         code = self.state.func_id.code
         if "literal_unroll" in code.co_names or any(isinstance(constant, CodeType) for constant in code.co_consts):
             return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
-        passes = Passes("plain")
-        for one in PASSES:
-            passes.add_pass(one, one.__name__)
-        passes.finalize()
-        return [passes]
-
-
-class Passes(PassManager):
-    """Passes that run one after another; Numba would describe each to its listeners and look for mistakes after it."""
-
-    def _runPass(self, _index, one, state):
-        one.analysis = self._analysis
-        one.run_initialization(state)
-        one.run_pass(state)
-        one.run_finalizer(state)
+        return [plain_passes()]
 
 
 class WholeCompiler(PlainCompiler):

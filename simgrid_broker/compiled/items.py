@@ -9,8 +9,11 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.compiler_machinery import register_pass
+from numba.core.ir import UNDEFINED
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
+
+from simgrid_broker.compiled.contexts import Typing, view
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -49,6 +52,16 @@ class ItemLower(Lower):
             return cgutils.raw_memmove(builder, address, value, context.get_constant(types.intp, 1), array.dtype.size)
         number = context.cast(builder, value, kind, array.dtype)
         return context.pack_value(builder, array.dtype, number, address, align=None if array.aligned else 1)
+
+    def lower_binop(self, resty, expr, op):
+        """Called by Numba for `one + other` and so on: operands whose types are those of the signature, once cast."""
+        if expr.static_lhs is not UNDEFINED or expr.static_rhs is not UNDEFINED:
+            return super().lower_binop(resty, expr, op)
+        signature, typing = self.fndesc.calltypes[expr], view(self.context.typing_context, Typing)
+        function = typing.resolve_value_type(op)
+        listed = self.context.get_function(function, typing.resolve_function_type(function, signature.args, {}))
+        result = listed(self.builder, self.cast_to(signature, expr.lhs, expr.rhs))
+        return self.context.cast(self.builder, result, signature.return_type, resty)
 
     def cast_to(self, signature, *variables):
         """The values of variables, in the types that the signature has."""
