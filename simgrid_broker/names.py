@@ -214,6 +214,9 @@ AUTO = "AUTO"
 PMERGE = "pmerge"
 """Processing type of merge jobs; source: lifecycle reference, 2.14."""
 
+USER_OF_TESTS = "gangarbt"
+"""User of functional tests; source: panda-server, metric_collector."""
+
 BUILD = "build"
 """Processing type of build jobs here; PanDA gives them that of their task and the label `panda`."""
 

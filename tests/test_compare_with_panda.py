@@ -213,6 +213,9 @@ def scored(script, kind, tmp_path, folder, *release):
                  marks=pytest.mark.rule("Backlog.overshoot", "jobs_to_take_back", "oldest_of_each")),
     pytest.param("panda_decisions_tasks", "data_carousel",
                  marks=pytest.mark.rule("data_carousel.claim", "files_in_staging", "to_stage", "fair_first")),
+    pytest.param("panda_decisions_tasks", "analysis_classes",
+                 marks=pytest.mark.rule("classes.site_classes", "slots_of_users", "classes.task_classes",
+                                        "is_evaluated")),
 ])
 def test_recorded_life(script, folder, kind, tmp_path):
     score, differences = scored_by(DATA / folder / "compare.py", script, kind, tmp_path)

@@ -11,7 +11,7 @@ N_STATUS = len(JobStatus)
 JOB_BYTES, TIMES_BYTES = JOBS.dtype.itemsize, 8 * N_STATUS
 """Bytes of a job, and of its times."""
 N_RAM_LEVELS = 1 + len(RAM_LIMITS_MB)
-N_USER_NUMBERS = 4
+N_USER_NUMBERS = 5
 N_ACTIVITIES = len(FTS_ACTIVITIES)
 
 REUSED = ("jobs", "transfers", "retries", "submissions", "replicas", "subdatasets")

@@ -14,7 +14,7 @@ from simgrid_broker.world.invariants import broken
 from simgrid_broker.world.jobs.loads import queued_power
 from simgrid_broker.world.jobs.transitions import move
 from simgrid_broker.world.rows import take_transfer
-from simgrid_broker.world.users.jobs import CORES, FIRST_USER_ROWS, QUEUED, RUNNING, THROTTLED
+from simgrid_broker.world.users.jobs import ACTIVE, CORES, FIRST_USER_ROWS, QUEUED, RUNNING, THROTTLED
 from simgrid_broker.world.users.metrics import FIRST_ENDS, Ends, Starts, note_use
 from simgrid_broker.world.views.users import user_view
 
@@ -56,7 +56,8 @@ def test_jobs_are_counted_for_their_user_and_share_at_each_queue():
     put(stage, S.TRANSFERRING, task=2)
     assert numbers(stage) == [3, 1, 0, 0, 10]                           # both tasks of ann, transferring not counted
     assert numbers(stage, 1, 1) == [0, 0, 1, 8, 0]
-    assert stage.arrays.user_jobs.sum() == 4 + 1 + 8
+    assert stage.arrays.user_jobs[..., ACTIVE].sum(axis=1)[:2].tolist() == [5, 1]
+    assert stage.arrays.user_jobs.sum() == 4 + 1 + 8 + 5 + 1
 
 
 def test_the_counts_are_checked_against_the_jobs():
@@ -167,10 +168,10 @@ def test_tasks_get_classes_from_the_slots_of_their_users():
                      gdpconfig={"USER_USAGE_THRESHOLD_A": 10, "USER_USAGE_THRESHOLD_B": 20})
     put(stage, S.RUNNING, 5, corecount=1)
     put(stage, S.RUNNING, 3, task=1, corecount=8)
-    stage.world.analysis.site_class[:] = SiteClass.HI
+    stage.world.analysis.site_class[:], stage.world.analysis.has_class[:] = SiteClass.HI, True
     stage.world.analysis.sites_at = 0.0
     stage.run(1300.0)
-    assert stage.world.analysis.task_class == {1: TaskClass.A, 2: TaskClass.C, 4: TaskClass.S}
+    assert stage.world.analysis.task_class == {1: TaskClass.A, 2: TaskClass.C, 4: TaskClass.S, 5: TaskClass.A}
     assert stage.world.analysis.in_hi.tolist()[:2] == [5, 24] and np.isnan(stage.world.analysis.in_hi[2])
 
 
@@ -213,7 +214,7 @@ def test_brokerage_sees_the_jobs_of_a_user_beside_those_of_others():
     put(stage, S.ACTIVATED, 4)
     put(stage, S.RUNNING, 5, task=1)
     put(stage, S.RUNNING, 7, task=2, queue=1)
-    stage.world.analysis.site_class[:] = SiteClass.HI
+    stage.world.analysis.site_class[:], stage.world.analysis.has_class[:] = SiteClass.HI, True
     stage.world.analysis.sites_at = 0.0
     stage.run(1300.0)
     seen = user_view(stage.world, 0, stage.now, 10)

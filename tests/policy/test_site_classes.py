@@ -7,6 +7,7 @@ from scipy import stats
 from simgrid_broker.names import SiteClass
 from simgrid_broker.policy.users.classes import (
     Waits,
+    has_class,
     site_classes,
     upper_limits,
     waits,
@@ -115,6 +116,14 @@ def test_hi_needs_a_job_in_a_day_and_quantiles_are_of_the_grid():
     days = np.array([2.0, 5.0, 40.0]) * DAY
     assert classes(days) == [HI, MID, LO]
     assert classes(days, is_grid=[True, False, False]) == [HI, LO, LO]
+
+
+@pytest.mark.rule("classes.site_classes", "has_class")
+def test_without_a_rank_on_the_grid_all_are_mid_in_the_code_and_unmeasured_queues_have_no_class():
+    assert classes([600, 99_999, 600], is_grid=[False] * 3) == [MID, MID, MID]
+    assert classes([600, 99_999, 600], "documented", is_grid=[False] * 3) == [HI, LO, HI]
+    assert has_class(Waits(*np.array([[1.0, 1.0, np.nan], [1.0, np.nan, 1.0], [0, 0, 0], [1.0, 1.0, 1.0]]))).tolist(
+        ) == [True, False, True]
 
 
 @pytest.mark.rule("with_recent_starts")

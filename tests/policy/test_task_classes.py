@@ -4,24 +4,29 @@ import numpy as np
 import pytest
 from policy_builders import cfg, share_tree
 
-from simgrid_broker.names import SiteClass, TaskClass
+from simgrid_broker.names import SiteClass, TaskClass, TaskStatus
 from simgrid_broker.policy.users.classes import (
+    EVALUATED_S,
     Progress,
+    Queues,
     Slots,
+    Users,
     equivalent_targets,
     equivalent_usage,
+    is_evaluated,
     leaf_usage,
     slots_of_users,
     task_classes,
 )
 
 A, B, C, S = TaskClass.A, TaskClass.B, TaskClass.C, TaskClass.S
+T = TaskStatus
 
 
-def task_class(in_hi=0, in_hi_or_mid=0, done=0, n_files=1000, n_jobs=1000, express=False, edition="deployed", **keys):
+def task_class(in_hi=0, in_hi_or_mid=0, done=0, failed=0, n_jobs=1000, express=False, edition="deployed", **keys):
     """Class of one task."""
     found = task_classes(Slots(np.array([float(in_hi)]), np.array([float(in_hi_or_mid)])),
-                         Progress(np.array([done]), np.array([n_files]), np.array([n_jobs])), np.array([express]),
+                         Progress(*np.array([[done], [failed], [1000], [n_jobs]])), np.array([express]),
                          cfg(edition, analy_eval=keys), edition)
     return found[0]
 
@@ -71,12 +76,40 @@ def test_thresholds_are_keys(keys, expected):
     assert task_class(20, 20, done=500, n_jobs=100, **keys) == expected
 
 
+@pytest.mark.rule("classes._nearly_done")
+def test_failed_files_are_not_left_to_do_in_the_code():
+    assert task_class(done=900, failed=99, n_jobs=5010) == S
+    assert task_class(done=900, failed=100) == A
+
+
 @pytest.mark.rule("slots_of_users")
-def test_slots_are_counted_by_the_class_of_the_queue():
-    user, cores = np.array([0, 1, 0, 2]), np.array([[8, 1, 4], [0, 0, 2], [1, 0, 0], [0, 0, 0]])
-    found = slots_of_users(user, cores, np.array([SiteClass.HI, SiteClass.MID, SiteClass.LO]), 4)
-    np.testing.assert_equal(found.in_hi, [9, 0, np.nan, np.nan])
-    np.testing.assert_equal(found.in_hi_or_mid, [10, 0, np.nan, np.nan])
+@pytest.mark.parametrize(("edition", "in_hi", "in_both"), [
+    pytest.param("documented", [9, 0, np.nan, 0], [10, 0, np.nan, 2], id="users with running jobs at the grid"),
+    pytest.param("deployed", [9, np.nan, 0, np.nan], [10, np.nan, 0, np.nan], id="with jobs at queues with a class"),
+])
+def test_slots_are_counted_by_the_class_of_the_queue(edition, in_hi, in_both):
+    user, cores = np.array([0, 1, 0, 2, 3]), np.zeros((5, 5), int)
+    cores[0, :3], cores[1, 4], cores[2, 0], cores[4, 3] = (8, 1, 4), 7, 1, 2
+    active = cores.copy()
+    active[3, 0] = 1                                             # the job of user 2 does not run
+    queues = Queues(np.array([SiteClass.HI, SiteClass.MID, SiteClass.LO, SiteClass.MID, SiteClass.HI]),
+                    np.array([1, 1, 1, 1, edition == "documented"], bool), np.array([1, 1, 1, 0, 1], bool))
+    cores[1, 4] = 0 if edition == "documented" else 7
+    cores[1, 2] = edition == "documented"
+    found = slots_of_users(Users(user, cores, active), queues, 4, edition)
+    np.testing.assert_equal(found.in_hi, in_hi)
+    np.testing.assert_equal(found.in_hi_or_mid, in_both)
+
+
+@pytest.mark.rule("is_evaluated")
+def test_tasks_that_get_a_class():
+    status = np.array([T.RUNNING, T.PENDING, T.THROTTLED, T.SCOUTED, T.READY, T.RUNNING, T.RUNNING])
+    of_user = np.array([1, 1, 1, 0, 1, 1, 1], bool)
+    is_test, age_s = status == -1, np.zeros(7)
+    is_test[5], age_s[6] = True, np.nextafter(EVALUATED_S, np.inf)
+    age_s[0] = EVALUATED_S
+    assert is_evaluated(status, of_user, is_test, age_s, "deployed").tolist() == [True] * 4 + [False] * 3
+    assert is_evaluated(status, of_user, is_test, age_s, "documented").tolist() == of_user.tolist()
 
 
 TREE = share_tree(("Production", None, 50), ("Analysis", None, 50), ("User Analysis", "Analysis", 80),

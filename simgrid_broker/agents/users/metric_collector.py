@@ -8,12 +8,20 @@ reference, 4 (periods).
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, JOB_TYPE_OF_TESTS, PMERGE, USER_ANALYSIS, JobStatus
+from simgrid_broker.names import (
+    ANALYSIS_LABELS,
+    EXPRESS_ANALYSIS,
+    JOB_TYPE_OF_TESTS,
+    PMERGE,
+    USER_ANALYSIS,
+    USER_OF_TESTS,
+    JobStatus,
+)
 from simgrid_broker.policy.users import classes
 from simgrid_broker.world.jobs.loads import queued_power
 from simgrid_broker.world.pilot_status import queues_whose_mode
 from simgrid_broker.world.rows import copied
-from simgrid_broker.world.users.jobs import CORES, FREE
+from simgrid_broker.world.users.jobs import ACTIVE, CORES, FREE
 from simgrid_broker.world.views.observe import share_usage
 
 S = JobStatus
@@ -35,6 +43,7 @@ class MetricCollector:
         self.analysis = np.isin(words["labels"], ANALYSIS_LABELS)
         self.measuring = np.isin(words["processing_types"], (PMERGE, JOB_TYPE_OF_TESTS))
         self.with_class = np.isin(words["shares"], (USER_ANALYSIS, EXPRESS_ANALYSIS))
+        self.tests = np.isin(words["users"], (USER_OF_TESTS,))
         self.is_grid = np.array([queue.resource_type == "GRID" for queue in queues], bool)
         self.pushed = queues_whose_mode(world.arrays, "fetches_jobs")
         self.begun = [(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))]         # queue, wait, start of each job
@@ -63,12 +72,13 @@ class MetricCollector:
         metrics.ends.forget(control.now)
         self._measure_shares()
         if control.now - metrics.sites_at >= control.periods.site_classes:
-            metrics.site_class, metrics.sites_at = self._site_classes(), control.now
+            metrics.site_class, metrics.has_class = self._site_classes()
+            metrics.sites_at = control.now
         slots = self._slots()
         metrics.in_hi, metrics.in_hi_or_mid, metrics.slots_at = slots.in_hi, slots.in_hi_or_mid, control.now
 
-    def _site_classes(self) -> np.ndarray:
-        """Class of each queue now."""
+    def _site_classes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Class of each queue now, and which queues have one."""
         control, n_queues = self.control, len(self.is_grid)
         queue, wait_s, started_s = (np.concatenate(column) for column in zip(*self.begun, strict=True))
         recent = control.now - started_s <= classes.WINDOW_S
@@ -79,7 +89,7 @@ class MetricCollector:
             alive = classes.with_recent_starts(queue, control.now - started_s, n_queues)
         else:
             alive = control.world.analysis.starts.between(control.now - classes.ALIVE_S, control.now) > 0
-        return classes.site_classes(found, self.is_grid, alive, control.edition)
+        return classes.site_classes(found, self.is_grid, alive, control.edition), classes.has_class(found)
 
     def _waiting(self) -> tuple[np.ndarray, np.ndarray]:
         """Queue and age, s, of the measuring jobs that wait, (n,) each."""
@@ -106,6 +116,8 @@ class MetricCollector:
         world, metrics = self.control.world, self.control.world.analysis
         user, _, share = world.user_rows.table.T
         rows = np.flatnonzero(share != FREE)
-        rows = rows[self.with_class[share[rows]]]
-        cores = world.arrays.user_jobs[rows, :, CORES] * self.is_grid
-        return classes.slots_of_users(user[rows], cores, metrics.site_class, len(world.vocabularies["users"]))
+        rows = rows[self.with_class[share[rows]] & ~self.tests[user[rows]]]
+        jobs = world.arrays.user_jobs[rows]
+        return classes.slots_of_users(
+            classes.Users(user[rows], jobs[:, :, CORES], jobs[:, :, ACTIVE]),
+            classes.Queues(metrics.site_class, self.is_grid, metrics.has_class), len(self.tests), self.control.edition)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, USER_ANALYSIS, TaskClass
+from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, USER_ANALYSIS, USER_OF_TESTS, TaskClass
 from simgrid_broker.policy.users import classes
 from simgrid_broker.schema.series import TASK_CLASSES
 from simgrid_broker.world.views.users import OLDEST_SLOTS_S
@@ -16,12 +16,15 @@ def task_evaluator(control: Control) -> Process:
     words = control.world.vocabularies
     of_user = np.isin(words["shares"], (USER_ANALYSIS, EXPRESS_ANALYSIS))
     of_express = np.isin(words["shares"], (EXPRESS_ANALYSIS,))
-    analysis = np.isin(words["labels"], ANALYSIS_LABELS)
+    analysis, is_test = np.isin(words["labels"], ANALYSIS_LABELS), np.isin(words["users"], (USER_OF_TESTS,))
 
     def look() -> None:
         tasks, metrics = control.arrays.tasks, control.world.analysis
         rows = control.books.live_tasks.rows
-        rows = rows[(tasks["share"][rows] >= 0) & analysis[tasks["label"][rows]] & of_user[tasks["share"][rows]]]
+        rows = rows[(tasks["share"][rows] >= 0) & analysis[tasks["label"][rows]]]
+        rows = rows[classes.is_evaluated(
+            tasks["status"][rows], of_user[tasks["share"][rows]], is_test[tasks["user"][rows]],
+            control.now - tasks["modification_s"][rows], control.edition)]
         user = tasks["user"][rows]
         known = control.now - metrics.slots_at <= OLDEST_SLOTS_S
         slots = classes.Slots(*(np.where(known, number[user], np.nan)
@@ -48,4 +51,4 @@ def changes(before: Mapping[int, int], after: Mapping[int, int], now: float) -> 
 def progress(control: Control, rows: np.ndarray) -> classes.Progress:
     """Progress of tasks, as `task_classes.Progress`."""
     tasks = control.arrays.tasks
-    return classes.Progress(tasks["n_finished"][rows], tasks["n_jobs"][rows], tasks["n_attempts"][rows])
+    return classes.Progress(*(tasks[name][rows] for name in ("n_finished", "n_failed", "n_jobs", "n_attempts")))

@@ -12,7 +12,7 @@ import numpy as np
 
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import anal_jobbroker, analy_eval
-from simgrid_broker.names import SiteClass, TaskClass
+from simgrid_broker.names import SiteClass, TaskClass, TaskStatus
 from simgrid_broker.policy.shares.tree import targets, usage
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.views import Gdpconfig, ShareTree
@@ -31,9 +31,10 @@ class Slots(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Progress of tasks, (n_tasks,) each: input files finished, all input files, and jobs made so far."""
+    """Progress of tasks, (n_tasks,) each: input files finished and failed, all input files, and jobs made so far."""
 
     n_finished: np.ndarray
+    n_failed: np.ndarray
     n_files: np.ndarray
     n_jobs: np.ndarray
 
@@ -43,30 +44,75 @@ class Terms(NamedTuple):
 
     below: comparison of a user's slots with a threshold; by_progress: a task is nearly done from PROGRESS_TO_BOOST_A
     on, whatever its class and however many jobs remain (D66); upper_alone: queues are ranked by the upper wait alone,
-    and must be below the limits of a class, otherwise at them; of_analysis: a queue is alive by its analysis jobs.
+    and must be below the limits of a class, otherwise at them; of_analysis: a queue is alive by its analysis jobs;
+    of_running: users are known by their running jobs, otherwise by those in the active table at queues with a class.
     """
 
     below: Callable
     by_progress: bool
     upper_alone: bool
     of_analysis: bool
+    of_running: bool
 
 
 TERMS = ByEdition(
-    documented=Terms(np.less_equal, by_progress=True, upper_alone=True, of_analysis=True),
-    deployed=Terms(np.less, by_progress=False, upper_alone=False, of_analysis=False))
+    documented=Terms(np.less_equal, by_progress=True, upper_alone=True, of_analysis=True, of_running=True),
+    deployed=Terms(np.less, by_progress=False, upper_alone=False, of_analysis=False, of_running=False))
 
 
-def slots_of_users(user: np.ndarray, cores: np.ndarray, site_class: np.ndarray, n_users: int) -> Slots:
-    """Running slots of each user, NaN for users without a running job.
+EVALUATED = (TaskStatus.SCOUTING, TaskStatus.SCOUTED, TaskStatus.RUNNING, TaskStatus.PENDING, TaskStatus.THROTTLED)
+"""Statuses of tasks that get a class in the production code."""
+EVALUATED_S = 30 * DAY
+"""Age of the last change of a task from which it gets no class, s."""
 
-    user, cores: user of rows of jobs, (n,), and their running cores by queue, (n, n_queues): of the shares User
-    Analysis and Express Analysis, without merge jobs, tests and queues that are not of the grid; site_class:
-    (n_queues,).
+
+class Users(NamedTuple):
+    """Jobs of users in the shares User Analysis and Express Analysis, without merge jobs and functional tests.
+
+    user: of each row of jobs, (n,); cores: running cores, n_active: jobs in the active table, (n, n_queues) each.
     """
-    known = np.bincount(user, cores.any(axis=1), n_users) > 0
-    return Slots(*(np.where(known, np.bincount(user, cores[:, chosen].sum(axis=1), n_users), np.nan)
-                   for chosen in (site_class == SiteClass.HI, site_class >= SiteClass.MID)))
+
+    user: np.ndarray
+    cores: np.ndarray
+    n_active: np.ndarray
+
+
+class Queues(NamedTuple):
+    """Queues as the jobs of users count there, (n_queues,) each.
+
+    site_class: `SiteClass`; is_grid: bool; has_class: whether their waits are known, bool.
+    """
+
+    site_class: np.ndarray
+    is_grid: np.ndarray
+    has_class: np.ndarray
+
+
+def slots_of_users(users: Users, queues: Queues, n_users: int, edition: str) -> Slots:
+    """Running slots of each user at queues of the grid.
+
+    `documented`: NaN for users without a running job. `deployed`: only queues with a class count, and NaN is for users
+    without a job in the active table there.
+    """
+    counted, seen = (queues.is_grid, users.cores) if TERMS[edition].of_running else (
+        queues.is_grid & queues.has_class, users.n_active)
+    known = np.bincount(users.user, seen[:, counted].any(axis=1), n_users) > 0
+    cores = (users.cores[:, counted & chosen].sum(axis=1)
+             for chosen in (queues.site_class == SiteClass.HI, queues.site_class >= SiteClass.MID))
+    return Slots(*(np.where(known, np.bincount(users.user, of_row, n_users), np.nan) for of_row in cores))
+
+
+def is_evaluated(status: np.ndarray, of_user: np.ndarray, is_test: np.ndarray, age_s: np.ndarray,
+                 edition: str) -> np.ndarray:
+    """Analysis tasks that get a class, (n,) bool.
+
+    `documented`: those of User Analysis and Express Analysis; `deployed`: those of any share that are at work and have
+    changed lately, without functional tests. status: TaskStatus; of_user: whether the share is one of the two; is_test:
+    whether the user is that of functional tests; age_s: time since the last change, s.
+    """
+    if TERMS[edition].of_running:
+        return of_user
+    return np.isin(status, EVALUATED) & ~is_test & (age_s <= EVALUATED_S)
 
 
 def task_classes(slots: Slots, progress: Progress, is_express: np.ndarray, cfg: Gdpconfig, edition: str) -> np.ndarray:
@@ -90,7 +136,8 @@ def _nearly_done(found: np.ndarray, progress: Progress, cfg: Gdpconfig, edition:
     done_pct = 100 * progress.n_finished / np.maximum(progress.n_files, 1)
     if TERMS[edition].by_progress:
         return done_pct >= cfg.value(analy_eval.PROGRESS_TO_BOOST_A)
-    left = (progress.n_jobs * (progress.n_files - progress.n_finished) // np.maximum(progress.n_files, 1))
+    to_do = progress.n_files - progress.n_finished - progress.n_failed
+    left = progress.n_jobs * to_do // np.maximum(progress.n_files, 1)
     nearly = np.zeros(len(found), bool)
     for of_class, from_pct, most in ((TaskClass.A, analy_eval.PROGRESS_TO_BOOST_A, analy_eval.MAX_REM_JOBS_TO_BOOST_A),
                                      (TaskClass.B, analy_eval.PROGRESS_TO_BOOST_B, analy_eval.MAX_REM_JOBS_TO_BOOST_B)):
@@ -217,8 +264,15 @@ def with_recent_starts(queue: np.ndarray, age_s: np.ndarray, n_queues: int) -> n
     return np.bincount(queue[age_s <= ALIVE_S], minlength=n_queues) > 0
 
 
+def has_class(found: Waits) -> np.ndarray:
+    """Queues whose waits are known, (n_queues,) bool: the others are not classified, and brokers take them for mid."""
+    return ~np.isnan(np.maximum(found.upper_s, found.long_s))
+
+
 def site_classes(found: Waits, is_grid: np.ndarray, is_alive: np.ndarray, edition: str) -> np.ndarray:
     """Class of each queue, `SiteClass`, (n_queues,); mid where nothing is known.
+
+    Without a queue of the grid that has a rank, the production code compares with what is no number: all are mid.
 
     is_grid: queues of the grid, whose ranks make the quantiles, (n_queues,) bool; is_alive: queues where a job started
     within 24 h (documented: an analysis job), (n_queues,) bool.
@@ -226,6 +280,8 @@ def site_classes(found: Waits, is_grid: np.ndarray, is_alive: np.ndarray, editio
     rank = np.maximum(found.upper_s, found.long_s)
     ranked = found.upper_s if TERMS[edition].upper_alone else rank
     among = ranked[is_grid & ~np.isnan(ranked)]
+    if not len(among) and not TERMS[edition].upper_alone:
+        return np.full(len(rank), SiteClass.MID)
     low, high = np.quantile(among, (HI_QUANTILE, LO_QUANTILE)) if len(among) else (0.0, 0.0)
     low, high = max(low, HI_S), max(high, LO_S)
     if TERMS[edition].upper_alone:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from simgrid_broker.luck import key_of, keys, uniforms
-from simgrid_broker.names import ANALYSIS_LABELS, JOB_TYPE_OF_TESTS, TEST_SHARE
+from simgrid_broker.names import ANALYSIS_LABELS, JOB_TYPE_OF_TESTS, TEST_SHARE, USER_OF_TESTS
 from simgrid_broker.scenario.grid.expand_grid import late_function
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import leaf_names, queue_names
@@ -66,7 +66,7 @@ def tests_of_queues(scenario: Scenario) -> list[tuple[Campaign, np.ndarray]]:
 def _task(name: str, queue: Queue, tests: FunctionalTests, share: str) -> Campaign:
     """The test of a queue as a campaign; an analysis queue gets one that a user might send."""
     return Campaign(
-        name=f"{NAME} {name}", username="gangarbt", site=(name,), gshare=tests.gshare or share,
+        name=f"{NAME} {name}", username=USER_OF_TESTS, site=(name,), gshare=tests.gshare or share,
         processingtype=JOB_TYPE_OF_TESTS, prodsourcelabel="prod_test" if queue.production else "user",
         corecount=1 if queue.unified else queue.corecount, jobs_per_task=1, events_per_job=1,
         hs06sec_per_event=tests.walltime * COREPOWER, basewalltime=0, cpu_efficiency=1, ramcount=MEMORY_MB,

@@ -13,15 +13,16 @@ from simgrid_broker.names import ANALYSIS_LABELS, JobStatus
 from simgrid_broker.world.arrays import N_USER_NUMBERS, Arrays
 
 S = JobStatus
-QUEUED, THROTTLED, RUNNING, CORES = range(N_USER_NUMBERS)
-"""Numbers kept by queue: jobs that are defined, assigned, activated or starting; throttled; running; their cores."""
+QUEUED, THROTTLED, RUNNING, CORES, ACTIVE = range(N_USER_NUMBERS)
+"""Numbers kept by queue: jobs that are defined, assigned, activated or starting; throttled; running; their cores; jobs
+of the active table, which are throttled or further."""
 FIRST_USER_ROWS = 64
 """Rows that the table begins with."""
 FREE = -2
 """User, working group and share of a row that is free."""
 
 DEFINED, ASSIGNED, ACTIVATED, STARTING = map(int, (S.DEFINED, S.ASSIGNED, S.ACTIVATED, S.STARTING))
-IS_THROTTLED, IS_RUNNING = int(S.THROTTLED), int(S.RUNNING)
+IS_THROTTLED, IS_RUNNING, TRANSFERRING = int(S.THROTTLED), int(S.RUNNING), int(S.TRANSFERRING)
 
 
 class Owner(NamedTuple):
@@ -38,6 +39,8 @@ def count_for_user(world: Arrays, job, status, change):
     row = job["user_row"] - 1
     if row < 0:
         return
+    if IS_THROTTLED <= status <= TRANSFERRING:
+        world.user_jobs[row, job["queue"], ACTIVE] += change
     queue, cores = job["queue"], change * np.int32(job["corecount"])
     if status == IS_RUNNING:
         world.user_jobs[row, queue, RUNNING] += change

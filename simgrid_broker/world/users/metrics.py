@@ -54,16 +54,18 @@ class UserFigures(Bundle):
 class AnalysisMetrics:
     """Classes of queues and tasks, slots of users, use of shares, starts at queues, and ends of the jobs of tasks.
 
-    site_class: `SiteClass`, (n_queues,), made at sites_at, s; in_hi, in_hi_or_mid: slots of users, (n_users,), NaN =
-    unknown, made at slots_at, s; task_class: `TaskClass` by jeditaskid, made at tasks_at, s; leaf_usage,
-    equivalent_usage: of each share, of its target and of that of its level-1 share, (n_shares,), NaN = unknown, made at
-    shares_at, s; to_running_rate: starts at each queue, jobs/h, (n_queues,); counted_at: when the users of each share
-    were counted, s, (n_shares,), and users_running, n_users: their running jobs and they at each queue, (n_shares,
-    n_queues); used: queues where a task has had jobs; figures: `task_class`, and all that as compiled code saw it last.
+    site_class: `SiteClass`, and has_class, whether it is known, (n_queues,), made at sites_at, s; in_hi,
+    in_hi_or_mid: slots of users, (n_users,), NaN = unknown, made at slots_at, s; task_class: `TaskClass` by
+    jeditaskid, made at tasks_at, s; leaf_usage, equivalent_usage: of each share, of its target and of that of its
+    level-1 share, (n_shares,), NaN = unknown, made at shares_at, s; to_running_rate: starts at each queue, jobs/h,
+    (n_queues,); counted_at: when the users of each share were counted, s, (n_shares,), and users_running, n_users:
+    their running jobs and they at each queue, (n_shares, n_queues); used: queues where a task has had jobs;
+    figures: `task_class`, and all that as compiled code saw it last.
     """
 
     def __init__(self, n_queues: int, n_users: int, n_shares: int):
         self.site_class, self.sites_at = np.full(n_queues, SiteClass.MID, np.int64), -np.inf
+        self.has_class = np.zeros(n_queues, bool)
         self.in_hi, self.in_hi_or_mid, self.slots_at = np.full(n_users, np.nan), np.full(n_users, np.nan), -np.inf
         self.task_class, self.tasks_at = dict[int, int](), -np.inf
         self.leaf_usage, self.equivalent_usage = np.full(n_shares, np.nan), np.full(n_shares, np.nan)
