@@ -22,7 +22,7 @@ from simgrid_broker.report.blocks import Marks
 from simgrid_broker.report.context import context
 from simgrid_broker.report.drawing.canvas import dress, gaps, handles_of, legend_above, png
 from simgrid_broker.report.figures.series import overlaid
-from simgrid_broker.report.palette import INK, RUN_COLOURS
+from simgrid_broker.report.words import INK, RUN_COLOURS
 
 ROOT = Path(__file__).resolve().parents[1]
 Runs = Mapping[str, sb.Run]

@@ -10,7 +10,7 @@ from typing import Any
 from simgrid_broker import policy
 from simgrid_broker.editions import ByEdition, family_of
 from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey, jobgen, taskrefiner
-from simgrid_broker.gdpconfig.lifecycle import user_output
+from simgrid_broker.gdpconfig.components import user_output
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.obstacles import work_that_no_queue_takes
 from simgrid_broker.policy.brokerage.analysis import question as of_analysis

@@ -1,16 +1,24 @@
-"""One call runs a scenario: environment, world, fabric, agents and recorder put together."""
+"""One call runs a scenario: environment, world, fabric, agents and recorder put together.
+
+A SimPy environment runs the fabric between control events, which is exact because nothing in the control plane happens
+between two of them. At equal times, events of the fabric come first.
+"""
 
 import platform
 import shutil
+import signal
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib.metadata import version
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import simpy
 
 from simgrid_broker import luck
 from simgrid_broker.agents import AGENTS, Agent, start_agents
@@ -20,7 +28,6 @@ from simgrid_broker.agents.own import as_plugins, guarded, own_agents, tables_of
 from simgrid_broker.agents.run.samples import take_sample
 from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import OutputError
-from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.records import (
     TAKEN,
@@ -42,6 +49,53 @@ from simgrid_broker.world import invariants
 from simgrid_broker.world.build import build
 from simgrid_broker.world.series import unfinished_jobs, unfinished_transfers
 from simgrid_broker.world.shares import share_tree
+
+
+class FabricEnvironment(simpy.Environment):
+    """SimPy's environment over a fabric."""
+
+    def __init__(self, fabric):
+        super().__init__()
+        self.fabric, self.interrupted = fabric, False
+
+    def step(self) -> None:
+        """Advance the fabric to the time of the next control event, then handle that event."""
+        if self.interrupted:
+            self._stop_if_interrupted()
+        until = self.peek()
+        if until < inf:
+            self.fabric.advance(until)
+        super().step()
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Within, a signal that would raise KeyboardInterrupt raises it between two events, where the tables agree.
+
+        A second one raises it at once. In threads other than the main one, signals are as before.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        numbers = [number for number in (signal.SIGINT, signal.SIGTERM)
+                   if signal.getsignal(number) is signal.default_int_handler]
+        for number in numbers:
+            signal.signal(number, self._note)
+        try:
+            yield
+            self._stop_if_interrupted()
+        finally:
+            for number in numbers:
+                signal.signal(number, signal.default_int_handler)
+
+    def _note(self, number, frame) -> None:
+        self.interrupted = True
+        signal.signal(number, signal.default_int_handler)
+
+    def _stop_if_interrupted(self) -> None:
+        if self.interrupted:
+            self.interrupted = False
+            raise KeyboardInterrupt
+
 
 STEPS = 200
 """Number of calls of `progress` in a run."""

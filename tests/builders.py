@@ -12,7 +12,7 @@ import numpy as np
 
 from simgrid_broker.agents import start_agents
 from simgrid_broker.agents.control import Control
-from simgrid_broker.fabric.environment import FabricEnvironment
+from simgrid_broker.engine import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.policy.brokerage.production.editions import JobBrokerage

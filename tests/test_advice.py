@@ -7,7 +7,7 @@ import pytest
 import simgrid_broker as sb
 from simgrid_broker.advice import editions_of, readers, settings_without_effect
 from simgrid_broker.gdpconfig import dbproxy, jobbroker, jobdispatch, rebroker, taskbrokerage
-from simgrid_broker.gdpconfig.lifecycle import anal_job_throttler, prod_job_throttler, taskrefiner
+from simgrid_broker.gdpconfig.components import anal_job_throttler, prod_job_throttler, taskrefiner
 from simgrid_broker.names import EDITIONS
 
 MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"

@@ -7,7 +7,7 @@ import numpy as np
 
 from panda_cases.config import gdpconfig
 from panda_cases.shares import tree_and_usage
-from simgrid_broker.gdpconfig.lifecycle import meanrss
+from simgrid_broker.gdpconfig.components import meanrss
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.policy.jobs.resource_types import cores_of_worker, is_high_memory
 from simgrid_broker.policy.pilot_streaming import new_workers

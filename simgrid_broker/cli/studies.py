@@ -49,8 +49,8 @@ def replicate(
     Each run is an ordinary folder below DIR. An interrupted study is continued by the same command.
     """
     given, chosen = loaded(scenario, None, until, settings), seeds_given(seeds)
+    from simgrid_broker.experiments.figures import means
     from simgrid_broker.experiments.replicate import replicated, write_replicate_report
-    from simgrid_broker.experiments.tables import means
     with run_on.watched() as workers:
         study = replicated(given, chosen, out, workers, tuple(figures or ()))
     page = write_replicate_report(study, figures or (), steps("Writing the report"))

@@ -5,8 +5,8 @@ import os
 import pickle
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,27 @@ from numba.core.typing import signature
 
 from simgrid_broker.compiled.fingerprint import digest, fingerprint
 from simgrid_broker.compiled.folder import cache_folder
-from simgrid_broker.compiled.watchers import announce
+
+PACKAGE = f"{__name__.partition('.')[0]}."
+
+_watchers: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def watched(watcher: Callable[[str], None]) -> Iterator[None]:
+    """Call `watcher` with the name of each function before it is compiled for Python."""
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
+
+
+def announce(function: Callable) -> None:
+    """Tell the watchers that a function is about to be compiled."""
+    for watcher in _watchers:
+        watcher(f"{function.__module__}.{function.__name__}".removeprefix(PACKAGE))
+
 
 MACHINERY = (*Path(__file__).parent.glob("*.py"), Path(__file__).parents[1] / "bundle.py")
 """Files that determine how functions are compiled."""

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.errors import InputFileError, Problem, nearest
-from simgrid_broker.experiments.robust import (
+from simgrid_broker.experiments.intervals import (
     UNKNOWN,
     Estimate,
     line,

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from simgrid_broker.errors import InputFileError, Problem, StudyError, nearest
-from simgrid_broker.experiments.figures import figures, headlines, known_figures, unknown_figures
+from simgrid_broker.experiments.figures import differences, figures, headlines, known_figures, means, unknown_figures
 from simgrid_broker.experiments.pages import (
     in_percent,
     label_of,
@@ -21,7 +21,6 @@ from simgrid_broker.experiments.replicate import MOST_SERIES, series_plots, with
 from simgrid_broker.experiments.running import LOCAL, Plan, Workers, check_points, run_study
 from simgrid_broker.experiments.study import FILE, Point, Study, folder_name, read_study
 from simgrid_broker.experiments.study_file import seeds_of
-from simgrid_broker.experiments.tables import differences, means
 from simgrid_broker.records import Run, read_run
 from simgrid_broker.records.manifest import MANIFEST
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note

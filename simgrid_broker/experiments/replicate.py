@@ -9,7 +9,7 @@ import pandas as pd
 from simgrid_broker import metrics
 from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import StudyError
-from simgrid_broker.experiments.figures import headlines, known_figures, unknown_figures
+from simgrid_broker.experiments.figures import headlines, known_figures, means, unknown_figures
 from simgrid_broker.experiments.intervals import steadiness, student
 from simgrid_broker.experiments.pages import (
     failed_notes,
@@ -24,7 +24,6 @@ from simgrid_broker.experiments.pages import (
 from simgrid_broker.experiments.running import LOCAL, Plan, Workers, check_points, run_study
 from simgrid_broker.experiments.study import Point, Study, folder_name
 from simgrid_broker.experiments.study_file import seeds_of
-from simgrid_broker.experiments.tables import means
 from simgrid_broker.records import Run
 from simgrid_broker.report.blocks import NO_MARKS, Block, Marks, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.scenario import Scenario

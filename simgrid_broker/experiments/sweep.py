@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import qmc
 
 from simgrid_broker.errors import StudyError
-from simgrid_broker.experiments.figures import headlines, known_figures, unknown_figures
+from simgrid_broker.experiments.figures import headlines, known_figures, means, unknown_figures
 from simgrid_broker.experiments.intervals import paired, student
 from simgrid_broker.experiments.pages import (
     failed_notes,
@@ -25,7 +25,6 @@ from simgrid_broker.experiments.replicate import without_seed
 from simgrid_broker.experiments.running import LOCAL, Plan, Workers, check_points, run_study
 from simgrid_broker.experiments.study import Point, Study, folder_name, same, settings_columns
 from simgrid_broker.experiments.study_file import Axis, StudyFile, SweepFile, base_scenario, read_study_file, seeds_of
-from simgrid_broker.experiments.tables import means
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by
 from simgrid_broker.report.words import number
 from simgrid_broker.scenario import Scenario

@@ -15,7 +15,7 @@ from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.trial import FrozenTrial, TrialState
 
 from simgrid_broker.experiments.compare import READING, difference_rows
-from simgrid_broker.experiments.figures import headlines, known_figures
+from simgrid_broker.experiments.figures import differences, headlines, known_figures, means
 from simgrid_broker.experiments.pages import (
     failed_notes,
     label_of,
@@ -29,7 +29,6 @@ from simgrid_broker.experiments.running import LOCAL, Common, Plan, Progress, Wo
 from simgrid_broker.experiments.study import DONE, Point, Study, begin, refuse_changes, state_of
 from simgrid_broker.experiments.study_file import Axis, TuneFile, base_scenario, read_study_file, seeds_of
 from simgrid_broker.experiments.sweep import Check, asked_of, bounds, described, folder_of, levels, refuse, rounded
-from simgrid_broker.experiments.tables import differences, means
 from simgrid_broker.records import write_whole
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by
 from simgrid_broker.scenario import Scenario

@@ -5,28 +5,33 @@ A rule imports the component and reads through the key: `cfg.value(jobbroker.NW_
 rule holds no default. What scenarios set is read in `scenario.gdpconfig`.
 """
 
-from simgrid_broker.gdpconfig.brokerage import anal_jobbroker, analy_eval, core, jobbroker, prio_mgr, taskbrokerage
-from simgrid_broker.gdpconfig.key import Component, GdpconfigKey
-from simgrid_broker.gdpconfig.lifecycle import (
+from simgrid_broker.gdpconfig.components import (
     PAUSING,
     anal_job_throttler,
+    anal_jobbroker,
     anal_watchdog,
+    analy_eval,
+    core,
     data_carousel,
     dbproxy,
     job_timeout,
+    jobbroker,
     jobdispatch,
     jobgen,
     meanrss,
     pandaserver_dbproxy,
+    prio_mgr,
     prod_job_throttler,
     queue_filler,
     rebroker,
     retry_task,
     task_withholder,
+    taskbrokerage,
     taskrefiner,
     watchdog,
     watcher,
 )
+from simgrid_broker.gdpconfig.key import Component, GdpconfigKey
 
 REGISTRY: tuple[GdpconfigKey, ...] = tuple(entry for component in Component.ALL for entry in component.entries())
 """Every key, component by component."""

@@ -11,7 +11,6 @@ from simgrid_broker.metrics.attempts import (
     retry_history,
     rule_losses,
 )
-from simgrid_broker.metrics.doors import door_series, door_use
 from simgrid_broker.metrics.explain import (
     ABOUT_QUEUES,
     JOB_BROKERAGE,
@@ -63,6 +62,8 @@ from simgrid_broker.metrics.tidy import matrix, tidy, wide
 from simgrid_broker.metrics.traffic import (
     data_waits,
     direct_reading,
+    door_series,
+    door_use,
     drives_series,
     link_series,
     link_use,

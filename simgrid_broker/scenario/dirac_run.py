@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from simgrid_broker.schema.constraint import ActsIn, LeafName, QueueName
-from simgrid_broker.schema.part import Part
+from simgrid_broker.schema.part import ActsIn, LeafName, Part, QueueName
 
 GENERIC_PILOT = "GenericPilot"
 """Property of a pilot that serves all groups of its VO."""

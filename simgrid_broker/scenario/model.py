@@ -12,21 +12,27 @@ from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass,
 from simgrid_broker.scenario.shares import Share, WorkQueue, shares_in_use
 from simgrid_broker.scenario.work.campaigns import Account, Workload
 from simgrid_broker.scenario.work.data import Data
-from simgrid_broker.schema.constraint import (
+from simgrid_broker.schema.grid import Fts, Links, Site, Storage
+from simgrid_broker.schema.part import (
+    LATEST,
+    MOST_CORES,
     AtMost,
     BackboneName,
     CampaignName,
     DatasetName,
+    Fraction,
+    Megabytes,
     Needs,
     OwnerName,
     PandaResourceType,
+    Part,
     QueueName,
+    Sample,
+    Seconds,
     ShareName,
     SiteName,
     StorageName,
 )
-from simgrid_broker.schema.grid import Fts, Links, Site, Storage
-from simgrid_broker.schema.part import LATEST, MOST_CORES, Fraction, Megabytes, Part, Sample, Seconds
 from simgrid_broker.schema.queues import PublishedSoftware, Queue
 
 

@@ -10,8 +10,7 @@ from pydantic import Field
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import MOST_ATTEMPTS, PANDA_ERRORS
 from simgrid_broker.scenario.loading.origins import Finding
-from simgrid_broker.schema.constraint import LeafName
-from simgrid_broker.schema.part import Part
+from simgrid_broker.schema.part import LeafName, Part
 
 SourceName = Literal["pilotErrorCode", "exeErrorCode", "supErrorCode", "ddmErrorCode", "brokerageErrorCode",
                      "jobDispatcherErrorCode", "taskBufferErrorCode"]

@@ -10,8 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from simgrid_broker.scenario.terms import TERMS
-from simgrid_broker.schema.constraint import PartitionName
-from simgrid_broker.schema.part import Part
+from simgrid_broker.schema.part import Part, PartitionName
 
 TAGS = ("prodsourcelabel", "workinggroup", "campaign", "processingtype", "transpath", "rtype")
 """Fields of a share that are regular expressions."""

@@ -17,17 +17,22 @@ from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario
 from simgrid_broker.scenario.shares import Share
 from simgrid_broker.schema.attribute import shown
-from simgrid_broker.schema.constraint import (
+from simgrid_broker.schema.grid import LinkNumbers
+from simgrid_broker.schema.part import (
+    LATEST,
     ActsIn,
+    Bytes,
+    Fraction,
     LeafName,
+    Megabytes,
     PandaResourceType,
+    Part,
     QueueName,
     ResourceTypeName,
+    Seconds,
     SiteName,
     StorageName,
 )
-from simgrid_broker.schema.grid import LinkNumbers
-from simgrid_broker.schema.part import LATEST, Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.schema.tasks import BrokerParameters, Chain, DatasetOfTask, SplitParameters, TaskClaims
 

@@ -10,8 +10,20 @@ from pydantic import Field, model_validator
 
 from simgrid_broker.names import CLOSENESS_UNKNOWN, FTS_ACTIVITIES
 from simgrid_broker.schema.attribute import Column, Table, attribute, columns_of
-from simgrid_broker.schema.constraint import AtMost, Needs, RegionName, ResourceTypeName, SiteName
-from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Rate, Seconds
+from simgrid_broker.schema.part import (
+    MOST_CORES_OF_JOB,
+    AtMost,
+    Bytes,
+    Fraction,
+    Megabytes,
+    Needs,
+    Part,
+    Rate,
+    RegionName,
+    ResourceTypeName,
+    Seconds,
+    SiteName,
+)
 
 OURS = "simulator"
 

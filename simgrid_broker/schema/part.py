@@ -1,6 +1,12 @@
-"""The base model of every part of a scenario, and number types that accept a value with its unit."""
+"""The base model of every part of a scenario, number types that accept a value with its unit, and constraints of rows.
 
-from typing import Annotated, Any
+A constraint is an annotation of the type of a key, as in `drives: Annotated[int | None, Needs("tape")]`; it says which
+things the key names, which keys it needs, its limits and its edition. One check of scenarios and snapshots
+(`scenario.checks.rows`) goes over all of them.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
@@ -46,3 +52,68 @@ class Part(BaseModel):
 def fields_by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
     """Fields of a part by the keys under which they are written; a key that is a word of Python is an alias."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+Answer = Literal["refuse", "remark"]
+"""Answers to a value that breaks a constraint: it is refused, or remarked and read as PanDA reads it."""
+
+
+class Constraint:
+    """Base of all constraints, each with the answer to a value that breaks it."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Refers(Constraint):
+    """A text that names a thing of a kind (`checks.rows.THINGS`); expected: said of a missing one, beside its name.
+
+    patterns: a text with `*` names all things that fit.
+    """
+
+    to: str
+    answer: Answer = "refuse"
+    expected: str = ""
+    patterns: bool = False
+
+
+@dataclass(frozen=True)
+class Needs(Constraint):
+    """A key without effect unless another key of the same part has a value; why: reason, behind the message."""
+
+    key: str
+    why: str = ""
+    answer: Answer = "refuse"
+
+
+@dataclass(frozen=True)
+class AtMost(Constraint):
+    """A number that must not exceed that of another key of the same part, where both are given."""
+
+    key: str
+    answer: Answer = "refuse"
+
+
+@dataclass(frozen=True)
+class ActsIn(Constraint):
+    """A key that only one edition reads."""
+
+    edition: str
+    answer: Answer = "remark"
+
+
+SiteName = Annotated[str, Refers("site")]
+QueueName = Annotated[str, Refers("queue")]
+BackboneName = Annotated[str, Refers("backbone")]
+RegionName = Annotated[str, Refers("region", expected="no site has this region")]
+StorageName = Annotated[str, Refers("storage")]
+ShareName = Annotated[str, Refers("share")]
+LeafName = Annotated[str, Refers("leaf share")]
+ResourceTypeName = Annotated[str, Refers("resource type")]
+DatasetName = Annotated[str, Refers("dataset")]
+ContainerName = Annotated[str, Refers("container of datasets")]
+CampaignName = Annotated[str, Refers("campaign")]
+WorkQueueName = Annotated[str, Refers("work queue with criteria")]
+PartitionName = Annotated[str, Refers("partition")]
+OwnerName = Annotated[str, Refers("user or working group", patterns=True)]
+PandaResourceType = Annotated[str, Refers("resource type of PanDA", expected="PanDA has no such resource type")]

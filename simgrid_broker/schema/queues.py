@@ -12,8 +12,20 @@ from pydantic import Field, field_validator, model_validator
 
 from simgrid_broker.names import BareNucleus, QueueStatus
 from simgrid_broker.schema.attribute import Column, Table, attribute, columns_of, derived, text
-from simgrid_broker.schema.constraint import ActsIn, LeafName, ResourceTypeName, SiteName, StorageName
-from simgrid_broker.schema.part import LATEST, MOST_CORES_OF_JOB, Fraction, Megabytes, Minutes, Part, Seconds
+from simgrid_broker.schema.part import (
+    LATEST,
+    MOST_CORES_OF_JOB,
+    ActsIn,
+    Fraction,
+    LeafName,
+    Megabytes,
+    Minutes,
+    Part,
+    ResourceTypeName,
+    Seconds,
+    SiteName,
+    StorageName,
+)
 from simgrid_broker.systems.worker_mode import WorkerMode, mode_of
 from simgrid_broker.units import DAY
 

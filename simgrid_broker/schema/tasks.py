@@ -11,8 +11,19 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from simgrid_broker.names import MOST_FILES_OF_JOB, FullChain, InputLan, TaskStatus
 from simgrid_broker.schema.attribute import Column, Table, attribute, columns_of, shown
-from simgrid_broker.schema.constraint import ActsIn, LeafName, QueueName, SiteName, StorageName
-from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.schema.part import (
+    MOST_CORES_OF_JOB,
+    ActsIn,
+    Bytes,
+    Fraction,
+    LeafName,
+    Megabytes,
+    Part,
+    QueueName,
+    Seconds,
+    SiteName,
+    StorageName,
+)
 
 PARAMETER = "JEDI task parameter"
 DATASET = "JEDI_Datasets"

@@ -17,7 +17,7 @@ from simgrid_broker.names import (
     PMERGE,
     Cause,
 )
-from simgrid_broker.scenario.grid.link_table import link_table
+from simgrid_broker.scenario.grid.expand_grid import link_table
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import n_resource_queues, queue_names
 from simgrid_broker.scenario.terms import TERMS

@@ -9,7 +9,7 @@ import pytest
 
 from simgrid_broker import engine
 from simgrid_broker.cli import progress, trouble
-from simgrid_broker.compiled.watchers import announce
+from simgrid_broker.compiled.kept_code import announce
 from simgrid_broker.errors import InvariantBroken, OutputError
 from simgrid_broker.records import read_run
 from simgrid_broker.scenario.work.synthetic import arrivals

@@ -21,7 +21,7 @@ def short(tmp_path_factory):
     return run(tmp_path_factory.mktemp("results"))
 
 
-@pytest.mark.rule("dispatch.matched_job", "submission.bind_late", "brokerage.for_any_queue",
+@pytest.mark.rule("dispatch.matched_job", "submission.bind_late", "dispatch.for_any_queue",
                   "dirac.dispatch.task_queues", "dirac.dispatch.site_director")
 def test_jobs_of_a_task_run_at_every_site_that_can_run_them(short):
     started = short.jobs[short.jobs.running_s.notna()]
@@ -50,7 +50,7 @@ def test_only_queues_that_can_run_a_job_get_it(tmp_path):
     assert not (started.queue.astype(str).eq("WEST") & started.share.astype(str).eq("Analysis")).any()
 
 
-@pytest.mark.rule("brokerage.input_elsewhere")
+@pytest.mark.rule("dispatch.input_elsewhere")
 def test_jobs_with_input_run_where_all_of_it_is(tmp_path):
     found = run(tmp_path, "minimal", dispatch="dirac")
     assert set(found.jobs.queue) == {"CENTRE"} and (found.jobs.status == "finished").any()

@@ -11,7 +11,7 @@ from simgrid_broker.cli.app import app
 from simgrid_broker.errors import InputFileError
 from simgrid_broker.experiments.calibrate import FEWEST, chain_s, is_held_out, left_as_they_were
 from simgrid_broker.experiments.calibration_report import write_calibration
-from simgrid_broker.experiments.robust import line, location, parts, polished
+from simgrid_broker.experiments.intervals import line, location, parts, polished
 from simgrid_broker.scenario.importers import write_part
 
 

@@ -18,9 +18,9 @@ from simgrid_broker.experiments.compare import (
     setting_table,
     write_groups_report,
 )
+from simgrid_broker.experiments.figures import differences, means
 from simgrid_broker.experiments.intervals import unpaired
 from simgrid_broker.experiments.running import LOCAL
-from simgrid_broker.experiments.tables import differences, means
 from simgrid_broker.report.settings import differing, differing_names
 
 SATURATED = {"workload.campaigns.simulation.corecount": 1, "workload.campaigns.simulation.events_per_job": 2,

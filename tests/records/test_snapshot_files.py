@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simgrid_broker.records import write_snapshot
-from simgrid_broker.records.snapshots import snapshot_text
+from simgrid_broker.records.writer import snapshot_text
 from simgrid_broker.scenario.loading.documents import read_yaml
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-10**15, 10**15), st.floats(allow_nan=False,

@@ -11,7 +11,7 @@ from simgrid_broker.scenario.checks.cross_checks import CHECKS, LOOKS
 from simgrid_broker.scenario.checks.rows import constraints_of_rows, remarks_of_rows
 from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.model import Grid
-from simgrid_broker.schema.constraint import ActsIn, AtMost, Needs, Refers
+from simgrid_broker.schema.part import ActsIn, AtMost, Needs, Refers
 from simgrid_broker.systems.dirac.dispatch import group_findings
 
 WITH_DIRAC = (*CHECKS, group_findings)

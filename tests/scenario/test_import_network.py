@@ -8,7 +8,7 @@ import yaml
 
 from simgrid_broker.errors import InputFileError
 from simgrid_broker.scenario import load_scenario, load_snapshot
-from simgrid_broker.scenario.grid.link_table import link_table
+from simgrid_broker.scenario.grid.expand_grid import link_table
 from simgrid_broker.scenario.importers import (
     read_cric,
     read_endpoints,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from simgrid_broker.names import CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN
-from simgrid_broker.scenario.grid.link_table import link_table, matrix_rows
+from simgrid_broker.scenario.grid.expand_grid import link_table, matrix_rows
 from simgrid_broker.scenario.grid.synthetic_grid import (
     DOOR_BOUNDS,
     GIGABIT,

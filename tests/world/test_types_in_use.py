@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, put_job, two_sites
 
-from simgrid_broker.world.tasks.resource_types import AGE_S, TypesInUse, types_in_use
+from simgrid_broker.world.jobs.counts import AGE_S, TypesInUse, types_in_use
 
 QUEUES = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8),
           "V": dict(atlas_site="THERE", capability="ucore", corecount=8)}

@@ -10,11 +10,10 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy.jobs.resource_types import OF_ONE_TYPE
 from simgrid_broker.policy.shares.dispatch import mean_memory_high
 from simgrid_broker.world.columns import set_mean_memory_high
-from simgrid_broker.world.jobs.counts import take_snapshot
+from simgrid_broker.world.jobs.counts import TypesInUse, take_snapshot
 from simgrid_broker.world.pilot_status import queues_whose_mode
 from simgrid_broker.world.queues.statistics import mean_memory
 from simgrid_broker.world.shares import share_tree
-from simgrid_broker.world.tasks.resource_types import TypesInUse
 from simgrid_broker.world.views import observe
 
 

@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from simgrid_broker.report.blocks import Marks
 from simgrid_broker.report.drawing.frame import Panel
 from simgrid_broker.report.drawing.lettering import POINTS, fitted, height, widest, width
-from simgrid_broker.report.palette import FAINT, INK
+from simgrid_broker.report.words import FAINT, INK
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"

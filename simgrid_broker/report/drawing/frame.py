@@ -12,7 +12,7 @@ from matplotlib.path import Path
 from matplotlib.transforms import Bbox, IdentityTransform, Transform
 from matplotlib.typing import ColorType
 
-from simgrid_broker.report.palette import FAINT
+from simgrid_broker.report.words import FAINT
 
 PAD, LABEL_PAD = 3.5, 4.0
 """Distances of names from ticks and of the label of an axis from names, points."""

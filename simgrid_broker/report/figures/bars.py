@@ -27,8 +27,7 @@ from simgrid_broker.report.drawing.canvas import (
 )
 from simgrid_broker.report.drawing.lettering import fitted, height, widest, width
 from simgrid_broker.report.figures.colours import categories
-from simgrid_broker.report.palette import BASE, INK, OTHERS, RUN_COLOURS
-from simgrid_broker.report.words import number, spoken
+from simgrid_broker.report.words import BASE, INK, OTHERS, RUN_COLOURS, number, spoken
 from simgrid_broker.units import HOUR, MINUTE, format_seconds
 
 WAIT_TICKS = tuple(t / HOUR for t in (0, MINUTE, 3 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR,

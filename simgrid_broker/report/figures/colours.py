@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_hex, to_rgb
 
-from simgrid_broker.report.palette import BASE
+from simgrid_broker.report.words import BASE
 
 SINGLE = ("#D55E00", "#CC79A7", "#8A8A8A", "#E69F00", "#8C6D31", "#7B3F00")
 """Colours of the groups of shares that do not get a ramp."""

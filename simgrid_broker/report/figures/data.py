@@ -11,7 +11,7 @@ from simgrid_broker.metrics import matrix
 from simgrid_broker.report.blocks import NO_MARKS, Marks
 from simgrid_broker.report.drawing.lettering import fitted
 from simgrid_broker.report.figures.colours import categories
-from simgrid_broker.report.palette import BASE, INK, LEVEL_COLOURS
+from simgrid_broker.report.words import BASE, INK, LEVEL_COLOURS
 
 TITLE, STORAGE_TITLE = 8.5, 8.0
 """Size of the titles of panels, of links and of storages, points."""

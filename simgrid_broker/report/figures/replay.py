@@ -8,7 +8,7 @@ from matplotlib.ticker import LogLocator
 from simgrid_broker.metrics import wide
 from simgrid_broker.report.drawing.canvas import dress, handles_of, legend_above, rows_axis
 from simgrid_broker.report.figures.colours import categories
-from simgrid_broker.report.palette import INK
+from simgrid_broker.report.words import INK
 from simgrid_broker.units import HOUR
 
 LARGEST_ERROR = 200.0

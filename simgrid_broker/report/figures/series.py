@@ -27,8 +27,7 @@ from simgrid_broker.report.drawing.canvas import (
     value_axis,
 )
 from simgrid_broker.report.figures.colours import categories
-from simgrid_broker.report.palette import INK, OTHERS, PHASE_COLOURS, RUN_COLOURS
-from simgrid_broker.report.words import spoken
+from simgrid_broker.report.words import INK, OTHERS, PHASE_COLOURS, RUN_COLOURS, spoken
 
 MOST_LAYERS = 20
 FLATTENED = 3.0

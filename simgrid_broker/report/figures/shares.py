@@ -13,7 +13,7 @@ from simgrid_broker.report.blocks import NO_MARKS, Marks
 from simgrid_broker.report.drawing.lettering import POINTS, fitted, width
 from simgrid_broker.report.figures.colours import share_colours
 from simgrid_broker.report.figures.series import stacked
-from simgrid_broker.report.palette import INK, RUN_COLOURS
+from simgrid_broker.report.words import INK, RUN_COLOURS
 
 Groups = Mapping[str, Sequence[str]]
 """Leaf shares by the share at the top of the tree that they are below."""

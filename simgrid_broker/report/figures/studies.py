@@ -21,8 +21,7 @@ from simgrid_broker.report.drawing.canvas import (
     widen,
 )
 from simgrid_broker.report.figures.colours import categories
-from simgrid_broker.report.palette import FAINT, INK
-from simgrid_broker.report.words import number
+from simgrid_broker.report.words import FAINT, INK, number
 
 APART = 0.008
 """Part of the axis by which the error bars of several lines are moved apart."""

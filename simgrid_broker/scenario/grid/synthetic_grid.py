@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker.luck import key_of, normal_quantile, uniforms
-from simgrid_broker.scenario.grid.link_table import matrix_rows
+from simgrid_broker.scenario.grid.expand_grid import matrix_rows
 from simgrid_broker.scenario.model import SyntheticGrid
 from simgrid_broker.units import DAY, HOUR, MINUTE
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from simgrid_broker.names import CLOSENESS_BLOCKED, QueueStatus
-from simgrid_broker.scenario.grid.link_table import SIGNS
+from simgrid_broker.scenario.grid.expand_grid import SIGNS
 from simgrid_broker.scenario.importers.cric_storages import (
     BANDS,
     CORES_PER_RUNNING_JOB,

@@ -22,17 +22,22 @@ from simgrid_broker.scenario.work.input_files import (
     SplitRule,
     Spread,
 )
-from simgrid_broker.schema.constraint import (
+from simgrid_broker.schema.jobs import RecordColumns
+from simgrid_broker.schema.part import (
+    MOST_CORES_OF_JOB,
     ActsIn,
+    Bytes,
     CampaignName,
     ContainerName,
     DatasetName,
+    Fraction,
     LeafName,
+    Megabytes,
+    Part,
+    Seconds,
     StorageName,
     WorkQueueName,
 )
-from simgrid_broker.schema.jobs import RecordColumns
-from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters, UserParameters
 
 

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from simgrid_broker.scenario.work.input_files import BytesSpread, NumberSpread
-from simgrid_broker.schema.constraint import Needs, StorageName
-from simgrid_broker.schema.part import Bytes, Fraction, Part, Seconds
+from simgrid_broker.schema.part import Bytes, Fraction, Needs, Part, Seconds, StorageName
 
 MOST_DATASETS = 100_000
 """Datasets of a population at the most."""

@@ -1,26 +1,61 @@
 """DIRAC's dispatch: jobs wait in task queues for a pilot of any queue that can run them; its agents and its checks.
 
+DIRAC has no job brokerage; a task queue names sites and CEs. These are the queues that PanDA's rules on what a queue is
+like leave over: not those on what waits or runs there, on links and nuclei, caps and weights. Jobs with input go where
+all of it is on disk.
+
 The DIRAC reference does not describe the SiteDirector: pilots for jobs in matching task queues, within the limits that
 Harvester has for each queue, are this project's own reading. Source of the TaskQueuesAgent: DIRAC reference, 13.
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.errors import nearest
+from simgrid_broker.policy.brokerage.production import candidates, requirements
+from simgrid_broker.policy.brokerage.production.editions import PRODUCTION, JobBrokerage
+from simgrid_broker.policy.brokerage.production.storage import input_is_local
+from simgrid_broker.policy.funnel import Funnel
+from simgrid_broker.policy.rule import candidate_criterion
 from simgrid_broker.scenario.dirac_run import ATTRIBUTES_OF_RUN
 from simgrid_broker.scenario.loading.origins import Finding, Key
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import leaf_names
 from simgrid_broker.systems.dirac.central_queue import LIMITS_PERIOD, CentralQueue
 from simgrid_broker.systems.dirac.input.options import SCHEDULING, option_findings
-from simgrid_broker.systems.dirac.policy.brokerage import TASK_QUEUES
 from simgrid_broker.systems.dirac.policy.editions import DIRAC_EDITIONS
 from simgrid_broker.systems.dirac.policy.options import option_remarks
 from simgrid_broker.systems.dispatch import Dispatch
+
+STATIC = {candidates.not_preassigned, candidates.of_the_other_kind, candidates.not_open,
+          candidates.core_count_mismatch, candidates.too_many_cores, candidates.software_missing,
+          candidates.platform_missing, requirements.too_little_memory, requirements.too_much_memory,
+          requirements.too_little_scratch, requirements.too_little_scratch_deployed,
+          requirements.too_little_walltime, requirements.too_little_walltime_deployed,
+          requirements.too_much_walltime, requirements.too_much_walltime_deployed}
+"""Rules of either edition that depend on the task and the description of a queue."""
+
+
+@candidate_criterion("-input", unit="part of the input", says="{value} of the input on its disk, {limit} needed",
+                     applies=lambda task: task["total_bytes"] > 0, panda="none; DIRAC: Sites of the job",
+                     source="DIRAC reference, 2", editions=("documented", "deployed"))
+def input_elsewhere(task, queue, load, link, store, numbers):
+    """Refuse queues where some of the input is not on disk."""
+    return not input_is_local(task, numbers), numbers["disk_bytes"], 1.0
+
+
+def for_any_queue(edition: JobBrokerage) -> JobBrokerage:
+    """The static rules of an edition, without weights."""
+    kept = tuple(rule for rule in edition.funnel.criteria if rule in STATIC)
+    return replace(edition, funnel=Funnel((*kept, input_elsewhere)), factors=())
+
+
+TASK_QUEUES = {name: for_any_queue(edition) for name, edition in PRODUCTION.items()}
+"""Rules of job brokerage by edition: every queue that can run the jobs."""
 
 
 def group_findings(scenario: Scenario) -> Iterator[Finding]:

@@ -1,26 +1,119 @@
-"""Keys of dispatch, job generation, scouts, timeouts and watchdogs."""
+"""Keys of gdpconfig by component: brokers, classes of analysis tasks, dispatch, scouts, timeouts and watchdogs."""
 
 from simgrid_broker.gdpconfig.key import NEGATIVE, Component, count, key, real
 from simgrid_broker.names import TYPICAL_FILES
 
-SOURCE = "lifecycle reference, section"
+BROKERAGE = "brokerage reference, section 12"
+
+
+class taskbrokerage(Component, app="jedi", source=BROKERAGE):
+    """Task brokerage."""
+
+    DISK_THRESHOLD = real(100, "TB", "Usable space that a nucleus needs; may be negative", at_least=NEGATIVE)
+    DISK_THRESHOLD_OF_SHARE = real(None, "TB", "Usable space that a nucleus needs for one share",
+                                   spelled="DISK_THRESHOLD_<gshare>", at_least=NEGATIVE)
+    FREE_DISK_CUTOFF = real(1000, "TB", "Cap of the free space in the weight of a nucleus")
+    INPUT_SIZE_THRESHOLD = real(1, "GB", "Input size above which INPUT_SIZE_FRACTION applies")
+    INPUT_NUM_THRESHOLD = count(100, "files", "Input files above which INPUT_NUM_FRACTION applies")
+    INPUT_SIZE_FRACTION = real(10, "%", "Fraction of the input size that must be at the nucleus")
+    INPUT_NUM_FRACTION = real(10, "%", "Fraction of the input files that must be at the nucleus")
+    MIN_IO_INTENSITY_WITH_LOCAL_DATA = real(200, "kB/s", "ioIntensity above which locality is not waived and the "
+                                            "weight contains the local input")
+    MIN_INPUT_SIZE_WITH_LOCAL_DATA = real(10000, "GB", "Input size above which locality is not waived")
+    MAX_TASK_PRIO_WITH_LOCAL_DATA = count(800, "priority", "Priority from which locality is waived", at_least=NEGATIVE)
+    DATA_LOCATION_CHECK_PERIOD = real(7, "days", "Age of a task above which locality is not checked", unset=0)
+    NQUEUED_NUC_CAP = count(2000, "files", "Queued output files above which a nucleus is skipped")
+
+
+class jobbroker(Component, app="jedi", source=BROKERAGE):
+    """Job brokerage of production."""
+
+    NW_ACTIVE = key("bool", False, "", "Apply the network weight")
+    NW_QUEUE_IMPORTANCE = real(0.5, "fraction", "Share of the queued files in the network weight")
+    NW_THRESHOLD = real(1.7, "weight", "Network weight that express work needs", at_least=NEGATIVE)
+    NW_WEIGHT_MULTIPLIER = real(1, "", "Multiplies NW_THRESHOLD", at_least=NEGATIVE)
+    NQUEUED_SAT_CAP = count(150, "files", "Queued files above which a link is skipped; scale of the queued weight")
+    NQUEUED_NUC_CAP_FOR_JOBS = count(10000, "files", "Files queued to a nucleus above which it gets no jobs")
+    IO_INTENSITY_CUTOFF = real(200, "kB/s", "ioIntensity above which a task is I/O-heavy")
+    SIZE_CUTOFF_TO_MOVE_INPUT = real(10, "GB", "Missing input size that an I/O-heavy task may move")
+    NUM_CUTOFF_TO_MOVE_INPUT = count(100, "files", "Missing input files that an I/O-heavy task may move")
+    MAX_PRIO_TO_BOOTSTRAP = count(150, "priority", "Highest priority for bootstrapping and numSlots", at_least=NEGATIVE)
+    MAX_DISKIO_DEFAULT = real(1e10, "kB/s per core", "Limit of disk I/O where the queue has none", unset=0)
+    STORAGE_MIN_FREE_SIZE = real(200, "GB", "Usable space that a storage needs", unset=0)
+    NQUEUELIMITSITE = count(20, "jobs", "Lower bound of the cap of queued jobs at a queue", of="<gshare>", unset=0,
+                            editions=("deployed",))
+    MIN_WEIGHT = real(0, "weight", "Weight that a candidate needs", of="<label>[_<gshare>]", at_least=NEGATIVE)
+    MAX_MISSING_INPUT_FILES = count(10, "files", "Missing files up to which input is regarded as complete",
+                                    editions=("deployed",))
+    MIN_INPUT_COMPLETENESS = real(90, "%", "Completeness from which input is regarded as complete",
+                                  editions=("deployed",))
+
+
+class anal_jobbroker(Component, app="jedi", source=BROKERAGE):
+    """Job brokerage of analysis."""
+
+    MAX_MISSING_INPUT_FILES = count(10, "files", "Missing files up to which input is regarded as complete")
+    MIN_INPUT_COMPLETENESS = real(90, "%", "Completeness from which input is regarded as complete")
+    STORAGE_MIN_FREE_SIZE_OUTPUT = real(200, "GB", "Usable space that a storage needs for output", unset=0)
+    TW_DONE_JOB_STAT = real(6, "h", "Window in which failed jobs are counted")
+    MIN_BAD_JOBS_TO_SKIP_PQ = count(5, "jobs", "Bad jobs that a queue may have in that window")
+    BASE_QUEUE_LENGTH_PER_PQ = count(100, "jobs", "Queued analysis jobs that a queue may always have")
+    BASE_EXPECTED_WAIT_HOUR_ON_PQ = real(8, "h", "Expected wait from which a task may be throttled")
+    BASE_DEFAULT_QUEUE_LENGTH_PER_PQ_USER = count(5, "jobs", "Queued jobs that a user may always have at a queue")
+    BASE_QUEUE_RATIO_ON_PQ = real(0.05, "fraction", "Fraction of a queue's waiting jobs that a user may have")
+    STATIC_MAX_QUEUE_RUNNING_RATIO = real(2.0, "ratio", "Queued over running jobs that a queue may have")
+    MAX_EXPECTED_WAIT_HOUR = real(12.0, "h", "Expected wait that a queue may have")
+    IO_INTENSITY_CUTOFF_USER = real(None, "kB/s", "ioIntensity up to which locality may be ignored", unset=0)
+    DATA_CHECK_TIMEOUT_USER = real(None, "h", "Age of a task after which locality may be ignored", unset=0)
+    OVERLOAD_MIN_QUEUE = count(20, "jobs", "Queued jobs from which a queue can be overloaded")
+    OVERLOAD_RATIO_OFFSET = real(1.2, "ratio", "Queued over running jobs from which a queue is overloaded")
+
+
+class core(Component, app="jedi", source=BROKERAGE):
+    """All of JEDI."""
+
+    WORK_SHORTAGE = key("bool", False, "", "Work is short: brokerage uses pledged resources only, and the throttler "
+                        "THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE")
+
+
+class prio_mgr(Component, app="pandaserver", source=BROKERAGE):
+    """Caps on the running jobs of users and groups; unset means 10,000 in the cap of jobs and no limit elsewhere."""
+
+    CAP_RUNNING_USER_JOBS = count(None, "jobs", "Running jobs of a user", unset=0)
+    CAP_RUNNING_USER_CORES = count(None, "cores", "Cores of a user", unset=0)
+    CAP_RUNNING_GROUP_JOBS = count(None, "jobs", "Running jobs of a group", unset=0)
+    CAP_RUNNING_GROUP_CORES = count(None, "cores", "Cores of a group", unset=0)
+
+
+class analy_eval(Component, app="pandaserver", source=BROKERAGE):
+    """Classes of analysis tasks."""
+
+    USER_USAGE_THRESHOLD_A = count(1000, "slots", "Slots of a user up to which tasks are of class A")
+    USER_USAGE_THRESHOLD_B = count(8000, "slots", "Slots of a user up to which tasks are of class B")
+    PROGRESS_TO_BOOST_A = real(90, "%", "Progress from which a task of class A becomes class S")
+    PROGRESS_TO_BOOST_B = real(95, "%", "Progress from which a task of class B becomes class S")
+    MAX_REM_JOBS_TO_BOOST_A = count(500, "jobs", "Remaining jobs up to which a task of class A becomes class S")
+    MAX_REM_JOBS_TO_BOOST_B = count(200, "jobs", "Remaining jobs up to which a task of class B becomes class S")
+
+
+LIFECYCLE = "lifecycle reference, section"
 DEPLOYED = ("deployed",)
 
 
-class jobdispatch(Component, app="pandaserver", source=f"{SOURCE} 1.4 and 8.1"):
+class jobdispatch(Component, app="pandaserver", source=f"{LIFECYCLE} 1.4 and 8.1"):
     """Dispatch of jobs to pilots."""
 
     SLOPPY_DISPATCH_RATIO = count(10, "%", "Dispatch ignores shares if a random number from 0 to 99 is not above "
                                   "this, -1 for never", unset=0, at_least=-1, editions=DEPLOYED)
 
 
-class meanrss(Component, app="pandaserver", source=f"{SOURCE} 5.2 and 8.1"):
+class meanrss(Component, app="pandaserver", source=f"{LIFECYCLE} 5.2 and 8.1"):
     """Mean memory of the jobs at a queue."""
 
     IGNORE_MEANRSS = key("bool", False, "", "Do not throttle by the mean memory of a queue")
 
 
-class pandaserver_dbproxy(Component, app="pandaserver", name="dbproxy", source=f"{SOURCE} 8.1"):
+class pandaserver_dbproxy(Component, app="pandaserver", name="dbproxy", source=f"{LIFECYCLE} 8.1"):
     """Database of the PanDA server."""
 
     USER_JOB_PRIO_BOOST_DICTS = key("json", None, "", "Priority boosts: list of {name, type, prio}, type user or group",
@@ -30,7 +123,7 @@ class pandaserver_dbproxy(Component, app="pandaserver", name="dbproxy", source=f
     AES_MINEVENTSFORMCORE = count(None, "event ranges", "Fewest ranges of a multi-core job; default: corecount")
 
 
-class watcher(Component, app="pandaserver", source=f"{SOURCE} 4.1 and 8.2"):
+class watcher(Component, app="pandaserver", source=f"{LIFECYCLE} 4.1 and 8.2"):
     """Heartbeats."""
 
     HEARTBEAT_TIMEOUT_production = real(2, "h", "Silence after which a production job is lost", unset=0)
@@ -39,14 +132,14 @@ class watcher(Component, app="pandaserver", source=f"{SOURCE} 4.1 and 8.2"):
                                          "workflow", spelled="HEARTBEAT_TIMEOUT_<workflow>")
 
 
-class job_timeout(Component, app="pandaserver", source=f"{SOURCE} 4.1, 4.2 and 8.2"):
+class job_timeout(Component, app="pandaserver", source=f"{LIFECYCLE} 4.1, 4.2 and 8.2"):
     """Timeouts of jobs."""
 
     TIMEOUT_holding = real(48, "h", "Time in holding after which a job fails", unset=0)
     TIMEOUT_defined = real(4, "h", "Time in defined after which a job is withdrawn", unset=0)
 
 
-class rebroker(Component, app="pandaserver", source=f"{SOURCE} 4.4, 4.5 and 8.2"):
+class rebroker(Component, app="pandaserver", source=f"{LIFECYCLE} 4.4, 4.5 and 8.2"):
     """Fast rebrokerage and rebrokerage of analysis jobs."""
 
     ANALY_TIMEOUT = real(12, "h", "Wait after which an analysis job is brokered again")
@@ -60,7 +153,7 @@ class rebroker(Component, app="pandaserver", source=f"{SOURCE} 4.4, 4.5 and 8.2"
                                         "for shares without this key", of="<gshare>", unset=0, unset_in=DEPLOYED)
 
 
-class jobgen(Component, app="jedi", source=f"{SOURCE} 2 and 8.3"):
+class jobgen(Component, app="jedi", source=f"{LIFECYCLE} 2 and 8.3"):
     """Job generation."""
 
     JOB_SUBMISSION = key("bool", True, "", "False stops job generation")
@@ -73,7 +166,7 @@ class jobgen(Component, app="jedi", source=f"{SOURCE} 2 and 8.3"):
     BUILD_JOB_MAX_WALLTIME = real(None, "h", "Wall time of build jobs; default: the queue's maxtime")
 
 
-class prod_job_throttler(Component, app="jedi", source=f"{SOURCE} 2.4 and 8.3"):
+class prod_job_throttler(Component, app="jedi", source=f"{LIFECYCLE} 2.4 and 8.3"):
     """Job throttler of production."""
 
     THROTTLE_THRESHOLD = real(2.0, "ratio", "Queued over running jobs above which generation stops")
@@ -85,11 +178,11 @@ class prod_job_throttler(Component, app="jedi", source=f"{SOURCE} 2.4 and 8.3"):
     NRUNNINGCAP = count(None, "jobs", "Running jobs above which generation stops", of="<queue>[_<rtype>]", unset=0)
 
 
-class anal_job_throttler(prod_job_throttler, app="jedi", source=f"{SOURCE} 2.4 and 8.3"):
+class anal_job_throttler(prod_job_throttler, app="jedi", source=f"{LIFECYCLE} 2.4 and 8.3"):
     """Job throttler of analysis."""
 
 
-class dbproxy(Component, app="jedi", source=f"{SOURCE} 2.3, 2.7, 8.3 and 8.4"):
+class dbproxy(Component, app="jedi", source=f"{LIFECYCLE} 2.3, 2.7, 8.3 and 8.4"):
     """Order of tasks, and scouts."""
 
     SUPER_HIGH_PRIO_TASK_RATIO = real(30, "%", "Probability that an express task comes before each group")
@@ -121,7 +214,7 @@ class dbproxy(Component, app="jedi", source=f"{SOURCE} 2.3, 2.7, 8.3 and 8.4"):
                                        "exhausted instead of broken", of="<label>")
 
 
-class retry_task(Component, app="jedi", source=f"{SOURCE} 2.13 and 8.5"):
+class retry_task(Component, app="jedi", source=f"{LIFECYCLE} 2.13 and 8.5"):
     """Retries of tasks."""
 
     TASK_MAX_ATTEMPT = count(None, "attempts", "Attempts of a task after which it is exhausted", of="<label>", unset=0)
@@ -134,7 +227,7 @@ class retry_task(Component, app="jedi", source=f"{SOURCE} 2.13 and 8.5"):
     MIN_CPU_EFFICIENCY = real(None, "%", "Median CPU efficiency below which a task is exhausted", of="<label>", unset=0)
 
 
-class watchdog(Component, app="jedi", source=f"{SOURCE} 2.9, 2.11, 8.2 and 8.5"):
+class watchdog(Component, app="jedi", source=f"{LIFECYCLE} 2.9, 2.11, 8.2 and 8.5"):
     """Pending tasks and automatic pause."""
 
     PENDING_TIMEOUT = real(168, "h", "Time in pending after which a task is exhausted", of="<label>")
@@ -154,7 +247,7 @@ PAUSING = (watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE, watchdog.MAX_HEP_SCORE_FAILUR
 """Limits of failures above which a task is paused."""
 
 
-class taskrefiner(Component, app="jedi", source=f"{SOURCE} 2.6, 6.5, 7.5 and 8.5"):
+class taskrefiner(Component, app="jedi", source=f"{LIFECYCLE} 2.6, 6.5, 7.5 and 8.5"):
     """Refinement of new tasks."""
 
     OUTDISKCOUNT_ANALY_KB = real(500, "kB", "Output of an analysis task per MB of input")
@@ -177,7 +270,7 @@ class taskrefiner(Component, app="jedi", source=f"{SOURCE} 2.6, 6.5, 7.5 and 8.5
     AES_NSITESPERJOB = count(None, "sites", "Sites of a job of a task converted to event service")
 
 
-class anal_watchdog(Component, app="jedi", source=f"{SOURCE} 2.10 and 8.6"):
+class anal_watchdog(Component, app="jedi", source=f"{LIFECYCLE} 2.10 and 8.6"):
     """Transfers of analysis."""
 
     USER_PRESTAGE_LIMIT = real(1024, "GB", "Input on its way to jobs of a user above which tasks are throttled; in the "
@@ -185,13 +278,13 @@ class anal_watchdog(Component, app="jedi", source=f"{SOURCE} 2.10 and 8.6"):
     USER_TRANSFER_LIMIT = real(1024, "GB", "The same from disk", editions=("deployed",))
 
 
-class user_output(Component, app="jedi", source=f"{SOURCE} 8.6"):
+class user_output(Component, app="jedi", source=f"{LIFECYCLE} 8.6"):
     """Output of analysis."""
 
     OUTPUT_CONTAINER_LIFETIME = real(14, "days", "Lifetime of the output of analysis")
 
 
-class task_withholder(Component, app="jedi", source=f"{SOURCE} 7.1 and 8.6"):
+class task_withholder(Component, app="jedi", source=f"{LIFECYCLE} 7.1 and 8.6"):
     """Tasks withheld for their I/O."""
 
     LIMIT_IOINTENSITY = real(999999, "kB/s", "ioIntensity from which tasks may be withheld; at least 100",
@@ -200,7 +293,7 @@ class task_withholder(Component, app="jedi", source=f"{SOURCE} 7.1 and 8.6"):
                            at_least=NEGATIVE, editions=DEPLOYED)
 
 
-class queue_filler(Component, app="jedi", source=f"{SOURCE} 7.1 and 8.6"):
+class queue_filler(Component, app="jedi", source=f"{LIFECYCLE} 7.1 and 8.6"):
     """Tasks assigned to idle queues."""
 
     MAX_PREASSIGNED_TASKS = count(3, "tasks", "Tasks assigned to a queue and resource type", of="<label>",
@@ -213,19 +306,19 @@ class queue_filler(Component, app="jedi", source=f"{SOURCE} 7.1 and 8.6"):
                                 editions=DEPLOYED)
 
 
-class data_carousel(Component, app="jedi", source=f"{SOURCE} 7.5 and 8.6"):
+class data_carousel(Component, app="jedi", source=f"{LIFECYCLE} 7.5 and 8.6"):
     """Data carousel."""
 
     DATA_CAROUSEL_CONFIG = key("json", None, "", "Configuration of the data carousel")
 
 
-class task_setup(Component, app="jedi", source=f"{SOURCE} 8.6; PanDA AtlasTaskSetupper"):
+class task_setup(Component, app="jedi", source=f"{LIFECYCLE} 8.6; PanDA AtlasTaskSetupper"):
     """Output datasets of tasks."""
 
     DATASET_LIFETIME = real(None, "days", "Lifetime of output datasets of a type", of="<datasetType>")
 
 
-class JumboWatchDog(Component, app="jedi", source=f"{SOURCE} 6.4 and 8.6"):
+class JumboWatchDog(Component, app="jedi", source=f"{LIFECYCLE} 6.4 and 8.6"):
     """Jumbo jobs."""
 
     JUMBO_MAX_TASKS = count(1, "tasks", "Tasks with jumbo jobs")
