@@ -15,7 +15,8 @@ from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.scenario.importers.archives import GWF_COLUMNS, SWF_COLUMNS, read_gwf, read_swf, split
 from simgrid_broker.scenario.importers.cgsim import read_cgsim_records
 from simgrid_broker.scenario.importers.files import UNKNOWN, Tally, read_text, refuse, refuse_binary
-from simgrid_broker.scenario.importers.panda import PARQUET, read_panda_records
+from simgrid_broker.scenario.importers.panda import read_panda_records
+from simgrid_broker.scenario.importers.sheets import PARQUET
 from simgrid_broker.scenario.importers.trace_tasks import (
     PREFIX_OF,
     Groups,
