@@ -113,6 +113,18 @@ def test_walltime_kill(maxtime, cause, walltime_s):
     assert (job["cause"], job["walltime_s"]) == (cause, walltime_s)
 
 
+def test_a_pilot_ends_with_its_slot_whatever_it_ran_before():
+    queue = dict(atlas_site="HERE", maxtime=250, timefloor="60 min")
+    bench = Bench(scenario({"HERE": dict(cores=1)}, queues={"HERE": queue}), dict(n_jobs=3, max_attempt=1))
+    bench.submit(3)                                        # of 100 s each
+    bench.workers()
+    bench.run(300.0)
+    bench.collect()
+    assert [(Cause(job["cause"]).word, float(job["walltime_s"])) for job in bench.ended()] == [
+        ("none", 100), ("none", 100), ("walltime_exceeded", 50)]
+    bench.check()
+
+
 def test_staging_counts_for_the_walltime_limit():
     plan = scenario(queues={"HERE": dict(atlas_site="HERE", maxtime=104)})
     assert ended_job(plan, input_bytes_per_job=5e9)["cause"] == Cause.WALLTIME_EXCEEDED

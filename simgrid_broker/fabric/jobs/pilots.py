@@ -91,6 +91,13 @@ def may_read(world: Arrays, site, job, remote):
 
 
 @compiled
+def time_left(world: Arrays, job, begun_s):
+    """Longest wall time of a payload that begins at `begun_s`, s: the batch system ends its pilot after `maxtime`."""
+    of_pilot = world.queues[job["queue"]]["maxtime_s"] - (begun_s - job["pilot_start_s"])
+    return max(min(limit_of_queue_or_build(world, job), of_pilot), 0.0)
+
+
+@compiled
 def settle(world: Arrays, job, remote):
     """Determine how a starting payload will end: sets cause, staging, wall and CPU time of the job.
 
@@ -122,7 +129,7 @@ def settle(world: Arrays, job, remote):
         whole = job["stage_in_s"] + payload_s * math.sqrt(luck) + overhead_s
         if job["cause"] == INPUT_LOST:          # there is no input to process
             whole = job["stage_in_s"] = site["stage_latency_s"]
-    longest = limit_of_queue_or_build(world, job)
+    longest = time_left(world, job, world.state[0]["now_s"])
     if whole > longest:
         job["cause"] = WALLTIME_EXCEEDED
         whole = longest
@@ -208,7 +215,7 @@ def stage_out(world: Arrays, row, sequence, now):
     if job["stage_out_s"] > 0 and site["lan"] < np.inf:
         job["stage_out_s"] = max(job["stage_out_s"], copy_time(world, site, job["output_bytes"]))
     job["walltime_s"] = before_s + job["stage_out_s"]
-    longest = limit_of_queue_or_build(world, job)
+    longest = time_left(world, job, world.job_times[row, RUNNING])
     if job["walltime_s"] > longest:
         job["cause"], job["walltime_s"], job["stage_out_s"] = WALLTIME_EXCEEDED, longest, 0.0
     job["due_sequence"] = schedule(world, now + (job["walltime_s"] - before_s), PAYLOAD_ENDS, row)
@@ -219,7 +226,8 @@ def wait_for_input(world: Arrays, row, now):
     """Let a job that has done all but read the rest of its input wait for it, until the batch system ends it."""
     job, state = world.jobs[row], world.state[0]
     world.job_files[row]["reads"] = WAITS
-    end_s = world.job_times[row, RUNNING] + limit_of_queue_or_build(world, job)
+    begun_s = world.job_times[row, RUNNING]
+    end_s = begun_s + time_left(world, job, begun_s)
     if end_s < np.inf:
         job["due_sequence"] = schedule(world, max(end_s, now), PAYLOAD_ENDS, row)
     else:
