@@ -58,6 +58,10 @@ TASK_ENDS = (TaskStatus.DONE, TaskStatus.FINISHED, TaskStatus.FAILED, TaskStatus
 TASK_NOT_FINAL = tuple(status for status in TaskStatus if status not in TASK_ENDS)
 """Statuses that a task can leave without a command."""
 
+TASK_PREPARABLE = (TaskStatus.RUNNING, TaskStatus.MERGING, TaskStatus.PREPROCESSING, TaskStatus.READY,
+                   TaskStatus.THROTTLED)
+"""Statuses from which a task with nothing left is prepared for its end; source: lifecycle reference, section 2.8."""
+
 TASK_REASSIGNABLE = (TaskStatus.REGISTERED, TaskStatus.DEFINED, TaskStatus.READY, TaskStatus.RUNNING,
                      TaskStatus.SCOUTING, TaskStatus.SCOUTED, TaskStatus.PENDING, TaskStatus.ASSIGNING,
                      TaskStatus.EXHAUSTED)

@@ -14,6 +14,7 @@ TASKS = ROOT.parent / "shared" / "data" / "panda_decisions_tasks"
 
 @pytest.mark.parametrize(("folder", "kind", "given_up"), [
     pytest.param(TASKS, "task_end", 1, id="task_end: hyper-parameter tasks are given up"),
+    pytest.param(TASKS, "task_progress", 0, id="task_progress"),
 ])
 def test_recorded_cases(folder, kind, given_up, monkeypatch, tmp_path):
     if not folder.exists():

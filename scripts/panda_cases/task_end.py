@@ -16,7 +16,7 @@ GONE = "pending"
 def answer(case: dict) -> dict:
     """Status and reason of the task, its completeness, its datasets, and what is done to its children."""
     ending = ending_of(case)
-    end = ends.end_of_task(ending, PROCESSORS[case["processor"]], "deployed")
+    end = ends.end_of_task(ending, PROCESSORS[case["processor"]], case["edition"])
     after = {str(given["datasetID"]): ends.dataset_after(one, end.status)
              for given, one in zip(case["datasets"], ending.datasets, strict=True)}
     old = case["task"]["oldStatus"] if end.old_status is None else end.old_status.word

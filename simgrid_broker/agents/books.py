@@ -16,6 +16,7 @@ from simgrid_broker.ledgers.staging import StagingBook
 from simgrid_broker.ledgers.task_history import TaskLedger
 from simgrid_broker.names import TASK_ENDS, TaskStatus
 from simgrid_broker.policy.tasks.ends import dataset_after
+from simgrid_broker.policy.tasks.progress import prepared
 from simgrid_broker.schema import TASK_DATASETS
 from simgrid_broker.schema.tasks import DATASET_STATUSES, DATASET_TYPES
 from simgrid_broker.turns.decision_log import DecisionLog
@@ -133,7 +134,7 @@ class Books:
                                            for number in members["dataset"]]
         found["chunk"][:len(members)] = members["first_piece"]
         for number, one in enumerate(rows):
-            last = dataset_after(one, status) if status in TASK_ENDS else one
+            last = dataset_after(prepared(one), status) if status in TASK_ENDS else one
             found[["type", "n_pieces", "n_used", "n_finished", "status"]][number] = (
                 DATASET_TYPES.index(one.type), last.n_files, one.used, one.finished,
                 DATASET_STATUSES.index(last.status))

@@ -1,11 +1,14 @@
 """Rows of the datasets of a task, as JEDI_Datasets has them: what progress and end of a task are judged by."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 INPUT_TYPES = ("input", "pseudo_input")
 PROCESS_TYPES = (*INPUT_TYPES, "pp_input", "trn_log", "trn_output")
 """Types of datasets of which jobs are made: input, and output that is to be merged."""
 OUTPUT_TYPES = ("output", "log", "lib")
+UNUSABLE = "pending", "lost", "missing", "staging"
+"""Statuses of files that no job can read."""
 
 
 class DatasetRow(NamedTuple):
@@ -36,3 +39,8 @@ class DatasetRow(NamedTuple):
     def is_master_input(self) -> bool:
         """True if it is master input."""
         return not self.secondary and self.type in INPUT_TYPES
+
+
+def usable_files(files: Mapping[str, int]) -> int:
+    """Files of a dataset that jobs may use once its scouts are over; files: numbers by status."""
+    return sum(number for status, number in files.items() if status not in UNUSABLE)

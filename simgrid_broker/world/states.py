@@ -7,7 +7,15 @@ and 3.3.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from simgrid_broker.names import JOB_ENDS, TASK_NOT_FINAL, TASK_REASSIGNABLE, JobStatus, TaskStatus, Word
+from simgrid_broker.names import (
+    JOB_ENDS,
+    TASK_NOT_FINAL,
+    TASK_PREPARABLE,
+    TASK_REASSIGNABLE,
+    JobStatus,
+    TaskStatus,
+    Word,
+)
 
 S = JobStatus
 MOVES_SOURCE = "lifecycle reference, 3.1"
@@ -25,8 +33,6 @@ MERGED = "JEDI TWiki, Output merging; lifecycle reference, 2.14"
 HELD = (T.READY, T.RUNNING, T.SCOUTING, T.MERGING, T.DEFINED, T.TOPREPROCESS, T.PREPROCESSING, T.REGISTERED, T.PREPARED,
         T.REREFINE, T.ASSIGNING)
 """Statuses in which a task can be put on hold, and to which it returns."""
-PREPARABLE = (T.RUNNING, T.MERGING, T.PREPROCESSING, T.READY, T.THROTTLED)
-"""Statuses from which a task without remaining input is prepared for its end."""
 PAUSABLE = tuple(status for status in TASK_NOT_FINAL if status is not T.PAUSED)
 RETRIABLE = (T.FINISHED, T.FAILED, T.ABORTED, T.EXHAUSTED)
 
@@ -199,8 +205,8 @@ WAITING = (
 """On hold, throttled, paused automatically."""
 
 ENDING = (
-    Move(PREPARABLE, T.PREPARED, "PostProcessor", "no input is left", STATES),
-    Move((*PREPARABLE, T.PREPARED), T.DEFINED, "PostProcessor", "no input is left, but a dataset is open", STATES),
+    Move(TASK_PREPARABLE, T.PREPARED, "PostProcessor", "no input is left", STATES),
+    Move((*TASK_PREPARABLE, T.PREPARED), T.DEFINED, "PostProcessor", "no input is left, but a dataset is open", STATES),
     *_each((T.PREPARED, T.PASSED), (T.DONE, T.FINISHED, T.FAILED, T.PAUSED), "PostProcessor",
            "by the part that was processed", STATES),
     Move((T.PREPARED,), T.EXHAUSTED, "PostProcessor", "useExhausted, and the goal was not reached", STATES),

@@ -154,7 +154,7 @@ def test_a_task_with_fewer_inputs_than_scouts_is_all_scouts():
     world.check()
 
 
-@pytest.mark.rule("Scouts._assess")
+@pytest.mark.rule("Scouts._assess", "Scouts.force")
 def test_the_avalanche_command_does_not_wait_for_scouts():
     incidents = [dict(at=1100, what="task_command", task=1, command="avalanche")]
     world = worked(stage(incidents=incidents), jobs=0)

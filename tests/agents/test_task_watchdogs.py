@@ -332,7 +332,8 @@ def test_a_task_whose_input_is_given_up_may_be_exhausted(exhausts, n_failed, sta
     stage = Stage(DOGS, None, dict(n_jobs=3, use_exhausted=exhausts))
     stage.run(1.0)
     running(stage)
-    stage.arrays.tasks["n_finished"][0], stage.arrays.tasks["n_failed"][0] = 3 - n_failed, n_failed
+    tasks = stage.arrays.tasks
+    tasks["n_finished"][0], tasks["n_failed"][0], tasks["next_chunk"][0] = 3 - n_failed, n_failed, 3
     stage.fabric.nothing_left(0)
     stage.run(100.0)
     assert stage.task() == status

@@ -270,7 +270,7 @@ def test_final_status(n_finished, n_failed, status):
     stage = Stage((task_source, task_refiner, post_processor), None, dict(n_jobs=3, label="user"), dict(label="user"))
     stage.run(61.0)
     tasks, state = stage.arrays.tasks, stage.world.state
-    tasks["n_finished"][0], tasks["n_failed"][0] = n_finished, n_failed
+    tasks["n_finished"][0], tasks["n_failed"][0], tasks["next_chunk"][0] = n_finished, n_failed, 3
     stage.arrays.done_tasks[0], state["n_done_tasks"] = 0, 1
     stage.run(122.0)
     assert [stage.task(0), stage.task(1)] == [status, "ready"]

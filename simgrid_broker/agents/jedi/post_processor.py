@@ -1,15 +1,16 @@
 """JEDI's PostProcessor: ends tasks that have nothing left or were told to end; lifecycle reference, section 2.8."""
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import TASK_ENDS, TaskStatus
-from simgrid_broker.policy.tasks.commands import PREPARABLE, SETTLED
+from simgrid_broker.names import TASK_ENDS, TASK_PREPARABLE, TaskStatus
+from simgrid_broker.policy.tasks.commands import SETTLED
 from simgrid_broker.policy.tasks.ends import Ending, end_of_task, processor_of
+from simgrid_broker.policy.tasks.progress import after_input, is_over
 from simgrid_broker.world.columns import return_to, set_reason, take_done
 from simgrid_broker.world.tasks.datasets import datasets_of_task
 from simgrid_broker.world.tasks.transitions import set_status
 
 T = TaskStatus
-PENDING, PREPARED = T.PENDING, T.PREPARED
+PENDING = T.PENDING
 COMMANDED = T.TOABORT, T.PASSED, T.TOBROKEN, T.SCOUTED
 """Statuses that this agent ends, whatever jobs there are."""
 
@@ -48,21 +49,26 @@ def send_on(control: Control, ended: list[int]) -> None:
 
 def settled(control: Control, row: int, ended: list[int]) -> bool:
     """End a task with nothing left once its status allows; returns whether it needs no further look."""
-    world, task = control.world, control.arrays.tasks[row]
-    status, n_failed = task["status"].item(), task["n_failed"].item()
-    if task["n_finished"].item() + n_failed != task["n_jobs"].item() or status in SETTLED:
+    world, status = control.world, control.arrays.tasks["status"][row].item()
+    datasets = datasets_of_task(world.arrays, row, is_open(control, row))
+    if status in SETTLED or not is_over(datasets):
         return True
-    if status == PENDING and task["old_status"] in PREPARABLE:
-        status = task["old_status"].item()
+    if status == PENDING and control.arrays.tasks["old_status"][row] in TASK_PREPARABLE:
+        status = control.arrays.tasks["old_status"][row].item()
         set_status(world, row, T(status), control.now)
-    if status not in PREPARABLE:
+    if status not in TASK_PREPARABLE:
         return False
-    if control.books.open_inputs.is_open(row) or control.books.submissions.is_open(row):
-        set_status(world, row, T.DEFINED, control.now)       # the ContentsFeeder sends it on when more input arrives
-        return True
-    set_status(world, row, PREPARED, control.now)
-    post_process(control, row, ended)
+    step = after_input(T(status), datasets)
+    if step.status is not None:
+        set_status(world, row, step.status, control.now)     # of a defined one the ContentsFeeder looks for more input
+    if step.status is T.PREPARED:
+        post_process(control, row, ended)
     return True
+
+
+def is_open(control: Control, row: int) -> bool:
+    """True if files may be added to the input of a task."""
+    return control.books.open_inputs.is_open(row) or control.books.submissions.is_open(row)
 
 
 def post_process(control: Control, row: int, ended: list[int]) -> None:
@@ -84,8 +90,7 @@ def ending_of(control: Control, row: int, status: TaskStatus) -> Ending:
     """A task that is about to end; no input of a run is processed twice."""
     world, task = control.world, control.arrays.tasks[row]
     above, goal = world.parent_of(row), int(task["goal"])
-    open_input = control.books.open_inputs.is_open(row) or control.books.submissions.is_open(row)
-    return Ending(status, datasets_of_task(world.arrays, row, open_input), None if goal < 0 else goal,
+    return Ending(status, datasets_of_task(world.arrays, row, is_open(control, row)), None if goal < 0 else goal,
                   bool(task["fail_goal_unreached"]), bool(task["use_exhausted"]),
                   world.vocabularies["shares"][task["share"]],
                   None if above is None else T(control.arrays.tasks["status"][above]))

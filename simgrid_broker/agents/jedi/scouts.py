@@ -1,14 +1,19 @@
 """Scouts: measures tasks with their first chunks of input (JEDI: jobs); continues, exhausts or breaks them."""
 
+import math
+
 import numpy as np
 
 from simgrid_broker.agents.panda.retry_module import RetryModule
 from simgrid_broker.fabric.fabric import Fabric
+from simgrid_broker.fabric.jobs.effects import waiting_retries
 from simgrid_broker.names import TASK_ENDS, JobStatus, TaskStatus
 from simgrid_broker.policy.tasks import scouts as rules
+from simgrid_broker.policy.tasks.progress import Look, Progress, judged, look_of
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.views import Task
 from simgrid_broker.world.columns import return_to, set_reason, set_scout_inputs, set_task, split_by_files
+from simgrid_broker.world.tasks.datasets import datasets_of_task
 from simgrid_broker.world.tasks.input_files import inputs_to_use, is_cut, jobs_to_come, pieces_at_once
 from simgrid_broker.world.tasks.rows import by_arrival, renewed
 from simgrid_broker.world.tasks.transitions import set_status
@@ -36,6 +41,7 @@ class Scouts:
         self.claims: dict[int, Task] = {}                    # these tasks on arrival
         self.assessed_s = np.full(len(tasks), -np.inf)
         self.next_update: dict[int, int] = {}                # finished jobs at which they are measured again
+        self.forced: set[int] = set()                        # tasks for which avalanche was asked
         self.n_seen = 0                                      # rows of the outbox that were read
         if self.streams:
             fabric.watchers.append(self.watch)
@@ -66,7 +72,7 @@ class Scouts:
 
     def assess(self, now: float) -> None:
         """Assess the tasks with news of their scouts, each at most every ten minutes."""
-        if not self.jobs:
+        if not self.jobs and not self.forced:
             return
         rows = by_arrival(self.world.arrays, np.flatnonzero(self.measured))
         arrays, n_done = self.world.arrays, int(self.world.state["n_done_jobs"])
@@ -81,6 +87,9 @@ class Scouts:
         for row in rows[due & (of["status"] == T.SCOUTING) & any_ended].tolist():
             self.assessed_s[row] = now
             self._assess(row, now)
+        for row in sorted(self.forced):
+            if arrays.tasks["status"][row] == T.SCOUTING:
+                self._assess(row, now, due=False)
         for row in rows[due & (of["status"] == T.RUNNING)].tolist():
             if row in self.next_update and len(self.jobs[row]) >= self.next_update[row]:
                 self.assessed_s[row] = now
@@ -104,22 +113,39 @@ class Scouts:
                 (job["walltime_s"], job["cputime_s"], job["corecount"], job["hs06_milli"] * 1e-3, job["n_events"],
                  job["maxpss_mb"], job["input_bytes"], job["output_bytes"]))
 
-    def _assess(self, row: int, now: float) -> None:
+    def force(self, row: int) -> None:
+        """Note that avalanche was asked for; the task continues when its scouts are looked at."""
+        self.forced.add(row)
+
+    def _assess(self, row: int, now: float, due: bool = True) -> None:
         """Decide about a scouting task, or only measure it."""
         task, edition = self.world.arrays.tasks[row], self.policies.edition
         state = rules.Scouting(int(inputs_to_use(self.world.arrays, row)), int(task["next_chunk"]),
                                int(task["n_finished"]), int(task["n_failed"]))
-        if rules.enough_finished(state, edition):
-            self._evaluate(row, now)
-        elif state.finished + state.failed >= state.scouts:
+        look = look_of(Progress(T.SCOUTING, datasets_of_task(self.world.arrays, row, mutable=False), due,
+                                self._tried(row, state), bool(self.changes[row]), row in self.forced), edition)
+        if look is Look.OVER:
             reason, exhausts = rules.verdict(state, self._stream(row).scoutSuccessRate,
                                              self.claims[row].prodsourcelabel, self.policies.cfg, edition)
             if reason:
-                self.stop(row, reason, T.EXHAUSTED if exhausts else T.TOBROKEN, now)
-            else:
-                self._evaluate(row, now)
-        elif rules.TERMS[edition].before_end and self.jobs[row]:
+                self.stop(row, reason, judged(exhausts, exhausts), now)
+                return
+        if look is Look.FORCED and not self.jobs.get(row):
+            self._continue(row, now)
+        elif look in (Look.OVER, Look.EARLY, Look.FORCED):
+            self._evaluate(row, now)
+        elif look is Look.MEASURED and rules.TERMS[edition].before_end and self.jobs[row]:
             self._take_over(row)
+
+    def _tried(self, row: int, state: rules.Scouting) -> rules.Scouting:
+        """Scouts so far: chunks (documented), or pairs of job and status of its files (deployed)."""
+        if not rules.TERMS[self.policies.edition].of_made:
+            return state
+        arrays, finished = self.world.arrays, len(self.jobs.get(row, ()))
+        again = len(set(waiting_retries(arrays, row)["old_panda_id"].tolist()))
+        given_up = math.ceil(state.failed / pieces_at_once(arrays, row))
+        made = int(arrays.tasks["n_alive"][row]) + finished + again + given_up
+        return state._replace(made=made, finished=finished)
 
     def _evaluate(self, row: int, now: float) -> None:
         """Measure a task, and let it continue or exhaust it."""
@@ -132,10 +158,14 @@ class Scouts:
         if rules.withdraws_split_rules(jobs, new_jobs, claims.prodsourcelabel, cfg, edition):
             split_by_files(self.world, row, MOST_FILES)
         if reason:
-            self.stop(row, reason, T.EXHAUSTED, now)
+            self.stop(row, reason, judged(True, exhausts=True), now)
         else:
-            self.release(row)
-            set_status(self.world, row, T.SCOUTED, now)
+            self._continue(row, now)
+
+    def _continue(self, row: int, now: float) -> None:
+        """Start the avalanche of a task."""
+        self.release(row)
+        set_status(self.world, row, T.SCOUTED, now)
 
     def stop(self, row: int, reason: str, status: TaskStatus, now: float) -> None:
         """Exhaust or break a task; a retry after exhaustion uses all of its input."""
@@ -177,5 +207,6 @@ class Scouts:
     def _forget(self, row: int) -> None:
         """Stop measuring a task."""
         self.measured[row] = False
+        self.forced.discard(row)
         for of in (self.jobs, self.claims, self.next_update):
             of.pop(row, None)

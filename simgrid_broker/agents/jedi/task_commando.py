@@ -223,9 +223,9 @@ class TaskCommando:
 
 OTHERS: dict[TaskCommand, Callable[[TaskCommando, int, Command], str | None]] = {
     C.PAUSE: lambda self, row, given: pause(self.control, row),
-    C.AVALANCHE: lambda self, row, given: set_status(self.control.world, row, T.SCOUTED, self.control.now),
+    C.AVALANCHE: lambda self, row, given: self.control.books.scouts.force(row),
     C.RESUME: TaskCommando._resume, C.RETRY: TaskCommando._retry, C.INCEXEC: TaskCommando._incexec}
-"""Commands that take effect at once; an avalanche lets a task make all its jobs without waiting for its scouts."""
+"""Commands that take effect at once; of avalanche the PostProcessor takes note, which judges the scouts so far."""
 
 
 def pause(control: Control, row: int) -> None:

@@ -114,7 +114,5 @@ def retry_refused(past: Past, label: str, cfg, edition: str) -> tuple[bool, str]
     return False, ""
 
 
-PREPARABLE = (T.READY, T.RUNNING, T.MERGING, T.THROTTLED)
-"""Statuses from which a task with nothing left goes to its end."""
 SETTLED = (T.ABORTING, T.TOABORT, T.FINISHING, T.PASSED, T.DONE, T.FINISHED, T.FAILED, T.ABORTED, T.BROKEN)
 """Statuses of a task that has ended or that a command is ending."""

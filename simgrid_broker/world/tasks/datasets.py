@@ -1,11 +1,10 @@
 """Rows of the datasets of a task of the world, as the rules of its progress and end read them."""
 
-import numpy as np
-
 from simgrid_broker.views import DatasetRow
+from simgrid_broker.views.datasets import usable_files
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.datasets import members_of
-from simgrid_broker.world.tasks.input_files import inputs_to_use
+from simgrid_broker.world.tasks.input_files import inputs_to_use, staged_inputs_of
 
 
 def datasets_of_task(arrays: Arrays, row: int, mutable: bool) -> tuple[DatasetRow, ...]:
@@ -14,7 +13,7 @@ def datasets_of_task(arrays: Arrays, row: int, mutable: bool) -> tuple[DatasetRo
     Input is one dataset, or those of the container that the task reads whole.
     """
     task = arrays.tasks[row]
-    masters = container_rows(members_of(arrays, row)) if arrays.containers["number"][row] else [single_row(arrays, row)]
+    masters = container_rows(arrays, row) if arrays.containers["number"][row] else [single_row(arrays, row)]
     masters[-1] = masters[-1]._replace(state="mutable" if mutable else "closed")
     finished, failed = int(task["n_finished"]), int(task["n_failed"])
     return *masters, DatasetRow(type="output", n_files=finished + failed, to_be_used=None,
@@ -23,12 +22,18 @@ def datasets_of_task(arrays: Arrays, row: int, mutable: bool) -> tuple[DatasetRo
 
 def single_row(arrays: Arrays, row: int) -> DatasetRow:
     """The only dataset that a task reads."""
-    task = arrays.tasks[row]
-    return DatasetRow(n_files=int(task["n_jobs"]), to_be_used=int(inputs_to_use(arrays, row)),
-                   used=int(task["next_chunk"]), finished=int(task["n_finished"]), failed=int(task["n_failed"]))
+    task, usable = arrays.tasks[row], int(staged_inputs_of(arrays, row))
+    pieces = int(task["n_jobs"])
+    return DatasetRow(n_files=pieces, to_be_used=usable_files(dict(ready=usable, staging=pieces - usable)),
+                      used=int(task["next_chunk"]), finished=int(task["n_finished"]), failed=int(task["n_failed"]))
 
 
-def container_rows(members: np.ndarray) -> list[DatasetRow]:
-    """The datasets of a container; members: (n,) of MEMBER."""
-    return [DatasetRow(n_files=pieces, to_be_used=pieces, used=used, finished=finished, failed=failed)
-            for pieces, used, finished, failed in members[["n_pieces", "used", "n_finished", "n_failed"]].tolist()]
+def container_rows(arrays: Arrays, row: int) -> list[DatasetRow]:
+    """The datasets of the container that a task reads whole; scouts use the first new pieces of all."""
+    left, found = int(inputs_to_use(arrays, row)) - int(arrays.tasks["next_chunk"][row]), []
+    for pieces, used, finished, failed in members_of(arrays, row)[
+            ["n_pieces", "used", "n_finished", "n_failed"]].tolist():
+        usable = used + max(0, min(pieces - used, left))
+        left -= usable - used
+        found.append(DatasetRow(n_files=pieces, to_be_used=usable, used=used, finished=finished, failed=failed))
+    return found

@@ -1,0 +1,65 @@
+"""Progress of tasks in one cycle: which leave scouting, are prepared to end, or go back for more input."""
+
+from collections import Counter
+
+from panda_cases.datasets import dataset
+from simgrid_broker.names import TaskStatus
+from simgrid_broker.policy.tasks import progress
+from simgrid_broker.policy.tasks.progress import Look
+from simgrid_broker.policy.tasks.scouts import ASSESS_AGAIN_S, Scouting
+from simgrid_broker.views import DatasetRow
+from simgrid_broker.views.datasets import usable_files
+
+T = TaskStatus
+FORCED = "ava"
+USED, OVER = 2, 3
+"""Values of useScout: scouts are used, and they are over."""
+
+
+def answer(case: dict) -> dict:
+    """Status, scouts and datasets of all tasks afterwards."""
+    return dict(tasks={str(task["jediTaskID"]): after(task, case["edition"]) for task in case["tasks"]})
+
+
+def after(task: dict, edition: str) -> dict:
+    """A task after the cycle."""
+    status, rows = T.of(task["status"]), tuple(map(dataset, task["datasets"]))
+    forced = task["walltimeUnit"] == FORCED
+    look = progress.look_of(progress.Progress(
+        status, rows, task["assessmentTime_ago"] is None or task["assessmentTime_ago"] * 60 > ASSESS_AGAIN_S,
+        tried(task), task["walltimeUnit"] is not None, forced, task["lockedBy"] is not None), edition)
+    uses = task["splitRules"].get("useScout")
+    found = dict(status=task["status"], oldStatus=task["oldStatus"], walltimeUnit=task["walltimeUnit"],
+                 after_scouts=uses == OVER, evaluation=None)
+    if look is Look.MEASURED:
+        found["evaluation"] = "data_only"
+    elif look is not Look.NONE and (status is T.SCOUTING or (status is T.READY and uses == USED)):
+        scouts = task["scouts"]
+        succeeded = scouts["succeeded"] or look is Look.FORCED
+        last = progress.judged(succeeded, scouts["succeeded"] and scouts["exhausted"])
+        found |= dict(status=last.word, oldStatus=task["status"] if last is T.EXHAUSTED else None,
+                      after_scouts=found["after_scouts"] or succeeded, evaluation="decide")
+        found["walltimeUnit"] = None if look is Look.FORCED else task["walltimeUnit"]
+        rows = tuple(released(one, given) for one, given in zip(rows, task["datasets"], strict=True))
+    elif look is Look.OVER:
+        step = progress.after_input(status, rows)
+        rows = step.datasets
+        if step.status is not None:
+            found |= dict(status=step.status.word, oldStatus=None)
+    return found | dict(datasets={str(given["datasetID"]): dict(status=one.status, nFilesToBeUsed=one.to_be_used)
+                                  for given, one in zip(task["datasets"], rows, strict=True)})
+
+
+def released(row: DatasetRow, given: dict) -> DatasetRow:
+    """A dataset after the avalanche; without usable files, or if it is no master, it stays as it is."""
+    usable = usable_files(Counter(file["status"] for file in given.get("files", ())))
+    return row._replace(to_be_used=usable) if usable and row.is_master_input else row
+
+
+def tried(task: dict) -> Scouting:
+    """Pairs of job and status of file in the master input that jobs read, all and finished."""
+    pairs = {(file["PandaID"], file["status"]) for one in task["datasets"]
+             if dataset(one).is_master_input and (one["nFilesToBeUsed"] or 0) > 0
+             for file in one.get("files", ()) if file["PandaID"] is not None}
+    finished = sum(status == "finished" for _, status in pairs)
+    return Scouting(scouts=len(pairs), made=len(pairs), finished=finished, failed=0)

@@ -1,0 +1,92 @@
+"""Progress of a task by the rows of its datasets: what the PostProcessor takes up, and what it makes of it."""
+
+import pytest
+
+from simgrid_broker.names import TaskStatus
+from simgrid_broker.policy.tasks import progress
+from simgrid_broker.policy.tasks.progress import Look, Progress, Step
+from simgrid_broker.policy.tasks.scouts import Scouting
+from simgrid_broker.views import DatasetRow
+from simgrid_broker.views.datasets import usable_files
+
+T = TaskStatus
+READ = DatasetRow(n_files=4, to_be_used=4, used=4, finished=3, failed=1)
+LEFT = READ._replace(failed=0)
+
+
+@pytest.mark.rule("is_over", "awaits_jobs")
+@pytest.mark.parametrize(("datasets", "over"), [
+    pytest.param([READ, READ], True, id="all were processed or given up"),
+    pytest.param([READ, LEFT], False, id="a master is left"),
+    pytest.param([READ, LEFT._replace(type="trn_output")], False, id="output awaits its merge job"),
+    pytest.param([READ, LEFT._replace(secondary=True)], True, id="secondaries do not count"),
+    pytest.param([READ, LEFT._replace(type="output")], True, id="output does not count"),
+    pytest.param([READ, LEFT._replace(status="removed")], True, id="it was removed"),
+    pytest.param([READ._replace(used=0)], False, id="nothing was used"),
+    pytest.param([READ._replace(used=0, to_be_used=0)], True, id="nothing may be used"),
+    pytest.param([LEFT._replace(to_be_used=None)], True, id="it is not known what may be used"),
+])
+def test_nothing_is_left(datasets, over):
+    assert progress.is_over(datasets) is over
+
+
+def looked(edition="deployed", **given):
+    task = dict(status=T.SCOUTING, datasets=(LEFT,), due=True, tried=Scouting(10, 4, 2, 0)) | given
+    return progress.look_of(Progress(**task), edition)
+
+
+@pytest.mark.rule("look_of")
+@pytest.mark.parametrize(("given", "look"), [
+    pytest.param({}, Look.EARLY, id="half of the scouts so far"),
+    pytest.param(dict(tried=Scouting(10, 5, 2, 0)), Look.MEASURED, id="less than half"),
+    pytest.param(dict(tried=Scouting(10, 5, 2, 0), measured=True), Look.NONE, id="less than half, known already"),
+    pytest.param(dict(tried=Scouting(10, 5, 0, 0)), Look.NONE, id="none has finished"),
+    pytest.param(dict(due=False), Look.NONE, id="it was looked at"),
+    pytest.param(dict(due=False, forced=True), Look.FORCED, id="avalanche was asked for"),
+    pytest.param(dict(status=T.RUNNING), Look.MEASURED, id="a running task is only measured"),
+    pytest.param(dict(status=T.READY), Look.NONE, id="one that waits for jobs is not"),
+    pytest.param(dict(datasets=(READ,)), Look.OVER, id="all scouts have ended"),
+    pytest.param(dict(datasets=(READ,), status=T.THROTTLED), Look.OVER, id="nothing is left"),
+    pytest.param(dict(datasets=(READ,), status=T.PENDING), Look.NONE, id="a task on hold stays there"),
+    pytest.param(dict(datasets=(READ,), locked=True), Look.NONE, id="it is locked"),
+])
+def test_what_is_taken_up(given, look):
+    assert looked(**given) is look
+
+
+def test_the_documents_count_all_scouts():
+    assert looked("documented") is Look.MEASURED
+    assert looked("documented", tried=Scouting(10, 10, 5, 0)) is Look.EARLY
+
+
+@pytest.mark.rule("judged")
+def test_scouts_are_judged():
+    assert [progress.judged(*one) for one in ((True, False), (True, True), (False, True))] == [
+        T.SCOUTED, T.EXHAUSTED, T.TOBROKEN]
+    assert usable_files(dict(finished=3, ready=1, lost=9, staging=9, pending=9, missing=9)) == 4
+
+
+@pytest.mark.rule("after_input", "prepared", "reopened")
+@pytest.mark.parametrize(("status", "datasets", "step"), [
+    pytest.param(T.RUNNING, [READ, DatasetRow("log")], Step(T.PREPARED, (READ._replace(status="finished"), DatasetRow(
+        "log", status="prepared"))), id="prepared"),
+    pytest.param(T.RUNNING, [READ._replace(finished=4)], Step(T.PREPARED, (READ._replace(finished=4, status="done"),)),
+                 id="all was processed"),
+    pytest.param(T.RUNNING, [READ._replace(finished=0, failed=4)], Step(T.PREPARED, (READ._replace(
+        finished=0, failed=4, status="failed"),)), id="nothing was"),
+    pytest.param(T.RUNNING, [LEFT._replace(secondary=True)], Step(T.PREPARED, (LEFT._replace(
+        secondary=True, status="done"),)), id="a secondary is done whatever was read"),
+    pytest.param(T.RUNNING, [LEFT], Step(None, (LEFT,)), id="files that may not be used yet"),
+    pytest.param(T.RUNNING, [LEFT._replace(status="finished", n_files=9)], Step(T.PREPARED, (LEFT._replace(
+        status="finished", n_files=9),)), id="but not of a dataset that is finished"),
+    pytest.param(T.RUNNING, [READ._replace(state="mutable")], Step(T.DEFINED, (READ._replace(
+        state="mutable", status="toupdate"),)), id="more may come"),
+    pytest.param(T.RUNNING, [READ._replace(state="mutable", status="done")], Step(T.DEFINED, (READ._replace(
+        state="mutable", status="toupdate"),)), id="more may come to one that is done"),
+    pytest.param(T.PREPROCESSING, [READ._replace(finished=4)], Step(T.REGISTERED, (READ._replace(
+        finished=4, status="done"),)), id="preprocessed"),
+    pytest.param(T.PREPROCESSING, [READ], Step(T.PREPARED, (READ._replace(status="finished"),)),
+                 id="preprocessing failed"),
+])
+def test_what_becomes_of_a_task_of_which_nothing_is_left(status, datasets, step):
+    assert progress.after_input(status, datasets) == step
