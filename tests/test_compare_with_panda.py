@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "scripts" / "compare_with_panda.py"
 DATA = ROOT.parent / "shared" / "data"
 RECORDED = DATA / "panda_decisions"
-RELEASE_1_0_4 = DATA / "panda_decisions_cric" / "release_1.0.4"
+CRIC = DATA / "panda_decisions_cric"
+RELEASE_1_0_4 = CRIC / "release_1.0.4"
 EVERY = {"task_broker_prod": 20, "job_broker_prod": 30, "job_broker_anal": 40}
 """Of how many recorded cases of a kind one is asked, if not of 10."""
 MISSES = {"data_carousel": 2}
@@ -189,6 +190,12 @@ def test_recorded_cases(script, kind, tmp_path):
     score, said = scored(script, kind, tmp_path, RECORDED)
     asked = score["scored"] - score["missing"]
     assert asked > 0 and score["agree"] == asked, said
+
+
+def test_recorded_tasks_on_queues_of_a_real_grid(script, tmp_path):
+    score, said = scored(script, "task_broker_prod", tmp_path, CRIC)
+    asked = score["scored"] - score["missing"]
+    assert 0 < asked == score["agree"], said
 
 
 def test_recorded_cases_of_the_newest_release(script, tmp_path):

@@ -97,7 +97,7 @@ def hardware(name: str, case: dict) -> dict:
 def endpoint(row: dict) -> dict:
     """Use of a DDM endpoint by a queue."""
     uses = {use: role in row["roles"] for use, role in ROLES.items()}
-    flags = {key: row[key] == "Y" for key in ("default_read", "default_write", "is_local")}
+    flags = {key: row[key] == "Y" for key in ("default_read", "default_write")} | {"is_local": row["is_local"] != "N"}
     return dict(storage=row["rse"], scope=row["scope"], order=row["order_read"], **uses, **flags)
 
 

@@ -9,6 +9,8 @@ UNLOGGED = {"no sites can run jobs": ("-job",), None: ()}
 """Tags that PanDA does not log when an attempt ends with a text."""
 NO_TAG = ("-preassign", "-no_complete_replica", "-match")
 """Tags of refusals that PanDA does not log at all."""
+FROM_QUEUES_ON = ("-job", "-insize", "-innum", "-full_chain")
+"""Tags of the check for queues that can run the jobs, and of those behind it."""
 QUEUED = "Production Output_queued"
 
 
@@ -54,8 +56,31 @@ def result(one: dict, decision: Decision) -> dict:
     """The decision in the words of the recordings."""
     unlogged = (*NO_TAG, *UNLOGGED.get(decision.error, ()))
     kept = [each for each in decision.candidates if each.kept]
+    drawn, error = decision.drawn, decision.error
+    if fails(one["task"], one["chunk"]) and asks_for_queues(decision):
+        unlogged, kept, drawn, error = (*NO_TAG, *FROM_QUEUES_ON), [], None, "a number of the task is null"
     return dict(
-        jediTaskID=one["task"]["jediTaskID"], status="ASSIGNED" if decision.drawn else "SKIPPED", error=decision.error,
-        nucleus=decision.drawn,
-        candidates=[] if one["task"].get("nucleus") else [dict(nucleus=each.name, weight=each.weight) for each in kept],
+        jediTaskID=one["task"]["jediTaskID"], status="ASSIGNED" if drawn else "SKIPPED", error=error, nucleus=drawn,
+        candidates=[] if is_named(one["task"], decision) else [dict(nucleus=each.name, weight=each.weight)
+                                                               for each in kept],
         skipped={each.name: each.tag for each in decision.candidates if each.tag and each.tag not in unlogged})
+
+
+def is_named(given: dict, decision: Decision) -> bool:
+    """True if the task names the nucleus, which PanDA then neither checks nor weighs."""
+    return given.get("nucleus") == decision.drawn and {each.tag for each in decision.candidates} <= {None, "-preassign"}
+
+
+def asks_for_queues(decision: Decision) -> bool:
+    """True if nuclei were left for the check of their queues."""
+    tags = {each.tag for each in decision.candidates}
+    return "-preassign" not in tags and (decision.drawn is not None or not tags.isdisjoint(FROM_QUEUES_ON))
+
+
+def fails(given: dict, chunk: dict) -> bool:
+    """True if the check of queues computes with a number of the task that is null."""
+    def is_null(*names: str) -> bool:
+        return any(name in given and given[name] is None for name in names)
+    memory = (given.get("ramCount") or chunk.get("ram_count")) and not chunk.get("is_merging")
+    by_core, by_work = "PerCore" in (given.get("ramUnit") or ""), "HS06" in (given.get("cpuTimeUnit") or "")
+    return bool(memory and by_core and is_null("baseRamCount") or by_work and is_null("cpuEfficiency", "baseWalltime"))

@@ -24,6 +24,7 @@ from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, OwnerNumbers, S
 from simgrid_broker.schema.attribute import fields_shown
 from simgrid_broker.units import GIB, KIB, MIB
 from simgrid_broker.views import USER_AT, Gdpconfig, InputAt, JobInput, Owner, Premerge, Quota, UserView
+from simgrid_broker.world.queues.nuclei import input_of_sites
 from simgrid_broker.world.snapshot.records import TaskFacts
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.world import World
@@ -46,7 +47,7 @@ def add_facts(world: World, snapshot: Snapshot, row: int, task: SnapshotTask, cf
         given = found_at(task.datasets, endpoints(world), world.places.reads, from_cvmfs(world),
                          Terms(task.next_jobs.merging, not heavy))
         nuclei = input_of_nuclei(task.datasets, task.taskBrokerOnMaster, endpoints(world),
-                                 of_sites(world, world.places.reads))
+                                 input_of_sites(world.places))
         fields |= dict(total_input_bytes=nuclei.total_bytes, total_input_files=nuclei.total_files)
         facts = facts._replace(input=JobInput((), given.inputs, world.places.site, given), input_of_nuclei=nuclei)
     tokens = wanted(task.outputs)
@@ -85,15 +86,6 @@ def jobs_of(world: World, row: int, task: SnapshotTask) -> int:
         seen.basewalltime_s if counts_hs06(seen) else 0.0))
 
 
-def of_sites(world: World, used: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Storages that the production queues of each site use, each once; used: by queue."""
-    places, sites = world.places, world.vocabularies["sites"]
-    storages: list[dict[int, None]] = [{} for _ in sites]
-    for queue in np.flatnonzero(places.production).tolist():
-        storages[places.site[queue]] |= dict.fromkeys(used[queue])
-    return [list(one) for one in storages]
-
-
 def output_storages(world: World, tokens: Sequence[str]) -> np.ndarray:
     """The storage of each site for output, (n_sites,), -1 where a token fits none; of several the worst.
 
@@ -104,7 +96,7 @@ def output_storages(world: World, tokens: Sequence[str]) -> np.ndarray:
     usable = rows["free_bytes"] + rows["expired_bytes"] - rows["min_free_bytes"] - rows["unavailable_bytes"]
     is_open = passes[rows["read_wan_off"]] & passes[rows["write_wan_off"]]
     chosen = []
-    for storages in of_sites(world, world.places.writes):
+    for storages in world.places.nucleus_output:
         fitting = [matching(token, [(nouns[number][0], nouns[number][1].type) for number in storages])
                    for token in tokens]
         chosen.append(NO_STORAGE if NO_STORAGE in fitting else min(

@@ -44,12 +44,11 @@ def site_table(grid) -> np.ndarray:
     table["storage"] = [numbers["storages"][site.storage] if site.storage else first.get(name, -1)
                         for name, site in grid.sites.items()]
     table["secondary_nucleus"] = -1
-    for queue in grid.queues.values():
-        if queue.production:                       # of several queues the first that has the option counts
+    for queue in reversed(grid.queues.values()):               # the first queue for production makes the nucleus
+        if queue.production:
             row = table[numbers["sites"][queue.atlas_site]]
-            row["bare_nucleus"] = row["bare_nucleus"] or queue.bare_nucleus
-            if row["secondary_nucleus"] < 0:
-                row["secondary_nucleus"] = numbers["sites"].get(option_value(queue, "secondaryNucleus") or "", -1)
+            row["bare_nucleus"] = queue.bare_nucleus
+            row["secondary_nucleus"] = numbers["sites"].get(option_value(queue, "secondaryNucleus") or "", -1)
     return table
 
 

@@ -10,6 +10,7 @@ from simgrid_broker.policy.brokerage.task.question import task_record
 from simgrid_broker.scenario import in_force
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.data.replicas import add_replica_of
+from simgrid_broker.world.queues.nuclei import input_of_sites
 from simgrid_broker.world.snapshot.records import TaskFacts
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.views.nuclei import COMPLETE, Burden, candidates, claimed_work_of, nuclei, output_on_the_way
@@ -53,6 +54,37 @@ def test_t1_the_first_site_may_be_a_satellite_that_the_task_names():
     plan = scenario({"A": dict(nucleus=False), "B": {}}, {name: dict(atlas_site=name) for name in "AB"},
                     {"B": dict(site="B")})
     assert candidates(Bench(plan, dict(nucleus=0)).world, 0).tolist() == [1, 0]
+
+
+def test_only_a_site_with_a_queue_for_production_is_a_nucleus():
+    plan = scenario({name: dict(nucleus=name != "C") for name in "ABC"}, {
+        name: dict(atlas_site=name, type="analysis" if name in "BC" else "production") for name in "ABC"},
+        {"A": dict(site="A"), "B": dict(site="B")})
+    assert [candidates(Bench(plan, dict(nucleus=named)).world, 0).tolist() for named in (-1, 1, 2)] == [[0]] * 3
+
+
+def with_endpoints(*queues, **storages):
+    """The world of a nucleus A with queues, of which a test says the endpoints, and storages at A."""
+    plan = scenario({"A": {}}, {f"Q{number}": dict(atlas_site="A") | queue for number, queue in enumerate(queues)},
+                    {name: dict(site="A", **said) for name, said in storages.items()})
+    return Bench(plan).world
+
+
+def test_t5_storages_of_a_nucleus_by_queue_scope_and_name():
+    first = dict(endpoints=[dict(storage="Z", order=1), dict(storage="M", order=2), dict(storage="L", is_local=False),
+                            dict(storage="R", write=False), dict(storage="B", scope="analysis")])
+    world = with_endpoints(dict(type="analysis", endpoints=[dict(storage="A")]), first,
+                           dict(endpoints=[dict(storage="A"), dict(storage="M")]),
+                           **{name: dict(type="DATADISK" if name in "ZB" else "SCRATCHDISK") for name in "ABLMRZ"})
+    names = world.vocabularies["storages"]
+    assert [names[number] for number in world.places.nucleus_output[0]] == ["M", "Z", "B", "A"]
+    assert names[world.places.usual_output[0]] == "Z"
+    assert [names[number] for number in input_of_sites(world.places)[0]] == ["Z", "M", "L", "R", "B", "A"]
+
+
+def test_a_nucleus_whose_queues_list_no_storage_has_that_of_the_site():
+    world = with_endpoints({}, A=dict(type="SCRATCHDISK"))
+    assert world.places.nucleus_output == [(0,)] and world.places.usual_output.tolist() == [0]
 
 
 def test_nuclei_as_the_broker_sees_them():

@@ -222,13 +222,17 @@ def test_a_queue_of_a_bare_nucleus(said, bare):
     assert queue_tables.site_table(grid)["bare_nucleus"].tolist() == [bare]
 
 
-def test_of_several_queues_the_first_of_production_that_has_the_option_counts():
+@pytest.mark.parametrize(("first", "bare", "secondary"), [
+    pytest.param("bareNucleus=allow,secondaryNucleus=THERE", 1, 1, id="what it says"),
+    pytest.param("", 0, -1, id="or does not say"),
+])
+def test_of_several_queues_the_first_of_production_makes_the_nucleus(first, bare, secondary):
     plan = scenario({"HERE": {}, "THERE": {}}, {
         "ANALY": dict(atlas_site="HERE", type="analysis", catchall="bareNucleus=only,secondaryNucleus=HERE"),
-        "PLAIN": dict(atlas_site="HERE"), "FIRST": dict(atlas_site="HERE", catchall="bareNucleus=allow"),
-        "SECOND": dict(atlas_site="HERE", catchall="bareNucleus=only,secondaryNucleus=THERE")})
+        "FIRST": dict(atlas_site="HERE", catchall=first),
+        "SECOND": dict(atlas_site="HERE", catchall="bareNucleus=only,secondaryNucleus=HERE")})
     sites = queue_tables.site_table(plan.grid)
-    assert sites["bare_nucleus"].tolist() == [1, 0] and sites["secondary_nucleus"].tolist() == [1, -1]
+    assert sites["bare_nucleus"].tolist() == [bare, 0] and sites["secondary_nucleus"].tolist() == [secondary, -1]
 
 
 @pytest.mark.parametrize(("said", "cores"), [

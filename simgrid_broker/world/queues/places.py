@@ -12,6 +12,7 @@ from simgrid_broker.names import QueueStatus, ReplicaState
 from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.schema.queues import scope_of
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.queues import nuclei
 from simgrid_broker.world.views.tasks import PASSES
 
 ONLINE = int(QueueStatus.ONLINE)
@@ -33,9 +34,10 @@ COMPLETE_DISK, INCOMPLETE_DISK, COMPLETE_TAPE, INCOMPLETE_TAPE, COMPLETE_VP, INC
 class Places:
     """Places of the PanDA queues of a grid, (n_queues,) each.
 
-    site: that owns the queue; output: storage that takes output unless a job says otherwise, -1 = none; mapped:
-    whether the site of that storage is known; output_site: that site, for a queue without storages its own.
-    lists_storages: whether the queue lists its storages. reads, writes: storages of input and output, in their order.
+    site: that owns the queue; site_storage: (n_sites,), of each site; output: storage that takes output unless a job
+    says otherwise, -1 = none; mapped: whether the site of that storage is known; output_site: that site, for a queue
+    without storages its own. lists_storages: whether the queue lists its storages. reads, writes: storages of input and
+    output, in their order.
     inside, sharing: of each nucleus that was asked about, (n_sites + 1, n_queues), the queues of `near` whatever
     their status; the last row, no nucleus, has none. near_known: (n_sites + 1,), whether it was asked about.
     """
@@ -44,6 +46,7 @@ class Places:
         self.production, self.analysis = arrays.queues["production"] > 0, arrays.queues["analysis"] > 0
         self.grid, storages = grid, {name: number for number, name in enumerate(grid.storages)}
         self.site = arrays.queues["site"].astype(np.int64)
+        self.site_storage = arrays.sites["storage"]
         of_site = arrays.sites["storage"][self.site]
         self.lists_storages = np.array([bool(queue.endpoints) for queue in grid.queues.values()], bool)
         self.reads, self.writes, outputs = [], [], []
@@ -72,6 +75,23 @@ class Places:
         vars(self).pop("near_tables", None)
         self.mapped = np.isin(np.arange(len(self.site)), list(site_of))
         self.output_site = np.array([site_of.get(queue, site) for queue, site in enumerate(self.site.tolist())])
+
+    @cached_property
+    def sites_of_production(self) -> np.ndarray:
+        """Sites with a queue for production, (n_sites,) bool."""
+        return np.isin(np.arange(len(self.site_storage)), self.site[self.production])
+
+    @cached_property
+    def nucleus_output(self) -> list[tuple[int, ...]]:
+        """Storages for output of each site as a nucleus."""
+        return nuclei.output_of_sites(self)
+
+    @cached_property
+    def usual_output(self) -> np.ndarray:
+        """Storage of each site that task brokerage looks at for data, (n_sites,): a DATADISK, else that of the site."""
+        kinds = [storage.type for storage in self.grid.storages.values()]
+        return np.array([next((number for number in used if kinds[number] == DATADISK), own)
+                         for used, own in zip(self.nucleus_output, self.site_storage.tolist(), strict=True)], np.int64)
 
     @cached_property
     def asked(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:

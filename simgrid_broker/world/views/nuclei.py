@@ -213,13 +213,14 @@ def add_up_output(world, files, size):
 def candidates(world: World, row: int) -> np.ndarray:
     """Candidates for the nucleus of a task, (n,): nuclei, bare satellites for full chains, and its pre-assigned site.
 
-    Source: brokerage reference, T0 and T1.
+    Only a site with a queue for production is any of them. Source: brokerage reference, 0.2, T0 and T1.
     """
-    sites, t = world.arrays.sites, world.arrays.tasks[row]
-    sites_asked = np.flatnonzero(sites["nucleus"])
+    sites, t, able = world.arrays.sites, world.arrays.tasks[row], world.places.sites_of_production
+    sites_asked = np.flatnonzero((sites["nucleus"] > 0) & able)
     if t["fullchain"]:
         sites_asked = np.append(sites_asked, np.flatnonzero((sites["nucleus"] == 0) & (sites["bare_nucleus"] > 0)))
-    return sites_asked if t["nucleus"] < 0 or t["nucleus"] in sites_asked else np.append(sites_asked, t["nucleus"])
+    named = t["nucleus"]
+    return sites_asked if named < 0 or not able[named] or named in sites_asked else np.append(sites_asked, named)
 
 
 class Shown(NamedTuple):
@@ -376,5 +377,5 @@ def _storages(world: World, row: int, site: np.ndarray) -> tuple[np.ndarray, np.
         secondary = sites["secondary_nucleus"][site]
         site = np.where(secondary >= 0, secondary, site)
     output = world.facts_of(row).output
-    number = (sites["storage"] if output is None else output)[site]
+    number = (world.places.usual_output if output is None else output)[site]
     return world.arrays.storages[np.maximum(number, 0)], number >= 0
