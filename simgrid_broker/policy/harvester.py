@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.errors import PluginError
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.systems.worker_mode import WorkerMode
@@ -21,20 +22,36 @@ MAX_NEW_WORKERS = 1000
 """maxNewWorkers: most workers of a queue that one cycle submits, whatever the queue says."""
 MOST_JOBS = 500
 """Most jobs of one request."""
-WORKERS = np.dtype([("wanted", "f8"), ("queued", "i8"), ("running", "i8"), ("cores", "i8"), ("memory", "f8")])
-"""Workers of one queue and type: wanted, waiting and running ones, and the cores and the memory of one, MB."""
+KEEPS_ASKED = ByEdition(documented=False, deployed=True)
+"""True if a type that waits enough keeps the number asked for until all types are scaled, by edition: the code leaves
+the number where it stands, so that it is submitted where no scaling follows (Harvester, WorkerAdjuster)."""
+SWAPS_REQUESTS = ByEdition(documented=False, deployed=True)
+"""True if cores and memory of the worker of a plain queue change places in its limits of cores and memory, by edition:
+an accident of the code (Harvester, ResourceTypeMapper.calculate_worker_requirements)."""
+WORKERS = np.dtype([("exists", "?"), ("wanted", "f8"), ("kept", "f8"), ("queued", "i8"), ("running", "i8"),
+                    ("cores", "f8"), ("memory", "f8")])
+"""Workers of one queue and type, if there are any: wanted, kept where a limit is met, waiting and running ones, and the
+cores and the memory that limits count for one, MB."""
 
 
-def workers_to_submit(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarray]) -> np.ndarray:
-    """Workers to submit, (n_queues, n_resource_types) int64; modes: of the queues, each with its queues, bool."""
+def workers_to_submit(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarray], edition: str) -> np.ndarray:
+    """Workers to submit, (n_queues, n_resource_types) int64; modes: of the queues, each with its queues, bool.
+
+    Source: lifecycle reference, section 5.4; Harvester, `WorkerAdjuster.define_num_workers`.
+    """
     workers = np.empty(status.cores.shape, WORKERS)
-    for name in ("queued", "running", "cores", "memory"):
-        workers[name] = getattr(status, name)
+    workers["queued"], workers["running"] = status.queued, status.running
+    swapped = ~np.asarray(status.unified)[:, None] & SWAPS_REQUESTS[edition]
+    workers["exists"], workers["cores"] = status.cores > 0, np.where(swapped, status.memory, status.cores)
+    workers["memory"] = np.where(swapped, status.cores, status.memory)
     for mode, queues in modes.items():
         workers["wanted"][queues] = wanted_by(mode, status)[queues]
+        keeps = KEEPS_ASKED[edition] and (mode.asked_by_server or not mode.fetches_jobs)
+        workers["kept"][queues] = status.asked[queues] if keeps else 0
     submitted = np.zeros(workers.shape, np.int64)
-    adjust(GETS_NONE[np.asarray(status.status)] | status.throttled, status.limits, workers, submitted,
-           np.empty((status.cores.shape[-1], 2), np.int64))
+    closed = GETS_NONE[np.asarray(status.status)] | status.throttled
+    adjust((closed, np.asarray(status.by_type)), status.limits, status.sums, float(status.max_new_workers), workers,
+           submitted, np.empty((status.cores.shape[-1], 2), np.int64))
     return submitted
 
 
@@ -48,27 +65,62 @@ def wanted_by(mode: WorkerMode, status: WorkerStatus) -> np.ndarray:
 
 
 @compiled
-def adjust(closed, limits, workers, submitted, remainders):
-    """Write the workers of each queue and type into `submitted`; workers: (n_queues, n_types) of WORKERS."""
+def adjust(flags, limits, sums, max_new, workers, submitted, remainders):
+    """Write the workers of each queue and type into `submitted`; workers: (n_queues, n_types) of WORKERS.
+
+    flags: whether queues get none, and whether workers are counted by type, (n_queues,) each; max_new: 0 = unlimited.
+    """
+    closed, by_type = flags
     for queue in range(len(closed)):
         if closed[queue]:
             continue
         limit, types = limits[queue], workers[queue]
-        waiting, busy = types["queued"].sum(), types["running"].sum()
-        most = dynamic(limit["queued_most"], limit["queued_ratio"], limit["queued_least"], busy)
-        room = min(most - waiting, limit["most_workers"] - waiting - busy)
-        cores_left = headroom(limit["cores_most"], limit["cores_ratio"], limit["cores_least"], types, types["cores"])
-        memory_left = headroom(limit["memory_most"], limit["memory_ratio"], limit["memory_least"], types,
-                               types["memory"])
+        room = room_of(limit, sums[queue], max_new)
         for kind in range(len(types)):
-            each = types[kind]
-            if each["cores"] > 0:
-                number = min(each["wanted"], most - each["queued"],
-                             limit["most_workers"] - each["queued"] - each["running"],
-                             np.ceil(cores_left / each["cores"]), np.ceil(memory_left / each["memory"]),
-                             limit["new_per_cycle"], MAX_NEW_WORKERS)
-                submitted[queue, kind] = max(number, 0.0)
-        scale(submitted[queue], np.int64(max(min(room, limit["new_per_cycle"], MAX_NEW_WORKERS), 0.0)), remainders)
+            if types[kind]["exists"]:
+                submitted[queue, kind] = workers_of_type(types[kind], room)
+        if by_type[queue]:
+            waiting, busy = types["queued"].sum(), types["running"].sum()
+            most = min(room[0] - waiting, limit["most_workers"] - waiting - busy, limit["new_per_cycle"],
+                       or_none(max_new))
+            scale(submitted[queue], np.int64(max(most, 0.0)), remainders)
+
+
+@compiled
+def room_of(limit, total, max_new):
+    """Room that a queue with its limits, of HARVESTER, leaves, by sums over its workers, of views.QUEUE_WORKERS.
+
+    Returns most workers that may wait, and in all; cores and memory left, inf = no limit; new workers of a type.
+    """
+    most = dynamic(limit["queued_most"], limit["queued_ratio"], limit["queued_least"], total["running"])
+    cores = dynamic(limit["cores_most"], limit["cores_ratio"], limit["cores_least"], total["cores_running"])
+    memory = dynamic(limit["memory_most"], limit["memory_ratio"], limit["memory_least"], total["memory_running"])
+    new = min(or_none(limit["new_per_cycle"]), or_none(max_new))
+    return most, limit["most_workers"], cores - total["cores_queued"], memory - total["memory_queued"], new
+
+
+@compiled
+def workers_of_type(each, room):
+    """New workers of a type of a queue before all types are scaled; a limit of 0 workers is no limit."""
+    most, in_all, cores, memory, new = or_none(room[0]), or_none(room[1]), room[2], room[3], room[4]
+    busy = each["queued"] + each["running"]
+    if each["queued"] >= most or busy >= in_all or cores <= 0 or memory <= 0:
+        return np.int64(each["kept"])
+    number = min(each["wanted"], most - each["queued"], in_all - busy, workers_in(cores, each["cores"]),
+                 workers_in(memory, each["memory"]), new)
+    return np.int64(max(number, 0.0))
+
+
+@compiled
+def workers_in(left, size):
+    """Workers of a size that fill what is left of cores or memory, the last one more than that."""
+    return np.inf if np.isinf(left) or size == 0 else np.ceil(left / size)
+
+
+@compiled
+def or_none(limit):
+    """A limit, inf where it is 0, which means that there is no limit."""
+    return limit if limit > 0 else np.inf
 
 
 @compiled
@@ -78,18 +130,6 @@ def dynamic(most, ratio, least, running):
         return most
     part = np.floor(running * ratio / 100)
     return min(most, least) if not np.isnan(least) and part < least else min(most, part)
-
-
-@compiled
-def headroom(most, ratio, least, types, size):
-    """Cores or memory that more workers of a queue may ask for; size: (n_types,), those of one worker."""
-    if np.isinf(most) and np.isnan(ratio):
-        return np.inf
-    waiting, busy = 0.0, 0.0
-    for kind in range(len(size)):
-        waiting += types[kind]["queued"] * size[kind]
-        busy += types[kind]["running"] * size[kind]
-    return max(dynamic(most, ratio, least, busy) - waiting, 0.0)
 
 
 @compiled

@@ -23,21 +23,27 @@ def option(queue: Queue, key: str) -> float:
     return option_number(queue, key, template(queue).get(key, nan))
 
 
+def ratio_option(queue: Queue, key: str) -> float:
+    """Value of an option that goes with a ratio of waiting to running workers; NaN at push queues, which have none."""
+    return nan if queue.mode.fetches_jobs else option(queue, key)
+
+
 def ceiling(queue: Queue, what: str) -> float:
     """Most workers or jobs that may wait: the option nQueueLimit<what> or ...Max, the lesser where both are written.
 
-    Where the queue writes neither, its template's; without any `maxWorkers` for workers, and no limit for jobs. Source:
-    lifecycle reference, sections 5.4 and 5.5.
+    Where the queue writes neither, its template's. Workers: never more than `maxWorkers`. Source: lifecycle reference,
+    sections 5.4 and 5.5; Harvester, `QueueConfigMapper.load_data`.
     """
     keys = (f"nQueueLimit{what}", f"nQueueLimit{what}Max")
     own = [number for key in keys if (number := option_number(queue, key, nan)) == number]
     last = option(queue, "maxWorkers") if what == "Worker" else inf
-    return min(own or [template(queue).get(key, inf) for key in keys if key in template(queue)] or [last])
+    return min(*(own or [template(queue).get(key, inf) for key in keys]), last)
 
 
 def least(queue: Queue, what: str, each: float) -> float:
     """Cores or MB that may always wait: the option, or the least number of workers, of one core and 1000 MB each."""
-    return option_number(queue, f"nQueueLimit{what}Min", option(queue, f"nQueueLimit{what[:6]}Min") * each)
+    workers = min(ratio_option(queue, "nQueueLimitWorkerMin"), ceiling(queue, "Worker"))
+    return option_number(queue, f"nQueueLimit{what}Min", workers * each)
 
 
 WITHOUT_IDLE, FACTORS = "noPilotsWhenNoActiveJobs", ("activateWorkerFactor", "nCoreFactor")
@@ -54,8 +60,10 @@ def _limit(name: str, key: str, unit: str, description: str, value=None) -> Colu
 HARVESTER = Table("harvester", "one PanDA queue as Harvester is configured for it", (
     _limit("queued_most", "nQueueLimitWorker", "workers", "Most workers that may wait",
            lambda queue: ceiling(queue, "Worker")),
-    _limit("queued_ratio", "nQueueLimitWorkerRatio", "%", "Workers that may wait for 100 running ones; NaN = no ratio"),
-    _limit("queued_least", "nQueueLimitWorkerMin", "workers", "Workers that may wait however few are running"),
+    _limit("queued_ratio", "nQueueLimitWorkerRatio", "%", "Workers that may wait for 100 running ones; NaN = no ratio",
+           lambda queue: ratio_option(queue, "nQueueLimitWorkerRatio")),
+    _limit("queued_least", "nQueueLimitWorkerMin", "workers", "Workers that may wait however few are running",
+           lambda queue: ratio_option(queue, "nQueueLimitWorkerMin")),
     _limit("cores_most", "nQueueLimitWorkerCores", "cores", "Most cores of waiting workers",
            lambda queue: option_number(queue, "nQueueLimitWorkerCores", inf)),
     _limit("cores_ratio", "nQueueLimitWorkerCoresRatio", "%", "Cores that may wait for 100 cores of running workers"),

@@ -24,12 +24,16 @@ def as_asked(status: WorkerStatus) -> np.ndarray:
 
 
 def as_counted(status: WorkerStatus) -> np.ndarray:
-    """Workers of the largest type for the activated jobs, by a factor, less those that wait, (n_queues, n_types).
+    """Workers for the activated jobs, by a factor, less those that wait, (n_queues, n_types).
 
-    Source: lifecycle reference, section 5.4.
+    For a queue without statistics one worker, unless one waits or runs. Source: lifecycle reference, section 5.4.
     """
-    number = np.maximum(np.floor(status.activated * status.limits["pull_factor"]), status.limits["pull_least"])
-    return np.where(largest_type(status), np.maximum(number[:, None] - status.queued, 0), 0)
+    factor, least = status.limits["pull_factor"], status.limits["pull_least"]
+    number = np.maximum(np.floor(status.activated * factor), np.where(status.activated * factor > 0, 1, least))
+    none = np.maximum(least[:, None] - status.queued - status.running, 0)
+    found = np.where(np.isnan(number)[:, None], none, number[:, None])
+    counted = largest_type(status) if status.counted is None else status.counted
+    return np.where(counted, np.maximum(found - status.queued, 0), 0)
 
 
 def largest_type(status: WorkerStatus) -> np.ndarray:

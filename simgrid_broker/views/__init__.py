@@ -44,6 +44,7 @@ from simgrid_broker.views.tasks import (
 from simgrid_broker.views.workers import (
     LINK,
     LOAD,
+    QUEUE_WORKERS,
     STORE,
     WAITING_JOBS,
     PilotStatus,
@@ -59,5 +60,5 @@ __all__ = ["ANALYSIS_STORE", "UNCLASSIFIED", "USER", "USER_AT", "AnalysisView", 
            "Queues", "same_type", "LOAD", "STORE", "LINK", "UNKNOWN", "columns_seen",
            "records", "Stats", "Source", "InputDataset",
            "Locality", "SOURCE", "JobInput", "InputOfNuclei", "NUCLEUS", "Nuclei", "KEPT", "Figures", "Verdict",
-           "WorkQueueCounts", "WAITING_JOBS", "WorkerStatus", "PilotStatus", "DatasetOfTask", "Hardware",
-           "InputFile", "PublishedSoftware", "Replica", "WorkerNodeGpu"]
+           "WorkQueueCounts", "WAITING_JOBS", "QUEUE_WORKERS", "WorkerStatus", "PilotStatus", "DatasetOfTask",
+           "Hardware", "InputFile", "PublishedSoftware", "Replica", "WorkerNodeGpu"]

@@ -29,16 +29,24 @@ WAITING_JOBS = np.dtype([("queue", "i4"), ("share", "i4"), ("resource_type", "i4
 """Activated jobs of one priority."""
 
 
+QUEUE_WORKERS = np.dtype([("running", "i8"), ("cores_running", "f8"), ("cores_queued", "f8"),
+                          ("memory_running", "f8"), ("memory_queued", "f8")])
+"""Sums over the workers of a queue: those that run, and cores and memory, MB, of running and of waiting ones."""
+
+
 @dataclass(frozen=True)
 class WorkerStatus:
     """View of all queues at once for Harvester before it submits workers.
 
-    activated: (n_queues,), activated jobs where Harvester counts them; status: (n_queues,) of names.QueueStatus;
-    throttled: (n_queues,) bool, True where too many workers were missed; option: values of a key of `params`,
-    (n_queues,), by its name and the value where a queue does not have it;
+    activated: (n_queues,), activated jobs where Harvester counts them, NaN = PanDA says nothing of the queue, inf = it
+    says nothing at all; status: (n_queues,) of names.QueueStatus;
+    throttled: (n_queues,) bool, True where too many workers were missed; unified, by_type: (n_queues,) bool, capability
+    ucore, and queues of which Harvester counts workers by resource type (these, and those that the server asks for);
+    sums: (n_queues,) of QUEUE_WORKERS; option: values of a key of `params`, (n_queues,), by its name and the value
+    where a queue does not have it; max_new_workers: most new workers of a queue in one cycle, 0 = no limit;
     limits: (n_queues,) of schema.harvester.HARVESTER; all others (n_queues, n_resource_types): workers asked for (by
-    the server, or of which the jobs were fetched), waiting and running ones, their cores and their memory, MB, 0 cores
-    = no such type.
+    the server, or of which the jobs were fetched), waiting workers and those that hold a slot, their cores and their
+    memory, MB, 0 cores = no such type.
     """
 
     status: np.ndarray
@@ -50,7 +58,12 @@ class WorkerStatus:
     cores: np.ndarray
     memory: np.ndarray
     throttled: np.ndarray
+    unified: np.ndarray
+    by_type: np.ndarray
+    sums: np.ndarray
     option: Callable[[str, float], np.ndarray]
+    max_new_workers: int
+    counted: np.ndarray | None = None              # types for which Harvester counts jobs, bool; None = the largest one
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,22 @@ def count_by_priority(world: Arrays, heaps, jobs, oldest, queued):
 
 def worker_status(arrays: Arrays, types: WorkerTypes, **columns: Any) -> views.WorkerStatus:
     """View of all queues for Harvester; columns: of the view that are Harvester's own or as old as its caches."""
-    return views.WorkerStatus(queued=by_type(arrays, types, "n_submitted"), running=by_type(arrays, types, "n_running"),
-                              cores=types.cores, memory=types.memory, **columns)
+    queued, running = by_type(arrays, types, "n_submitted"), by_type(arrays, types, "n_running")
+    unified = arrays.queues["unified"] != 0
+    counted_by_type = unified | queues_whose_mode(arrays, "asked_by_server")
+    return views.WorkerStatus(queued=queued, running=running, cores=types.cores, memory=types.memory, unified=unified,
+                              by_type=counted_by_type, sums=sums_of_workers(types, queued, running),
+                              **columns)
+
+
+def sums_of_workers(types: WorkerTypes, queued: np.ndarray, running: np.ndarray) -> np.ndarray:
+    """Sums over the waiting and the running workers of each queue, (n_queues,) of QUEUE_WORKERS."""
+    sums = np.empty(len(queued), views.QUEUE_WORKERS)
+    sums["running"] = running.sum(axis=1)
+    for state, number in (("running", running), ("queued", queued)):
+        sums[f"cores_{state}"] = (number * types.cores).sum(axis=1)
+        sums[f"memory_{state}"] = (number * types.memory).sum(axis=1)
+    return sums
 
 
 def queues_whose_mode(arrays: Arrays, flag: str) -> np.ndarray:

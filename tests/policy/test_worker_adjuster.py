@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.harvester import NO_WORKERS, workers_to_submit
+from simgrid_broker.policy.harvester import MAX_NEW_WORKERS, NO_WORKERS, workers_to_submit
 from simgrid_broker.schema.harvester import HARVESTER
 from simgrid_broker.schema.queues import Queue, option_number
 from simgrid_broker.views import WorkerStatus
+from simgrid_broker.world.pilot_status import WorkerTypes, sums_of_workers
 
 pytestmark = pytest.mark.rule("workers_to_submit")
 FREE = dict(nQueueLimitWorker=9999, nQueueLimitWorkerMin=9999, maxNewWorkersPerCycle=9999)
@@ -15,15 +16,19 @@ FREE = dict(nQueueLimitWorker=9999, nQueueLimitWorkerMin=9999, maxNewWorkersPerC
 
 
 def workers(asked=(0, 0), queued=(0, 0), running=(0, 0), cores=(1, 8), memory=(2000, 16_000), workflow="pull_ups",
-            activated=0, status=QueueStatus.ONLINE, type="unified", throttled=False, **params) -> list[int]:
+            activated=0, status=QueueStatus.ONLINE, type="unified", throttled=False, unified=True, counted=None,
+            max_new_workers=MAX_NEW_WORKERS, edition="deployed", **params) -> list[int]:
     """New workers of one queue by type."""
     queue = Queue(atlas_site="HERE", workflow=workflow, type=type, params=params)
+    types = WorkerTypes(np.array([[0, 1]]), np.array([cores]), np.array([memory], float))
+    numbers = dict(asked=np.array([asked]), queued=np.array([queued]), running=np.array([running]))
     view = WorkerStatus(
-        status=np.array([status]), activated=np.array([activated]),
-        limits=HARVESTER.filled((queue,), {}), asked=np.array([asked]), queued=np.array([queued]),
-        running=np.array([running]), cores=np.array([cores]), memory=np.array([memory], float),
-        throttled=np.array([throttled]), option=lambda key, default: np.array([option_number(queue, key, default)]))
-    return workers_to_submit(view, {queue.mode: np.array([True])})[0].tolist()
+        **numbers, status=np.array([status]), activated=np.array([activated]), limits=HARVESTER.filled((queue,), {}),
+        cores=types.cores, memory=types.memory, throttled=np.array([throttled]), unified=np.array([unified]),
+        by_type=np.array([unified]), sums=sums_of_workers(types, numbers["queued"], numbers["running"]),
+        option=lambda key, default: np.array([option_number(queue, key, default)]), counted=counted,
+        max_new_workers=max_new_workers)
+    return workers_to_submit(view, {queue.mode: np.array([True])}, edition)[0].tolist()
 
 
 @pytest.mark.parametrize(("options", "expected"), [
@@ -55,7 +60,21 @@ def workers(asked=(0, 0), queued=(0, 0), running=(0, 0), cores=(1, 8), memory=(2
     pytest.param(dict(asked=(200, 0), running=(500, 0), type="analysis"), [50, 0], id="analysis has another template"),
     pytest.param(dict(asked=(9, 9), nQueueLimitWorkerCores=12, queued=(0, 1)), [4, 1],
                  id="cores: what is left, rounded up to workers"),
-    pytest.param(dict(asked=(9, 9), nQueueLimitWorkerCores=8, queued=(0, 1)), [0, 0], id="no cores left"),
+    pytest.param(dict(asked=(9, 9), nQueueLimitWorkerCores=8, queued=(0, 1)), [9, 9],
+                 id="no cores left: the numbers asked for stay"),
+    pytest.param(dict(asked=(9, 3), nQueueLimitWorkerCores=8, queued=(0, 1), maxNewWorkersPerCycle=4), [3, 1],
+                 id="and are scaled with all types"),
+    pytest.param(dict(asked=(9, 9), nQueueLimitWorkerCores=8, queued=(0, 1), edition="documented"), [0, 0],
+                 id="as documented none are submitted"),
+    pytest.param(dict(asked=(9, 0), nQueueLimitWorkerCores=100, queued=(0, 1), unified=False), [1, 0],
+                 id="a plain queue: cores divided by the MB of a worker"),
+    pytest.param(dict(asked=(9, 0), nQueueLimitWorkerMemory=16_008, queued=(0, 1), unified=False), [8, 0],
+                 id="and memory by its cores"),
+    pytest.param(dict(asked=(9, 0), nQueueLimitWorkerCores=12, queued=(0, 1), unified=False, edition="documented"),
+                 [4, 0], id="as documented by its cores"),
+    pytest.param(dict(asked=(9, 0), nQueueLimitWorker=0, unified=False), [9, 0], id="0 is no limit of a type"),
+    pytest.param(dict(asked=(9, 0), nQueueLimitWorker=0), [0, 0], id="but of all types"),
+    pytest.param(dict(asked=(9, 3), max_new_workers=4), [2, 2], id="Harvester's own limit of a cycle"),
     pytest.param(dict(asked=(9, 9), nQueueLimitWorkerCoresRatio=50, nQueueLimitWorkerCoresMin=1, running=(0, 2)),
                  [8, 1], id="cores in proportion to those in use"),
     pytest.param(dict(asked=(9, 9), nQueueLimitWorkerMemory=16_000, queued=(0, 0)), [8, 1], id="memory"),
@@ -85,6 +104,11 @@ def test_streaming(options, expected):
     pytest.param(dict(activated=500, maxNewWorkersPerCycle=999), [0, 100], id="the template: 100 may wait"),
     pytest.param(dict(activated=9999, maxNewWorkersPerCycle=9999, running=(0, 9000)), [0, 1000],
                  id="the template: 1000 at most"),
+    pytest.param(dict(activated=float("nan")), [0, 1], id="one if PanDA says nothing of the queue"),
+    pytest.param(dict(activated=float("nan"), running=(0, 1)), [0, 0], id="unless one runs"),
+    pytest.param(dict(activated=float("inf"), maxNewWorkersPerCycle=999), [0, 100], id="as many as may wait without "
+                 "any statistics"),
+    pytest.param(dict(activated=5, counted=np.array([[True, True]])), [5, 5], id="of each type that counts jobs"),
     pytest.param(dict(activated=5, asked=(7, 7)), [0, 5], id="what the server asks for is not read"),
     pytest.param(dict(activated=5, cores=(8, 8), memory=(9, 8)), [5, 0], id="of equal cores the most memory"),
     pytest.param(dict(activated=5, cores=(8, 8), memory=(8, 8)), [5, 0], id="of equal memory the first"),
@@ -96,6 +120,8 @@ def test_pull(options, expected):
 @pytest.mark.parametrize(("options", "expected"), [
     pytest.param(dict(asked=(3, 4), activated=99), [3, 4], id="one for each fetched job"),
     pytest.param(dict(asked=(300, 0)), [100, 0], id="the template: 100 in a cycle"),
+    pytest.param(dict(asked=(300, 0), maxNewWorkersPerCycle=999, nQueueLimitWorkerRatio=10, nQueueLimitWorkerMin=1),
+                 [300, 0], id="without ratio"),
 ])
 def test_push(options, expected):
     assert workers(workflow="push", **options) == expected

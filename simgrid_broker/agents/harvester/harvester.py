@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from simgrid_broker.policy.harvester import is_throttled
+from simgrid_broker.policy.harvester import MAX_NEW_WORKERS, is_throttled
 from simgrid_broker.schema.harvester import HARVESTER, TYPE_LIMITS
 from simgrid_broker.schema.queues import RuleForMissed, option_number
 from simgrid_broker.units import MINUTE
@@ -92,7 +92,8 @@ class Harvester:
         if not self.asked.any() and not len(self.counted):
             return None
         return worker_status(arrays, self.types, limits=self.limits, asked=self.asked, status=self._status,
-                             activated=self._activated, throttled=self.throttled(now), option=self._option)
+                             activated=self._activated, throttled=self.throttled(now), option=self._option,
+                             max_new_workers=MAX_NEW_WORKERS)
 
     def _option(self, key: str, default: float) -> np.ndarray:
         """Values of an option of the queues, (n_queues,)."""

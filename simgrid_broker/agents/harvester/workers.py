@@ -23,7 +23,7 @@ def harvester_submitter(control: Control) -> Process:
         seen = harvester.look(control.now)
         if seen is None:
             return
-        workers = workers_to_submit(seen, harvester.modes)
+        workers = workers_to_submit(seen, harvester.modes, control.edition)
         for queue in push[workers[push].any(axis=1)].tolist() if len(push) else ():
             jobs = harvester.next_jobs(queue, workers[queue])
             failed = harvester.not_submitted(queue, jobs, fabric.submit_for_jobs(jobs, control.now), control.now)
