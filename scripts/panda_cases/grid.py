@@ -12,7 +12,7 @@ GPU = {"architecture": "microarchitecture", "framework_version": "version"}
 """Keys of a GPU in a case that a scenario calls otherwise."""
 NUMBERS = ("corecount", "maxrss", "minrss", "meanrss", "maxtime", "mintime", "maxwdir", "maxinputsize", "corepower",
            "pledgedcpu", "transferringlimit", "maxdiskio")
-TEXTS = ("fairsharepolicy", "catchall", "wnconnectivity", "jobseed")
+TEXTS = ("fairsharepolicy", "catchall", "wnconnectivity")
 PLAIN = ("cloud", "status", "type", "capability", "workflow", "direct_access_lan", "direct_access_wan", "is_cvmfs",
          "params", "releases")
 ROLES = {"read": "read_lan", "write": "write_lan"}
@@ -80,7 +80,7 @@ def queue(row: dict, case_grid: dict, published: dict | None) -> dict:
     """A PanDA queue; what CRIC leaves out is 0 or empty."""
     name = row["name"]
     found = {key: row.get(key) or 0 for key in NUMBERS} | {key: row.get(key) or "" for key in TEXTS}
-    found |= said({key: row.get(key) for key in PLAIN})
+    found |= said({key: row.get(key) for key in (*PLAIN, "jobseed")})
     return found | dict(
         atlas_site=row["site"], endpoints=[endpoint(one) for one in row["endpoints"]], software=published,
         **hardware(name, case_grid))

@@ -22,6 +22,10 @@ OF_EVENT_SERVICE = {"nEsConsumers": "nEsConsumers", "maxAttemptEsJob": "maxAttem
 SPLITTING = {"nFilesPerJob": "nFilesPerJob", "nEventsPerJob": "nEventsPerJob", "maxNumFilesPerJob": "nMaxFilesPerJob",
              "nMaxFilesPerJob": "nMaxFilesPerJob", "nFilesPerMergeJob": "nFilesPerMergeJob",
              "nEventsPerMergeJob": "nEventsPerMergeJob", "nMaxFilesPerMergeJob": "nMaxFilesPerMergeJob"}
+NULLS = dict(corecount=1, ramunit="MB", processingtype="")
+"""Values that PanDA decides with where an attribute is null."""
+JUMBO = ("W", "R", "P", "L")
+"""Values of useJumbo with which a task makes jumbo jobs: all but those of a task that must not."""
 INPUT_LAN = {"1": "use", "2": "only"}
 CHAIN = {"1": "only", "2": "require", "3": "capable"}
 CONNECTIVITY = {"1": "full", "2": "http"}
@@ -34,9 +38,11 @@ UNKNOWN = ("pseudo_dataset",)
 def task(case: dict, given: dict, chunk: dict, brokerage: str) -> dict:
     """One task; case: with `rucio` and what is known of the next jobs; given: its attributes."""
     rules = {key: str(value) for key, value in (given.get("split_rules") or {}).items()}
-    found = said({key: given.get(name) for name, key in SAME.items()}) | dict(
+    found = said(NULLS | {key: given.get(name) for name, key in SAME.items() if given.get(name) is not None}) | dict(
         architecture=as_json(given.get("architecture")))
     numbers = NUMBERS | (OF_EVENT_SERVICE if given.get("eventService") else {})
+    if given.get("useJumbo", "R") not in JUMBO:
+        rules.pop("nJumboJobs", None)
     found |= {key: int(rules[rule]) for rule, key in numbers.items() if rule in rules}
     found |= {rule: rules[rule] != "0" for rule in FLAGS if rule in rules}
     found |= dict(

@@ -139,7 +139,7 @@ def output_bytes(task: SnapshotTask, job: LargestJob) -> float:
     """Output of a job by `outdiskcount`, for each of its events or each MiB of its primary input."""
     by_event = "PerEvent" in task.outdiskunit
     unit = next((size for word, size in BYTES.items() if task.outdiskunit.startswith(word)), 1)
-    return (task.outdiskcount or 0.0) * unit * (job.events if by_event else job.primary_mib)
+    return max(task.outdiskcount or 0.0, 0.0) * unit * (job.events if by_event else job.primary_mib)
 
 
 def fields_of(world: World, task: SnapshotTask) -> dict:

@@ -42,7 +42,7 @@ def found_at(datasets: Mapping[str, DatasetOfTask], endpoints: Sequence[Endpoint
              has_cvmfs: Sequence[bool], terms: Terms) -> Locality:
     """Parts of the input at each queue, (n_queues,); reads: the storages of each, has_cvmfs: whether it has CVMFS."""
     known = {name: one for name, one in datasets.items() if is_read(one)}
-    inputs = tuple(completeness(name, one, endpoints) for name, one in known.items() if not is_database(name))
+    inputs = tuple(completeness(name, one, endpoints) for name, one in known.items())
     sizes = {lfn: file.bytes for one in known.values() for lfn, file in one.files.items()}
     total, n_files = sum(sizes.values()), len(sizes)
     whole = _complete_places(known, endpoints)
@@ -68,8 +68,7 @@ def completeness(name: str, dataset: DatasetOfTask, endpoints: Sequence[Endpoint
     sources = [Source(place, replica.files / (of or 1), of - replica.files, by_name[place].lan, by_name[place].wan)
                for place, replica in dataset.replicas.items()
                for of in (dataset.n_files or 0 if replica.of_files is None else replica.of_files,)]
-    scattered = (dataset.distributed or not dataset.has_rules or dataset.n_files is None
-                 or bool(dataset.constituents))
+    scattered = dataset.distributed or not dataset.has_rules or dataset.n_files is None
     return InputDataset(name, tuple(sources), scattered)
 
 
@@ -77,8 +76,6 @@ def _complete_places(datasets: Mapping[str, DatasetOfTask], endpoints: Sequence[
     """Names of the storages with a complete replica of every dataset."""
     places: set[str] | None = None
     for name, dataset in datasets.items():
-        if is_database(name):
-            continue
         found = {source.name for source in completeness(name, dataset, endpoints).sources if source.part >= 1}
         places = found if places is None else places & found
     return places or set()

@@ -4,7 +4,7 @@ Keys are CRIC's, with CRIC's units (formats reference, sections 1.1 and 6); a va
 (`maxtime: 96h`, `maxrss: 16 GB`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from math import inf, nan
 from typing import Annotated, Any, Literal, Self
 
@@ -181,10 +181,13 @@ def number(key: str, default: float, description: str, **column: str) -> Any:
                    **{"dtype": "f8", "seen": "f8", **column})
 
 
-def scope_of(queue: "Queue", analysis: bool, reads: bool) -> str:
-    """Scope of the storages of input, or of output, for analysis or production; source: brokerage reference, 0.2."""
-    own = any(one.scope == "analysis" and (one.read if reads else one.write) for one in queue.endpoints)
-    return "analysis" if analysis and own else "default"
+def in_scope(endpoints: "Collection[QueueEndpoint]", analysis: bool) -> "list[QueueEndpoint]":
+    """The endpoints of analysis if it is asked for and there are any, else those of scope default.
+
+    endpoints: of a queue, those that it can read, or those that it writes. Source: brokerage reference, 0.2.
+    """
+    scope = "analysis" if analysis and any(one.scope == "analysis" for one in endpoints) else "default"
+    return [one for one in endpoints if one.scope == scope]
 
 
 def reads_vp(queue: "Queue") -> int:
@@ -192,7 +195,7 @@ def reads_vp(queue: "Queue") -> int:
 
     2 = only of scope analysis; 0 = no. Source: brokerage reference, 3.3 A6.
     """
-    scopes = {one.scope for one in queue.endpoints if one.read and one.storage.endswith(VIRTUAL)}
+    scopes = {one.scope for one in queue.endpoints or () if one.read and one.storage.endswith(VIRTUAL)}
     return 1 if "default" in scopes else 2 if scopes else 0
 
 
@@ -290,7 +293,7 @@ class Queue(Part):
                                     "and the task's `allowInputWAN`")
     releases: tuple[str, ...] = Field(("ANY",), description="AUTO, ANY or release names")
     wnconnectivity: str = text("full", "Outbound network of worker nodes # IP stack")
-    jobseed: str = text("std", "Which jobs go by event service", empty="std")
+    jobseed: str = text("std", "Which jobs go by event service")
     num_slots: int = attribute(-1, "numslots of Harvester_Slots, for proactive job assignment: counts as running jobs "
                                "where it is more; -1 = not set", ge=-1, unit="jobs", source="PanDA Harvester_Slots",
                                zero_means="starting jobs count")
@@ -307,8 +310,8 @@ class Queue(Part):
                                                      "default: the site's", source=OURS, none=-1)
     throttler: Throttler | None = Field(None, description="Harvester's throttler, which submits no workers while too "
                                         "many are missed; default: none. Limits are the operators'")
-    endpoints: tuple[QueueEndpoint, ...] = Field((), description="DDM endpoints of jobs; default: the storage of the "
-                                                 "site, for input and output")
+    endpoints: tuple[QueueEndpoint, ...] | None = Field(None, description="DDM endpoints of jobs, `[]` = none; "
+                                                        "default: the storage of the site, for input and output")
     is_cvmfs: bool = Field(True, description="Whether database releases come from CVMFS")
     software: PublishedSoftware | None = Field(None, description="What CRIC publishes for `releases: [AUTO]`; nothing "
                                                "= the queue takes no task that asks for software")

@@ -96,7 +96,7 @@ def pseudo_queues_of(number: int, queue, resource_types) -> list[PseudoQueue]:
         if bounds.minrampercore is not None:
             low = max(slot * bounds.minrampercore - slot + 1, minrss * slot / cores)
         high = maxrss * slot / cores
-        if bounds.maxrampercore is not None:
+        if bounds.maxrampercore is not None and maxrss < np.inf:
             high = min(slot * bounds.maxrampercore, high)
         found.append(PseudoQueue(number, type_number, slot, high, low))
     return found

@@ -342,14 +342,17 @@ def largest_job(datasets: Mapping[str, DatasetOfTask], cut: Cut) -> LargestJob:
 
 
 def smallest_jobs(files: Sequence[InputFile], cut: Cut) -> Iterator[list[InputFile]]:
-    """The primary files of each job: as many as are asked for, or as have the events asked for, or one."""
+    """The primary files of each job: as many as are asked for, or as have the events asked for, or one.
+
+    Files without a range of events only count as files.
+    """
     if cut.files or not cut.events:
         step = cut.files or 1
         yield from (list(files[first:first + step]) for first in range(0, len(files), step))
         return
     chosen: list[InputFile] = []
     for file in files:
-        if chosen and (sum(map(events_of, chosen)) + events_of(file) > cut.events or len(chosen) >= cut.most_files):
+        if chosen and (sum(map(events_counted, (*chosen, file))) > cut.events or len(chosen) >= cut.most_files):
             yield chosen
             chosen = []
         chosen = [*chosen, file]
@@ -362,6 +365,11 @@ def events_of(file: InputFile) -> int:
     if file.first_event is not None and file.last_event is not None:
         return max(file.last_event - file.first_event + 1, 1)
     return 1 if file.events is None else file.events
+
+
+def events_counted(file: InputFile) -> int:
+    """Events of a file against a largest number of events: only those of a range count."""
+    return 0 if file.first_event is None or file.last_event is None else events_of(file)
 
 
 def effective_mib(file: InputFile) -> float:

@@ -89,13 +89,14 @@ def links_that_always_fail(scenario: Scenario) -> Iterator[str]:
 def endpoints_without_use(scenario: Scenario) -> Iterator[str]:
     """Endpoints of queues that are neither read nor written, listed twice, or not the first default."""
     for name, queue in scenario.grid.queues.items():
-        listed = [(one.storage, one.scope) for one in queue.endpoints]
-        for place, one in enumerate(queue.endpoints):
+        used = queue.endpoints or ()
+        listed = [(one.storage, one.scope) for one in used]
+        for place, one in enumerate(used):
             if not (one.read or one.write):
                 yield f"Queue {name!r} neither reads from endpoint {one.storage!r} nor writes to it."
             if listed[place] in listed[:place]:
                 yield f"Queue {name!r} lists endpoint {one.storage!r} twice for scope {one.scope}."
-        first = [one.storage for one in queue.endpoints if one.default_write and one.scope == "default"]
+        first = [one.storage for one in used if one.default_write and one.scope == "default"]
         if len(first) > 1:
             yield f"Queue {name!r} has {len(first)} default endpoints for output; the first, {first[0]!r}, counts."
 

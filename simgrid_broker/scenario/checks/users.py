@@ -6,10 +6,10 @@ from simgrid_broker.errors import nearest
 from simgrid_broker.names import ANALYSIS_LABELS, AUTO
 from simgrid_broker.scenario.gdpconfig import json_as_written
 from simgrid_broker.scenario.loading.origins import Finding, dotted
-from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.scenario.work.campaigns import group_names, owner_names, user_names
-from simgrid_broker.schema.queues import Queue, scope_of
+from simgrid_broker.schema.queues import Queue, in_scope
 from simgrid_broker.schema.tasks import UserParameters
 from simgrid_broker.systems.dispatch import dispatcher
 
@@ -76,16 +76,16 @@ def _unread_lists(scenario: Scenario, stream: UserParameters, key: tuple) -> Ite
     if not TERMS[scenario.edition].auto and AUTO in (stream.includedSite or ()):
         yield _remark(scenario, (*key, LISTS[0]), AUTO, "has no effect: only the deployed edition reads it")
     name, grid = stream.siteEndpoint, scenario.grid
-    if name is not None and not any(_reads(queue, name, grid.storages[name].site) for queue in grid.queues.values()):
+    if name is not None and not any(_reads(queue, name, grid) for queue in grid.queues.values()):
         yield _remark(scenario, (*key, "siteEndpoint"), name, "has no effect: no PanDA queue reads it for analysis")
 
 
-def _reads(queue: Queue, storage: str, site: str) -> bool:
+def _reads(queue: Queue, storage: str, grid: Grid) -> bool:
     """True if a queue reads a storage for analysis, by its endpoints or, without any, as that of its site."""
-    if not queue.endpoints:
-        return queue.atlas_site == site
-    return any(one.read and one.storage == storage and one.scope == scope_of(queue, True, True)
-               for one in queue.endpoints)
+    if queue.endpoints is None:
+        return queue.atlas_site == grid.storages[storage].site
+    readable = [one for one in queue.endpoints if one.read and not grid.storages[one.storage].blacklisted_read]
+    return any(one.storage == storage for one in in_scope(readable, analysis=True))
 
 
 def _unread_of_jobs(scenario: Scenario, stream: UserParameters, key: tuple) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """A snapshot as PanDA reads its tables: rows may name things that are gone, and numbers may be out of range.
 
-Rows about queues and storages that are gone are never asked for, so they are left out; jobs of a share or resource type
-that is gone still count at their queue.
+Rows about queues that are gone are never asked for, so they are left out; jobs of a share or resource type that is gone
+still count at their queue, and replicas at a storage that no queue has are still complete.
 """
 
 from collections import defaultdict
@@ -16,6 +16,8 @@ MOST_EXAMPLES = 3
 """Examples in a remark."""
 OF_RANGES = {"greater_than", "greater_than_equal", "less_than", "less_than_equal"}
 """Kinds of pydantic's errors about numbers out of range."""
+UNKNOWN_SPACE = 1e18
+"""Space of a storage that is not described, bytes: it stops nothing."""
 OUT_OF_RANGE = "numbers are out of range, and are read as they are"
 
 
@@ -64,6 +66,12 @@ def _add_site(values: dict, name: str) -> None:
     values["grid"]["sites"].setdefault(name, dict(cores=0))
 
 
+def _add_storage(values: dict, name: str) -> None:
+    """Add a storage of unknown space, which is open, at a site of its own."""
+    _add_site(values, name)
+    values["grid"]["storages"].setdefault(name, dict(site=name, total=UNKNOWN_SPACE, free=UNKNOWN_SPACE))
+
+
 def _add_share(values: dict, name: str) -> None:
     """Add a leaf share without a target."""
     if all(share["name"] != name for share in values["shares"]):
@@ -72,6 +80,7 @@ def _add_share(values: dict, name: str) -> None:
 
 ADDED: dict[str, tuple[Callable[[dict, str], None], str]] = {
     "site": (_add_site, "is read as one without queues and storages"),
+    "storage": (_add_storage, "is read as one that is open, at a site of its own"),
     "leaf share": (_add_share, "is read as one without a target")}
 """Things that are there although nothing describes them; by kind, how they are added, and what a remark says."""
 

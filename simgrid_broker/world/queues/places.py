@@ -10,7 +10,7 @@ from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import QueueStatus, ReplicaState
 from simgrid_broker.schema.grid import ACTIVITIES
-from simgrid_broker.schema.queues import scope_of
+from simgrid_broker.schema.queues import in_scope
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.queues import nuclei
 from simgrid_broker.world.views.tasks import PASSES
@@ -48,11 +48,11 @@ class Places:
         self.site = arrays.queues["site"].astype(np.int64)
         self.site_storage = arrays.sites["storage"]
         of_site = arrays.sites["storage"][self.site]
-        self.lists_storages = np.array([bool(queue.endpoints) for queue in grid.queues.values()], bool)
+        self.lists_storages = np.array([queue.endpoints is not None for queue in grid.queues.values()], bool)
         self.reads, self.writes, outputs = [], [], []
         for queue, own in zip(grid.queues.values(), of_site.tolist(), strict=True):
-            used = sorted((one for one in queue.endpoints if one.scope == DEFAULT_SCOPE), key=lambda one: one.order)
-            default = (own,) if own >= 0 and not queue.endpoints else ()
+            used = sorted((one for one in queue.endpoints or () if one.scope == DEFAULT_SCOPE), key=lambda one: one.order)
+            default = (own,) if own >= 0 and queue.endpoints is None else ()
             self.reads.append(tuple(storages[one.storage] for one in used if one.read
                                     and not grid.storages[one.storage].blacklisted_read) or default)
             self.writes.append(tuple(storages[one.storage] for one in used if one.write) or default)
@@ -194,20 +194,21 @@ class AnalysisPlaces:
         self.writes: list[tuple[int, ...]] = []
         output, given = [], []
         for queue, own in zip(grid.queues.values(), of_site, strict=True):
-            default = (own,) if own >= 0 and not queue.endpoints else ()
-            used = sorted(queue.endpoints, key=lambda one: one.order)
-            taken, put = ([one for one in used if getattr(one, role) and one.scope == scope_of(queue, True, reading)]
-                          for role, reading in (("read", True), ("write", False)))
-            self.reads.append(tuple(storages[one.storage] for one in taken
-                                    if not grid.storages[one.storage].blacklisted_read) or default)
+            default = (own,) if own >= 0 and queue.endpoints is None else ()
+            used = sorted(queue.endpoints or (), key=lambda one: one.order)
+            readable = [one for one in used if one.read and not grid.storages[one.storage].blacklisted_read]
+            taken = in_scope(readable, analysis=True)
+            put = in_scope([one for one in used if one.write], analysis=True)
+            self.reads.append(tuple(storages[one.storage] for one in taken) or default)
             self.writes.append(tuple(storages[one.storage] for one in put) or default)
             output.append(next((storages[one.storage] for one in put if one.default_write), own if default else -1))
             given.append(next((storages[one.storage] for one in taken if one.default_read), own if default else -1))
         self.output, self.input = np.array(output, np.int64), np.array(given, np.int64)
-        self.bare = np.array([not (read or put or queue.endpoints) for read, put, queue in zip(
+        self.bare = np.array([not (read or put or queue.endpoints is not None) for read, put, queue in zip(
             self.reads, self.writes, grid.queues.values(), strict=True)], bool)
         self.numbers = {"reads": _table(self.reads), "writes": _table(self.writes)}
-        has = {name: (numbers >= 0).any(axis=1) | self.bare for name, numbers in self.numbers.items()}
+        unlisted = self.bare | [queue.endpoints == () for queue in grid.queues.values()]
+        has = {name: (numbers >= 0).any(axis=1) | unlisted for name, numbers in self.numbers.items()}
         self.described = np.zeros(len(self.output), views.ANALYSIS_STORE)
         self.described["has_output"], self.described["has_input"] = has["writes"], has["reads"]
         self.described["output"], self.described["one"] = self.output, self.output == self.input

@@ -256,11 +256,7 @@ def keep(tables, n_best):
 @compiled
 def has_files(task, data, local_only):
     """True if a queue has the files that its jobs would read, or others may be asked for them."""
-    if not task["has_input"]:
-        return True
-    if task["with_locality"] and not task["union"]:
-        return data["files"]
-    if not local_only:
+    if not task["has_input"] or not local_only:
         return True
     return data["files"] if task["with_locality"] else data["own_files"]
 

@@ -13,7 +13,7 @@ from simgrid_broker.gdpconfig import anal_jobbroker
 from simgrid_broker.names import ReplicaState
 from simgrid_broker.policy.brokerage.production.estimates import MIN_OUTPUT_DEPLOYED
 from simgrid_broker.policy.brokerage.production.storage import is_complete
-from simgrid_broker.policy.tasks.splitting import MOST_FILES, added, effective_mib, events_of
+from simgrid_broker.policy.tasks.splitting import MOST_FILES, added, effective_mib, events_counted, events_of
 from simgrid_broker.units import GIB, MIB
 from simgrid_broker.views import SOURCE, DatasetAt, DatasetOfTask, Gdpconfig, InputAt, InputFile
 
@@ -287,6 +287,6 @@ def fits(files: Sequence[InputFile], beside: Sequence[DatasetOfTask], limits: Li
     output = sum(int(limits.output_per_mib * effective_mib(file)) for file in files)
     size = sum(file.bytes for file in files) + sum(next(added(one, [len(files)])) for one in beside)
     seconds = limits.base_s + sum(int(limits.s_per_event * events_of(file)) for file in files)
-    events, most_files = sum(map(events_of, files)), limits.most_files or MOST_FILES
+    events, most_files = sum(map(events_counted, files)), limits.most_files or MOST_FILES
     return (len(files) <= most_files and size + max(output, MIN_OUTPUT_DEPLOYED) + limits.work <= limits.size
             and seconds <= LONGEST_S and not (limits.events and events > limits.events))

@@ -119,7 +119,8 @@ def task_record(task: Task, queues: Queues, cfg: Gdpconfig, edition: str) -> np.
     row["frozen_for_s"], row["allows_incomplete"] = task.frozen_for_s, task.allows_incomplete
     row["may_use_vp"] = not (task.is_merging or task.avoid_vp or task.is_scouting or task.uselocalio)
     row["avoids_vp"], row["bytes_per_job"] = task.avoid_vp or task.is_merging, task.bytes_per_job
-    row["n_sites_per_job"], row["preassigned"] = task.n_sites_per_job, preassigned_queue(task)
+    is_cloned = task.event_service or not row["deployed"]
+    row["n_sites_per_job"], row["preassigned"] = task.n_sites_per_job if is_cloned else 1, preassigned_queue(task)
     row["single"] = row["deployed"] and row["preassigned"] >= 0
     row["n_candidates"] = len(queues.records)
     estimate(row)

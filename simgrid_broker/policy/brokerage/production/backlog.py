@@ -53,11 +53,14 @@ def documented_numbers(task, queue, load, link, store, numbers):
 
 @compiled
 def running_deployed(task, queue, load):
-    """Running jobs as the deployed edition counts them; source: brokerage reference, 10.1 (D57)."""
+    """Running jobs as the deployed edition counts them, workers only where the task names no queue.
+
+    Source: brokerage reference, 10.1 (D57).
+    """
     running = float(load["running"])
     if task["currentpriority"] > task["MAX_PRIO_TO_BOOTSTRAP"]:
         return running
-    workers = min(load["n_batch_job"], BOOTSTRAP_WORKERS)
+    workers = 0 if task["single"] or task["listed"] else min(load["n_batch_job"], BOOTSTRAP_WORKERS)
     if queue["pull_ups"] and load["n_pilot"] != 0 and running < BOOTSTRAP_WORKERS and workers > running:
         running = float(workers)
     if load["num_slots"] == 0:
@@ -110,8 +113,8 @@ def data_availability(task, queue, load, link, store, numbers):
     """(availableSize + totalSize) / (totalSize x (numMissingFiles / 100 + 1)); 1 without input."""
     if task["total_bytes"] <= 0:
         return 1.0
-    if queue["use_only_local_data"] and task["local_only_refuses"]:      # it is refused anyway
-        return numbers["disk_bytes"] + 1
+    if queue["use_only_local_data"] and task["local_only_refuses"] and not input_is_local(task, numbers):
+        return 1.0                                                       # it is refused, and not weighed by its input
     return (numbers["disk_bytes"] + 1) / (files_missing(task, numbers["disk_files"]) / FILES_PER_HALVING + 1)
 
 

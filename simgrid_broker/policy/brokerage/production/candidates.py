@@ -208,7 +208,7 @@ def core_count_mismatch(case: JobCase) -> Answer | np.ndarray:
     if is_spared(case) or not asks_for_cores(case):
         return np.zeros(case.n_candidates, bool)
     cores, slots = cores_of_job(case), case.queues.corecount
-    return Answer(slots > 1 if cores == 1 else slots <= 1, slots, nan if cores == ANY_CORES else cores)
+    return Answer(slots > 1 if cores <= 1 and cores != ANY_CORES else slots <= 1, slots, nan if cores == ANY_CORES else cores)
 
 
 def asks_for_cores(case: JobCase) -> bool:

@@ -289,10 +289,10 @@ def settle(tables, row, order, n_best, n_kept):
         k = tables.kept[i]
         if tables.refused_by[k] == KEPT:
             continue
-        if by_running:
-            tables.refused_by[k] = n + TOO_QUIET
+        if tables.weight[k] == 0:
+            tables.refused_by[k] = n + OTHERS_BOOTSTRAP
         else:
-            tables.refused_by[k] = n + (OTHERS_BOOTSTRAP if tables.weight[k] == 0 else TOO_LIGHT)
+            tables.refused_by[k] = n + (TOO_QUIET if by_running else TOO_LIGHT)
         tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
 
 

@@ -149,7 +149,7 @@ def memory_mb(task, queue):
     In the deployed edition it is whole MB, and baseRamCount counts only with a unit per core, never for merging (D49).
     """
     need = COMPENSATION * (task["base_ram_mb"] + task["ram_mb"] * (cores(queue) if task["ram_per_core"] else 1))
-    return np.floor(need) if task["whole_mb"] else need
+    return np.trunc(need) if task["whole_mb"] else need
 
 
 @compiled

@@ -41,9 +41,9 @@ def too_little_memory(task, queue, load, link, store, numbers):
 @candidate_criterion("-highmemory", unit="MB", says="{value} needed, minrss {limit}", applies=asks_for_memory,
                      panda="selection for memory", stage="memory check", **BOTH)
 def too_much_memory(task, queue, load, link, store, numbers):
-    """Refuse queues that are reserved for jobs with more memory than the estimate (D49)."""
+    """Refuse queues that are reserved for jobs with more memory than the estimate (D49); an estimate of 0 passes."""
     need = estimates.memory_mb(task, queue)
-    return asks_for_memory(task) and need < queue["minrss_mb"], need, queue["minrss_mb"]
+    return asks_for_memory(task) and need != 0 and need < queue["minrss_mb"], need, queue["minrss_mb"]
 
 
 @candidate_criterion("-disk", unit="bytes", says=SCRATCH, panda="selection for scratch disk", stage="disk check",
