@@ -73,10 +73,12 @@ def completeness(name: str, dataset: DatasetOfTask, endpoints: Sequence[Endpoint
 
 
 def _complete_places(datasets: Mapping[str, DatasetOfTask], endpoints: Sequence[Endpoint]) -> set[str]:
-    """Names of the storages with a complete replica of every dataset."""
+    """Names of the storages with a complete replica of every dataset that is not scattered."""
     places: set[str] | None = None
     for name, dataset in datasets.items():
-        found = {source.name for source in completeness(name, dataset, endpoints).sources if source.part >= 1}
+        if (known := completeness(name, dataset, endpoints)).scattered:
+            continue
+        found = {source.name for source in known.sources if source.part >= 1}
         places = found if places is None else places & found
     return places or set()
 

@@ -289,6 +289,8 @@ class Snapshot(Whole):
     storage_mapping: dict[QueueName, SiteName] | None = Field(
         None, description="Site of the output of each PanDA queue, for its links and the nucleus; queues that are not "
         "in it have none; default: as `endpoints` of the queues, or their sites, say")
+    whole_queues: bool = Field(True, description="Whether unified queues as a whole are on the list of tasks that are "
+                               "pre-assigned to them, as in PanDA; a run, which makes no jobs there, says false")
     locked: Annotated[tuple[str, ...], ActsIn("deployed")] = Field(
         (), description="Candidates that another broker holds a lock on, such as NORTH or NORTH/SCORE")
     links: tuple[LinkNumbers, ...] = Field((), description="Traffic between sites")

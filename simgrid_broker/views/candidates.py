@@ -79,6 +79,11 @@ class Queues(Candidates):
         return self.texts[column] if column in TEXTS else super().__getattr__(column)
 
     @cached_property
+    def ordinary(self) -> np.ndarray:
+        """Candidates that are no unified queue as a whole, (n,) bool; not to be changed."""
+        return ~(self.unified & (self.resource_type < 0))
+
+    @cached_property
     def distinct_software(self) -> tuple[tuple[QueueSoftware, ...], np.ndarray]:
         """The different objects in `software`, and the number of each candidate's object, (n,)."""
         distinct = {id(one): one for one in self.software}

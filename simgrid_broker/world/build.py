@@ -1,5 +1,7 @@
 """Builds a world from a scenario and its tasks."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from simgrid_broker.bundle import zeros_in_lines
@@ -42,16 +44,18 @@ OUTBOX_ROWS = 131_072
 """Ended attempts and transfers that are kept before they must be written."""
 
 
-def build(scenario: Scenario, task_list: TaskList, arrival_s: np.ndarray | None = None) -> World:
+def build(scenario: Scenario, task_list: TaskList, arrival_s: np.ndarray | None = None,
+          whole: Collection[int] = ()) -> World:
     """World of a scenario at time 0: nothing runs, no task has arrived.
 
     task_list: the tasks that arrive first; arrival_s: of all tasks, (n_tasks,), ascending; default: there are no
-    others. Raises ScenarioError if an incident is about a task that never comes.
+    others; whole: numbers of unified queues that brokers also see as they are. Raises ScenarioError if an incident is
+    about a task that never comes.
     """
     only_tasks_that_come(scenario, task_list.rows["arrival_s"] if arrival_s is None else arrival_s,
                          task_list.vocabularies["task_names"])
     grid = scenario.grid
-    tables = _grid_tables(scenario)
+    tables = _grid_tables(scenario, whole)
     n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares_in_use))
     n_groups = n_shares * (1 + n_resource_queues(scenario.work_queues))
     n_types, n_users = len(scenario.resource_types), len(task_list.vocabularies["users"])
@@ -123,13 +127,13 @@ def _problem(scenario: Scenario, key: str, value, expected: str, close: tuple[st
     return Problem(origin.file, origin.line, key, value, expected, close)
 
 
-def _grid_tables(scenario: Scenario) -> dict[str, np.ndarray]:
+def _grid_tables(scenario: Scenario, whole: Collection[int]) -> dict[str, np.ndarray]:
     grid = scenario.grid
     of_queue, pools = queue_tables.pools_of(grid)
     queues = queue_tables.queue_table(grid, of_queue)
     numbers, queues["worker_mode"] = queue_tables.modes_of(scenario)
     modes = queue_tables.mode_table(numbers)
-    pseudo_queues = queue_tables.pseudo_queue_table(queues, scenario.resource_types, pools, modes)
+    pseudo_queues = queue_tables.pseudo_queue_table(queues, scenario.resource_types, pools, modes, whole)
     pool_rows, members = queue_tables.pool_table(pools, pseudo_queues, scenario.start == "filled")
     nodes = queue_tables.node_table(pools, pool_rows)
     accounts = queue_tables.worker_accounts(pseudo_queue_names(scenario, pseudo_queues))

@@ -1,6 +1,6 @@
 """Tables of sites, PanDA queues, pseudo-queues and batch pools from a scenario."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -102,12 +102,16 @@ def pseudo_queues_of(number: int, queue, resource_types) -> list[PseudoQueue]:
     return found
 
 
-def pseudo_queue_table(queues: np.ndarray, resource_types, pools, modes: np.ndarray) -> np.ndarray:
+def pseudo_queue_table(queues: np.ndarray, resource_types, pools, modes: np.ndarray,
+                       whole: Collection[int] = ()) -> np.ndarray:
     """All candidates, queue by queue; a worker asks for the slot's limit, or for the pool's mean if it has no limit.
 
-    resource_types: the scenario's bounds by name; modes: worker modes of the run.
+    resource_types: the scenario's bounds by name; modes: worker modes of the run; whole: numbers of unified queues that
+    are also candidates as they are.
     """
     found = [p for number, queue in enumerate(queues) for p in pseudo_queues_of(number, queue, resource_types.values())]
+    found += [PseudoQueue(number, -1, *queues[["corecount", "maxrss_mb", "minrss_mb"]][number].tolist())
+              for number in whole]
     table = PSEUDO_QUEUES.empty(len(found))
     for name in PseudoQueue._fields:
         table[name] = [getattr(pseudo, name) for pseudo in found]

@@ -75,6 +75,7 @@ ACTS = {
     "queues": (102, {}, {"queues": {}}),
     "storage_mapping": (102, {}, {"storage_mapping": {"NORTH": "WEST"}}),
     "locked": (102, {}, {"locked": ["WEST"]}),
+    "whole_queues": (102, of_task(site=["WEST"]), {"whole_queues": False}),
     "links": (102, {}, {"links": []}),
     "nuclei": (101, {}, {"nuclei": {"WEST": {"queued_files": 10**6}}}),
     "work": (101, {}, {"work": []}),

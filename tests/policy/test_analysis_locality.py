@@ -143,7 +143,7 @@ def test_virtual_placement_of_analysis_alone_is_overlooked():
 def test_files_at_the_end():
     grid = queues(2, use_only_local_data=[True, False])
     partly = dataset([DISK, DISK])._replace(n_files=11)
-    assert why(seen=view(2, datasets=[partly])) == ["unavailable", "unavailable"]
+    assert why(queues_=grid, seen=view(2, datasets=[partly])) == ["unavailable", ""]
     moved = view(2, datasets=[dataset([NOWHERE, NOWHERE])])
     assert why(queues_=grid, seen=moved) == ["unavailable", ""]
     scattered = dataset([PART, PART], part=0.5, scattered=True)

@@ -11,9 +11,10 @@ from simgrid_broker.views import DatasetOfTask, InputFile, Source
 pytestmark = pytest.mark.rule("largest_job", "found_at")
 
 
-def dataset(*sizes_mib, events=100, **said):
-    """Files of these sizes, MiB, each with so many events."""
-    files = {f"f{k}": InputFile(bytes=size * MIB, events=events) for k, size in enumerate(sizes_mib)}
+def dataset(*sizes_mib, events=100, ranged=True, **said):
+    """Files of these sizes, MiB, each with so many events, all of them in a range or not."""
+    span = dict(first_event=0, last_event=events - 1) if ranged else {}
+    files = {f"f{k}": InputFile(bytes=size * MIB, events=events, **span) for k, size in enumerate(sizes_mib)}
     return DatasetOfTask(files=files, n_files=len(files), **said)
 
 
@@ -28,6 +29,11 @@ def dataset(*sizes_mib, events=100, **said):
 def test_the_largest_of_the_smallest_jobs(cut, expected):
     found = largest_job({"in": dataset(1, 2, 8, 1, 5) if cut.files != 2 else dataset(2, 8, 4, 5, 1)}, cut)
     assert (found.bytes / MIB, found.primary_mib, found.events) == expected
+
+
+def test_events_that_are_in_no_range_do_not_limit_a_job():
+    assert largest_job({"in": dataset(1, 2, 8, ranged=False)}, Cut(0, 100, 200)) == (11 * MIB, 11, 300)
+    assert largest_job({"in": dataset(1, 2, 8, ranged=False)}, Cut(0, 100, 2)) == (8 * MIB, 8, 200)
 
 
 def test_the_last_job_may_have_fewer_events_and_be_the_largest():
@@ -160,7 +166,7 @@ def test_parts_are_of_bytes_and_of_files():
     pytest.param(2, (), False, id="the queue reads none"),
 ])
 def test_which_queues_have_a_complete_replica(files, storages, complete):
-    data = {"data": dataset(1, 3, replicas={"DISK": Replica(files=files)}), RELEASE: dataset(1)}
+    data = {"data": dataset(1, 3, replicas={"DISK": Replica(files=files)}), RELEASE: dataset(1, distributed=True)}
     found = search((storages,), **data)
     assert (found.complete[0], found.somewhere) == (complete, files == 2)
 
@@ -180,13 +186,13 @@ def test_of_several_datasets_all_must_be_complete_at_one_storage():
     pytest.param({}, False, id="a dataset with rules"),
     pytest.param({"distributed": True}, True, id="a distributed dataset"),
     pytest.param({"has_rules": False}, True, id="one without rules"),
-    pytest.param({"constituents": ("part",)}, True, id="a container"),
+    pytest.param({"constituents": ("part",)}, False, id="a container with rules"),
 ])
 def test_which_datasets_need_not_be_complete(said, scattered):
-    data = {"data": dataset(1, 3, replicas={"DISK": Replica(files=1)}, **said), RELEASE: dataset(1)}
-    (found,) = search(**data).inputs                                       # a database release is no such input
-    assert (found.name, found.scattered) == ("data", scattered)
-    assert found.sources == (Source("DISK", 0.5, 1, True, True),)
+    for name in ("data", RELEASE):                                         # a database release is an input like others
+        (found,) = search(**{name: dataset(1, 3, replicas={"DISK": Replica(files=1)}, **said)}).inputs
+        assert (found.name, found.scattered) == (name, scattered)
+        assert found.sources == (Source("DISK", 0.5, 1, True, True),)
 
 
 @pytest.mark.parametrize(("replica", "part", "missing"), [

@@ -95,7 +95,7 @@ def test_data_availability(data, expected):
 @pytest.mark.rule("data_availability")
 @pytest.mark.parametrize(("only_local", "documented", "deployed"), [
     pytest.param(False, 1.5 / 1.2, 1.5 / 1.2, id="missing files count"),
-    pytest.param(True, 1.5 / 1.2, 1.5, id="but not where the code refuses the queue for them"),
+    pytest.param(True, 1.5 / 1.2, 1, id="but not where the code refuses the queue for them, nor does what is there"),
 ])
 def test_files_that_a_queue_for_local_data_lacks_do_not_count_in_the_code(only_local, documented, deployed):
     view = queues(1, use_only_local_data=[only_local])

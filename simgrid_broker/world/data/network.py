@@ -255,11 +255,10 @@ class NetworkMetrics:
         self.version += 1
 
     def learn(self, source: int, destination: int, columns: dict) -> None:
-        """Set known columns of `views.LINK` of one link; ignored if the source has no storage."""
-        if self.mapped[source]:
-            for name, value in columns.items():
-                self.table[name][destination, source] = value
-            self.table["known"][destination, source] = True
+        """Set known columns of `views.LINK` of one link."""
+        for name, value in columns.items():
+            self.table[name][destination, source] = value
+        self.table["known"][destination, source] = True
 
     def throughput(self, links: np.ndarray) -> np.ndarray:
         """Average of the last hour of some links, (k,) numbers, MB/s."""

@@ -18,8 +18,6 @@ from simgrid_broker.world.views.tasks import PASSES
 ONLINE = int(QueueStatus.ONLINE)
 DATADISK = "DATADISK"
 """Type of the storages whose status production brokerage asks for; source: brokerage reference, 2.5."""
-DEFAULT_SCOPE = "default"
-"""Scope of the storages of production; source: brokerage reference, 0.2."""
 RAW = f"V{views.LINK.itemsize}"
 """NumPy copies structured rows field by field otherwise."""
 UNMAPPED = views.records(views.LINK, 1, unmapped=True)
@@ -51,7 +49,7 @@ class Places:
         self.lists_storages = np.array([queue.endpoints is not None for queue in grid.queues.values()], bool)
         self.reads, self.writes, outputs = [], [], []
         for queue, own in zip(grid.queues.values(), of_site.tolist(), strict=True):
-            used = sorted((one for one in queue.endpoints or () if one.scope == DEFAULT_SCOPE), key=lambda one: one.order)
+            used = sorted(in_scope(queue.endpoints or (), analysis=False), key=lambda one: one.order)
             default = (own,) if own >= 0 and queue.endpoints is None else ()
             self.reads.append(tuple(storages[one.storage] for one in used if one.read
                                     and not grid.storages[one.storage].blacklisted_read) or default)

@@ -9,7 +9,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from simgrid_broker.names import TaskStatus, TransferKind
-from simgrid_broker.scenario.snapshot import TASK_BROKERAGE, JobNumbers, NucleusNumbers, Snapshot, SnapshotTask
+from simgrid_broker.scenario.snapshot import (
+    JOB_BROKERAGE,
+    TASK_BROKERAGE,
+    JobNumbers,
+    NucleusNumbers,
+    Snapshot,
+    SnapshotTask,
+)
 from simgrid_broker.scenario.work.tasklist import TaskList, fill, new_rows
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.grid import LINK_NUMBERS
@@ -40,7 +47,7 @@ class Numbers:
 
 def world_of(snapshot: Snapshot) -> World:
     """World at the moment of a checked snapshot; row k is task k of the snapshot, other rows come behind."""
-    world = build(snapshot.scenario(), _task_list(snapshot))
+    world = build(snapshot.scenario(), _task_list(snapshot), whole=_named_whole(snapshot))
     numbers = Numbers(world)
     world.state["now_s"] = snapshot.time
     _fill_counts(world, snapshot, numbers)
@@ -51,6 +58,15 @@ def world_of(snapshot: Snapshot) -> World:
     _fill_traffic(world, snapshot, numbers)
     world.nucleus_work = _work_of_nuclei(world, snapshot)
     return world
+
+
+def _named_whole(snapshot: Snapshot) -> list[int]:
+    """Numbers of the unified queues if merge jobs are pre-assigned, else of those to which a task is."""
+    of_jobs = [task for task in snapshot.tasks.values() if task.broker == JOB_BROKERAGE and snapshot.whole_queues]
+    around = any(task.next_jobs.premerge is not None for task in of_jobs)
+    named = {name for task in of_jobs for name in task.site}
+    return [number for number, (name, queue) in enumerate(snapshot.grid.queues.items())
+            if queue.unified and (around or name in named)]
 
 
 def statistics_of(world: World, snapshot: Snapshot) -> Statistics:

@@ -35,7 +35,8 @@ def snapshot_of(world: World, statistics, live_rows, merges: Sequence[PlannedMer
     tasks, chosen, named = tasks_of(world, statistics, live_rows, merges, raised, slots_of_class_a is not None)
     now = float(world.state["now_s"])
     changes = dict(config_changes or {})
-    plain = dict(name=f"{scenario.name} at {now:.15g} s", time=now, statistics_at=statistics.taken_at, strict=False,
+    plain = dict(name=f"{scenario.name} at {now:.15g} s", time=now, statistics_at=statistics.taken_at,
+                 strict=False, whole_queues=False,
                  edition=scenario.edition, seed=scenario.seed,
                  gdpconfig=laid_over(scenario.gdpconfig, changes) | changes,
                  policies=scenario.policies.model_dump(include=BROKERAGES, exclude_defaults=True),

@@ -97,7 +97,7 @@ def not_for_analysis(case: AnalysisCase) -> np.ndarray:
     Of a unified queue for production that it names PanDA has no candidates.
     """
     queues = case.queues
-    return ~(queues.analysis | (is_preassigned(case) & ~queues.unified))
+    return ~((queues.analysis & queues.ordinary) | (is_preassigned(case) & ~queues.unified))
 
 
 @criterion("-preassign", says="the task names another queue", applies=has_site, static=NAMED,

@@ -65,15 +65,19 @@ class InitialList(NamedTuple):
 
 
 def initial_list(task: Task, queues: Queues, edition: str) -> InitialList:
-    """The candidates of a task before any check. Source: brokerage reference, 2.1."""
-    all_queues = InitialList(np.ones(len(queues.queue), bool), False, False)
+    """The candidates of a task before any check.
+
+    In the deployed edition unified queues as a whole stay on the list of a pre-assigned task, beside their
+    pseudo-queues. Source: brokerage reference, 2.1.
+    """
+    all_queues, listed = InitialList(queues.ordinary, False, False), TERMS[edition].spares_single | queues.ordinary
     if task.premerge is not None:
         if TERMS[edition].lapsed(task.premerge):
             return all_queues
-        return InitialList(_around(task.premerge.queue, queues), False, True)
+        return InitialList(_around(task.premerge.queue, queues) & listed, False, True)
     if not task.preassigned:
         return all_queues
-    named = np.isin(queues.queue, task.preassigned)
+    named = np.isin(queues.queue, task.preassigned) & listed
     return InitialList(named, is_single(task, queues), bool(np.count_nonzero(named) > 1))
 
 
@@ -208,7 +212,8 @@ def core_count_mismatch(case: JobCase) -> Answer | np.ndarray:
     if is_spared(case) or not asks_for_cores(case):
         return np.zeros(case.n_candidates, bool)
     cores, slots = cores_of_job(case), case.queues.corecount
-    return Answer(slots > 1 if cores <= 1 and cores != ANY_CORES else slots <= 1, slots, nan if cores == ANY_CORES else cores)
+    is_single_core = cores <= 1 and cores != ANY_CORES
+    return Answer(slots > 1 if is_single_core else slots <= 1, slots, nan if cores == ANY_CORES else cores)
 
 
 def asks_for_cores(case: JobCase) -> bool:
