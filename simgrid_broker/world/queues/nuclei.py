@@ -36,8 +36,9 @@ def _of_sites(places, own: Sequence[Sequence[int]],
     for number, queue in enumerate(places.grid.queues.values()):
         if not places.production[number]:
             continue
-        used = () if queue.endpoints else own[number]
-        for scope in dict.fromkeys(one.scope for one in queue.endpoints):
-            used += tuple(numbers[name] for name in names([one for one in queue.endpoints if one.scope == scope]))
+        listed = queue.endpoints or ()
+        used = own[number] if queue.endpoints is None else ()
+        for scope in dict.fromkeys(one.scope for one in listed):
+            used += tuple(numbers[name] for name in names([one for one in listed if one.scope == scope]))
         found[places.site[number]] |= dict.fromkeys(used)
     return [tuple(one) for one in found]
