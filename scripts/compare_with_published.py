@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 
 import simgrid_broker as sb
-from simgrid_broker.metrics.tidy import wide
-from simgrid_broker.metrics.window import end_times, selected_jobs, window_of
+from simgrid_broker.metrics.window import end_times, selected_jobs, wide, window_of
 from simgrid_broker.records import JOB_END_TIMES, write_whole
 from simgrid_broker.units import DAY, HOUR
 

@@ -14,8 +14,7 @@ from simgrid_broker.agents.jedi.queue_filler import queue_filler
 from simgrid_broker.agents.jedi.task_broker import task_broker
 from simgrid_broker.agents.jedi.task_commando import task_commando
 from simgrid_broker.agents.jedi.task_refiner import contents_feeder, task_refiner
-from simgrid_broker.agents.jedi.task_withholder import task_withholder
-from simgrid_broker.agents.jedi.watchdogs import production_watch_dog, watch_dog
+from simgrid_broker.agents.jedi.watchdogs import production_watch_dog, task_withholder, watch_dog
 from simgrid_broker.agents.panda.copy_archive import copy_archive
 from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.queue_tests import queue_tests
@@ -25,9 +24,8 @@ from simgrid_broker.agents.run.samples import sampler, snapshots
 from simgrid_broker.agents.run.sources import task_source, trace_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.agents.users.analysis_watch_dog import analysis_watch_dog
-from simgrid_broker.agents.users.metric_collector import metric_collector
+from simgrid_broker.agents.users.metric_collector import metric_collector, task_evaluator
 from simgrid_broker.agents.users.priority_massage import priority_massage
-from simgrid_broker.agents.users.task_evaluator import task_evaluator
 
 Agent = Callable[[Control], Process]
 """An agent: a generator function that yields SimPy events."""

@@ -67,7 +67,7 @@ def _errors(result: Calibration, by: str) -> list[Block]:
     shown = table[table[by].isin(names[:MOST_GROUPS])]
     more = f" The {MOST_GROUPS} largest of {len(names)}; errors.csv has all." if len(names) > MOST_GROUPS else ""
     return [Plot(f"errors_{by}", f"Errors by {by}", shown, drawn_by(
-                "replay.errors", by=by, kind="when", xlabel="predicted less recorded wall time, % of recorded"),
+                "data.errors", by=by, kind="when", xlabel="predicted less recorded wall time, % of recorded"),
                 READING + more, (10, 1.4 + 0.4 * shown[by].nunique())),
             TableBlock(f"Errors by {by}: figures", wide(shown), f"Off: median size of the error.{more}")]
 

@@ -7,6 +7,8 @@ rule holds no default. What scenarios set is read in `scenario.gdpconfig`.
 
 from simgrid_broker.gdpconfig.components import (
     PAUSING,
+    Component,
+    GdpconfigKey,
     anal_job_throttler,
     anal_jobbroker,
     anal_watchdog,
@@ -31,7 +33,6 @@ from simgrid_broker.gdpconfig.components import (
     watchdog,
     watcher,
 )
-from simgrid_broker.gdpconfig.key import Component, GdpconfigKey
 
 REGISTRY: tuple[GdpconfigKey, ...] = tuple(entry for component in Component.ALL for entry in component.entries())
 """Every key, component by component."""

@@ -11,30 +11,27 @@ from simgrid_broker.metrics.attempts import (
     retry_history,
     rule_losses,
 )
-from simgrid_broker.metrics.explain import (
+from simgrid_broker.metrics.refusals import (
     ABOUT_QUEUES,
     JOB_BROKERAGE,
+    brokerage_funnel,
     by_rule,
+    cores_lost,
     criteria,
     decisions,
     explain,
     factors,
     funnels,
     queue_of,
-    reasons,
-    stretches,
-    with_labels,
-)
-from simgrid_broker.metrics.held_work import half_since, held_work, last_classes, live_jobs, places_of, tasks_of_users
-from simgrid_broker.metrics.refusals import (
-    brokerage_funnel,
-    cores_lost,
     reach,
     reach_recorded,
+    reasons,
     refusal_counts,
     refusal_rates,
     refusals,
     refusals_over_time,
+    stretches,
+    with_labels,
 )
 from simgrid_broker.metrics.replay import (
     recorded_statuses,
@@ -58,7 +55,6 @@ from simgrid_broker.metrics.tasks import (
     time_in_phase,
     unplaced_tasks,
 )
-from simgrid_broker.metrics.tidy import matrix, tidy, wide
 from simgrid_broker.metrics.traffic import (
     data_waits,
     direct_reading,
@@ -88,8 +84,14 @@ from simgrid_broker.metrics.usage import (
 )
 from simgrid_broker.metrics.users import (
     fairness,
+    half_since,
+    held_work,
+    last_classes,
+    live_jobs,
     moved_input,
+    places_of,
     site_class_series,
+    tasks_of_users,
     throttled_by,
     throttled_time,
     user_cores,
@@ -98,7 +100,7 @@ from simgrid_broker.metrics.users import (
     users_by_size,
 )
 from simgrid_broker.metrics.waiting import first_jobs, waiting_times
-from simgrid_broker.metrics.window import Window, part_of_jobs, window_of
+from simgrid_broker.metrics.window import Window, matrix, part_of_jobs, tidy, wide, window_of
 from simgrid_broker.names import USED
 
 __all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED",

@@ -5,7 +5,6 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import (
     RUN_TIMES,
     Window,
@@ -15,6 +14,7 @@ from simgrid_broker.metrics.window import (
     part_of_jobs,
     run_times,
     selected_jobs,
+    tidy,
     window_of,
 )
 from simgrid_broker.names import COMPENSATION, RAM_LIMITS_MB, Cause

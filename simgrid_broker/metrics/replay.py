@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.waiting import QUANTILES
-from simgrid_broker.metrics.window import window_of
+from simgrid_broker.metrics.window import tidy, window_of
 from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import Window, once_per_run, window_of
+from simgrid_broker.metrics.window import Window, once_per_run, tidy, window_of
 from simgrid_broker.records import Run
 
 NEAR = 0.1

@@ -10,16 +10,14 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.attempts import attempts, failures, rebrokerage, rule_losses
-from simgrid_broker.metrics.explain import with_labels
-from simgrid_broker.metrics.refusals import refusals
+from simgrid_broker.metrics.refusals import refusals, with_labels
 from simgrid_broker.metrics.replay import submission_waits
 from simgrid_broker.metrics.shares import ShareSamples, running_samples, share_compliance, share_deviation
 from simgrid_broker.metrics.tasks import task_turnaround, time_in_phase
-from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.traffic import data_waits, door_use, link_use, staging_summary, storage_use
 from simgrid_broker.metrics.usage import core_capacity, running_cores, totals_over_time
 from simgrid_broker.metrics.waiting import waiting_times
-from simgrid_broker.metrics.window import Window, end_times, ended_in, once_per_run, part_of_jobs, window_of
+from simgrid_broker.metrics.window import Window, end_times, ended_in, once_per_run, part_of_jobs, tidy, wide, window_of
 from simgrid_broker.names import JobStatus
 from simgrid_broker.records import JOB_END_TIMES, JOB_END_WORDS, Run
 from simgrid_broker.units import HOUR

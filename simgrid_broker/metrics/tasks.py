@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.explain import criteria
-from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import once_per_run, selected_jobs, window_of
+from simgrid_broker.metrics.refusals import criteria
+from simgrid_broker.metrics.window import once_per_run, selected_jobs, tidy, window_of
 from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind, TaskStatus
 from simgrid_broker.records import Run
 from simgrid_broker.systems.dispatch import dispatcher

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.tidy import tidy, wide
-from simgrid_broker.metrics.window import Window, once_per_run, window_of
+from simgrid_broker.metrics.window import Window, once_per_run, tidy, wide, window_of
 from simgrid_broker.names import TransferKind
 from simgrid_broker.records import Run
 from simgrid_broker.units import GB, HOUR, MB, MINUTE, TB

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import Window, part_of_jobs, window_of
+from simgrid_broker.metrics.window import Window, part_of_jobs, tidy, window_of
 from simgrid_broker.records import JOB_END_TIMES, JOB_END_WORDS, Run
 from simgrid_broker.systems.dispatch import dispatcher
 from simgrid_broker.systems.worker_mode import mode_of

@@ -11,8 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import Window, end_times, once_per_run, part_of_jobs, window_of
+from simgrid_broker.metrics.window import Window, end_times, once_per_run, part_of_jobs, tidy, window_of
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
 

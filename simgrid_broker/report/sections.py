@@ -13,11 +13,10 @@ from simgrid_broker.records import Run, write_whole
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.context import Context, context
 from simgrid_broker.report.drawing.pictures import plots_of, save_plots
-from simgrid_broker.report.life import attempts, progress, users
+from simgrid_broker.report.life import attempts, progress, replay, users
 from simgrid_broker.report.links import link_blocks, staging_blocks
 from simgrid_broker.report.overview import configuration, overview
 from simgrid_broker.report.page import page
-from simgrid_broker.report.replay import replay
 from simgrid_broker.report.words import STATE_COLOURS, STATUS_COLOURS, spoken, texts_of_python
 
 MOST_PANELS, PANEL_COLUMNS = 24, 4

@@ -18,9 +18,8 @@ from simgrid_broker.world.data.datasets import MemberRows
 from simgrid_broker.world.data.network import Capacities, NetworkMetrics
 from simgrid_broker.world.queues.places import AnalysisPlaces, Places
 from simgrid_broker.world.snapshot.records import NO_FACTS, NucleusWork, TaskFacts
-from simgrid_broker.world.users.jobs import UserRows
+from simgrid_broker.world.users.jobs import UserOutput, UserRows
 from simgrid_broker.world.users.metrics import AnalysisMetrics
-from simgrid_broker.world.users.quota import UserOutput
 from simgrid_broker.world.views.tasks import ViewTables, view_tables_of
 
 MARGIN = 1024

@@ -6,8 +6,7 @@ from builders import S, Stage, T, put_job, put_task, scenario
 
 from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.users.analysis_watch_dog import analysis_watch_dog
-from simgrid_broker.agents.users.metric_collector import metric_collector
-from simgrid_broker.agents.users.task_evaluator import task_evaluator
+from simgrid_broker.agents.users.metric_collector import metric_collector, task_evaluator
 from simgrid_broker.names import Activity, Cause, SiteClass, TaskClass, ThrottledBy, TransferKind
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.invariants import broken
@@ -175,7 +174,7 @@ def test_tasks_get_classes_from_the_slots_of_their_users():
     assert stage.world.analysis.in_hi.tolist()[:2] == [5, 24] and np.isnan(stage.world.analysis.in_hi[2])
 
 
-@pytest.mark.rule("AnalysisWatchDog._boost", "task_evaluator.progress")
+@pytest.mark.rule("AnalysisWatchDog._boost", "metric_collector.progress")
 def test_a_task_that_is_nearly_done_moves_to_express_analysis():
     stage = stage_of(dict(user="ann", n_jobs=100, n_finished=95, n_attempts=100), dict(user="ann", n_jobs=100))
     put(stage, S.RUNNING, 5)

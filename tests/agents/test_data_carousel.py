@@ -16,7 +16,7 @@ from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.columns import set_activity
 from simgrid_broker.world.data.datasets import forget_inputs, lose_replica
-from simgrid_broker.world.data.storages import take_space_of
+from simgrid_broker.world.data.replicas import take_space_of
 from simgrid_broker.world.invariants import broken
 from simgrid_broker.world.tasks.input_files import staged_inputs
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from builders import Stage, T, put_job, put_task, two_sites
 
-from simgrid_broker.agents.jedi.task_withholder import task_withholder
-from simgrid_broker.agents.jedi.watchdogs import watch_dog
+from simgrid_broker.agents.jedi.watchdogs import task_withholder, watch_dog
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.names import JobStatus
@@ -72,7 +71,7 @@ def queue_jobs(stage, number, queue=0, status=JobStatus.ACTIVATED):
         put_job(stage, status, task=0, queue=queue, pseudo_queue=queue)
 
 
-@pytest.mark.rule("agents.jedi.task_withholder.withhold")
+@pytest.mark.rule("agents.jedi.watchdogs.withhold")
 @pytest.mark.parametrize(("said", "status", "queued", "withheld"), [
     pytest.param({}, T.RUNNING, 21, True, id="all at the busy queue"),
     pytest.param({}, T.READY, 21, True, id="ready"), pytest.param({}, T.SCOUTING, 21, True, id="scouting"),

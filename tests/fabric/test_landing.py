@@ -7,8 +7,7 @@ from builders import Bench, Stage, scenario, two_sites
 from simgrid_broker.agents.data.reaper import reaper
 from simgrid_broker.names import Cause
 from simgrid_broker.world.data.datasets import delete_dataset, lose_replica
-from simgrid_broker.world.data.replicas import expire_of, grow_replica_of, keep_until_of
-from simgrid_broker.world.data.storages import take_space
+from simgrid_broker.world.data.replicas import expire_of, grow_replica_of, keep_until_of, take_space
 from simgrid_broker.world.views import observe
 
 MB = 1e6

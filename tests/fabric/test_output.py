@@ -8,8 +8,7 @@ from simgrid_broker.agents.data.reaper import reaper
 from simgrid_broker.fabric.transfers.network import NO_SPACE_WAIT_S, next_look
 from simgrid_broker.names import Cause
 from simgrid_broker.units import DAY
-from simgrid_broker.world.data.replicas import give_space_back
-from simgrid_broker.world.data.storages import take_space
+from simgrid_broker.world.data.replicas import give_space_back, take_space
 
 GB = 1e9
 

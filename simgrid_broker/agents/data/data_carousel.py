@@ -18,13 +18,14 @@ from simgrid_broker.policy.tasks import data_carousel as policy
 from simgrid_broker.policy.tasks.data_carousel import Config, TapeConfig
 from simgrid_broker.world.columns import let_go, mount, read_from_tape, unmount
 from simgrid_broker.world.data.replicas import (
+    IS_OFF,
     add_staged_replica,
     expire_of,
     grow_replica_of,
     keep_until_of,
     replica_on_disk_of,
+    take_space_of,
 )
-from simgrid_broker.world.data.storages import IS_OFF, take_space_of
 
 S = StagingStatus
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.data.replicas import expire_of
-from simgrid_broker.world.data.storages import expire_landed, free_space_of, take_landed
+from simgrid_broker.world.data.replicas import expire_landed, expire_of, free_space_of, take_landed
 
 
 def reaper(control: Control) -> Process:

@@ -26,7 +26,7 @@ from simgrid_broker.fabric.transfers.rows import record_transfer
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import PILOT_RSS_GRACE, Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, Arrays
-from simgrid_broker.world.data.storages import IS_OFF
+from simgrid_broker.world.data.replicas import IS_OFF
 from simgrid_broker.world.jobs.loads import limit_of_queue_or_build
 from simgrid_broker.world.jobs.transitions import move
 from simgrid_broker.world.queues.slots import payload_begins, payload_is_over, slot_of, worker_of

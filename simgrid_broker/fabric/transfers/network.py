@@ -23,7 +23,7 @@ from simgrid_broker.fabric.transfers.rows import empty_transfer, record_transfer
 from simgrid_broker.luck import STREAMS, normal_quantile_of, uniform
 from simgrid_broker.names import Activity, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.data.storages import take_space
+from simgrid_broker.world.data.replicas import take_space
 from simgrid_broker.world.jobs.transitions import move
 from simgrid_broker.world.rows import release_subdataset
 

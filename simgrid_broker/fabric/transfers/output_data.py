@@ -8,8 +8,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.events import SUBDATASET_DONE, schedule
 from simgrid_broker.names import JOBS_PER_SUBDATASET
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.data.replicas import give_space_back
-from simgrid_broker.world.data.storages import IS_OFF, take_space
+from simgrid_broker.world.data.replicas import IS_OFF, give_space_back, take_space
 from simgrid_broker.world.rows import has_no_pieces, release_subdataset, take_subdataset
 
 

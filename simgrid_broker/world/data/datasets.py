@@ -17,8 +17,8 @@ from simgrid_broker.world.data.replicas import (
     expire_of,
     grow_replica_of,
     note_change_of,
+    take_space_of,
 )
-from simgrid_broker.world.data.storages import take_space_of
 from simgrid_broker.world.rows import REPLICAS
 
 FIRST_REPLICAS = 4096

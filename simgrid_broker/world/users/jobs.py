@@ -1,16 +1,24 @@
-"""Jobs of users by share and PanDA queue, which analysis brokerage and the analysis watchdog read.
+"""Jobs of users by share and PanDA queue, which analysis brokerage and its watchdog read, and disk quotas of users.
 
 Each user, or user of a working group, has a row of the table for each share in which tasks of theirs are alive; merge
 jobs are left out. Rows that nothing uses any more are given to others, so the table follows the users who are active.
+
+Simplified: DDM's accounting is the output of jobs that have finished, where their queue writes by default, until its
+lifetime is over; brokers know it as old as the last `refresh`.
 """
 
+from collections import defaultdict, deque
 from typing import NamedTuple
 
 import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import ANALYSIS_LABELS, JobStatus
+from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.work.campaigns import Account, account_of
+from simgrid_broker.views import Quota
 from simgrid_broker.world.arrays import N_USER_NUMBERS, Arrays
+from simgrid_broker.world.queues.places import AnalysisPlaces
 
 S = JobStatus
 QUEUED, THROTTLED, RUNNING, CORES, ACTIVE = range(N_USER_NUMBERS)
@@ -128,3 +136,126 @@ class UserRows:
             if owner is not None:
                 del self.row_of[owner]
                 self.owners[row], self.table[row] = None, FREE
+
+
+NEAR_PART = 0.9
+"""Part of the global quota above which only merge jobs are made; source: brokerage reference, 3.1 G3."""
+IN, NEAR, OVER = range(3)
+"""States of the global quota of an account."""
+FINE = Quota()
+OWNERS = ["user", "working_group"]
+"""Columns of a task that say whose it is."""
+OLD = np.dtype([("from_s", "f8"), ("row", "i4"), ("storage", "i4"), ("size", "f8")])
+"""Output that no longer counts from a time on, s: row of its account, endpoint, bytes."""
+
+
+class UserOutput:
+    """Output of the accounts with a quota.
+
+    accounts: these by row; of_user, of_group: row of each user and working group by code, -1 = no quota; held: bytes at
+    each endpoint and, last, where no endpoint is known, (n_accounts, n_storages + 1); quota, local: the quotas, 0 =
+    none, (n_accounts,) and of the shape of `held`; changed: which accounts hold more or less since the last `refresh`,
+    (n_accounts,) bool; expiring: by lifetime, s, blocks of OLD in order of time;
+    permissions: GRIDPREF of users with an account, by code; state: IN, NEAR or OVER the global quota, (n_accounts +
+    1,), full: whether the local one is used up at each PanDA queue, (n_accounts + 1, n_queues), the last of both for
+    those without a quota.
+    """
+
+    def __init__(self, scenario: Scenario, vocabularies: dict[str, tuple[str, ...]], places: AnalysisPlaces):
+        self.storages, self.places = vocabularies["storages"], places
+        self.analysis = np.isin(vocabularies["labels"], ANALYSIS_LABELS)
+        self.accounts: list[Account] = []
+        self.of_user, self.of_group = (self._rows_of(scenario, vocabularies[kind])
+                                       for kind in ("users", "working_groups"))
+        self.named = np.array([bool(word) for word in vocabularies["working_groups"]], bool)
+        self.permissions = {code: account.permissions for code, name in enumerate(vocabularies["users"])
+                            if scenario.accounts and (account := account_of(scenario.accounts, name)) is not None}
+        self.held = np.zeros((len(self.accounts), len(self.storages) + 1))
+        for row, account in enumerate(self.accounts):
+            for storage, size in account.held.items():
+                self.held[row, self.storages.index(storage)] = size
+        self.quota = np.array([account.quota or 0 for account in self.accounts], float)
+        self.local = np.array([[account.local_quotas.get(storage, 0) for storage in self.storages] + [0]
+                               for account in self.accounts], float).reshape(self.held.shape)
+        lifetimes = [account.output_lifetime for account in self.accounts]
+        self.lifetime_s = np.array([np.inf if lifetime is None else lifetime for lifetime in lifetimes])
+        self.expiring: dict[float, deque[np.ndarray]] = defaultdict(deque)
+        self.changed = np.ones(len(self.accounts), bool)
+        self.state = np.zeros(len(self.accounts) + 1, np.int64)
+        self.full = np.zeros((len(self.accounts) + 1, len(places.output)), bool)
+        self.refresh(0.0)
+
+    def _rows_of(self, scenario: Scenario, names: tuple[str, ...]) -> np.ndarray:
+        """Row of the account of each user or group, -1 without a quota; accounts get rows as they are found."""
+        rows = np.full(len(names), -1)
+        for code, name in enumerate(names if scenario.accounts else ()):
+            account = account_of(scenario.accounts, name) if name else None
+            if account is not None and (account.quota or any(account.local_quotas.values())):
+                rows[code] = len(self.accounts)
+                self.accounts.append(account)
+        return rows
+
+    def row_of(self, tasks: np.ndarray | np.void) -> np.ndarray:
+        """Row of the account whose quota the output of each task counts for, -1 = none; of one task or several."""
+        group = tasks["working_group"]
+        return np.where(self.named[group], self.of_group[group], self.of_user[tasks["user"]])
+
+    def add(self, arrays: Arrays, jobs: np.ndarray, ended_s: np.ndarray) -> None:
+        """Count the output of jobs that have ended, (n,) of JOBS, at some times, s."""
+        mine = np.flatnonzero((jobs["status"] == JobStatus.FINISHED) & (jobs["output_bytes"] > 0)
+                              & self.analysis[arrays.tasks["label"][jobs["task"]]])
+        rows = self.row_of(arrays.tasks[OWNERS][jobs["task"][mine]])
+        mine, rows = mine[rows >= 0], rows[rows >= 0]
+        new = np.empty(len(rows), OLD)
+        new["row"], new["storage"] = rows, self.places.output[jobs["queue"][mine]]
+        new["size"], new["from_s"] = jobs["output_bytes"][mine], ended_s[mine] + self.lifetime_s[rows]
+        np.add.at(self.held, (new["row"], new["storage"]), new["size"])
+        self.changed[rows] = True
+        for lifetime_s in np.unique(self.lifetime_s[rows]).tolist():
+            if lifetime_s < np.inf:
+                block = new[self.lifetime_s[rows] == lifetime_s]
+                self.expiring[lifetime_s].append(block[np.argsort(block["from_s"], kind="stable")])
+
+    def forget(self, now: float) -> None:
+        """Forget what has expired."""
+        for blocks in self.expiring.values():
+            while blocks and blocks[0]["from_s"][0] <= now:
+                block = blocks.popleft()
+                old, left = np.split(block, [np.searchsorted(block["from_s"], now, side="right")])
+                np.subtract.at(self.held, (old["row"], old["storage"]), old["size"])
+                self.changed[old["row"]] = True
+                if len(left):
+                    blocks.appendleft(left)
+
+    def refresh(self, now: float) -> None:
+        """Compare what each account holds with its quotas.
+
+        The global quota is exceeded above it, a local one is used up when it is reached. Source: brokerage reference,
+        3.1 G3 and 3.3 A14c.
+        """
+        if not self.accounts:
+            return
+        self.forget(now)
+        rows = np.flatnonzero(self.changed)
+        if not len(rows):
+            return
+        held, local, quota = self.held[rows], self.local[rows], self.quota[rows]
+        used = held.sum(axis=1)
+        self.state[rows] = np.select([quota == 0, used > quota, used > NEAR_PART * quota], [IN, OVER, NEAR], IN)
+        self.full[rows] = ((held >= local) & (local > 0))[:, self.places.output]
+        self.changed[:] = False
+
+    def quota_of(self, task: np.void) -> Quota:
+        """The global quota of the owner of a task."""
+        row = self.row_of(task)
+        state = self.state[row]
+        if state == IN:
+            return FINE
+        words = "exceeded" if state == OVER else "nearly exceeded"
+        return Quota(state == OVER, state == NEAR, f"disk quota {words}: {self.held[row].sum() / 1e12:.4g} of "
+                     f"{self.accounts[row].quota / 1e12:.4g} TB")
+
+    def full_storages(self, task: np.void) -> list[str]:
+        """Endpoints of PanDA queues where the local quota of the owner of a task is used up."""
+        numbers = np.unique(self.places.output[self.full[self.row_of(task)]])
+        return [self.storages[number] for number in numbers.tolist()]

@@ -12,9 +12,8 @@ from simgrid_broker.units import HOUR, MINUTE
 from simgrid_broker.views import UNCLASSIFIED, USER, USER_AT, UserView
 from simgrid_broker.views import Owner as OwnerView
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.users.jobs import CORES, QUEUED, RUNNING, THROTTLED
+from simgrid_broker.world.users.jobs import CORES, NEAR, OVER, QUEUED, RUNNING, THROTTLED
 from simgrid_broker.world.users.metrics import CLASSIFIED, TIMES, UserFigures, count_ends
-from simgrid_broker.world.users.quota import NEAR, OVER
 from simgrid_broker.world.world import World
 
 AGE_S = MINUTE
