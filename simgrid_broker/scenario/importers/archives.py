@@ -38,6 +38,9 @@ SWF_COLUMNS = (
 SWF_UNUSED = (16, 17)
 """Fields without a use in a replay: jobs come at their submit times, whatever job they followed."""
 
+N_SHARED = 16
+"""First fields that mean in the one format what they mean in the other."""
+
 N_LEAST = 5
 """Fields that a file must have at least: the job up to its processors."""
 
@@ -61,7 +64,9 @@ def read_swf(path: Path, limit: int | None, tally: Tally) -> pd.DataFrame:
         _compare_number(header, len(lines.data), tally)
     values = _numbers(lines, tally)
     say_unused({SWF_COLUMNS[field]: values[:, field] for field in SWF_UNUSED}, tally)
-    return _swf_records(values, lines.comments, tally)
+    fields = pd.DataFrame(dict(zip(GWF_COLUMNS[:N_SHARED], values.T, strict=False)))
+    return _records(fields, tally).assign(partition=_named(fields["PartitionID"], lines.comments, "Partition"),
+                                          batch_queue=_named(fields["QueueID"], lines.comments, "Queue"))
 
 
 def header_values(comments: tuple[str, ...]) -> dict[str, str]:
@@ -136,20 +141,7 @@ def _of_width(rows: list[list[str]], numbers: list[int], width: int,
     return [row for row, _ in good], [number for _, number in good]
 
 
-def _swf_records(values: np.ndarray, comments: tuple[str, ...], tally: Tally) -> pd.DataFrame:
-    cpu_s, processors = values[:, 5], np.maximum(np.where(values[:, 4] > 0, values[:, 4], values[:, 7]), 1)
-    used, requested = (np.where(memory > 0, memory / KB_PER_MB, UNKNOWN) for memory in (values[:, 6], values[:, 9]))
-    return pd.DataFrame(
-        {"job": values[:, 0], "submit_s": values[:, 1], "run_s": values[:, 3], "processors": values[:, 4],
-         "requested_processors": values[:, 7], "requested_s": values[:, 8], "used_mb": used, "requested_mb": requested,
-         "status": values[:, 10], "user": values[:, 11], "group": values[:, 12], "executable": values[:, 13],
-         "cpu_efficiency": efficiencies(cpu_s, values[:, 3], values[:, 0], tally),
-         "cputime_s": np.where(cpu_s >= 0, cpu_s * processors, np.nan), "wait_s": values[:, 2],
-         "partition": _named(values[:, 15], comments, "Partition"),
-         "batch_queue": _named(values[:, 14], comments, "Queue")})
-
-
-def _named(numbers: np.ndarray, comments: tuple[str, ...], key: str) -> list[str]:
+def _named(numbers: pd.Series, comments: tuple[str, ...], key: str) -> list[str]:
     """Names that the header gives to numbers, else the numbers as text."""
     names = numbered_names(comments, key)
     return [names.get(number, str(number)) for number in numbers.astype(int).tolist()]
@@ -183,7 +175,7 @@ def read_gwf(path: Path, limit: int | None, tally: Tally) -> pd.DataFrame:
         lines = Lines(lines.path, lines.comments, lines.data[:limit], lines.numbers[:limit])
         fields = _without_header(lines, tally)
     say_unused({name: fields[name] for name in GWF_UNUSED if name in fields}, tally)
-    return _gwf_records(fields, tally)
+    return _records(fields, tally)
 
 
 def split(line: str) -> list[str]:
@@ -262,7 +254,7 @@ def _typed(rows: list[list[str]], numbers: list[int], names, bad: BadLines) -> p
     return pd.DataFrame({name: typed.get(name, columns[name]) for name in names})
 
 
-def _gwf_records(fields: pd.DataFrame, tally: Tally) -> pd.DataFrame:
+def _records(fields: pd.DataFrame, tally: Tally) -> pd.DataFrame:
     def number(name: str) -> np.ndarray:
         return fields[name].to_numpy() if name in fields else np.full(len(fields), UNKNOWN)
 

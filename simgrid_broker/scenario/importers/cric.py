@@ -5,7 +5,7 @@ Sources: formats reference, sections 0 to 4 and 6; brokerage reference, section 
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -29,16 +29,13 @@ from simgrid_broker.scenario.importers.files import (
     refuse,
     well_formed,
 )
+from simgrid_broker.scenario.loading.validate import is_part
 from simgrid_broker.schema.attribute import Column
 from simgrid_broker.schema.harvester import FACTORS, WITHOUT_IDLE
-from simgrid_broker.schema.queues import OURS, Queue
+from simgrid_broker.schema.part import Part
+from simgrid_broker.schema.queues import OURS, Hardware, InstalledRelease, PublishedSoftware, Queue
 
 EVERYWHERE = "ALL"
-
-SOFTWARE = {"cmtconfigs": list, "containers": list, "cvmfs": list}
-HARDWARE = {"type": str, "arch": list, "instr": list, "vendor": list, "model": list, "version": list}
-TAG = {"project": str, "release": str, "cmtconfig": str, "container_name": str, "sources": list, "tag": str}
-"""Fields of an entry, of each of its `architectures`, and of each of its `tags`."""
 
 KINDS = ("cpu", "gpu")
 
@@ -61,12 +58,12 @@ def read_software(path: Path, queues: Iterable[str]) -> tuple[dict[str, dict], d
 
 def software(name: str, entry: Mapping, tally: Tally) -> dict:
     """One entry as a scenario writes it."""
-    found = _fields(name, entry, SOFTWARE, ("architectures", "tags"), tally)
-    hardware = [_fields(name, each, HARDWARE, (), tally) for each in _objects(name, entry, "architectures", tally)]
+    found = _fields(name, entry, PublishedSoftware, tally)
+    hardware = [_fields(name, each, Hardware, tally) for each in _objects(name, entry, "architectures", tally)]
     found["architectures"] = [each for each in hardware if each.get("type") in KINDS]
     tally.count_all("architectures that are neither cpu nor gpu, left out",
                     [name] * (len(hardware) - len(found["architectures"])))
-    found["tags"] = [_fields(name, each, TAG, (), tally) for each in _objects(name, entry, "tags", tally)]
+    found["tags"] = [_fields(name, each, InstalledRelease, tally) for each in _objects(name, entry, "tags", tally)]
     return found
 
 
@@ -78,18 +75,19 @@ def _objects(name: str, entry: Mapping, key: str, tally: Tally) -> list[dict]:
     return found
 
 
-def _fields(name: str, values: Mapping, known: Mapping[str, type], others: tuple[str, ...], tally: Tally) -> dict:
-    """The known fields of an object as text or lists of text; a single text counts as a list of one."""
+def _fields(name: str, values: Mapping, model: type[Part], tally: Tally) -> dict:
+    """The fields of a model that are text or lists of text; a single text counts as a list of one."""
     tally.count_all("fields of software that nothing here reads, left out",
-                    (f"{name}: {clean(key)}" for key in values if key not in known and key not in others))
+                    (f"{name}: {clean(key)}" for key in values if key not in model.model_fields))
     found = {}
-    for key, kind in known.items():
-        value = values.get(key)
-        listed = value if isinstance(value, list) else [] if value is None else [value]
+    for key, field in model.model_fields.items():
+        value, kinds = values.get(key), (field.annotation, *get_args(field.annotation))
+        if value is None or any(is_part(kind) for kind in kinds):
+            continue
+        listed = value if isinstance(value, list) else [value]
         texts = [clean(str(each)) for each in listed if isinstance(each, (str, int, float))]
         tally.count_all(f"{key} of software that are not text, left out", [name] * (len(listed) - len(texts)))
-        if value is not None:
-            found[key] = texts if kind is list else "".join(texts[:1])
+        found[key] = texts if tuple in map(get_origin, kinds) else "".join(texts[:1])
     return found
 
 

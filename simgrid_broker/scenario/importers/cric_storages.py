@@ -6,7 +6,6 @@ workload statistics, with the section.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from simgrid_broker.scenario.importers.files import (
     JsonFile,
     Tally,
     clean,
-    finite_number,
     number_of,
     read_json,
     refuse,
@@ -332,12 +330,8 @@ def _sizes(name: str, entry: Mapping, tally: Tally) -> dict[str, Any]:
 
 def _bytes(part: object, key: str) -> float | None:
     """A number of bytes of a part of the space, None if it is missing, no number or negative."""
-    value = part.get(key) if isinstance(part, Mapping) else None
-    if isinstance(value, str):
-        value = finite_number(value.strip())
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return None
-    return float(value) if 0 <= float(value) <= MOST_BYTES else None
+    value = number_of(part.get(key), MOST_BYTES) if isinstance(part, Mapping) else None
+    return None if value is None or value < 0 else value
 
 
 def _unused(said: Mapping, read: Collection[str], what: str, tally: Tally) -> None:

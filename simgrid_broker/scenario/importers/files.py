@@ -317,12 +317,12 @@ def nothing(value: object) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def number_of(value: Any) -> float | None:
-    """The number that a value holds, as a number or as text, or None."""
+def number_of(value: Any, most: float = LARGEST) -> float | None:
+    """The number that a value holds, as a number or as text, or None; beyond `most` it counts as a mistake."""
     if isinstance(value, str):
         value = finite_number(value.strip())
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    return float(value) if is_number and -LARGEST <= value <= LARGEST else None
+    return float(value) if is_number and -most <= value <= most else None
 
 
 def clean(text: str) -> str:

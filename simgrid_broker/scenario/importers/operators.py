@@ -23,6 +23,7 @@ from simgrid_broker.scenario.importers.files import (
     number_of,
     read_json,
 )
+from simgrid_broker.scenario.shares import TAGS
 from simgrid_broker.schema.harvester import FACTORS, LIMITS, RATIOS, WITHOUT_IDLE
 from simgrid_broker.schema.queues import PRODUCTION_TYPES, Queue, RuleForMissed
 from simgrid_broker.units import MB
@@ -75,8 +76,6 @@ def _take(name: str, row: dict, found: dict[str, Any], tally: Tally) -> None:
         tally.count(f"keys of another application than {entry.app}, used all the same", name)
 
 
-PATTERNS = ("prodsourcelabel", "workinggroup", "campaign", "processingtype", "transpath", "rtype")
-"""Columns with the regular expressions that tag tasks."""
 UNUSED = ("vo", "queue_id")
 BOUNDS = ("mincore", "maxcore", "minrampercore", "maxrampercore")
 SLOTS = ("pandaqueuename", "gshare", "resourcetype", "numslots", "modificationtime", "expirationtime")
@@ -93,7 +92,7 @@ def read_shares(shares: Path, types: Path | None = None, slots: Path | None = No
     tree = _of_tree(file) if is_tree else _of_rows(Rows(shares, "name"), tally)
     parts: dict[str, Any] = {"shares": tree}
     leaves = list(_leaves(tree))
-    if not any(name in leaf for leaf in leaves for name in PATTERNS):
+    if not any(name in leaf for leaf in leaves for name in TAGS):
         tally.say("no share has an expression for tagging, so that the first leaf takes every task that names no share "
                   "(gshare)")
     if types is not None:
@@ -110,7 +109,7 @@ def _leaves(tree: list[dict]):
 
 def _of_rows(rows: Rows, tally: Tally) -> list[dict]:
     """Tree of the rows; siblings in the order of the table."""
-    rows.only(("name", "value", "parent", "throttled", *PATTERNS, *UNUSED))
+    rows.only(("name", "value", "parent", "throttled", *TAGS, *UNUSED))
     by_name: dict[str, dict] = {}
     for row in rows.rows:
         name = rows.text(row, "name")
@@ -132,7 +131,7 @@ def _share(rows: Rows, row: Mapping, tally: Tally) -> dict:
     found: dict[str, Any] = {"name": row["name"], "value": value or 0}
     if row.get("value") is None:
         rows.wrong(row, "value", "expected a number from 0 up")
-    for name in PATTERNS:
+    for name in TAGS:
         text = rows.text(row, name)
         if text is not None:
             found[name] = text
