@@ -12,7 +12,7 @@ from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.ledgers.commands import Commands
 from simgrid_broker.ledgers.inputs import LostFiles, OpenInputs, Submissions
 from simgrid_broker.ledgers.live_tasks import LiveTasks
-from simgrid_broker.ledgers.staging import StagingBook
+from simgrid_broker.ledgers.staging import StagingRequests
 from simgrid_broker.ledgers.task_history import TaskLedger
 from simgrid_broker.names import TASK_ENDS, TaskStatus
 from simgrid_broker.policy.tasks.ends import dataset_after
@@ -74,7 +74,7 @@ class Books:
         self.scouts = Scouts(world, fabric, policies, self.retry_module)
         self.series = Series(world)
         self.lost_files = LostFiles(world)
-        self.staging = StagingBook(world, recorder.write)
+        self.staging = StagingRequests(world, recorder.write)
         self.usage = Usage(0.0, np.zeros(len(world.arrays.hs06_milli)))
         self.planned_merges: Callable[[], Sequence[PlannedMerge]] = tuple
         fabric.retry_module = self.retry_module.learn

@@ -49,7 +49,7 @@ class Request:
     finished_s: float = nan
 
 
-class StagingBook:
+class StagingRequests:
     """Requests by dataset; write: takes the rows of those that are over.
 
     can_stage: whether a storage has drives, (n_storages,) bool; names, codes: those of datasets and tapes with a

@@ -65,7 +65,7 @@ def test_a_cycle_makes_jobs_of_ten_datasets_at_most():
     assert sorted(set(seen) - {0}) == [10, 12]
 
 
-@pytest.mark.rule("StagingBook.needed", "StagingBook.ask", "staged_inputs")
+@pytest.mark.rule("StagingRequests.needed", "StagingRequests.ask", "staged_inputs")
 def test_each_dataset_of_a_container_is_staged_by_its_own_request():
     stage = stage_of(WORKS, where=("HERE_TAPE", "HERE_DISK", "HERE_TAPE"), inputprestaging=1)
     stage.run(60)
@@ -79,7 +79,7 @@ def test_each_dataset_of_a_container_is_staged_by_its_own_request():
     stage.check()
 
 
-@pytest.mark.rule("exceeds_tape_quota", "StagingBook.size")
+@pytest.mark.rule("exceeds_tape_quota", "StagingRequests.size")
 @pytest.mark.parametrize(("quota", "status"), [
     pytest.param(0.007, "staging", id="as much as the quota"),
     pytest.param(0.0069, "broken", id="more"),

@@ -255,7 +255,7 @@ def test_files_that_are_on_their_way_are_not_read_again_for_the_next_task():
     stage.check()
 
 
-@pytest.mark.rule("StagingBook.is_needed", "give_size", "DataCarousel._read")
+@pytest.mark.rule("StagingRequests.is_needed", "give_size", "DataCarousel._read")
 def test_input_of_a_task_alone_is_staged_from_the_drives_of_its_site():
     own = dict(replicas={0: 1.0}, nucleus=-1)
     stage = stage_of(WORKS, own, own, dict(replicas={0: 1.0}))
@@ -273,7 +273,7 @@ def test_input_of_a_task_alone_is_staged_from_the_drives_of_its_site():
     stage.check()
 
 
-@pytest.mark.rule("StagingBook.is_needed")
+@pytest.mark.rule("StagingRequests.is_needed")
 def test_input_of_a_task_alone_stays_where_its_site_has_no_drives():
     stage = stage_of((task_source, task_refiner), dict(replicas={1: 1.0}))
     stage.arrays.input_dataset[0] = 1
@@ -328,7 +328,7 @@ def test_the_rule_of_what_active_tasks_read_is_refreshed(left_s, ended, refreshe
     assert left == pytest.approx(30 * DAY if refreshed else left_s - 3700, abs=3700)
 
 
-@pytest.mark.rule("StagingBook._new", "to_stage")
+@pytest.mark.rule("StagingRequests._new", "to_stage")
 @pytest.mark.parametrize("max_size", [0, 1000])
 def test_a_whole_copy_on_disk_without_a_rule_is_pinned_whatever_the_quota(max_size):
     config = dict(source_tapes_config=dict(HERE_TAPE=dict(active=True, max_size=max_size)))
