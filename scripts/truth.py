@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Print, by rule, the recorded cases in which the recorded answer and the program's part.
 
-    scripts/truth.py KIND CASES [ANSWERS]
+    scripts/truth.py KIND CASES [ANSWERS] [--release 1.0.3]
 
 CASES holds cases and recorded answers as `KIND.json.gz` of a set of recordings does (`cases`, `expected`, `grids`).
 ANSWERS holds the program's answers, matched by `id`; without it the program is asked here. If CASES has no `expected`,
@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 import compare_with_panda
 import recorded_answers
 from recorded_answers import ABSENT, Difference, Place
+
+from simgrid_broker.editions import RELEASES
 
 MANY_KEYS = 12
 """Keys at one place of the answers above which they are names of things, not fields, if their values are of a kind."""
@@ -166,6 +168,8 @@ def main() -> int:
     parser.add_argument("kind", choices=compare_with_panda.KINDS)
     parser.add_argument("cases", type=Path, metavar="CASES")
     parser.add_argument("answers", type=Path, metavar="ANSWERS", nargs="?")
+    parser.add_argument("--release", choices=RELEASES, default=RELEASES[0],
+                        help="release of the code that answered, if not %(default)s")
     options = parser.parse_args()
     found = recorded_answers.document(options.cases)
     given = rows_of(recorded_answers.document(options.answers)) if options.answers else None
@@ -176,7 +180,8 @@ def main() -> int:
         parser.error(f"{len(found['cases'])} cases in {options.cases}, but {len(recorded)} recorded answers")
     whys = [recorded_answers.not_scored(*one) for one in zip(found["cases"], recorded, strict=True)]
     cases = [case for case, why in zip(recorded_answers.whole_cases(found), whys, strict=True) if not why]
-    program = given if given is not None and "expected" in found else compare_with_panda.answers(options.kind, cases)
+    program = given if given is not None and "expected" in found else compare_with_panda.answers(
+        options.kind, cases, options.release)
     by_id = {answer.get("id"): answer for answer in program}
     recorded = [answer for answer, why in zip(recorded, whys, strict=True) if not why]
     pairs = [pair(case, answer, by_id.get(case["id"])) for case, answer in zip(cases, recorded, strict=True)]

@@ -228,6 +228,21 @@ def test_a_pending_task_comes_back(label, patience_s, monkeypatch):
     assert stage.task() == "ready"
 
 
+@pytest.mark.rule("counts_as_pending")
+@pytest.mark.parametrize(("edition", "tag", "since"), [
+    pytest.param("deployed-1.0.3", "-cap_jobs", 100.0, id="a cap of the user"),
+    pytest.param("deployed-1.0.4", "-cap_jobs", np.nan, id="from release 1.0.4 on without pending time"),
+    pytest.param("deployed-1.0.4", "-share_throttle", np.nan, id="as is the throttle of classes"),
+    pytest.param("deployed-1.0.4", "-cap", 100.0, id="not other reasons"),
+    pytest.param("deployed-1.0.4", "", 100.0, id="nor full queues"),
+])
+def test_pending_time_of_a_task_without_a_queue(edition, tag, since):
+    stage = Stage((task_source, task_refiner), scenario(edition=edition), dict(label="user"))
+    stage.run(100.0)
+    hold(stage.control, 0, tag)
+    assert stage.task() == "pending" and stage.arrays.tasks["frozen_s"][0] == pytest.approx(since, nan_ok=True)
+
+
 def test_a_task_without_a_queue_is_put_on_hold_and_makes_its_jobs_when_it_comes_back():
     plan = scenario(queues={"HERE": dict(atlas_site="HERE", status="brokeroff")}, agents=PERIODS | dict(watch_dog=10))
     stage = Stage((task_source, task_refiner, job_generator, watch_dog), plan)

@@ -14,6 +14,7 @@ from simgrid_broker.agents.jedi.job_splitter import JobSplitter
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.tasks.selection import TERMS, Selection, generates, selection
 from simgrid_broker.policy.tasks.throttle import Throttle, ThrottleLimits, lift, throttle_limits
+from simgrid_broker.policy.tasks.watchdogs import counts_as_pending
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.turns.turn import AGAIN, Outcome
 from simgrid_broker.turns.work_queues import JobNumbers, WorkQueues
@@ -174,6 +175,8 @@ def hold(control: Control, row: int, tag: str) -> None:
     """Put a task without a candidate queue on hold; the WatchDog reactivates it."""
     return_to(control.world, row)
     set_reason(control.world, row, tag)
-    if np.isnan(control.arrays.tasks["frozen_s"][row]):
+    if not counts_as_pending(tag, control.edition):
+        set_task(control.world, row, frozen_s=np.nan)
+    elif np.isnan(control.arrays.tasks["frozen_s"][row]):
         set_task(control.world, row, frozen_s=control.now)
     set_status(control.world, row, TaskStatus.PENDING, control.now)

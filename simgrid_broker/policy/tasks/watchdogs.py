@@ -35,6 +35,10 @@ HURRY_S: ByEdition[tuple[tuple[int, float], ...]] = ByEdition(documented=(), dep
 
 Source: lifecycle reference, 2.9.
 """
+NO_FAULT = ByEdition[frozenset[str]](frozenset(), frozenset(), {"1.0.4": frozenset(
+    ("-cap_jobs", "-cap_queued_jobs", "-cap_cores", "-cap_queued_cores", "-share_throttle"))})
+"""Tags of what stops a task by no fault of its own, so that it waits without a pending time: from release 1.0.4 on caps
+of users and the throttle of classes (SC_WAITING)."""
 
 
 class Terms(NamedTuple):
@@ -126,6 +130,11 @@ def throttle_step(largest_attempt: int, mean_failures: float, n_throttled: int, 
 def throttled_for_s(step: int) -> float:
     """Length of the `step`-th throttling of a task, s."""
     return WAIT_FOR_THROTTLED_S * step ** 2
+
+
+def counts_as_pending(tag: str, edition: str) -> bool:
+    """True if a task that a rule stopped has failed to find a queue, and PENDING_TIMEOUT runs."""
+    return tag not in NO_FAULT[edition]
 
 
 def pending_for_s(label: str, priority, usual_s: float, edition: str) -> np.ndarray:
