@@ -225,6 +225,9 @@ def scored(script, kind, tmp_path, folder, *release):
     pytest.param("panda_decisions_tasks", "analysis_classes",
                  marks=pytest.mark.rule("classes.site_classes", "slots_of_users", "classes.task_classes",
                                         "is_evaluated")),
+    pytest.param("panda_decisions_tasks", "analysis_priorities",
+                 marks=pytest.mark.rule("over_and_below", "held_by_cap", "released_below_cap", "limits.boosts",
+                                        "limits.boosted", "look_at_owners")),
 ])
 def test_recorded_life(script, folder, kind, tmp_path):
     score, differences = scored_by(DATA / folder / "compare.py", script, kind, tmp_path)

@@ -227,7 +227,7 @@ class Fabric:
         """Count the jobs of owners: rows of the activated and throttled ones; arguments as in
         `effects.look_at_owners`."""
         rows = np.empty(len(self.world.arrays.jobs), np.int32)
-        return rows[:effects.look_at_owners(self.world.arrays, rows, *numbers)]
+        return rows[:effects.look_at_owners(self.world.arrays.jobs, rows, *numbers)]
 
     def jobs_of_owners(self, among: np.ndarray, owner_of_task: np.ndarray, chosen: np.ndarray,
                        status: int) -> np.ndarray:

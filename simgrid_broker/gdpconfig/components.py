@@ -127,6 +127,8 @@ def _pattern(part: str) -> str:
 
 
 BROKERAGE = "brokerage reference, section 12"
+DOCUMENTED = ("documented",)
+"""Edition in which a cap of 0 counts as not set."""
 
 
 class taskbrokerage(Component, app="jedi", source=BROKERAGE):
@@ -202,10 +204,10 @@ class core(Component, app="jedi", source=BROKERAGE):
 class prio_mgr(Component, app="pandaserver", source=BROKERAGE):
     """Caps on the running jobs of users and groups; unset means 10,000 in the cap of jobs and no limit elsewhere."""
 
-    CAP_RUNNING_USER_JOBS = count(None, "jobs", "Running jobs of a user", unset=0)
-    CAP_RUNNING_USER_CORES = count(None, "cores", "Cores of a user", unset=0)
-    CAP_RUNNING_GROUP_JOBS = count(None, "jobs", "Running jobs of a group", unset=0)
-    CAP_RUNNING_GROUP_CORES = count(None, "cores", "Cores of a group", unset=0)
+    CAP_RUNNING_USER_JOBS = count(None, "jobs", "Running jobs of a user", unset=0, unset_in=DOCUMENTED)
+    CAP_RUNNING_USER_CORES = count(None, "cores", "Cores of a user", unset=0, unset_in=DOCUMENTED)
+    CAP_RUNNING_GROUP_JOBS = count(None, "jobs", "Running jobs of a group", unset=0, unset_in=DOCUMENTED)
+    CAP_RUNNING_GROUP_CORES = count(None, "cores", "Cores of a group", unset=0, unset_in=DOCUMENTED)
 
 
 class analy_eval(Component, app="pandaserver", source=BROKERAGE):
@@ -220,7 +222,7 @@ class analy_eval(Component, app="pandaserver", source=BROKERAGE):
 
 
 LIFECYCLE = "lifecycle reference, section"
-DEPLOYED = ("deployed",)
+DEPLOYED, DOCUMENTED = ("deployed",), ("documented",)
 
 
 class jobdispatch(Component, app="pandaserver", source=f"{LIFECYCLE} 1.4 and 8.1"):

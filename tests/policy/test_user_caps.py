@@ -5,9 +5,26 @@ import pytest
 from policy_builders import cfg
 
 from simgrid_broker.names import JobStatus
-from simgrid_broker.policy.users.limits import Boost, Caps, boosted, boosts, caps, may_matter, over_and_below, owners
+from simgrid_broker.policy.users.limits import (
+    HELD,
+    LONG_JOB_S,
+    MOVABLE,
+    Boost,
+    Capped,
+    Caps,
+    boosted,
+    boosts,
+    caps,
+    held_by_cap,
+    may_matter,
+    over_and_below,
+    owners,
+    released_below_cap,
+)
 
 pytestmark = pytest.mark.rule("over_and_below", "boosts")
+
+S = JobStatus
 
 LIMITS = Caps(100, 400, 200, 800)
 
@@ -31,27 +48,27 @@ def test_caps(jobs, cores, group, documented, deployed):
 
 def test_caps_of_gdpconfig():
     assert caps(cfg()) == Caps(10_000, 10_000, 10_000, 10_000)
-    assert caps(cfg(prio_mgr={"CAP_RUNNING_USER_JOBS": 5, "CAP_RUNNING_GROUP_CORES": 0})) == Caps(
-        5, 10_000, 10_000, 10_000)
+    keys = {"CAP_RUNNING_USER_JOBS": 5, "CAP_RUNNING_GROUP_CORES": 0}
+    assert caps(cfg(prio_mgr=keys)) == Caps(5, 10_000, 10_000, 10_000)
+    assert caps(cfg("deployed", prio_mgr=keys)) == Caps(5, 10_000, 10_000, 0)              # a cap of 0 in the code
+
+
+def lifted(done, activated, known=None):
+    """Boosts of owners; where nothing is said, those with recent or waiting jobs are known."""
+    done, activated = np.array(done), np.array(activated)
+    return boosts(done, activated, (done > 0) | (activated > 0) if known is None else np.array(known, bool))
 
 
 def test_an_owner_below_the_mean_is_lifted_where_others_got_more():
-    done = np.array([[40, 0], [0, 0]])
-    activated, highest = np.array([[0, 0], [30, 5]]), np.array([[0, 0], [980, 990]])
-    assert boosts(done, activated, highest) == [Boost(1, 0, 20, 976.0, 20)]     # at the second queue nobody got any
-
-
-@pytest.mark.parametrize(("highest", "found"), [(999, 1), (1000, 0), (1001, 0)])
-def test_nobody_is_lifted_above_the_top(highest, found):
-    done, activated = np.array([[40], [0]]), np.array([[0], [3]])
-    assert len(boosts(done, activated, np.array([[0], [highest]]))) == found
+    assert lifted([[40, 0], [0, 0]], [[0, 0], [30, 5]]) == [Boost(1, 0, 20)]   # at the second queue nobody got any
 
 
 def test_what_is_lacking_is_divided_among_the_queues():
-    done = np.array([[40, 40], [0, 0]])
-    activated, highest = np.array([[0, 0], [30, 30]]), np.array([[0, 0], [980, 985]])
-    assert [(boost.queue, boost.n_jobs, boost.points) for boost in boosts(done, activated, highest)] == [
-        (0, 20, 20), (1, 20, 15)]
+    assert lifted([[40, 40], [0, 0]], [[0, 0], [30, 30]]) == [Boost(1, 0, 20), Boost(1, 1, 20)]
+
+
+def test_an_owner_with_cancelled_jobs_alone_counts_for_the_means():
+    assert lifted([[40], [0], [0]], [[0], [30], [0]], [[1], [1], [1]]) == [Boost(1, 0, 13)]
 
 
 @pytest.mark.parametrize(("done", "activated", "expected"), [
@@ -66,8 +83,7 @@ def test_what_is_lacking_is_divided_among_the_queues():
     pytest.param([[2], [0]], [[0], [0]], [], id="nothing waits"),
 ])
 def test_who_is_lifted_and_by_how_many_jobs(done, activated, expected):
-    found = boosts(np.array(done), np.array(activated), np.full(np.shape(done), 900))
-    assert [(boost.owner, boost.queue, boost.n_jobs) for boost in found] == expected
+    assert lifted(done, activated) == expected
 
 
 @pytest.mark.rule("limits.owners")
@@ -104,14 +120,71 @@ def test_the_smaller_cap_of_users_and_groups_is_asked_first(limits, expected):
     assert bool(may_matter(counts, np.array([301]), 8, limits)) is expected
 
 
+def capped(task, owner, status, flag=MOVABLE, max_walltime_s=LONG_JOB_S + 1, is_merge=False):
+    """Jobs as caps see them, all alike but for what is a list."""
+    return Capped(*np.broadcast_arrays(task, owner, status, flag, max_walltime_s, is_merge))
+
+
+A, H, NOBODY = S.ACTIVATED, S.THROTTLED, -1
+
+
+@pytest.mark.rule("held_by_cap")
+@pytest.mark.parametrize(("jobs", "documented", "deployed"), [
+    pytest.param(capped([0, 0, 1], [0, 0, 1], A), [1, 1, 0], [1, 1, 0], id="jobs of the owner above the cap"),
+    pytest.param(capped(0, 0, [A, H, S.RUNNING]), [1, 0, 0], [1, 0, 0], id="activated ones"),
+    pytest.param(capped(0, 0, A, max_walltime_s=[LONG_JOB_S, LONG_JOB_S + 1]), [1, 1], [0, 1], id="long ones"),
+    pytest.param(capped(0, 0, A, flag=[0, MOVABLE, 2]), [1, 1, 1], [1, 1, 1], id="one flag is enough for a task"),
+    pytest.param(capped([0, 1], 0, A, flag=[0, MOVABLE]), [1, 1], [0, 1], id="but not for another task"),
+    pytest.param(capped(0, 0, A, is_merge=[False, True]), [1, 0], [1, 1], id="merge jobs in the code"),
+    pytest.param(capped(0, [0, NOBODY], A), [1, 0], [1, 1], id="jobs of the task that are nobody's in the code"),
+    pytest.param(capped(0, [1, NOBODY], A), [0, 0], [0, 0], id="nobody is above a cap"),
+])
+def test_jobs_that_a_cap_holds(jobs, documented, deployed):
+    for edition, expected in (("documented", documented), ("deployed", deployed)):
+        assert held_by_cap(jobs, np.array([True, False]), edition).tolist() == list(map(bool, expected))
+
+
+@pytest.mark.rule("released_below_cap")
+@pytest.mark.parametrize(("jobs", "documented", "deployed"), [
+    pytest.param(capped([0, 0, 1], [0, 0, 1], H, HELD), [1, 1, 0], [1, 1, 0], id="jobs of the owner below the cap"),
+    pytest.param(capped(0, 0, [H, A], HELD), [1, 0], [1, 0], id="throttled ones"),
+    pytest.param(capped(0, 0, H, [MOVABLE, HELD]), [0, 1], [1, 1], id="all of a task with one that a cap holds"),
+    pytest.param(capped([0, 1], 0, H, [MOVABLE, HELD]), [0, 1], [0, 1], id="but not of another task"),
+    pytest.param(capped(0, NOBODY, H, HELD), [0], [0], id="nobody is below a cap"),
+])
+def test_jobs_that_are_released(jobs, documented, deployed):
+    for edition, expected in (("documented", documented), ("deployed", deployed)):
+        assert np.atleast_1d(released_below_cap(jobs, np.array([True, False]), edition)).tolist() == list(
+            map(bool, expected))
+
+
+def risen(priority, is_merge=False, n_jobs=2, **changed):
+    """Positions and points of jobs of an owner that rise at a queue."""
+    priority = np.array(priority)
+    jobs = capped(np.arange(len(priority)), 1, A, is_merge=is_merge)._replace(**changed)
+    return [(places.tolist(), points) for _, places, points in boosted(
+        [Boost(1, 0, n_jobs)], jobs, np.zeros(len(priority), int), priority)]
+
+
 @pytest.mark.rule("limits.boosted")
-def test_the_oldest_jobs_of_an_owner_at_a_queue_rise():
-    owner, queue = np.array([1, 1, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 0, 0])
-    priority = np.array([976, 977, 990, 990, 980, 979])
-    ((rows, points),) = boosted([Boost(1, 0, 2, 976.0, 20)], owner, queue, priority)
-    assert (rows.tolist(), points) == ([1, 4], 20)
+def test_the_oldest_jobs_of_an_owner_near_the_top_rise_to_1000():
+    assert risen([980, 979, 980, 980]) == [([0, 2], 20)]                   # 2 / 5 below the highest, at most two
+    assert risen([976, 980, 975, 977], n_jobs=20) == [([1, 3], 20)]        # down to 4 below it, that excluded
+    assert risen([980, 980], owner=np.array([0, 1])) == [([1], 20)]
+    assert risen([980, 980], status=np.array([H, A])) == [([1], 20)]
+
+
+@pytest.mark.rule("limits.boosted")
+def test_merge_jobs_do_not_tell_the_highest_priority_but_rise_with_others():
+    assert risen([990, 980, 980], [True, False, True]) == [([1, 2], 20)]
+    assert risen([990], [True]) == []
+
+
+@pytest.mark.rule("limits.boosted")
+@pytest.mark.parametrize(("highest", "found"), [(999, [([0], 1)]), (1000, []), (1001, [])])
+def test_nobody_is_lifted_above_the_top(highest, found):
+    assert risen([highest]) == found
 
 
 def test_without_owners_nobody_is_lifted():
-    nothing = np.zeros((2, 3), int)
-    assert boosts(nothing, nothing, nothing) == []
+    assert lifted(np.zeros((2, 3), int), np.zeros((2, 3), int)) == []

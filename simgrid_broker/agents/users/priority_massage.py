@@ -8,7 +8,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.jobs.effects import oldest_first
-from simgrid_broker.names import ANALYSIS_LABELS, JobStatus, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, BUILD, JobStatus, TaskStatus
 from simgrid_broker.policy.users import limits as user_limits
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.jobs.counts import tally
@@ -18,7 +18,6 @@ from simgrid_broker.world.tasks.rows import renewed
 S = JobStatus
 WINDOW_S = HOUR
 """Window in which jobs that ended or changed count for boosts, s; source: lifecycle reference, section 3.6."""
-ENDED = (S.FINISHED, S.FAILED, S.CLOSED)
 
 
 def priority_massage(control: Control) -> Process:
@@ -37,8 +36,9 @@ class PriorityMassage:
         self.control = control
         world, words = control.world, control.world.vocabularies
         self.analysis = np.isin(words["labels"], ANALYSIS_LABELS)
+        self.build = words["processing_types"].index(BUILD) if BUILD in words["processing_types"] else -1
         self.named = np.array([bool(word) for word in words["working_groups"]])
-        self.ended: list[tuple] = []                                         # owner, queue and time, (n,) each
+        self.ended: list[tuple] = []                               # owner, queue, time and status, (n,) each
         self.rows = np.zeros(0, np.int32)
         self.owners, self.owner_of_task = np.zeros((0, 2), np.int64), np.zeros(0, np.int32)
         self.begin(np.arange(len(world.arrays.tasks)))
@@ -62,12 +62,13 @@ class PriorityMassage:
         self.users, self.is_group = np.unique(self.owners[:, 0]), self.owners[:, 1] >= 0
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
-        """Note analysis jobs that have just ended, except cancelled ones."""
+        """Note analysis jobs that have just ended."""
         owner = self.owner_of_task[rows["task"]]
-        chosen = (owner >= 0) & np.isin(rows["status"], ENDED) & (rows["n_chunks"] > 0)
+        chosen = (owner >= 0) & (rows["n_chunks"] > 0)
         if chosen.any():
             ended_s = times[np.arange(len(rows)), rows["status"]]
-            self.ended.append((owner[chosen], rows["queue"][chosen].astype(np.int64), ended_s[chosen]))
+            self.ended.append((owner[chosen], rows["queue"][chosen].astype(np.int64), ended_s[chosen],
+                               rows["status"][chosen]))
 
     def look(self) -> None:
         """Throttle, release and boost jobs according to the current counts."""
@@ -75,55 +76,60 @@ class PriorityMassage:
         if not self.boosts and not user_limits.may_matter(
                 arrays.user_counts[self.users], arrays.user_cores[self.users], self.most_cores, limits):
             return
-        jobs, cores, done, activated, highest = self._count()
-        over, below = user_limits.over_and_below(jobs, cores, self.is_group, limits, self.control.edition)
+        numbers, done, activated, known = self._count()
+        over, below = user_limits.over_and_below(*numbers, self.is_group, limits, self.control.edition)
         self._throttle(over, below)
         if self.boosts:
-            self._boost(user_limits.boosts(done, activated, highest))
+            self._boost(user_limits.boosts(done, activated, known))
 
     def _count(self) -> tuple[np.ndarray, ...]:
-        """By owner: running jobs and cores; by owner and queue: recent jobs, activated jobs, their highest priority."""
+        """By owner: running jobs and cores; by owner and queue: recent jobs, activated jobs, whether there is any."""
         control, n_owners = self.control, len(self.is_group)
-        shape, since = (n_owners, len(control.arrays.queues)), control.now - WINDOW_S
+        shape = (n_owners, len(control.arrays.queues))
+        since = control.now - WINDOW_S if self.boosts else -np.inf
         control.fabric.empty_outboxes()
-        jobs, cores = np.zeros(n_owners, np.int64), np.zeros(n_owners, np.int64)
-        done, activated = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        highest = np.full(shape, -2**31, np.int64)
-        self.rows = control.fabric.look_at_owners(self.owner_of_task, since, jobs, cores, done, activated, highest)
-        self.ended = [piece for piece in self.ended if (piece[2] >= since).any()]
-        for owner, queue, ended_s in self.ended:
-            recent = ended_s >= since
+        numbers, (done, activated) = np.zeros((2, n_owners), np.int64), np.zeros((2, *shape), np.int64)
+        known = np.zeros(shape, bool)
+        self.rows = control.fabric.look_at_owners(self.owner_of_task, since, numbers, done, activated, known)
+        self.ended = [piece for piece in self.ended if (piece[2] > since).any()]
+        for owner, queue, ended_s, status in self.ended:
+            recent = ended_s > since
+            known[owner[recent], queue[recent]] = True
+            recent &= status != S.CANCELLED
             tally(done, owner[recent], queue[recent])
-        return jobs, cores, done, activated, highest
+        return numbers, done, activated, known
 
-    def _jobs(self, status: JobStatus, chosen: np.ndarray) -> np.ndarray:
-        """Rows of the jobs of chosen owners, (n_owners,) bool, in a status, oldest first; merge jobs are left out."""
-        return oldest_first(self.control.arrays, self.control.fabric.jobs_of_owners(self.rows, self.owner_of_task,
-                                                                                    chosen, status))
+    def _jobs(self, status: JobStatus, chosen: np.ndarray) -> tuple[np.ndarray, user_limits.Capped]:
+        """Rows and view of the jobs of chosen owners, (n_owners,) bool, in a status, oldest first.
+
+        Jobs may be throttled unless they build libraries, and are held by a cap unless their task is paused.
+        """
+        control, arrays, table = self.control, self.control.arrays, self.control.arrays.jobs
+        rows = oldest_first(arrays, control.fabric.jobs_of_owners(self.rows, self.owner_of_task, chosen, status))
+        rows = rows[table["processing_type"][rows] != self.build]
+        task = table["task"][rows]
+        paused = arrays.tasks["status"][task] == TaskStatus.PAUSED
+        flag = user_limits.MOVABLE if status == S.ACTIVATED else np.where(paused, 0, user_limits.HELD)
+        return rows, user_limits.Capped(task, self.owner_of_task[task], table["status"][rows], flag,
+                                        max_walltimes(arrays, rows), table["n_chunks"][rows] == 0)
 
     def _throttle(self, over: np.ndarray, below: np.ndarray) -> None:
-        """Throttle activated jobs of owners above their cap, and release those of owners below it.
-
-        In the deployed edition short jobs stay activated. Jobs of paused tasks are not released.
-        """
-        control, arrays = self.control, self.control.arrays
+        """Throttle activated jobs of owners above their cap, and release those of owners below it."""
+        control, edition = self.control, self.control.edition
         if over.any():
-            rows = self._jobs(S.ACTIVATED, over)
-            if self.boosts:
-                rows = rows[max_walltimes(arrays, rows) > user_limits.LONG_JOB_S]
-            control.fabric.hold_back(rows, control.now)
-        if arrays.user_counts[:, S.THROTTLED].any():
-            rows = self._jobs(S.THROTTLED, below)
-            paused = arrays.tasks["status"][arrays.jobs["task"][rows]] == TaskStatus.PAUSED
-            control.fabric.release(rows[~paused], control.now)
+            rows, jobs = self._jobs(S.ACTIVATED, over)
+            control.fabric.hold_back(rows[user_limits.held_by_cap(jobs, over, edition)], control.now)
+        if control.arrays.user_counts[:, S.THROTTLED].any():
+            rows, jobs = self._jobs(S.THROTTLED, below)
+            control.fabric.release(rows[user_limits.released_below_cap(jobs, below, edition)], control.now)
 
     def _boost(self, wanted: list[user_limits.Boost]) -> None:
         """Raise the priority of activated jobs of owners who got little."""
         if not wanted:
             return
-        jobs, chosen = self.control.arrays.jobs, np.zeros(len(self.is_group), bool)
+        chosen = np.zeros(len(self.is_group), bool)
         chosen[[boost.owner for boost in wanted]] = True
-        rows = self._jobs(S.ACTIVATED, chosen)
-        columns = self.owner_of_task[jobs["task"][rows]], jobs["queue"][rows], jobs["priority"][rows]
-        for positions, points in user_limits.boosted(wanted, *columns):
-            self.control.fabric.lift(rows[positions], points)
+        rows, jobs = self._jobs(S.ACTIVATED, chosen)
+        table = self.control.arrays.jobs[rows]
+        for _, places, points in user_limits.boosted(wanted, jobs, table["queue"], table["priority"]):
+            self.control.fabric.lift(rows[places], points)

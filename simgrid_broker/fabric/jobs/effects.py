@@ -176,32 +176,35 @@ def jobs_of_owners(world: Arrays, among, owner_of_task, chosen, status, found):
 
 
 @compiled
-def look_at_owners(world: Arrays, rows, owner_of_task, since, jobs, cores, done, activated, highest):
+def look_at_owners(jobs, rows, owner_of_task, since, numbers, done, activated, known):
     """Count the live jobs of tasks whose owner is not -1, by owner; merge jobs are left out.
 
-    owner_of_task: (n_tasks,); jobs, cores: running, starting and sent, (n_owners,); done, activated, highest:
-    (n_owners, n_queues), of jobs with a change or heartbeat after `since`, s: number of jobs of the active table that
-    are neither activated nor holding, number of activated jobs, and highest priority of these. Fills `rows` with those
-    of the activated and throttled jobs, and returns their number.
+    jobs: table of jobs; owner_of_task: (n_tasks,); numbers: running, starting and sent jobs and their cores, (2,
+    n_owners); done, activated, known: (n_owners, n_queues), numbers of jobs of the active table that are neither
+    activated nor holding, and of activated jobs, and whether there is any job there. Only jobs with a change or
+    heartbeat after `since`, s, count. Fills `rows` with those of all activated and throttled jobs, and returns their
+    number.
     """
     n = 0
-    for row in range(len(world.jobs)):
-        job = world.jobs[row]
-        if job["panda_id"] == 0 or owner_of_task[job["task"]] < 0 or has_no_pieces(job):
+    for row in range(len(jobs)):
+        job = jobs[row]
+        if job["panda_id"] == 0 or owner_of_task[job["task"]] < 0:
             continue
         owner, queue, status = owner_of_task[job["task"]], job["queue"], job["status"]
         if status == ACTIVATED or status == THROTTLED:
             rows[n] = row
             n += 1
-        if status == RUNNING or status == STARTING or status == SENT:
-            jobs[owner] += 1
-            cores[owner] += job["corecount"]
         alive = status == RUNNING and job["due_sequence"] != 0
-        if not alive and job["modification_s"] < since:
+        if has_no_pieces(job) or not alive and job["modification_s"] <= since:
             continue
+        if status == PENDING or status == DEFINED or status == ASSIGNED:
+            continue
+        known[owner, queue] = True
         if status == ACTIVATED:
             activated[owner, queue] += 1
-            highest[owner, queue] = max(highest[owner, queue], np.int64(job["priority"]))
-        elif not (status == HOLDING or status == PENDING or status == DEFINED or status == ASSIGNED):
+        elif status != HOLDING:
             done[owner, queue] += 1
+        if status == RUNNING or status == STARTING or status == SENT:
+            numbers[0, owner] += 1
+            numbers[1, owner] += job["corecount"]
     return n

@@ -26,6 +26,8 @@ LONG_JOB_S = 6 * HOUR
 """Wall time up to which jobs stay activated in the deployed edition, s; source: lifecycle reference, section 3.6."""
 TOP_PRIORITY, JOBS_PER_POINT = 1000, 5
 """Priority that boosted jobs reach, and jobs of a user per point; source: lifecycle reference, 3.6."""
+NO_PRIORITY = -2**31
+"""Below any priority."""
 
 
 class Caps(NamedTuple):
@@ -38,13 +40,30 @@ class Caps(NamedTuple):
 
 
 class Boost(NamedTuple):
-    """Boost at most `n_jobs` activated jobs of an owner at a queue with a priority above `above` by `points`."""
+    """Boost at most `n_jobs` activated jobs of an owner at a queue."""
 
     owner: int
     queue: int
     n_jobs: int
-    above: float
-    points: int
+
+
+class Capped(NamedTuple):
+    """Jobs that are activated or throttled, (n,) each.
+
+    task: of each; owner: -1 = caps do not concern it; status: JobStatus; relocation_flag: MOVABLE = the job may be
+    throttled, HELD = a cap has throttled it; max_walltime_s: limit of wall time; is_merge: whether it merges.
+    """
+
+    task: np.ndarray
+    owner: np.ndarray
+    status: np.ndarray
+    relocation_flag: np.ndarray
+    max_walltime_s: np.ndarray
+    is_merge: np.ndarray
+
+
+MOVABLE, HELD = 1, 3
+"""Values of PanDA's relocationFlag."""
 
 
 class Terms(NamedTuple):
@@ -66,10 +85,10 @@ TERMS = ByEdition(documented=Terms(np.greater, moving_apart=False, boosts=False,
 
 
 def caps(cfg: Gdpconfig) -> Caps:
-    """The caps under gdpconfig."""
+    """The caps under gdpconfig; 0 is a cap in `deployed`, and not set in `documented`."""
     keys = (prio_mgr.CAP_RUNNING_USER_JOBS, prio_mgr.CAP_RUNNING_USER_CORES, prio_mgr.CAP_RUNNING_GROUP_JOBS,
             prio_mgr.CAP_RUNNING_GROUP_CORES)
-    return Caps(*(cfg.value(key) or CAP_IF_UNSET for key in keys))
+    return Caps(*(CAP_IF_UNSET if (cap := cfg.value(key)) is None else cap for key in keys))
 
 
 def over_and_below(jobs: np.ndarray, cores: np.ndarray, is_group: np.ndarray, limits: Caps,
@@ -87,13 +106,41 @@ def over_and_below(jobs: np.ndarray, cores: np.ndarray, is_group: np.ndarray, li
     return over, below
 
 
-def boosts(done: np.ndarray, activated: np.ndarray, highest: np.ndarray) -> list[Boost]:
+def held_by_cap(jobs: Capped, over: np.ndarray, edition: str) -> np.ndarray:
+    """Jobs that become throttled, (n,) bool; over: owners of `over_and_below`.
+
+    `documented`: all activated jobs of those owners but merge jobs. `deployed`: of tasks with a long activated job of
+    theirs that is MOVABLE, all long activated jobs.
+    """
+    activated = jobs.status == S.ACTIVATED
+    if not TERMS[edition].boosts:
+        return activated & _of(jobs, over) & ~jobs.is_merge
+    long = activated & (jobs.max_walltime_s > LONG_JOB_S)
+    return long & np.isin(jobs.task, jobs.task[long & _of(jobs, over) & (jobs.relocation_flag == MOVABLE)])
+
+
+def released_below_cap(jobs: Capped, below: np.ndarray, edition: str) -> np.ndarray:
+    """Jobs that are activated again, (n,) bool; below: owners of `over_and_below`.
+
+    `documented`: the throttled jobs of those owners that are HELD. `deployed`: of tasks with a throttled job of theirs
+    that is HELD, all throttled jobs.
+    """
+    throttled = jobs.status == S.THROTTLED
+    held = throttled & _of(jobs, below) & (jobs.relocation_flag == HELD)
+    return throttled & np.isin(jobs.task, jobs.task[held]) if TERMS[edition].boosts else held
+
+
+def _of(jobs: Capped, chosen: np.ndarray) -> np.ndarray:
+    """Jobs whose owner is chosen, (n,) bool."""
+    return (jobs.owner >= 0) & chosen[jobs.owner]
+
+
+def boosts(done: np.ndarray, activated: np.ndarray, known: np.ndarray) -> list[Boost]:
     """Boosts of owners with fewer jobs than the mean, at queues where they got fewer than others.
 
-    done: jobs that ran or ended recently; activated: waiting jobs; highest: their highest priority; (n_owners,
+    done: jobs that ran or ended recently; activated: waiting jobs; known: whether there was any job; (n_owners,
     n_queues) each. The means are over owners and queues with jobs.
     """
-    known = (done > 0) | (activated > 0)
     owners = np.flatnonzero(known.any(axis=1))
     if not len(owners):
         return []
@@ -104,9 +151,7 @@ def boosts(done: np.ndarray, activated: np.ndarray, highest: np.ndarray) -> list
         queues = np.flatnonzero(lacks[owner])
         n_jobs = int((mean - of_owner[owner]) / len(queues))
         if n_jobs > 0:
-            found += [Boost(owner, queue, n_jobs, top - n_jobs / JOBS_PER_POINT, TOP_PRIORITY - top)
-                      for queue, top in zip(queues.tolist(), highest[owner, queues].tolist(), strict=True)
-                      if top < TOP_PRIORITY]
+            found += [Boost(owner, queue, n_jobs) for queue in queues.tolist()]
     return found
 
 
@@ -129,15 +174,20 @@ def may_matter(counts: np.ndarray, cores: np.ndarray, most_cores: int, limits: C
             or (cores + soon * most_cores).max(initial=0) > min(limits.user_cores, limits.group_cores))
 
 
-def boosted(wanted: list[Boost], owner: np.ndarray, queue: np.ndarray,
-            priority: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Positions of the jobs of each boost, (k,), and the points by which they rise.
+def boosted(wanted: list[Boost], jobs: Capped, queue: np.ndarray,
+            priority: np.ndarray) -> Iterator[tuple[Boost, np.ndarray, int]]:
+    """Each boost with the positions of its jobs, (k,), and the points by which they rise to TOP_PRIORITY.
 
-    owner, queue, priority: of activated jobs, oldest first, (n,).
+    jobs: oldest first, of which those that are activated now count, and queue, priority: of them, (n,). The highest
+    priority of the owner at the queue is that of other than merge jobs, but merge jobs rise as well.
     """
+    activated = jobs.status == S.ACTIVATED
     for boost in wanted:
-        chosen = (owner == boost.owner) & (queue == boost.queue) & (priority > boost.above)
-        yield np.flatnonzero(chosen)[:boost.n_jobs], boost.points
+        own = activated & (jobs.owner == boost.owner) & (queue == boost.queue)
+        top = priority[own & ~jobs.is_merge].max(initial=NO_PRIORITY)
+        chosen = own & (priority > top - boost.n_jobs / JOBS_PER_POINT) & (priority <= top)
+        if NO_PRIORITY < top < TOP_PRIORITY:
+            yield boost, np.flatnonzero(chosen)[:boost.n_jobs], int(TOP_PRIORITY - top)
 
 
 C = ThrottledBy
