@@ -26,6 +26,7 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.jedi.intake import intake_remarks
 from simgrid_broker.agents.own import as_plugins, guarded, own_agents, tables_of
 from simgrid_broker.agents.run.samples import take_sample
+from simgrid_broker.dry_run.check import DecisionCheck
 from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.fabric import Fabric
@@ -105,14 +106,16 @@ PACKAGES = ("simgrid_broker", "simpy", "numpy", "numba", "pyarrow", "pandas", "p
 
 
 def simulate(scenario: Scenario, out: str | Path = "results", folder: str | Path | None = None, validate: bool = False,
-             progress: Callable[["Simulation"], None] | None = None, agents: Iterable[Agent] = ()) -> Run:
+             progress: Callable[["Simulation"], None] | None = None, agents: Iterable[Agent] = (),
+             check_decisions: float = 0.0) -> Run:
     """Run a scenario and return its `records.Run`.
 
     out: folder of results, in which the run gets `<scenario>/<run>`; folder: the run's own folder instead; validate:
     check all invariants at every sample; progress(simulation): called 200 times; agents: generator functions of
     `control` that run after those of the package and those that the scenario names; the tables that they see are gone
-    when this returns. Ctrl-C ends the run early, keeps what is complete and is raised again. Raises OutputError,
-    PluginError, ForbiddenMove, OutOfRows, InvariantBroken; a run that cannot begin leaves no folder.
+    when this returns; check_decisions: part of the decisions that are compared with the dry run of their state. Ctrl-C
+    ends the run early, keeps what is complete and is raised again. Raises OutputError, PluginError, ForbiddenMove,
+    OutOfRows, InvariantBroken, DecisionsDiffer; a run that cannot begin leaves no folder.
     """
     chosen = Path(folder) if folder else new_run_folder(Path(out), scenario.name, scenario.seed)
     try:
@@ -121,6 +124,8 @@ def simulate(scenario: Scenario, out: str | Path = "results", folder: str | Path
         if folder is None:
             shutil.rmtree(chosen, ignore_errors=True)
         raise
+    if check_decisions:
+        simulation.check_decisions(check_decisions)
     with simulation.env.interruptible(), simulation:
         simulation.run(progress)
     simulation.let_go()
@@ -165,6 +170,11 @@ class Simulation:
         until the next search for garbage among old objects, which many short runs in one process hardly cause.
         """
         vars(self.world).clear()
+
+    def check_decisions(self, part: float) -> None:
+        """Compare a part of the decisions with the dry run of the state in which they are made."""
+        self.control.check = DecisionCheck(self.control, part)
+        self.control.books.decisions.log.record["looked_at"] = True
 
     @property
     def jobs_ended(self) -> int:

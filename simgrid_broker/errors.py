@@ -4,6 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+MOST_MESSAGES = 10
+"""Differences that an error names."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -101,6 +104,20 @@ class InvariantBroken(SimgridBrokerError):
 
     def __str__(self) -> str:
         return "\n".join(["the tables contradict themselves:", *(f"  - {message}" for message in self.messages)])
+
+
+class DecisionsDiffer(SimgridBrokerError):
+    """A decision of a run and the dry run of its state differ: an error of the program; carries the snapshot."""
+
+    def __init__(self, decision: str, messages: Iterable[str], snapshot: dict | None = None):
+        self.decision, self.messages, self.snapshot = decision, tuple(messages), snapshot
+        super().__init__(self.decision, self.messages, self.snapshot)
+
+    def __str__(self) -> str:
+        more = len(self.messages) - MOST_MESSAGES
+        lines = [f"{self.decision}: the dry run of the same state decides otherwise",
+                 *(f"  - {message}" for message in self.messages[:MOST_MESSAGES])]
+        return "\n".join(lines + [f"  and {more} candidates more"] * (more > 0))
 
 
 def nearest(word: str, known: Iterable[str], n: int = 3) -> tuple[str, ...]:

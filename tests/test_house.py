@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "records": {"files", "schema", "names", "units", "errors"},
     "dry_run": {"editions", "agents", "turns", "world", "scenario", "policy", "schema", "views", "gdpconfig", "names",
                 "units", "wording", "errors", "luck"},
-    "engine": {"editions", "agents", "turns", "fabric", "world", "scenario", "records", "luck", "errors"},
+    "engine": {"editions", "agents", "dry_run", "turns", "fabric", "world", "scenario", "records", "luck", "errors"},
     "metrics": {"systems", "records", "names", "units", "wording"},
     "report": {"metrics", "records", "names", "units"},
     "experiments": {"editions", "engine", "metrics", "records", "report", "scenario", "gdpconfig", "schema", "names",

@@ -10,6 +10,7 @@ from simgrid_broker import luck
 from simgrid_broker.agents.books import Books, Recorder
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.turns.brokers import Brokers
+from simgrid_broker.turns.plane import Check, unchecked
 from simgrid_broker.turns.policies import InForce, Policies
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.arrays import Arrays
@@ -23,7 +24,7 @@ Process = Generator[simpy.Event, object, None]
 class Control:
     """All that an agent can reach; env: SimPy's environment; periods: the `agents` section of the scenario.
 
-    due: when each piece of work that is done on a period is done next, s, by its name.
+    check: of the decisions; due: when each piece of work that is done on a period is done next, s, by its name.
     """
 
     def __init__(self, env: simpy.Environment, world: World, fabric: Fabric, in_force: InForce, recorder: Recorder):
@@ -33,6 +34,7 @@ class Control:
         self.brokers = Brokers(world, self.policies, take_snapshot(world.arrays, 0.0, by_queue=True, in_detail=True))
         self.books = Books(world, fabric, self.policies, recorder)
         self.due: dict[str, float] = {}
+        self.check: Check = unchecked
 
     @property
     def now(self) -> float:

@@ -5,6 +5,7 @@ import json
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -97,6 +98,9 @@ def run(
         "--snapshot-at", metavar="TIME", help="Write a snapshot for `broker` at this time, for example 36h, instead "
         "of at the times of record.snapshots; repeatable.", show_default=False)] = None,
     validate: Annotated[bool, typer.Option("--validate", help="Check all invariants at every sample.")] = False,
+    check_decisions: Annotated[str, typer.Option("--check-decisions", metavar="PART", help="Compare this part of the "
+        "brokers' decisions, for example 1%, with the dry run of the state in which each is made; the run fails at the "
+        "first that differs.", show_default=False)] = "0",
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the run's folder.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write the tables only; `report` writes the report "
                                             "later.")] = False,
@@ -109,7 +113,7 @@ def run(
     reported.
     """
     from simgrid_broker.records import new_run_folder
-    pages = Pages(not no_report, not no_plots)
+    pages, checked = Pages(not no_report, not no_plots), part_of(check_decisions)
     settings = [*(settings or ()), *([f"record.snapshots={json.dumps(snapshots)}"] if snapshots else [])]
     given = loaded(scenario, seed, until, settings, workload)
     if not quiet:
@@ -118,12 +122,25 @@ def run(
     try:
         with closing():
             folder = new_run_folder(out, given.name, given.seed)
-            result = simulated(simulate, given, folder, validate, quiet, pages)
+            result = simulated(partial(simulate, validate=validate, check_decisions=checked), given, folder,
+                               quiet, pages)
     except KeyboardInterrupt:
         report_interrupted(folder, quiet, pages)
         raise typer.Exit(INTERRUPTED) from None
     gc.freeze()                                 # what is there stays: no search for garbage looks at it
     write_and_print(result, quiet, pages)
+
+
+def part_of(text: str) -> float:
+    """Part that an option gives, from 0 to 1."""
+    from simgrid_broker.units import fraction
+    try:
+        part = fraction(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--check-decisions") from None
+    if not 0 <= part <= 1:
+        raise typer.BadParameter(f"{text} is not from 0% to 100%", param_hint="--check-decisions")
+    return part
 
 
 def show_remarks(scenario: "Scenario") -> None:
@@ -133,15 +150,15 @@ def show_remarks(scenario: "Scenario") -> None:
         typer.echo(f"note: {remark}", err=True)
 
 
-def simulated(simulate: Callable[..., "Run"], scenario: "Scenario", folder: Path, validate: bool,
-              quiet: bool, pages: Pages) -> "Run":
+def simulated(simulate: Callable[..., "Run"], scenario: "Scenario", folder: Path, quiet: bool,
+              pages: Pages) -> "Run":
     """Simulate a scenario into `folder`; the folder is removed if the run did not begin."""
     from simgrid_broker.cli.progress import Progress
     from simgrid_broker.compiled import watched
     progress = None if quiet else Progress(scenario.duration)
     try:
         with watched(progress.compiling) if progress else nullcontext():
-            result = simulate(scenario, folder=folder, validate=validate,
+            result = simulate(scenario, folder=folder,
                               progress=with_pages(progress, scenario.duration, pages) if pages.report else progress)
     except (SimgridBrokerError, MemoryError) as error:
         if is_begun(folder):

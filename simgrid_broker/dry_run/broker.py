@@ -95,11 +95,11 @@ def _decide(snapshot: Snapshot, brokers: Brokers, row: int, burden: Burden) -> D
     """The decision about the task in a row."""
     about = list(snapshot.tasks.values())[row]
     if about.broker == TASK_BROKERAGE:
-        seen, n_jobs, names, verdict, chances = _nucleus(brokers, row, burden)
+        seen, n_jobs, names, verdict = _nucleus(brokers, row, burden)
         drawn = names[verdict.order[0]] if len(verdict.order) else None
     else:
         ask = _analysis if about.broker == ANALYSIS_BROKERAGE else _queues
-        (seen, n_jobs, names, verdict, chances), drawn = ask(brokers, row, about), None
+        (seen, n_jobs, names, verdict), drawn = ask(brokers, row, about), None
     steps, order = _steps(brokers.policies, about.broker, verdict)
     return Decision(
         snapshot=snapshot.name, time_s=snapshot.time, edition=edition_of(snapshot.edition).name, brokerage=about.broker,
@@ -107,7 +107,14 @@ def _decide(snapshot: Snapshot, brokers: Brokers, row: int, burden: Burden) -> D
         n_jobs=n_jobs, funnel=_funnel(verdict, steps, order), drawn=drawn,
         error=_error(brokers, row, DecisionKind.of(about.broker), verdict),
         fatal=_is_fatal(brokers, about, verdict),
-        candidates=_candidates(names, verdict, chances, steps, _queues_of(brokers, names), snapshot.edition))
+        candidates=candidates_of(brokers, about.broker, names, verdict))
+
+
+def candidates_of(brokers: Brokers, brokerage: str, names: Sequence[str], verdict: Verdict) -> tuple[Candidate, ...]:
+    """Every candidate of a verdict by a brokerage, with all that the verdict says of it; names: of the candidates."""
+    steps, _ = _steps(brokers.policies, brokerage, verdict)
+    chances = chances_of_nuclei(verdict) if brokerage == TASK_BROKERAGE else chances_of_queues(verdict)
+    return _candidates(names, verdict, chances, steps, _queues_of(brokers, names), brokers.policies.edition)
 
 
 def _row_of(snapshot: Snapshot, task: int | str | None) -> int:
@@ -138,26 +145,26 @@ def _tag(world: World, snapshot: Snapshot, rows: Sequence[int]) -> None:
 
 
 def _nucleus(brokers: Brokers, row: int, burden: Burden) -> tuple:
-    """View, verdict and probabilities of the task brokerage."""
+    """View and verdict of the task brokerage."""
     world = brokers.world
     task, seen, verdict = brokers.nucleus_for(row, burden)
     names = [world.vocabularies["sites"][site] for site in seen.site]
-    return task, None, names, verdict, chances_of_nuclei(verdict)
+    return task, None, names, verdict
 
 
 def _queues(brokers: Brokers, row: int, about) -> tuple:
-    """View, verdict and probabilities of the job brokerage."""
+    """View and verdict of the job brokerage."""
     wanted = about.n_jobs_to_broker or about.jobs_left
     task, parts = observe.task(brokers.world, row), observe.job_input(brokers.world, row)
     verdict = brokers.queues_for(task, parts, wanted)
-    return task, wanted, brokers.queues.names, verdict, chances_of_queues(verdict)
+    return task, wanted, brokers.queues.names, verdict
 
 
 def _analysis(brokers: Brokers, row: int, about) -> tuple:
-    """View, verdict and probabilities of the analysis brokerage."""
+    """View and verdict of the analysis brokerage."""
     wanted, task = about.n_jobs_to_broker or about.jobs_left, observe.task(brokers.world, row)
     verdict = brokers.analysis_queues_for(row, task, wanted)
-    return task, wanted, brokers.queues.names, verdict, chances_of_queues(verdict)
+    return task, wanted, brokers.queues.names, verdict
 
 
 def _error(brokers: Brokers, row: int, kind: DecisionKind, verdict: Verdict) -> str | None:

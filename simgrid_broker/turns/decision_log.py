@@ -28,8 +28,11 @@ DECISION_RECORD = luck.STREAMS["decision_record"]
 MOST_STEPS = 63
 FAILED = np.dtype([("jeditaskid", "i8"), ("number", "i8")])
 """A task, and its decisions without a candidate since it last had one."""
-RECORD = np.dtype([("of_decisions", "f8"), ("of_candidates", "f8"), ("unplaced", "i8")])
-"""Fractions of the tasks whose decisions, and whose candidates, are recorded; of `Log.chosen`, the most of each."""
+RECORD = np.dtype([("of_decisions", "f8"), ("of_candidates", "f8"), ("unplaced", "i8"), ("looked_at", "?")])
+"""Fractions of the tasks whose decisions, and whose candidates, are recorded; of `Log.chosen`, the most of each.
+
+looked_at: whether Python looks at every decision.
+"""
 
 
 class Log(Bundle):
@@ -291,7 +294,8 @@ class DecisionLog:
 def log_of(world: World) -> Log:
     """The log before the first decision; of the tasks whose decisions are recorded those given by number."""
     record, arrays, n_kinds = world.scenario.record, world.arrays, 1 + max(map(int, DecisionKind))
-    fractions = np.array([(max(record.decisions, record.candidates), record.candidates, record.unplaced)], RECORD)
+    most = max(record.decisions, record.candidates)
+    fractions = np.array([(most, record.candidates, record.unplaced, False)], RECORD)
     whole = np.array([task for task in record.tasks if isinstance(task, int)], np.int64)
     pseudo, most = arrays.pseudo_queues, max(len(arrays.queues), len(arrays.pools), len(arrays.sites))
     return Log(record=fractions, whole=whole, failed=np.zeros((len(arrays.tasks), n_kinds), FAILED),

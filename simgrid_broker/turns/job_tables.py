@@ -37,6 +37,7 @@ from simgrid_broker.views import Task, Verdict
 from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of_task, tally_closed
+from simgrid_broker.world.snapshot.tasks import InHand
 from simgrid_broker.world.tasks.rows import renewed
 from simgrid_broker.world.views import observe
 
@@ -261,6 +262,7 @@ class JobTables:
         control, account = self.control, account_of_task(self.control.arrays, row)
         task, parts = self.work_queues.view(row, level)
         kind, verdict = control.brokers.broker(row, task, parts, number, account)
+        control.check(kind, InHand(row, level, number), verdict)
         control.books.waiting_place.place(row, level, task, verdict, control.brokers.queues, control.now)
         return kind, task, verdict
 
@@ -283,10 +285,13 @@ class JobTables:
         hand, control, level = self.hand, self.control, int(self.hand["level"])
         if hand["asked"]:
             self._note_answer()
+            return
+        kind, verdict = DecisionKind(hand["broker"]), self.verdict(row, level)
+        control.check(kind, InHand(row, level, int(hand["wanted"])), verdict)
         if hand["whole"]:
-            control.books.decisions.add_candidates(DecisionKind(hand["broker"]), self.verdict(row, level))
+            control.books.decisions.add_candidates(kind, verdict)
         if hand["elsewhere"]:
-            verdict, (task, _) = self.verdict(row, level), self.work_queues.view(row, level)
+            task, _ = self.work_queues.view(row, level)
             control.books.waiting_place.place(row, level, task, verdict, control.brokers.queues, control.now)
 
     def _note_answer(self) -> None:

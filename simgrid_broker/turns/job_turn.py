@@ -308,7 +308,7 @@ def draw(world, work, production, analysis, log, row):
         draw_for_user(world, work, analysis, log, row)
     else:
         draw_for_production(world, work, production, log, row)
-    return hand["whole"] or hand["elsewhere"]
+    return hand["whole"] or hand["elsewhere"] or log.record[0]["looked_at"]
 
 
 @compiled

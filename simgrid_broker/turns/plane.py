@@ -6,11 +6,13 @@ from typing import Protocol
 import numpy as np
 
 from simgrid_broker.ledgers.live_tasks import LiveTasks
+from simgrid_broker.names import DecisionKind
 from simgrid_broker.turns.brokers import Brokers
 from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.views import Gdpconfig, Queues, Task, Verdict
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.snapshot.tasks import InHand, PlannedMerge
 from simgrid_broker.world.world import World
 
 
@@ -51,13 +53,30 @@ class Memory(Protocol):
         """Place where activated jobs wait."""
 
 
+class Check(Protocol):
+    """Check of the decisions of a run.
+
+    sites: the candidates of task brokerage.
+    """
+
+    def __call__(self, kind: DecisionKind, asked: InHand | PlannedMerge, verdict: Verdict,
+                 sites: np.ndarray | None = None) -> None:
+        """Check a decision that is made and has not taken effect."""
+
+
+def unchecked(kind: DecisionKind, asked: InHand | PlannedMerge, verdict: Verdict, sites: np.ndarray | None = None
+              ) -> None:
+    """No check."""
+
+
 class Plane(Protocol):
-    """World, brokers, policies and ledgers of a run, at its time now, s."""
+    """World, brokers, policies and ledgers of a run, at its time now, s; check: of its decisions."""
 
     world: World
     policies: Policies
     brokers: Brokers
     seed: int
+    check: Check
 
     @property
     def books(self) -> Memory:

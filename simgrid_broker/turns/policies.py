@@ -25,7 +25,8 @@ InForce = Callable[[Mapping[str, object]], Mapping[tuple[str, str], object]]
 class Policies:
     """Every decision that can be replaced; raises PluginError for one that is unknown or unusable.
 
-    dispatch: where jobs wait; removal: as `broker_rules.removal_of`, by kind of decision and tags.
+    dispatch: where jobs wait; removal: as `broker_rules.removal_of`, by kind of decision and tags; changes: keys of
+    gdpconfig that were changed in the database; loaded: these as agents have loaded them.
     """
 
     def __init__(self, world: World, in_force: InForce):
@@ -46,7 +47,7 @@ class Policies:
         self.removal: dict[tuple[DecisionKind, tuple[str, ...]], tuple[tuple[Criterion, int], ...]] = {}
         self.changes: dict[str, object] = {}
         self.cfg = Gdpconfig(in_force({}))
-        self._in_force, self._loaded = in_force, dict[str, object]()
+        self._in_force, self.loaded = in_force, dict[str, object]()
 
     @property
     def asks_about_users(self) -> bool:
@@ -69,5 +70,5 @@ class Policies:
 
     def load_config(self) -> None:
         """Load gdpconfig as it is in the database."""
-        if self.changes != self._loaded:
-            self.cfg, self._loaded = Gdpconfig(self._in_force(self.changes)), dict(self.changes)
+        if self.changes != self.loaded:
+            self.cfg, self.loaded = Gdpconfig(self._in_force(self.changes)), dict(self.changes)

@@ -20,6 +20,7 @@ from simgrid_broker.turns.task_turn import DONE, HAND, TERMS, HintTables, Nuclei
 from simgrid_broker.turns.turn import BEGIN, go_on
 from simgrid_broker.views import KEPT, NUCLEUS, Gdpconfig, Verdict
 from simgrid_broker.world.jobs import loads
+from simgrid_broker.world.snapshot.tasks import InHand
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.views.nuclei import BY_PRIORITY, Burden, Shown, nuclei_shown
 
@@ -118,15 +119,20 @@ class TaskTables:
         """Let the scenario's broker decide about the task in hand."""
         control, hand = self.control, self.hand
         task, seen, verdict = control.brokers.nucleus_for(row, self.burden)
+        control.check(KIND, InHand(row, burden=self.burden), verdict, seen.site)
         control.books.decisions.add(KIND, control.now, task, verdict, 0, self.offset, seen.site)
         hand["n_left"], last = len(verdict.order), last_refusal(control.policies, KIND, verdict)
         hand["site"] = seen.site[verdict.order[0]] if len(verdict.order) else -1
         hand["last"] = KEPT if last is None else self.rules.rules.index(last)
 
     def look(self, row: int) -> None:
-        """Record the candidates of the decision in hand; those of a broker in Python are recorded."""
-        if not self.hand["asked"]:
-            self.control.books.decisions.add_candidates(KIND, self.verdict(row), self.offset, self.nuclei.groups[0])
+        """Record the candidates of the decision in hand, and check it; both is done for a broker in Python."""
+        if self.hand["asked"]:
+            return
+        verdict, sites = self.verdict(row), self.nuclei.groups[0]
+        self.control.check(KIND, InHand(row, burden=self.burden), verdict, sites)
+        if self.hand["whole"]:
+            self.control.books.decisions.add_candidates(KIND, verdict, self.offset, sites)
 
     def verdict(self, row: int) -> Verdict:
         """The decision in hand, about the task in a row, which shares the columns of the tables."""

@@ -40,6 +40,7 @@ HAND = np.dtype([
     ("full_chain", "?"),             # whether the candidates are those of full chains
     ("uniform", "f8"),               # draws the nucleus
     ("asked", "?"), ("n_left", "i8"),        # asked: Python decided; candidates without a refusal
+    ("whole", "?"),                  # whether the candidates are recorded
     ("site", "i8"), ("last", "i8"),  # the nucleus drawn; the rule that refused the last candidates, KEPT = none came
 ])
 """The task in hand and the decision about it."""
@@ -157,14 +158,14 @@ def draw(world, work, nuclei, hints, log, row):
         hand["site"] = nuclei.groups[0, nuclei.order[0]]
     else:
         find_last(hand, nuclei)
-    recorded, whole = choose(world, log, TASK_BROKERAGE, row, n_left > 0)
+    recorded, hand["whole"] = choose(world, log, TASK_BROKERAGE, row, n_left > 0)
     if recorded:
         noted = log.room[add_decision(log, work.terms[0]["now_s"], TASK_BROKERAGE, task, len(nuclei.refused_by), n_left,
                                       0)]
         if n_left > 0:
             noted["best"] = work.terms[0]["offset"] + hand["site"]
             noted["best_weight"] = nuclei.weight[nuclei.order[0]]
-    return whole
+    return hand["whole"] or log.record[0]["looked_at"]
 
 
 @compiled

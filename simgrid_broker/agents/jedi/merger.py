@@ -155,6 +155,7 @@ class Merger:
         task, parts = self._view(merge)
         account = account_of_task(world.arrays, merge.task)
         kind, verdict = control.brokers.broker(merge.task, task, parts, 1, account, cache=False)
+        control.check(kind, PlannedMerge(merge.task, task), verdict)
         chunk = int(world.arrays.jobs["chunk"][merge.rows[0]])
         begins = luck.ATTEMPTS * chunk + merge.attempt
         chosen, _ = spread_jobs(verdict, 1, control.brokers.uniforms(MERGE_DRAW, task, begins, verdict))

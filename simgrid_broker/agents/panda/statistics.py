@@ -9,6 +9,7 @@ from simgrid_broker.agents.books import Usage
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy.jobs.resource_types import OF_ONE_TYPE
 from simgrid_broker.policy.shares.dispatch import mean_memory_high
+from simgrid_broker.turns.plane import unchecked
 from simgrid_broker.world.columns import set_mean_memory_high
 from simgrid_broker.world.jobs.counts import TypesInUse, take_snapshot
 from simgrid_broker.world.pilot_status import queues_whose_mode
@@ -32,7 +33,7 @@ def gdpconfig_cache(control: Control) -> Process:
 def statistics(control: Control) -> Process:
     """Refresh the statistics on a period."""
     world = control.world
-    in_detail = bool(world.scenario.record.snapshots)
+    in_detail = bool(world.scenario.record.snapshots) or control.check is not unchecked
     by_queue = in_detail or OF_ONE_TYPE[control.edition]
     types, pushed = TypesInUse(), queues_whose_mode(world.arrays, "fetches_jobs")
     any_pushed = bool(pushed.any())

@@ -6,6 +6,7 @@ from simgrid_broker.policy.jobs.resource_types import with_memory
 from simgrid_broker.policy.shares.tree import targets
 from simgrid_broker.views import Task
 from simgrid_broker.world import invariants
+from simgrid_broker.world.snapshot.tasks import Waits
 from simgrid_broker.world.snapshot.writing import snapshot_of
 from simgrid_broker.world.views import observe
 
@@ -40,10 +41,10 @@ def snapshots(control: Control) -> Process:
         control.recorder.keep_snapshot(snapshot_now(control))
 
 
-def snapshot_now(control: Control) -> dict:
-    """The snapshot of this moment."""
+def snapshot_now(control: Control, asked: Waits | None = None) -> dict:
+    """The snapshot of this moment; asked: about which a broker is asked, alone in place of what waits."""
     def raised(row: int, level: int) -> Task:
         return with_memory(observe.task(control.world, row), level, control.world.scenario.resource_types.values())
     return snapshot_of(control.world, control.brokers.snapshot, control.books.live_tasks.rows,
-                       control.books.planned_merges(), raised, control.policies.changes,
-                       slots_of_class_a(control.cfg) if control.policies.asks_about_users else None)
+                       control.books.planned_merges(), raised, control.policies.loaded,
+                       slots_of_class_a(control.cfg) if control.policies.asks_about_users else None, asked)

@@ -14,9 +14,9 @@ from simgrid_broker.schema.tasks import BrokerParameters, Chain, UserParameters
 from simgrid_broker.views import Task, UserView
 from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.tasks.input_files import is_cut, pieces_at_once, take_in_hand_of, waiting_at
-from simgrid_broker.world.views.nuclei import parts_at_of
+from simgrid_broker.world.views.nuclei import Burden, parts_at_of
 from simgrid_broker.world.views.observe import replicas, values_of
-from simgrid_broker.world.views.users import user_view
+from simgrid_broker.world.views.users import figures_to_look_at, user_view
 from simgrid_broker.world.world import World
 
 T = TaskStatus
@@ -38,6 +38,22 @@ class PlannedMerge(NamedTuple):
 
     row: int
     view: Task
+
+
+class InHand(NamedTuple):
+    """Jobs about which a broker is asked: the row of their task, their level of ramCount, and their number.
+
+    The dataset that they read is the one in hand. In task brokerage n_jobs is 0, and burden what the nuclei owe now.
+    """
+
+    row: int
+    level: int = 0
+    n_jobs: int = 0
+    burden: Burden | None = None
+
+
+Waits = InHand | PlannedMerge | int
+"""Jobs that wait for brokerage: in hand, a merge job, or the next jobs of the task in a row."""
 
 
 def waiting(world: World, live_rows) -> np.ndarray:
@@ -63,17 +79,23 @@ def tasks_of(world: World, statistics, live_rows, merges: Sequence[PlannedMerge]
     The highest priority comes first, and of equal ones merge jobs; raised: for input that asks for more memory;
     asks_about_users: whether jobs of analysis tasks go by analysis brokerage.
     """
-    rows, numbers = waiting(world, live_rows).tolist(), world.arrays.tasks["jeditaskid"]
-    names = dict[int, Iterator[int]]()
-    entries: list[tuple[int, str, PlannedMerge | int]] = [
-        (-merge.view.currentpriority, f"{numbers[merge.row]}-merge-{next(names.setdefault(merge.row, count(1)))}",
-         merge) for merge in merges]
-    entries += [(-int(world.arrays.tasks["priority"][row]), str(numbers[row]), row) for row in rows]
-    chosen = sorted(entries, key=lambda entry: entry[0])[:world.scenario.record.snapshot_tasks]
-    plain = {name: _ordered(_task(world, statistics, of, raised, asks_about_users) if isinstance(of, int) else
-                            _merge(world, statistics, of, asks_about_users)) for _, name, of in chosen}
-    return (plain, np.array([of for _, _, of in chosen if isinstance(of, int)], np.int64),
-            {name: of if isinstance(of, int) else of.row for _, name, of in chosen})
+    rows, priority = waiting(world, live_rows).tolist(), world.arrays.tasks["priority"]
+    entries: list[tuple[int, Waits]] = [(-merge.view.currentpriority, merge) for merge in merges]
+    entries += [(-int(priority[row]), row) for row in rows]
+    chosen = [of for _, of in sorted(entries, key=lambda entry: entry[0])[:world.scenario.record.snapshot_tasks]]
+    return as_plain(world, statistics, chosen, raised, asks_about_users)
+
+
+def as_plain(world: World, statistics, waits: Sequence[Waits], raised: Raised, asks_about_users: bool) -> tuple:
+    """The tables of `tasks_of`, of chosen jobs."""
+    numbers, merges = world.arrays.tasks["jeditaskid"], dict[int, Iterator[int]]()
+    chosen = {f"{numbers[of.row]}-merge-{next(merges.setdefault(of.row, count(1)))}" if isinstance(of, PlannedMerge)
+              else str(numbers[of if isinstance(of, int) else of.row]): of for of in waits}
+    plain = {name: _ordered(_merge(world, statistics, of, asks_about_users) if isinstance(of, PlannedMerge) else
+                            _task(world, statistics, of, raised, asks_about_users)) for name, of in chosen.items()}
+    rows = {name: of if isinstance(of, int) else of.row for name, of in chosen.items()}
+    return plain, np.array([rows[name] for name, of in chosen.items() if not isinstance(of, PlannedMerge)],
+                           np.int64), rows
 
 
 def _ordered(plain: dict) -> dict:
@@ -81,12 +103,26 @@ def _ordered(plain: dict) -> dict:
     return {key: plain[key] for key in (*ORDER, *plain) if key in plain}
 
 
-def _task(world: World, statistics, row: int, raised: Raised, asks_about_users: bool) -> dict:
-    """Claims and state of a task that brokers may know, by the keys of a snapshot."""
+def _task(world: World, statistics, of: InHand | int, raised: Raised, asks_about_users: bool) -> dict:
+    """Claims and state of a task that brokers may know, by the keys of a snapshot; leaves it as it was."""
+    if isinstance(of, InHand):
+        return _task_in_hand(world, statistics, of, raised, asks_about_users)
+    arrays, task = world.arrays, world.arrays.tasks[of]
+    if task["status"] == T.ASSIGNING or (task["status"] == T.PENDING and task["old_status"] == T.ASSIGNING):
+        return _task_in_hand(world, statistics, InHand(of), raised, asks_about_users)
+    in_hand = arrays.containers["now"][of], arrays.input_dataset[of]
+    level = _next_level(world, of)
+    pieces = int(take_in_hand_of(arrays, of, level, -1))
+    asked = InHand(of, level, math.ceil(pieces / pieces_at_once(arrays, of)))
+    plain = _task_in_hand(world, statistics, asked, raised, asks_about_users)
+    arrays.containers["now"][of], arrays.input_dataset[of] = in_hand
+    return plain
+
+
+def _task_in_hand(world: World, statistics, asked: InHand, raised: Raised, asks_about_users: bool) -> dict:
+    """Claims and state of a task that has the dataset in hand about which a broker is asked."""
+    row, to_nucleus = asked.row, asked.n_jobs == 0
     task = values_of(world.arrays.tasks, row)
-    to_nucleus = task["status"] == T.ASSIGNING or (task["status"] == T.PENDING and task["old_status"] == T.ASSIGNING)
-    if not to_nucleus:
-        take_in_hand_of(world.arrays, row, _next_level(world, row), -1)
     plain = _common(world, statistics, row, task) | dict(
         brokerage=TASK_BROKERAGE if to_nucleus else _broker_of_jobs(world, task, asks_about_users),
         n_nuclei=task["n_nuclei"], input=_input(world, row, bool(to_nucleus)),
@@ -97,7 +133,7 @@ def _task(world: World, statistics, row: int, raised: Raised, asks_about_users: 
     if task["n_jumbo_jobs"]:
         left = task["n_jobs"] - task["n_finished"] - task["n_failed"]
         plain["next_jobs"]["ready_events"] = task["n_events_per_job"] * left
-    return plain if to_nucleus else plain | _next_input(world, row, plain["next_jobs"], raised)
+    return plain if to_nucleus else plain | _next_input(world, asked, plain["next_jobs"], raised)
 
 
 def _broker_of_jobs(world: World, task: dict, asks_about_users: bool) -> str:
@@ -106,14 +142,12 @@ def _broker_of_jobs(world: World, task: dict, asks_about_users: bool) -> str:
     return ANALYSIS_BROKERAGE if is_analysis else JOB_BROKERAGE
 
 
-def _next_input(world: World, row: int, next_jobs: dict, raised: Raised) -> dict:
+def _next_input(world: World, asked: InHand, next_jobs: dict, raised: Raised) -> dict:
     """The jobs that JEDI brokers next: of one ramCount, the raised ones first (lifecycle reference, 2.3)."""
-    level = _next_level(world, row)
-    pieces = int(take_in_hand_of(world.arrays, row, level, -1))
-    wanted = dict(n_jobs_to_broker=math.ceil(pieces / pieces_at_once(world.arrays, row)))
+    wanted, level = dict(n_jobs_to_broker=asked.n_jobs), asked.level
     if not level:
         return wanted
-    kind = world.vocabularies["resource_types"][raised(row, level).resource_type]
+    kind = world.vocabularies["resource_types"][raised(asked.row, level).resource_type]
     return wanted | dict(resource_type=kind, next_jobs=next_jobs | dict(ramcount=float(RAM_LIMITS_MB[level - 1])))
 
 
@@ -188,13 +222,13 @@ def _input(world: World, row: int, whole: bool) -> dict[str, dict]:
 
 def users_of(world: World, rows: Iterable[int], slots_of_class_a: float) -> tuple[dict, dict[int, dict]]:
     """Users, their jobs and the use of shares, for the analysis tasks in `rows`, and keys of these tasks, by row."""
-    words, now = world.vocabularies, float(world.state["now_s"])
+    words, now, figures = world.vocabularies, float(world.state["now_s"]), figures_to_look_at(world)
     users: dict[str, dict] = {}
     jobs: dict[tuple, dict] = {}
     usage: dict[str, dict] = {}
     tasks: dict[int, dict] = {}
     for row in rows:
-        task, view = world.arrays.tasks[row], user_view(world, row, now, slots_of_class_a)
+        task, view = world.arrays.tasks[row], user_view(world, row, now, slots_of_class_a, figures)
         user, group, share = (words[kind][task[column]] for kind, column in (
             ("users", "user"), ("working_groups", "working_group"), ("shares", "share")))
         users.setdefault(group or user, {}).update(_not_nan(view.owner._asdict()))

@@ -15,8 +15,17 @@ from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.views import UNKNOWN
 from simgrid_broker.world.jobs.counts import COUNTED
 from simgrid_broker.world.queues.statistics import Details
-from simgrid_broker.world.snapshot.tasks import PlannedMerge, Raised, classes_of_queues, tasks_of, users_of
-from simgrid_broker.world.views.nuclei import OPEN_TASKS, claimed_work_of, output_on_the_way
+from simgrid_broker.world.snapshot.tasks import (
+    InHand,
+    PlannedMerge,
+    Raised,
+    Waits,
+    as_plain,
+    classes_of_queues,
+    tasks_of,
+    users_of,
+)
+from simgrid_broker.world.views.nuclei import Burden
 from simgrid_broker.world.world import World
 
 FILES = ("synthetic", "pandaqueues", "rses", "closeness", "software")
@@ -24,15 +33,19 @@ FILES = ("synthetic", "pandaqueues", "rses", "closeness", "software")
 
 
 def snapshot_of(world: World, statistics, live_rows, merges: Sequence[PlannedMerge], raised: Raised,
-                config_changes=None, slots_of_class_a: float | None = None) -> dict:
+                config_changes=None, slots_of_class_a: float | None = None, asked: Waits | None = None) -> dict:
     """Snapshot of a world in which brokers know `statistics`, with all numbers of every queue; plain values.
+
+    asked: about which a broker is asked now, alone in place of what waits.
 
     live_rows: rows of the live tasks; merges: merge jobs that wait for brokerage; raised: as in `snapshot.tasks`;
     config_changes: gdpconfig as changed since the start, by name; slots_of_class_a: USER_USAGE_THRESHOLD_A, None where
     jobs of users go by job brokerage.
     """
     scenario = world.scenario
-    tasks, chosen, named = tasks_of(world, statistics, live_rows, merges, raised, slots_of_class_a is not None)
+    of_users = slots_of_class_a is not None
+    tasks, chosen, named = (tasks_of(world, statistics, live_rows, merges, raised, of_users) if asked is None else
+                            as_plain(world, statistics, [asked], raised, of_users))
     now = float(world.state["now_s"])
     changes = dict(config_changes or {})
     plain = dict(name=f"{scenario.name} at {now:.15g} s", time=now, statistics_at=statistics.taken_at,
@@ -46,7 +59,7 @@ def snapshot_of(world: World, statistics, live_rows, merges: Sequence[PlannedMer
     users = {} if slots_of_class_a is None else _add_users(world, named, slots_of_class_a, queues, tasks)
     return plain | users | dict(
         jobs=_jobs(world, statistics), placed=_placed(world, statistics), queues=queues,
-        links=_links(world), nuclei=_nuclei(world), work=_work(world, live_rows, chosen), tasks=tasks)
+        links=_links(world), tasks=tasks, **_of_nuclei(world, live_rows, chosen, asked))
 
 
 def _add_users(world: World, named: dict[str, int], slots_of_class_a: float, queues: dict, tasks: dict) -> dict:
@@ -148,23 +161,28 @@ def _links(world: World) -> list[dict]:
     return rows
 
 
-def _nuclei(world: World) -> dict[str, dict]:
-    """Output on its way to sites."""
-    files, size = output_on_the_way(world)
-    return {name: dict(queued_files=int(files[k]), queued_bytes=float(size[k])) for k, name in
-            enumerate(world.vocabularies["sites"]) if files[k] or world.arrays.sites["nucleus"][k]}
+def _of_nuclei(world: World, live_rows, chosen, asked: Waits | None) -> dict:
+    """Output on its way to nuclei, and what they owe: at this moment, or in the turn in which a broker is asked."""
+    burden = asked.burden if isinstance(asked, InHand) else None
+    burden = Burden(world, live_rows) if burden is None else burden
+    nuclei: dict[str, dict] = {
+        name: dict(queued_files=int(burden.files[k]), queued_bytes=float(burden.bytes[k])) for k, name in
+        enumerate(world.vocabularies["sites"]) if burden.files[k] or world.arrays.sites["nucleus"][k]}
+    if not burden.is_untouched:
+        of_space, _ = burden.of(chosen[0])
+        for name, work in zip(world.vocabularies["sites"], of_space.tolist(), strict=True):
+            nuclei.setdefault(name, {})["work"] = work
+    return dict(nuclei=nuclei, work=_work(world, burden, chosen))
 
 
-def _work(world: World, live_rows, chosen) -> list[dict]:
+def _work(world: World, burden: Burden, chosen) -> list[dict]:
     """Work that the open tasks beside the chosen ones owe to nuclei, by nucleus, label, share and priority."""
-    tasks, words = world.arrays.tasks, world.vocabularies
-    rows = np.setdiff1d(live_rows, chosen)
-    rows = rows[np.isin(tasks["status"][rows], OPEN_TASKS) & (tasks["nucleus"][rows] >= 0)]
-    left = tasks["n_jobs"][rows] - tasks["n_finished"][rows] - tasks["n_failed"][rows]
+    tasks, words, counted = world.arrays.tasks, world.vocabularies, slice(burden.work.numbers[-1])
     sums: dict[tuple, float] = {}
-    for row, n_jobs in zip(rows.tolist(), left.tolist(), strict=True):
-        key = tuple(tasks[column][row].item() for column in ("nucleus", "label", "share", "priority"))
-        sums[key] = sums.get(key, 0.0) + float(claimed_work_of(tasks[row], n_jobs))
+    for row, left in zip(burden.work.rows[counted].tolist(), burden.work.work[counted].tolist(), strict=True):
+        if row not in chosen:
+            key = tuple(tasks[column][row].item() for column in ("nucleus", "label", "share", "priority"))
+            sums[key] = sums.get(key, 0.0) + left
     return [dict(nucleus=words["sites"][nucleus], hs06sec=work, prodsourcelabel=words["labels"][label],
                  gshare=words["shares"][share], priority=priority)
             for (nucleus, label, share, priority), work in sorted(sums.items()) if work > 0]

@@ -180,10 +180,6 @@ def claimed_work(task, n_jobs):
     return n_jobs * np.float64(task["n_events_per_job"]) * cputime
 
 
-claimed_work_of = uncompiled(claimed_work)
-"""As `claimed_work`, for Python, which asks so seldom that compiling takes longer."""
-
-
 def given_work(world: World, rows: np.ndarray) -> np.ndarray:
     """Work of each of the tasks in `rows` that a snapshot gives, (n_rows,), HS06 s, NaN = none."""
     work = np.full(len(rows), np.nan)

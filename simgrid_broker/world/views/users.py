@@ -23,6 +23,8 @@ OLDEST_TASK_S, OLDEST_SLOTS_S, OLDEST_SITES_S = 15 * MINUTE, 20 * MINUTE, HOUR
 
 Source: brokerage reference, sections 3.1, 11.2 and 11.3.
 """
+RECOUNTED = ("counted_at", "users_running", "n_users", "earlier", "last_of_user")
+"""Figures that a view replaces when they are too old."""
 MID = int(SiteClass.MID)
 
 
@@ -53,6 +55,12 @@ def user_figures(world: World) -> UserFigures:
     return figures
 
 
+def figures_to_look_at(world: World) -> UserFigures:
+    """Figures of users now, of which a recount is no brokerage's: brokers go on with those that they had."""
+    figures = user_figures(world)
+    return figures.with_arrays(**{name: vars(figures)[name].copy() for name in RECOUNTED})
+
+
 def classes_by_row(world: World) -> np.ndarray:
     """The class of each task that has one, by its row, (n_tasks,) of CLASSIFIED."""
     classes = np.zeros(len(world.arrays.tasks), CLASSIFIED)
@@ -62,12 +70,13 @@ def classes_by_row(world: World) -> np.ndarray:
     return classes
 
 
-def user_view(world: World, row: int, now: float, slots_of_class_a: float) -> UserView:
-    """The user of the task in a row; slots_of_class_a: USER_USAGE_THRESHOLD_A."""
+def user_view(world: World, row: int, now: float, slots_of_class_a: float, figures: UserFigures | None = None
+              ) -> UserView:
+    """The user of the task in a row; slots_of_class_a: USER_USAGE_THRESHOLD_A; figures: default `user_figures`."""
     user, at = np.zeros(1, USER), np.zeros(len(world.arrays.queues), USER_AT)
     if world.user_rows.owner(world.arrays.tasks[row]) is None:
         return UserView(at)
-    fill_user(world.arrays, user_figures(world), row, now, slots_of_class_a, user[0], at)
+    fill_user(world.arrays, figures or user_figures(world), row, now, slots_of_class_a, user[0], at)
     said = dict(zip(USER.names or (), user[0].item(), strict=True))
     task_class = said["task_class"]
     return UserView(
