@@ -237,7 +237,7 @@ EDITIONS = ("documented", "deployed")
 class RetryAction(Word):
     """Actions of the retry module on an error; source: lifecycle reference, section 3.4."""
 
-    NO_RETRY, LIMIT_RETRY, INCREASE_MEMORY, INCREASE_CPUTIME = range(4)
+    NO_RETRY, LIMIT_RETRY, INCREASE_MEMORY, INCREASE_CPUTIME, INCREASE_MEMORY_XTIMES, REDUCE_INPUT_PER_JOB = range(6)
 
 
 class PandaError(NamedTuple):

@@ -78,6 +78,7 @@ class Books:
         self.usage = Usage(0.0, np.zeros(len(world.arrays.hs06_milli)))
         self.planned_merges: Callable[[], Sequence[PlannedMerge]] = tuple
         fabric.retry_module = self.retry_module.learn
+        self.retry_module.measure_again = self.scouts.measure_again
         self.ended: list[int] = []
         self.n_broken = 0
         self.newcomers: list[Callable[[np.ndarray], None]] = [

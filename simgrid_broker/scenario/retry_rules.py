@@ -22,6 +22,15 @@ class RetryParameters(Part):
 
     maxAttempt: int | None = Field(None, ge=1, le=MOST_ATTEMPTS, description="Attempts that limit_retry leaves to the "
                                    "input")
+    steps: str | None = Field(None, pattern=r"^\d+,\d+,\d+$", description="Attempts from which reduce_input_per_job "
+                              "gives a job half, a quarter, and 1 GB or file; default 2,4,7")
+    excluded_rules: str | None = Field(None, pattern=r"^(nEventsPerJob|nFilesPerJob)(,(nEventsPerJob|nFilesPerJob))?$",
+                                       description="Split rules of tasks that reduce_input_per_job leaves alone, "
+                                                   "separated by commas; default nEventsPerJob,nFilesPerJob")
+    retryRamStep: float | None = Field(None, gt=0, description="Factor of increase_memory_xtimes: inputs ask for what "
+                                       "the job asked for times retryRamStep over ramCount of the task")
+    retryRamMax: float | None = Field(None, gt=0, description="Most memory that increase_memory_xtimes gives to a job, "
+                                      "MB")
 
 
 class RetryRule(Part):
@@ -30,7 +39,8 @@ class RetryRule(Part):
     errorsource: SourceName = Field(description="Column of the job that holds the error code")
     errorcode: int = Field(description="Error code")
     errordiag: str | None = Field(None, description="Regular expression for the diagnostics, matched from their start")
-    retryaction: Literal["no_retry", "limit_retry", "increase_memory", "increase_cputime"] = Field(description="Action")
+    retryaction: Literal["no_retry", "limit_retry", "increase_memory", "increase_cputime",
+                         "increase_memory_xtimes", "reduce_input_per_job"] = Field(description="Action")
     parameters: RetryParameters = Field(RetryParameters(), description="Parameters of the action")
     architecture: str | None = Field(None, description="Only for tasks with this architecture")
     release: str | None = Field(None, description="Only for tasks with this transHome")
@@ -105,15 +115,24 @@ def unknown_diagnostics(scenario) -> Iterator[Finding]:
                                   nearest(getattr(rule, diag), known))
 
 
-def limit_without_number(scenario) -> Iterator[Finding]:
-    """limit_retry gives the number of attempts that remain, and no other action does."""
+READ = {"limit_retry": ("maxAttempt",), "increase_memory_xtimes": ("retryRamStep", "retryRamMax"),
+        "reduce_input_per_job": ("steps", "excluded_rules")}
+"""Parameters that each action reads."""
+NEEDED = {"limit_retry": "maxAttempt", "increase_memory_xtimes": "retryRamStep"}
+"""Parameter without which an action has no effect."""
+
+
+def parameters_of_actions(scenario) -> Iterator[Finding]:
+    """Each action has the parameters that it needs, and only those that it reads."""
     for position, rule in enumerate(scenario.retry_rules):
-        limit, key = rule.parameters.maxAttempt, ("retry_rules", position)
-        if rule.retryaction == "limit_retry" and limit is None:
-            yield Finding(key, None, "limit_retry needs `parameters: {maxAttempt: ...}`",
-                          depends_on=((*key, "parameters", "maxAttempt"),))
-        elif rule.retryaction != "limit_retry" and limit is not None:
-            yield Finding((*key, "parameters", "maxAttempt"), limit, f"{rule.retryaction} does not read this")
+        key, given = ("retry_rules", position), {name for name, value in rule.parameters if value is not None}
+        action = rule.retryaction
+        needed = NEEDED.get(action)
+        if needed and needed not in given:
+            yield Finding(key, None, f"{action} needs `parameters: {{{needed}: ...}}`",
+                          depends_on=((*key, "parameters", needed),))
+        for name in sorted(given - set(READ.get(action, ()))):
+            yield Finding((*key, "parameters", name), getattr(rule.parameters, name), f"{action} does not read this")
 
 
-RETRY_RULES = (unknown_error, bad_diagnostics, unknown_diagnostics, limit_without_number)
+RETRY_RULES = (unknown_error, bad_diagnostics, unknown_diagnostics, parameters_of_actions)

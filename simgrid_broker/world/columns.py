@@ -78,6 +78,12 @@ def split_by_files(world: World, row: int, most_files: int) -> None:
     split["nfilesperjob"], split["ngbperjob"], split["nmaxfilesperjob"] = 0, 0, most_files
 
 
+def limit_input(world: World, row: int, gb: float, n_files: int) -> None:
+    """Limit the input of the jobs of a task, GB and files."""
+    split = world.arrays.splitting[row]
+    split["ngbperjob"], split["nmaxfilesperjob"] = gb, n_files
+
+
 def limit_walltime(world: World, row: int, most_s: float, always: bool = False) -> None:
     """Limit the wall time of the jobs of a task, s; always: even if it says how many files or events a job has."""
     split = world.arrays.splitting[row]

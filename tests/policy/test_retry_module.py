@@ -7,18 +7,31 @@ from policy_builders import cfg, task
 
 from simgrid_broker.names import PANDA_ERRORS, PandaError, RetryAction
 from simgrid_broker.policy.jobs.retry_module import (
+    ErrorClass,
+    FailedForTime,
     Handling,
+    InputLimits,
     MemoryFailure,
     NewMemory,
     RetryRule,
     Scope,
     TaskMemory,
+    TaskTime,
+    act,
     concerns,
+    first_cputime,
     handling,
     increase_memory,
     increased_cputime,
+    increased_xtimes,
+    is_system,
+    keeps_input,
+    may_recalculate,
+    reduced_input,
+    steps_of,
 )
 from simgrid_broker.policy.jobs.timeouts import rules
+from simgrid_broker.units import GIB
 
 pytestmark = pytest.mark.rule("handling", "increase_memory", "increased_documented", "increased_deployed",
                               "increased_cputime")
@@ -30,7 +43,14 @@ A = RetryAction
 
 def rule(action, limit=None, **said):
     """A rule about ERROR."""
-    return RetryRule(**dict(errorsource="pilotErrorCode", errorcode=1212, retryaction=action, max_attempt=limit) | said)
+    parameters = {} if limit is None else {"maxAttempt": str(limit)}
+    plain = dict(errorsource="pilotErrorCode", errorcode=1212, retryaction=action, parameters=parameters)
+    return RetryRule(**plain | said)
+
+
+MEMORY, CPUTIME = rule(A.INCREASE_MEMORY), rule(A.INCREASE_CPUTIME)
+XTIMES, REDUCED = rule(A.INCREASE_MEMORY_XTIMES), rule(A.REDUCE_INPUT_PER_JOB)
+OFF = rule(A.INCREASE_MEMORY, active=False)
 
 
 @pytest.mark.parametrize(("source", "code", "diag", "found"), [
@@ -40,30 +60,118 @@ def rule(action, limit=None, **said):
     pytest.param("pilotErrorCode", 1212, "Payload", True, id="the diagnostics begin so"),
     pytest.param("pilotErrorCode", 1212, "maximum", False, id="they only hold it further on"),
     pytest.param("pilotErrorCode", 1212, ".*maximum", True, id="a dot stands for a newline too"),
+    pytest.param("pilotErrorCode", 1212, "Payload(", False, id="what is no expression matches nothing"),
 ])
 def test_an_error_that_a_rule_is_about(source, code, diag, found):
     assert concerns(source, code, diag, ERROR) == found
 
 
-@pytest.mark.parametrize(("rules", "done"), [
-    pytest.param([], Handling(), id="no rule: nothing"),
-    pytest.param([rule(A.NO_RETRY)], Handling(1), id="no retry: the attempt was the last"),
-    pytest.param([rule(A.LIMIT_RETRY, 4)], Handling(4), id="limit"),
-    pytest.param([rule(A.LIMIT_RETRY, 4), rule(A.LIMIT_RETRY, 2)], Handling(2), id="of two limits the lower"),
+@pytest.mark.parametrize(("rules", "documented", "deployed"), [
+    pytest.param([], Handling(), Handling(), id="no rule: nothing"),
+    pytest.param([rule(A.NO_RETRY)], Handling(1), Handling(1), id="no retry: the attempt was the last"),
+    pytest.param([rule(A.LIMIT_RETRY, 4)], Handling(4), Handling(4), id="limit"),
+    pytest.param([rule(A.LIMIT_RETRY, 4), rule(A.LIMIT_RETRY, 2)], Handling(2), Handling(2), id="the lower"),
+    pytest.param([rule(A.LIMIT_RETRY, 9), rule(A.LIMIT_RETRY, 10)], Handling(9), Handling(10),
+                 id="of two limits the lower, in the code as text"),
     pytest.param([rule(A.LIMIT_RETRY, 2), rule(A.LIMIT_RETRY, 7, scope=Scope(release="Athena-25.0.1"))], Handling(7),
-                 id="the narrower scope goes before"),
-    pytest.param([rule(A.LIMIT_RETRY, 7), rule(A.NO_RETRY)], Handling(1), id="no retry goes before any limit"),
-    pytest.param([rule(A.INCREASE_MEMORY), rule(A.LIMIT_RETRY, 3)], Handling(3, True), id="memory and a limit"),
-    pytest.param([rule(A.INCREASE_MEMORY, 3)], Handling(increase_memory=True), id="only a limit limits"),
-    pytest.param([rule(A.LIMIT_RETRY), rule(A.LIMIT_RETRY, 5)], Handling(5), id="a limit without a number is none"),
-    pytest.param([rule(A.INCREASE_CPUTIME)], Handling(increase_cputime=True), id="CPU time"),
-    pytest.param([rule(A.NO_RETRY, active=False)], Handling(), id="a rule that is not active does nothing"),
-    pytest.param([rule(A.NO_RETRY, scope=Scope("x86_64", None, "MC simul"))], Handling(1), id="in scope"),
-    pytest.param([rule(A.NO_RETRY, scope=Scope("aarch64"))], Handling(), id="for another architecture"),
-    pytest.param([rule(A.NO_RETRY, scope=Scope(workqueue="Data"))], Handling(), id="for another work queue"),
+                 Handling(7), id="the narrower scope goes before"),
+    pytest.param([rule(A.LIMIT_RETRY, 7), rule(A.NO_RETRY)], Handling(1), Handling(7),
+                 id="no retry goes before any limit, in the code the first of equally narrow rules"),
+    pytest.param([rule(A.LIMIT_RETRY, 7), rule(A.NO_RETRY, scope=Scope("x86_64"))], Handling(1), Handling(1),
+                 id="a narrower no retry"),
+    pytest.param([MEMORY, rule(A.LIMIT_RETRY, 3)], *[Handling(3, (MEMORY,))] * 2, id="memory and a limit"),
+    pytest.param([rule(A.LIMIT_RETRY), rule(A.LIMIT_RETRY, 5)], Handling(5), Handling(),
+                 id="a limit without a number is none, but the code looks no further"),
+    pytest.param([OFF, MEMORY], Handling(None, (MEMORY,)), Handling(),
+                 id="in the code a rule that is off hides another"),
+    pytest.param([REDUCED, CPUTIME, XTIMES, MEMORY], *[Handling(None, (MEMORY, XTIMES, CPUTIME, REDUCED))] * 2,
+                 id="all actions in their order"),
+    pytest.param([rule(A.NO_RETRY, active=False)], Handling(), Handling(), id="a rule that is not active does nothing"),
+    pytest.param([rule(A.NO_RETRY, scope=Scope("x86_64", None, "MC simul"))], Handling(1), Handling(1), id="in scope"),
+    pytest.param([rule(A.NO_RETRY, scope=Scope("aarch64"))], Handling(), Handling(), id="for another architecture"),
+    pytest.param([rule(A.NO_RETRY, scope=Scope(workqueue="Data"))], Handling(), Handling(), id="another work queue"),
 ])
-def test_what_rules_make_of_an_error(rules, done):
-    assert handling(rules, ERROR, TASK) == done
+def test_what_rules_make_of_an_error(rules, documented, deployed):
+    assert handling(rules, ERROR, TASK, "documented") == documented
+    assert handling(rules, ERROR, TASK, "deployed") == deployed
+
+
+@pytest.mark.rule("act")
+def test_only_one_error_of_a_job_is_acted_on():
+    other = PandaError("exeErrorCode", 65, "failed")
+    for done, number in ((True, 1), (False, 2)):
+        chosen = []
+        act([MEMORY, rule(A.INCREASE_CPUTIME, errorsource="exeErrorCode", errorcode=65)], [ERROR, other], TASK,
+            "deployed", lambda each, chosen=chosen, done=done: chosen.append(each) or done)
+        assert len(chosen) == number
+
+
+@pytest.mark.rule("is_system")
+@pytest.mark.parametrize(("classes", "system"), [
+    pytest.param([("Payload", "system", True)], True, id="the class system"),
+    pytest.param([("Payload", "user", True), ("Payload", "system", True)], False, id="the first class decides"),
+    pytest.param([("Payload", "system", False), ("Payload", "system", True)], False, id="even if it is not active"),
+    pytest.param([("other", "user", True), ("", "user", True), ("Payload", "system", True)], True,
+                 id="of those that match; none without diagnostics"),
+])
+def test_the_class_of_an_error(classes, system):
+    rows = [ErrorClass("pilotErrorCode", 1212, *each) for each in classes]
+    assert is_system(rows, [ERROR]) == system
+
+
+@pytest.mark.rule("increased_xtimes")
+@pytest.mark.parametrize(("said", "new"), [
+    pytest.param(dict(), NewMemory(of_input=3000), id="what was asked for times step over ramCount"),
+    pytest.param(dict(most=2500), NewMemory(of_input=2500), id="no more than the most"),
+    pytest.param(dict(most=20_000, cores=8), NewMemory(of_input=2500), id="which is for a whole job"),
+    pytest.param(dict(step=1000), NewMemory(), id="not more than was asked for"),
+    pytest.param(dict(raised=((2000, 30),)), NewMemory(of_input=3000), id="30 % of the inputs are raised"),
+    pytest.param(dict(raised=((2000, 31),)), NewMemory(of_task=4000), id="more: the next value for the whole task"),
+    pytest.param(dict(raised=((2000, 31),), step=9000), NewMemory(of_task=9000), id="or a value above the list"),
+    pytest.param(dict(raised=((2000, 31),), ramunit="MBPerCoreFixed"), NewMemory(of_input=3000), id="a fixed ramCount"),
+    pytest.param(dict(ramcount=nan), NewMemory(), id="an unknown ramCount"),
+])
+def test_memory_times_a_step(said, new):
+    of_task = dict(ramcount=1000, ramunit="MBPerCore", baseramcount=0, n_inputs=100, raised=())
+    task = TaskMemory(**{name: said.get(name, value) for name, value in of_task.items()})
+    cores = said.get("cores", 1)
+    failure = MemoryFailure(900 * cores, cores, 0)
+    assert increased_xtimes(failure, task, said.get("step", 3000), said.get("most", float("inf"))) == new
+
+
+@pytest.mark.rule("first_cputime")
+@pytest.mark.parametrize(("said", "new"), [
+    pytest.param({}, 2849, id="wall time, 1.1 and 1.5, rounded down"),
+    pytest.param(dict(n_events=200_000), 7.123, id="below 10 in thousandths"),
+    pytest.param(dict(corecount=8), 22_793, id="of all cores"),
+    pytest.param(dict(cputime=2849.0), 2849, id="a claim not above it"),
+    pytest.param(dict(cputime=2850.0), None, id="a claim above it stays"),
+    pytest.param(dict(n_finished=1), None, id="a task that has a finished job"),
+    pytest.param(dict(n_events=0), None, id="events are not known"),
+    pytest.param(dict(corepower=0), None, id="corepower is not known"),
+    pytest.param(dict(basewalltime_s=0), None, id="nor the base wall time"),
+    pytest.param(dict(cpuefficiency=0), None, id="nor the efficiency"),
+])
+def test_cpu_time_after_a_first_failure(said, new):
+    job = dict(n_events=500, corecount=1, walltime_s=86_400, maxtime_s=86_400, corepower=10)
+    task = dict(cputime=nan, basewalltime_s=60, cpuefficiency=100, n_finished=0)
+    found = first_cputime(FailedForTime(**{name: said.get(name, value) for name, value in job.items()}),
+                          TaskTime(**{name: said.get(name, value) for name, value in task.items()}))
+    assert found == (None if new is None else pytest.approx(new, abs=1e-3))
+
+
+@pytest.mark.rule("reduced_input", "steps_of", "keeps_input", "may_recalculate")
+def test_input_of_the_next_jobs():
+    first = [reduced_input(InputLimits(), attempt, 9.5 * GIB, 9) for attempt in (1, 2, 3, 4, 6, 7)]
+    half, quarter, one = InputLimits(5, 4, 10, 9), InputLimits(2, 2, 10, 9), InputLimits(1, 1, 10, 9)
+    assert first == [None, half, half, quarter, quarter, one]
+    assert reduced_input(half, 3, GIB, 1) is None and reduced_input(half, 4, GIB, 1) == quarter
+    assert reduced_input(InputLimits(3, 7), 2, GIB, 1) == InputLimits(1, 3, 3, 7)
+    steps = rule(A.REDUCE_INPUT_PER_JOB, parameters={"steps": "1,3,5", "excluded_rules": "nFilesPerJob"})
+    assert (steps_of(steps), steps_of(REDUCED)) == ((1, 3, 5), (2, 4, 7))
+    uses_events = {"nEventsPerJob": 10, "nFilesPerJob": 0}
+    assert (keeps_input(steps, uses_events), keeps_input(REDUCED, uses_events)) == (False, True)
+    assert (may_recalculate(1800), may_recalculate(1801)) == (False, True)
 
 
 def new_memory(edition, asked_mb, used_mb, cores=1, **task):

@@ -166,7 +166,7 @@ EXAMPLES = {
     "unknown_error": (*retry_rule(errorcode=2212), ("retry_rules[0].errorcode", "1212")),
     "bad_diagnostics": (*error_class(error_diag="(Failed"), ("error_classification[0].error_diag", None)),
     "unknown_diagnostics": (*retry_rule(errordiag="Payload exceeds"), ("retry_rules[0].errordiag", None)),
-    "limit_without_number": (*retry_rule(retryaction="limit_retry"), ("retry_rules[0]", None)),
+    "parameters_of_actions": (*retry_rule(retryaction="limit_retry"), ("retry_rules[0]", None)),
     "unknown_workflow": ((*GRID, "queues", "CERN", "workflow"), "pul", ("grid.queues.CERN.workflow", "pull")),
     "limit_of_workers": ((*GRID, "queues", "CERN", "params"), {"maxWorkers": 0},
                          ("grid.queues.CERN.params.maxWorkers", None)),

@@ -105,6 +105,11 @@ class Scouts:
             self.changes[row] += 1
             self._expect_update(row)
 
+    def measure_again(self, row: int) -> None:
+        """Measure a task at the next cycle, unless it is no longer measured."""
+        if row in self.jobs and row in self.claims:
+            self.next_update[row] = 1
+
     def _read(self, rows: np.ndarray) -> None:
         """Keep the finished jobs of tasks that are measured; merge jobs, which have no own input, are left out."""
         wanted = rows[self.measured[rows["task"]] & (rows["status"] == FINISHED) & (rows["n_chunks"] > 0)]

@@ -1,17 +1,20 @@
 """PanDA's retry module: applies the retry rules to failed jobs, and raises memory and CPU time of tasks and inputs."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 
-from simgrid_broker.names import PANDA_ERRORS, RAM_LIMITS_MB, Cause, PandaError, RetryAction
+from simgrid_broker.names import PANDA_ERRORS, RAM_LIMITS_MB, Cause, RetryAction
 from simgrid_broker.policy.jobs import retry_module as rules
 from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.world.build import no_retry_rules
-from simgrid_broker.world.columns import set_task
+from simgrid_broker.world.columns import limit_input, set_task
+from simgrid_broker.world.tasks.input_files import is_cut
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.world import World
 
+MEMORY_ACTIONS = (RetryAction.INCREASE_MEMORY, RetryAction.INCREASE_MEMORY_XTIMES)
 ANYTHING = rules.Scope()
 """Scope of a rule that concerns all tasks."""
 
@@ -23,8 +26,12 @@ class RetryModule:
         self.world, self.edition = world, edition
         scenario = world.scenario
         self.rules = tuple(rule_of(written) for written in scenario.retry_rules)
-        self.system = tuple(each for each in scenario.error_classification
-                            if each.active and each.error_class == "system")
+        self.error_classes = tuple(rules.ErrorClass(each.error_source, each.error_code, each.error_diag,
+                                                    each.error_class, each.active)
+                                   for each in scenario.error_classification)
+        self.first_limits: dict[int, rules.InputLimits] = {}
+        self.recalculated_s: dict[int, float] = {}
+        self.measure_again: Callable[[int], None] = lambda row: None
         self.scoped = any(rule.active and rule.scope != ANYTHING for rule in self.rules)
         self.handlings: list[dict[Cause, rules.Handling]] = []
         self.classes: dict[rules.Scope, int] = {}
@@ -37,6 +44,8 @@ class RetryModule:
         for row in rows.tolist():
             self.memory_failures.pop(row, None)
             self.with_more_cputime.discard(row)
+            self.first_limits.pop(row, None)
+            self.recalculated_s.pop(row, None)
 
     def classify(self, row: int) -> None:
         """Find the rules for a task that has its share."""
@@ -50,20 +59,59 @@ class RetryModule:
         """Apply the rules to a failed job, a row of LESSON; returns the ramCount level of its input."""
         row, level = int(lesson["task"]), int(lesson["ram_level"])
         handling = self.handlings[self.world.arrays.tasks["retry_class"][row]][Cause(lesson["cause"])]
-        if handling.increase_memory:
-            level = self._increase_memory(row, lesson, level)
-        if handling.increase_cputime and row not in self.with_more_cputime:
-            self.with_more_cputime.add(row)
-            set_task(self.world, row, cputime=rules.increased_cputime(
-                observe.task(self.world, row), int(lesson["n_events"]), lesson["hs06_milli"] * 1e-3,
-                float(self.world.arrays.queues["maxtime_s"][lesson["queue"]])))
+        for rule in handling.actions:
+            if rule.retryaction in MEMORY_ACTIONS:
+                level = self._increase_memory(row, lesson, level, rule)
+            elif rule.retryaction == RetryAction.INCREASE_CPUTIME:
+                self._increase_cputime(row, lesson)
+            else:
+                self._reduce_input(row, lesson, rule)
         return level
+
+    def _increase_cputime(self, row: int, lesson: np.void) -> None:
+        """Raise the CPU time of a task, whose job ran for maxtime of its queue, or have the task measured again."""
+        task, slot_hs06 = observe.task(self.world, row), lesson["hs06_milli"] * 1e-3
+        maxtime_s = float(self.world.arrays.queues["maxtime_s"][lesson["queue"]])
+        if not rules.FROM_FIRST_FAILURE[self.edition]:
+            if row not in self.with_more_cputime:
+                self.with_more_cputime.add(row)
+                set_task(self.world, row, cputime=rules.increased_cputime(task, int(lesson["n_events"]), slot_hs06,
+                                                                          maxtime_s))
+            return
+        known_s = 0.0 if np.isinf(maxtime_s) else maxtime_s
+        new = rules.first_cputime(
+            rules.FailedForTime(int(lesson["n_events"]), 1, known_s, known_s, slot_hs06),
+            rules.TaskTime(task.cputime, task.basewalltime_s, np.nan_to_num(task.cpuefficiency),
+                           int(self.world.arrays.tasks["n_finished"][row])))
+        now = float(self.world.arrays.state["now_s"][0])
+        if new:
+            set_task(self.world, row, cputime=new)
+        elif rules.may_recalculate(now - self.recalculated_s.get(row, -np.inf)):
+            self.recalculated_s[row] = now
+            self.measure_again(row)
+
+    def _reduce_input(self, row: int, lesson: np.void, rule: rules.RetryRule) -> None:
+        """Reduce the input of the next jobs of a task whose jobs are cut from files."""
+        arrays = self.world.arrays
+        if not is_cut(arrays, row):
+            return
+        split = arrays.splitting[row]
+        if rules.keeps_input(rule, {"nEventsPerJob": split["neventsperjob"], "nFilesPerJob": split["nfilesperjob"]}):
+            return
+        retry, n_files = int(lesson["retry"]), int(lesson["n_inputs"])
+        attempt = int(arrays.retries["attempt"][retry]) - 1 if retry >= 0 else int(arrays.tasks["max_attempt"][row])
+        before = self.first_limits.get(row, rules.InputLimits())
+        new = rules.reduced_input(before._replace(gb=int(split["ngbperjob"]), files=int(split["nmaxfilesperjob"])),
+                                  attempt, n_files * float(split["file_bytes"]), n_files, rules.steps_of(rule))
+        if new is not None:
+            self.first_limits[row] = new
+            limit_input(self.world, row, new.gb, new.files)
 
     def _class_of(self, scope: rules.Scope) -> int:
         """Number of the class of tasks with a scope; a new class gets its row in the fabric's table."""
         number = self.classes.setdefault(scope, len(self.classes))
         if number == len(self.handlings):
-            self.handlings.append({cause: rules.handling(self.rules, error, scope)
+            self.handlings.append({cause: rules.handling(self.rules, error, scope, self.edition)
                                    for cause, error in PANDA_ERRORS.items()})
             self._fill_table()
         return number
@@ -72,28 +120,28 @@ class RetryModule:
         table = no_retry_rules(len(self.handlings))
         for row, handlings in zip(table, self.handlings, strict=True):
             for cause, handling in handlings.items():
-                row[cause] = (handling.max_attempt or 0, self._is_system(PANDA_ERRORS[cause]),
-                              handling.increase_memory or handling.increase_cputime)
+                row[cause] = (handling.max_attempt or 0, rules.is_system(self.error_classes, [PANDA_ERRORS[cause]]),
+                              bool(handling.actions))
         self.world.arrays = self.world.arrays.with_arrays(retry_rules=table)
 
-    def _is_system(self, error: PandaError) -> bool:
-        return any(rules.concerns(each.error_source, each.error_code, each.error_diag, error) for each in self.system)
-
-    def _increase_memory(self, row: int, lesson: np.void, level: int) -> int:
+    def _increase_memory(self, row: int, lesson: np.void, level: int, rule: rules.RetryRule) -> int:
         """Raise the memory of a task or of one input; returns the level of the input."""
         task, n_inputs = observe.task(self.world, row), int(self.world.arrays.tasks["n_jobs"][row])
         self.memory_failures[row] += int(lesson["n_inputs"])
         inputs = self.world.arrays.ram_levels["inputs"][row, 1:].tolist()
         failure = rules.MemoryFailure(float(lesson["ramcount_mb"]), int(lesson["corecount"]),
                                       float(lesson["maxpss_mb"]))
-        new = rules.increase_memory(self.edition, failure, rules.TaskMemory(
+        asked = rules.TaskMemory(
             task.ramcount, task.ramunit, task.baseramcount, n_inputs,
             tuple((value, count) for value, count in zip(RAM_LIMITS_MB, inputs, strict=True) if count),
-            self.memory_failures[row]))
+            self.memory_failures[row])
+        xtimes = rule.retryaction == RetryAction.INCREASE_MEMORY_XTIMES
+        new = (rules.increased_xtimes(failure, asked, *rules.ram_steps(rule)) if xtimes
+               else rules.increase_memory(self.edition, failure, asked))
         if new.of_task is not None:
             del self.memory_failures[row]
             self.set_memory(row, new.of_task)
-        return level if new.of_input is None else max(level, 1 + RAM_LIMITS_MB.index(new.of_input))
+        return level if new.of_input is None else max(level, 1 + level_of(new.of_input))
 
     def set_memory(self, row: int, ramcount: float) -> None:
         """Set the ramCount of a task, and its resource type to the one that fits; it keeps its own if none does."""
@@ -108,4 +156,10 @@ def rule_of(written) -> rules.RetryRule:
     """A rule of a scenario as the policy reads it."""
     return rules.RetryRule(written.errorsource, written.errorcode, RetryAction.of(written.retryaction),
                            written.errordiag, rules.Scope(written.architecture, written.release, written.workqueue),
-                           written.parameters.maxAttempt, written.active)
+                           {name: str(value) for name, value in written.parameters if value is not None},
+                           written.active)
+
+
+def level_of(ramcount: float) -> int:
+    """Number of the least value of the list that is not below a ramCount, or of the last one."""
+    return next((place for place, value in enumerate(RAM_LIMITS_MB) if value >= ramcount), len(RAM_LIMITS_MB) - 1)
