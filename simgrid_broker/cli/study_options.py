@@ -36,7 +36,7 @@ class RunOn:
     reports: Annotated[bool, typer.Option("--reports", help="Write a report for each run.")] = False
 
     def watched(self) -> "AbstractContextManager[Workers]":
-        """Where to run the points, with progress; see `study_progress.watched`."""
+        """Where to run the points, with progress; see `progress.watched`."""
         return watched(self.workers, self.scheduler, self.reports)
 
 

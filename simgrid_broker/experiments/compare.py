@@ -105,7 +105,7 @@ Thing = Scenario | Run | Sequence[Run] | str | Path
 
 def compare(*things: Thing, seeds: int | str = 10, out: str | Path | None = None, workers: Workers = LOCAL,
             figures: Iterable[str] = ()) -> pd.DataFrame:
-    """Differences of scenarios, runs or groups of runs from the first of them: see `tables.differences`.
+    """Differences of scenarios, runs or groups of runs from the first of them: see `figures.differences`.
 
     things: a Scenario or the path of one, which is run with the seeds; a Run, its folder, or a folder or sequence of
     runs. Figures: default: the headlines. Raises StudyError, InputFileError, OutputError.

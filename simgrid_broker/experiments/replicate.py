@@ -59,7 +59,7 @@ WARM_UP = ("MSER-5: beginning of each run that its means should leave out; runs 
 
 def replicate(scenario: Scenario, seeds: int | str = 20, out: str | Path | None = None,
               workers: Workers = LOCAL, figures: Iterable[str] = ()) -> pd.DataFrame:
-    """Run a scenario with several seeds, and return the means of its figures: see `tables.means`.
+    """Run a scenario with several seeds, and return the means of its figures: see `figures.means`.
 
     seeds: a number (3 = 1 to 3) or a range (`5-9`); out: folder of the study, default results/<scenario>/replicate, in
     which finished runs are kept and not repeated; figures: those that the report shows, default: the headlines. Raises

@@ -149,7 +149,7 @@ def folder_of(out: str | Path | None, scenario: Scenario, name: str) -> Path:
 
 
 def point_means(study: Study, results: pd.DataFrame, figures: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Means over the seeds of each point (see `tables.means`), with its settings."""
+    """Means over the seeds of each point (see `figures.means`), with its settings."""
     table = means(results, figures)
     settings = {point.group: settings_columns(point) for point in study.plan}
     columns = pd.DataFrame([settings[group] for group in table.group], index=table.index)

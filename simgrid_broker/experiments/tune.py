@@ -184,7 +184,7 @@ def today(file: TuneFile, scenario: Scenario) -> dict[str, Any]:
 
 
 def confirmation(result: Tuned, file: TuneFile) -> pd.DataFrame:
-    """The winner against today's settings with the seeds of `confirm`: see `tables.differences`; empty without one."""
+    """The winner against today's settings with the seeds of `confirm`: see `figures.differences`; empty without one."""
     results = result.study.results()
     fresh = results[results.seed.isin(seeds_of(file.confirm)) & results.group.isin([TODAY, result.winner])]
     wanted = (*file.objectives, *file.constraints)

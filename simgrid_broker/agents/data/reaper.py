@@ -25,7 +25,7 @@ def reaper(control: Control) -> Process:
 class Landed:
     """Files without replicas that have a lifetime, by the turn of the reaper in which they are first seen.
 
-    name: the column of storages that counts them, one of `world.data.storages.LANDED`.
+    name: the column of storages that counts them, one of `world.data.replicas.LANDED`.
     """
 
     def __init__(self, name: str, lifetime_s: float):

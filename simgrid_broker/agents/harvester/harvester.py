@@ -36,7 +36,7 @@ class Harvester:
     queues, (n_queues,) bool; push, counted: queues for which it fetches jobs, or counts them; asked:
     (n_queues, n_types), workers asked for and not submitted yet; waiting: by push queue, the fetched jobs without a
     worker, (n,) of WAITING, the oldest first; most_of_type, ranges: of the push queues, (n_push, n_types) and (n_push,
-    2), as in `fabric.job_fetcher.fetch_jobs`. attempts: failed ones to submit the worker of a job, by PandaID; again:
+    2), as in `fabric.dispatch.fetch_jobs`. attempts: failed ones to submit the worker of a job, by PandaID; again:
     when jobs are tried again, their queue, and the jobs, (n,) of WAITING.
     """
 

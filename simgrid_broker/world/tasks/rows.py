@@ -19,7 +19,7 @@ from simgrid_broker.world.world import World
 def task_tables(scenario: Scenario, task_list: TaskList) -> dict[str, np.ndarray]:
     """The tables with a row for each task, as the tasks of a list are before they arrive, (n,) or (n, ...) each.
 
-    Those of their input are filled by `input_tables.hold_inputs`.
+    Those of their input are filled by `data.datasets.hold_inputs`.
     """
     n = len(task_list.rows)
     return dict(
