@@ -128,7 +128,7 @@ def of_run(run: "Run") -> list[dict]:
 
     from simgrid_broker import metrics
     from simgrid_broker.metrics.shares import share_samples
-    from simgrid_broker.metrics.usage import part_at_small_queues
+    from simgrid_broker.metrics.summary import part_at_small_queues
     from simgrid_broker.policy.pilot_streaming import MIN_SLOTS_QUEUED, QUEUED_PART
     small = part_at_small_queues(run, MIN_SLOTS_QUEUED / QUEUED_PART) >= MOSTLY
     samples, figures = share_samples(run), metrics.wide(metrics.share_compliance(run))

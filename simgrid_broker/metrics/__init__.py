@@ -42,7 +42,22 @@ from simgrid_broker.metrics.replay import (
     walltime_errors,
 )
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
-from simgrid_broker.metrics.summary import comparison, difference, drift, drifting, jobs_by_status, mean_cores, summary
+from simgrid_broker.metrics.summary import (
+    STATES,
+    comparison,
+    core_capacity,
+    difference,
+    drift,
+    drifting,
+    jobs_by_status,
+    jobs_over_time,
+    mean_cores,
+    running_cores,
+    summary,
+    throughput,
+    totals_over_time,
+    workers,
+)
 from simgrid_broker.metrics.tasks import FINAL as FINAL_TASK
 from simgrid_broker.metrics.tasks import (
     cut_jobs,
@@ -72,15 +87,6 @@ from simgrid_broker.metrics.traffic import (
     storage_use,
     traffic_series,
     transfer_summary,
-)
-from simgrid_broker.metrics.usage import (
-    STATES,
-    core_capacity,
-    jobs_over_time,
-    running_cores,
-    throughput,
-    totals_over_time,
-    workers,
 )
 from simgrid_broker.metrics.users import (
     fairness,

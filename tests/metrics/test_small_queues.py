@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from simgrid_broker.metrics.usage import part_at_small_queues
+from simgrid_broker.metrics.summary import part_at_small_queues
 
 QUEUES = {"BIG": dict(corecount=8), "SMALL": dict(corecount=8), "ONE": dict(corecount=1),
           "PULL": dict(corecount=8, workflow="pull"), "PLAIN": dict(corecount=8, capability="mcore")}
