@@ -1,5 +1,7 @@
 """Pydantic models of a scenario file: frozen, with plain SI numbers inside; the nouns of the grid are in the schema."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -98,6 +100,29 @@ DEFAULT_RESOURCE_TYPES = {
 """The four types of the documents; source: lifecycle reference, section 1.5 (inferred there)."""
 
 
+@dataclass(frozen=True)
+class Read:
+    """Words for the kinds of incident that need a field, need it and set it, or may have it; commands: to tasks."""
+
+    needed: str = ""
+    sets: str = ""
+    optional: str = ""
+    commands: str = ""
+
+    def is_needed(self, incident: "Incident") -> bool:
+        """True if an incident of this kind must have the field."""
+        return incident.what in f"{self.needed} {self.sets}".split()
+
+    def is_read(self, incident: "Incident") -> bool:
+        """True if an incident of this kind may have the field; a command to a task may have the field of another."""
+        return self.is_needed(incident) or incident.what in self.optional.split() or (
+            bool(self.commands) and incident.what == "task_command")
+
+    def is_set(self, incident: "Incident") -> bool:
+        """True if an incident of this kind gives its subject the value of the field."""
+        return incident.what in self.sets.split() or bool(self.commands) and incident.what == "task_command"
+
+
 class Incident(Part):
     """Something that happens at a given time; `what` says which of the other fields are read."""
 
@@ -107,46 +132,72 @@ class Incident(Part):
                   "file_loss", "network_capacity", "storage_outage", "replica_added", "replica_lost",
                   "dataset_deleted"] = Field(
                       description="Kind of incident")
-    until: Seconds | None = Field(None, ge=0, description="End of an outage, or return of lost files; default: never")
-    queue: QueueName | None = Field(None, description="PanDA queue that gets another status, or to which a task is "
-                              "reassigned")
-    status: str | None = Field(None, description="New status of the queue, or of the endpoint (ON, OFF, TEST)")
-    site: SiteName | None = Field(None, description="Site with an outage, or that loses files")
-    source: SiteName | None = Field(None, description="Source of the link with an outage")
-    destination: SiteName | None = Field(None, description="Destination of the link")
-    backbone: BackboneName | None = Field(None, description="Backbone that gets another capacity")
-    factor: float | None = Field(None, gt=0, description="Factor of the capacity that the scenario gives to the site's "
-                                 "doors and links, the link or the backbone")
-    share: ShareName | None = Field(None, description="Share that gets another value, or to which a task goes with its "
-                                    "jobs that have not started")
-    running: bool | None = Field(None, description="Whether running and starting jobs of the task also go to the "
-                                 "share; default: they stay")
-    value: Any = Field(None, description="New value of the share or of the gdpconfig key")
-    key: str | None = Field(None, description="gdpconfig key, as KEY or component.KEY")
-    task: int | str | None = Field(None, description="jeditaskid, counted from 1 in order of arrival, or the name of "
-                                   "a stream of work: all of its tasks that have arrived by then")
-    command: Literal["abort", "finish", "retry", "incexec", "pause", "resume", "reassign", "avalanche"] | None = Field(
-        None, description="Command to the TaskCommando about the task")
-    soft: bool | None = Field(None, description="finish: jobs may end first; reassign: jobs stay where they are; "
-                              "default: jobs are killed")
-    includedSite: tuple[str, ...] | None = Field(None, description="retry of a user's task: the PanDA queues to which "
-                                                 "it goes from then on, `*` is any text; default: as before")
-    excludedSite: tuple[str, ...] | None = Field(None, description="The same of queues to which it does not go")
-    nucleus: SiteName | None = Field(None, description="Site that becomes the nucleus of a reassigned task; default: "
-                                "task brokerage finds one")
-    priority: int | None = Field(None, ge=-10000, le=10000, description="New priority of the task and its jobs")
-    campaign: CampaignName | None = Field(None, description="Campaign of which one more task arrives")
-    jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives, or jobs by which the input of a "
-                             "task has grown when incexec reads it again; files, or parts of files, of a task that "
-                             "has them")
-    fraction: Fraction | None = Field(None, description="Fraction of the files at the site that is lost, or that an "
-                                      "added replica has; default of the latter: all")
-    storage: StorageName | None = Field(None, description="DDM endpoint that gets another status, has an outage, or "
-                                        "gets or loses a replica")
-    dataset: DatasetName | None = Field(None, description="Dataset of `data` that gets or loses a replica, or is "
-                                        "deleted")
-    activity: Literal["read_lan", "write_lan", "read_wan", "write_wan"] | None = Field(
+    until: Annotated[
+        Seconds | None,
+        Read(optional="site_outage link_outage storage_status file_loss storage_outage network_capacity")] = Field(
+        None, ge=0, description="End of an outage, or return of lost files; default: never")
+    queue: Annotated[QueueName | None, Read(needed="queue_status", commands="reassign")] = Field(
+        None, description="PanDA queue that gets another status, or to which a task is reassigned")
+    status: Annotated[str | None, Read(sets="queue_status storage_status")] = Field(
+        None, description="New status of the queue, or of the endpoint (ON, OFF, TEST)")
+    site: Annotated[SiteName | None, Read(needed="site_outage file_loss", optional="network_capacity")] = Field(
+        None, description="Site with an outage, or that loses files")
+    source: Annotated[SiteName | None, Read(needed="link_outage", optional="network_capacity")] = Field(
+        None, description="Source of the link with an outage")
+    destination: Annotated[SiteName | None, Read(needed="link_outage", optional="network_capacity")] = Field(
+        None, description="Destination of the link")
+    backbone: Annotated[BackboneName | None, Read(optional="network_capacity")] = Field(
+        None, description="Backbone that gets another capacity")
+    factor: Annotated[float | None, Read(needed="network_capacity")] = Field(
+        None, gt=0, description="Factor of the capacity that the scenario gives to the site's doors and links, the "
+        "link or the backbone")
+    share: Annotated[ShareName | None, Read(needed="share_target", sets="task_share")] = Field(
+        None, description="Share that gets another value, or to which a task goes with its jobs that have not started")
+    running: Annotated[bool | None, Read(optional="task_share")] = Field(
+        None, description="Whether running and starting jobs of the task also go to the share; default: they stay")
+    value: Annotated[Any, Read(sets="share_target gdpconfig")] = Field(
+        None, description="New value of the share or of the gdpconfig key")
+    key: Annotated[str | None, Read(needed="gdpconfig")] = Field(
+        None, description="gdpconfig key, as KEY or component.KEY")
+    task: Annotated[int | str | None, Read(needed="task_priority task_command task_share")] = Field(
+        None, description="jeditaskid, counted from 1 in order of arrival, or the name of a stream of work: all of "
+        "its tasks that have arrived by then")
+    command: Annotated[
+        Literal["abort", "finish", "retry", "incexec", "pause", "resume", "reassign", "avalanche"] | None,
+        Read(sets="task_command")] = Field(None, description="Command to the TaskCommando about the task")
+    soft: Annotated[bool | None, Read(commands="finish reassign")] = Field(
+        None, description="finish: jobs may end first; reassign: jobs stay where they are; default: jobs are killed")
+    includedSite: Annotated[tuple[str, ...] | None, Read(commands="retry")] = Field(
+        None, description="retry of a user's task: the PanDA queues to which it goes from then on, `*` is any text; "
+        "default: as before")
+    excludedSite: Annotated[tuple[str, ...] | None, Read(commands="retry")] = Field(
+        None, description="The same of queues to which it does not go")
+    nucleus: Annotated[SiteName | None, Read(commands="reassign")] = Field(
+        None, description="Site that becomes the nucleus of a reassigned task; default: task brokerage finds one")
+    priority: Annotated[int | None, Read(sets="task_priority")] = Field(
+        None, ge=-10000, le=10000, description="New priority of the task and its jobs")
+    campaign: Annotated[CampaignName | None, Read(needed="task_arrival")] = Field(
+        None, description="Campaign of which one more task arrives")
+    jobs: Annotated[int | None, Read(optional="task_arrival", commands="incexec")] = Field(
+        None, ge=1, description="Jobs of the task that arrives, or jobs by which the input of a task has grown when "
+        "incexec reads it again; files, or parts of files, of a task that has them")
+    fraction: Annotated[Fraction | None, Read(needed="file_loss", optional="replica_added")] = Field(
+        None, description="Fraction of the files at the site that is lost, or that an added replica has; default of "
+        "the latter: all")
+    storage: Annotated[
+        StorageName | None, Read(needed="storage_status storage_outage replica_added replica_lost")] = Field(
+        None, description="DDM endpoint that gets another status, has an outage, or gets or loses a replica")
+    dataset: Annotated[DatasetName | None, Read(needed="replica_added replica_lost dataset_deleted")] = Field(
+        None, description="Dataset of `data` that gets or loses a replica, or is deleted")
+    activity: Annotated[
+        Literal["read_lan", "write_lan", "read_wan", "write_wan"] | None, Read(needed="storage_status")] = Field(
         None, description="Use of the endpoint whose status changes")
+
+    @classmethod
+    def reads(cls) -> Iterator[tuple[str, Read]]:
+        """Each field that only some kinds of incident read, and which do."""
+        return ((name, mark) for name, field in cls.model_fields.items() for mark in field.metadata
+                if isinstance(mark, Read))
 
     @property
     def new_sites(self) -> dict[str, tuple[str, ...]]:

@@ -34,12 +34,6 @@ from simgrid_broker.schema.tasks import CONNECTIVITIES, IP_STACKS
 
 DOCUMENTED_LEAST_FREE = 200e9
 """Free space, bytes, above which the documented edition uses a storage; source: brokerage reference, D73."""
-SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "queue_status": (("queue",), ("status",)), "share_target": (("share",), ("value",)),
-    "gdpconfig": (("key",), ("value",)), "storage_status": (("storage", "activity"), ("status",)),
-    "task_priority": (("task",), ("priority",)), "task_share": (("task",), ("share",)),
-    "task_command": (("task",), ("command", "queue", "nucleus", "soft", "jobs"))}
-"""Nouns that an incident of each kind acts on, and the attribute that it sets there."""
 JOB_SEEDS = ("", "std", "es", "eshigh", "all", "any")
 """Values of jobseed; source: brokerage reference, 2.2 and 2.3."""
 CHAIN = ("task_refiner", "task_broker", "job_generator", "setupper", "pilot_streaming", "adder")
@@ -223,13 +217,14 @@ def _subjects(incident: Incident) -> Iterator[tuple]:
     """Objects that an incident acts on: a key of gdpconfig in each of its components."""
     if incident.what == "gdpconfig":
         yield from ((f"{match.entry.component}.{match.key}",) for match in find(str(incident.key)))
-    elif incident.what in SETS:
-        yield tuple(getattr(incident, name) for name in SETS[incident.what][0])
+    elif any(read.sets and read.is_set(incident) for _, read in Incident.reads()):
+        yield tuple(getattr(incident, name) for name, read in Incident.reads()
+                    if read.is_needed(incident) and not read.is_set(incident))
 
 
 def _values(incident: Incident) -> tuple[Any, ...]:
     """Values that an incident sets."""
-    return tuple(getattr(incident, name) for name in SETS[incident.what][1])
+    return tuple(getattr(incident, name) for name, read in Incident.reads() if read.is_set(incident))
 
 
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (

@@ -16,11 +16,6 @@ from simgrid_broker.scenario.work.campaigns import Campaign, Payload, UserActivi
 
 TASK_INCIDENTS = ("task_priority", "task_share", "task_command")
 
-OPTIONS = {"finish": ("soft",), "reassign": ("soft", "nucleus", "queue"), "incexec": ("jobs",),
-           "retry": ("includedSite", "excludedSite")}
-"""Fields that commands read in addition to the task; other commands read none."""
-
-
 THROTTLED_FROM = 6
 """Attempts that inputs must have for a task to be throttled; source: lifecycle reference, section 2.10."""
 
@@ -37,13 +32,13 @@ RETRY = ByEdition(((LIVE, ENDED), LIVE), ((LIVE, ENDED, ABORTED), LIVE))
 
 
 def command_options(scenario: Scenario) -> Iterator[Finding]:
-    """A command gets no field that it does not read."""
+    """A command gets no field that only other commands read."""
     for key, incident in _of_kind(scenario, "task_command"):
-        for name in ("soft", "nucleus", "queue", "jobs", "includedSite", "excludedSite"):
-            if getattr(incident, name) is not None and name not in OPTIONS.get(incident.command or "", ()):
-                reads = ", ".join(OPTIONS.get(incident.command or "", ())) or "nothing but the task"
+        reads = [name for name, read in Incident.reads() if incident.command in read.commands.split()]
+        for name, read in Incident.reads():
+            if read.commands and getattr(incident, name) is not None and name not in reads:
                 yield Finding((*key, name), getattr(incident, name), f"{incident.command} does not read this; it reads "
-                              f"{reads}")
+                              f"{', '.join(reads) or 'nothing but the task'}")
 
 
 def share_of_command(scenario: Scenario) -> Iterator[Finding]:
@@ -124,26 +119,6 @@ def _of_kind(scenario: Scenario, what: str) -> Iterator[tuple[tuple, Incident]]:
 COMMAND_RULES = (command_options, share_of_command, task_of_command, impossible_command)
 
 
-READS = {
-    "queue_status": (("queue", "status"), ()),
-    "site_outage": (("site",), ("until",)),
-    "link_outage": (("source", "destination"), ("until",)),
-    "share_target": (("share", "value"), ()),
-    "gdpconfig": (("key", "value"), ()),
-    "task_priority": (("task", "priority"), ()),
-    "task_arrival": (("campaign",), ("jobs",)),
-    "storage_status": (("storage", "activity", "status"), ("until",)),
-    "task_command": (("task", "command"), ("soft", "nucleus", "queue", "jobs", "includedSite", "excludedSite")),
-    "task_share": (("task", "share"), ("running",)),
-    "file_loss": (("site", "fraction"), ("until",)),
-    "storage_outage": (("storage",), ("until",)),
-    "replica_added": (("dataset", "storage"), ("fraction",)),
-    "replica_lost": (("dataset", "storage"), ()),
-    "dataset_deleted": (("dataset",), ()),
-    "network_capacity": (("factor",), ("site", "source", "destination", "backbone", "until")),
-}
-"""Required and optional fields of each kind of incident."""
-
 MOST_TASKS = 5_000_000
 """Tasks of a stream in one run at the most: some gigabytes."""
 STATUSES = {"storage_status": ("an endpoint", ("ON", "OFF", "TEST")), "queue_status": ("a queue", QueueStatus.words())}
@@ -218,15 +193,14 @@ def _goes_round(name: str | None, parents: Mapping[str, str | None]) -> bool:
 def incident_fields(scenario: Scenario) -> Iterator[Finding]:
     """An incident has all fields that its kind needs, and none that its kind does not read."""
     for position, incident in enumerate(scenario.incidents):
-        needed, optional = READS[incident.what]
         key = "incidents", position
-        for name in needed:
+        for name, read in Incident.reads():
             if getattr(incident, name) is None:
-                yield Finding(key, None, f"{incident.what} needs `{name}`")
-        for name in Incident.model_fields:
-            if name not in ("at", "what", *needed, *optional) and getattr(incident, name) is not None:
+                if read.is_needed(incident):
+                    yield Finding(key, None, f"{incident.what} needs `{name}`")
+            elif not read.is_read(incident):
                 yield Finding((*key, name), getattr(incident, name), f"{incident.what} does not read this; it reads "
-                              + ", ".join((*needed, *optional)))
+                              + ", ".join(other for other, mark in Incident.reads() if mark.is_read(incident)))
 
 
 def incident_status(scenario: Scenario) -> Iterator[Finding]:
