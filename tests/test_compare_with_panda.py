@@ -235,6 +235,14 @@ def test_recorded_life(script, folder, kind, tmp_path):
     assert score["missing"] == 0 and score["agree"] == score["scored"] - MISSES.get(kind, 0), differences
 
 
+def test_the_page_says_how_many_recorded_cases_agree(script):
+    agreement = importlib.import_module("agreement")
+    page = agreement.on_page()
+    assert set(page) == set(agreement.KINDS) & set(script.KINDS)
+    missed = {kind: scored - agree for kind, (scored, agree) in page.items()}
+    assert all(missed[kind] == number for kind, number in MISSES.items())
+
+
 def scored_by(compare, script, kind, tmp_path):
     """Score that a script of comparison gives to the answers to all of its recorded cases, and which of them differ."""
     if not compare.exists():
