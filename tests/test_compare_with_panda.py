@@ -199,8 +199,9 @@ def test_recorded_tasks_on_queues_of_a_real_grid(script, tmp_path):
     assert 0 < asked == score["agree"], said
 
 
-def test_recorded_cases_of_the_newest_release(script, tmp_path):
-    score, said = scored(script, "software", tmp_path, RELEASE_1_0_4, "1.0.4")
+@pytest.mark.parametrize("kind", ["software", "job_broker_prod", "job_broker_anal"])
+def test_recorded_cases_of_the_newest_release(script, kind, tmp_path):
+    score, said = scored(script, kind, tmp_path, RELEASE_1_0_4, "1.0.4")
     assert score["agree"] == score["scored"] - score["missing"] > 0, said
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.names import ReplicaState
-from simgrid_broker.views import DatasetAt, DatasetOfTask, InputDataset, Locality, Source
+from simgrid_broker.views import DatasetAt, DatasetOfTask, InputDataset, Locality, Replica, Source
 
 DATABASE_RELEASE = re.compile(r"ddo.*v\d{6}")
 """Names of database releases, which come from CVMFS where there is any; source: brokerage reference, 2.6."""
@@ -38,10 +38,21 @@ def is_read(dataset: DatasetOfTask) -> bool:
     return not (dataset.is_pseudo or dataset.constituent)
 
 
+def with_replicas(dataset: DatasetOfTask, datasets: Mapping[str, DatasetOfTask]) -> DatasetOfTask:
+    """A container that says no replicas of its own with those of its datasets, whose files at a storage are added."""
+    if dataset.replicas or not dataset.constituents:
+        return dataset
+    files: dict[str, int] = {}
+    for name in dataset.constituents:
+        for place, replica in datasets[name].replicas.items() if name in datasets else ():
+            files[place] = files.get(place, 0) + replica.files
+    return dataset.model_copy(update=dict(replicas={place: Replica(files=number) for place, number in files.items()}))
+
+
 def found_at(datasets: Mapping[str, DatasetOfTask], endpoints: Sequence[Endpoint], reads: Sequence[tuple[int, ...]],
              has_cvmfs: Sequence[bool], terms: Terms) -> Locality:
     """Parts of the input at each queue, (n_queues,); reads: the storages of each, has_cvmfs: whether it has CVMFS."""
-    known = {name: one for name, one in datasets.items() if is_read(one)}
+    known = {name: with_replicas(one, datasets) for name, one in datasets.items() if is_read(one)}
     inputs = tuple(completeness(name, one, endpoints) for name, one in known.items())
     sizes = {lfn: file.bytes for one in known.values() for lfn, file in one.files.items()}
     total, n_files = sum(sizes.values()), len(sizes)

@@ -215,3 +215,18 @@ def test_database_releases_come_from_cvmfs_at_queues_that_read_some_storage():
     release = {"ddo.000001.Atlas.Ideal.DBRelease.v310101": dataset(1)}
     assert [at(storages, has, **release) for storages, has in (((0,), True), ((0,), False), ((), True))] == [
         (1, 1), (0, 0), (0, 0)]
+
+
+@pytest.mark.parametrize(("parts", "expected"), [
+    pytest.param(dict(one={"A": 4, "B": 4}, two={"A": 6}), {"A": (1.0, 0), "B": (0.4, 6)}, id="of its datasets, added"),
+    pytest.param(dict(one={}, two={"A": 5}), {"A": (0.5, 5)}, id="a dataset without any is missing"),
+    pytest.param({}, {}, id="datasets that nobody knows"),
+])
+def test_replicas_of_a_container(parts, expected):
+    known = {name: DatasetOfTask(constituent=True, replicas={place: Replica(files=number)
+                                                             for place, number in replicas.items()})
+             for name, replicas in parts.items()}
+    container = DatasetOfTask(n_files=10, constituents=("one", "two"))
+    places = [Endpoint(name, tape=False, is_datadisk=True, lan=True, wan=True) for name in "AB"]
+    seen, = found_at({"in": container, **known}, places, [()], [False], Terms(merging=False, by_file=False)).inputs
+    assert {source.name: (source.part, source.missing) for source in seen.sources} == expected and not seen.scattered
