@@ -98,13 +98,14 @@ class Place(NamedTuple):
 def mutations(rules: dict[str, Path], chosen: Iterable[str]) -> list[Mutation]:
     """The mutations of the chosen rules, those of one rule by strength; a file counts as a rule."""
     found: dict[tuple[Path, str], Mutation] = {}
-    trees: dict[Path, ast.Module] = {}
+    files: dict[Path, tuple[ast.Module, dict]] = {}
     for rule in chosen:
         path = rules[rule]
-        tree = trees.setdefault(path, ast.parse(path.read_text(encoding="utf-8")))
-        names = _names_in(path, rules)
+        if path not in files:
+            tree, names = ast.parse(path.read_text(encoding="utf-8")), _names_in(path, rules)
+            files[path] = tree, {name: _with_helpers(tree, name, names) for name in sorted(names)}
+        tree, reached = files[path]
         module = marked_tests.module_name(path, ROOT)
-        reached = {name: _with_helpers(tree, name, names) for name in sorted(names)}
         local = marked_tests.local_name(rule, path, ROOT)
         own = []
         for function, node in (marked_tests.by_name(tree) if _is_file(rule) else reached[local]).items():

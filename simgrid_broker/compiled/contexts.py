@@ -8,18 +8,19 @@ from types import BuiltinFunctionType
 from typing import Any, TypeVar
 
 from llvmlite.ir import Type as MachineType
+from numba.core import types
 from numba.core.cpu import CPUContext
-from numba.core.types import BaseFunction, Module, Type
+from numba.core.types.misc import Module
 from numba.core.typing import Signature
 from numba.core.typing.context import Context
 
 C = TypeVar("C")
-NUMBAS_OWN = BaseFunction, BuiltinFunctionType, str
+NUMBAS_OWN = types.BaseFunction, BuiltinFunctionType, str
 """Functions and operators whose result types never change."""
 
-_signatures: dict[tuple, Any] = {}
+_signatures: dict[tuple | None, Any] = {}
 """Signature of each call of one of Numba's own functions, by function and types of the arguments."""
-_attributes: dict[tuple[int, str], Type] = {}
+_attributes: dict[tuple[int, str], types.Type] = {}
 """Type of each attribute of a type."""
 _code: dict[tuple, Any] = {}
 """Function that lists the instructions of each call of one of Numba's own functions."""
@@ -40,7 +41,7 @@ def view(context: Any, kind: type[C]) -> C:
 
 def key_of(function: Any, args: tuple) -> tuple | None:
     """Ids of one of Numba's own functions and of the types of its arguments, None for other functions and arguments."""
-    if not isinstance(function, NUMBAS_OWN) or not all(isinstance(arg, Type | str) for arg in args):
+    if not isinstance(function, NUMBAS_OWN) or not all(isinstance(arg, types.Type | str) for arg in args):
         return None
     return id(function), *(arg if isinstance(arg, str) else id(arg) for arg in args)
 

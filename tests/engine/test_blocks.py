@@ -23,7 +23,7 @@ def in_blocks(monkeypatch, size):
 
 def chain():
     """Children of a campaign, in a run of a few hours with many tasks."""
-    return load_scenario(SCENARIOS / "full_chain.yaml").with_values({"duration": "12h"})
+    return load_scenario(SCENARIOS / "full_chain.yaml").with_values({"duration": "6h"})
 
 
 def many_small_tasks(**others):

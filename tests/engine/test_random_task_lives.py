@@ -102,7 +102,7 @@ def account(stage) -> None:
             assert task["n_finished"] == task["n_jobs"]
 
 
-@settings(max_examples=24, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=16, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(["documented", "deployed"]), st.lists(TASK, min_size=3, max_size=3),
        st.lists(incidents(), min_size=2, max_size=12))
 def test_random_lives_of_tasks(edition, tasks, happens):
