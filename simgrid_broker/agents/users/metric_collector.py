@@ -102,7 +102,9 @@ class MetricCollector:
             return np.zeros(0, np.int64), np.zeros(0)
         jobs, times = self.control.arrays.jobs, self.control.arrays.job_times
         rows = np.flatnonzero(self.measuring[jobs["processing_type"]] & (jobs["panda_id"] > 0))
-        rows = rows[self.analysis[self.control.arrays.tasks["label"][jobs["task"][rows]]]]
+        task = jobs["task"][rows]
+        label = self.control.arrays.tasks["label"][task]
+        rows = rows[self.analysis[label]]
         status, queue = jobs["status"][rows], jobs["queue"][rows]
         rows = rows[np.isin(status, WAITING) | ((status == S.STARTING) & self.pushed[queue])]
         return jobs["queue"][rows].astype(np.int64), self.control.now - times[rows, S.ACTIVATED]
