@@ -174,7 +174,11 @@ def act(rules: Sequence[RetryRule], errors: Iterable[PandaError], scope: Scope, 
 def handling(rules: Sequence[RetryRule], error: PandaError, scope: Scope, edition: str) -> Handling:
     """Combined effect of all rules on an error; no_retry is a limit that every attempt has reached."""
     chosen: list[RetryRule] = []
-    act(rules, [error], scope, edition, lambda rule: chosen.append(rule) or True)
+
+    def choose(rule: RetryRule) -> bool:
+        chosen.append(rule)
+        return True
+    act(rules, [error], scope, edition, choose)
     limits = [1 if rule.retryaction == RetryAction.NO_RETRY else rule.max_attempt for rule in chosen
               if rule.retryaction in LIMITING]
     return Handling(limits[0] if limits else None, tuple(rule for rule in chosen if rule.retryaction in RAISING))

@@ -87,7 +87,7 @@ def _fields(name: str, values: Mapping, model: type[Part], tally: Tally) -> dict
         listed = value if isinstance(value, list) else [value]
         texts = [clean(str(each)) for each in listed if isinstance(each, (str, int, float))]
         tally.count_all(f"{key} of software that are not text, left out", [name] * (len(listed) - len(texts)))
-        found[key] = texts if tuple in map(get_origin, kinds) else "".join(texts[:1])
+        found[key] = texts if any(get_origin(kind) is tuple for kind in kinds) else "".join(texts[:1])
     return found
 
 

@@ -42,7 +42,8 @@ def as_panda_reads(model: type[Whole], values: dict, findings: list[Finding],
 
 def _consistent(model: type[Whole], values: dict, missing: list[Finding]) -> dict:
     """A copy of values with what is missing added or left out, as `ADDED` says."""
-    added = [found for found in missing if found.thing in ADDED and found.value not in _inner_shares(values["shares"])]
+    added = [found for found in missing
+             if found.thing in ADDED and found.value not in set(_inner_shares(values["shares"]))]
     changed = without(values, {_unread(model, found.key) for found in missing if found not in added})
     for found in added:
         ADDED[found.thing][0](changed, str(found.value))

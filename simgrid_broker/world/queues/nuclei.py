@@ -37,7 +37,7 @@ def _of_sites(places, own: Sequence[Sequence[int]],
         if not places.production[number]:
             continue
         listed = queue.endpoints or ()
-        used = own[number] if queue.endpoints is None else ()
+        used = tuple(own[number]) if queue.endpoints is None else ()
         for scope in dict.fromkeys(one.scope for one in listed):
             used += tuple(numbers[name] for name in names([one for one in listed if one.scope == scope]))
         found[places.site[number]] |= dict.fromkeys(used)
