@@ -59,6 +59,15 @@ def test_deployed_order_of_the_rules(stage, labels):
 
 
 @pytest.mark.rule("rules")
+@pytest.mark.parametrize(("hours", "limit"), [
+    pytest.param(0.5, HOUR, id="the Watcher's own hour"), pytest.param(1.5, 1.5 * HOUR, id="above it the key's limit"),
+])
+def test_silence_of_analysis_jobs(hours, limit):
+    found = rules(cfg(watcher={"HEARTBEAT_TIMEOUT_analysis": hours}), "deployed")
+    assert {rule.limit_s for rule in found if rule.labels == "analysis" and S.TRANSFERRING in rule.statuses} == {limit}
+
+
+@pytest.mark.rule("rules")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_gdpconfig_moves_the_limits(edition):
     workflows = {"production": 3, "push": 9, "pull": None}

@@ -102,19 +102,21 @@ def test_memory(edition, expected):
 
 @pytest.mark.parametrize(("claimed", "values", "expected"), [
     pytest.param(dict(ramunit="MBPerCoreFixed"), {}, None, id="a fixed value stays"),
-    pytest.param(dict(ramunit="MB"), {}, 8000, id="memory of the whole job"),
+    pytest.param(dict(ramunit="MB"), {}, 8800, id="memory of the whole job, and 10 %"),
+    pytest.param(dict(ramunit="MB", baseramcount=4000), {}, 8800, id="with what is there once"),
     pytest.param(dict(baseramcount=4000), {}, 550, id="less what is there once"),
     pytest.param({}, {"SCOUT_RAMCOUNT_MIN": 2000}, 2000, id="not below the minimum"),
     pytest.param({}, {"SCOUT_RAMCOUNT_MARGIN": 50}, 1500, id="another margin"),
-    pytest.param(dict(baseramcount=8000), {}, None, id="nothing is left of it"),
-    pytest.param(dict(ramunit="MB"), {"SCOUT_RAMCOUNT_MIN": 9000}, 8000, id="the minimum is per core"),
+    pytest.param(dict(baseramcount=8000), {}, 1, id="nothing is left of it"),
+    pytest.param(dict(baseramcount=9000), {}, 1, id="nor of less than nothing"),
+    pytest.param(dict(ramunit="MB"), {"SCOUT_RAMCOUNT_MIN": 9000}, 9000, id="the minimum holds for any unit"),
 ])
 def test_memory_in_the_code(claimed, values, expected):
     assert measure("deployed", None, claims(**claimed), **values).ramcount == expected
 
 
 @pytest.mark.parametrize(("memory", "claimed", "values", "documented", "deployed"), [
-    pytest.param([7999.5, 6000], dict(ramunit="MB"), {}, 8000, 8000, id="the largest of whole jobs, rounded up"),
+    pytest.param([7999.5, 6000], dict(ramunit="MB"), {}, 8000, 8249, id="L11 whole jobs: the largest, or a percentile"),
     pytest.param([7996, 7996], {}, {"SCOUT_RAMCOUNT_MARGIN": 100}, 1000, 1999, id="999.5 MB a core, rounded up"),
     pytest.param(8000 - 4 / 1024, {}, {"SCOUT_RAMCOUNT_MARGIN": 100}, 1000, 2000, id="whole KiB in the code"),
     pytest.param(8, {}, {}, 1, 1, id="one MB a core is something"),

@@ -26,6 +26,8 @@ KNOWN_LABELS = ("managed", "test", "prod_test", "user", "panda")
 STAGES = ("before fast rebrokerage", "before analysis rebrokerage", "at the end")
 """When a rule is applied; source: lifecycle reference, 4.2 (rows 11 and 24)."""
 
+WATCHER_S = 1 * HOUR
+"""Silence of an analysis job below which the Watcher itself does nothing; source: lifecycle reference, corrections."""
 IDLE_S = 2 * HOUR
 """A queue where no job started for this long is idle; source: PanDA brokerage documentation, Timeout Rules."""
 DEAD_STATUSES = (QueueStatus.TEST, QueueStatus.OFFLINE)
@@ -118,7 +120,7 @@ def rules(cfg: Gdpconfig, edition: str) -> tuple[TimeoutRule, ...]:
 def _failures_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
     """Rows 1 to 8; a paused queue turns off the heartbeats of rows 7 and 8 only, disableReassign none."""
     s, never = JobStatus, NEVER_OFF
-    silence = _s(cfg, watcher.HEARTBEAT_TIMEOUT_analysis)
+    silence = max(_s(cfg, watcher.HEARTBEAT_TIMEOUT_analysis), WATCHER_S)
     return (
         TimeoutRule(Cause.LOST_HEARTBEAT, (s.STARTING, s.RUNNING), "modification", silence, "fail", labels="analysis",
                     **never),

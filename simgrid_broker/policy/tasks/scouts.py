@@ -41,6 +41,9 @@ ABUSE = 2
 UPDATES: ByEdition[tuple[int, ...]] = ByEdition(documented=(100,), deployed=(5, 100))
 """Finished jobs at which a task is measured again; source: lifecycle reference, section 2.7."""
 
+LEAST_RAMCOUNT = 1
+"""Least memory that the code lets a task claim after its scouts, MB."""
+
 CPUTIME, RAMCOUNT, EFFICIENCY = "scout_cpuTime", "scout_ramCount", "low_efficiency"
 CPU_ABUSE, SHORT_JOBS = "over_cpu_consumption", "short_execution"
 FEW_SUCCEED, NONE_SUCCEED = "scout_success", "no_scout"
@@ -212,22 +215,19 @@ def measured_cputime(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) -> 
 def measured_ramcount(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) -> float | None:
     """ramCount, MB in the unit of the claim: the largest (documented), or a percentile and a margin (deployed) (L11).
 
-    None leaves the claim unchanged: its unit is fixed, or nothing was measured.
+    Where the unit is not per core, memory of whole jobs, baseRamCount included. None leaves the claim unchanged: its
+    unit is fixed, or nothing was measured; in the code a task with less than baseRamCount claims 1 MB.
     """
-    per_core = claims.ramunit in PER_CORE_UNITS
     if claims.ramunit.endswith("Fixed"):
         return None
-    if not per_core:
-        found = math.ceil(jobs.maxpss_mb.max())
-    elif TERMS[edition].of_largest:
-        found = math.ceil(np.max((jobs.maxpss_mb - claims.baseramcount) / jobs.corecount))
-    else:
-        kib = np.ceil((jobs.maxpss_mb - claims.baseramcount) * KIB / jobs.corecount)
-        margin = 1 + cfg.value(dbproxy.SCOUT_RAMCOUNT_MARGIN) / 100
-        found = int(float(np.percentile(kib, cfg.value(dbproxy.SCOUT_RAMCOUNT_RANK))) * margin / KIB)
-    if per_core and not TERMS[edition].of_largest:
-        found = max(found, cfg.value(dbproxy.SCOUT_RAMCOUNT_MIN) or 0)
-    return float(found) if found > 0 else None
+    per_core = claims.ramunit in PER_CORE_UNITS
+    used = (jobs.maxpss_mb - claims.baseramcount) / jobs.corecount if per_core else jobs.maxpss_mb
+    if TERMS[edition].of_largest:
+        found = math.ceil(used.max())
+        return float(found) if found > 0 else None
+    margin = (100 + cfg.value(dbproxy.SCOUT_RAMCOUNT_MARGIN)) / 100
+    found = int(float(np.percentile(np.ceil(used * KIB), cfg.value(dbproxy.SCOUT_RAMCOUNT_RANK))) * margin / KIB)
+    return float(max(found, cfg.value(dbproxy.SCOUT_RAMCOUNT_MIN) or 0, LEAST_RAMCOUNT))
 
 
 def measured_walltime(jobs: Jobs, claims: Task) -> float | None:
