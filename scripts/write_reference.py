@@ -177,14 +177,14 @@ def rules() -> str:
     """The broker rules as a table, with the tests whose markers name them."""
     tests = tests_of_rules(ROOT)
     rows = []
-    for broker, function in broker_rules():
+    for broker, function, editions in broker_rules():
         rule = function.rule
         tag = getattr(rule, "tag", None) or f"weight: {rule.name}"
         where = f"{function.__module__.removeprefix('simgrid_broker.')}.{function.__name__}"
-        keys = ", ".join(f"`{key.name}`{_only(key, where, rule.editions)}" for key, reading in readers().items()
+        keys = ", ".join(f"`{key.name}`{_only(key, where, editions)}" for key, reading in readers().items()
                          if where in reading)
         files = ", ".join(dict.fromkeys(test.split("::")[0] for test in tests[where]))
-        rows.append((broker, tag, rule.meaning, ", ".join(rule.editions), keys, rule.source, where, files))
+        rows.append((broker, tag, rule.meaning, ", ".join(editions), keys, rule.source, where, files))
     head = ("broker", "tag or factor", "what it does", "editions", "gdpconfig", "source", "function", "tests")
     return table(head, rows, code=(1, 6, 7))
 

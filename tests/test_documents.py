@@ -8,6 +8,7 @@ import marked_tests
 import pytest
 
 from simgrid_broker.cli.describe import broker_rules
+from simgrid_broker.editions import family_of
 from simgrid_broker.world.states import MACHINES, TASK
 
 ROOT = Path(__file__).parents[1]
@@ -29,8 +30,14 @@ def test_generated_documents_are_up_to_date(writer):
 
 
 def test_every_rule_of_the_brokers_is_in_the_fidelity_page():
-    for _, rule in broker_rules():
+    for _, rule, _ in broker_rules():
         assert f".{rule.__name__}`" in FIDELITY
+
+
+def test_rules_name_the_editions_whose_chains_have_them():
+    differ = {rule.__name__: (rule.rule.editions, editions) for _, rule, editions in broker_rules()
+              if set(rule.rule.editions) != {family_of(name) for name in editions}}
+    assert differ == {}
 
 
 TESTS = marked_tests.tests_of_rules(ROOT)

@@ -9,7 +9,8 @@ import typer
 
 from simgrid_broker.cli.text import Section, Topic, paragraph, table
 from simgrid_broker.cli.trouble import BadArgument
-from simgrid_broker.editions import RELEASES
+from simgrid_broker.editions import DEPLOYED, RELEASES, edition_of
+from simgrid_broker.editions import editions as all_editions
 from simgrid_broker.errors import nearest
 
 EXAMPLES = """\b
@@ -128,36 +129,46 @@ def _column_row(column) -> tuple[str, ...]:
 
 def rules() -> Section:
     """The rules of all brokers in the order in which each edition asks them, those of both editions once."""
-    rows = tuple(rule_row(broker, function) for broker, function in broker_rules())
+    rows = tuple(rule_row(*one) for one in broker_rules())
     return Section("rules of the brokers", "Criteria refuse candidates, factors make weights; PanDA logs the tag. "
                    f"`deployed` is release {RELEASES[-1]}.",
                    RULE_HEAD, rows)
 
 
-def broker_rules() -> Iterator[tuple[str, Callable]]:
-    """(broker, rule) of every rule in the chains of the editions, documented before deployed, each once."""
+def broker_rules() -> Iterator[tuple[str, Callable, tuple[str, ...]]]:
+    """(broker, rule, editions that have it) of every rule in the chains, documented before deployed, each once."""
     from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
     from simgrid_broker.policy.brokerage.production.editions import PRODUCTION as JOBS
     from simgrid_broker.policy.brokerage.task.editions import PREASSIGNED
     from simgrid_broker.policy.brokerage.task.editions import PRODUCTION as TASKS
-    for broker, brokerages in (("task brokerage", (*TASKS.values(), PREASSIGNED)), ("job brokerage", JOBS.values()),
-                               ("analysis brokerage", ANALYSIS.values())):
-        chain = [rule for brokerage in brokerages
+    for broker, family in (("task brokerage", TASKS), ("job brokerage", JOBS), ("analysis brokerage", ANALYSIS)):
+        others = [(name, PREASSIGNED) for name in family if family is TASKS]
+        brokerages: list[tuple[str, Any]] = [*family.items(), *others]
+        chain = [(rule, name) for name, brokerage in brokerages
                  for rule in (*getattr(brokerage, "gate", ()), *brokerage.funnel.criteria)]
-        factors = [rule for brokerage in brokerages for rule in brokerage.factors]
-        for rule in dict.fromkeys((*chain, *factors)):
-            yield broker, rule
+        chain += [(rule, name) for name, brokerage in brokerages for rule in brokerage.factors]
+        for rule in dict.fromkeys(rule for rule, _ in chain):
+            yield broker, rule, shortest({name for other, name in chain if other is rule}, tuple(family))
+
+
+def shortest(names: set[str], family: tuple[str, ...]) -> tuple[str, ...]:
+    """Editions of a rule: `deployed` for all releases, else each release by its own name; family: all names."""
+    _, *releases = all_editions()
+    of_releases = {name for edition in releases for name in edition.names if name in family}
+    if of_releases <= names:
+        return *(name for name in family if name in names - of_releases), DEPLOYED
+    return tuple(edition_of(name).name for name in family if name in names)
 
 
 def _sections(made: list[tuple[str, Callable[[], Section]]]) -> list[Section]:
     return [make() for _, make in made]
 
 
-def rule_row(broker: str, function: Any) -> tuple[str, ...]:
+def rule_row(broker: str, function: Any, editions: tuple[str, ...]) -> tuple[str, ...]:
     """One rule as a row of RULE_HEAD."""
     rule = function.rule
     tag = getattr(rule, "tag", None) or f"weight: {rule.name}"
-    return tag, broker, ", ".join(rule.editions), rule.source, rule.meaning
+    return tag, broker, ", ".join(editions), rule.source, rule.meaning
 
 
 def state_sections() -> list[Section]:

@@ -130,7 +130,7 @@ def is_named(case: AnalysisCase) -> np.ndarray:
 
 @criterion("-zeroshare", says="sub-policy {text}", text=named_values.sub_policy, applies=has_none,
            panda="selection for zero share", stage="zero share check", static=(*NAMED, *TASK_FIELDS),
-           source="PanDA brokerage documentation, Zero Share; brokerage reference, 3.3 A3 and 6")
+           editions=("deployed",), source="brokerage reference, 3.3 A3 and 6")
 def no_share_there(case: AnalysisCase) -> np.ndarray:
     """Refuse queues whose `fairsharepolicy` gives the task nothing, unless the task names its queue."""
     if has_site(case):
@@ -161,7 +161,7 @@ def cores_mismatch(case: AnalysisCase) -> Answer | np.ndarray:
 
 
 @criterion("-max_cpucore", unit="cores", says="slots of {value}, at most {limit:plain}",
-           static=("maxcorecount",), **CORES)
+           static=("maxcorecount",), **CORES | {"source": "brokerage reference, 3.3 A7"})
 def above_max_cores(case: AnalysisCase) -> Answer:
     """Refuse queues with more cores than the task's maxCoreCount."""
     return above(case.queues.corecount, case.task.maxcorecount)
