@@ -286,7 +286,8 @@ class Simulation:
             status=status, remarks=self.remarks, simulated_s=self.env.now, vocabularies=self.world.vocabularies,
             counters={**self.counters, **{name: int(state[field]) for name, field in names.items()},
                       "decisions": self.control.books.decisions.n_decisions,
-                      "broken_tasks": self.control.books.broken_tasks()},
+                      "broken_tasks": self.control.books.broken_tasks(),
+                      "cut_cycles": self.control.books.n_cut_cycles},
             commands=self.control.books.commands.results(), timings=self._durations())
 
     def _own_agents(self) -> list[dict[str, str]]:

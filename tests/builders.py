@@ -55,8 +55,8 @@ EVENTFUL = {
 TASK = dict(n_jobs=1, n_events_per_job=1, work_hs06s_per_event=1000.0, cpu_efficiency=1.0, max_attempt=3, share=0,
             resource_type=0, corecount=1, priority=500, maxpss_mb=1000.0, n_input_files=1)
 WORDS = dict(name="task", user="somebody", processing_type="simul", label="managed", working_group="", campaign="",
-             transpath="", architecture="", transhome="", container_name="", preassigned="", ipconnectivity="",
-             user_parameters="", vo="atlas")
+             transpath="", requesttype="", architecture="", transhome="", container_name="", preassigned="",
+             ipconnectivity="", user_parameters="", vo="atlas")
 
 
 def scenario(sites=None, queues=None, storages=None, links=None, **others) -> Scenario:

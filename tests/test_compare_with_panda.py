@@ -230,6 +230,8 @@ def scored(script, kind, tmp_path, folder, *release):
     pytest.param("panda_decisions_tasks", "analysis_priorities",
                  marks=pytest.mark.rule("over_and_below", "held_by_cap", "released_below_cap", "limits.boosts",
                                         "limits.boosted", "look_at_owners")),
+    pytest.param("panda_decisions_tasks", "production_boost",
+                 marks=pytest.mark.rule("watchdogs.actions", "pauses", "nearly_done")),
 ])
 def test_recorded_life(script, folder, kind, tmp_path):
     score, differences = scored_by(DATA / folder / "compare.py", script, kind, tmp_path)

@@ -56,8 +56,8 @@ class Books:
 
     planned_merges: gives the merge jobs that wait for brokerage; ended: rows of tasks that are over and recorded;
     newcomers: functions of the rows that a block of tasks takes, which forget the tasks that were there before;
-    n_broken: tasks without a row any more that fitted no share or resource type; usage: of the
-    shares, as old as the statistics.
+    n_broken: tasks without a row any more that fitted no share or resource type; n_cut_cycles: cycles of the
+    production watchdog that an error of the production code ended; usage: of the shares, as old as the statistics.
     """
 
     def __init__(self, world: World, fabric: Fabric, policies: Policies, recorder: Recorder):
@@ -80,7 +80,7 @@ class Books:
         fabric.retry_module = self.retry_module.learn
         self.retry_module.measure_again = self.scouts.measure_again
         self.ended: list[int] = []
-        self.n_broken = 0
+        self.n_broken = self.n_cut_cycles = 0
         self.newcomers: list[Callable[[np.ndarray], None]] = [
             self.decisions.begin, self.ledger.begin, self.open_inputs.begin, self.retry_module.begin,
             self.scouts.renew, self.lost_files.begin, self.submissions.begin]

@@ -40,6 +40,9 @@ def warnings_of(run: Run) -> tuple[str, ...]:
         warnings += [*_tasks_without_place(run), *_drift(run)]
     warnings += [_command_ignored(command) for command in run.manifest.get("commands", ())
                  if command["n_done"] < command["n_tasks"] or not command["n_tasks"]]
+    if cut := run.manifest.get("counters", {}).get("cut_cycles"):
+        warnings.append(f"{cut} cycle{'s' if cut > 1 else ''} of the production watchdog ended half-way, as in the "
+                        "production code, which stops with an error where it pauses a task with a requesttype.")
     return (*warnings, *run.remarks)
 
 

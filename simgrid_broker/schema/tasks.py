@@ -107,6 +107,8 @@ class TaskParameters(Part):
     vo: str = word("atlas", "Virtual organisation: with prodsourcelabel it chooses the post-processor, which ends the "
                    "task; of others than atlas it is the general one", codes="vos", source=JEDI + " vo", recorded=False)
     transpath: str = word("", "Transformation, for shares", codes="transpaths", source=JEDI + " transPath")
+    requesttype: str = word("", "Kind of request, by which tasks that fail too often are paused together (documented)",
+                            codes="request_types", source=JEDI + " requestType", recorded=False)
     gshare: LeafName | None = word(None, "Leaf share; default: found by the regular expressions of the tree",
                               column="share", codes="shares", none=-1, seen="i8")
     priority: int = number(500, "Priority within the share", ge=-10000, le=10000, dtype="i4",
@@ -176,6 +178,8 @@ class TaskParameters(Part):
                               "1000)", none=-1, ge=0, le=1000, unit="per mille", source=JEDI + " goal",
                               recorded=False)
     failGoalUnreached: bool = flag("A task that would be finished below its goal fails", column="fail_goal_unreached")
+    noAutoPause: bool = flag("A task that fails too often is not paused (documented), or alone may be (deployed)",
+                             column="no_auto_pause")
 
     @field_validator("ipConnectivity")
     @classmethod

@@ -12,6 +12,9 @@ from simgrid_broker.agents.jedi.watchdogs import ProductionWatchDog, patience, p
 from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.policy.tasks.watchdogs import (
+    Actions,
+    Watched,
+    actions,
     all_jobs,
     failures_of_files,
     gives_up_pending,
@@ -161,17 +164,79 @@ def test_l18_limit_of_hep_score_hours(edition, key, paused):
     assert pauses("managed", "All", (1000, 100), (0.0, 0.3), cfg, edition) == paused
 
 
-@pytest.mark.rule("ProductionWatchDog._pause")
-def test_a_task_that_fails_too_often_is_paused_with_its_kind():
-    plan = scenario(gdpconfig=LIMITS)
-    tasks = (dict(n_jobs=1000), dict(processing_type="evgen"), {}, dict(label="test"))
-    stage = Stage(DOGS, plan, *tasks)
+@pytest.mark.rule("pauses")
+def test_a_limit_of_0_is_off_in_the_code_and_hides_that_of_all_queues():
+    cfg = Gdpconfig(in_force(scenario(gdpconfig=LIMITS | {"watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_managed_All": 0})))
+    assert not pauses("managed", "All", (1000, 100), (0.9, 0.0), cfg, "deployed")
+    assert pauses("managed", "Express", (1000, 100), (0.9, 0.0), cfg, "deployed")
+    assert pauses("managed", "All", (1000, 100), (0.0, 0.0), cfg, "documented")
+
+
+def done_about(edition="deployed", **changed):
+    """Deeds of the watchdog about a task that is nearly done and fails half of its jobs."""
+    task = Watched("managed", "All", 899, True, 1000, 950, 1000, edition == "deployed", "", (0.5, 0.0))
+    keys = LIMITS | {"watchdog.MIN_REMAINING_JOBS_TO_PAUSE_managed": 10}
+    return actions(task._replace(**changed), Gdpconfig(in_force(scenario(gdpconfig=keys, edition=edition))), edition)
+
+
+@pytest.mark.rule("watchdogs.actions")
+def test_what_is_done_about_a_task():
+    assert done_about() == Actions(boosts=True, moves=True, pauses=True)
+    assert done_about(priority=900, goes_to_express=False) == Actions(pauses=True)
+    assert done_about(n_over=949) == Actions(pauses=True)
+    assert done_about(n_files=0, n_over=0, n_jobs=0) == Actions()
+    assert done_about(rates=(0.49, 0.0)) == Actions(boosts=True, moves=True)
+
+
+@pytest.mark.rule("watchdogs.actions")
+@pytest.mark.parametrize(("edition", "changed", "pauses", "stops"), [
+    pytest.param("documented", dict(no_auto_pause=True), False, False, id="noAutoPause spares a task"),
+    pytest.param("documented", dict(requesttype="A"), True, False, id="a request type is no error"),
+    pytest.param("deployed", dict(no_auto_pause=False), False, False, id="in the code only tasks with it are paused"),
+    pytest.param("deployed", dict(requesttype="A"), True, True, id="and a request type is an error"),
+])
+def test_automatic_pause_is_inverted_in_the_code(edition, changed, pauses, stops):
+    assert done_about(edition, **changed)[2:] == (pauses, stops)
+
+
+def failing(edition, *tasks, **others):
+    """Running tasks, of which the first fails half of its jobs, and the dogs until their first look."""
+    stage = Stage(DOGS, scenario(gdpconfig=LIMITS, edition=edition, **others), *(dict(n_jobs=1000) | task
+                                                                              for task in tasks))
     stage.run(1.0)
-    for row in range(4):
+    for row in range(len(tasks)):
         running(stage, row)
     stage.arrays.tasks["failed_attempts"][0], stage.arrays.tasks["n_finished"][0] = 10, 10
     stage.run(302.0)
+    return stage
+
+
+@pytest.mark.rule("ProductionWatchDog._pause")
+def test_a_task_that_fails_too_often_is_paused_with_its_kind():
+    a, b = dict(requesttype="A"), dict(requesttype="B")
+    stage = failing("documented", a, b, a, a | dict(label="test"))
     assert [stage.task(row) for row in range(4)] == ["paused", "running", "paused", "running"]
+    stage = failing("documented", {}, {})
+    assert [stage.task(row) for row in range(2)] == ["paused", "running"]
+
+
+@pytest.mark.rule("ProductionWatchDog._look", "ProductionWatchDog.cycle", "ProductionWatchDog._concerned")
+@pytest.mark.parametrize(("requesttype", "second", "cut"), [("", 900, 0), ("A", 500, 1)])
+def test_an_error_ends_the_cycle_in_the_code_and_the_next_one_goes_on(requesttype, second, cut):
+    nearly = dict(n_jobs=100, n_finished=99, share=1)
+    stage = failing("deployed", dict(no_auto_pause=True, requesttype=requesttype), nearly,
+                    shares=[dict(name="All", value=1), dict(name="Other", value=1)])
+    assert [stage.task(row) for row in range(2)] == ["paused", "running"]
+    assert (stage.arrays.tasks["priority"][1], stage.control.books.n_cut_cycles) == (second, cut)
+    stage.run(602.0)
+    assert (stage.arrays.tasks["priority"][1], stage.control.books.n_cut_cycles) == (900, cut)
+
+
+@pytest.mark.rule("ProductionWatchDog._parent_is_complete")
+@pytest.mark.parametrize(("edition", "priority"), [("documented", 900), ("deployed", 500)])
+def test_in_the_code_a_task_waits_for_its_parent(edition, priority):
+    stage = failing(edition, {}, dict(n_jobs=100, n_finished=99, parent=1))
+    assert stage.arrays.tasks["priority"][1] == priority
 
 
 @pytest.mark.rule("throttle_step")

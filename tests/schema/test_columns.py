@@ -36,7 +36,7 @@ VOCABULARIES = {
     "criteria", "reasons", "texts", "trace_status", "partitions", "batch_queues",
     "task_names", "task_status", "transfer_kind", "activity", "transpaths", "users", "working_groups",
     "throttled_by", "site_class", "task_class", "user_parameters", "datasets", "tapes", "staging_status",
-    "vos", "dataset_types", "dataset_status",
+    "vos", "request_types", "dataset_types", "dataset_status",
 }
 NUMBERS_WITHOUT_UNIT = {
     # identifiers, places in a table, and flags: numbers that measure nothing
@@ -50,7 +50,7 @@ NUMBERS_WITHOUT_UNIT = {
     "write_wan_off", "read_lan_off", "write_lan_off", "closeness", "decision", "order", "resource_type", "best",
     "source", "dataset", "subdataset", "look_sequence",
     "destination", "queue", "site", "storage", "luck", "n_nuclei", "bare_nucleus", "parent", "t1weight",
-    "inputprestaging", "fail_goal_unreached", "use_exhausted",
+    "inputprestaging", "fail_goal_unreached", "use_exhausted", "no_auto_pause",
     "taskbrokeronmaster", "pull_ups", "only_tags_for_fc", "express", "always_direct_io", "use_jumbo_jobs", "uselocalio",
     "eventservice", "allowinputwan", "reads_wan", "n_es_consumers", "max_attempt_es", "mergeoutput",
     # ratios

@@ -2,8 +2,8 @@
 
 Source: PanDA brokerage documentation (1 hour for production, 20 minutes for analysis); JEDI TWiki, task status,
 automatic priority boosting; lifecycle reference, 2.8 to 2.12 and 7.1; panda-server, AtlasTaskWithholderWatchDog, which
-the documents do not name. Simplified: each piece of input counts as one file; a request type is a processing type. JEDI
-boosts and pauses at most every 20 min task by task, here all tasks together.
+the documents do not name. Simplified: each piece of input counts as one file. JEDI boosts and pauses at most every 20
+min task by task, here all tasks together, but for those to which an error did not let it come.
 """
 
 import numpy as np
@@ -28,6 +28,7 @@ from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.columns import return_to
 from simgrid_broker.world.data.locality import endpoints_with_input, has_input
 from simgrid_broker.world.data.replicas import IS_OFF
+from simgrid_broker.world.jobs.counts import in_resource_queue
 from simgrid_broker.world.tasks.transitions import set_status, throttle
 
 REASSIGNING_S = 300.0
@@ -118,13 +119,13 @@ def production_watch_dog(control: Control) -> Process:
 
 
 class ProductionWatchDog:
-    """Remembers when it last checked all tasks, and how often and until when it throttled each."""
+    """Remembers when it last checked all tasks, which an error left out, and until when it throttled each how often."""
 
     def __init__(self, control: Control):
         self.control = control
         words = control.world.vocabularies
         self.production = np.isin(words["labels"], PRODUCTION_LABELS)
-        self.looked_s = -np.inf
+        self.looked_s, self.left = -np.inf, np.zeros(0, np.int64)
         self.cfg: Gdpconfig | None = None
         self.may_pause = False
         self.n_throttled: dict[int, int] = {}
@@ -139,32 +140,86 @@ class ProductionWatchDog:
             self.until_s.pop(row, None)
 
     def cycle(self) -> None:
-        """Release tasks that were throttled long enough; boost, pause and throttle others."""
-        self._release()
+        """Boost and pause tasks; release those that were throttled long enough, and throttle others.
+
+        An error of the production code on the way ends the cycle; tasks that it did not come to are next.
+        """
         rows = self.control.books.live_tasks.in_status(T.RUNNING)
         tasks = self.control.arrays.tasks
         rows = rows[self.production[tasks["label"][rows]]]
+        if self.control.now - self.looked_s >= rules.LOOK_AGAIN_S:
+            self.looked_s, self.left = self.control.now, rows
+        self.left, stopped = self._look(self.left[np.isin(self.left, rows)])
+        if stopped:
+            self.control.books.n_cut_cycles += 1
+            return
+        self._release()
+        rows = rows[tasks["status"][rows] == T.RUNNING]
         often = rules.may_be_throttled(tasks["max_attempt"][rows], *self._read(rows))
         for row, jobs in zip(rows[often].tolist(), jobs_of_each(self.control.arrays, rows[often]), strict=True):
             self._throttle(row, self.control.arrays.jobs[jobs])
-        if self.control.now - self.looked_s < rules.LOOK_AGAIN_S:
-            return
-        self.looked_s = self.control.now
-        self._boost(rows)
-        if self.cfg is not self.control.cfg:
-            self.cfg, self.may_pause = self.control.cfg, rules.may_pause(self.control.cfg)
-        if self.may_pause:
-            self._pause(rows)
 
-    def _boost(self, rows: np.ndarray) -> None:
-        """Give tasks that are nearly done, and their jobs, running ones as well, priority 900 and the share Express."""
-        control, tasks = self.control, self.control.arrays.tasks
+    def _look(self, rows: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Boost and pause running tasks, queue by queue; rows that are left by an error, and whether there was one."""
+        control = self.control
+        if self.cfg is not control.cfg:
+            self.cfg, self.may_pause = control.cfg, rules.may_pause(control.cfg)
+        queue, boosts, moves = self._queue_of(rows), list[int](), list[int]()
+        left, stops = rows[:0], False
+        for k in self._concerned(rows, queue).tolist():
+            row = int(rows[k])
+            boosted, moved, paused, stops = rules.actions(self._watched(row), control.cfg, control.edition)
+            boosts += [row] * boosted
+            moves += [row] * moved
+            if paused:
+                self._pause(row)
+            if stops:
+                left = rows[queue > queue[k]]
+                break
+        self._boost(np.array(boosts, np.int64), np.array(moves, np.int64))
+        return left, stops
+
+    def _queue_of(self, rows: np.ndarray) -> np.ndarray:
+        """Place of the queue and resource type of tasks in the order of JEDI, (n,): Resource queues come first."""
+        tasks, n_types = self.control.arrays.tasks, len(self.control.world.vocabularies["resource_types"])
+        special = in_resource_queue(self.control.arrays, rows)
+        of_share = tasks["share"][rows].astype(np.int64) * n_types + tasks["resource_type"][rows]
+        return np.where(special, tasks["work_queue"][rows].astype(np.int64) - len(tasks), of_share)
+
+    def _concerned(self, rows: np.ndarray, queue: np.ndarray) -> np.ndarray:
+        """Positions of the tasks about which anything might be done, by queue and number."""
+        tasks = self.control.arrays.tasks
         n_over = tasks["n_finished"][rows] + tasks["n_failed"][rows]
         n_jobs = rules.all_jobs(tasks["n_jobs"][rows], *self._read(rows))
-        rows = rows[rules.nearly_done(tasks["n_jobs"][rows], n_over, n_jobs, control.edition)]
-        low = rows[tasks["priority"][rows] < rules.BOOST_PRIORITY]
-        slow = rows[tasks["share"][rows] != self.express] if self.express >= 0 else rows[:0]
-        changed = np.union1d(low, slow)
+        concerned = rules.nearly_done(tasks["n_jobs"][rows], n_over, n_jobs, self.control.edition)
+        places = np.flatnonzero(concerned | (self.may_pause & (tasks["failed_attempts"][rows] > 0)))
+        places = places[[self._parent_is_complete(row) for row in rows[places].tolist()]] if len(places) else places
+        return places[np.lexsort((tasks["jeditaskid"][rows[places]], queue[places]))]
+
+    def _parent_is_complete(self, row: int) -> bool:
+        """True unless a task has a parent that is not complete; in `documented` nothing is said of parents."""
+        if not rules.TERMS[self.control.edition].pauses_with:
+            return True
+        parent = self.control.world.parent_of(row)
+        return parent is None or T(self.control.arrays.tasks["status"][parent]) in rules.PARENT_ENDS
+
+    def _watched(self, row: int) -> rules.Watched:
+        """A task as its rules see it; every share takes tasks of its own label only."""
+        task, words = self.control.arrays.tasks[row], self.control.world.vocabularies
+        special = bool(in_resource_queue(self.control.arrays, np.array([row]))[0])
+        queue = words["work_queues"][task["work_queue"]] if special else words["shares"][task["share"]]
+        return rules.Watched(
+            words["labels"][task["label"]], queue, int(task["priority"]),
+            not special and self.express >= 0 and bool(task["share"] != self.express), int(task["n_jobs"]),
+            int(task["n_finished"] + task["n_failed"]), int(rules.all_jobs(task["n_jobs"], *self._read(row))),
+            bool(task["no_auto_pause"]), words["request_types"][task["requesttype"]],
+            self.control.books.ledger.failure_rates(row))
+
+    def _boost(self, low: np.ndarray, slow: np.ndarray) -> None:
+        """Give tasks and their jobs, running ones as well, priority 900, and others the share Express."""
+        control, changed = self.control, np.union1d(low, slow)
+        if not len(changed):
+            return
         for row in changed.tolist():
             control.books.ledger.changes(row)
         jobs = jobs_of(control.arrays, changed)
@@ -178,22 +233,18 @@ class ProductionWatchDog:
         tasks, splitting = self.control.arrays.tasks, self.control.arrays.splitting
         return tasks["n_attempts"][rows], tasks["next_chunk"][rows], splitting["n_files"][rows] > 0
 
-    def _pause(self, rows: np.ndarray) -> None:
-        """Pause tasks that fail too often, each with all running tasks of the same kind of request."""
-        control, tasks, words = self.control, self.control.arrays.tasks, self.control.world.vocabularies
-        for row in rows[tasks["failed_attempts"][rows] > 0].tolist():
-            task = tasks[row]
-            if task["status"] != T.RUNNING:
-                continue
-            n_jobs = int(rules.all_jobs(task["n_jobs"], *self._read(row)))
-            left = int(rules.remaining_jobs(task["n_jobs"], task["n_finished"] + task["n_failed"], n_jobs))
-            if rules.pauses(words["labels"][task["label"]], words["shares"][task["share"]], (n_jobs, left),
-                            control.books.ledger.failure_rates(row), control.cfg, control.edition):
-                running = control.books.live_tasks.in_status(T.RUNNING)
-                same = running[(tasks["processing_type"][running] == task["processing_type"])
-                               & (tasks["label"][running] == task["label"])]
-                for other in same.tolist():
-                    pause(control, other)
+    def _pause(self, row: int) -> None:
+        """Pause a task that fails too often, as documented with all running tasks of the same request type."""
+        control, tasks = self.control, self.control.arrays.tasks
+        same = np.array([row])
+        if not rules.TERMS[control.edition].pauses_with and control.world.vocabularies["request_types"][
+                tasks["requesttype"][row]]:
+            running = control.books.live_tasks.in_status(T.RUNNING)
+            same = running[(tasks["requesttype"][running] == tasks["requesttype"][row])
+                           & (tasks["label"][running] == tasks["label"][row])]
+        for other in same.tolist():
+            if tasks["status"][other] == T.RUNNING:
+                pause(control, other)
 
     def _throttle(self, row: int, jobs: np.ndarray) -> None:
         """Throttle a task for a while if attempts at its input have failed too often; jobs: its live ones."""

@@ -18,6 +18,8 @@ BOOST_PRIORITY = 900
 """Priority of a task that is nearly done; JEDI TWiki, automatic priority boosting; lifecycle reference, 2.11."""
 BOOST_FROM, BOOST_JOBS = 0.95, 100
 """Fraction of the input that must be done, and jobs that may remain."""
+PARENT_ENDS = (TaskStatus.DONE, TaskStatus.FINISHED)
+"""Statuses of a parent that is complete; source: recorded decisions of do_task_progress_based_actions."""
 EXPRESS = "Express"
 """Share that tasks which are nearly done move to."""
 LOOK_AGAIN_S = 1200.0
@@ -47,19 +49,20 @@ class Terms(NamedTuple):
     few: most jobs that remain of a task which is boosted; rate_of_hours: key of the failed fraction of HEP-score hours
     that pauses a task, two names of one limit (L18); by_attempts: throttling counts the most attempts of a file, in
     steps of 5, otherwise the mean failures of the remaining files, one step at a time (L17); withholds: the withholder
-    runs.
+    runs; pauses_with: only tasks with noAutoPause are paused, otherwise only those without.
     """
 
     few: int
     rate_of_hours: GdpconfigKey
     by_attempts: bool
     withholds: bool
+    pauses_with: bool
 
 
 TERMS = ByEdition(documented=Terms(BOOST_JOBS - 1, watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE, by_attempts=True,
-                                   withholds=False),
+                                   withholds=False, pauses_with=False),
                   deployed=Terms(BOOST_JOBS, watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE, by_attempts=False,
-                                 withholds=True))
+                                 withholds=True, pauses_with=True))
 
 
 def all_jobs(n_files, n_made, n_read, is_cut) -> np.ndarray:
@@ -81,14 +84,59 @@ def nearly_done(n_files, n_over, n_jobs, edition: str) -> np.ndarray:
     n_files: input files; n_over: finished or given up; n_jobs: jobs of all files.
     """
     few = remaining_jobs(n_files, n_over, n_jobs) <= TERMS[edition].few
-    return (n_over >= BOOST_FROM * n_files) & few
+    return (n_over / np.maximum(n_files, 1) >= BOOST_FROM) & few
+
+
+class Watched(NamedTuple):
+    """A running production task of which the watchdog judges; queue: name of its share or special work queue.
+
+    goes_to_express: whether its work queue is a share of its label; n_files, n_over, n_jobs: as for `nearly_done`;
+    rates: failed fraction of the jobs that finished or failed, and of their HEP-score hours, NaN if there are none.
+    """
+
+    label: str
+    queue: str
+    priority: int
+    goes_to_express: bool
+    n_files: int
+    n_over: int
+    n_jobs: int
+    no_auto_pause: bool
+    requesttype: str
+    rates: tuple[float, float]
+
+
+class Actions(NamedTuple):
+    """Deeds of the watchdog about a task; stops: the production code then stops with an error, and does no more."""
+
+    boosts: bool = False
+    moves: bool = False
+    pauses: bool = False
+    stops: bool = False
+
+
+def actions(task: Watched, cfg: Gdpconfig, edition: str) -> Actions:
+    """Deeds of the watchdog about a running task whose parent is complete.
+
+    `documented`: noAutoPause spares a task. `deployed`: only tasks with it are paused, and a requestType then ends the
+    cycle with an error, since the code reads the number of another task as its split rules.
+    """
+    if task.n_files <= 0:
+        return Actions()
+    numbers = np.array([task.n_files]), np.array([task.n_over]), np.array([task.n_jobs])
+    nearly = bool(nearly_done(*numbers, edition)[0])
+    jobs = task.n_jobs, int(remaining_jobs(*numbers)[0])
+    paused = task.no_auto_pause is TERMS[edition].pauses_with and pauses(task.label, task.queue, jobs, task.rates, cfg,
+                                                                        edition)
+    return Actions(nearly and task.priority < BOOST_PRIORITY, nearly and task.goes_to_express, paused,
+                   paused and TERMS[edition].pauses_with and bool(task.requesttype))
 
 
 def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, float], cfg, edition: str) -> bool:
     """True if a task fails too often to go on.
 
-    jobs: all and remaining; rates: failed fraction of the jobs that finished or failed, and of their HEP-score hours,
-    NaN if there are none. Limits that are not set are off. Source: lifecycle reference, 2.11.
+    jobs: all and remaining; rates: as of `Watched`. Limits that are not set are off; in `deployed` those of 0 too, and
+    one of 0 for the queue hides that of all. Source: lifecycle reference, 2.11.
     """
     n_jobs, left = jobs
     if (n_jobs < cfg.value(watchdog.MIN_JOBS_TO_PAUSE, label=label)
@@ -96,7 +144,8 @@ def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, fl
         return False
     limits = [cfg.value(key, label=label, queue=queue)
               for key in (watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE, TERMS[edition].rate_of_hours)]
-    return any(limit is not None and rate >= limit for rate, limit in zip(rates, limits, strict=True))
+    return any(limit is not None and rate >= limit and (limit > 0 or not TERMS[edition].pauses_with)
+               for rate, limit in zip(rates, limits, strict=True))
 
 
 def may_pause(cfg) -> bool:
