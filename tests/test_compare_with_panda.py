@@ -229,7 +229,7 @@ def scored(script, kind, tmp_path, folder, *release):
                                         "is_evaluated")),
     pytest.param("panda_decisions_tasks", "analysis_priorities",
                  marks=pytest.mark.rule("over_and_below", "held_by_cap", "released_below_cap", "limits.boosts",
-                                        "limits.boosted", "look_at_owners")),
+                                        "limits.boosted")),
     pytest.param("panda_decisions_tasks", "production_boost",
                  marks=pytest.mark.rule("watchdogs.actions", "pauses", "nearly_done")),
 ])

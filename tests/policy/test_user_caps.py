@@ -46,6 +46,7 @@ def test_caps(jobs, cores, group, documented, deployed):
         assert tuple(mask[0] for mask in over_and_below(*numbers, LIMITS, edition)) == found
 
 
+@pytest.mark.rule("limits.caps")
 def test_caps_of_gdpconfig():
     assert caps(cfg()) == Caps(10_000, 10_000, 10_000, 10_000)
     keys = {"CAP_RUNNING_USER_JOBS": 5, "CAP_RUNNING_GROUP_CORES": 0}
