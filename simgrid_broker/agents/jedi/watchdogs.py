@@ -194,7 +194,7 @@ class ProductionWatchDog:
         concerned = rules.nearly_done(tasks["n_jobs"][rows], n_over, n_jobs, self.control.edition)
         places = np.flatnonzero(concerned | (self.may_pause & (tasks["failed_attempts"][rows] > 0)))
         places = places[[self._parent_is_complete(row) for row in rows[places].tolist()]] if len(places) else places
-        return places[np.lexsort((tasks["jeditaskid"][rows[places]], queue[places]))]
+        return places[rules.in_turn(queue[places], tasks["jeditaskid"][rows[places]])]
 
     def _parent_is_complete(self, row: int) -> bool:
         """True unless a task has a parent that is not complete; in `documented` nothing is said of parents."""

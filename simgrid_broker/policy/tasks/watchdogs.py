@@ -106,6 +106,11 @@ class Watched(NamedTuple):
     rates: tuple[float, float]
 
 
+def in_turn(queue: np.ndarray, jeditaskid: np.ndarray) -> np.ndarray:
+    """Positions of tasks in the order in which they are looked at, (n,): queue by queue, older ones first."""
+    return np.lexsort((jeditaskid, queue))
+
+
 class Actions(NamedTuple):
     """Deeds of the watchdog about a task; stops: the production code then stops with an error, and does no more."""
 
