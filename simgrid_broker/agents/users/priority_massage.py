@@ -76,8 +76,8 @@ class PriorityMassage:
         if not self.boosts and not user_limits.may_matter(
                 arrays.user_counts[self.users], arrays.user_cores[self.users], self.most_cores, limits):
             return
-        numbers, done, activated, known = self._count()
-        over, below = user_limits.over_and_below(*numbers, self.is_group, limits, self.control.edition)
+        (jobs, cores), done, activated, known = self._count()
+        over, below = user_limits.over_and_below(jobs, cores, self.is_group, limits, self.control.edition)
         self._throttle(over, below)
         if self.boosts:
             self._boost(user_limits.boosts(done, activated, known))
@@ -109,7 +109,8 @@ class PriorityMassage:
         rows = rows[table["processing_type"][rows] != self.build]
         task = table["task"][rows]
         paused = arrays.tasks["status"][task] == TaskStatus.PAUSED
-        flag = user_limits.MOVABLE if status == S.ACTIVATED else np.where(paused, 0, user_limits.HELD)
+        flag = np.full(len(rows), user_limits.MOVABLE) if status == S.ACTIVATED else np.where(
+            paused, 0, user_limits.HELD)
         return rows, user_limits.Capped(task, self.owner_of_task[task], table["status"][rows], flag,
                                         max_walltimes(arrays, rows), table["n_chunks"][rows] == 0)
 
