@@ -40,6 +40,11 @@ def errors_of(job: dict) -> list[PandaError]:
             if str(one["error_code"]).lstrip("-").isdigit()]
 
 
+def given_up(file: dict) -> bool:
+    """True if a file has failed as often as it may."""
+    return file["maxFailure"] is not None and file["failedAttempt"] >= file["maxFailure"]
+
+
 class Failure:
     """A failed job with the files of its task, to which rules are applied."""
 
@@ -47,7 +52,9 @@ class Failure:
         self.case, self.job, self.task = case, case["job"], dict(case["task"])
         self.split: dict = dict(self.task["splitRules"])
         self.files = [dict(file) for file in case["files"]]
-        self.own = [file for file in self.files if file["pandaID"] == self.job["PandaID"] and file["type"] in INPUTS]
+        self.without_task = self.job.get("jediTaskID", self.task["jediTaskID"]) in (None, 0)
+        self.own = [file for file in self.files if file["pandaID"] == self.job["PandaID"] and file["type"] in INPUTS
+                    and not self.without_task]
         self.actions: list[dict] = []
 
     def apply(self, rule: rules.RetryRule) -> bool:
@@ -69,7 +76,7 @@ class Failure:
         if rule.retryaction == A.LIMIT_RETRY:
             action["maxAttempt"] = rule.max_attempt
         masters = {id(file) for file in self.masters()}
-        own = [file for file in self.own if id(file) in masters]
+        own = [file for file in self.own if id(file) in masters and not given_up(file)]
         least = min((file["maxAttempt"] for file in own), default=0)
         for file in own:
             if rule.retryaction == A.NO_RETRY:
@@ -80,7 +87,7 @@ class Failure:
     def more_memory(self, xtimes: bool) -> None:
         """Raise the memory of the task or of the job's input."""
         task, job, split = self.task, self.job, self.split
-        if task["ramCount"] is None or job["minRamCount"] is None:
+        if task["ramCount"] is None or job["minRamCount"] is None or self.without_task:
             return
         failure = rules.MemoryFailure(job["minRamCount"], job.get("coreCount") or 1, 0,
                                       job.get("minRamUnit") in ("MB", None, "NULL"))
@@ -122,11 +129,13 @@ class Failure:
             action |= dict(cpuTime=None, cpuTimeUnit=None)
             self.recalculate()
             return True
-        small = new < rules.SMALL_HS06S
-        task["cpuTime"] = round(new * rules.MILLI) if small else new
+        small = 0 < new < rules.SMALL_HS06S
+        task["cpuTime"] = round(new * rules.MILLI) if small else int(new)
         task["cpuTimeUnit"] = "mHS06sPerEvent" if small else "HS06sPerEvent"
         action |= {key: task[key] for key in ("cpuTime", "cpuTimeUnit")}
-        return False
+        if not new:
+            self.recalculate()
+        return not new
 
     def n_events(self) -> int:
         """Events of the job's input."""
@@ -145,7 +154,7 @@ class Failure:
     def reduce(self, rule: rules.RetryRule) -> bool | None:
         """Reduce the input of the next jobs."""
         split, first = self.split, dict(self.split.get(FIRST) or {})
-        if rules.keeps_input(rule, split):
+        if rules.keeps_input(rule, split) or self.without_task:
             return False
         limits = rules.InputLimits(*(int(of.get(name) or 0) for of in (split, first) for name in (RULE_GB, RULE_FILES)))
         own = [file for file in self.files if file["pandaID"] == self.job["PandaID"]]
