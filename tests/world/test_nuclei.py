@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, T, scenario, two_sites
 
+from simgrid_broker.compiled import uncompiled
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.brokerage.task.nuclei import too_few_files, too_little_input
 from simgrid_broker.policy.brokerage.task.question import task_record
@@ -13,7 +14,7 @@ from simgrid_broker.world.data.replicas import add_replica_of
 from simgrid_broker.world.queues.nuclei import input_of_sites
 from simgrid_broker.world.snapshot.records import TaskFacts
 from simgrid_broker.world.views import observe
-from simgrid_broker.world.views.nuclei import COMPLETE, Burden, candidates, claimed_work_of, nuclei, output_on_the_way
+from simgrid_broker.world.views.nuclei import COMPLETE, Burden, candidates, claimed_work, nuclei, output_on_the_way
 
 pytestmark = pytest.mark.rule("world.views.nuclei.candidates", "work_left", "output_on_the_way",
                               "world.views.nuclei.fill", "has_complete_replica", "add_work")
@@ -238,7 +239,7 @@ def test_work_that_burdens_a_nucleus(status, counts):
 
 def test_work_of_a_task_that_claims_nothing():
     tasks = Bench(None, dict(n_events_per_job=2), dict(n_events_per_job=2, cputime=1.0)).arrays.tasks
-    assert [claimed_work_of(task, 3) for task in tasks] == [3 * 2 * 300.0, 3 * 2 * 1.0]
+    assert [uncompiled(claimed_work)(task, 3) for task in tasks] == [3 * 2 * 300.0, 3 * 2 * 1.0]
 
 
 def assigned(bench, burden, row, nucleus):
