@@ -193,10 +193,26 @@ def test_recorded_cases(script, kind, tmp_path):
     assert asked > 0 and score["agree"] == asked, said
 
 
-def test_recorded_tasks_on_queues_of_a_real_grid(script, tmp_path):
-    score, said = scored(script, "task_broker_prod", tmp_path, CRIC)
+@pytest.mark.parametrize("kind", ["task_broker_prod", "job_broker_prod", "job_broker_anal"])
+def test_recorded_decisions_on_queues_of_a_real_grid(script, kind, tmp_path):
+    score, said = scored(script, kind, tmp_path, CRIC)
     asked = score["scored"] - score["missing"]
     assert 0 < asked == score["agree"], said
+
+
+def test_values_that_a_live_database_holds(script):
+    gone = nucleus("ONE") | dict(name="GONE_Q", site="AWAY", role="satellite", status="closed", capability="huge",
+                                 maxrss=-1, endpoints=[])
+    grid = dict(queues=[nucleus("ONE"), gone], shares=SHARES, network={}, endpoints=[space("ONE")], gdpconfig={},
+                job_stats={"ONE_Q": {"Undefined": {"Undefined": dict(running=5)}}, "NOWHERE": {"Simul": {"SCORE": {}}}},
+                pilots={"ONE_Q": dict(getJob=1, updateJob=0)}, resource_types=[["SCORE", 1, 1, 0, 2000]])
+    task = brokered_task(1)["task"] | dict(nucleus="ONE", coreCount=None, ramUnit=None, processingType=None, diskIO=-1,
+                                           ioIntensity=-1, useJumbo="D", split_rules=dict(nJumboJobs=3))
+    case = dict(id="live", grid=grid, task=task, chunk=brokered_task(1)["chunk"], rucio=None, live_counter=None)
+    found, unknown = script.answers("job_broker_prod", [case, case | dict(task=task | dict(nucleus="LOST"))])
+    assert found["status"] == "SUCCEEDED" and [one["queue"] for one in found["candidates"]] == ["ONE_Q"]
+    assert found["queues"]["GONE_Q"]["criterion"] == "-status"
+    assert (unknown["status"], unknown["error"]) == ("FAILED", "unknown nucleus LOST")
 
 
 @pytest.mark.parametrize("kind", ["software", "job_broker_prod", "job_broker_anal"])

@@ -9,13 +9,15 @@ USED, JUMBO = "+use", "+usejumbo"
 
 def answer(case: dict) -> dict:
     """The answer about the task of a case."""
-    number = str(case["task"]["jediTaskID"])
+    number, nucleus = str(case["task"]["jediTaskID"]), case["task"].get("nucleus")
+    if not any(is_of(queue, nucleus) for queue in case["grid"]["queues"]):
+        return no_list(f"unknown nucleus {nucleus}")
     values = snapshot(case) | {"tasks": {number: task(case, case["task"], case["chunk"], "job_brokerage")}}
     values["placed"] = [dict(queue=name, share=case["task"]["gshare"], jobs=jobs)
                         for name, jobs in (case.get("live_counter") or {}).items()]
     told = sb.broker(sb.Snapshot.from_dict(values)).to_dict()
     if told["error"] and told["error"] != "no candidates":
-        return dict(status="FAILED", error=told["error"], queues={}, candidates=[], jumbo=[], weights={})
+        return no_list(told["error"])
     listed = [one for one in told["candidates"] if one["stage"] or one["kept"]]
     kept = sorted((one for one in listed if one["order"] is not None), key=lambda one: one["order"])
     return dict(
@@ -24,6 +26,16 @@ def answer(case: dict) -> dict:
         candidates=[row(one) for one in kept], jumbo=[row(one) for one in listed if one["jumbo"]],
         weights={one["name"]: dict(row(one), nw_weight=one["network_weight"]) for one in listed
                  if one["weighed"]})
+
+
+def is_of(queue: dict, nucleus: str | None) -> bool:
+    """True if a queue is at that nucleus; PanDA also takes a satellite for one."""
+    return queue["site"] == nucleus and queue.get("type") != "analysis"
+
+
+def no_list(error: str) -> dict:
+    """The answer to an attempt that ends before any candidate is looked at."""
+    return dict(status="FAILED", error=error, queues={}, candidates=[], jumbo=[], weights={})
 
 
 def verdict(one: dict) -> dict:

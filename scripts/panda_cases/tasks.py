@@ -31,6 +31,8 @@ CHAIN = {"1": "only", "2": "require", "3": "capable"}
 CONNECTIVITY = {"1": "full", "2": "http"}
 STACK = {"4": "IPv4", "6": "IPv6"}
 """Codes of split rules."""
+BYTE = 1 / 1024**2
+"""MB; PanDA reads an unknown unit so."""
 MB_OF = {"kB": 1 / 1024, "MB": 1, "GB": 1024}
 UNKNOWN = ("pseudo_dataset",)
 
@@ -54,14 +56,14 @@ def task(case: dict, given: dict, chunk: dict, brokerage: str) -> dict:
         site=given["site"].split(",") if given.get("site") else [], workdiskcount=scratch_mb(given),
         frozen_for=(given.get("frozen_hours_ago") or 0) * HOUR,
         splitting={key: int(rules[rule]) for rule, key in SPLITTING.items() if rule in rules},
-        next_jobs=next_jobs(case, given, chunk), datasets=datasets(chunk, case.get("rucio", {})))
+        next_jobs=next_jobs(case, given, chunk), datasets=datasets(chunk, case.get("rucio") or {}))
     return found
 
 
 def scratch_mb(given: dict) -> float | None:
     """Work space, MB; null = not defined."""
     count = given.get("workDiskCount")
-    return None if count is None else count * MB_OF[given.get("workDiskUnit") or "MB"]
+    return None if count is None else count * MB_OF.get(given.get("workDiskUnit") or "MB", BYTE)
 
 
 def next_jobs(case: dict, given: dict, chunk: dict) -> dict:
@@ -69,7 +71,8 @@ def next_jobs(case: dict, given: dict, chunk: dict) -> dict:
     master = chunk["master"]
     found = dict(scout=chunk.get("use_scout"), merging=bool(chunk.get("is_merging")),
                  ramcount=chunk.get("ram_count") or 0, ready_events=case.get("n_ready_events"),
-                 resource_types=case.get("task_resource_types") or {}, jumbo=chunk.get("use_jumbo"))
+                 resource_types={queue: list(filter(None, kinds or ())) for queue, kinds in
+                                 (case.get("task_resource_types") or {}).items()}, jumbo=chunk.get("use_jumbo"))
     if master.get("preassigned_site"):
         created, modified = master.get("created_hours_ago"), master.get("modified_hours_ago")
         changed = modified is not None and created is not None and modified != created
@@ -103,7 +106,8 @@ def of_rucio(known: dict | None) -> dict:
     replicas = {name: dict(files=row["found"], of_files=row["total"], bytes=row["asize"], of_bytes=row["tsize"])
                 for name, row in known["replicas"].items()}
     return dict(n_files=known["n_files"], bytes=known["size"], replicas=replicas,
-                file_replicas=known.get("file_replicas", {}), virtual=known.get("vp_rses", []),
+                file_replicas={lfn: places or [] for lfn, places in (known.get("file_replicas") or {}).items()},
+                virtual=known.get("vp_rses") or [],
                 distributed=bool(known.get("distributed")), has_rules=known.get("rules") != [],
                 constituents=known.get("constituents") or [])
 
