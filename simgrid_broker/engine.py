@@ -28,7 +28,7 @@ from simgrid_broker.agents.own import as_plugins, guarded, own_agents, tables_of
 from simgrid_broker.agents.run.samples import take_sample
 from simgrid_broker.dry_run.check import DecisionCheck
 from simgrid_broker.editions import edition_of
-from simgrid_broker.errors import OutputError
+from simgrid_broker.errors import OutputError, Problem, ScenarioError
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.records import (
     TAKEN,
@@ -124,9 +124,9 @@ def simulate(scenario: Scenario, out: str | Path = "results", folder: str | Path
         if folder is None:
             shutil.rmtree(chosen, ignore_errors=True)
         raise
-    if check_decisions:
-        simulation.check_decisions(check_decisions)
     with simulation.env.interruptible(), simulation:
+        if check_decisions:
+            simulation.check_decisions(check_decisions)
         simulation.run(progress)
     simulation.let_go()
     return read_run(chosen)
@@ -172,7 +172,10 @@ class Simulation:
         vars(self.world).clear()
 
     def check_decisions(self, part: float) -> None:
-        """Compare a part of the decisions with the dry run of the state in which they are made."""
+        """Compare a part of the decisions with the dry run of their state; raises ScenarioError where none knows it."""
+        if self.control.policies.dispatch.job_rules is not None:
+            raise ScenarioError([Problem(None, None, "dispatch", self.scenario.dispatch, "decisions are checked with "
+                                         "PanDA's dispatch alone: no dry run knows the rules of this one")])
         self.control.check = DecisionCheck(self.control, part)
         self.control.books.decisions.log.record["looked_at"] = True
 

@@ -15,7 +15,7 @@ from simgrid_broker.views import Task, UserView
 from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.tasks.input_files import is_cut, pieces_at_once, take_in_hand_of, waiting_at
 from simgrid_broker.world.views.nuclei import Burden, parts_at_of
-from simgrid_broker.world.views.observe import replicas, values_of
+from simgrid_broker.world.views.observe import job_input, replicas, values_of
 from simgrid_broker.world.views.users import figures_to_look_at, user_view
 from simgrid_broker.world.world import World
 
@@ -214,7 +214,8 @@ def _input(world: World, row: int, whole: bool) -> dict[str, dict]:
             if held > 0:
                 parts[name] = {kind: part for kind, part in (("disk", disk), ("tape", held)) if part > 0}
         return parts
-    for site, part, is_tape in replicas(world, row):
+    seen = None if whole else job_input(world, row)
+    for site, part, is_tape in replicas(world, row) if seen is None else seen.replicas:
         at, kind = parts.setdefault(world.vocabularies["sites"][site], {}), "tape" if is_tape else "disk"
         at[kind] = max(at.get(kind, 0.0), part)
     return parts
