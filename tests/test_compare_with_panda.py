@@ -248,6 +248,8 @@ def scored(script, kind, tmp_path, folder, *release):
                                         "limits.boosted")),
     pytest.param("panda_decisions_tasks", "production_boost",
                  marks=pytest.mark.rule("watchdogs.actions", "pauses", "nearly_done")),
+    pytest.param("panda_decisions_tasks", "task_throttling",
+                 marks=pytest.mark.rule("goes_on", "throttle_step", "exceeded", "far_below", "moves_too_much")),
 ])
 def test_recorded_life(script, folder, kind, tmp_path):
     score, differences = scored_by(DATA / folder / "compare.py", script, kind, tmp_path)

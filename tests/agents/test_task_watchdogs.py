@@ -18,6 +18,7 @@ from simgrid_broker.policy.tasks.watchdogs import (
     all_jobs,
     failures_of_files,
     gives_up_pending,
+    goes_on,
     may_be_throttled,
     may_pause,
     nearly_done,
@@ -253,6 +254,20 @@ def test_l17_when_a_task_is_throttled(edition, largest, mean, before, step):
     assert throttle_step(largest, mean, before, edition) == step
 
 
+@pytest.mark.rule("goes_on")
+@pytest.mark.parametrize(("late_s", "inputs", "documented", "deployed"), [
+    pytest.param(0, [(10, 5, 4)], True, False, id="the time is up"),
+    pytest.param(1, [(10, 5, 4)], True, True, id="and over"),
+    pytest.param(-1, [(10, 5, 4)], False, False, id="it is not"),
+    pytest.param(-1, [(10, 5, 5)], False, True, id="what is to be used is over"),
+    pytest.param(-1, [(0, 0, 0)], False, False, id="an input without files"),
+    pytest.param(-1, [(10, 5, 4), (1, 1, 1)], False, True, id="one input is enough"),
+    pytest.param(1, [], True, False, id="a task without input"),
+])
+def test_when_a_throttled_task_goes_on(late_s, inputs, documented, deployed):
+    assert [goes_on(late_s, inputs, edition) for edition in ("documented", "deployed")] == [documented, deployed]
+
+
 @pytest.mark.rule("failures_of_files")
 def test_files_that_were_not_tried_lower_the_mean_of_failures():
     assert failures_of_files(np.array([6, 1]), np.array([5, 0]), 0) == (5, 2.5)
@@ -310,7 +325,7 @@ def test_l17_a_task_is_throttled_and_released(edition, others, throttled):
         stage.run(10.0 + 7200.0 - 1)
         dog.cycle()
         assert stage.task() == "throttled"
-        stage.run(10.0 + 7200.0)
+        stage.run(10.0 + 7200.0 + (edition == "deployed"))
         dog.cycle()
         assert stage.task() == "running" and dog.n_throttled == {0: 1}      # and it is not throttled for that again
 

@@ -29,6 +29,7 @@ from simgrid_broker.world.columns import return_to
 from simgrid_broker.world.data.locality import endpoints_with_input, has_input
 from simgrid_broker.world.data.replicas import IS_OFF
 from simgrid_broker.world.jobs.counts import in_resource_queue
+from simgrid_broker.world.tasks.input_files import inputs_to_use
 from simgrid_broker.world.tasks.transitions import set_status, throttle
 
 REASSIGNING_S = 300.0
@@ -259,13 +260,19 @@ class ProductionWatchDog:
             self.until_s[row] = control.now + rules.throttled_for_s(step)
             throttle(control.world, row, ThrottledBy.ATTEMPTS, control.now)
 
+    def _input(self, row: int) -> tuple[int, int, int]:
+        """Pieces of the input of a task, those to be used, and those that are over."""
+        task = self.control.arrays.tasks[row]
+        over = int(task["n_finished"] + task["n_failed"])
+        return int(task["n_jobs"]), int(inputs_to_use(self.control.arrays, row)), over
+
     def _release(self) -> None:
         """Release tasks that were throttled long enough; forget those whose status a command has changed."""
         control, tasks = self.control, self.control.arrays.tasks
         for row, until_s in [*self.until_s.items()]:
             if tasks["status"][row] != T.THROTTLED:
                 del self.until_s[row]
-            elif control.now >= until_s:
+            elif rules.goes_on(control.now - until_s, [self._input(row)], control.edition):
                 del self.until_s[row]
                 set_status(control.world, row, T(tasks["old_status"][row]), control.now)
 

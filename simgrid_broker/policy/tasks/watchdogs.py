@@ -4,6 +4,7 @@ keeps tasks with heavy input waiting if all of it lies where they could not run 
 Withholder: lifecycle reference, 7.1; brokerage reference, 11.4; panda-server, AtlasTaskWithholderWatchDog.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -179,6 +180,18 @@ def throttle_step(largest_attempt: int, mean_failures: float, n_throttled: int, 
         step = largest_attempt // ATTEMPTS_A_STEP
         return step if step > n_throttled else 0
     return n_throttled + 1 if int(mean_failures / ATTEMPTS_A_STEP) > n_throttled else 0
+
+
+def goes_on(late_s: float, inputs: Iterable[tuple[int, int, int]], edition: str) -> bool:
+    """True if a task that was throttled for its attempts is released.
+
+    late_s: time since the end of its throttling, s; inputs: of each master input the files, those to be used, and those
+    that are over. In `deployed` a task is released early if those to be used of an input are over.
+    """
+    if TERMS[edition].by_attempts:
+        return late_s >= 0
+    used_up = [n_files > 0 and to_be_used == over for n_files, to_be_used, over in inputs]
+    return bool(used_up) and (late_s > 0 or any(used_up))
 
 
 def throttled_for_s(step: int) -> float:
