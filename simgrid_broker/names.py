@@ -101,6 +101,8 @@ class ClosedBy(Word):
     OUTPUT = 7              # largest primary output
     DISK = 8                # the queue's maxwdir
     ALL_FILES = 9           # master and secondary files together
+    GAP = 10                # the next events do not follow on these
+    SHORT = 11              # there is no job: it would be shorter than the queue's mintime
 
 
 class Cause(Word):

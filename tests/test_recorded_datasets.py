@@ -10,11 +10,14 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TASKS = ROOT.parent / "shared" / "data" / "panda_decisions_tasks"
+LIFE = TASKS.parent / "panda_decisions_life"
 
 
 @pytest.mark.parametrize(("folder", "kind", "given_up"), [
     pytest.param(TASKS, "task_end", 1, id="task_end: hyper-parameter tasks are given up"),
     pytest.param(TASKS, "task_progress", 0, id="task_progress"),
+    pytest.param(LIFE, "job_splitter", 6, id="job_splitter: distributed input, sizes of chunks and onSiteMerging are "
+                                             "given up"),
 ])
 def test_recorded_cases(folder, kind, given_up, monkeypatch, tmp_path):
     if not folder.exists():

@@ -11,8 +11,15 @@ from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.attribute import texts_of
 from simgrid_broker.schema.tasks import BrokerParameters
 
-PIECE = np.dtype([("unit", "i4"), ("retry", "i4"), ("boundary", "i4"), ("events", "f8"), ("bytes", "f8")])
-"""A master file of a task, or a part of one, that awaits a job; retry: what it is tried again with, -1 = it is new."""
+PIECE = np.dtype([("unit", "i4"), ("retry", "i4"), ("file", "i4"), ("boundary", "i4"), ("lumiblock", "i4"),
+                  ("field", "i4"), ("first_event", "i8"), ("last_event", "i8"), ("file_events", "i8"),
+                  ("events", "f8"), ("bytes", "f8"), ("part_bytes", "f8")])
+"""A master file of a task, or a part of one, that awaits a job; retry: what it is tried again with, -1 = it is new.
+
+first_event, last_event: read of the `file_events` of the file, -1 = not said; events: read, at least 1; bytes: of the
+file; part_bytes: in proportion to the events, an unknown one counts 1 MiB. boundary, lumiblock, field of the name: -1 =
+not known.
+"""
 
 
 class Premerge(NamedTuple):

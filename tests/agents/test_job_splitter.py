@@ -100,9 +100,17 @@ def test_brokers_see_the_smallest_job():
     assert observe.task(found.world, 0).n_events_per_job == 100
 
 
+@pytest.mark.rule("beside_of")
+def test_secondary_files_go_with_the_jobs():
+    found = stage(files=dict(nfilesperjob=4, secondary_ratio=1.5, secondary_bytes=2e6, file_bytes=1e6))
+    found.run(HOUR)
+    rows = found.arrays.jobs[found.live()]
+    assert set(rows["n_input_files"].tolist()) == {10} and set(rows["input_bytes"].tolist()) == {4e6 + 6 * 2e6}
+
+
 def test_parameters_reach_the_splitter():
     said = dict(ngbperjob=9.5, nmaxfilesperjob=3, secondary_ratio=1.5, secondary_bytes=2e9, files_per_boundary=3)
-    splitting = splitting_of(stage(files=said).arrays, 0)
+    splitting = splitting_of(stage(files=said).arrays, 0, "deployed")
     assert (splitting.nGBPerJob, splitting.nMaxFilesPerJob, splitting.nFilesPerJob) == (9.5, 3, 0)
-    assert (splitting.secondary_ratio, splitting.secondary_bytes, splitting.respects_boundary) == (1.5, 2e9, True)
+    assert (splitting.secondary_bytes, splitting.groupBoundaryID, splitting.respectLB) == (3e9, 1, False)
     assert (splitting.events, splitting.bytes) == (100, 1e9)

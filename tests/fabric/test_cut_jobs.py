@@ -8,15 +8,16 @@ from hypothesis import strategies as st
 
 from simgrid_broker.fabric.jobs.retries import condition
 from simgrid_broker.names import Cause, ClosedBy
-from simgrid_broker.policy.tasks.splitting import CUT
+from simgrid_broker.policy.tasks.cutting import CUT
 from simgrid_broker.world.tasks.input_files import waiting_pieces
 
 FILES = dict(n_files=10, events_per_file=100, file_bytes=1e9, output_bytes_per_event=1e6)
 
 
-def cut(bench, *counts, closed_by=ClosedBy.FILES):
-    """Make a job with the given number of pieces for each of the counts."""
+def cut(bench, *counts, closed_by=ClosedBy.FILES, reads=0, secondary_bytes=0.0):
+    """Make a job with the given number of pieces for each of the counts; reads: secondary files of each."""
     jobs = np.zeros(len(counts), CUT)
+    jobs["n_reads"], jobs["secondary_bytes"] = reads, secondary_bytes
     jobs["count"], jobs["closed_by"] = counts, closed_by
     bench.fabric.cut_jobs((bench.now, 0, 0, len(counts), 0.0, 0, 0), jobs)
     bench.fabric.set_up_jobs(bench.now)
@@ -36,8 +37,8 @@ def waiting(bench):
 
 @pytest.mark.rule("retry_by_server", "give_files")
 def test_what_a_job_holds():
-    bench = Bench(None, dict(split=FILES | dict(secondary_ratio=1.5, secondary_bytes=2e8)))
-    cut(bench, 3, 1)
+    bench = Bench(None, dict(split=FILES))
+    cut(bench, 3, 1, reads=[5, 2], secondary_bytes=[1e9, 4e8])
     assert held(bench, "chunk", "n_chunks", "n_events", "n_input_files", "input_bytes", "output_bytes") == [
         (0, 3, 300, 3 + 5, 3e9 + 5 * 2e8, 3e8), (3, 1, 100, 1 + 2, 1e9 + 2 * 2e8, 1e8)]
     assert {code for code, in held(bench, "closed_by")} == {ClosedBy.FILES}

@@ -26,7 +26,7 @@ from simgrid_broker.views import Premerge
 pytestmark = pytest.mark.rule("places", "merge_limits", "cut", "asked_memory_mb", "merge_task",
                               "new_status", "merging.ready")
 
-GIB = 1024**3
+MIB, GIB = 1024**2, 1024**3
 
 
 def rule(files=0, most=0, gb=0, events=0):
@@ -74,7 +74,8 @@ def test_every_output_is_in_one_merge_job_within_the_limits(each, files, events)
 @pytest.mark.parametrize(("given", "edition", "expected"), [
     pytest.param(rule(), "documented", MergeLimits(50, 5e9, inf, inf), id="no parameter"),
     pytest.param(rule(gb=2), "documented", MergeLimits(50, 2e9, inf, inf), id="documented GB"),
-    pytest.param(rule(gb=2), "deployed", MergeLimits(50, 2 * GIB, inf, inf), id="the deployed GB"),
+    pytest.param(rule(gb=2), "deployed", MergeLimits(50, 2 * GIB, inf, inf, 1.2 / MIB, 1.2 / MIB),
+                 id="the deployed edition estimates bytes of output from MiB of input"),
     pytest.param(rule(most=30), "documented", MergeLimits(30, 5e9, inf, inf), id="nMaxFilesPerMergeJob"),
     pytest.param(rule(files=7, most=30), "documented", MergeLimits(7, 5e9, inf, inf), id="nFilesPerMergeJob first"),
     pytest.param(rule(events=9), "documented", MergeLimits(50, 5e9, 9, inf), id="nEventsPerMergeJob"),

@@ -9,25 +9,33 @@ from hypothesis import strategies as st
 from policy_builders import cfg, queues, task
 
 from simgrid_broker.names import ClosedBy
+from simgrid_broker.policy.tasks.cutting import (
+    BESIDE,
+    SECONDARY,
+    Beside,
+    Room,
+    cut_jobs,
+    piece_walltime,
+    rounded,
+)
 from simgrid_broker.policy.tasks.selection import files_to_read, selection
 from simgrid_broker.policy.tasks.splitting import (
-    CUT,
     GIB,
+    Claims,
+    QueueLimits,
     Splitting,
-    cut_jobs,
-    expected_walltime,
+    claims_of,
     job_limits,
-    next_job,
     ng_for_target,
-    piece_walltime,
     preferred,
+    queue_limits,
     size_limit,
     typical_files,
 )
 from simgrid_broker.units import MIB
 from simgrid_broker.views import PIECE
 
-pytestmark = pytest.mark.rule("job_limits", "cut_jobs", "size_limit", "ng_for_target", "expected_walltime",
+pytestmark = pytest.mark.rule("job_limits", "cutting.cut_jobs", "size_limit", "ng_for_target", "walltimes",
                               "piece_walltime", "typical_files", "preferred")
 
 EDITIONS = ("documented", "deployed")
@@ -37,21 +45,43 @@ def pieces(n=1000, events=100.0, size=1.0 * MIB, boundary=None, retry=None):
     """New master files, all alike."""
     table = np.zeros(n, PIECE)
     table["unit"], table["events"], table["bytes"] = np.arange(n), events, size
-    table["boundary"] = 0 if boundary is None else boundary
+    table["part_bytes"] = np.where(table["bytes"] > 0, table["bytes"], MIB)
+    table["last_event"], table["file_events"] = np.ceil(table["events"]) - 1, np.ceil(table["events"])
+    table["file"] = table["unit"]
+    table["boundary"] = table["lumiblock"] = 0 if boundary is None else boundary
     table["retry"] = -1 if retry is None else retry
     return table
 
 
 def limits(edition="documented", *, task_=None, queue=None, **parameters):
     """Limits at a queue without limits, for a task of 10 s an event, but for what is said."""
-    known = dict(events=100.0, bytes=1.0 * MIB) | parameters
-    return job_limits(task_ or task(), preferred(Splitting(**known)), queues(**(queue or {})), 0, edition)
+    known, one = dict(events=100.0, bytes=1.0 * MIB) | parameters, task_ or task()
+    return job_limits(claims_of(one, edition), preferred(Splitting(**known), edition),
+                      queue_limits(one, queues(**(queue or {})), 0), edition)
 
 
-def first_job(table, bound):
+def beside(n=0, size=0.0, **said):
+    """A secondary dataset of files all alike, and its files; none of no files."""
+    files, dataset = np.zeros(n, BESIDE), np.zeros(int(n > 0), SECONDARY)
+    files["bytes"], files["events"], files["ranged_events"], files["boundary"] = size, math.nan, math.nan, -1
+    dataset["number"] = n
+    for name, value in (dict(per_job=-1, ratio=1.0, event_ratio=math.nan) | said).items():
+        dataset[name] = value
+    return Beside(files, dataset)
+
+
+def jobs_of(table, bound, secondary=None, most=1000):
+    """The jobs of a table, (k,) of CUT, and the secondary files that they read."""
+    secondary = secondary or beside()
+    room = Room.of(most, len(secondary.datasets), 10_000)
+    jobs = room.jobs[:cut_jobs(table, 0, secondary, bound, room)]
+    return jobs, [room.reads["file"][job["first_read"]:job["first_read"] + job["n_reads"]].tolist() for job in jobs]
+
+
+def first_job(table, bound, secondary=None):
     """Pieces of the first job, and what closed it."""
-    count, closed_by = next_job(table, 0, bound)
-    return count, ClosedBy(closed_by).word
+    job = jobs_of(table, bound, secondary, most=1)[0][0]
+    return job["count"], ClosedBy(job["closed_by"]).word
 
 
 @pytest.mark.parametrize(("parameters", "expected"), [
@@ -62,8 +92,6 @@ def first_job(table, bound):
     pytest.param({"nEventsPerJob": 299}, (2, "events"), id="one event too many"),
     pytest.param({"tgtNumEventsPerJob": 250}, (2, "events"), id="tgtNumEventsPerJob"),
     pytest.param({"nEventsPerJob": 50}, (1, "events"), id="a single file is taken whatever it breaks"),
-    pytest.param({"secondary_ratio": 9.0}, (100, "all_files"), id="1000 files with the secondary ones are still fine"),
-    pytest.param({"secondary_ratio": 9.5}, (95, "all_files"), id="a fraction of a secondary file is a whole one"),
     pytest.param({"output_per_event": 10.0 * GIB / 500}, (5, "output"), id="10 GB of output are still fine"),
     pytest.param({"output_per_event": 10.0 * GIB / 499}, (4, "output"), id="more than 10 GB of output"),
 ])
@@ -93,7 +121,7 @@ def test_maxwalltime_is_in_hours(events, files):
 
 
 @pytest.mark.parametrize(("output_per_event", "files"), [
-    pytest.param(5.0 * GIB, 2, id="two files make 10 GB"), pytest.param(5.0 * GIB + 0.25, 1, id="half a byte more"),
+    pytest.param(5.0 * GIB, 2, id="two files make 10 GB"), pytest.param(5.0 * GIB + 1, 1, id="two bytes more"),
 ])
 def test_output_at_its_limit(output_per_event, files):
     bound = limits("deployed", queue=dict(direct_io=[True]), task_=task(allowinputlan="use"), events=1.0,
@@ -102,16 +130,77 @@ def test_output_at_its_limit(output_per_event, files):
 
 
 @pytest.mark.parametrize(("ratio", "files"), [
+    pytest.param(9.0, 100, id="1000 files with the secondary ones are still fine"),
+    pytest.param(9.5, 95, id="a fraction of a secondary file is a whole one"),
     pytest.param(9.1, 99, id="99 and 901 files make 1000"), pytest.param(9.105, 98, id="99 and 902 files are too many"),
 ])
 def test_secondary_files_are_whole(ratio, files):
-    bound = limits("deployed", queue=dict(direct_io=[True]), task_=task(allowinputlan="use"), secondary_ratio=ratio)
-    assert first_job(pieces(), bound) == (files, "all_files")
+    bound = limits("deployed", queue=dict(direct_io=[True]), task_=task(allowinputlan="use"))
+    assert first_job(pieces(), bound, beside(9999, ratio=ratio)) == (files, "all_files")
+
+
+@pytest.mark.parametrize(("said", "reads"), [
+    pytest.param({}, [[0, 1], [2, 3], [4]], id="one for each master file"),
+    pytest.param(dict(ratio=0.5), [[0], [1], [2]], id="one for two"),
+    pytest.param(dict(per_job=1), [[0], [1], [2]], id="np: one for each job"),
+    pytest.param(dict(n=3), [[0, 1], [2], []], id="there are no more"),
+    pytest.param(dict(n=3, reusable=True), [[0, 1], [0, 1], [2]], id="ru: from the first one where too few are left"),
+    pytest.param(dict(n=2, repeat=True), [[0, 1], [0, 1], [0]], id="repeat: from the first one when they end"),
+    pytest.param(dict(n=3, nosplit=True), [[0, 1, 2]] * 3, id="nosplit: every job reads all"),
+])
+def test_secondary_datasets(said, reads):
+    secondary = beside(said.pop("n", 100), **said)
+    assert jobs_of(pieces(5), limits("deployed", nFilesPerJob=2), secondary)[1] == reads
+
+
+def test_secondary_files_follow_the_events_of_the_master():
+    files, dataset = beside(100, event_ratio=0.5)
+    files["events"] = 40
+    bound = limits("deployed", nEventsPerJob=200, counts_ratio=True)
+    assert jobs_of(pieces(4), bound, Beside(files, dataset))[1] == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_secondary_files_count_towards_size_and_scratch():
+    bound = limits("deployed", queue=dict(maxwdir_mb=[4096]))
+    assert first_job(pieces(size=MIB), bound, beside(9999, size=255.0 * MIB))[0] == (4096 - 1500) // 256
+    assert jobs_of(pieces(3), bound, beside(9, size=7.0))[0]["secondary_bytes"].tolist() == [21]
+
+
+@pytest.mark.parametrize(("mode", "counts"), [
+    pytest.param(1, [2, 1, 2, 1, 1], id="1: boundaryIDs are kept apart within the limits"),
+    pytest.param(4, [3, 3, 1], id="4: and each together, whatever the limits"),
+])
+def test_groups_of_boundaries(mode, counts):
+    bound = limits("deployed", groupBoundaryID=mode, nEventsPerJob=200, queue=dict(maxtime_s=[1]))
+    assert cut(pieces(7, boundary=np.arange(7) // 3), bound._replace(walltime_s=math.inf))[0] == counts
+
+
+def test_a_gap_between_events_closes_a_job():
+    table = pieces(4)
+    table["file"], table["file_events"], table["first_event"] = 0, 500, [0, 100, 250, 350]
+    table["last_event"] = table["first_event"] + 99
+    assert cut(table, limits("deployed", nEventsPerJob=1000)) == ([2, 2], ["gap", "end"])
+    assert cut(table, limits("deployed"))[0] == [4]
+
+
+def test_where_the_number_of_events_is_chosen():
+    dynamic = Claims(s_per_event=10.0, dynamic=True, most_events=250.0)
+    queue = QueueLimits(mintime_s=2000.0, corepower=1.0)
+    bound = job_limits(dynamic, Splitting(nFilesPerJob=1), queue, "deployed")
+    assert cut(pieces(4), bound)[0] == [2, 2]
+    short = job_limits(dynamic, Splitting(), queue._replace(mintime_s=2001.0), "deployed")
+    assert cut(pieces(4), short)[0] == []                     # two files are shorter than the queue wants
+
+
+def test_parts_of_a_file_count_its_whole_size():
+    table = pieces(20, size=GIB)
+    table["part_bytes"] = GIB / 10
+    assert [first_job(table, limits(edition, nGBPerJob=4))[0] for edition in EDITIONS] == [11, 4]
 
 
 @pytest.mark.parametrize("respects_boundary", [False, True])
 def test_the_files_of_a_step_are_taken_together_even_if_they_take_too_long(respects_boundary):
-    bound = limits(nFilesPerJob=4, respects_boundary=respects_boundary, queue=dict(maxtime_s=[2000]))
+    bound = limits(nFilesPerJob=4, groupBoundaryID=int(respects_boundary), queue=dict(maxtime_s=[2000]))
     assert cut(pieces(8), bound)[0] == [4, 4]
 
 
@@ -122,7 +211,7 @@ def test_no_more_jobs_are_cut_than_there_is_room_for():
 @pytest.mark.parametrize(("cores", "seconds"), [(0, 1000), (1, 1000), (8, 125)])
 def test_the_cores_of_the_slot_share_the_work(cores, seconds):
     bound = limits(queue=dict(corecount=[cores]))
-    assert expected_walltime(piece_walltime(100.0, 1.0, bound), bound) == pytest.approx(seconds)
+    assert bound.base_s + piece_walltime(100.0, 1.0, bound) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(("fields", "seconds"), [
@@ -130,13 +219,13 @@ def test_the_cores_of_the_slot_share_the_work(cores, seconds):
     pytest.param(dict(basewalltime_s=600.0), 1600, id="baseWalltime once per job"),
     pytest.param(dict(cpuefficiency=50.0), 2000, id="cpuEfficiency"),
     pytest.param(dict(cpuefficiency=math.nan, basewalltime_s=600.0), 600, id="no cpuEfficiency: baseWalltime"),
-    pytest.param(dict(cputime=math.nan, basewalltime_s=600.0), math.nan, id="nothing is known without cpuTime"),
+    pytest.param(dict(cputime=math.nan, basewalltime_s=600.0), 0, id="nothing is known without cpuTime"),
     pytest.param(dict(cputimeunit="", walltime_s_per_mib=30.0), 60, id="walltime x MB without CPU time"),
     pytest.param(dict(event_service=True, n_es_consumers=4), 250, id="consumers of event service share it"),
 ])
 def test_expected_walltime(fields, seconds):
     bound = limits(task_=task(**fields))
-    assert expected_walltime(piece_walltime(100.0, 2.0 * MIB, bound), bound) == pytest.approx(seconds, nan_ok=True)
+    assert bound.base_s + piece_walltime(100.0, 2.0, bound) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(("edition", "seconds"), [
@@ -144,7 +233,8 @@ def test_expected_walltime(fields, seconds):
     pytest.param("deployed", 9, id="whole seconds for each file in the code"),
 ])
 def test_rounding_of_walltime(edition, seconds):
-    assert piece_walltime(1.0, 1.0, limits(edition, task_=task(cputime=99.0))) == pytest.approx(seconds)
+    bound = limits(edition, task_=task(cputime=99.0))
+    assert rounded(piece_walltime(1.0, 1.0, bound), bound) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(("edition", "output_per_event", "files"), [
@@ -181,15 +271,16 @@ def test_size_deployed_at_its_limit(size_gib, files):
     pytest.param({}, 14.0, True, False, 14, id="maxwdir where input is copied"),
     pytest.param({}, 0.0, True, False, 20, id="20 GB if nothing is known"),
     pytest.param({}, 14.0, False, False, 500_000 / 1024, id="500 000 MB where it is read directly"),
-    pytest.param({}, 14.0, False, True, 50_000 / 1024, id="50 000 MB for scouts"),
+    pytest.param({"respectSplitRule": True}, 14.0, False, True, 50_000 / 1024, id="50 000 MB for scouts"),
+    pytest.param({}, 14.0, False, True, math.inf, id="none for scouts of a file each"),
     pytest.param({}, 600.0, False, False, 600, id="maxwdir when that is more"),
     pytest.param({"nFilesPerJob": 3}, 14.0, False, False, math.inf, id="none with nFilesPerJob and direct reading"),
     pytest.param({"nEventsPerJob": 3}, 14.0, False, False, math.inf, id="none with nEventsPerJob and direct reading"),
     pytest.param({"nFilesPerJob": 3}, 14.0, True, False, 14, id="maxwdir with nFilesPerJob where it is copied"),
 ])
 def test_size_without_ngbperjob(parameters, maxwdir_gib, copies, scout, gib):
-    found, least = size_limit(task(is_scout=scout), Splitting(**parameters), (maxwdir_gib or math.inf) * GIB, copies,
-                              0.0, "deployed")
+    queue = QueueLimits((maxwdir_gib or math.inf) * GIB, copies=copies)
+    found, least = size_limit(Claims(is_scout=scout), Splitting(**parameters), queue, False, "deployed")
     assert (found / GIB, least) == (gib, 1500 * MIB)
 
 
@@ -198,7 +289,7 @@ def test_size_without_ngbperjob(parameters, maxwdir_gib, copies, scout, gib):
     pytest.param("deployed", (3 * GIB + 1500 * MIB + 7, 1500 * MIB), id="L9 GB of the code, 1500 MB and work space"),
 ])
 def test_size_of_ngbperjob(edition, expected):
-    assert size_limit(task(), Splitting(nGBPerJob=3), math.inf, True, 7.0, edition) == expected
+    assert size_limit(Claims(offset_bytes=7.0), Splitting(nGBPerJob=3), QueueLimits(), False, edition) == expected
 
 
 def test_scratch_disk():
@@ -221,9 +312,9 @@ def test_files_of_scouts(parameters, files):
 
 
 @pytest.mark.parametrize(("parameters", "counts", "closed_by"), [
-    pytest.param({"respects_boundary": True}, [3, 3, 1], ["boundary", "boundary", "end"], id="respected"),
+    pytest.param({"respectLB": True}, [3, 3, 1], ["boundary", "boundary", "end"], id="respected"),
     pytest.param({}, [7], ["end"], id="not respected"),
-    pytest.param({"respects_boundary": True, "nFilesPerJob": 2}, [2, 1, 2, 1, 1],
+    pytest.param({"respectLB": True, "nFilesPerJob": 2}, [2, 1, 2, 1, 1],
                  ["files", "boundary", "files", "boundary", "end"], id="with nFilesPerJob"),
 ])
 def test_boundaries(parameters, counts, closed_by):
@@ -237,17 +328,21 @@ def test_what_is_tried_again_is_never_joined():
 
 
 def test_files_of_unknown_size_count_a_mebibyte():
-    bound = limits("deployed", queue=dict(maxwdir_mb=[1500 + 50]))
+    bound = limits("documented", queue=dict(maxwdir_mb=[1500 + 50 + 300e6 / MIB]))
     assert first_job(pieces(size=0.0), bound) == (50, "size")
     assert first_job(pieces(size=1.0), bound) == (200, "files")                 # a byte is a known size
+    bound = limits("deployed", queue=dict(maxwdir_mb=[1500 + 50]))
+    assert first_job(pieces(size=0.0), bound) == (200, "files")                 # in the code only for what they make
 
 
 def test_precedence():
     everything = dict(nEventsPerJob=1, nFilesPerJob=2, nGBPerJob=3.0, tgtNumEventsPerJob=4, tgtMaxOutputForNG=5.0)
     for name in everything.copy():
-        found = preferred(Splitting(**everything))
+        found = preferred(Splitting(**everything), "documented")
         assert [other for other in everything if getattr(found, other)] == [name]
         del everything[name]
+    known = preferred(Splitting(nEventsPerJob=1, nGBPerJob=3.0, tgtNumEventsPerJob=4), "deployed")
+    assert (known.nEventsPerJob, known.nGBPerJob, known.tgtNumEventsPerJob) == (1, 3.0, 0)
 
 
 @pytest.mark.parametrize(("edition", "target", "n_gb"), [
@@ -298,9 +393,8 @@ def test_files_read_in_a_cycle(most, typical, jobs, expected):
 
 def cut(table, bound, most=1000):
     """Pieces of each job, and what closed them."""
-    jobs = np.zeros(most, CUT)
-    n = cut_jobs(table, 0, bound, jobs)
-    return jobs["count"][:n].tolist(), [ClosedBy(code).word for code in jobs["closed_by"][:n].tolist()]
+    jobs, _ = jobs_of(table, bound, most=most)
+    return jobs["count"].tolist(), [ClosedBy(code).word for code in jobs["closed_by"].tolist()]
 
 
 INPUTS = st.lists(st.tuples(st.integers(1, 5000), st.floats(0, 30e9), st.integers(0, 3), st.booleans()), min_size=1,
@@ -308,38 +402,43 @@ INPUTS = st.lists(st.tuples(st.integers(1, 5000), st.floats(0, 30e9), st.integer
 PARAMETERS = st.fixed_dictionaries({}, optional=dict(
     nFilesPerJob=st.integers(1, 20), nGBPerJob=st.floats(1, 50), nEventsPerJob=st.integers(1, 9000),
     maxWalltime=st.floats(0.1, 48), nMaxFilesPerJob=st.integers(1, 40), tgtMaxOutputForNG=st.floats(1, 20),
-    respects_boundary=st.booleans(), secondary_ratio=st.floats(0, 40), secondary_bytes=st.floats(0, 1e9),
-    output_per_event=st.floats(0, 1e7)))
+    respectLB=st.booleans(), groupBoundaryID=st.sampled_from([0, 1]), output_per_event=st.floats(0, 1e7)))
+SECONDARIES = st.tuples(st.floats(0.1, 40), st.floats(0, 1e9))
 
 
-@given(files=INPUTS, parameters=PARAMETERS, maxtime_s=st.floats(600, 1e6), maxwdir_mb=st.floats(100, 1e5),
-       direct=st.booleans(), edition=st.sampled_from(EDITIONS))
-def test_every_file_is_in_one_job_and_no_limit_is_exceeded(files, parameters, maxtime_s, maxwdir_mb, direct, edition):
+@given(files=INPUTS, parameters=PARAMETERS, secondary=SECONDARIES, maxtime_s=st.floats(600, 1e6),
+       maxwdir_mb=st.floats(100, 1e5), direct=st.booleans(), edition=st.sampled_from(EDITIONS))
+def test_every_file_is_in_one_job_and_no_limit_is_exceeded(files, parameters, secondary, maxtime_s, maxwdir_mb, direct,
+                                                           edition):
     table = pieces(len(files), *map(np.array, list(zip(*files, strict=True))[:2]))
-    table["boundary"] = np.cumsum([jump for _, _, jump, _ in files])
+    table["boundary"] = table["lumiblock"] = np.cumsum([jump for _, _, jump, _ in files])
     table["retry"] = np.cumsum([new for *_, new in files]) - len(files)
     bound = limits(edition, task_=task(allowinputlan="use" if direct else "", basewalltime_s=60.0),
                    queue=dict(maxtime_s=[maxtime_s], maxwdir_mb=[maxwdir_mb], direct_io=[True]), **parameters)
-    jobs = np.zeros(len(files), CUT)
-    n = cut_jobs(table, 0, bound, jobs)
-    assert jobs["count"][:n].min() >= 1
-    assert jobs["first"][:n].tolist() == [0, *np.cumsum(jobs["count"][:n])[:-1].tolist()]
+    read, dataset = beside(5000, size=secondary[1], ratio=secondary[0])
+    read["boundary"] = -1
+    jobs, _ = jobs_of(table, bound, Beside(read, dataset) if bound.group == 0 else beside())
+    assert jobs["count"].min() >= 1
+    assert jobs["first"].tolist() == [0, *np.cumsum(jobs["count"])[:-1].tolist()]
     assert jobs["count"].sum() == len(files)
-    for job in jobs[:n]:
+    for job in jobs:
         own = table[job["first"]:job["first"] + job["count"]]
         assert len(set(own["retry"])) == 1
-        assert not bound.respects_boundary or len(set(own["boundary"])) == 1
+        apart = bound.respects_lumiblock or bound.group
+        assert not apart or len(set(own["boundary"])) == 1
+        assert job["n_reads"] == (0 if bound.group else math.ceil(len(own) * secondary[0]))
         if len(own) > bound.step:
-            assert within(own, bound)
+            assert within(own, job, bound)
 
 
-def within(own, bound):
+def within(own, job, bound):
     """Whether some files keep every limit of a job, reckoned anew."""
-    events, secondary = own["events"].sum(), math.ceil(bound.secondary_ratio * len(own))
-    size = np.where(own["bytes"] > 0, own["bytes"], MIB).sum() + secondary * bound.secondary_bytes
-    output = events * bound.output_per_event
-    seconds = sum(int(10.0 * e) if bound.whole_seconds else 10.0 * e for e in own["events"]) + bound.base_s
-    return (len(own) <= bound.files and len(own) + secondary <= 1000 and events <= bound.events
+    events, beside_bytes = own["events"].sum(), job["secondary_bytes"]
+    size = own["bytes" if bound.whole_files else "part_bytes"].sum() + beside_bytes
+    output = np.floor(own["events"] * bound.output_per_event).sum() if bound.whole_numbers else (
+        events * bound.output_per_event)
+    seconds = sum(int(10.0 * e) if bound.whole_numbers else 10.0 * e for e in own["events"]) + bound.base_s
+    return (len(own) <= bound.files and len(own) + job["n_reads"] <= 1000 and events <= bound.events
             and size + max(output, bound.least_output_bytes) + bound.offset_bytes <= bound.size_bytes * 1.0000001
             and output <= 10 * GIB and seconds <= bound.walltime_s * 1.0000001
             and output + size * bound.copies_input <= bound.disk_bytes * 1.0000001)

@@ -12,7 +12,7 @@ from simgrid_broker.world.tasks import input_files
 from simgrid_broker.world.tasks.input_files import bytes_of, events_of, waiting_pieces
 
 pytestmark = pytest.mark.rule("first_event", "last_event", "file_of", "last_file_of", "input_files.events_of",
-                              "bytes_of", "boundary_of", "fill_pieces", "jobs_to_come")
+                              "bytes_of", "fill_pieces", "jobs_to_come")
 
 
 FILES = dict(n_files=3, events_per_file=150, file_bytes=3e9)
@@ -86,12 +86,13 @@ def test_parts_share_the_size_of_their_file():
     pytest.param(dict(files_per_lumiblock=2), [1, 3, 5], id="lumi blocks of two files"),
     pytest.param(dict(files_per_boundary=3), [2, 5], id="boundaries of three files"),
     pytest.param(dict(files_per_lumiblock=1), [0, 1, 2, 3, 4, 5, 6], id="every file"),
-    pytest.param({}, [], id="neither"),
 ])
 def test_where_input_may_not_be_joined(said, changes):
     bench = Bench(None, dict(split=FILES | dict(n_files=8) | said))
-    boundary = waiting_pieces(bench.arrays, 0, 0, 8)["boundary"]
-    assert np.flatnonzero(np.diff(boundary)).tolist() == changes and boundary[0] == 0
+    kept = "lumiblock" if "files_per_lumiblock" in said else "boundary"
+    pieces = waiting_pieces(bench.arrays, 0, 0, 8)
+    assert np.flatnonzero(np.diff(pieces[kept])).tolist() == changes and pieces[kept][0] == 0
+    assert (pieces["boundary" if kept == "lumiblock" else "lumiblock"] == -1).all()
 
 
 def test_pieces_as_jobs_find_them():
@@ -103,8 +104,22 @@ def test_pieces_as_jobs_find_them():
 
 def test_boundaries():
     bench = Bench(None, dict(split=FILES | dict(n_files=8, files_per_lumiblock=2, files_per_boundary=3)))
-    boundary = waiting_pieces(bench.arrays, 0, 0, 8)["boundary"]
-    assert np.flatnonzero(np.diff(boundary)).tolist() == [1, 2, 3, 5]
+    pieces = waiting_pieces(bench.arrays, 0, 0, 8)
+    assert [np.flatnonzero(np.diff(pieces[name])).tolist() for name in ("lumiblock", "boundary")] == [[1, 3, 5], [2, 5]]
+
+
+@pytest.mark.parametrize(("said", "events"), [
+    pytest.param({}, [(0, 99, 100, 0), (0, 99, 100, 1)], id="whole files"),
+    pytest.param(dict(events_per_piece=60), [(0, 59, 100, 0), (60, 99, 100, 0), (0, 59, 100, 1), (60, 99, 100, 1)],
+                 id="parts of files"),
+    pytest.param(dict(events_per_piece=60, across_files=1), [(0, 59, -1, 0), (60, 119, -1, 0), (120, 179, -1, 0),
+                                                            (180, 199, -1, 0)], id="across files"),
+])
+def test_events_of_pieces(said, events):
+    bench = Bench(None, dict(split=dict(n_files=2, events_per_file=100, file_bytes=1e9) | said))
+    pieces = waiting_pieces(bench.arrays, 0, 0, 9)
+    assert pieces[["first_event", "last_event", "file_events", "file"]].tolist() == events
+    assert pieces["bytes"] == pytest.approx(1e9) or said.get("across_files")
 
 
 def test_no_more_is_read_than_asked_for():

@@ -1,6 +1,7 @@
 """JEDI's JobSplitter and InputChunk: cut files into jobs for the queues drawn; lifecycle reference, 2.3, 2.5, 2.6."""
 
 import math
+from math import nan
 
 import numpy as np
 
@@ -9,14 +10,14 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ClosedBy
 from simgrid_broker.policy.brokerage.production.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.jobs.resource_types import asked_ramcount
+from simgrid_broker.policy.tasks.cutting import BESIDE, SECONDARY, Beside, JobLimits, Room, cut_jobs
 from simgrid_broker.policy.tasks.selection import Selection, files_to_read
 from simgrid_broker.policy.tasks.splitting import (
-    CUT,
-    JobLimits,
     Splitting,
-    cut_jobs,
+    claims_of,
     job_limits,
     preferred,
+    queue_limits,
     typical_files,
 )
 from simgrid_broker.schema.attribute import columns_of
@@ -30,16 +31,26 @@ from simgrid_broker.world.tasks.input_files import end_of_dataset, first_waiting
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 
 
-def splitting_of(arrays: Arrays, row: int) -> Splitting:
+def splitting_of(arrays: Arrays, row: int, edition: str) -> Splitting:
     """Parameters by which the input of a task is split."""
     split = arrays.splitting[row]
     known = {column.key: split[column.name].item() for column in columns_of(SplitParameters)}
     part = (split["events_per_piece"] or split["events_per_file"]) / split["events_per_file"]
     return preferred(Splitting(
-        **known, respects_boundary=bool(split["files_per_lumiblock"] or split["files_per_boundary"]),
-        events=float(split["events_per_file"] * part), bytes=float(split["file_bytes"] * part),
-        output_per_event=float(split["output_bytes_per_event"]), secondary_ratio=float(split["secondary_ratio"]),
-        secondary_bytes=float(split["secondary_bytes"])))
+        **known | dict(nGBPerJob=known["nGBPerJob"] or None), respectLB=bool(split["files_per_lumiblock"]),
+        groupBoundaryID=int(split["files_per_boundary"] > 0), events=float(split["events_per_file"] * part),
+        bytes=float(split["file_bytes"] * part), output_per_event=float(split["output_bytes_per_event"]),
+        secondary_bytes=float(split["secondary_ratio"] * split["secondary_bytes"])), edition)
+
+
+def beside_of(arrays: Arrays, row: int, n_pieces: int) -> Beside:
+    """Secondary files for so many pieces of a task, all alike, and their dataset."""
+    split = arrays.splitting[row]
+    ratio = float(split["secondary_ratio"])
+    rows, tables = np.zeros(math.ceil(ratio * n_pieces), BESIDE), np.zeros(int(ratio > 0), SECONDARY)
+    rows["bytes"], rows["events"], rows["ranged_events"], rows["boundary"] = split["secondary_bytes"], nan, nan, -1
+    tables["number"], tables["per_job"], tables["ratio"], tables["event_ratio"] = len(rows), -1, ratio, nan
+    return Beside(rows, tables)
 
 
 class JobSplitter:
@@ -56,17 +67,17 @@ class JobSplitter:
         control, arrays, hand = self.control, self.control.arrays, self.tables.hand
         level = int(hand["level"])
         task, _ = self.tables.work_queues.view(row, level)
-        splitting = splitting_of(arrays, row)
+        splitting, claims = splitting_of(arrays, row, control.edition), claims_of(task, control.edition)
         typical = typical_files(splitting, control.cfg, task.prodsourcelabel, queue, task.processingtype)
         pieces = waiting_pieces(arrays, row, level, files_to_read(int(hand["wanted"]), typical, rule.n_files))
         asked = math.ceil(len(pieces) / pieces_at_once(arrays, row))
         account = account_of_task(arrays, row)
         kind, _, verdict = self.tables.broker(row, level, asked)
         drawn = self._draw(task, verdict, len(pieces), first_waiting(arrays, row, level))
-        made, taken = 0, 0
+        made, taken, beside = 0, 0, beside_of(arrays, row, len(pieces))
         for number, size in drawn:
-            limits = job_limits(task, splitting, control.brokers.queues, number, control.edition)
-            jobs = self._cut(pieces, taken, limits, size)
+            limits = job_limits(claims, splitting, queue_limits(task, control.brokers.queues, number), control.edition)
+            jobs = self._cut(pieces, taken, beside, limits, size)
             jobs = jobs[:len(jobs) - self._is_incomplete(row, pieces, taken, jobs)]
             if not len(jobs):
                 break
@@ -87,10 +98,10 @@ class JobSplitter:
         return list(zip(numbers.tolist(), sizes.tolist(), strict=True))
 
     @staticmethod
-    def _cut(pieces: np.ndarray, taken: int, limits: JobLimits, most_jobs: int) -> np.ndarray:
+    def _cut(pieces: np.ndarray, taken: int, beside: Beside, limits: JobLimits, most_jobs: int) -> np.ndarray:
         """The next jobs at a queue, (k,) of CUT."""
-        jobs = np.zeros(most_jobs, CUT)
-        return jobs[:cut_jobs(pieces, taken, limits, jobs)]
+        room = Room.of(most_jobs, len(beside.datasets))
+        return room.jobs[:cut_jobs(pieces, taken, beside, limits, room)]
 
     def _is_incomplete(self, row: int, pieces: np.ndarray, taken: int, jobs: np.ndarray) -> bool:
         """True if the last job would get more files were all files of the dataset read; then it waits."""

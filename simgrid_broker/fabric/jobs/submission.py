@@ -1,7 +1,6 @@
 """JobGenerator and Setupper in the data plane: new jobs with their random draws, their binding to the
 queue that runs them, and the transfer of their input."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -162,9 +161,10 @@ def begin_attempt(world: Arrays, order, chunk, attempt, now):
 
 
 @compiled
-def give_files(world: Arrays, row, n_pieces, closed_by):
+def give_files(world: Arrays, row, n_pieces, closed_by, n_secondary, secondary_bytes):
     """Assign `n_pieces` pieces of input to a new job of a task with files, and set its sizes and true values.
 
+    n_secondary, secondary_bytes: files of secondary datasets that it reads as well, and their size.
     Work is the sum over its pieces, memory the maximum. A file counts once, even if only some of its events are read.
     """
     job = world.jobs[row]
@@ -183,10 +183,9 @@ def give_files(world: Arrays, row, n_pieces, closed_by):
         end = before + np.int64(input_files.last_file_of(split, piece - first, of_dataset))
         n_files += end - max(file - 1, last_file)
         last_file = end
-    secondary = math.ceil(np.float64(split["secondary_ratio"]) * n_pieces)
     job["n_chunks"], job["closed_by"] = n_pieces, closed_by
-    job["n_events"], job["n_input_files"] = np.int32(all_events), n_files + secondary
-    job["input_bytes"] = size + secondary * split["secondary_bytes"]
+    job["n_events"], job["n_input_files"] = np.int32(all_events), n_files + n_secondary
+    job["input_bytes"] = size + secondary_bytes
     job["output_bytes"] = all_events * split["output_bytes_per_event"]
     job["work_hs06s"] = work * task["work_hs06s_per_event"]
     job["maxpss_mb"] = np.float64(task["maxpss_mb"]) * memory
@@ -217,7 +216,7 @@ def put_pending(world: Arrays, row):
 
 
 @compiled
-def make_job(world: Arrays, order, n_pieces, closed_by):
+def make_job(world: Arrays, order, n_pieces, closed_by, n_secondary, secondary_bytes):
     """Make the next job of an order, from pieces of input that await another attempt, else from new ones.
 
     An order covers input of one ramCount; new input has the ramCount of the task; source: lifecycle reference, 2.3. A
@@ -240,7 +239,7 @@ def make_job(world: Arrays, order, n_pieces, closed_by):
         row = begin_attempt(world, order, piece, 1, now)
         input_files.use_pieces(world, task_row, n_pieces)
     if input_files.is_cut(world, task_row):
-        give_files(world, row, n_pieces, closed_by)
+        give_files(world, row, n_pieces, closed_by, n_secondary, secondary_bytes)
     put_pending(world, row)
 
 
@@ -248,7 +247,8 @@ def make_job(world: Arrays, order, n_pieces, closed_by):
 def cut_jobs(world: Arrays, orders, jobs):
     """Make jobs from the next pieces of input of a task; orders: (1,) of ORDERED; jobs: one per job, (k,) of CUT."""
     for k in range(len(jobs)):
-        make_job(world, orders[0], jobs[k]["count"], jobs[k]["closed_by"])
+        make_job(world, orders[0], jobs[k]["count"], jobs[k]["closed_by"], jobs[k]["n_reads"],
+                 jobs[k]["secondary_bytes"])
 
 
 @compiled
@@ -273,7 +273,8 @@ def retry_by_server(world: Arrays, row, now):
     retry["failures"], retry["attempt_limit"] = failures, limit
     keep_brought(world.job_files[again], world.job_files[row])
     if input_files.is_cut(world, job["task"]):
-        give_files(world, again, job["n_chunks"], job["closed_by"])
+        give_files(world, again, job["n_chunks"], job["closed_by"], 0, 0.0)
+        retry["n_input_files"], retry["input_bytes"] = job["n_input_files"], job["input_bytes"]
     move(world, again, DEFINED, now)
     move(world, again, ACTIVATED, now)
     put_activated(world, again)
@@ -287,7 +288,7 @@ def make_jobs(world: Arrays, orders):
         order = orders[k]
         left = input_files.waiting_at(world, order["task"], order["ram_level"])
         for _ in range(min(order["count"], left)):
-            make_job(world, order, 1, 0)
+            make_job(world, order, 1, 0, 0, 0.0)
 
 
 @compiled

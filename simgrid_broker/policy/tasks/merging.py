@@ -10,7 +10,8 @@ import numpy as np
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import JOBS_PER_SUBDATASET, TaskStatus
 from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
-from simgrid_broker.units import GIB
+from simgrid_broker.policy.tasks.splitting import MergeRule, QueueLimits, merge_job_limits
+from simgrid_broker.units import MIB
 from simgrid_broker.views import Premerge, Task
 
 PRIORITY = 5000
@@ -30,26 +31,31 @@ MIN_RAM_MB = 2000.0
 
 
 class MergeLimits(NamedTuple):
-    """Most of what one merge job may read; output_bytes is what it writes, disk_bytes both together."""
+    """Most of what one merge job may read; output_bytes is what it writes, disk_bytes both together.
 
-    files: int = MAX_FILES
+    output_per_byte: output as it is estimated from a byte of input, and growth: as it takes scratch.
+    """
+
+    files: float = MAX_FILES
     output_bytes: float = MAX_GB * 1e9
     events: float = inf
     disk_bytes: float = inf
+    output_per_byte: float = 1.0
+    growth: float = OUTPUT_PER_INPUT
 
 
 class Terms(NamedTuple):
     """Terms in which the editions differ.
 
-    gigabyte: bytes of a GB in nGBPerMergeJob; at_sites: outputs of a site are merged together, otherwise those of a
-    destination sub-dataset.
+    mixed_units: output is estimated as bytes from the MiB of the input, so that neither nGBPerMergeJob nor scratch
+    counts it; at_sites: outputs of a site are merged together, otherwise those of a destination sub-dataset.
     """
 
-    gigabyte: float
+    mixed_units: bool
     at_sites: bool
 
 
-TERMS = ByEdition(documented=Terms(1e9, at_sites=True), deployed=Terms(GIB, at_sites=False))
+TERMS = ByEdition(documented=Terms(mixed_units=False, at_sites=True), deployed=Terms(mixed_units=True, at_sites=False))
 
 
 class Unmerged(NamedTuple):
@@ -66,9 +72,15 @@ def merge_limits(rule, scratch_bytes: float, work_bytes: float, edition: str) ->
     rule: anything with nFilesPerMergeJob, nMaxFilesPerMergeJob, nGBPerMergeJob and nEventsPerMergeJob, 0 = not given;
     work_bytes: scratch of the task in addition to input and output. Source: lifecycle reference, section 2.6.
     """
+    if TERMS[edition].mixed_units:
+        asked = MergeRule(rule.nFilesPerMergeJob, rule.nMaxFilesPerMergeJob, rule.nGBPerMergeJob,
+                          rule.nEventsPerMergeJob)
+        limits = merge_job_limits(asked, work_bytes, 0.0, QueueLimits(scratch_bytes))
+        estimated, room = limits.output_per_mib / MIB, max(limits.size_bytes - limits.offset_bytes, 1.0)
+        return MergeLimits(limits.files, limits.output_bytes, limits.events, room, estimated, estimated)
     room = max(scratch_bytes - max(work_bytes, MIN_WORK_BYTES), 1.0)
     return MergeLimits(rule.nFilesPerMergeJob or rule.nMaxFilesPerMergeJob or MAX_FILES,
-                       (rule.nGBPerMergeJob or MAX_GB) * TERMS[edition].gigabyte, rule.nEventsPerMergeJob or inf, room)
+                       (rule.nGBPerMergeJob or MAX_GB) * 1e9, rule.nEventsPerMergeJob or inf, room)
 
 
 def places(queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, edition: str) -> np.ndarray:
@@ -100,8 +112,8 @@ def cut(unmerged: Unmerged, limits: MergeLimits) -> list[slice]:
 
 def exceeds(files: int, size: float, events: int, limits: MergeLimits) -> bool:
     """True if a merge job would be too large with so much input."""
-    return (files > min(limits.files, MAX_FILES_IN_ALL) or size > limits.output_bytes
-            or events > limits.events or size * (1 + OUTPUT_PER_INPUT) > limits.disk_bytes)
+    return (files > min(limits.files, MAX_FILES_IN_ALL) or size * limits.output_per_byte > limits.output_bytes
+            or events > limits.events or size * (1 + limits.growth) > limits.disk_bytes)
 
 
 def asked_memory_mb(merge_ramcount_mb: float) -> float:

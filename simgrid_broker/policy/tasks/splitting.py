@@ -10,13 +10,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from simgrid_broker.compiled import compiled
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import jobgen
-from simgrid_broker.names import MOST_FILES_OF_JOB, ClosedBy
+from simgrid_broker.names import MOST_FILES_OF_JOB
 from simgrid_broker.policy.brokerage.production import estimates
+from simgrid_broker.policy.tasks.cutting import FREE, LOOSE, SINGLE, WHOLE, JobLimits
 from simgrid_broker.units import GIB, MIB
 from simgrid_broker.views import DatasetOfTask, Gdpconfig, InputFile, Queues, Task
 
@@ -34,145 +32,226 @@ NG_BOUNDS_GB = (1.0, 100.0)
 """Bounds of nGBPerJob from tgtMaxOutputForNG; source: lifecycle reference, section 2.7."""
 PRECEDENCE = ("nEventsPerJob", "nFilesPerJob", "nGBPerJob", "tgtNumEventsPerJob", "tgtMaxOutputForNG")
 """Of these task parameters only the first that is given counts; source: lifecycle reference, section 2.6."""
-
-OPEN, END, BOUNDARY, FILES, SIZE, WALLTIME, EVENTS, OUTPUT, DISK, ALL_FILES = map(int, ClosedBy)
-
-CUT = np.dtype([("first", "i8"), ("count", "i8"), ("closed_by", "i8")])
-"""A job: its first piece of input, how many it has, and the code of `ClosedBy`."""
+TARGETS = PRECEDENCE[3:]
+"""Parameters that give way to any other in the deployed edition, too."""
+GROUPS = (FREE, SINGLE, SINGLE, WHOLE, WHOLE)
+"""Meaning of groupBoundaryID for the input; 2 and 4 also map the output. Source: panda-server, `JediTaskSpec`."""
+OUTPUT_PER_INPUT, MERGED_GB, MERGE_WORK_BYTES = 1.2, 5.0, 500 * MIB
+"""Estimated output per byte of what is merged, most output of a merge job, GB, and least scratch beside it; source: the
+same, section 2.6."""
 
 
 class Splitting(NamedTuple):
-    """Task parameters of splitting, in PanDA's names and units, and means of the files; 0 = not given.
+    """Task parameters of splitting, in PanDA's names and units, and means of the files; 0 and None = not given.
 
     maxWalltime in h, nGBPerJob and tgtMaxOutputForNG in GB. A piece is a master file, or a part of one if events are
-    split; events, bytes: means of a piece; output_per_event: bytes. secondary_ratio: secondary files for each piece,
-    of secondary_bytes each. respects_boundary: lumi blocks or boundaryIDs are kept apart.
+    split; events, bytes: means of a piece; output_per_event, output_per_mib: bytes. groupBoundaryID: 1 and 2 keep
+    boundaryIDs apart, 3 and 4 also keep each together, whatever the limits. secondary_bytes: of the secondary files of
+    a piece.
     """
 
     nFilesPerJob: int = 0
-    nGBPerJob: float = 0.0
+    nGBPerJob: float | None = None
     nEventsPerJob: int = 0
     maxWalltime: float = 0.0
     nMaxFilesPerJob: int = 0
     tgtMaxOutputForNG: float = 0.0
     tgtNumEventsPerJob: int = 0
-    respects_boundary: bool = False
+    respectLB: bool = False
+    groupBoundaryID: int = 0
+    respects_field: bool = False
+    respectSplitRule: bool = False
+    counts_ratio: bool = False
     events: float = 1.0
     bytes: float = 0.0
     output_per_event: float = 0.0
-    secondary_ratio: float = 0.0
+    output_per_mib: float = 0.0
     secondary_bytes: float = 0.0
 
 
-class JobLimits(NamedTuple):
-    """Limits of one job at one queue, and the figures of its size; numbers only, inf = no limit.
+class MergeRule(NamedTuple):
+    """Task parameters of merge jobs, in PanDA's names; 0 = not given, nGBPerMergeJob in GB."""
 
-    step: pieces that are taken at once. least_output_bytes: least output that counts towards the size. offset_bytes:
-    work space. s_per_mib: wall time x cores of a MiB of input where CPU time is unknown. efficiency: 0 = only base_s.
+    nFilesPerMergeJob: int = 0
+    nMaxFilesPerMergeJob: int = 0
+    nGBPerMergeJob: float = 0.0
+    nEventsPerMergeJob: int = 0
+    respectLB: bool = False
+    respects_field: bool = False
+
+
+class Claims(NamedTuple):
+    """Claims of a task by which its jobs are sized.
+
+    offset_bytes: work space; s_per_event: CPU work of an event, HS06 s, or s_per_mib: wall time x cores of a MiB, NaN =
+    unknown; efficiency: 0 = only base_s counts. dynamic: the number of events is chosen, up to most_events.
     """
 
-    files: float
-    all_files: float
-    events: float
-    size_bytes: float
-    output_bytes: float
-    disk_bytes: float
-    walltime_s: float
-    step: int
-    least_output_bytes: float
-    offset_bytes: float
-    copies_input: bool
-    respects_boundary: bool
-    output_per_event: float
-    secondary_ratio: float
-    secondary_bytes: float
-    cputime: float
-    cores: float
-    corepower: float
-    efficiency: float
-    base_s: float
-    s_per_mib: float
-    consumers: float
-    whole_seconds: bool
+    is_scout: bool = False
+    offset_bytes: float = 0.0
+    s_per_event: float = math.nan
+    s_per_mib: float = math.nan
+    efficiency: float = 1.0
+    base_s: float = 0.0
+    consumers: float = 1.0
+    dynamic: bool = False
+    most_events: float = math.inf
+
+
+class QueueLimits(NamedTuple):
+    """Limits of a queue for one job; inf = none. corepower 0 = unknown; copies: input is copied to scratch."""
+
+    maxwdir_bytes: float = math.inf
+    maxtime_s: float = math.inf
+    mintime_s: float = 0.0
+    cores: float = 1.0
+    corepower: float = 0.0
+    copies: bool = True
 
 
 class Terms(NamedTuple):
     """Terms in which the editions differ.
 
-    work_margin: work space has a margin (D50); whole_seconds: wall times are in whole seconds; adds_output: output and
-    work space come on top of nGBPerJob, otherwise within it (L9); gigabyte: bytes of a GB in tgtMaxOutputForNG;
-    reserve: bytes that are taken off its size.
+    work_margin: work space has a margin (D50); whole_numbers: seconds and bytes are whole for each file; adds_output:
+    output and work space come on top of nGBPerJob, otherwise within it (L9); gigabyte: bytes of a GB in
+    tgtMaxOutputForNG; reserve: bytes that are taken off its size; one_size: of the parameters of size only the first
+    counts, otherwise the targets alone give way; shares_base: consumers of event service share baseWalltime, too;
+    whole_files: part of a file counts with its whole size.
     """
 
     work_margin: bool
-    whole_seconds: bool
+    whole_numbers: bool
     adds_output: bool
     gigabyte: float
     reserve: float
+    one_size: bool
+    shares_base: bool
+    whole_files: bool
 
 
 TERMS = ByEdition(
-    documented=Terms(work_margin=False, whole_seconds=False, adds_output=False, gigabyte=1e9, reserve=0.0),
-    deployed=Terms(work_margin=True, whole_seconds=True, adds_output=True, gigabyte=GIB,
-                   reserve=estimates.MIN_OUTPUT_DEPLOYED))
+    documented=Terms(work_margin=False, whole_numbers=False, adds_output=False, gigabyte=1e9, reserve=0.0,
+                     one_size=True, shares_base=True, whole_files=False),
+    deployed=Terms(work_margin=True, whole_numbers=True, adds_output=True, gigabyte=GIB,
+                   reserve=estimates.MIN_OUTPUT_DEPLOYED, one_size=False, shares_base=False, whole_files=True))
 
 
-def preferred(splitting: Splitting) -> Splitting:
-    """The parameters without those that another one takes precedence over."""
+def preferred(splitting: Splitting, edition: str) -> Splitting:
+    """The parameters without those that another one takes precedence over; in the deployed edition only targets do."""
     given = [name for name in PRECEDENCE if getattr(splitting, name)]
-    unset: dict[str, Any] = dict.fromkeys(given[1:], 0)
-    return splitting._replace(**unset)
+    behind = given[1:] if TERMS[edition].one_size else [name for name in given[1:] if name in TARGETS]
+    unset: dict[str, Any] = dict.fromkeys(behind, 0)
+    return splitting._replace(**unset | ({"nGBPerJob": None} if "nGBPerJob" in unset else {}))
 
 
-def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, edition: str) -> JobLimits:
-    """Limits of a job of a task at candidate `number`; `splitting` as `preferred` leaves it.
+def claims_of(task: Task, edition: str) -> Claims:
+    """Claims of a task that is brokered."""
+    by_work = estimates.counts_hs06(task)
+    return Claims(
+        is_scout=bool(task.is_scout),
+        offset_bytes=float(estimates.work_space_bytes(task.workdisk_bytes, TERMS[edition].work_margin)),
+        s_per_event=task.cputime if by_work else math.nan, s_per_mib=math.nan if by_work else task.walltime_s_per_mib,
+        efficiency=task.cpuefficiency / 100, base_s=float(task.basewalltime_s),
+        consumers=float(task.n_es_consumers if task.event_service else 1), dynamic=not math.isnan(task.min_granularity),
+        most_events=float(task.max_events_per_job))
+
+
+def queue_limits(task: Task, queues: Queues, number: int) -> QueueLimits:
+    """Limits of candidate `number` for a job of a task."""
+    record = queues.records[number]
+    return QueueLimits(
+        maxwdir_bytes=float(queues.maxwdir_mb[number] * MIB), maxtime_s=float(queues.maxtime_s[number]),
+        mintime_s=float(record["mintime_s"]), cores=float(max(queues.corecount[number], 1)),
+        corepower=float(queues.corepower[number]),
+        copies=not estimates.is_read_directly(task.is_merging, estimates.reads_lan(task), record))
+
+
+def job_limits(claims: Claims, splitting: Splitting, queue: QueueLimits, edition: str) -> JobLimits:
+    """Limits of a job of a task at a queue; `splitting` as `preferred` leaves it.
 
     Source: lifecycle reference, section 2.6, the table of limits. L9: the JEDI TWiki counts max(output, 2.5 GB) within
     nGBPerJob; the deployed edition counts at least 1500 MB and adds them to nGBPerJob.
     """
-    copies = not estimates.is_read_directly(task.is_merging, estimates.reads_lan(task), queues.records[number])
-    offset = estimates.work_space_bytes(task.workdisk_bytes, TERMS[edition].work_margin)
-    size, least = size_limit(task, splitting, queues.maxwdir_mb[number] * MIB, copies, offset, edition)
-    given_s = splitting.maxWalltime * 3600 or math.inf
-    by_work = estimates.counts_hs06(task)
-    return JobLimits(
-        files=files_limit(task, splitting), all_files=float(MOST_FILES_OF_JOB),
-        events=float(splitting.nEventsPerJob or splitting.tgtNumEventsPerJob or math.inf), size_bytes=size,
-        output_bytes=float(MAX_OUTPUT_BYTES), disk_bytes=float(queues.maxwdir_mb[number] * MIB),
-        walltime_s=float(min(given_s, queues.maxtime_s[number])), step=splitting.nFilesPerJob or 1,
-        least_output_bytes=least, offset_bytes=offset, copies_input=bool(copies),
-        respects_boundary=bool(splitting.respects_boundary), output_per_event=float(splitting.output_per_event),
-        secondary_ratio=float(splitting.secondary_ratio), secondary_bytes=float(splitting.secondary_bytes),
-        cputime=task.cputime if by_work else math.nan, cores=float(max(queues.corecount[number], 1)),
-        corepower=float(queues.corepower[number]), efficiency=task.cpuefficiency / 100,
-        base_s=float(task.basewalltime_s), s_per_mib=math.nan if by_work else task.walltime_s_per_mib,
-        consumers=float(task.n_es_consumers if task.event_service else 1), whole_seconds=TERMS[edition].whole_seconds)
+    dynamic, terms = claims.dynamic and queue.mintime_s > 0, TERMS[edition]
+    files = 0 if dynamic else files_of_job(claims, splitting)
+    events = claims.most_events if dynamic else splitting.nEventsPerJob or splitting.tgtNumEventsPerJob or math.inf
+    size, least = size_limit(claims, splitting, queue, dynamic, edition)
+    given_s = min(splitting.maxWalltime * 3600 or math.inf, queue.maxtime_s)
+    limits = JobLimits(
+        files=float(files or splitting.nMaxFilesPerJob or MAX_FILES), all_files=float(MOST_FILES_OF_JOB),
+        events=float(events), size_bytes=float(size), output_bytes=float(MAX_OUTPUT_BYTES),
+        disk_bytes=float(queue.maxwdir_bytes), walltime_s=float(given_s if given_s > 0 else math.inf),
+        step=int(1 if splitting.respectLB else files or 1), only_step=bool(files and not splitting.respectLB),
+        least_output_bytes=float(least), offset_bytes=float(claims.offset_bytes), copies_input=bool(queue.copies),
+        group=GROUPS[splitting.groupBoundaryID], respects_lumiblock=bool(splitting.respectLB),
+        respects_field=bool(splitting.respects_field), output_per_event=float(splitting.output_per_event),
+        output_per_mib=float(splitting.output_per_mib), counts_ratio=bool(splitting.counts_ratio),
+        dynamic=bool(dynamic), least_s=float(queue.mintime_s), whole_files=terms.whole_files,
+        whole_numbers=terms.whole_numbers, **walltimes(claims, queue, edition))
+    if limits.group != WHOLE:
+        return limits
+    return limits._replace(files=math.inf, size_bytes=math.inf, walltime_s=math.inf, events=math.inf, step=1)
 
 
-def files_limit(task: Task, splitting: Splitting) -> float:
-    """Most master files of a job: nFilesPerJob, else 1 for scouts that do not split by events, else nMaxFilesPerJob."""
-    if splitting.nFilesPerJob:
-        return float(splitting.nFilesPerJob)
-    if task.is_scout and not splitting.nEventsPerJob:
-        return 1.0
-    return float(splitting.nMaxFilesPerJob or MAX_FILES)
+def walltimes(claims: Claims, queue: QueueLimits, edition: str) -> dict[str, float]:
+    """Figures of the expected wall time of a job; unknown work takes no time, nor, as documented, its baseWalltime.
+
+    Source: JEDI TWiki, HS06sPerEvent; lifecycle reference, section 2.6.
+    """
+    by_work, terms = math.isnan(claims.s_per_mib), TERMS[edition]
+    known = not math.isnan(claims.s_per_event) or not terms.shares_base
+    base = claims.base_s if by_work and known else 0.0
+    efficiency = 0.0 if math.isnan(claims.efficiency) else claims.efficiency
+    return dict(base_s=float(base / (claims.consumers if terms.shares_base else 1.0)),
+                s_per_event=float(0.0 if math.isnan(claims.s_per_event) else max(claims.s_per_event, 0.0)),
+                s_per_mib=float(0.0 if by_work else max(claims.s_per_mib, 0.0)), cores=float(queue.cores),
+                corepower=float(queue.corepower), efficiency=float(efficiency), consumers=float(claims.consumers))
 
 
-def size_limit(task: Task, splitting: Splitting, maxwdir_bytes: float, copies: bool, offset: float,
+def files_of_job(claims: Claims, splitting: Splitting) -> int:
+    """Master files that a job gets, 0 = as many as fit: nFilesPerJob, else 1 for scouts that do not split by events."""
+    if splitting.nFilesPerJob or splitting.nEventsPerJob or splitting.respectSplitRule:
+        return splitting.nFilesPerJob
+    return 1 if claims.is_scout else 0
+
+
+def size_limit(claims: Claims, splitting: Splitting, queue: QueueLimits, dynamic: bool,
                edition: str) -> tuple[float, float]:
     """Most input, output and work space of a job together, and the least that output counts as, bytes (L9)."""
-    least = estimates.MIN_OUTPUT_DEPLOYED
-    n_gb = splitting.nGBPerJob or ng_for_target(splitting, offset, edition)
-    if n_gb and not TERMS[edition].adds_output:
+    least, offset = estimates.MIN_OUTPUT_DEPLOYED, claims.offset_bytes
+    target = ng_for_target(splitting, offset, edition)
+    n_gb = splitting.nGBPerJob if splitting.nGBPerJob is not None else target or None
+    if n_gb is not None and not TERMS[edition].adds_output:
         return n_gb * 1e9, MIN_OUTPUT_TWIKI_BYTES
-    if n_gb:
+    if n_gb is not None:
         return n_gb * GIB + least + offset, least
-    known = maxwdir_bytes if math.isfinite(maxwdir_bytes) else 0.0
-    if copies:
-        return known or float(DEFAULT_SIZE_BYTES), least
-    if splitting.nFilesPerJob or splitting.nEventsPerJob:
-        return math.inf, least
-    return float(max(DIRECT_SIZE_SCOUT_BYTES if task.is_scout else DIRECT_SIZE_BYTES, known)), least
+    counted = not dynamic and (files_of_job(claims, splitting) or splitting.nEventsPerJob)
+    if queue.copies:
+        unlimited = math.inf if counted else float(DEFAULT_SIZE_BYTES)
+        return (queue.maxwdir_bytes if math.isfinite(queue.maxwdir_bytes) else unlimited), least
+    if files_of_job(claims, splitting) or splitting.nEventsPerJob:
+        return (float(DEFAULT_SIZE_BYTES) if dynamic else math.inf), least
+    known = queue.maxwdir_bytes if math.isfinite(queue.maxwdir_bytes) else 0.0
+    return float(max(DIRECT_SIZE_SCOUT_BYTES if claims.is_scout else DIRECT_SIZE_BYTES, known)), least
+
+
+def merge_job_limits(rule: MergeRule, offset_bytes: float, base_s: float, queue: QueueLimits) -> JobLimits:
+    """Limits of a merge job at a queue in the deployed edition; source: lifecycle reference, section 2.6.
+
+    Its output is estimated in mixed units, as in the production code: bytes from the MiB of master files, so that
+    nGBPerMergeJob does not act on them, and bytes from the bytes of secondary files.
+    """
+    return JobLimits(
+        files=float(rule.nFilesPerMergeJob or rule.nMaxFilesPerMergeJob or MOST_FILES_OF_MERGING),
+        all_files=float(MOST_FILES_OF_JOB), events=float(rule.nEventsPerMergeJob or math.inf),
+        size_bytes=queue.maxwdir_bytes, disk_bytes=queue.maxwdir_bytes,
+        output_bytes=(rule.nGBPerMergeJob or MERGED_GB) * GIB,
+        walltime_s=queue.maxtime_s if queue.maxtime_s > 0 else math.inf,
+        step=int(1 if rule.respectLB else rule.nFilesPerMergeJob or 1),
+        only_step=bool(rule.nFilesPerMergeJob and not rule.respectLB), base_s=base_s,
+        least_output_bytes=estimates.MIN_OUTPUT_DEPLOYED, offset_bytes=max(offset_bytes, MERGE_WORK_BYTES), group=LOOSE,
+        respects_lumiblock=rule.respectLB, respects_field=rule.respects_field, output_per_mib=OUTPUT_PER_INPUT,
+        output_per_byte=OUTPUT_PER_INPUT, whole_files=True, whole_numbers=True)
 
 
 def ng_for_target(splitting: Splitting, offset: float, edition: str) -> float:
@@ -185,7 +264,7 @@ def ng_for_target(splitting: Splitting, offset: float, edition: str) -> float:
         return 0.0
     unit, reserve = TERMS[edition].gigabyte, TERMS[edition].reserve
     output = splitting.tgtMaxOutputForNG * unit
-    bytes_per_event = (splitting.bytes + splitting.secondary_ratio * splitting.secondary_bytes) / splitting.events
+    bytes_per_event = (splitting.bytes + splitting.secondary_bytes) / splitting.events
     whole = output + output / splitting.output_per_event * bytes_per_event + offset - reserve
     return min(max(whole / unit, NG_BOUNDS_GB[0]), NG_BOUNDS_GB[1])
 
@@ -204,108 +283,6 @@ def typical_files(splitting: Splitting, cfg: Gdpconfig, label: str, work_queue: 
     members = {"label": label, "type": processing_type}
     return (cfg.own(jobgen.TYPNFILES, queueOrNone=work_queue, **members)
             or cfg.value(jobgen.TYPNFILES, queueOrNone="", **members))
-
-
-@compiled
-def cut_jobs(pieces, first, limits, jobs):
-    """Cut the pieces of input from `first` on into jobs until they or `jobs`, (k,) of CUT, end; returns how many.
-
-    pieces: (n,) of views.PIECE, in order. Every job gets consecutive pieces.
-    """
-    n = 0
-    while n < len(jobs) and first < len(pieces):
-        count, closed_by = next_job(pieces, first, limits)
-        jobs[n]["first"], jobs[n]["count"], jobs[n]["closed_by"] = first, count, closed_by
-        first += count
-        n += 1
-    return n
-
-
-@compiled
-def next_job(pieces, first, limits):
-    """Number of pieces that the next job gets, and the limit that closed it (a code of ClosedBy).
-
-    A job is closed when one step more would break a limit; its first step is taken whatever its size. Source:
-    lifecycle reference, section 2.6, the greedy loop.
-    """
-    count, events, size, seconds = 0, 0.0, 0.0, 0.0
-    while True:
-        end = first + count + step_length(pieces, first + count, limits)
-        for k in range(first + count, end):
-            n_bytes = pieces[k]["bytes"] if pieces[k]["bytes"] > 0 else 1.0 * MIB      # unknown counts 1 MiB
-            events += pieces[k]["events"]
-            size += n_bytes
-            seconds += piece_walltime(pieces[k]["events"], n_bytes, limits)
-        broken = limit_broken(end - first, events, size, seconds, limits)
-        if broken != OPEN and count > 0:
-            return count, broken
-        count = end - first
-        if end == len(pieces) or pieces[end]["retry"] != pieces[first]["retry"]:
-            return count, END
-        if limits.respects_boundary and pieces[end]["boundary"] != pieces[first]["boundary"]:
-            return count, BOUNDARY
-
-
-@compiled
-def step_length(pieces, first, limits):
-    """Pieces that are taken at once: nFilesPerJob of them, unless a boundary or the end comes before."""
-    n = 1
-    while (n < limits.step and first + n < len(pieces) and pieces[first + n]["retry"] == pieces[first]["retry"]
-           and (not limits.respects_boundary or pieces[first + n]["boundary"] == pieces[first]["boundary"])):
-        n += 1
-    return n
-
-
-@compiled
-def piece_walltime(events, size, limits):
-    """Wall time that a piece of input adds to its job, s: cpuTime x events / (cores x corepower x cpuEfficiency).
-
-    Where either claim is unknown it adds nothing; without CPU time in HS06 s it is wall time x MiB / cores. The
-    deployed edition rounds down file by file. Source: JEDI TWiki, HS06sPerEvent; lifecycle reference, section 2.6.
-    """
-    if not math.isnan(limits.s_per_mib):
-        return limits.s_per_mib * (size / MIB) / limits.cores
-    if math.isnan(limits.cputime) or math.isnan(limits.efficiency):
-        return 0.0
-    seconds = limits.cputime * events / limits.cores / limits.corepower / limits.efficiency
-    return math.floor(seconds) if limits.whole_seconds else seconds
-
-
-@compiled
-def expected_walltime(seconds, limits):
-    """Wall time of a job whose pieces take `seconds`, s; NaN = unknown. Consumers of event service share it."""
-    if not math.isnan(limits.s_per_mib):
-        return seconds / limits.consumers
-    if math.isnan(limits.cputime):
-        return math.nan
-    return (limits.base_s + seconds) / limits.consumers
-
-
-@compiled
-def limit_broken(files, events, master_bytes, seconds, limits):
-    """The first limit that a job breaks, a code of ClosedBy; OPEN = none.
-
-    PanDA's second rule of size, for jobs with little output, is equivalent to counting at least 1500 MB of output.
-    Source: lifecycle reference, section 2.6.
-    """
-    secondary = math.ceil(limits.secondary_ratio * files)
-    size = master_bytes + secondary * limits.secondary_bytes
-    output = limits.output_per_event * events
-    if files > limits.files:
-        return FILES
-    if size + max(output, limits.least_output_bytes) + limits.offset_bytes > limits.size_bytes:
-        return SIZE
-    if expected_walltime(seconds, limits) > limits.walltime_s:
-        return WALLTIME
-    if events > limits.events:
-        return EVENTS
-    if output > limits.output_bytes:
-        return OUTPUT
-    if (size if limits.copies_input else 0.0) + output > limits.disk_bytes:
-        return DISK
-    if files + secondary > limits.all_files:
-        return ALL_FILES
-    return OPEN
 
 
 MOST_FILES, MOST_FILES_OF_MERGING = 200, 50

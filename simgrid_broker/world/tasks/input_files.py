@@ -6,6 +6,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.luck import ATTEMPTS, STREAMS, normal_quantile_of, uniform
+from simgrid_broker.units import MIB
 from simgrid_broker.views import PIECE
 from simgrid_broker.world.arrays import Arrays
 
@@ -316,13 +317,6 @@ def file_bytes_of(world: Arrays, task_row, piece):
 
 
 @compiled
-def boundary_of(split, file):
-    """A number that changes with every respected lumi block or boundaryID; file: of the task, by its number."""
-    blocks = file // split["files_per_lumiblock"] if split["files_per_lumiblock"] > 0 else 0
-    return blocks + (file // split["files_per_boundary"] if split["files_per_boundary"] > 0 else 0)
-
-
-@compiled
 def fill_pieces(world: Arrays, task_row, level, pieces):
     """Fill `pieces`, (k,) of PIECE, with the input of a task at one level of ramCount that is brokered next; returns
     the number.
@@ -349,10 +343,32 @@ def fill_pieces(world: Arrays, task_row, level, pieces):
 @compiled
 def fill_piece(world: Arrays, task_row, piece, retry, record):
     """Fill one record of PIECE."""
-    events = events_of(world, task_row, piece)
-    record["unit"], record["retry"], record["events"] = piece, retry, events
-    record["bytes"] = bytes_of(world, task_row, piece, events)
-    record["boundary"] = boundary_of(world.splitting[task_row], file_in_task(world, task_row, piece))
+    events, split = events_of(world, task_row, piece), world.splitting[task_row]
+    file, size = file_in_task(world, task_row, piece), bytes_of(world, task_row, piece, events)
+    record["unit"], record["retry"], record["events"], record["file"] = piece, retry, events, file
+    record["part_bytes"] = size if size > 0 else MIB                 # an unknown one counts 1 MiB
+    record["bytes"] = size if split["events_per_piece"] <= 0 else size * split["events_per_file"] / events
+    record["lumiblock"] = file // split["files_per_lumiblock"] if split["files_per_lumiblock"] > 0 else -1
+    record["boundary"] = file // split["files_per_boundary"] if split["files_per_boundary"] > 0 else -1
+    record["field"] = 0
+    fill_events(world, task_row, piece, events, record)
+
+
+@compiled
+def fill_events(world: Arrays, task_row, piece, events, record):
+    """Fill the events that a piece reads: those of its file, or counted through the dataset if pieces cross files."""
+    split = world.splitting[task_row]
+    if split["events_per_piece"] <= 0:
+        record["first_event"], record["last_event"], record["file_events"] = 0, np.int64(events) - 1, np.int64(events)
+        return
+    first, _, n_files = place_of(world, task_row, piece)
+    begin, end = first_event(split, piece - first), last_event(split, piece - first, n_files)
+    if split["across_files"]:
+        record["file"], record["file_events"] = 0, -1
+    else:
+        record["file_events"] = split["events_per_file"]
+        begin, end = begin % record["file_events"], end - begin // record["file_events"] * record["file_events"]
+    record["first_event"], record["last_event"] = begin, end - 1
 
 
 @compiled
