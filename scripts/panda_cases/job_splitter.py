@@ -37,8 +37,8 @@ def answer(case: dict) -> dict:
     jobs, at, wheel = [], 0, Wheel(case)
     while at < len(master) and (number := wheel.queue()) is not None:
         limits = limits_at(case, case["queues"][number], edition)
-        room = Room.of(wheel.block, len(beside.datasets), MOST_READS)
-        n = cut_jobs(master, at, beside, limits, room)
+        room = Room.of(limits, wheel.block, len(beside.datasets), MOST_READS)
+        n = cut_jobs(master, at, beside, room)
         wheel.refused = {number} if n < wheel.block and at + room.jobs["count"][:n].sum() < len(master) else set()
         for job in room.jobs[:n]:
             jobs.append(dict(queue=case["queues"][number]["sitename"], files=files_of(chunk, job, room.reads)))

@@ -108,6 +108,18 @@ def test_secondary_files_go_with_the_jobs():
     assert set(rows["n_input_files"].tolist()) == {10} and set(rows["input_bytes"].tolist()) == {4e6 + 6 * 2e6}
 
 
+@pytest.mark.rule("beside_of")
+def test_further_secondary_datasets_of_a_stream():
+    more = [dict(np=2, file_size=7e6), dict(nosplit=True, files=3, file_size=1e3),
+            dict(er=0.5, events_per_file=100, file_size=10.0)]
+    stream = dict(name="task", hs06sec_per_event=1, input=dict(files=400, secondaries=more))
+    found = stage(files=dict(nfilesperjob=4, file_bytes=1e6), workload=dict(campaigns=[stream]))
+    found.run(HOUR)
+    rows = found.arrays.jobs[found.live()]
+    assert set(rows["n_input_files"].tolist()) == {4 + 2 + 3 + 2}
+    assert set(rows["input_bytes"].tolist()) == {4e6 + 14e6 + 3e3 + 20.0}
+
+
 def test_parameters_reach_the_splitter():
     said = dict(ngbperjob=9.5, nmaxfilesperjob=3, secondary_ratio=1.5, secondary_bytes=2e9, files_per_boundary=3)
     splitting = splitting_of(stage(files=said).arrays, 0, "deployed")

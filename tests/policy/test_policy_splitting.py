@@ -11,6 +11,7 @@ from policy_builders import cfg, queues, task
 from simgrid_broker.names import ClosedBy
 from simgrid_broker.policy.tasks.cutting import (
     BESIDE,
+    LIMITS,
     SECONDARY,
     Beside,
     Room,
@@ -60,6 +61,11 @@ def limits(edition="documented", *, task_=None, queue=None, **parameters):
                       queue_limits(one, queues(**(queue or {})), 0), edition)
 
 
+def row_of(bound):
+    """Limits as compiled functions read them."""
+    return np.array([bound], LIMITS)[0]
+
+
 def beside(n=0, size=0.0, **said):
     """A secondary dataset of files all alike, and its files; none of no files."""
     files, dataset = np.zeros(n, BESIDE), np.zeros(int(n > 0), SECONDARY)
@@ -73,8 +79,8 @@ def beside(n=0, size=0.0, **said):
 def jobs_of(table, bound, secondary=None, most=1000):
     """The jobs of a table, (k,) of CUT, and the secondary files that they read."""
     secondary = secondary or beside()
-    room = Room.of(most, len(secondary.datasets), 10_000)
-    jobs = room.jobs[:cut_jobs(table, 0, secondary, bound, room)]
+    room = Room.of(bound, most, len(secondary.datasets), 10_000)
+    jobs = room.jobs[:cut_jobs(table, 0, secondary, room)]
     return jobs, [room.reads["file"][job["first_read"]:job["first_read"] + job["n_reads"]].tolist() for job in jobs]
 
 
@@ -211,7 +217,7 @@ def test_no_more_jobs_are_cut_than_there_is_room_for():
 @pytest.mark.parametrize(("cores", "seconds"), [(0, 1000), (1, 1000), (8, 125)])
 def test_the_cores_of_the_slot_share_the_work(cores, seconds):
     bound = limits(queue=dict(corecount=[cores]))
-    assert bound.base_s + piece_walltime(100.0, 1.0, bound) == pytest.approx(seconds)
+    assert bound.base_s + piece_walltime(100.0, 1.0, row_of(bound)) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(("fields", "seconds"), [
@@ -225,7 +231,7 @@ def test_the_cores_of_the_slot_share_the_work(cores, seconds):
 ])
 def test_expected_walltime(fields, seconds):
     bound = limits(task_=task(**fields))
-    assert bound.base_s + piece_walltime(100.0, 2.0, bound) == pytest.approx(seconds)
+    assert bound.base_s + piece_walltime(100.0, 2.0, row_of(bound)) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(("edition", "seconds"), [
@@ -234,7 +240,7 @@ def test_expected_walltime(fields, seconds):
 ])
 def test_rounding_of_walltime(edition, seconds):
     bound = limits(edition, task_=task(cputime=99.0))
-    assert rounded(piece_walltime(1.0, 1.0, bound), bound) == pytest.approx(seconds)
+    assert rounded(piece_walltime(1.0, 1.0, row_of(bound)), row_of(bound)) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(("edition", "output_per_event", "files"), [

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.work.campaigns import Campaign
 from simgrid_broker.scenario.work.synthetic import task_list
+from simgrid_broker.schema.secondaries import SecondaryInput
 
 PLAIN = dict(name="mc", hs06sec_per_event=10, backlog=2)
 FILES = dict(files=40, events_per_file=150, file_size="3 GB")
@@ -110,3 +111,18 @@ def test_a_target_of_events_makes_equal_parts(events, target):
         assert size == 0
     else:
         assert size <= target and -(-events // size) == -(-events // target)
+
+
+@pytest.mark.parametrize(("said", "problem"), [
+    pytest.param(dict(nosplit=True), "need files", id="nosplit of how many files"),
+    pytest.param(dict(er=2), "er needs events_per_file", id="er of how many events"),
+    pytest.param(dict(np=2, er=2, events_per_file=9), "give one of np, er and nosplit", id="np and er"),
+])
+def test_attributes_of_secondary_datasets(said, problem):
+    with pytest.raises(ValueError, match=problem):
+        SecondaryInput(**said)
+
+
+def test_files_of_secondary_datasets():
+    given = dict(ratio=1.5), dict(np=3), dict(nosplit=True, files=7), dict(er=0.5, events_per_file=10)
+    assert [SecondaryInput(**said).files_for(100) for said in given] == [1.5, 3, 7, 5]

@@ -1,7 +1,7 @@
 """JEDI's JobSplitter and InputChunk: cut files into jobs for the queues drawn; lifecycle reference, 2.3, 2.5, 2.6."""
 
 import math
-from math import nan
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,10 +10,11 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ClosedBy
 from simgrid_broker.policy.brokerage.production.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.jobs.resource_types import asked_ramcount
-from simgrid_broker.policy.tasks.cutting import BESIDE, SECONDARY, Beside, JobLimits, Room, cut_jobs
+from simgrid_broker.policy.tasks.cutting import Beside, JobLimits, Room, cut_jobs
 from simgrid_broker.policy.tasks.selection import Selection, files_to_read
 from simgrid_broker.policy.tasks.splitting import (
     Splitting,
+    beside_of,
     claims_of,
     job_limits,
     preferred,
@@ -21,6 +22,7 @@ from simgrid_broker.policy.tasks.splitting import (
     typical_files,
 )
 from simgrid_broker.schema.attribute import columns_of
+from simgrid_broker.schema.secondaries import SecondaryInput
 from simgrid_broker.schema.tasks import SplitParameters
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.views import Task, Verdict
@@ -31,8 +33,8 @@ from simgrid_broker.world.tasks.input_files import end_of_dataset, first_waiting
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 
 
-def splitting_of(arrays: Arrays, row: int, edition: str) -> Splitting:
-    """Parameters by which the input of a task is split."""
+def splitting_of(arrays: Arrays, row: int, edition: str, more: Sequence[SecondaryInput] = ()) -> Splitting:
+    """Parameters by which the input of a task is split; more: its further secondary datasets."""
     split = arrays.splitting[row]
     known = {column.key: split[column.name].item() for column in columns_of(SplitParameters)}
     part = (split["events_per_piece"] or split["events_per_file"]) / split["events_per_file"]
@@ -40,17 +42,16 @@ def splitting_of(arrays: Arrays, row: int, edition: str) -> Splitting:
         **known | dict(nGBPerJob=known["nGBPerJob"] or None), respectLB=bool(split["files_per_lumiblock"]),
         groupBoundaryID=int(split["files_per_boundary"] > 0), events=float(split["events_per_file"] * part),
         bytes=float(split["file_bytes"] * part), output_per_event=float(split["output_bytes_per_event"]),
-        secondary_bytes=float(split["secondary_ratio"] * split["secondary_bytes"])), edition)
+        secondary_bytes=float(split["secondary_ratio"] * split["secondary_bytes"]),
+        counts_ratio=any(one.er is not None for one in more)), edition)
 
 
-def beside_of(arrays: Arrays, row: int, n_pieces: int) -> Beside:
-    """Secondary files for so many pieces of a task, all alike, and their dataset."""
+def secondaries_of(arrays: Arrays, row: int, more: Sequence[SecondaryInput]) -> list[SecondaryInput]:
+    """Secondary datasets of a task: that of its ratio, if it has one, and further ones."""
     split = arrays.splitting[row]
     ratio = float(split["secondary_ratio"])
-    rows, tables = np.zeros(math.ceil(ratio * n_pieces), BESIDE), np.zeros(int(ratio > 0), SECONDARY)
-    rows["bytes"], rows["events"], rows["ranged_events"], rows["boundary"] = split["secondary_bytes"], nan, nan, -1
-    tables["number"], tables["per_job"], tables["ratio"], tables["event_ratio"] = len(rows), -1, ratio, nan
-    return Beside(rows, tables)
+    first = [SecondaryInput(ratio=ratio, file_size=float(split["secondary_bytes"]))] if ratio > 0 else []
+    return [*first, *more]
 
 
 class JobSplitter:
@@ -58,6 +59,9 @@ class JobSplitter:
 
     def __init__(self, control: Control, tables: JobTables):
         self.control, self.tables = control, tables
+        work, names = control.world.scenario.workload, control.world.vocabularies["task_names"]
+        self.secondaries = {names.index(stream.name): stream.input.secondaries
+                            for stream in (*work.campaigns, *work.users) if stream.input and stream.name in names}
 
     def make(self, row: int, queue: str, rule: Selection) -> int:
         """Broker the next files of the task in hand of a turn, and make jobs of them; returns how many of typical size.
@@ -67,14 +71,15 @@ class JobSplitter:
         control, arrays, hand = self.control, self.control.arrays, self.tables.hand
         level = int(hand["level"])
         task, _ = self.tables.work_queues.view(row, level)
-        splitting, claims = splitting_of(arrays, row, control.edition), claims_of(task, control.edition)
+        more = self.secondaries.get(int(arrays.tasks["name"][row]), ())
+        splitting, claims = splitting_of(arrays, row, control.edition, more), claims_of(task, control.edition)
         typical = typical_files(splitting, control.cfg, task.prodsourcelabel, queue, task.processingtype)
         pieces = waiting_pieces(arrays, row, level, files_to_read(int(hand["wanted"]), typical, rule.n_files))
         asked = math.ceil(len(pieces) / pieces_at_once(arrays, row))
         account = account_of_task(arrays, row)
         kind, _, verdict = self.tables.broker(row, level, asked)
         drawn = self._draw(task, verdict, len(pieces), first_waiting(arrays, row, level))
-        made, taken, beside = 0, 0, beside_of(arrays, row, len(pieces))
+        made, taken, beside = 0, 0, beside_of(secondaries_of(arrays, row, more), pieces)
         for number, size in drawn:
             limits = job_limits(claims, splitting, queue_limits(task, control.brokers.queues, number), control.edition)
             jobs = self._cut(pieces, taken, beside, limits, size)
@@ -100,8 +105,8 @@ class JobSplitter:
     @staticmethod
     def _cut(pieces: np.ndarray, taken: int, beside: Beside, limits: JobLimits, most_jobs: int) -> np.ndarray:
         """The next jobs at a queue, (k,) of CUT."""
-        room = Room.of(most_jobs, len(beside.datasets))
-        return room.jobs[:cut_jobs(pieces, taken, beside, limits, room)]
+        room = Room.of(limits, most_jobs, len(beside.datasets))
+        return room.jobs[:cut_jobs(pieces, taken, beside, room)]
 
     def _is_incomplete(self, row: int, pieces: np.ndarray, taken: int, jobs: np.ndarray) -> bool:
         """True if the last job would get more files were all files of the dataset read; then it waits."""

@@ -55,23 +55,6 @@ class Beside(NamedTuple):
     datasets: np.ndarray
 
 
-class Room(NamedTuple):
-    """Room for jobs, (k,) of CUT, and for what they read, (r,) of READ, filled as far as it goes.
-
-    states, (2,) of STATE: the job in hand and with one step more; tallies: theirs, of each dataset, (2 s,) of TALLY.
-    """
-
-    jobs: np.ndarray
-    reads: np.ndarray
-    states: np.ndarray
-    tallies: np.ndarray
-
-    @classmethod
-    def of(cls, jobs: int, datasets: int, reads: int = 0) -> "Room":
-        """Room for so many jobs, secondary datasets and their files."""
-        return cls(np.zeros(jobs, CUT), np.zeros(reads, READ), np.zeros(2, STATE), np.zeros(2 * datasets, TALLY))
-
-
 class JobLimits(NamedTuple):
     """Limits of one job at one queue, and the figures of its size; numbers only, inf = no limit.
 
@@ -115,15 +98,40 @@ class JobLimits(NamedTuple):
     whole_numbers: bool = False
 
 
+LIMITS = np.dtype([(name, {int: "i8", bool: "?", float: "f8"}[type(default)])
+                   for name, default in JobLimits._field_defaults.items()])
+"""`JobLimits` as a row, which compiled functions hand on without copying it."""
+
+
+class Room(NamedTuple):
+    """Room for jobs, (k,) of CUT, and for what they read, (r,) of READ, filled as far as it goes.
+
+    limits: (1,) of LIMITS; states, (2,) of STATE: the job in hand and with one step more; tallies: theirs, of each
+    dataset, (2 s,) of TALLY.
+    """
+
+    limits: np.ndarray
+    jobs: np.ndarray
+    reads: np.ndarray
+    states: np.ndarray
+    tallies: np.ndarray
+
+    @classmethod
+    def of(cls, limits: JobLimits, jobs: int, datasets: int, reads: int = 0) -> "Room":
+        """Room for so many jobs, secondary datasets and their files."""
+        return cls(np.array([limits], LIMITS), np.zeros(jobs, CUT), np.zeros(reads, READ), np.zeros(2, STATE),
+                   np.zeros(2 * datasets, TALLY))
+
+
 @compiled
-def cut_jobs(pieces, first, beside, limits, room):
+def cut_jobs(pieces, first, beside, room):
     """Cut the pieces of input from `first` on into jobs until they or the room for jobs end; returns how many.
 
     pieces: (n,) of views.PIECE, in order. Every job gets consecutive pieces; none that is too short for the queue.
     """
     n, n_reads, jobs = 0, 0, room.jobs
     while n < len(jobs) and first < len(pieces):
-        count, closed_by, n_after, size = next_job(pieces, first, beside, limits, room, n_reads)
+        count, closed_by, n_after, size = next_job(pieces, first, beside, room, n_reads)
         job = jobs[n]
         job["first"], job["count"], job["closed_by"] = first, count, closed_by
         job["first_read"], job["n_reads"], job["secondary_bytes"] = n_reads, n_after - n_reads, size
@@ -137,9 +145,9 @@ def cut_jobs(pieces, first, beside, limits, room):
 
 
 @compiled
-def next_job(pieces, first, beside, limits, room, n_reads):
+def next_job(pieces, first, beside, room, n_reads):
     """Number of pieces that the next job gets, what closed it (a code of ClosedBy), its reads and secondary bytes."""
-    now, ahead = room.states[0], room.states[1]
+    now, ahead, limits = room.states[0], room.states[1], room.limits[0]
     begin(now)
     at, closed_by, tallies = first, OPEN, room.tallies
     for number in range(len(beside.datasets)):
@@ -151,7 +159,7 @@ def next_job(pieces, first, beside, limits, room, n_reads):
         at += taken
         if at == len(pieces) or pieces[at]["retry"] != pieces[first]["retry"]:
             closed_by = END
-        elif limits.only_step:
+        elif limits["only_step"]:
             closed_by = FILES
         elif now["stop"] != OPEN:
             closed_by = now["stop"]
@@ -163,7 +171,7 @@ def next_job(pieces, first, beside, limits, room, n_reads):
     for dataset in beside.datasets:
         if dataset["repeat"] and dataset["number"] > 0:
             dataset["used"] %= dataset["number"]
-    if limits.dynamic and limits.least_s > now["seconds"]:
+    if limits["dynamic"] and limits["least_s"] > now["seconds"]:
         closed_by = SHORT
     return at - first, closed_by, n_reads, now["secondary_bytes"]
 
@@ -191,7 +199,7 @@ def begin(job):
 @compiled
 def take_master(pieces, first, at, job, limits, looks):
     """Add the next step of the master to a job, or look at it, as far as it belongs to it; returns how many pieces."""
-    by_events, ends = math.isfinite(limits.events), min(at + limits.step, len(pieces))
+    by_events, ends = math.isfinite(limits["events"]), min(at + limits["step"], len(pieces))
     job["stop"], names = OPEN, job["name"]
     if not looks:
         job["least"] = job["most"] = -1
@@ -231,16 +239,16 @@ def parted(piece, job, limits, by_events, looks):
             if not math.isnan(job["next_event"]) and job["next_event"] != piece["first_event"]:
                 return GAP
             job["next_event"] = piece["last_event"] + 1
-        elif not looks and (by_events or limits.dynamic) and not math.isnan(job["next_event"]):
+        elif not looks and (by_events or limits["dynamic"]) and not math.isnan(job["next_event"]):
             other = job["next_event"] > 0 and job["ranged_name"] >= 0 and job["ranged_name"] != piece["file"]
             if other or job["next_event"] != piece["first_event"]:
                 return GAP
-    groups = limits.group == SINGLE or limits.group == WHOLE
+    groups = limits["group"] == SINGLE or limits["group"] == WHOLE
     if groups and job["boundary"] >= 0 and job["boundary"] != piece["boundary"]:
         return BOUNDARY
-    if limits.respects_lumiblock and job["lumiblock"] >= 0 and job["lumiblock"] != piece["lumiblock"]:
+    if limits["respects_lumiblock"] and job["lumiblock"] >= 0 and job["lumiblock"] != piece["lumiblock"]:
         return BOUNDARY
-    if limits.respects_field and job["field"] >= 0 and job["field"] != piece["field"]:
+    if limits["respects_field"] and job["field"] >= 0 and job["field"] != piece["field"]:
         return BOUNDARY
     return OPEN
 
@@ -249,22 +257,22 @@ def parted(piece, job, limits, by_events, looks):
 def add_piece(piece, job, limits, by_events, looks, names):
     """Add a piece of the master to a job; names: the last file of the job before this step."""
     part, mib, events = piece["part_bytes"], piece["part_bytes"] / MIB, piece["events"]
-    output = rounded(limits.output_per_event * events, limits) + rounded(limits.output_per_mib * mib, limits)
-    size = piece["bytes"] if limits.whole_files else part
-    if limits.dynamic and (not looks or piece["file"] == names):
+    output = rounded(limits["output_per_event"] * events, limits) + rounded(limits["output_per_mib"] * mib, limits)
+    size = piece["bytes"] if limits["whole_files"] else part
+    if limits["dynamic"] and (not looks or piece["file"] == names):
         size = 0.0
     if job["files"] == 0:
-        job["size"] += limits.offset_bytes
-        job["seconds"] += limits.base_s
+        job["size"] += limits["offset_bytes"]
+        job["seconds"] += limits["base_s"]
     job["files"] += 1
     job["all_files"] += 1
     job["names"] += 1 if piece["file"] != job["name"] else 0
     job["name"] = piece["file"]
     job["size"] += size + output
-    job["disk"] += (size if limits.copies_input else 0.0) + output
+    job["disk"] += (size if limits["copies_input"] else 0.0) + output
     job["output"] += output
     job["seconds"] += rounded(piece_walltime(events, mib, limits), limits)
-    if not looks and (by_events or limits.counts_ratio or limits.dynamic) and piece["first_event"] >= 0:
+    if not looks and (by_events or limits["counts_ratio"] or limits["dynamic"]) and piece["first_event"] >= 0:
         job["ranged"] = True
         job["events"] += piece["last_event"] - piece["first_event"] + 1
         after = piece["last_event"] + 1
@@ -278,20 +286,20 @@ def piece_walltime(events, mib, limits):
     Without CPU time in HS06 s it is wall time x MiB / cores. Source: JEDI TWiki, HS06sPerEvent; lifecycle reference,
     section 2.6.
     """
-    if limits.s_per_mib > 0:
-        return limits.s_per_mib * mib / limits.cores / limits.consumers
-    if limits.efficiency == 0:
+    if limits["s_per_mib"] > 0:
+        return limits["s_per_mib"] * mib / limits["cores"] / limits["consumers"]
+    if limits["efficiency"] == 0:
         return 0.0
-    seconds = limits.s_per_event * events / limits.cores
-    if limits.corepower > 0:
-        seconds /= limits.corepower
-    return seconds / limits.efficiency / limits.consumers
+    seconds = limits["s_per_event"] * events / limits["cores"]
+    if limits["corepower"] > 0:
+        seconds /= limits["corepower"]
+    return seconds / limits["efficiency"] / limits["consumers"]
 
 
 @compiled
 def rounded(value, limits):
     """A figure of one file, without its fraction where whole numbers count."""
-    return math.floor(value) if limits.whole_numbers else value
+    return math.floor(value) if limits["whole_numbers"] else value
 
 
 @compiled
@@ -331,7 +339,7 @@ def wanted_of(dataset, job, taken, limits, new):
             return -1
         return dataset["number"] if dataset["nosplit"] else dataset["per_job"]
     by_events = not math.isnan(dataset["event_ratio"]) and job["events"] > 0
-    if by_events or limits.group == SINGLE or limits.group == WHOLE:
+    if by_events or limits["group"] == SINGLE or limits["group"] == WHOLE:
         return ALL_OF_THEM
     return max(int(math.ceil(job["files"] * dataset["ratio"]) - taken), 0)
 
@@ -340,7 +348,7 @@ def wanted_of(dataset, job, taken, limits, new):
 def is_foreign(file, dataset, job, events, limits):
     """True if a secondary file is of another boundaryID, or if its dataset has events enough for the job."""
     inside = job["least"] <= file["boundary"] <= job["most"] or file["boundary"] == job["boundary"]
-    if limits.group != FREE and job["boundary"] >= 0 and not inside:
+    if limits["group"] != FREE and job["boundary"] >= 0 and not inside:
         return True
     ratio = dataset["event_ratio"]
     return not math.isnan(ratio) and job["events"] > 0 and events / job["events"] >= ratio
@@ -349,16 +357,16 @@ def is_foreign(file, dataset, job, events, limits):
 @compiled
 def add_beside(file, dataset, job, tally, limits, leading):
     """Add a secondary file to a job; the events of the first dataset count where the master has none."""
-    output = file["bytes"] * limits.output_per_byte
+    output = file["bytes"] * limits["output_per_byte"]
     job["all_files"] += 1
     job["size"] += file["bytes"] + output
-    job["disk"] += (file["bytes"] if limits.copies_input else 0.0) + output
+    job["disk"] += (file["bytes"] if limits["copies_input"] else 0.0) + output
     job["secondary_bytes"] += file["bytes"]
     tally["output"] += output
     if dataset["nosplit"]:
         return
     tally["files"] += 1
-    if leading and math.isfinite(limits.events) and not job["ranged"]:
+    if leading and math.isfinite(limits["events"]) and not job["ranged"]:
         if not math.isnan(file["ranged_events"]):
             job["events"] += file["ranged_events"]
         elif not math.isnan(file["events"]):
@@ -375,7 +383,7 @@ def look_beside(beside, job, tallies, limits):
         dataset, tally = beside.datasets[number], tallies[job["tallies"] + number]
         if dataset["nosplit"] or dataset["per_job"] >= 0:
             continue
-        if job["stop"] == BOUNDARY and (limits.group == SINGLE or limits.group == WHOLE):
+        if job["stop"] == BOUNDARY and (limits["group"] == SINGLE or limits["group"] == WHOLE):
             return
         wanted = max(int(math.ceil(job["files"] * dataset["ratio"]) - tally["files"]), 0)
         for file in range(dataset["used"], min(dataset["used"] + wanted, dataset["number"])):
@@ -395,19 +403,19 @@ def broken(job, tallies, limits, looks):
     output = job["output"]
     for number in range(len(tallies) // 2):
         output = max(output, tallies[job["tallies"] + number]["output"])
-    if (job["names"] if limits.dynamic else job["files"]) > limits.files:
+    if (job["names"] if limits["dynamic"] else job["files"]) > limits["files"]:
         return FILES
-    if job["size"] > limits.size_bytes:
+    if job["size"] > limits["size_bytes"]:
         return SIZE
-    if looks and output < limits.least_output_bytes and (
-            limits.size_bytes - limits.least_output_bytes < job["size"] - output):
+    if looks and output < limits["least_output_bytes"] and (
+            limits["size_bytes"] - limits["least_output_bytes"] < job["size"] - output):
         return SIZE
-    if job["seconds"] > limits.walltime_s:
+    if job["seconds"] > limits["walltime_s"]:
         return WALLTIME
-    if job["events"] > limits.events:
+    if job["events"] > limits["events"]:
         return EVENTS
-    if output > limits.output_bytes:
+    if output > limits["output_bytes"]:
         return OUTPUT
-    if job["disk"] > limits.disk_bytes:
+    if job["disk"] > limits["disk_bytes"]:
         return DISK
-    return ALL_FILES if job["all_files"] > limits.all_files else OPEN
+    return ALL_FILES if job["all_files"] > limits["all_files"] else OPEN

@@ -10,11 +10,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import jobgen
 from simgrid_broker.names import MOST_FILES_OF_JOB
 from simgrid_broker.policy.brokerage.production import estimates
-from simgrid_broker.policy.tasks.cutting import FREE, LOOSE, SINGLE, WHOLE, JobLimits
+from simgrid_broker.policy.tasks.cutting import BESIDE, FREE, LOOSE, SECONDARY, SINGLE, WHOLE, Beside, JobLimits
 from simgrid_broker.units import GIB, MIB
 from simgrid_broker.views import DatasetOfTask, Gdpconfig, InputFile, Queues, Task
 
@@ -252,6 +254,23 @@ def merge_job_limits(rule: MergeRule, offset_bytes: float, base_s: float, queue:
         least_output_bytes=estimates.MIN_OUTPUT_DEPLOYED, offset_bytes=max(offset_bytes, MERGE_WORK_BYTES), group=LOOSE,
         respects_lumiblock=rule.respectLB, respects_field=rule.respects_field, output_per_mib=OUTPUT_PER_INPUT,
         output_per_byte=OUTPUT_PER_INPUT, whole_files=True, whole_numbers=True)
+
+
+def beside_of(datasets: Sequence[Any], pieces: np.ndarray) -> Beside:
+    """Secondary files for some pieces of a task, those of a dataset all alike; datasets: of `SecondaryInput`."""
+    events = float(pieces["events"].sum())
+    numbers = [one.files or math.ceil(max(one.files_for(1.0) * len(pieces), one.files_for(events))) + len(pieces)
+               for one in datasets]
+    rows, tables = np.zeros(sum(numbers), BESIDE), np.zeros(len(datasets), SECONDARY)
+    rows["ranged_events"], rows["boundary"] = math.nan, -1
+    begins = np.cumsum([0, *numbers])
+    for table, one, begin, number in zip(tables, datasets, begins.tolist(), numbers, strict=False):
+        own = rows[begin:begin + number]
+        own["bytes"], own["events"] = one.file_size, one.events_per_file or math.nan
+        table["first"], table["number"], table["ratio"] = begin, number, one.ratio
+        table["per_job"], table["event_ratio"] = one.np or -1, math.nan if one.er is None else one.er
+        table["nosplit"], table["repeat"], table["reusable"] = one.nosplit, one.repeat, one.ru
+    return Beside(rows, tables)
 
 
 def ng_for_target(splitting: Splitting, offset: float, edition: str) -> float:

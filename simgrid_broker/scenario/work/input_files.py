@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from simgrid_broker.names import MOST_FILES_OF_JOB, TYPICAL_FILES
 from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part
+from simgrid_broker.schema.secondaries import SecondaryInput
 from simgrid_broker.schema.tasks import SplitParameters
 
 
@@ -88,6 +89,7 @@ class InputFiles(Part):
     files_per_boundary: int = Field(0, ge=0, description="Files with the same boundaryID; 0 = files have none")
     secondary_ratio: float = Field(0, ge=0, le=999, description="Secondary files that a job reads for each master file")
     secondary_file_size: Bytes = Field(0, ge=0, description="Size of a secondary file, bytes")
+    secondaries: tuple[SecondaryInput, ...] = Field((), description="Further secondary datasets that the jobs read")
 
 
 class SplitRule(SplitParameters):

@@ -327,8 +327,10 @@ def _fill_pieces(tasks: np.ndarray, rows: np.ndarray, payload: Payload, members:
         pieces[:] = pieces_of_members(members, rows[0], 0).sum()
     events = rows["n_files"].astype(np.int64) * rows["events_per_file"] / pieces
     master, secondary = rows["n_files"] * rows["file_bytes"] / pieces, rows["secondary_ratio"] * rows["secondary_bytes"]
+    more = [one.files_for(events) for one in payload.input.secondaries]
+    secondary = secondary + sum(n * one.file_size for n, one in zip(more, payload.input.secondaries, strict=True))
     inputs, outputs = master + secondary, rows["output_bytes_per_event"] * events
-    tasks["n_jobs"], tasks["n_input_files"] = pieces, 1 + np.rint(rows["secondary_ratio"])
+    tasks["n_jobs"], tasks["n_input_files"] = pieces, 1 + np.rint(rows["secondary_ratio"] + sum(more))
     tasks["n_events_per_job"] = np.maximum(1, np.rint(events))
     tasks["input_bytes_per_job"], tasks["output_bytes_per_job"] = inputs, outputs
     tasks["secondary_fraction"] = np.divide(secondary, inputs, out=np.zeros(len(rows)), where=inputs > 0)
