@@ -23,7 +23,7 @@ from simgrid_broker.policy.tasks.merging import (
 )
 from simgrid_broker.views import Premerge
 
-pytestmark = pytest.mark.rule("places", "merge_limits", "cut", "asked_memory_mb", "merge_task",
+pytestmark = pytest.mark.rule("places", "merge_limits", "merge_job_limits", "cut", "asked_memory_mb", "merge_task",
                               "new_status", "merging.ready")
 
 MIB, GIB = 1024**2, 1024**3
