@@ -39,6 +39,7 @@ def run(request, tmp_path_factory):
                                                validate=True)
 
 
+@pytest.mark.rule("Scouts.measure_again")
 def test_jobs_go_where_there_is_time(run):
     raised, run = run
     jobs = run.jobs.merge(run.table("tasks", ["jeditaskid", "cputime"]), on="jeditaskid")

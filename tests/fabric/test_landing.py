@@ -329,6 +329,7 @@ def test_transfers_from_a_lost_replica_fail_until_their_jobs_are_closed():
     bench.check()
 
 
+@pytest.mark.rule("sources_vanish", "try_again", "is_source")
 @pytest.mark.parametrize("lost_s", [
     pytest.param(-1.0, id="while it waits at the link"),
     pytest.param(1.5, id="while it moves"),

@@ -113,6 +113,7 @@ def test_walltime_kill(maxtime, cause, walltime_s):
     assert (job["cause"], job["walltime_s"]) == (cause, walltime_s)
 
 
+@pytest.mark.rule("time_left")
 def test_a_pilot_ends_with_its_slot_whatever_it_ran_before():
     queue = dict(atlas_site="HERE", maxtime=250, timefloor="60 min")
     bench = Bench(scenario({"HERE": dict(cores=1)}, queues={"HERE": queue}), dict(n_jobs=3, max_attempt=1))

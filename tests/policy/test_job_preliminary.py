@@ -16,7 +16,7 @@ HOUR = 3600.0
 UNIFIED = dict(queue=[0, 0, 1], site=[0, 0, 1], resource_type=[0, 1, -1])
 
 
-@pytest.mark.rule("candidates.not_preassigned")
+@pytest.mark.rule("candidates.not_preassigned", "initial_list")
 @pytest.mark.parametrize(("fields", "mask", "single", "listed"), [
     pytest.param({}, [1, 1, 1], False, False, id="nothing is named: all queues"),
     pytest.param({"preassigned": (1,)}, [0, 0, 1], True, False, id="one queue, one candidate: SINGLE"),

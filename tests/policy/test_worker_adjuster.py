@@ -10,7 +10,7 @@ from simgrid_broker.schema.queues import Queue, option_number
 from simgrid_broker.views import WorkerStatus
 from simgrid_broker.world.pilot_status import WorkerTypes, sums_of_workers
 
-pytestmark = pytest.mark.rule("workers_to_submit")
+pytestmark = pytest.mark.rule("workers_to_submit", "policy.harvester.adjust")
 FREE = dict(nQueueLimitWorker=9999, nQueueLimitWorkerMin=9999, maxNewWorkersPerCycle=9999)
 """Options with which no limit is met."""
 

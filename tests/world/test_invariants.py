@@ -246,6 +246,10 @@ def output_is_miscounted(bench):
     bench.link(1, 0)["queued_output"] += 1
 
 
+def source_of_moving_files_is_gone(bench):
+    bench.arrays.transfers["dataset"][int(bench.link(1, 0)["active_head"])] = 0      # of a task without input
+
+
 def busy_link_is_forgotten(bench):
     bench.world.state["n_busy_links"] -= 1
 
@@ -333,6 +337,7 @@ SINS = {
     invariants.newest_jobs_stand_where_they_are_said_to: (newest_job_has_left, newest_job_is_of_another_queue),
     data_invariants.files_of_links_add_up: (files_are_miscounted, reader_is_miscounted, more_files_than_may_be_active,
                                             queued_files_are_miscounted, output_is_miscounted),
+    data_invariants.moving_bytes_have_a_source: (source_of_moving_files_is_gone,),
     data_invariants.busy_links_are_listed: (busy_link_is_forgotten, busy_link_does_not_know_its_place),
     data_invariants.doors_hold: (door_gives_too_much, door_forgets_what_it_has),
     data_invariants.idle_links_have_no_rate: (idle_link_keeps_its_rate, link_has_more_than_it_carries),
