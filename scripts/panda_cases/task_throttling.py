@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from panda_cases.config import gdpconfig
-from simgrid_broker.agents.users.analysis_watch_dog import SERVED
+from simgrid_broker.agents.users.analysis_watch_dog import is_served
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.tasks import watchdogs as rules
 from simgrid_broker.policy.users import limits
@@ -124,10 +124,11 @@ def _by_work(case: dict, cfg, after: dict, owner: dict) -> None:
     over, free = limits.exceeded(work, bounds), limits.far_below(work, bounds)
     for task in after.values():
         place = names.index(owner[task["jediTaskID"]])
-        served = task["status"]
         if task["lockedBy"]:
             continue
-        if over[place] >= 0 and TaskStatus.of(served) in SERVED and task["jediTaskID"] not in merging:
+        status, old = (np.array([-1 if word is None else TaskStatus.of(word)])
+                       for word in (task["status"], task["oldStatus"]))
+        if over[place] >= 0 and is_served(status, old)[0] and task["jediTaskID"] not in merging:
             _throttle(task)
         elif task["status"] == THROTTLED and task["throttled_for"] == "jobs" and free[place]:
             _release(task)

@@ -198,7 +198,8 @@ WAITING = (
     Move(HELD, T.PENDING, "any agent", "put on hold", STATES, "any status that can be held"),
     *_each((T.PENDING,), HELD, "WatchDog", "after a while, back to where it was", PENDING),
     Move((T.PENDING,), T.EXHAUSTED, "WatchDog", "on hold for longer than PENDING_TIMEOUT", PENDING),
-    Move((T.RUNNING, T.READY), T.THROTTLED, "WatchDog", "too many attempts, or its user has too much work", THROTTLED),
+    Move((T.RUNNING, T.READY, T.PENDING), T.THROTTLED, "WatchDog", "too many attempts, or its user has too much work",
+         THROTTLED),
     *_each((T.THROTTLED,), (T.RUNNING, T.READY), "WatchDog", "the time or the reason is over", THROTTLED),
     Move((T.RUNNING,), T.PAUSED, "WatchDog", "too many failures", PAUSED),
 )

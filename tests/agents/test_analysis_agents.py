@@ -128,6 +128,20 @@ def test_tasks_of_a_user_above_a_cap_are_throttled(cap, running, status):
     assert stage.arrays.tasks["throttled_by"].tolist() == [by, by, ThrottledBy.NONE]
 
 
+@pytest.mark.rule("AnalysisWatchDog._throttle", "is_served")
+@pytest.mark.parametrize(("before", "throttled"), [
+    pytest.param(T.RUNNING, True, id="running"), pytest.param(T.ASSIGNING, False, id="without a nucleus"),
+])
+def test_tasks_on_hold_are_throttled_if_they_would_make_jobs(before, throttled):
+    stage = stage_of(dict(user="ann"), edition="deployed", gdpconfig={"CAP_RUNNING_USER_JOBS": 20})
+    put_task(stage, 0, T.PENDING)
+    stage.arrays.tasks["old_status"][0] = before
+    put(stage, S.RUNNING, 20)
+    stage.run(130.0)
+    assert stage.task() == ("throttled" if throttled else "pending")
+    assert stage.arrays.tasks["old_status"][0] == before
+
+
 @pytest.mark.rule("AnalysisWatchDog._throttle")
 def test_the_documentation_throttles_tasks_in_brokerage_alone():
     stage = stage_of(dict(user="ann"), gdpconfig={"CAP_RUNNING_USER_JOBS": 1})
@@ -144,13 +158,18 @@ def test_throttled_tasks_are_released_below_85_percent_or_after_two_hours():
         stage.run(130.0)
         assert stage.task() == "throttled"
         return stage, jobs
-    stage, _ = throttled()
-    stage.run(130.0 + 7000.0)
+    stage, jobs = throttled()
+    stage.run(130.0 + 3 * 3600.0)
+    assert stage.task() == "throttled"                                               # its owner is above the cap
+    for row in jobs[:2]:
+        move(stage.arrays, row, int(S.HOLDING), stage.now)
+    below_s = stage.now
+    stage.run(below_s + 7000.0)
     assert stage.task() == "throttled"
-    released_s = stage.entered(T.THROTTLED) + 7200.0
-    stage.run(released_s + 61.0)
-    assert stage.entered(T.RUNNING) == pytest.approx(released_s, abs=61.0)
-    assert stage.arrays.tasks["throttled_total_s"][0] == stage.entered(T.RUNNING) - released_s + 7200.0
+    stage.run(below_s + 7300.0)
+    assert stage.task() == "running"
+    assert stage.entered(T.RUNNING) == pytest.approx(below_s + 7200.0, abs=61.0)
+    assert stage.arrays.tasks["throttled_total_s"][0] == stage.entered(T.RUNNING) - stage.entered(T.THROTTLED)
     stage, jobs = throttled()
     for row in jobs[:2]:
         move(stage.arrays, row, int(S.HOLDING), stage.now)

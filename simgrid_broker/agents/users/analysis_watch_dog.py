@@ -18,8 +18,9 @@ from simgrid_broker.world.data.locality import input_under_way
 from simgrid_broker.world.tasks.transitions import set_status, throttle
 
 T = TaskStatus
-SERVED = (T.READY, T.RUNNING)
-"""Statuses in which tasks are throttled for the work of their owner; for its input only running ones are."""
+MAKES_JOBS, IS_HELD = (T.READY, T.RUNNING), (T.PENDING, T.THROTTLED)
+"""Statuses in which tasks are throttled for the work of their owner, and those that are so if held in one of the former;
+for its input only running ones are."""
 FOR_INPUT = (ThrottledBy.PRESTAGING, ThrottledBy.TRANSFER)
 FOR_WORK = (ThrottledBy.RUNNING_JOBS, ThrottledBy.QUEUED_JOBS, ThrottledBy.RUNNING_CORES, ThrottledBy.QUEUED_CORES)
 BOOST_S = 300.0
@@ -42,6 +43,14 @@ class Look(NamedTuple):
 
 NO_INPUT = Look(FOR_INPUT, (), np.zeros_like, lambda rows: np.ones(len(rows), bool))
 """No owner has too much input under way: nothing is throttled, and everything that was is released."""
+
+
+def is_served(status: np.ndarray, old_status: np.ndarray) -> np.ndarray:
+    """Tasks that are throttled for the work of their owner, (n,) bool; those that are throttled already begin to wait again.
+
+    status, old_status: TaskStatus, (n,). Source: recorded decisions of PanDA, AtlasAnalWatchDog.doForPreStaging.
+    """
+    return np.isin(np.where(np.isin(status, IS_HELD), old_status, status), MAKES_JOBS)
 
 
 def analysis_watch_dog(control: Control) -> Process:
@@ -86,11 +95,16 @@ class AnalysisWatchDog:
             self._release(look)
         if not look.statuses:
             return
-        rows = control.books.live_tasks.in_status(*look.statuses)
+        rows, tasks = control.books.live_tasks.in_status(*look.statuses), control.arrays.tasks
+        rows = rows[is_served(tasks["status"][rows], tasks["old_status"][rows])]
         reasons = look.reasons(rows)
         for k in np.flatnonzero(reasons != ThrottledBy.NONE).tolist():
-            self.since_s[int(rows[k])] = now
-            throttle(control.world, int(rows[k]), ThrottledBy(reasons[k]), now)
+            row, cause = int(rows[k]), ThrottledBy(reasons[k])
+            self.since_s[row] = now
+            if tasks["status"][row] == T.THROTTLED:
+                tasks["throttled_by"][row] = cause
+            else:
+                throttle(control.world, row, cause, now)
 
     def _release(self, look: Look) -> None:
         """Release throttled tasks whose cause is over, or after two hours; forget those that are not throttled."""
@@ -137,7 +151,7 @@ class AnalysisWatchDog:
         reasons[accounts] = causes[user_limits.exceeded(work, bounds)]
         free[accounts] = user_limits.far_below(work, bounds)
         tasks = control.arrays.tasks
-        return Look(FOR_WORK, SERVED if reasons.any() else (), lambda rows: reasons[user_rows.accounts(tasks, rows)],
+        return Look(FOR_WORK, (*MAKES_JOBS, *IS_HELD) if reasons.any() else (), lambda rows: reasons[user_rows.accounts(tasks, rows)],
                     lambda rows: free[user_rows.accounts(tasks, rows)])
 
     def _boost(self) -> None:

@@ -64,8 +64,9 @@ def _forbidden(world: World, row: int, status: TaskStatus, now: float) -> Forbid
 
 
 def throttle(world: World, row: int, cause: ThrottledBy, now: float) -> None:
-    """Throttle a task, which is to return to the status that it has."""
-    return_to(world, row)
+    """Throttle a task, which is to return to the status that it has; on hold, to the one that it had before."""
+    if world.arrays.tasks["status"][row] != T.PENDING:
+        return_to(world, row)
     world.arrays.tasks["throttled_by"][row] = cause
     set_status(world, row, T.THROTTLED, now)
 
