@@ -9,7 +9,7 @@ from simgrid_broker.advice import remarks
 from simgrid_broker.cli.scenario_keys import snapshot_parts
 from simgrid_broker.dry_run import broker
 from simgrid_broker.scenario import load_snapshot
-from simgrid_broker.scenario.checks.snapshot import LARGER_JOBS, unread_keys
+from simgrid_broker.scenario.checks.snapshot import LARGER_JOBS, OF_ENDS, unread_keys
 from simgrid_broker.scenario.snapshot import COUNTED_STATUSES, NOT_COUNTED
 from simgrid_broker.schema.part import fields_by_key
 
@@ -284,7 +284,8 @@ OF_SCENARIOS = {
 """Keys of parts that scenarios have as well."""
 NAMES_OR_WORDS = {"strict", "description", "tasks.<name>.username"}
 """Keys for the reader, and that of the reading itself."""
-REMARKED = {"tasks.<name>.allowInputWAN", *(f"tasks.<name>.splitting.{name}" for name in LARGER_JOBS),
+REMARKED = {"tasks.<name>.allowInputWAN", *(f"tasks.<name>.{name}" for name in OF_ENDS),
+            *(f"tasks.<name>.splitting.{name}" for name in LARGER_JOBS),
             *(f"jobs[].{status}" for status in NOT_COUNTED),
             "policies"}
 
@@ -324,6 +325,8 @@ WITHOUT_EFFECT = [
                  id="work by priority as documented"),
     pytest.param(102, NEW, of_task(allowInputWAN=True), "allowInputWAN = True: has no effect: jobs read by it in runs",
                  id="reading over WAN is no matter of brokers"),
+    pytest.param(102, NEW, of_task(goal=900), "goal = 900: has no effect: what watches and ends tasks in runs",
+                 id="the goal of a task is no matter of brokers"),
     pytest.param(102, OLD, of_task(useLocalIO=True), "useLocalIO = True: has no effect: only the deployed",
                  id="local copies as documented"),
     pytest.param(102, OLD, of_task(nJumboJobs=1, next_jobs={"jumbo": "only"}), "nJumboJobs = 1: has no effect: only",

@@ -33,7 +33,8 @@ from simgrid_broker.policy.jobs.retry_module import (
 from simgrid_broker.policy.jobs.timeouts import rules
 from simgrid_broker.units import GIB
 
-pytestmark = pytest.mark.rule("handling", "selected_documented", "selected_deployed", "increase_memory", "increased_documented", "increased_deployed",
+pytestmark = pytest.mark.rule("handling", "selected_documented", "selected_deployed",
+                              "increase_memory", "increased_documented", "increased_deployed",
                               "increased_cputime")
 
 ERROR = PandaError("pilotErrorCode", 1212, "Payload exceeded\nmaximum allowed memory")

@@ -59,7 +59,6 @@ def test_a_problem_says_where_it_is(text, field, at, reason):
 @pytest.mark.parametrize(("text", "at", "reason"), [
     pytest.param("#&*", "&*", "drops", id="any GPU"),
     pytest.param("x86_64&nvidia", "x86_64&nvidia", "taken as the CPU", id="no dash"),
-    pytest.param("#&nvidia:vram!=15360", "15360", "refuses every queue", id="D39 unequal"),
     pytest.param('{"cpu_specs": [{"vendor": "intel"}]}', '"cpu_specs": [{"vendor": "intel"}]}',
                  "needs the architecture", id="a vendor alone"),
     pytest.param("#*-intel", "#*-intel", "needs the architecture", id="any architecture of a vendor"),
@@ -68,6 +67,12 @@ def test_only_the_deployed_edition_has_trouble(text, at, reason):
     assert problems(text) == []
     (found,) = problems(text, "deployed")
     assert found[1] == at and reason in found[2]
+
+
+def test_release_1_0_4_knows_unequal():
+    (found,) = problems("#&nvidia:vram!=15360", "deployed-1.0.3")
+    assert found[1] == "15360" and "refuses every queue" in found[2]
+    assert problems("#&nvidia:vram!=15360", "deployed-1.0.4") == []
 
 
 @pytest.mark.parametrize("edition", ["documented", "deployed"])

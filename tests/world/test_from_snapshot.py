@@ -96,8 +96,8 @@ def test_links_as_brokers_know_them():
     to_west = world.network.table[sites.index("WEST")]
     north, south = to_west[sites.index("NORTH")], to_west[sites.index("SOUTH")]
     assert (north["queued_files"], north["mbps_day"], north["closeness"]) == (120, 22, 2) and north["known"]
-    assert np.isnan(north["mbps_hour"]) and not south["known"]         # SOUTH has no storage: its links are unknown
-    assert not world.network.table[sites.index("CENTRE")][sites.index("SOUTH")]["known"]
+    assert np.isnan(north["mbps_hour"]) and not south["known"]         # of which the snapshot says nothing
+    assert world.network.table[sites.index("CENTRE")][sites.index("SOUTH")]["known"]      # which has no storage
 
 
 def parts_at_sites(world, row):

@@ -74,7 +74,7 @@ def test_what_queues_demand():
         "B": dict(atlas_site="THERE", jobseed="", direct_access_lan=True),
     }
     view = observe.queues(Bench(two_sites(queues=said)).world)
-    assert view.jobseed == ("es", "std") and view.wnconnectivity == ("http#IPv6", "full")
+    assert view.jobseed == ("es", "") and view.wnconnectivity == ("http#IPv6", "full")
     columns = dict(always_direct_io=[1, 0], direct_io=[1, 1], use_jumbo_jobs=[1, 0], min_events_for_jumbo=[5000, 0],
                    job_chunk_size=[40, 0])
     assert {name: getattr(view, name).astype(int).tolist() for name in columns} == columns

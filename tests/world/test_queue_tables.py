@@ -93,8 +93,8 @@ FOUR_TYPES = tuple(DEFAULT_RESOURCE_TYPES.values())
         (0, 1, 2000, 0), (1, 8, 16_000, 0), (2, 1, 4000, 2001), (3, 8, 32_000, 16_001),
     ], id="4 GB per core"),
     pytest.param(dict(corecount=8, maxrss=0), [
-        (0, 1, 2000, 0), (1, 8, 16_000, 0), (2, 1, INF, 2001), (3, 8, INF, 16_001),
-    ], id="no limit of the queue: the types' own, where they have one"),
+        (0, 1, INF, 0), (1, 8, INF, 0), (2, 1, INF, 2001), (3, 8, INF, 16_001),
+    ], id="no limit of the queue: none of its types"),
     pytest.param(dict(corecount=8, maxrss=32_000, minrss=24_000), [
         (0, 1, 2000, 24_000), (1, 8, 16_000, 24_000), (2, 1, 4000, 3000), (3, 8, 32_000, 24_000),
     ], id="least memory is scaled with the cores for types with a lower bound"),
@@ -163,7 +163,7 @@ def test_pools_know_their_pseudo_queues():
 
 @pytest.mark.parametrize(("maxrss", "asked"), [
     pytest.param(16_000, [2000, 16_000, 2000, 16_000], id="the limit of the slot"),
-    pytest.param(0, [2000, 16_000, 4000, 32_000], id="no limit: what the batch system has per core"),
+    pytest.param(0, [4000, 32_000, 4000, 32_000], id="no limit: what the batch system has per core"),
     pytest.param(64_000, [2000, 16_000, 8000, 32_000], id="never more than the whole batch system has"),
 ])
 def test_memory_that_a_worker_asks_for(maxrss, asked):

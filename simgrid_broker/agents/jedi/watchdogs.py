@@ -206,13 +206,13 @@ class ProductionWatchDog:
 
     def _watched(self, row: int) -> rules.Watched:
         """A task as its rules see it; every share takes tasks of its own label only."""
-        task, words = self.control.arrays.tasks[row], self.control.world.vocabularies
-        special = bool(in_resource_queue(self.control.arrays, np.array([row]))[0])
+        task, words, rows = self.control.arrays.tasks[row], self.control.world.vocabularies, np.array([row])
+        special = bool(in_resource_queue(self.control.arrays, rows)[0])
         queue = words["work_queues"][task["work_queue"]] if special else words["shares"][task["share"]]
         return rules.Watched(
             words["labels"][task["label"]], queue, int(task["priority"]),
             not special and self.express >= 0 and bool(task["share"] != self.express), int(task["n_jobs"]),
-            int(task["n_finished"] + task["n_failed"]), int(rules.all_jobs(task["n_jobs"], *self._read(row))),
+            int(task["n_finished"] + task["n_failed"]), int(rules.all_jobs(task["n_jobs"], *self._read(rows))[0]),
             bool(task["no_auto_pause"]), words["request_types"][task["requesttype"]],
             self.control.books.ledger.failure_rates(row))
 

@@ -19,8 +19,8 @@ from simgrid_broker.world.tasks.transitions import set_status, throttle
 
 T = TaskStatus
 MAKES_JOBS, IS_HELD = (T.READY, T.RUNNING), (T.PENDING, T.THROTTLED)
-"""Statuses in which tasks are throttled for the work of their owner, and those that are so if held in one of the former;
-for its input only running ones are."""
+"""Statuses in which tasks are throttled for the work of their owner, and those that count as the status before; for its
+input only running ones are."""
 FOR_INPUT = (ThrottledBy.PRESTAGING, ThrottledBy.TRANSFER)
 FOR_WORK = (ThrottledBy.RUNNING_JOBS, ThrottledBy.QUEUED_JOBS, ThrottledBy.RUNNING_CORES, ThrottledBy.QUEUED_CORES)
 BOOST_S = 300.0
@@ -46,7 +46,7 @@ NO_INPUT = Look(FOR_INPUT, (), np.zeros_like, lambda rows: np.ones(len(rows), bo
 
 
 def is_served(status: np.ndarray, old_status: np.ndarray) -> np.ndarray:
-    """Tasks that are throttled for the work of their owner, (n,) bool; those that are throttled already begin to wait again.
+    """Tasks that are throttled for the work of their owner, (n,) bool; throttled ones begin to wait again.
 
     status, old_status: TaskStatus, (n,). Source: recorded decisions of PanDA, AtlasAnalWatchDog.doForPreStaging.
     """
@@ -151,7 +151,8 @@ class AnalysisWatchDog:
         reasons[accounts] = causes[user_limits.exceeded(work, bounds)]
         free[accounts] = user_limits.far_below(work, bounds)
         tasks = control.arrays.tasks
-        return Look(FOR_WORK, (*MAKES_JOBS, *IS_HELD) if reasons.any() else (), lambda rows: reasons[user_rows.accounts(tasks, rows)],
+        return Look(FOR_WORK, (*MAKES_JOBS, *IS_HELD) if reasons.any() else (),
+                    lambda rows: reasons[user_rows.accounts(tasks, rows)],
                     lambda rows: free[user_rows.accounts(tasks, rows)])
 
     def _boost(self) -> None:

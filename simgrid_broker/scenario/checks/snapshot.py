@@ -138,6 +138,8 @@ ONLY_DEPLOYED = "has no effect: only the deployed edition reads it"
 FOR_JOBS = "has no effect: only job brokerage reads it"
 OF_FILES = "has no effect: `datasets` say what jobs read"
 OF_OTHER_FILES = "has no effect: the jobs {}"
+OF_ENDS = "vo", "requesttype", "goal", "failGoalUnreached", "useExhausted", "noAutoPause"
+"""Keys by which the watchdogs and the PostProcessor judge a task."""
 SMALLEST_JOBS = "has no effect: brokers judge the smallest jobs, which it does not change"
 JUMBO = "has no effect without nJumboJobs"
 OF_JUMBO, OF_MERGING = ("nJumboJobs", "next_jobs.jumbo", "next_jobs.ready_events"), ("mergeramcount", "mergecorecount")
@@ -217,13 +219,13 @@ def _files_or_events(task: SnapshotTask, files: int, events: int) -> bool:
     return bool(task.datasets) and (files > 0 or not events)
 
 
-DEFAULTS = {"outdiskunit": SnapshotTask.model_fields["outdiskunit"].default,
-            "files_per_job": SnapshotTask.model_fields["files_per_job"].default}
+DEFAULTS = {name: SnapshotTask.model_fields[name].default for name in ("outdiskunit", "files_per_job", "vo")}
 """Values of keys that are not empty where nothing is written."""
 
 UNREAD: tuple[tuple[tuple[str, ...], Callable[[SnapshotTask, str], bool], str], ...] = (
     (("n_jobs_to_broker", "next_jobs.premerge"), lambda task, _: task.broker != JOB_BROKERAGE, FOR_JOBS),
     (("allowInputWAN",), lambda task, _: True, "has no effect: jobs read by it in runs, brokers do not ask"),
+    (OF_ENDS, lambda task, _: True, "has no effect: what watches and ends tasks in runs reads it, brokers do not"),
     (("useLocalIO", "next_jobs.premerge.input_idle", *OF_JUMBO), _without_jumbo, ONLY_DEPLOYED),
     (OF_JUMBO[1:], lambda task, edition: TERMS[edition].jumbo and not task.nJumboJobs, JUMBO),
     (OF_MERGING, _without_merging, "has no effect without next_jobs.merging"),
