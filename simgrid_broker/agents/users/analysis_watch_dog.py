@@ -99,12 +99,8 @@ class AnalysisWatchDog:
         rows = rows[is_served(tasks["status"][rows], tasks["old_status"][rows])]
         reasons = look.reasons(rows)
         for k in np.flatnonzero(reasons != ThrottledBy.NONE).tolist():
-            row, cause = int(rows[k]), ThrottledBy(reasons[k])
-            self.since_s[row] = now
-            if tasks["status"][row] == T.THROTTLED:
-                tasks["throttled_by"][row] = cause
-            else:
-                throttle(control.world, row, cause, now)
+            self.since_s[int(rows[k])] = now
+            throttle(control.world, int(rows[k]), ThrottledBy(reasons[k]), now)
 
     def _release(self, look: Look) -> None:
         """Release throttled tasks whose cause is over, or after two hours; forget those that are not throttled."""

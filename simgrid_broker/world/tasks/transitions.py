@@ -64,11 +64,16 @@ def _forbidden(world: World, row: int, status: TaskStatus, now: float) -> Forbid
 
 
 def throttle(world: World, row: int, cause: ThrottledBy, now: float) -> None:
-    """Throttle a task, which is to return to the status that it has; on hold, to the one that it had before."""
-    if world.arrays.tasks["status"][row] != T.PENDING:
+    """Throttle a task, which is to return to the status that it has; on hold, to the one that it had before.
+
+    One that is throttled gets the cause alone.
+    """
+    status = world.arrays.tasks["status"][row]
+    if status not in (T.PENDING, T.THROTTLED):
         return_to(world, row)
     world.arrays.tasks["throttled_by"][row] = cause
-    set_status(world, row, T.THROTTLED, now)
+    if status != T.THROTTLED:
+        set_status(world, row, T.THROTTLED, now)
 
 
 def story(world: World, row: int) -> str:
