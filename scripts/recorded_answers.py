@@ -34,7 +34,7 @@ class Difference:
     program: Any
 
     def below(self, key: str) -> "Difference":
-        """The same difference, seen from an answer that has this one under a key."""
+        """This difference with a key put before its path."""
         return replace(self, path=(key, *self.path))
 
 

@@ -140,6 +140,7 @@ class Simulation:
         self.timings = {"started": time.perf_counter()}
         self.counters = {"jobs": 0, "transfers": 0, "tasks": 0}
         self.ended = EndedJobs()
+        self.check: DecisionCheck | None = None
         coming = arrivals(scenario)
         blocks = coming.blocks()
         tasks = next(blocks)
@@ -176,7 +177,7 @@ class Simulation:
         if self.control.policies.dispatch.job_rules is not None:
             raise ScenarioError([Problem(None, None, "dispatch", self.scenario.dispatch, "decisions are checked with "
                                          "PanDA's dispatch alone: no dry run knows the rules of this one")])
-        self.control.check = DecisionCheck(self.control, part)
+        self.control.check = self.check = DecisionCheck(self.control, part)
         self.control.books.decisions.log.record["looked_at"] = True
 
     @property
@@ -290,7 +291,8 @@ class Simulation:
             counters={**self.counters, **{name: int(state[field]) for name, field in names.items()},
                       "decisions": self.control.books.decisions.n_decisions,
                       "broken_tasks": self.control.books.broken_tasks(),
-                      "cut_cycles": self.control.books.n_cut_cycles},
+                      "cut_cycles": self.control.books.n_cut_cycles,
+                      **({"decisions_checked": self.check.n_checked} if self.check else {})},
             commands=self.control.books.commands.results(), timings=self._durations())
 
     def _own_agents(self) -> list[dict[str, str]]:

@@ -15,7 +15,7 @@ INPUT = ("input", "pseudo_input")
 
 def answer(case: dict) -> dict:
     """Classes of the queues, and what follows for users and tasks; each step uses the one before."""
-    cfg, limits = gdpconfig(case.get("gdpconfig"))
+    cfg, limits = gdpconfig(case)
     names = list(case["queues"])
     waits = _waits(case)
     is_grid = np.array([queue["resource_type"] == GRID for queue in case["queues"].values()])

@@ -18,7 +18,7 @@ LIKE = {"stagein": S.MERGING}
 
 def answer(case: dict) -> dict:
     """Blocks that are throttled and released, and the boosts, in that order."""
-    cfg, refused = gdpconfig(case.get("gdpconfig"))
+    cfg, refused = gdpconfig(case)
     block = np.repeat(np.arange(len(case["jobs"])), [one["n"] for one in case["jobs"]])
     owners, queues = _numbered(case, "prodUserName", "workingGroup"), _numbered(case, "computingSite")
     numbers, done, activated, known = _counts(case, block, owners, queues)

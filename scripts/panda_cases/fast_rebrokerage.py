@@ -8,12 +8,10 @@ from panda_cases.config import gdpconfig
 from simgrid_broker.names import JOB_QUEUED, JobStatus
 from simgrid_broker.policy.jobs.rebrokerage import Backlog, jobs_to_take_back, oldest_of_each, queues_left_alone
 
-EDITION = "deployed"
-
 
 def answer(case: dict) -> dict:
     """Queues and shares above all thresholds, and the jobs that leave."""
-    cfg, limits = gdpconfig(case.get("gdpconfig"))
+    cfg, limits = gdpconfig(case)
     places = {name: {one: place for place, one in enumerate(dict.fromkeys(
         row[name] for row in (*case["stats"], *case["jobs"])))} for name in ("computingSite", "gshare")}
     queues, shares = (tuple(of) for of in places.values())
@@ -22,10 +20,10 @@ def answer(case: dict) -> dict:
     columns = np.array([(_status(job), *(of[job[name]] for name, of in places.items()), job["PandaID"])
                         for job in case["jobs"]], np.int64).reshape(-1, 4).T
     leave: dict = defaultdict(lambda: defaultdict(list))
-    for row in oldest_of_each(jobs_to_take_back(backlog, cfg, EDITION), *columns).tolist():
+    for row in oldest_of_each(jobs_to_take_back(backlog, cfg, case["edition"]), *columns).tolist():
         job = case["jobs"][row]
         leave[job["computingSite"]][job["gshare"]].append(job["PandaID"])
-    above = np.argwhere(backlog.overshoot(cfg, EDITION)).tolist()
+    above = np.argwhere(backlog.overshoot(cfg, case["edition"])).tolist()
     return {"overshoot": [[queues[queue], shares[share]] for queue, share in above], "leave": leave, "limits": limits}
 
 
@@ -48,4 +46,4 @@ def _left_alone(case: dict, queues: tuple[str, ...]) -> np.ndarray:
     """Queues that are listed in HARVESTER_Slots; the code asks nothing else of a queue."""
     listed = np.isin(queues, case["harvester_slots"])
     unasked = np.zeros(len(queues), np.int64)
-    return queues_left_alone(listed, unasked, unasked, EDITION)
+    return queues_left_alone(listed, unasked, unasked, case["edition"])

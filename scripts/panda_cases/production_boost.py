@@ -13,7 +13,7 @@ RATES = ("single_failure_rate", "hep_score_failure_rate")
 
 def answer(case: dict) -> dict:
     """Deeds about tasks, queue by queue, and whether the watchdog then stopped with an error."""
-    cfg, limits = gdpconfig(case.get("gdpconfig"))
+    cfg, limits = gdpconfig(case)
     deeds: dict = {}
     raised = False
     for task, queue in _in_order(case):

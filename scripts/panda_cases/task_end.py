@@ -10,7 +10,7 @@ REASONS = {ends.NO_INPUT: "no input", ends.PARENT_FAILED: "parent task is", ends
            ends.INCOMPLETE: "task was incomplete", ends.DUPLICATION: "duplication", "": None}
 """Reasons in the words of PanDA's errorDialog that the recordings keep."""
 GONE = "pending"
-"""Status that a parent stands for of which no row is left: like any that has not ended well, it is not done."""
+"""Status of a parent without a row: it has not ended well."""
 
 
 def answer(case: dict) -> dict:

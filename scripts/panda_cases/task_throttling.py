@@ -20,7 +20,7 @@ def answer(case: dict) -> dict:
     """Tasks that change, with what they are afterwards."""
     if case["mode"] == "production":
         return {"tasks": _production(case), "limits": []}
-    cfg, refused = gdpconfig(case.get("gdpconfig"))
+    cfg, refused = gdpconfig(case)
     return {"tasks": _analysis(case, cfg), "limits": refused}
 
 

@@ -12,7 +12,7 @@ MERGE_ONLY = 5
 
 def answer(case: dict) -> dict:
     """True if jobs are made, how many, and from which priority on."""
-    cfg, refused = gdpconfig(case.get("gdpconfig"))
+    cfg, refused = gdpconfig(case)
     limits = throttle_limits(cfg, case["share"], case["resource_type"], edition=case["edition"],
                              throttled=case["gs_throttled"])       # keys of the production throttler for any label
     limits = limits._replace(analysis=case.get("prod_source_label") == ANALYSIS_LABEL)

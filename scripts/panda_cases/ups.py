@@ -22,7 +22,7 @@ BOUNDS = ("mincore", "maxcore", "minrampercore", "maxrampercore")
 
 def answer(case: dict) -> dict:
     """Workers by type for the Harvester instance of the queue; none without instance or statistics."""
-    cfg, limits = gdpconfig(case.get("gdpconfig"))
+    cfg, limits = gdpconfig(case)
     instance, activated = case["queue"].get("harvester"), case.get("activated_jobs") or []
     by_label = (case.get("worker_stats") or {}).get(instance)
     if by_label is None:

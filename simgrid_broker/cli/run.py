@@ -129,6 +129,9 @@ def run(
         raise typer.Exit(INTERRUPTED) from None
     gc.freeze()                                 # what is there stays: no search for garbage looks at it
     write_and_print(result, quiet, pages)
+    if checked:
+        number = result.manifest["counters"]["decisions_checked"]
+        typer.echo(f"{number:,} decisions checked: all agree with the dry run of their state")
 
 
 def part_of(text: str) -> float:

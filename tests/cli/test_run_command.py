@@ -88,6 +88,14 @@ def test_a_run_without_a_report_writes_tables_only(call, tmp_path):
     assert (folder / "jobs.parquet").is_file() and not list(folder.glob("report*")) and not (folder / "plots").exists()
 
 
+def test_the_number_of_checked_decisions_is_printed_and_kept(call, tmp_path):
+    result = call("run", MINIMAL, *COLD, "--until", "2h", "--no-report", "--check-decisions", "100%", "--out", tmp_path)
+    number = manifest_of(tmp_path / "minimal" / "seed-1")["counters"]["decisions_checked"]
+    assert number > 0 and f"{number} decisions checked: all agree" in result.stdout
+    result = call("run", MINIMAL, *COLD, "--until", "2h", "--check-decisions", "101%", "--out", tmp_path)
+    assert result.exit_code == 2 and "not from 0% to 100%" in result.stderr
+
+
 def test_a_report_without_plots_says_so(call, tmp_path):
     result = call("run", MINIMAL, *COLD, "--until", "10 min", "--no-plots", "--out", tmp_path)
     folder = tmp_path / "minimal" / "seed-1"

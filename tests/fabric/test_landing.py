@@ -6,8 +6,8 @@ from builders import Bench, Stage, scenario, two_sites
 
 from simgrid_broker.agents.data.reaper import reaper
 from simgrid_broker.names import Cause
-from simgrid_broker.world.data.datasets import delete_dataset, lose_replica
-from simgrid_broker.world.data.replicas import expire_of, grow_replica_of, keep_until_of, take_space
+from simgrid_broker.world.data.datasets import add_replica_at, delete_dataset, lose_replica
+from simgrid_broker.world.data.replicas import expire_of, free_space_of, grow_replica_of, keep_until_of, take_space
 from simgrid_broker.world.views import observe
 
 MB = 1e6
@@ -329,7 +329,7 @@ def test_transfers_from_a_lost_replica_fail_until_their_jobs_are_closed():
     bench.check()
 
 
-@pytest.mark.rule("sources_vanish", "try_again", "is_source")
+@pytest.mark.rule("sources_vanish", "try_again")
 @pytest.mark.parametrize("lost_s", [
     pytest.param(-1.0, id="while it waits at the link"),
     pytest.param(1.5, id="while it moves"),
@@ -354,6 +354,32 @@ def test_a_transfer_whose_source_vanishes_moves_at_once_no_more_and_comes_from_a
     assert bench.statuses() == ["activated"] * 4
     moved = {name: bench.arrays.links["bytes_moved"][place * 3] / MB for place, name in enumerate(sites)}
     assert moved == pytest.approx(dict(HERE=0, THERE=max(lost_s, 0.0), ELSEWHERE=4), abs=1e-3)
+    bench.check()
+
+
+@pytest.mark.rule("try_again")
+def test_jobs_go_on_when_all_files_have_come_by_another_way():
+    bench = bench_of({})
+    bench.submit(5)
+    bench.fabric.sources_vanish(lose_replica(bench.world, "data", "THERE_DISK"), 0.0)
+    add_replica_at(bench.world, "data", "HERE_DISK", None)
+    bench.run(100.0)
+    assert bench.statuses() == ["activated"] * 5 and bench.link()["bytes_moved"] == 0
+    assert replica(bench)["part"] == 1 and replica(bench)["coming"] == pytest.approx(0)
+    bench.check()
+
+
+@pytest.mark.rule("is_source")
+def test_an_expired_replica_from_which_files_move_is_not_deleted_for_space():
+    bench = bench_of({})
+    bench.submit(5)
+    place = int(np.flatnonzero((bench.arrays.replicas["dataset"] == 0) & (bench.arrays.replicas["site"] == 1))[0])
+    bench.arrays.replicas["expires_s"][place] = 0.0
+    expire_of(bench.arrays, place)
+    assert free_space_of(bench.arrays, 1, 10 * MB) == 0 and replica(bench, site=1) is not None
+    bench.run(100.0)
+    assert bench.statuses() == ["activated"] * 5
+    assert free_space_of(bench.arrays, 1, 10 * MB) == 10 * MB and replica(bench, site=1) is None
     bench.check()
 
 

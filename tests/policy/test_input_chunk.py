@@ -220,7 +220,7 @@ def test_database_releases_come_from_cvmfs_at_queues_that_read_some_storage():
 @pytest.mark.parametrize(("parts", "expected"), [
     pytest.param(dict(one={"A": 4, "B": 4}, two={"A": 6}), {"A": (1.0, 0), "B": (0.4, 6)}, id="of its datasets, added"),
     pytest.param(dict(one={}, two={"A": 5}), {"A": (0.5, 5)}, id="a dataset without any is missing"),
-    pytest.param({}, {}, id="datasets that nobody knows"),
+    pytest.param({}, {}, id="datasets without replicas"),
 ])
 def test_replicas_of_a_container(parts, expected):
     known = {name: DatasetOfTask(constituent=True, replicas={place: Replica(files=number)

@@ -339,7 +339,7 @@ def test_a_queue_without_a_platform_has_a_tag_of_its_own():
 
 
 @pytest.mark.parametrize(("platform", "cpu", "tag"), [
-    pytest.param("(x86_64|aarch64)-el9-gcc13-opt", "x86_64", "", id="the CPU of the queue stands for a platform"),
+    pytest.param("(x86_64|aarch64)-el9-gcc13-opt", "x86_64", "", id="the CPU of the queue resolves the platform"),
     pytest.param("(x86_64|aarch64)-el9-gcc13-opt", "ppc64le", "-regexpcmtconfig", id="not one of the CPUs"),
     pytest.param("(x86_64|aarch64)-el9-gcc(11|13)-opt", "x86_64", "-regexpcmtconfig", id="the rest is no name"),
     pytest.param("x86_64-el(8|9)-gcc13-opt", "x86_64", "-regexpcmtconfig", id="no alternatives of CPU"),

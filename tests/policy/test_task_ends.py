@@ -1,4 +1,4 @@
-"""How a task ends by its datasets, goal, parent and post-processor."""
+"""Ends of tasks by their datasets, goal, parent and post-processor."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def ended(*datasets, processor=PRODUCTION, edition="deployed", **given):
     pytest.param([DONE], dict(useExhausted=True, parent=T.RUNNING), End(T.EXHAUSTED, reason="parent_incomplete"),
                  id="without goal exhausted, though complete"),
     pytest.param([DONE], dict(duplicates=1), End(T.PAUSED, T.DONE, "duplication"), id="input was processed twice"),
-    pytest.param([DONE], dict(duplicates=1, share="Test"), End(T.DONE), id="nobody looks at the share of tests"),
+    pytest.param([DONE], dict(duplicates=1, share="Test"), End(T.DONE), id="production of tests is not paused"),
     pytest.param([NONE], dict(duplicates=1), End(T.FAILED, reason="nothing_succeeded"), id="failed anyway"),
 ])
 def test_production(datasets, given, end):

@@ -61,7 +61,7 @@ def lifted(done, activated, known=None):
 
 
 def test_an_owner_below_the_mean_is_lifted_where_others_got_more():
-    assert lifted([[40, 0], [0, 0]], [[0, 0], [30, 5]]) == [Boost(1, 0, 20)]   # at the second queue nobody got any
+    assert lifted([[40, 0], [0, 0]], [[0, 0], [30, 5]]) == [Boost(1, 0, 20)]   # no job has run at the second queue
 
 
 def test_what_is_lacking_is_divided_among_the_queues():
@@ -126,7 +126,7 @@ def capped(task, owner, status, flag=MOVABLE, max_walltime_s=LONG_JOB_S + 1, is_
     return Capped(*np.broadcast_arrays(task, owner, status, flag, max_walltime_s, is_merge))
 
 
-A, H, NOBODY = S.ACTIVATED, S.THROTTLED, -1
+A, H, NO_OWNER = S.ACTIVATED, S.THROTTLED, -1
 
 
 @pytest.mark.rule("held_by_cap")
@@ -137,8 +137,8 @@ A, H, NOBODY = S.ACTIVATED, S.THROTTLED, -1
     pytest.param(capped(0, 0, A, flag=[0, MOVABLE, 2]), [1, 1, 1], [1, 1, 1], id="one flag is enough for a task"),
     pytest.param(capped([0, 1], 0, A, flag=[0, MOVABLE]), [1, 1], [0, 1], id="but not for another task"),
     pytest.param(capped(0, 0, A, is_merge=[False, True]), [1, 0], [1, 1], id="merge jobs in the code"),
-    pytest.param(capped(0, [0, NOBODY], A), [1, 0], [1, 1], id="jobs of the task that are nobody's in the code"),
-    pytest.param(capped(0, [1, NOBODY], A), [0, 0], [0, 0], id="nobody is above a cap"),
+    pytest.param(capped(0, [0, NO_OWNER], A), [1, 0], [1, 1], id="jobs of the task without an owner count in the code"),
+    pytest.param(capped(0, [1, NO_OWNER], A), [0, 0], [0, 0], id="a job without an owner is above no cap"),
 ])
 def test_jobs_that_a_cap_holds(jobs, documented, deployed):
     for edition, expected in (("documented", documented), ("deployed", deployed)):
@@ -151,7 +151,7 @@ def test_jobs_that_a_cap_holds(jobs, documented, deployed):
     pytest.param(capped(0, 0, [H, A], HELD), [1, 0], [1, 0], id="throttled ones"),
     pytest.param(capped(0, 0, H, [MOVABLE, HELD]), [0, 1], [1, 1], id="all of a task with one that a cap holds"),
     pytest.param(capped([0, 1], 0, H, [MOVABLE, HELD]), [0, 1], [0, 1], id="but not of another task"),
-    pytest.param(capped(0, NOBODY, H, HELD), [0], [0], id="nobody is below a cap"),
+    pytest.param(capped(0, NO_OWNER, H, HELD), [0], [0], id="a job without an owner is below no cap"),
 ])
 def test_jobs_that_are_released(jobs, documented, deployed):
     for edition, expected in (("documented", documented), ("deployed", deployed)):
