@@ -51,9 +51,9 @@ class Commands:
         given.n_done = len(over) - int(np.count_nonzero(over))
         return np.array(given.rows, np.int64)[~over].tolist()
 
-    def give_unasked(self, command: str, rows: list[int], now: float) -> None:
+    def give_unasked(self, command: str, rows: list[int], now: float, **options: bool) -> None:
         """Hand the TaskCommando a command that follows from another command or comes from a watchdog."""
-        self.waiting.append(Command(now, "", command, rows, {}))
+        self.waiting.append(Command(now, "", command, rows, options))
 
     def concerns(self, rows: np.ndarray) -> np.ndarray:
         """Which tasks an incident to come names, or a command that is not yet taken up, (n_rows,) bool."""

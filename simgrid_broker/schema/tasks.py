@@ -173,7 +173,8 @@ class TaskParameters(Part):
                                          none=inf, ge=1, le=10**7, unit="events", dtype="f4",
                                          seen="f8", seen_as="max_events_per_job", recorded=False)
 
-    goal: int | None = number(None, "Part of the input that has to be processed, per mille; default: not set, which "
+    goal: int | None = number(None, "Part of the input that has to be processed, per mille, from which on the task "
+                              "is finished (deployed); default: not set, which "
                               "failGoalUnreached takes for 1000 and useExhausted for never reached (documented: "
                               "1000)", none=-1, ge=0, le=1000, unit="per mille", source=JEDI + " goal",
                               recorded=False)

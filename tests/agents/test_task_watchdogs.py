@@ -402,6 +402,22 @@ def test_l16_an_exhausted_task_is_finished(edition, periods, hours):
     assert stage.task() == "finished"
 
 
+@pytest.mark.rule("watchdogs.finish_achieved")
+@pytest.mark.parametrize(("edition", "goal", "finished", "status"), [
+    pytest.param("deployed", 500, 5, "finished", id="half of the input is the goal"),
+    pytest.param("deployed", 501, 5, "running", id="a little more is"),
+    pytest.param("deployed", None, 5, "running", id="without a goal"),
+    pytest.param("documented", 500, 5, "running", id="the documents name a goal, but do not end the task at it"),
+])
+def test_a_task_is_finished_once_its_goal_is_reached(edition, goal, finished, status):
+    stage = at_work(dict(n_jobs=10, use_exhausted=True, **({} if goal is None else dict(goal=goal))), edition=edition)
+    stage.arrays.tasks["n_finished"][0], stage.arrays.tasks["next_chunk"][0] = finished, finished
+    stage.run(3590.0)
+    assert stage.task() == "running"
+    stage.run(5000.0)
+    assert stage.task() == status
+
+
 @pytest.mark.rule("ending_of", "post_process")
 @pytest.mark.parametrize(("exhausts", "n_failed", "status"), [
     pytest.param(True, 1, "exhausted", id="it waits for a person"), pytest.param(False, 1, "finished", id="by default"),

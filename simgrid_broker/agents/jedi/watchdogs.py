@@ -23,12 +23,14 @@ from simgrid_broker.names import (
     ThrottledBy,
 )
 from simgrid_broker.policy.tasks import watchdogs as rules
-from simgrid_broker.policy.tasks.watchdogs import EXHAUSTED_S, TERMS, gives_up_pending, pending_for_s
+from simgrid_broker.policy.tasks.ends import completeness
+from simgrid_broker.policy.tasks.watchdogs import ACHIEVED_S, EXHAUSTED_S, TERMS, gives_up_pending, pending_for_s
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.columns import return_to
 from simgrid_broker.world.data.locality import endpoints_with_input, has_input
 from simgrid_broker.world.data.replicas import IS_OFF
 from simgrid_broker.world.jobs.counts import in_resource_queue
+from simgrid_broker.world.tasks.datasets import datasets_of_task
 from simgrid_broker.world.tasks.input_files import inputs_to_use
 from simgrid_broker.world.tasks.transitions import set_status, throttle
 
@@ -40,10 +42,16 @@ PAUSED_S = 600.0
 
 def watch_dog(control: Control) -> Process:
     """Reactivate pending tasks (tasks without a nucleus are left to the TaskBroker) and apply the time limits."""
+    after_s = ACHIEVED_S[control.edition]
+
     def look() -> None:
+        nonlocal after_s
         give_up_pending(control)
         reactivate(control)
         finish_exhausted(control)
+        if control.now >= after_s:
+            after_s = control.now + ACHIEVED_S[control.edition]
+            finish_achieved(control)
         tasks = control.arrays.tasks
         for row in control.books.live_tasks.in_status(TaskStatus.REASSIGNING).tolist():
             if control.now - tasks["modification_s"][row] > REASSIGNING_S:
@@ -82,6 +90,16 @@ def finish_exhausted(control: Control) -> None:
     rows = rows[control.now - tasks["modification_s"][rows] > limit]
     if len(rows):
         control.books.commands.give_unasked("finish", rows.tolist(), control.now)
+
+
+def finish_achieved(control: Control) -> None:
+    """Finish tasks at work whose goal is reached: they make no more jobs, and those that they have run to the end."""
+    live, goals = control.books.live_tasks, control.arrays.tasks["goal"]
+    rows = np.concatenate([live.in_status(TaskStatus.RUNNING), live.in_status(TaskStatus.PENDING)])
+    reached = [row for row in rows[goals[rows] >= 0].tolist()
+               if completeness(datasets_of_task(control.arrays, row, mutable=False)) >= goals[row]]
+    if reached:
+        control.books.commands.give_unasked("finish", reached, control.now, soft=True)
 
 
 def by_label(control: Control, rows: np.ndarray) -> list[tuple[str, np.ndarray]]:

@@ -33,6 +33,8 @@ WAIT_FOR_THROTTLED_S = 7200.0
 
 EXHAUSTED_S = ByEdition(documented=10 * DAY, deployed=48 * HOUR)
 """Time after which an exhausted task is finished (L16); source: JEDI TWiki, task status; lifecycle reference, 2.8."""
+ACHIEVED_S = ByEdition(documented=np.inf, deployed=HOUR)
+"""Time between two looks for tasks that have reached their goal, s, inf = none; source: lifecycle reference, 2.8."""
 HURRY_S: ByEdition[tuple[tuple[int, float], ...]] = ByEdition(documented=(), deployed=((950, 600.0), (900, 1800.0)))
 """Longest time in pending of managed tasks from a priority on, (priority, s), by edition (D61).
 
