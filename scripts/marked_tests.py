@@ -86,10 +86,14 @@ def tests_of_rules(root: Path) -> dict[str, tuple[str, ...]]:
 
 
 def marks(path: Path) -> Iterator[tuple[str, str]]:
-    """(rule as written, test function) of each marker of a file; the function is empty for `pytestmark`."""
+    """(rule as written, test function) of each marker of a file, those of single parameters (`pytest.param`) included.
+
+    The function is empty for `pytestmark`.
+    """
     for node in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
         if isinstance(node, ast.FunctionDef):
-            yield from ((name, node.name) for decorator in node.decorator_list for name in _marked(decorator))
+            yield from ((name, node.name) for decorator in node.decorator_list for call in ast.walk(decorator)
+                        for name in _marked(call))
         elif isinstance(node, ast.Assign) and any(last_name(target) == "pytestmark" for target in node.targets):
             yield from ((name, "") for call in ast.walk(node.value) for name in _marked(call))
 

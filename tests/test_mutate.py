@@ -226,6 +226,13 @@ def test_a_list_runs_nothing(checkout, arguments, n):
     assert said.returncode == 0 and said.stdout.splitlines()[-1] == f"{n} mutations", said.stdout
 
 
+def test_a_single_parameter_names_its_rule(tmp_path):
+    path = tmp_path / "test_rides.py"
+    path.write_text('@pytest.mark.parametrize("height", [1, pytest.param(6, marks=pytest.mark.rule("is_tall"))])\n'
+                    'def test_rides(height):\n    pass\n')
+    assert list(marked_tests.marks(path)) == [("is_tall", "test_rides")]
+
+
 def test_equivalent_mutations_are_mutations():
     rules = marked_tests.rules(ROOT)
     known = {one.key for one in mutations(rules, rules)}
