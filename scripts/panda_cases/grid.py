@@ -13,10 +13,6 @@ GPU = {"architecture": "microarchitecture", "framework_version": "version"}
 NUMBERS = ("corecount", "maxrss", "minrss", "meanrss", "maxtime", "mintime", "maxwdir", "maxinputsize", "corepower",
            "pledgedcpu", "transferringlimit", "maxdiskio")
 TEXTS = ("fairsharepolicy", "catchall", "wnconnectivity")
-LIMITS = ("maxrss", "maxwdir", "maxtime")
-"""Limits of which only 0 is none: no job fits into one below, nor into the smallest above."""
-LEAST = {"maxinputsize": -1, "pledgedcpu": -1}
-"""Least value of a number of a queue that has a meaning, if not 0."""
 WORDS = {"status": (("online", "brokeroff", "test", "offline", "standby", "paused", "maintenance"), "paused"),
          "capability": (("ucore", "mcore", "score"), "mcore")}
 """Words that a scenario knows, and the one to which all others come in PanDA."""
@@ -88,7 +84,6 @@ def queue(row: dict, case_grid: dict, published: dict | None) -> dict:
     name = row["name"]
     found = {key: row.get(key) or 0 for key in NUMBERS} | {key: row.get(key) or "" for key in TEXTS}
     found |= said({key: row.get(key) for key in (*PLAIN, "jobseed")})
-    found |= {key: int(key in LIMITS) for key in NUMBERS if found[key] < LEAST.get(key, 0)}
     found |= {key: other for key, (known, other) in WORDS.items() if found.get(key, known[0]) not in known}
     endpoints = [endpoint(one) for one in row.get("endpoints") or [] if one["scope"] in ("default", "analysis")]
     return found | dict(atlas_site=row["site"], endpoints=endpoints, software=published, **hardware(name, case_grid))
@@ -111,7 +106,7 @@ def endpoint(row: dict) -> dict:
 
 def storage(row: dict) -> dict:
     """A DDM endpoint; every other status of an activity than OFF and TEST passes."""
-    status, space = row.get("detailed_status") or {}, {key: max(row.get(f"space_{key}") or 0, 0) * GIB for key in (
+    status, space = row.get("detailed_status") or {}, {key: (row.get(f"space_{key}") or 0) * GIB for key in (
         "total", "free", "expired", "min_free", "unavailable")}
     closed = {activity: status[activity] for activity in ACTIVITIES if status.get(activity) in ("OFF", "TEST")}
     return dict(site=row["site"], type=row["type"], tape=row["is_tape"] == "Y", **space,
@@ -124,7 +119,7 @@ def storage(row: dict) -> dict:
 def jobs(case_grid: dict) -> list[dict]:
     """Job numbers; a row without any says that there are statistics."""
     return [dict(queue=queue, share=share, resource_type=kind, **{status: counts[status] for status in STATUSES
-                                                                  if (counts.get(status) or 0) > 0})
+                                                                  if counts.get(status)})
             for queue, shares in case_grid.get("job_stats", {}).items() for share, kinds in shares.items()
             for kind, counts in kinds.items()]
 
@@ -138,7 +133,8 @@ def numbers(queue: dict, case_grid: dict) -> dict:
         workers={kind: {status: row.get(status, 0) for status in WORKERS} for kind, row in workers.items()},
         pull_ups=name in case_grid.get("ups_queues", []),
         slot_requests=[said(row) for row in queue.get("num_slots") or []],
-        n_pilot=sum(pilots.values()), laststart=NOW - (3 * HOUR if name in case_grid.get("inactive_queues", []) else 0),
+        n_pilot=sum(filter(None, pilots.values())),
+        laststart=NOW - (3 * HOUR if name in case_grid.get("inactive_queues", []) else 0),
         cores_running=cores.get("running", 0), cores_starting=cores.get("starting", 0),
         transferring_to=case_grid.get("transferring_by_nucleus", {}).get(name, {}),
         diskio=case_grid.get("disk_io", {}).get(name) or 0)

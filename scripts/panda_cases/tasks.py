@@ -39,7 +39,7 @@ UNKNOWN = ("pseudo_dataset",)
 
 def task(case: dict, given: dict, chunk: dict, brokerage: str) -> dict:
     """One task; case: with `rucio` and what is known of the next jobs; given: its attributes."""
-    rules = {key: str(value) for key, value in (given.get("split_rules") or {}).items()}
+    rules = {key: str(value) for key, value in said(given.get("split_rules") or {}).items()}
     found = said(NULLS | {key: given.get(name) for name, key in SAME.items() if given.get(name) is not None}) | dict(
         architecture=as_json(given.get("architecture")))
     numbers = NUMBERS | (OF_EVENT_SERVICE if given.get("eventService") else {})

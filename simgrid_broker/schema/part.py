@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
 from simgrid_broker import units
 
@@ -43,10 +44,17 @@ class Part(BaseModel):
         if isinstance(value, int):
             largest = LARGEST_KEY if info.field_name in ("seed", "luck") else LARGEST_WHOLE
             if abs(value) > largest:
-                raise ValueError(f"expected a whole number between -{largest} and {largest}")
+                raise _too_large(value, largest, f"expected a whole number between -{largest} and {largest}")
         elif isinstance(value, float) and abs(value) > LARGEST:
-            raise ValueError(f"expected a number between -{LARGEST:g} and {LARGEST:g}")
+            raise _too_large(value, LARGEST, f"expected a number between -{LARGEST:g} and {LARGEST:g}")
         return value
+
+
+def _too_large(value: float, largest: float, text: str) -> PydanticCustomError:
+    """The error of a number beyond the largest, as one of a limit."""
+    if value > 0:
+        return PydanticCustomError("less_than_equal", text, dict(le=largest))
+    return PydanticCustomError("greater_than_equal", text, dict(ge=-largest))
 
 
 def fields_by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:

@@ -193,3 +193,17 @@ def test_a_lenient_snapshot_is_read_as_panda_reads_its_tables(changed):
         "1 x an unknown site is read as one without queues and storages: tasks.102.nucleus = 'NIRVANA'",
         "1 x numbers are out of range, and are read as they are: ramcount = -1")
     assert "did you mean" in str(problems_of(path, ["strict=true"])[0])
+
+
+def test_numbers_out_of_range_and_nulls_of_a_lenient_snapshot_are_read_as_the_nearest_that_have_a_meaning():
+    # 0 as a limit of a slot is no limit, so that one below its range is the smallest, into which no job fits
+    wrong = {"grid.queues.NORTH.maxrss": -1, "grid.queues.NORTH.maxinputsize": -7,
+             "queues.NORTH.workers": {"SCORE": {"submitted": 2**31, "running": None}}}
+    plain = load_snapshot(EXAMPLE)
+    with pytest.raises(SnapshotError):
+        plain.with_values(wrong)
+    snapshot = plain.with_values({"strict": False, **wrong})
+    queue, workers = snapshot.grid.queues["NORTH"], snapshot.queues["NORTH"].workers["SCORE"]
+    assert (queue.maxrss, queue.maxinputsize, workers.submitted, workers.running) == (1, 0, 2**31 - 1, 0)
+    remarks = [remark for remark in snapshot.import_remarks if "meaning" in remark or "nulls" in remark]
+    assert len(remarks) == 2 and remarks[0].startswith("3 x numbers are out of range") and "running" in remarks[1]

@@ -6,10 +6,11 @@ still count at their queue, and replicas at a storage that no queue has are stil
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from pydantic import ValidationError, ValidationInfo
 
-from simgrid_broker.scenario.loading.origins import Finding, Key, Whole, dotted
+from simgrid_broker.scenario.loading.origins import Finding, Key, Whole, dotted, value_at
 from simgrid_broker.scenario.loading.validate import is_optional, without
 
 MOST_EXAMPLES = 3
@@ -19,18 +20,49 @@ OF_RANGES = {"greater_than", "greater_than_equal", "less_than", "less_than_equal
 UNKNOWN_SPACE = 1e18
 """Space of a storage that is not described, bytes: it stops nothing."""
 OUT_OF_RANGE = "numbers are out of range, and are read as they are"
+TOO_LARGE = "numbers are out of range, and are read as the largest that has a meaning"
+LEAST = {"maxrss": 1, "maxwdir": 1, "maxtime": 1}
+"""Readings of limits below their range, MB and s: no job fits, as 0 alone is no limit."""
 
 
 def in_any_range(value: object, handler: Callable, info: ValidationInfo) -> object:
-    """A number, whatever its limits, where the context of a validation lists numbers out of range; a wrap validator."""
+    """A number, however small, at most the largest, where a context lists numbers out of range; a wrap validator."""
     try:
         return handler(value)
     except ValidationError as error:
-        kinds = {found["type"] for found in error.errors(include_url=False)}
-        if info.context is None or not kinds <= OF_RANGES or not isinstance(value, (int, float)):
+        errors = error.errors(include_url=False)
+        if info.context is None or not {found["type"] for found in errors} <= OF_RANGES or not isinstance(
+                value, (int, float)):
             raise
+        if "le" in errors[0]["ctx"]:
+            info.context.append(Finding((info.field_name or "",), value, TOO_LARGE))
+            return errors[0]["ctx"]["le"]
         info.context.append(Finding((info.field_name or "",), value, OUT_OF_RANGE))
         return value
+
+
+def within_range(model: type[Whole], values: dict, findings: list[Finding]) -> tuple[dict | None, Iterable[str]]:
+    """Values with numbers in range and without nulls, None if none of them can be read so, and a remark for each kind.
+
+    A number below its range is 0, or the smallest limit in `LEAST`; one above it is the largest; a null is left out.
+    """
+    beyond = [found for found in findings if found.limit is not None and isinstance(found.value, (int, float))]
+    nulls = [found for found in findings if found.of_null and is_optional(model, found.key)]
+    if not beyond and not nulls:
+        return None, ()
+    changed = without(values, {found.key for found in nulls})
+    for found in beyond:
+        value_at(changed, found.key[:-1])[found.key[-1]] = _nearest_in_range(found)
+    return changed, _remarks([replace(found, expected=text) for text, alike in (
+        ("numbers are out of range, and are read as the nearest that have a meaning", beyond),
+        ("nulls are left out", nulls)) for found in alike])
+
+
+def _nearest_in_range(found: Finding) -> float:
+    """The number as which one out of range is read."""
+    limit, value = found.limit, found.value
+    assert limit is not None and isinstance(value, (int, float))
+    return limit if value > limit or limit > 0 else LEAST.get(str(found.key[-1]), 0)
 
 
 def as_panda_reads(model: type[Whole], values: dict, findings: list[Finding],

@@ -92,6 +92,10 @@ def _checked(draft: Draft, model: type[W], failed: bool, problems: list[Problem]
     while True:
         checked = validated(draft.values, model, is_lenient)
         found = _cross_findings(checked, draft, failed)
+        values, more = lenient.within_range(model, draft.values, checked.findings) if is_lenient else (None, ())
+        if values is not None:
+            remarks, draft = [*remarks, *more], replace(draft, values=values)
+            continue
         if not is_lenient or checked.findings:
             problems += locate.problems_of(draft, [*checked.findings, *found])
             return checked, remarks

@@ -82,7 +82,8 @@ class Finding:
 
     of_absence: the finding reports a name as missing, so it is dropped while entries that could not be read are left
     out; unknown: the missing name, where that is not the value itself; depends_on: keys of other values without which
-    the finding is meaningless; thing: kind of the thing that is missing, as `Refers` names it.
+    the finding is meaningless; thing: kind of the thing that is missing, as `Refers` names it; limit: that a number
+    exceeds; of_null: a null stands where a value is needed.
     """
 
     key: Key
@@ -93,6 +94,8 @@ class Finding:
     unknown: str | None = None
     depends_on: tuple[Key, ...] = ()
     thing: str = ""
+    limit: float | None = None
+    of_null: bool = False
 
 
 Rules = tuple[Callable[[Any], Iterator[Finding]], ...]

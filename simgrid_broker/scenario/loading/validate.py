@@ -125,7 +125,9 @@ def _finding(model: type[Whole], key: Key, error: Mapping[str, Any]) -> Finding:
         parent = _kind_at(model, key[:-1])
         return Finding(key, value, "unknown key", nearest(str(key[-1]), fields_by_key(parent)))
     known = tuple(re.findall(r"'([^']*)'", error["ctx"]["expected"])) if kind == "literal_error" else ()
-    return Finding(key, value, _expected(error), nearest(value, known) if isinstance(value, str) else ())
+    limits = error.get("ctx", {})
+    return Finding(key, value, _expected(error), nearest(value, known) if isinstance(value, str) else (),
+                   limit=limits.get("ge", limits.get("le")), of_null=error["input"] is None)
 
 
 def _description(model: type[Whole], key: Key) -> str:
