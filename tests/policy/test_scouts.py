@@ -350,3 +350,9 @@ def test_measures_lie_within_what_was_measured(walltimes, edition):
     found = measure(edition, jobs(len(walltimes), walltime_s=walltimes))
     least, most = (1.5 * 80 * limit / 1000 for limit in (min(walltimes), max(walltimes)))
     assert least - 1e-9 <= found.cputime <= most + 1
+
+
+def test_jobs_without_a_measured_memory_do_not_count():
+    some = jobs(4, maxpss_mb=[np.nan, 0, 8000, 8000])
+    assert measure("deployed", some).ramcount == 1100 and measure("documented", some).ramcount == 1000
+    assert measure("deployed", jobs(2, maxpss_mb=0)).ramcount is None

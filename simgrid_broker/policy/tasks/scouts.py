@@ -216,12 +216,15 @@ def measured_ramcount(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) ->
     """ramCount, MB in the unit of the claim: the largest (documented), or a percentile and a margin (deployed) (L11).
 
     Where the unit is not per core, memory of whole jobs, baseRamCount included. None leaves the claim unchanged: its
-    unit is fixed, or nothing was measured; in the code a task with less than baseRamCount claims 1 MB.
+    unit is fixed, or no job has a maxPSS above 0; in the code a task with less than baseRamCount claims 1 MB.
     """
     if claims.ramunit.endswith("Fixed"):
         return None
-    per_core = claims.ramunit in PER_CORE_UNITS
-    used = (jobs.maxpss_mb - claims.baseramcount) / jobs.corecount if per_core else jobs.maxpss_mb
+    with_memory = jobs.maxpss_mb > 0
+    if not with_memory.any():
+        return None
+    per_core, maxpss_mb = claims.ramunit in PER_CORE_UNITS, jobs.maxpss_mb[with_memory]
+    used = (maxpss_mb - claims.baseramcount) / jobs.corecount[with_memory] if per_core else maxpss_mb
     if TERMS[edition].of_largest:
         found = math.ceil(used.max())
         return float(found) if found > 0 else None
