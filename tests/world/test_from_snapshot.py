@@ -11,6 +11,7 @@ from simgrid_broker.scenario import Snapshot, load_snapshot
 from simgrid_broker.scenario.snapshot import SnapshotTask
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.attribute import columns_of
+from simgrid_broker.schema.part import LARGEST_WHOLE
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import JobInput
 from simgrid_broker.world.snapshot.reading import statistics_of, world_of
@@ -47,6 +48,20 @@ def test_jobs_and_cores():
     assert counts.sum() == 3690 and counts[..., JobStatus.PENDING].sum() == 0
     assert world.arrays.running_cores[centre, production, mcore] == 420 * 8        # slots of the queue's eight cores
     assert world.arrays.running_cores.sum(axis=(1, 2)).tolist() == [3860, 0, 1740, 480, 640, 120]      # or as told
+
+
+def test_sums_of_counters_of_a_lenient_snapshot_stay_within_the_tables():
+    # counters above the largest number are read as the largest, to which the other counters still add
+    world, snapshot = world_and_snapshot(**{
+        "strict": False, "jobs": [dict(queue="NORTH", share="Production", resource_type="MCORE", running=10**12)],
+        "links": [dict(source="WEST", destination="NORTH", queued_files=10**12, queued_express=47)],
+        "queues.NORTH.workers": {kind: dict(submitted=10**12, running=47) for kind in ("SCORE", "MCORE")}})
+    queue, arrays = world.vocabularies["queues"].index("NORTH"), world.arrays
+    assert arrays.counts[queue].max() == arrays.running_cores[queue].max() == LARGEST_WHOLE
+    first = arrays.pseudo_queues[arrays.pseudo_queues["queue"] == queue][0]
+    assert (first["n_submitted"], first["n_running"]) == (LARGEST_WHOLE, 0)
+    assert arrays.transfers["n_files"].max() == LARGEST_WHOLE
+    assert statistics_of(world, snapshot).workers[queue] == LARGEST_WHOLE
 
 
 def test_statistics_have_what_was_placed():

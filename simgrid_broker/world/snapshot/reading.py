@@ -20,6 +20,7 @@ from simgrid_broker.scenario.snapshot import (
 from simgrid_broker.scenario.work.tasklist import TaskList, fill, new_rows
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.grid import LINK_NUMBERS
+from simgrid_broker.schema.part import LARGEST_WHOLE
 from simgrid_broker.schema.queues import QUEUE_NUMBERS, QueueNumbers
 from simgrid_broker.schema.tasks import AS_PRIORITY, Chain, TaskClaims
 from simgrid_broker.world.arrays import Arrays
@@ -171,8 +172,14 @@ def _fill_counts(world: World, snapshot: Snapshot, numbers: Numbers) -> None:
     for row in snapshot.jobs:
         at = _place(numbers, row)
         for status in COUNTED:
-            arrays.counts[*at, status] += getattr(row, status.word)
-        arrays.running_cores[at] += row.running * _slot(arrays, at[0], at[2])
+            arrays.counts[*at, status] = _countable(int(arrays.counts[*at, status]) + getattr(row, status.word))
+        cores = row.running * _slot(arrays, at[0], at[2])
+        arrays.running_cores[at] = _countable(int(arrays.running_cores[at]) + cores)
+
+
+def _countable(number: int) -> int:
+    """Sum of counters of a lenient snapshot as a table holds it: at most LARGEST_WHOLE."""
+    return min(number, LARGEST_WHOLE)
 
 
 def _with_no_type(counts: np.ndarray) -> np.ndarray:
@@ -206,8 +213,9 @@ def _fill_queues(world: World, snapshot: Snapshot, numbers: Numbers) -> None:
         for row in np.flatnonzero(arrays.pseudo_queues["queue"] == number)[:1]:
             workers = queue.workers.values()
             submitted, running = (sum(getattr(each, what) for each in workers) for what in ("submitted", "running"))
-            arrays.pseudo_queues["n_submitted"][row] = queue.workers_submitted + submitted
-            arrays.pseudo_queues["n_running"][row] = queue.workers_running + running
+            waiting = _countable(queue.workers_submitted + submitted)
+            arrays.pseudo_queues["n_submitted"][row] = waiting
+            arrays.pseudo_queues["n_running"][row] = min(queue.workers_running + running, LARGEST_WHOLE - waiting)
     world.forget_expired(snapshot.time)
     world.locked = frozenset(snapshot.locked)
 
@@ -235,5 +243,5 @@ def _fill_traffic(world: World, snapshot: Snapshot, numbers: Numbers) -> None:
     for number, name in enumerate(sites):
         row = world.arrays.transfers[number]
         row["transfer_id"], row["kind"], row["destination"] = number + 1, TransferKind.OUTPUT, number
-        row["n_files"] = row["left_files"] = files.get(name, 0)
+        row["n_files"] = row["left_files"] = _countable(files.get(name, 0))
         row["bytes"] = row["left_bytes"] = sizes.get(name, 0)
