@@ -1,10 +1,12 @@
-"""Atomic writing of small files, and bounded reading of files that a user names."""
+"""Atomic writing of small files, of tables as CSV, and bounded reading of files that a user names."""
 
 import errno
 import os
+import re
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from simgrid_broker.errors import OutputError
 
@@ -22,6 +24,19 @@ def write_whole(path: Path, content: str | bytes) -> Path:
             temporary.unlink()
         raise OutputError(f"cannot write {path}: {error}") from error
     return path
+
+
+FORMULA = re.compile(r"[=@\t\r]|[+-](?!\w+$)")
+"""Beginning of a text that a spreadsheet takes for a formula; `-cap_rt`, a rule's tag, calls nothing."""
+
+
+def write_csv(path: Path, table: Any) -> Path:
+    """Write a pandas DataFrame as CSV, formulas in cells of text behind an apostrophe; raises OutputError."""
+    return write_whole(path, table.map(_as_text).rename(columns=_as_text).to_csv(index=False, lineterminator="\n"))
+
+
+def _as_text(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
 
 def read_bytes(path: Path, most: int = -1) -> bytes:

@@ -17,6 +17,7 @@ from numba.core.typing.context import Context
 from simgrid_broker.compiled import compiled, contexts, folder
 from simgrid_broker.compiled.compiler import _no_collection, as_one_module
 from simgrid_broker.compiled.fingerprint import fingerprint
+from simgrid_broker.compiled.kept_code import read_own, with_digest
 
 TWO_FILES = {
     "inner": "from simgrid_broker.compiled import compiled\nLIMIT = 10\n"
@@ -422,3 +423,54 @@ def test_variants_kept_by_several_processes_are_not_taken_for_one_another(tmp_pa
     answers = [subprocess.run([sys.executable, program, *names], env=environment, capture_output=True, text=True,
                               check=True).stdout.split() for names in (["one"], ["other"], ["one", "other"])]
     assert answers[0] != answers[1] and answers[2] == answers[0] + answers[1]
+
+
+@pytest.mark.parametrize(("mode", "change", "is_read"), [
+    pytest.param(0o600, lambda content: content, True, id="whole"),
+    pytest.param(0o600, lambda content: content[:-1], False, id="cut"),
+    pytest.param(0o600, lambda content: b"", False, id="empty"),
+    pytest.param(0o600, lambda content: content[:-1] + bytes([content[-1] ^ 1]), False, id="a flipped bit"),
+    pytest.param(0o620, lambda content: content, False, id="the group may write"),
+    pytest.param(0o602, lambda content: content, False, id="all may write"),
+])
+def test_compiled_code_is_read_only_whole_and_if_nobody_else_can_write_it(tmp_path, mode, change, is_read):
+    path = tmp_path / "a.code"
+    path.write_bytes(change(with_digest(b"code")))
+    path.chmod(mode)
+    assert read_own(path) == (b"code" if is_read else None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_compiled_code_of_another_user_is_not_read(tmp_path):
+    path = tmp_path / "a.code"
+    path.write_bytes(with_digest(b"code"))
+    os.chown(path, 12_345, 12_345)
+    assert read_own(path) is None
+
+
+def test_the_folder_of_the_user_is_private_and_one_in_which_others_write_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.delenv("SIMGRID_BROKER_CACHE", raising=False)
+    monkeypatch.setattr(folder.Path, "home", lambda: tmp_path)
+    assert folder.kept_folder().stat().st_mode & 0o777 == 0o700
+    folder.kept_folder().chmod(0o777)
+    assert folder.kept_folder().stat().st_mode & 0o777 == 0o700
+    monkeypatch.setenv("SIMGRID_BROKER_CACHE", str(tmp_path / "common"))
+    assert folder.kept_folder() == tmp_path / "common"
+    (tmp_path / "common").chmod(0o770)
+    assert folder.kept_folder() is None
+
+
+def test_damaged_code_is_compiled_again(tmp_path):
+    folder_of_code = dict(os.environ, SIMGRID_BROKER_CACHE=str(tmp_path / "kept"))
+    text = "from simgrid_broker.compiled import compiled\n@compiled\ndef twice(n):\n    return 2 * n\nprint(twice(4))\n"
+    (tmp_path / "module.py").write_text(text)
+
+    def printed():
+        return subprocess.run([sys.executable, tmp_path / "module.py"], env=folder_of_code, capture_output=True,
+                              text=True, check=True).stdout
+    assert printed() == "8\n"
+    kept = [*(tmp_path / "kept").glob("*.code")]
+    assert kept
+    for damage in (b"", kept[0].read_bytes()[:-9], b"\0" * 999):
+        kept[0].write_bytes(damage)
+        assert printed() == "8\n" and kept[0].read_bytes() != damage

@@ -79,10 +79,14 @@ def _is_installed(module: str) -> bool:
     return module.partition(".")[0] in INSTALLED
 
 
+DIGITS = 16
+"""Length of a digest, hexadecimal digits."""
+
+
 def digest(*contents: str | bytes) -> str:
     """16 hexadecimal digits that change with any of the contents and with the versions of Python, Numba and NumPy."""
     found = sha256(VERSIONS.encode())
     for content in contents:
         found.update(content.encode() if isinstance(content, str) else content)
         found.update(b"\0")
-    return found.hexdigest()[:16]
+    return found.hexdigest()[:DIGITS]

@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import stat
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -23,11 +24,25 @@ def kept_folder() -> Path | None:
     """Folder in which compiled code is kept between runs, created if missing.
 
     It is the folder that the environment variable SIMGRID_BROKER_CACHE names, else one in the user's `.cache`. None if
-    there is no home folder (a container with an unknown user) or nothing can be written.
+    there is no home folder (a container with an unknown user), nothing can be written, or another user can write there.
     """
     try:
-        folder = Path(os.environ.get("SIMGRID_BROKER_CACHE") or Path.home() / ".cache" / "simgrid_broker")
-        folder.mkdir(parents=True, exist_ok=True)
+        named = os.environ.get("SIMGRID_BROKER_CACHE")
+        folder = Path(named or Path.home() / ".cache" / "simgrid_broker")
+        folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        if not named:
+            folder.chmod(PRIVATE)
+        if not is_own(folder.stat()):
+            return None
     except (OSError, RuntimeError):
         return None
     return folder if os.access(folder, os.W_OK) else None
+
+
+PRIVATE = 0o700
+"""Mode of the folder: nobody but its owner reads or writes."""
+
+
+def is_own(status: os.stat_result) -> bool:
+    """True if a file or folder belongs to the user of this process, and nobody else may write to it."""
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -20,8 +20,8 @@ from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 from numba.core.typing import signature
 
-from simgrid_broker.compiled.fingerprint import digest, fingerprint
-from simgrid_broker.compiled.folder import cache_folder
+from simgrid_broker.compiled.fingerprint import DIGITS, digest, fingerprint
+from simgrid_broker.compiled.folder import PRIVATE, cache_folder, is_own
 
 PACKAGE = f"{__name__.partition('.')[0]}."
 
@@ -62,9 +62,8 @@ class KeptCode(_Cache):
 
     def load_overload(self, sig, target_context):
         """Compiled code for arguments of some types; None if there is none."""
-        try:
-            content = self._file(sig, target_context).read_bytes()
-        except OSError:
+        content = read_own(self._file(sig, target_context))
+        if content is None:
             target_context.refresh()                   # Numba's own rules of types, which compiling needs
             return None
         library, described, environment, returned, init, environments = _Content(io.BytesIO(content)).load()
@@ -80,7 +79,8 @@ class KeptCode(_Cache):
         content = library, described, environment, typed.return_type, init, [one for one in environments if one.consts]
         with suppress(OSError), tempfile.TemporaryDirectory(dir=cache_folder(), prefix="draft-") as draft:
             written = Path(draft) / "code"
-            written.write_bytes(dumps(content))
+            written.touch(mode=PRIVATE)                # whatever a umask leaves to a group
+            written.write_bytes(with_digest(dumps(content)))
             os.replace(written, self._file(sig, data.target_context))      # other processes see all of it or nothing
 
     def _file(self, sig, target_context) -> Path:
@@ -97,6 +97,25 @@ class KeptCode(_Cache):
 
     def flush(self):
         """Nothing: what a file holds never changes."""
+
+
+def with_digest(content: bytes) -> bytes:
+    """Content of a file behind its digest, by which `read_own` sees that it is whole."""
+    return digest(content).encode() + content
+
+
+def read_own(path: Path) -> bytes | None:
+    """Content of a file of compiled code; None if it is missing, damaged, another user's, or another user can write it.
+
+    Code that is loaded is run, so the owner of the opened file counts, not that of a name that could be exchanged.
+    """
+    try:
+        with open(path, "rb") as file:
+            written = file.read() if is_own(os.fstat(file.fileno())) else b""
+    except OSError:
+        return None
+    content = written[DIGITS:]
+    return content if written[:DIGITS] == digest(content).encode() else None
 
 
 def fields_of(kind: types.Type) -> str:

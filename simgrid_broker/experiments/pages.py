@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.experiments.study import DONE, FAILED, Study
-from simgrid_broker.records import write_whole
+from simgrid_broker.records import write_csv, write_whole
 from simgrid_broker.report.blocks import Block, Link, Note, Section, TableBlock
 from simgrid_broker.report.drawing.pictures import plots_of, save_plots
 from simgrid_broker.report.page import page
@@ -31,7 +31,7 @@ def write_study_page(folder: Path, title: str, lead: str, sections: Sequence[Sec
 
 def write_table(folder: Path, name: str, table: pd.DataFrame) -> None:
     """Write a table as CSV and as Parquet; settings of several kinds become text in the latter."""
-    write_whole(Path(folder) / f"{name}.csv", table.to_csv(index=False, lineterminator="\n"))
+    write_csv(Path(folder) / f"{name}.csv", table)
     mixed = {column: table[column].map(str) for column in table.columns
              if table[column].dtype == object and table[column].map(type).nunique() > 1}
     write_whole(Path(folder) / f"{name}.parquet", table.assign(**mixed).to_parquet(index=False))

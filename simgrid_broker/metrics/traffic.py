@@ -189,7 +189,7 @@ def data_waits(run: Run) -> pd.DataFrame:
 
 def seconds_since(run: Run, times) -> np.ndarray:
     """Time from the sample before to each sample, s; 0 for the first of a run."""
-    all_times = sample_times(run)
+    all_times = np.union1d(sample_times(run), times)       # a killed run may lack the queues of its last sample
     return np.diff(all_times, prepend=all_times[:1])[np.searchsorted(all_times, np.asarray(times))]
 
 

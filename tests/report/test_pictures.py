@@ -18,6 +18,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
+from simgrid_broker.files import write_csv
 from simgrid_broker.records import read_run
 from simgrid_broker.report.blocks import Marks, Plot
 from simgrid_broker.report.context import context
@@ -296,3 +297,8 @@ def test_matplotlib_is_imported_without_texts_for_help_and_with_them_afterwards(
 @pytest.mark.parametrize("name", ["hi", "S", "mid"])
 def test_a_short_name_is_written_in_full(name):
     assert fitted(name, 8.0, 1.0) == name
+
+def test_formulas_in_cells_and_heads_are_quoted_in_csv(tmp_path):
+    table = pd.DataFrame({"=a": ["=1+2", "-2+3|x", "@x", "\tq", "-cap_rt", "MC16", None], "n": [-1.5, 2.0] + [0.0] * 5})
+    assert write_csv(tmp_path / "a.csv", table).read_text().splitlines() == [
+        "'=a,n", "'=1+2,-1.5", "'-2+3|x,2.0", "'@x,0.0", "'\tq,0.0", "-cap_rt,0.0", "MC16,0.0", ",0.0"]

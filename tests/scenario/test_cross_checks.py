@@ -128,6 +128,8 @@ EXAMPLES = {
     "siblings_of_nothing": (("shares", 0, "children"), [{"name": "MC simul", "value": 0}],
                             ("shares[0].children", None)),
     "bad_expression": (("shares", 1, "campaign"), "(mc", ("shares[1].campaign", None)),
+    "bad_expression: of a field that tasks have": (
+        ("shares", 0, "processingtype"), "([", ("shares[0].processingtype", None)),
     "no_resource_type": (("resource_types",), {}, ("resource_types", None)),
     "constraints_of_rows: a type that PanDA does not have": (
         ("resource_types", "MCORE_HIMM"), {"mincore": 2},

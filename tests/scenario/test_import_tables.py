@@ -79,6 +79,11 @@ def test_a_tree_with_an_unknown_field_is_refused(tmp_path):
         read_shares(file(tmp_path, {"children": [dict(name="A", value=1, vlue=2)]}))
 
 
+def test_children_that_are_no_list_are_refused(tmp_path):
+    with pytest.raises(InputFileError, match=r"'A': children = 3: expected a list of shares"):
+        read_shares(file(tmp_path, {"children": [dict(name="A", value=1, children=3)]}))
+
+
 def test_resource_types_and_slots_come_with_the_shares(tmp_path):
     types = [dict(resource_name="SCORE", mincore=1, maxcore=1, minrampercore=None, maxrampercore=2000),
              dict(resource_name="MCORE", mincore=2, maxcore=None, minrampercore=None, maxrampercore=None)]

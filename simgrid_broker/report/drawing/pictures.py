@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, NamedTuple
 
+from simgrid_broker.files import write_csv
 from simgrid_broker.records import write_whole
 from simgrid_broker.report.blocks import Plot, Section
 
@@ -63,7 +64,7 @@ def save_plots(plots: Sequence[Plot], folder: Path, steps: Callable[[Iterable], 
     pictures = dict(zip([plot.name for plot in plots], drawn(plots, steps), strict=True))
     for plot in plots:
         write_whole(folder / f"{plot.name}.png", pictures[plot.name])
-        write_whole(folder / f"{plot.name}.csv", plot.table.to_csv(index=False, lineterminator="\n"))
+        write_csv(folder / f"{plot.name}.csv", plot.table)
     return pictures
 
 

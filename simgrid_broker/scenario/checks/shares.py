@@ -80,7 +80,7 @@ def wrong_setting(scenario: Scenario) -> Iterator[Finding]:
 
 def work_without_share(scenario: Scenario) -> Iterator[Finding]:
     """Some leaf share takes the tasks of each campaign and group of users: PanDA declares other tasks broken."""
-    if by_queue(scenario):
+    if by_queue(scenario) or any(bad_expression(scenario)):
         return
     leaves = [share for _, share in shares_with_keys(scenario.shares) if not share.children]
     for kind in ("campaigns", "users"):

@@ -166,7 +166,8 @@ def _place(rows: Rows, row: Mapping, by_name: Mapping[str, dict], roots: list[di
 
 
 def _is_below(name: str, other: str | None, rows: Rows) -> bool:
-    parents, seen = {row.get("name"): row.get("parent") for row in rows.rows}, set[str]()
+    parents = {str(row.get("name")): row["parent"] for row in rows.rows if isinstance(row.get("parent"), str)}
+    seen = set[str]()
     while other is not None and other not in seen:
         if other == name:
             return True
@@ -190,7 +191,11 @@ def _of_tree(file: JsonFile) -> list[dict]:
         for key in sorted({*node} - {"name", "value", "children"}):
             bad.add(line_of(file, key), f"{name!r}: {key}", node[key], "unknown field",
                     nearest(key, ("name", "value", "children")))
-        children = [share(child) for child in node.get("children") or ()]
+        below = node.get("children") or ()
+        if not isinstance(below, (list, tuple)):
+            bad.add(line_of(file, name), f"{name!r}: children", below, "expected a list of shares")
+            below = ()
+        children = [share(child) for child in below]
         return {"name": name, "value": value} | ({"children": children} if children else {})
     nodes = root.get("children") if isinstance(root, dict) else None
     if not isinstance(nodes, list) or not nodes:
