@@ -1,10 +1,10 @@
 """Files of a run: streaming writers of the recorded tables, the manifest, and their readers."""
 
-from simgrid_broker.files import write_whole
+from simgrid_broker.files import write_csv, write_whole
 from simgrid_broker.records.layout import JOB_END_TIMES, JOB_END_WORDS
 from simgrid_broker.records.manifest import entry_of, new_run_folder, read_manifest, texts_of, write_manifest
 from simgrid_broker.records.reader import TAKEN, Run, read_run
 from simgrid_broker.records.writer import EndedJobs, RunWriter, write_snapshot
 
 __all__ = ["EndedJobs", "JOB_END_WORDS", "JOB_END_TIMES", "Run", "RunWriter", "TAKEN", "entry_of", "new_run_folder",
-           "read_manifest", "read_run", "texts_of", "write_manifest", "write_snapshot", "write_whole"]
+           "read_manifest", "read_run", "texts_of", "write_csv", "write_manifest", "write_snapshot", "write_whole"]

@@ -18,8 +18,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
-from simgrid_broker.files import write_csv
-from simgrid_broker.records import read_run
+from simgrid_broker.records import read_run, write_csv
 from simgrid_broker.report.blocks import Marks, Plot
 from simgrid_broker.report.context import context
 from simgrid_broker.report.drawing import canvas, pictures

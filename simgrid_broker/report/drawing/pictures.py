@@ -15,8 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, NamedTuple
 
-from simgrid_broker.files import write_csv
-from simgrid_broker.records import write_whole
+from simgrid_broker.records import write_csv, write_whole
 from simgrid_broker.report.blocks import Plot, Section
 
 DESCRIBES = "_update_set_signature_and_docstring"
