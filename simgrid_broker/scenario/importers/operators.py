@@ -167,13 +167,11 @@ def _place(rows: Rows, row: Mapping, by_name: Mapping[str, dict], roots: list[di
 
 def _is_below(name: str, other: str | None, rows: Rows) -> bool:
     parents = {str(row.get("name")): row["parent"] for row in rows.rows if isinstance(row.get("parent"), str)}
-    seen = set[str]()
-    while other is not None and other not in seen:
-        if other == name:
-            return True
-        seen.add(other)
+    for _ in parents:
+        if other is None or other == name:
+            break
         other = parents.get(other)
-    return False
+    return other == name
 
 
 def _of_tree(file: JsonFile) -> list[dict]:
@@ -191,11 +189,10 @@ def _of_tree(file: JsonFile) -> list[dict]:
         for key in sorted({*node} - {"name", "value", "children"}):
             bad.add(line_of(file, key), f"{name!r}: {key}", node[key], "unknown field",
                     nearest(key, ("name", "value", "children")))
-        below = node.get("children") or ()
-        if not isinstance(below, (list, tuple)):
+        below = node.get("children") or []
+        if not isinstance(below, list):
             bad.add(line_of(file, name), f"{name!r}: children", below, "expected a list of shares")
-            below = ()
-        children = [share(child) for child in below]
+        children = [share(child) for child in below] if isinstance(below, list) else []
         return {"name": name, "value": value} | ({"children": children} if children else {})
     nodes = root.get("children") if isinstance(root, dict) else None
     if not isinstance(nodes, list) or not nodes:
