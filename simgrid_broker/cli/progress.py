@@ -31,8 +31,8 @@ TEXT_COLUMNS = 70
 """Columns of percentage and text next to the bar."""
 
 FIRST_RUN = "First run of this version on this machine: compiling takes {time}, once."
-NOT_KEPT = ("Compiling takes {time} in each run, because there is no folder of your own to keep the code in; name one, "
-            "in which nobody else can write, in the environment variable SIMGRID_BROKER_CACHE.")
+NOT_KEPT = ("Compiling takes {time} in each run, because it has no folder that is yours alone; name one "
+            "in the environment variable SIMGRID_BROKER_CACHE.")
 
 
 class Pace:
