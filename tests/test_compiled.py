@@ -433,7 +433,7 @@ def test_variants_kept_by_several_processes_are_not_taken_for_one_another(tmp_pa
     pytest.param(0o620, lambda content: content, False, id="the group may write"),
     pytest.param(0o602, lambda content: content, False, id="all may write"),
 ])
-def test_compiled_code_is_read_only_whole_and_if_nobody_else_can_write_it(tmp_path, mode, change, is_read):
+def test_compiled_code_is_read_only_whole_and_if_no_other_user_can_write_it(tmp_path, mode, change, is_read):
     path = tmp_path / "a.code"
     path.write_bytes(change(with_digest(b"code")))
     path.chmod(mode)

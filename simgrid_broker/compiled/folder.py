@@ -40,9 +40,9 @@ def kept_folder() -> Path | None:
 
 
 PRIVATE = 0o700
-"""Mode of the folder: nobody but its owner reads or writes."""
+"""Mode of the folder: only its owner reads or writes."""
 
 
 def is_own(status: os.stat_result) -> bool:
-    """True if a file or folder belongs to the user of this process, and nobody else may write to it."""
+    """True if a file or folder belongs to the user of this process, and no other user may write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
