@@ -16,10 +16,10 @@ CRIC = DATA / "panda_decisions_cric"
 RELEASE_1_0_4 = CRIC / "release_1.0.4"
 EVERY = {"task_broker_prod": 20, "job_broker_prod": 30, "job_broker_anal": 40}
 """Of how many recorded cases of a kind one is asked, if not of 10."""
-MISSES = {"worker_adjuster": 9, "data_carousel": 2, "task_throttling": 7, "scouts": 269}
+MISSES = {"worker_adjuster": 9, "data_carousel": 2, "task_throttling": 7, "scouts": 268}
 """Recorded cases of a kind that the rules miss; the fidelity page says why."""
-SCOUTS_AGREE = {"scoutSucceeded": 264, "exhausted": 251, "splitRules": 257, "task.ramCount": 266,
-                "task.ioIntensity": 260, "task.cpuTime": 224}
+SCOUTS_AGREE = {"scoutSucceeded": 269, "exhausted": 261, "reason": 261, "splitRules": 257, "task.ramCount": 266,
+                "task.ioIntensity": 260, "task.cpuTime": 255, "task.walltime": 257}
 """Recorded cases of scouts, of 269, in which one of their results agrees."""
 SHARES = [dict(name="Prod", value=80, parent=None), dict(name="Simul", value=3, parent="Prod"),
           dict(name="Evgen", value=1, parent="Prod"), dict(name="Test", value=20, parent=None)]

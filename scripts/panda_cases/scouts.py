@@ -15,6 +15,7 @@ INPUTS = ("input", "pseudo_input")
 DEFAULT_COREPOWER = 10.0
 WITHDRAWN, MAX_FILES, MOST_FILES = ("nFilesPerJob", "nGBPerJob"), "nMaxFilesPerJob", 200
 PER_EVENT = ("kBPerEvent", "kBPerEventFixed")
+LOW_RATE = "low_success_rate"
 MILLI, WHOLE, FIXED = "mHS06sPerEvent", "HS06sPerEvent", "Fixed"
 UNKNOWN = ("ioIntensity", "ioIntensityUnit", "diskIO", "diskIOUnit", "memory_leak_core", "memory_leak_x2",
            "mergewalltime", "mergeramCount", "mergeramUnit")
@@ -30,19 +31,19 @@ def answer(case: dict) -> dict:
     label = task["prodSourceLabel"]
     least = split.get("scoutSuccessRate", 0) if split.get("useScout") else 0
     failed, exhausts = rules.verdict(state_of(case), least, label, cfg, case["edition"])
-    reason, attributes = failed if exhausts else "", {**dict.fromkeys(UNKNOWN), **task}
+    reason, attributes = "", {**dict.fromkeys(UNKNOWN), **task}
     if len(jobs.walltime_s):
         new_jobs = jobs_to_come(case)
         found = rules.measure(jobs, claims, cfg, case["edition"])
-        attributes |= replaced(task, claims, found)
-        if not failed:
+        attributes |= replaced(case, claims, found)
+        if not failed or exhausts:
             reason = rules.exhausted(jobs, claims, found, new_jobs, split.get("minCpuEfficiency", 0), cfg,
                                      case["edition"])
         if rules.withdraws_split_rules(jobs, new_jobs, label, cfg, case["edition"]):
             split = {name: value for name, value in split.items() if name not in WITHDRAWN} | {MAX_FILES: MOST_FILES}
-    reason = reason if case["useExhausted"] else ""
-    return dict(scoutSucceeded=not failed, mergeScoutSucceeded=None, exhausted=bool(reason), reason=reason or None,
-                splitRules=split, task=attributes, limits=limits + unmeasured(case))
+    reason = (reason or (LOW_RATE if exhausts else "")) if case["useExhausted"] else ""
+    return dict(scoutSucceeded=not failed or exhausts, mergeScoutSucceeded=None, exhausted=bool(reason),
+                reason=reason or None, splitRules=split, task=attributes, limits=limits + unmeasured(case))
 
 
 def unmeasured(case: dict) -> list[str]:
@@ -99,13 +100,21 @@ def job_row(job: dict, queues: dict, n_events: int, read_bytes: float) -> tuple:
 def claims_of(case: dict) -> Task:
     """The task before its scouts."""
     task = case["task"]
+    walltime = task["walltime"] or 0
     pseudo = any(one["type"] == "pseudo_input" for one in case["datasets"])
     return Task.of(dict(
-        prodsourcelabel=task["prodSourceLabel"], ramcount=number(task["ramCount"]), ramunit=task["ramUnit"] or "MB",
-        baseramcount=task["baseRamCount"] or 0, cputime=number(case["taskParams"].get("cpuTime")),
+        prodsourcelabel=task["prodSourceLabel"], ramcount=number(case["taskParams"].get("ramCount")),
+        ramunit=task["ramUnit"] or "MB",
+        baseramcount=task["baseRamCount"] or 0, cputime=claimed_cputime(case["taskParams"]),
         cpuefficiency=100.0 if task["cpuEfficiency"] is None else task["cpuEfficiency"],
-        basewalltime_s=task["baseWalltime"] or 0, walltime_s_per_mib=task["walltime"] or 0, diskio=math.nan,
-        input_bytes_per_job=0.0 if pseudo else 1.0))
+        basewalltime_s=task["baseWalltime"] or 0, walltime_s_per_mib=math.nan if walltime < 0 else walltime,
+        diskio=math.nan, input_bytes_per_job=0.0 if pseudo else 1.0))
+
+
+def claimed_cputime(params: dict) -> float:
+    """CPU time of an event that the user claims, HS06 s; NaN without a unit."""
+    unit = params.get("cpuTimeUnit")
+    return number(params.get("cpuTime")) / (1000 if unit == MILLI else 1) if unit else math.nan
 
 
 def number(value: Any) -> float:
@@ -136,14 +145,22 @@ def jobs_to_come(case: dict) -> float:
     return (master["nFiles"] - master["nFilesUsed"]) * finished / max(master["nFilesFinished"], 1)
 
 
-def replaced(task: dict, claims: Task, found: rules.Measured) -> dict:
+def whole_unit(unit: str | None) -> str | None:
+    """Unit of a CPU time in whole HS06 s; a task that has no unit in thousandths keeps its own."""
+    return WHOLE if unit == MILLI else unit
+
+
+def replaced(case: dict, claims: Task, found: rules.Measured) -> dict:
     """Attributes of a task that its measurements replace, in PanDA's units."""
+    task = case["task"]
     values: dict = dict(ioIntensity=found.iointensity, ioIntensityUnit="kBPerS", walltimeUnit="kSI2kseconds",
-                        walltime=max(found.walltime_s_per_mib or 0, claims.walltime_s_per_mib), ramUnit=claims.ramunit)
-    if found.cputime is not None and not (task["cpuTimeUnit"] or "").endswith(FIXED):
+                        ramUnit=claims.ramunit)
+    if found.cputime is not None and not (case["taskParams"].get("cpuTimeUnit") or "").endswith(FIXED):
         whole = found.cputime >= rules.WHOLE_HS06S
         values |= dict(cpuTime=found.cputime if whole else round(found.cputime * 1000),
-                       cpuTimeUnit=WHOLE if whole else MILLI)
+                       cpuTimeUnit=whole_unit(task["cpuTimeUnit"]) if whole else MILLI)
+    if found.walltime_s_per_mib is not None:
+        values["walltime"] = found.walltime_s_per_mib
     if found.ramcount is not None:
         values["ramCount"] = found.ramcount
     if found.output_bytes is not None and task["outDiskUnit"] == PER_EVENT[0]:
