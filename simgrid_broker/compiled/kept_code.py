@@ -21,7 +21,7 @@ from numba.core.sigutils import normalize_signature
 from numba.core.typing import signature
 
 from simgrid_broker.compiled.fingerprint import DIGITS, digest, fingerprint
-from simgrid_broker.compiled.folder import PRIVATE, cache_folder, is_own
+from simgrid_broker.compiled.folder import cache_folder, is_own
 
 PACKAGE = f"{__name__.partition('.')[0]}."
 
@@ -79,7 +79,7 @@ class KeptCode(_Cache):
         content = library, described, environment, typed.return_type, init, [one for one in environments if one.consts]
         with suppress(OSError), tempfile.TemporaryDirectory(dir=cache_folder(), prefix="draft-") as draft:
             written = Path(draft) / "code"
-            written.touch(mode=PRIVATE)                # whatever a umask leaves to a group
+            written.touch(mode=0o600)                  # whatever a umask leaves to a group
             written.write_bytes(with_digest(dumps(content)))
             os.replace(written, self._file(sig, data.target_context))      # other processes see all of it or nothing
 
