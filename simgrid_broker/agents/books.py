@@ -10,6 +10,7 @@ from simgrid_broker.agents.jedi.scouts import Scouts
 from simgrid_broker.agents.panda.retry_module import RetryModule
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.ledgers.commands import Commands
+from simgrid_broker.ledgers.hourly_sums import HourlySums
 from simgrid_broker.ledgers.inputs import LostFiles, OpenInputs, Submissions
 from simgrid_broker.ledgers.live_tasks import LiveTasks
 from simgrid_broker.ledgers.staging import StagingRequests
@@ -17,7 +18,7 @@ from simgrid_broker.ledgers.task_history import TaskLedger
 from simgrid_broker.names import TASK_ENDS, TaskStatus
 from simgrid_broker.policy.tasks.ends import dataset_after
 from simgrid_broker.policy.tasks.progress import prepared
-from simgrid_broker.schema import TASK_DATASETS
+from simgrid_broker.schema import TASK_DATASETS, Table
 from simgrid_broker.schema.tasks import DATASET_STATUSES, DATASET_TYPES
 from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.turns.plane import WaitingPlace
@@ -80,12 +81,18 @@ class Books:
         fabric.retry_module = self.retry_module.learn
         self.retry_module.measure_again = self.scouts.measure_again
         self.ended: list[int] = []
+        self.sums: list[HourlySums] = []
         self.n_broken = self.n_cut_cycles = 0
         self.newcomers: list[Callable[[np.ndarray], None]] = [
             self.decisions.begin, self.ledger.begin, self.open_inputs.begin, self.retry_module.begin,
             self.scouts.renew, self.lost_files.begin, self.submissions.begin]
         for begin in (self.decisions.begin, self.open_inputs.begin):
             begin(np.arange(len(world.arrays.tasks)))
+
+    def hourly_sums(self, table: Table, n_keys: int) -> HourlySums:
+        """Sums that an agent adds up, of which the hour that is open at the end is written as well."""
+        self.sums.append(HourlySums(table, n_keys, self.recorder.write))
+        return self.sums[-1]
 
     def end_tasks(self, rows: list[int]) -> None:
         """Stop looking at tasks that have reached a final status; record them unless a command may revive them."""
@@ -110,6 +117,8 @@ class Books:
             rows = np.flatnonzero(~np.isnan(self.world.arrays.task_times[:, TaskStatus.REGISTERED]))
         self._record(rows)
         self.staging.record_the_rest()
+        for sums in self.sums:
+            sums.flush()
 
     def broken_tasks(self) -> int:
         """Tasks so far that fit no share or resource type; tasks broken by their scouts have an errorDialog."""

@@ -175,14 +175,21 @@ def suits(world: Arrays, row, number, left_s):
 
     The memory of its worker must suffice unless the queue has no limit, what is left of its time as well, and its label
     must be asked for; at a push queue with too high a mean memory the job must not be above the target. The resource
-    type is that of the pseudo-queue. Source: lifecycle reference, section 5.2.
+    type is that of the pseudo-queue. Each job that is passed over is counted. Source: lifecycle reference, section 5.2.
     """
-    job, pseudo = world.jobs[row], world.pseudo_queues[number]
+    job, pseudo, account = world.jobs[row], world.pseudo_queues[number], world.worker_accounts[number]
     queue = world.queues[pseudo["queue"]]
-    return (asks_for(world, queue, job)
-            and (job["ramcount_mb"] <= np.float32(pseudo["worker_mb"]) or pseudo["maxrss_mb"] == np.inf)
-            and (left_s == np.inf or max_walltime(world, job) <= left_s)
-            and (not queue["mean_memory_high"] or job["ramcount_mb"] <= queue["meanrss"] * job["corecount"]))
+    if not asks_for(world, queue, job):
+        account["n_other_label"] += 1
+    elif job["ramcount_mb"] > np.float32(pseudo["worker_mb"]) and pseudo["maxrss_mb"] != np.inf:
+        account["n_more_memory"] += 1
+    elif left_s != np.inf and max_walltime(world, job) > left_s:
+        account["n_more_time"] += 1
+    elif queue["mean_memory_high"] and job["ramcount_mb"] > queue["meanrss"] * job["corecount"]:
+        account["n_above_meanrss"] += 1
+    else:
+        return True
+    return False
 
 
 @compiled

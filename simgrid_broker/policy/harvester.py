@@ -29,13 +29,26 @@ SWAPS_REQUESTS = ByEdition(documented=False, deployed=True)
 """True if cores and memory of the worker of a plain queue change places in its limits of cores and memory, by edition:
 an accident of the code (Harvester, ResourceTypeMapper.calculate_worker_requirements)."""
 WORKERS = np.dtype([("exists", "?"), ("wanted", "f8"), ("kept", "f8"), ("queued", "i8"), ("running", "i8"),
-                    ("cores", "f8"), ("memory", "f8")])
+                    ("cores", "f8"), ("memory", "f8"), ("cut_by", "i8")])
 """Workers of one queue and type, if there are any: wanted, kept where a limit is met, waiting and running ones, and the
-cores and the memory that limits count for one, MB."""
+cores and the memory that limits count for one, MB; cut_by: in CUT_BY, -1 = nothing."""
+
+
+CUT_BY = ("status or throttler", "nQueueLimitWorker", "maxWorkers", "nQueueLimitWorkerCores", "nQueueLimitWorkerMemory",
+          "maxNewWorkersPerCycle", "limits of all types together")
+"""Limits that leave fewer workers of a type than are wanted; maxNewWorkersPerCycle includes maxNewWorkers."""
+CLOSED, WAITING, IN_ALL, CORES, MEMORY, NEW, TOGETHER = range(len(CUT_BY))
+UNCUT = -1
 
 
 def workers_to_submit(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarray], edition: str) -> np.ndarray:
-    """Workers to submit, (n_queues, n_resource_types) int64; modes: of the queues, each with its queues, bool.
+    """Workers to submit, (n_queues, n_resource_types) int64; modes: of the queues, each with its queues, bool."""
+    return adjusted(status, modes, edition)[0]
+
+
+def adjusted(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarray],
+             edition: str) -> tuple[np.ndarray, np.ndarray]:
+    """Workers to submit, int64, and WORKERS with what cut them, (n_queues, n_resource_types) each.
 
     Source: lifecycle reference, section 5.4; Harvester, `WorkerAdjuster.define_num_workers`.
     """
@@ -52,7 +65,7 @@ def workers_to_submit(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarra
     closed = GETS_NONE[np.asarray(status.status)] | status.throttled
     adjust((closed, np.asarray(status.by_type)), status.limits, status.sums, float(status.max_new_workers), workers,
            submitted, np.empty((status.cores.shape[-1], 2), np.int64))
-    return submitted
+    return submitted, workers
 
 
 def wanted_by(mode: WorkerMode, status: WorkerStatus) -> np.ndarray:
@@ -72,9 +85,11 @@ def adjust(flags, limits, sums, max_new, workers, submitted, remainders):
     """
     closed, by_type = flags
     for queue in range(len(closed)):
+        limit, types = limits[queue], workers[queue]
+        for kind in range(len(types)):
+            types[kind]["cut_by"] = CLOSED if closed[queue] else UNCUT
         if closed[queue]:
             continue
-        limit, types = limits[queue], workers[queue]
         room = room_of(limit, sums[queue], max_new)
         for kind in range(len(types)):
             if types[kind]["exists"]:
@@ -83,7 +98,10 @@ def adjust(flags, limits, sums, max_new, workers, submitted, remainders):
             waiting, busy = types["queued"].sum(), types["running"].sum()
             most = min(room[0] - waiting, limit["most_workers"] - waiting - busy, limit["new_per_cycle"],
                        or_none(max_new))
+            before = submitted[queue].sum()
             scale(submitted[queue], np.int64(max(most, 0.0)), remainders)
+            for kind in range(len(types) if submitted[queue].sum() < before else 0):
+                types[kind]["cut_by"] = TOGETHER if types[kind]["cut_by"] == UNCUT else types[kind]["cut_by"]
 
 
 @compiled
@@ -104,10 +122,13 @@ def workers_of_type(each, room):
     """New workers of a type of a queue before all types are scaled; a limit of 0 workers is no limit."""
     most, in_all, cores, memory, new = or_none(room[0]), or_none(room[1]), room[2], room[3], room[4]
     busy = each["queued"] + each["running"]
+    left = most - each["queued"], in_all - busy, workers_in(cores, each["cores"]), workers_in(memory, each["memory"])
+    number = each["wanted"]
+    for place, room_left in enumerate((left[0], left[1], left[2], left[3], new)):
+        if room_left < each["wanted"] and room_left <= number:
+            number, each["cut_by"] = room_left, WAITING + place
     if each["queued"] >= most or busy >= in_all or cores <= 0 or memory <= 0:
         return np.int64(each["kept"])
-    number = min(each["wanted"], most - each["queued"], in_all - busy, workers_in(cores, each["cores"]),
-                 workers_in(memory, each["memory"]), new)
     return np.int64(max(number, 0.0))
 
 

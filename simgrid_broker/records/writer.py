@@ -27,7 +27,6 @@ from simgrid_broker.units import HOUR
 S = JobStatus
 KEY = ("time_s", "queue", "share", "processing_type", "status", "cause", "attempt")
 """Columns that tell groups of attempts apart."""
-SUMS = ("jobs", "core_s", "hs06s", "run_core_s", "wait_s")
 
 
 class EndedJobs:
@@ -41,7 +40,7 @@ class EndedJobs:
 
         jobs: (n,) of JOBS; times: (n, n_status), s, NaN = never.
         """
-        hours = summed(np.concatenate([self.open, sums_of(jobs, times)]))
+        hours = ENDED.summed(np.concatenate([self.open, sums_of(jobs, times)]), KEY)
         last = hours["time_s"] == hours["time_s"].max(initial=0)
         self.open = hours[last]
         return hours[~last]
@@ -72,26 +71,6 @@ def _stopped(times: np.ndarray, ended_s: np.ndarray) -> np.ndarray:
         moment = times[:, status]
         stopped = np.where((moment >= times[:, S.RUNNING]) & (moment < stopped), moment, stopped)
     return stopped
-
-
-def summed(rows: np.ndarray) -> np.ndarray:
-    """One row of ENDED for each group, sorted by its key."""
-    _, first, group = np.unique(_groups(rows), return_index=True, return_inverse=True)
-    sums = ENDED.empty(len(first))
-    for name in KEY:
-        sums[name] = rows[name][first]
-    for name in SUMS:
-        sums[name] = np.bincount(group, rows[name], len(first))
-    return sums
-
-
-def _groups(rows: np.ndarray) -> np.ndarray:
-    """A number for the key of each row, (n,), in the order of keys: NumPy sorts numbers far faster than rows."""
-    numbers = np.zeros(len(rows), np.int64)
-    for name in KEY if len(rows) else ():
-        values = (rows[name] // HOUR if name == "time_s" else rows[name]).astype(np.int64)
-        numbers = numbers * (values.max() - values.min() + 1) + values - values.min()
-    return numbers
 
 
 BATCH_ROWS = 25_000

@@ -61,6 +61,16 @@ POOLS = Table("pools", "one batch system", (
     Column("unfilled_cores", "i8", "cores", OURS, "Cores that have yet to get the job that was under way at the start"),
 ))
 
+DISPATCH_ACCOUNTS = {
+    "no_job": ("requests", "Requests of pilots without a job while no job was activated at the queue"),
+    "other_type": ("requests", "Requests without a job while the queue had activated jobs of other types only"),
+    "none_suits": ("requests", "Requests without a job although jobs of the type were activated, of which none suited"),
+    "other_label": ("jobs", "Jobs passed over in a request as the pilots do not ask for their prodSourceLabel"),
+    "more_memory": ("jobs", "Jobs passed over as they ask for more memory than the worker has"),
+    "more_time": ("jobs", "Jobs passed over as they may run longer than the time left to the pilot"),
+    "above_meanrss": ("jobs", "Jobs passed over as they would raise the mean memory of the queue above its target")}
+"""Numbers that dispatch counts of each pseudo-queue: unit and meaning by name; source: lifecycle reference, 5.2."""
+
 WORKER_ACCOUNTS = Table("worker_accounts", "the workers of one PanDA queue and resource type since the start", (
     Column("luck", "i8", "", OURS, "Key of their random draws"),
     Column("n_ever", "i8", "workers", "Harvester", "Attempts to submit a worker"),
@@ -68,6 +78,8 @@ WORKER_ACCOUNTS = Table("worker_accounts", "the workers of one PanDA queue and r
     Column("n_started", "i8", "workers", "Harvester", "Workers that got a slot"),
     Column("n_empty", "i8", "workers", "PanDA", "Workers that left without having had a job"),
     Column("n_cancelled", "i8", "workers", "Harvester", "Workers that were cancelled while they waited"),
+    *(Column(f"n_{name}", dtype="i8", unit=unit, source="PanDA getJob", description=text)
+      for name, (unit, text) in DISPATCH_ACCOUNTS.items()),
     Column("held_cores", "i8", "cores", OURS, "Cores that workers hold"),
     Column("working_cores", "i8", "cores", OURS, "Of these, cores of workers with a payload"),
     Column("used_cores", "i8", "cores", OURS, "Of these, cores that belong to the payload"),

@@ -1,6 +1,7 @@
 """The time series that the sampler writes and the records of decisions: rows that only ever reach Parquet."""
 
 from simgrid_broker.schema.attribute import Column, Table
+from simgrid_broker.schema.grid import DISPATCH_ACCOUNTS
 
 OURS = "simulator"
 
@@ -127,6 +128,8 @@ WORKER_SERIES = Table("workers", "the workers of one PanDA queue and resource ty
     Column("cancelled", "i8", "workers", "Harvester", "Workers since then that were cancelled while they waited"),
     Column("started", "i8", "workers", "Harvester", "Workers since then that got a slot"),
     Column("empty", "i8", "workers", "PanDA", "Workers since then that left without having had a job"),
+    *(Column(name, "i8", unit, "PanDA getJob", f"{text}, since then")
+      for name, (unit, text) in DISPATCH_ACCOUNTS.items()),
     Column("used_core_h", "f8", "core h", OURS, "Cores x time of payloads since then"),
     Column("idle_core_h", "f8", "core h", OURS, "Cores x time of workers without a payload since then"),
     Column("wasted_core_h", "f8", "core h", OURS, "Cores x time beside payloads since then: those of a slot, or of a "

@@ -218,13 +218,13 @@ class DecisionLog:
             figures = verdict.figures()
             rows["value"], rows["limit"], unasked = figures.value, figures.limit, figures.unasked
             for k, text in figures.texts.items():
-                rows["text"][k] = self._code(text)
+                rows["text"][k] = self.code(text)
             for name, multiplier in figures.factors.items():
                 self.factors.append(self._factor_rows(name, multiplier[verdict.order], codes[verdict.order]))
         self.candidates.append(rows)
         self._add_steps(verdict.refused_by, steps, unasked)
 
-    def _code(self, text: str) -> int:
+    def code(self, text: str) -> int:
         """Code of what a rule names, in the vocabulary `texts`, which grows."""
         if text not in self.codes:
             self.codes[text] = len(self.texts)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from simgrid_broker.names import JOB_QUEUED, JobStatus, SiteClass
+from simgrid_broker.schema.grid import DISPATCH_ACCOUNTS
 from simgrid_broker.schema.series import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES, WORKER_SERIES
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.arrays import Arrays
@@ -16,12 +17,15 @@ COUNTED = ("running", "activated", "assigned", "transferring")
 """Statuses whose jobs the series count."""
 CORES = ("held_core_s", "held_cores"), ("working_core_s", "working_cores"), ("used_core_s", "used_cores")
 """Accounts of cores and what is counted now, each a part of the one before."""
+NUMBERS = ("missed", "cancelled", "started", "empty", *DISPATCH_ACCOUNTS)
+"""Numbers of workers, requests and jobs since the sample before."""
 ROWS_AT_ONCE = 1 << 15
 
 
 def accounts_at(table: np.ndarray, now: float) -> dict[str, np.ndarray]:
     """Sums of the accounts of workers up to a time, with those that hold a slot at it, by column, (n,)."""
-    sums = {name: table[name].copy() for name in ("n_ever", "n_missed", "n_cancelled", "n_started", "n_empty")}
+    names = "n_ever", "n_missed", "n_cancelled", "n_started", "n_empty", *(f"n_{name}" for name in DISPATCH_ACCOUNTS)
+    sums = {name: table[name].copy() for name in names}
     return sums | {total: table[total] + now * table[cores] for total, cores in CORES}
 
 
@@ -98,7 +102,7 @@ class Series:
         for name, column in (("waiting", "n_submitted"), ("running", "n_running"), ("queue", "queue"),
                              ("resource_type", "resource_type")):
             rows[name] = pseudo[column][numbers]
-        for name in ("missed", "cancelled", "started", "empty"):
+        for name in NUMBERS:
             rows[name] = since[f"n_{name}"][numbers]
         rows["submitted"] = (since["n_ever"] - since["n_missed"])[numbers]
         held, working, used = (since[total][numbers] / HOUR for total, _ in CORES)

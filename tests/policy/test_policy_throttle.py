@@ -2,10 +2,10 @@ import pytest
 from policy_builders import cfg
 
 from simgrid_broker.policy.tasks.throttle import (
+    SWITCHED_OFF,
     UNLIMITED,
-    Limit,
     Standby,
-    ThrottleLimits,
+    bound,
     lift,
     throttle,
     throttle_limits,
@@ -117,7 +117,7 @@ def test_an_exempt_share_is_never_throttled():
 ])
 def test_the_key_fixes_the_level(key, level):
     limits = throttle_limits(cfg(prod_job_throttler={key: 70}), "MC 16", "MCORE_HIMEM")
-    assert limits.queue_cap == Limit(70, level)
+    assert limits.queue_cap[:2] == (70, level)
     busy, quiet = counts(running=900, not_running=71), counts(running=900)
     at_level = [quiet, quiet, quiet]
     at_level[level] = busy
@@ -127,7 +127,7 @@ def test_the_key_fixes_the_level(key, level):
 
 def test_the_most_special_key_that_is_not_zero_wins():
     keys = {"NQUEUECAP_MC 16_SCORE": 0, "NQUEUECAP_MC 16_SCORE*": 5, "NQUEUECAP_MC 16": 9}
-    assert throttle_limits(cfg(prod_job_throttler=keys), "MC 16", "SCORE").queue_cap == Limit(5, 1)
+    assert throttle_limits(cfg(prod_job_throttler=keys), "MC 16", "SCORE").queue_cap[:2] == (5, 1)
 
 
 @pytest.mark.parametrize(("shortage", "expected"), [(False, 2.5), (True, 4.0)])
@@ -138,7 +138,9 @@ def test_work_shortage_has_its_own_threshold(shortage, expected):
 
 
 def test_nothing_set():
-    assert throttle_limits(cfg(), "MC 16", "SCORE") == ThrottleLimits(name="MC 16")
+    limits = throttle_limits(cfg(), "MC 16", "SCORE")
+    assert {limit.jobs for limit in (limits.queue_limit, limits.queue_cap, limits.running_cap)} == {None}
+    assert limits.queue_cap.key == "NQUEUECAP_MC 16", "the key that would set it"
 
 
 def test_another_component():
@@ -196,7 +198,7 @@ def test_event_service_does_not_mind_wall_time():
 
 def test_a_queue_for_all_resource_types_has_one_key():
     config = cfg(prod_job_throttler={"NQUEUECAP_HPC": 9, "NQUEUECAP_HPC_MCORE": 5, "NQUEUECAP_HPC_SCORE*": 7})
-    assert throttle_limits(config, "HPC", "").queue_cap == Limit(9, 2)
+    assert throttle_limits(config, "HPC", "").queue_cap[:2] == (9, 2)
 
 
 TOO_MANY = dict(running=10, not_running=2001)
@@ -294,3 +296,25 @@ def test_event_service_lacks_jobs_by_all_types(share, lacking):
 ])
 def test_lack_of_jobs(keys, numbers, lacking):
     assert decide("deployed", keys, **numbers).lacking is lacking
+
+
+@pytest.mark.parametrize(("edition", "keys", "numbers", "expected"), [
+    pytest.param("documented", {}, dict(running=10, not_running=30), (("THROTTLE_THRESHOLD", "NQUEUELIMIT_MC 16"), 20),
+                 id="the ratio alone; the lower limit is not set and would lift it"),
+    pytest.param("documented", {"NQUEUELIMIT_MC 16_MCORE": 25}, dict(running=10, not_running=30),
+                 (("NQUEUELIMIT_MC 16_MCORE", "THROTTLE_THRESHOLD"), 25), id="the ratio above the lower limit"),
+    pytest.param("documented", {"NQUEUECAP_MC 16": 7}, dict(running=10, not_running=8), (("NQUEUECAP_MC 16",), 7),
+                 id="too many queued jobs"),
+    pytest.param("deployed", {"NRUNNINGCAP_MC 16_MCORE*": 5}, dict(running=10), (("NRUNNINGCAP_MC 16_MCORE*",), 5),
+                 id="too many running jobs, of the core type"),
+    pytest.param("documented", {"NQUEUECAP_MC 16": 100}, dict(running=10), (("NQUEUECAP_MC 16",), 20),
+                 id="jobs are made, a fifth of the cap in a cycle"),
+    pytest.param("documented", {}, dict(running=10), ((), 250), id="jobs are made, half a bunch, by no key"),
+])
+def test_a_decision_names_the_keys_behind_it(edition, keys, numbers, expected):
+    limits = throttle_limits(cfg(prod_job_throttler=keys), "MC 16", "MCORE", edition=edition)
+    assert bound(throttle(counts(**numbers), limits), limits, counts(**numbers)) == expected
+
+
+def test_the_switch_of_generation_is_a_key_too():
+    assert bound(SWITCHED_OFF) == (("JOB_SUBMISSION",), 0)

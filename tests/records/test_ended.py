@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simgrid_broker.names import JobStatus
-from simgrid_broker.records.writer import KEY, EndedJobs, summed
+from simgrid_broker.records.writer import KEY, EndedJobs
 from simgrid_broker.schema import JOBS
 from simgrid_broker.schema.series import ENDED
 from simgrid_broker.units import HOUR
@@ -23,7 +23,7 @@ def ended(*rows: dict) -> np.ndarray:
 @pytest.mark.parametrize("name", KEY)
 def test_attempts_that_differ_in_one_column_are_apart(name):
     small, large = (HOUR, 2 * HOUR) if name == "time_s" else (-1, 3)
-    found = summed(ended({name: large}, {name: small}, {name: large}))
+    found = ENDED.summed(ended({name: large}, {name: small}, {name: large}), KEY)
     assert found[name].tolist() == [small, large] and found["jobs"].tolist() == [1, 2]
 
 
@@ -31,7 +31,7 @@ def test_groups_come_by_their_keys_the_first_column_first():
     rng = np.random.default_rng(1)
     rows = ended(*({name: rng.integers(3) * (HOUR if name == "time_s" else 1) for name in KEY} for _ in range(300)))
     rows["core_s"] = rng.random(300)
-    found, by_hand = summed(rows), {}
+    found, by_hand = ENDED.summed(rows, KEY), {}
     for row in rows:
         by_hand.setdefault(tuple(row[list(KEY)].item()), []).append(row["core_s"])
     assert [tuple(row.item()) for row in found[list(KEY)]] == sorted(by_hand)

@@ -12,7 +12,7 @@ from tables import check_each
 import simgrid_broker
 from simgrid_broker import schema, views
 from simgrid_broker.names import JobStatus, TaskStatus
-from simgrid_broker.schema.grid import ACTIVITIES
+from simgrid_broker.schema.grid import ACTIVITIES, DISPATCH_ACCOUNTS
 
 PACKAGE = Path(simgrid_broker.__file__).parent
 
@@ -119,6 +119,7 @@ def test_truth_that_no_decision_may_see_is_in_no_view():
 def strings_loaded() -> frozenset[str]:
     """Every text that stands in the package's code (outside the tables) where something is not being assigned to it."""
     found = {f"{activity}_off" for activity in ACTIVITIES}        # names that are put together where they are read
+    found |= {f"n_{name}" for name in DISPATCH_ACCOUNTS}
     for file in sorted(PACKAGE.rglob("*.py")):
         if file.parent.name == "schema":
             continue

@@ -9,21 +9,43 @@ do not tell how a resource gives what was requested of it.
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.agents.own import records
 from simgrid_broker.names import Cause, JobStatus
-from simgrid_broker.policy.harvester import GETS_NONE, jobs_to_fetch, workers_to_submit
-from simgrid_broker.world.pilot_status import jobs_of_push
+from simgrid_broker.policy.harvester import CUT_BY, GETS_NONE, adjusted, jobs_to_fetch
+from simgrid_broker.schema import Column, Table
+from simgrid_broker.world.pilot_status import by_type, jobs_of_push
 from simgrid_broker.world.queues.slots import openings
 
+WORKERS_ASKED = Table("workers_asked", "the cycles of Harvester in one hour in which workers of one PanDA queue and "
+                      "resource type were wanted and one limit left fewer, or none did", (
+    Column("time_s", "f8", "s", "simulator", "Begin of the hour"),
+    Column("queue", "i2", "", "CRIC", "PanDA queue", codes="queues"),
+    Column("resource_type", "i2", "", "PanDA", "Resource type; null = every type", codes="resource_types"),
+    Column("cut_by", "i1", "", "Harvester, WorkerAdjuster", "Limit that left fewer workers than were wanted; null = "
+           "none did", codes="cut_by"),
+    Column("cycles", "i8", "cycles", "Harvester", "Cycles of the submitter"),
+    Column("wanted", "f8", "workers", "PanDA, Harvester", "Sum of the workers that were wanted in each cycle"),
+    Column("submitted", "f8", "workers", "Harvester", "Sum of those submitted"),
+), words={"cut_by": CUT_BY})
 
+
+@records(WORKERS_ASKED)
 def harvester_submitter(control: Control) -> Process:
     """Submit workers."""
     harvester, fabric, push = control.books.harvester, control.fabric, control.books.harvester.push
+    asked, type_of = control.books.hourly_sums(WORKERS_ASKED, 3), by_type(
+        control.arrays, harvester.types, "resource_type")
 
     def submit() -> None:
         seen = harvester.look(control.now)
         if seen is None:
             return
-        workers = workers_to_submit(seen, harvester.modes, control.edition)
+        workers, wanted = adjusted(seen, harvester.modes, control.edition)
+        queue, kind = np.nonzero(wanted["exists"] & (wanted["wanted"] > 0))
+        if len(queue):
+            asked.add_rows(control.now, queue=queue, resource_type=type_of[queue, kind], cycles=1,
+                           cut_by=wanted["cut_by"][queue, kind], wanted=wanted["wanted"][queue, kind],
+                           submitted=workers[queue, kind])
         for queue in push[workers[push].any(axis=1)].tolist() if len(push) else ():
             jobs = harvester.next_jobs(queue, workers[queue])
             failed = harvester.not_submitted(queue, jobs, fabric.submit_for_jobs(jobs, control.now), control.now)

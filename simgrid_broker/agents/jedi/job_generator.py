@@ -11,14 +11,26 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.jedi.job_splitter import JobSplitter
+from simgrid_broker.agents.own import records
+from simgrid_broker.ledgers.hourly_sums import HourlySums
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.tasks.selection import TERMS, Selection, generates, selection
-from simgrid_broker.policy.tasks.throttle import Throttle, ThrottleLimits, lift, throttle_limits
+from simgrid_broker.policy.tasks.throttle import (
+    SWITCHED_OFF,
+    UNLIMITED,
+    Bound,
+    Throttle,
+    ThrottleLimits,
+    bound,
+    lift,
+    throttle_limits,
+)
 from simgrid_broker.policy.tasks.watchdogs import counts_as_pending
+from simgrid_broker.schema import Column, Table
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.turns.turn import AGAIN, Outcome
 from simgrid_broker.turns.work_queues import JobNumbers, WorkQueues
-from simgrid_broker.views import Gdpconfig
+from simgrid_broker.views import Gdpconfig, WorkQueueCounts
 from simgrid_broker.world.columns import return_to, set_reason, set_task
 from simgrid_broker.world.jobs.loads import NO_PRIORITY
 from simgrid_broker.world.shares import AlignedQueue, aligned_queues
@@ -28,14 +40,33 @@ QUEUE_DRAW, INACTIVE_POLL = luck.STREAMS["queue_draw"], luck.STREAMS["inactive_p
 READY, SCOUTING, RUNNING = TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING
 POLL_PROBABILITY = 0.25
 """Probability that a share and type without jobs is visited in a cycle; source: lifecycle reference, section 1.6."""
+THROTTLER = Table("throttler", "the cycles of job generation of one work queue with one verdict in one hour", (
+    Column("time_s", "f8", "s", "simulator", "Begin of the hour"),
+    Column("work_queue", "i4", "", "JEDI work queue", "Global share, or work queue of the scenario", codes="texts"),
+    Column("resource_type", "i2", "", "PanDA", "Resource type; null = all of the work queue", codes="resource_types"),
+    Column("analysis", "i1", "", "JEDI", "Whether the tasks are of analysis, with limits of their own"),
+    Column("skip", "i1", "", "JobThrottler", "1 if no jobs were to be made"),
+    Column("verdict", "i4", "", "JobThrottler", "Condition that held", codes="texts"),
+    Column("key", "i4", "", "gdpconfig", "Keys that the condition reads, the one that binds first; null = none",
+           codes="texts"),
+    Column("cycles", "i8", "cycles", "JobGenerator", "Cycles with tasks to serve"),
+    Column("used_up", "i8", "cycles", "JobGenerator", "Of these, cycles that made all jobs that they were allowed"),
+    Column("limit", "f8", "jobs", "JobThrottler", "Sum of the limits: of the jobs that the condition counts, without a "
+           "skip of the jobs to make"),
+    Column("queued", "f8", "jobs", "PanDA", "Sum of the queued jobs of the work queue"),
+    Column("running", "f8", "jobs", "PanDA", "Sum of its running jobs"),
+    Column("made", "f8", "jobs", "JobGenerator", "Jobs made"),
+))
 
 
+@records(THROTTLER)
 def job_generator(control: Control) -> Process:
     """Run one process for each work queue (share and resource type)."""
     period = control.periods.job_generator
     work_queues = WorkQueues(control, min(period, control.periods.job_generator_lacking))
     numbers, tables = JobNumbers(control), JobTables(control, work_queues)
-    generators = [Generator(control, work_queues, numbers, tables, queue)
+    verdicts = control.books.hourly_sums(THROTTLER, 6)
+    generators = [Generator(control, work_queues, numbers, tables, queue, verdicts)
                   for queue in aligned_queues(control.world.scenario)]
     yield control.env.all_of([control.env.process(control.every(period, each.cycle, f"jobgen {each.queue.full_name}"))
                               for each in generators])
@@ -53,8 +84,9 @@ class Generator:
     """Job generation of one work queue."""
 
     def __init__(self, control: Control, work_queues: WorkQueues, numbers: JobNumbers, tables: JobTables,
-                 queue: AlignedQueue):
+                 queue: AlignedQueue, verdicts: HourlySums):
         self.control, self.work_queues, self.numbers, self.tables = control, work_queues, numbers, tables
+        self.verdicts = verdicts
         self.queue, self.key = queue, int(luck.keys(luck.key_of(queue.full_name), 0))
         self.cfg: Gdpconfig | None = None
         self.limits: dict[bool, ThrottleLimits] = {}
@@ -81,6 +113,7 @@ class Generator:
         """True if jobs are generated here now: JEDI visits an inactive share and type in one cycle of four."""
         control = self.control
         if not generates(control.cfg):
+            self._note(False, SWITCHED_OFF, bound(SWITCHED_OFF))
             return False
         if not TERMS[control.edition].polls or not self.queue.resource_type or self.numbers.has_jobs(self.queue):
             return True
@@ -89,10 +122,12 @@ class Generator:
 
     def _serve(self, rows: np.ndarray, analysis: bool) -> bool:
         """Make jobs of production or analysis tasks; returns whether more are to be made at once."""
-        decision, tasks = self._throttle(analysis), self.control.arrays.tasks
+        (decision, counts), tasks = self._throttle(analysis), self.control.arrays.tasks
         if decision.skip and decision.soft:
             decision = lift(decision, int(tasks["priority"][rows[0]]), *self.numbers.highest_priority(self.queue))
+        of_limits = bound(decision, self.limits[analysis], counts)
         if decision.skip:
+            self._note(analysis, decision, of_limits, counts)
             return False
         left, rule = int(decision.max_jobs), self.selection[analysis]
         least = NO_PRIORITY if decision.min_priority is None else decision.min_priority
@@ -100,10 +135,23 @@ class Generator:
             self.n_turns += 1
             rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.key, self.n_turns)
         left = self._generate(rows, left, rule, least, analysis)
+        self._note(analysis, decision, of_limits, counts, int(decision.max_jobs) - left)
         return decision.lacking and left <= 0
 
-    def _throttle(self, analysis: bool) -> Throttle:
-        """Decision of the throttler; the queued wall time is counted only if it decides."""
+    def _note(self, analysis: bool, decision: Throttle, of_limits: Bound, counts: WorkQueueCounts | None = None,
+              made: int = 0) -> None:
+        """Record the verdict of a cycle, with the jobs of the work queue and those made."""
+        code, limited = self.control.books.decisions.code, decision.max_jobs < UNLIMITED
+        kind = self.queue.types[0] if self.queue.resource_type else -1
+        key = (code(self.queue.name), kind, analysis, decision.skip, code(decision.reason),
+               code(", ".join(of_limits.keys)) if of_limits.keys else -1)
+        queued, running = (counts.not_running + counts.defined, counts.running) if counts else (0, 0)
+        self.verdicts.add(self.control.now, key, (1, limited and not decision.skip and made >= int(decision.max_jobs),
+                                                  of_limits.limit if limited else 0, queued, running, made))
+
+    def _throttle(self, analysis: bool) -> tuple[Throttle, WorkQueueCounts]:
+        """Decision of the throttler, with the jobs of the work queue; queued wall time is counted only if it decides.
+        """
         queue, throttle, limits = self.queue, self.control.policies.throttle, self.limits[analysis]
         counts: list[Any] = [self.numbers.of(queue, types, level == 0 and bool(queue.resource_type)) if types else None
                              for level, types in enumerate(self.levels[analysis])]
@@ -111,7 +159,7 @@ class Generator:
         if decision.by_walltime:
             counts[0] = counts[0]._replace(walltime_s=self.numbers.walltime_s(queue))
             decision = throttle(counts[0], limits, *counts[1:])
-        return decision
+        return decision, counts[0]
 
     def _read_config(self) -> None:
         """Read limits and selection from gdpconfig if it has changed."""

@@ -1,16 +1,20 @@
 """Samples of shares, queues, links and storages on a period, and snapshots at the times given in the scenario."""
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.agents.own import records
 from simgrid_broker.policy.brokerage.analysis.gate import slots_of_class_a
 from simgrid_broker.policy.jobs.resource_types import with_memory
 from simgrid_broker.policy.shares.tree import targets
+from simgrid_broker.units import HOUR
 from simgrid_broker.views import Task
 from simgrid_broker.world import invariants
 from simgrid_broker.world.snapshot.tasks import Waits
 from simgrid_broker.world.snapshot.writing import snapshot_of
+from simgrid_broker.world.tasks.backlog import BACKLOG, backlog
 from simgrid_broker.world.views import observe
 
 
+@records(BACKLOG)
 def sampler(control: Control) -> Process:
     """Take samples, the first at time 0 and the others on the period: on the hour, not at a random phase."""
     while True:
@@ -30,6 +34,8 @@ def take_sample(control: Control) -> None:
         of_leaves = targets(world.tree, observe.share_usage(world))[world.tree.leaves]
         for name, rows in series.rows(control.now, of_leaves):
             control.recorder.write(name, rows)
+        if control.now % HOUR < control.periods.sampler:                 # the first of each hour
+            control.recorder.write("backlog", backlog(control.arrays, control.books.live_tasks.rows, control.now))
     control.books.decisions.flush(control.now, control.recorder.write)
     series.sampled_at = control.now
 

@@ -33,6 +33,7 @@ from simgrid_broker.world.queues.slots import payload_begins, payload_is_over, s
 from simgrid_broker.world.rows import is_recorded, next_place, record_of
 
 SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobStatus.HOLDING)
+ACTIVATED = int(JobStatus.ACTIVATED)
 INBOX = GROWING.index("holding")
 NONE, INPUT_LOST, SITE_ERROR = int(Cause.NONE), int(Cause.INPUT_LOST), int(Cause.SITE_ERROR)
 MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
@@ -274,10 +275,30 @@ def give_up_reading(world: Arrays, row, now):
 @compiled
 def ask(world: Arrays, slot, pilot_start, now):
     """Remove and return the job for the pilot that holds a slot; -1 if there is none."""
-    queue = world.pseudo_queues[worker_of(world, slot)]
+    number, row = worker_of(world, slot), np.int64(-1)
+    queue = world.pseudo_queues[number]
     if queue["serves_last"] - queue["serves_first"] == 1:
-        return get_job(world, worker_of(world, slot), pilot_start, now)
-    return get_any_job(world, queue["serves_first"], queue["serves_last"], pilot_start, now)
+        row = get_job(world, number, pilot_start, now)
+    else:
+        row = get_any_job(world, queue["serves_first"], queue["serves_last"], pilot_start, now)
+    if row < 0:
+        note_no_job(world, number)
+    return row
+
+
+@compiled
+def note_no_job(world: Arrays, number):
+    """Count a request of a pilot without a job: its queue has none activated, none of a type it serves, none suits."""
+    queue, account, any_waits = world.pseudo_queues[number], world.worker_accounts[number], False
+    for served in range(queue["serves_first"], queue["serves_last"]):
+        for share in range(world.activated.shape[1]):
+            any_waits = any_waits or world.activated[served, share] >= 0
+    if any_waits:
+        account["n_none_suits"] += 1
+    elif world.counts[queue["queue"], :, :, ACTIVATED].sum() > 0:
+        account["n_other_type"] += 1
+    else:
+        account["n_no_job"] += 1
 
 
 @compiled

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simgrid_broker.editions import ByEdition
-from simgrid_broker.gdpconfig import GdpconfigKey, anal_job_throttler, core, prod_job_throttler
+from simgrid_broker.gdpconfig import GdpconfigKey, anal_job_throttler, core, jobgen, prod_job_throttler
 from simgrid_broker.names import EVENT_SERVICE_QUEUE
 from simgrid_broker.views import Gdpconfig, WorkQueueCounts
 
@@ -31,6 +31,7 @@ LONG_BUNCHES = ("Heavy Ion", "Reprocessing default")
 UNLIMITED = sys.maxsize
 MANY_JOBS, OVER_RUNNING = "queued > threshold x running and > NQUEUELIMIT", "running > NRUNNINGCAP"
 MUCH_WORK = f"{MANY_JOBS}, of much wall time"
+OVER_RATIO, OVER_QUEUED = "queued > threshold x running", "queued > NQUEUECAP"
 LEVELS = ("resource type", "core type", "share")
 """Levels at which a limit compares counts: NQUEUELIMIT_<queue>_<rtype>, _MCORE* or _SCORE*, and <queue> itself."""
 
@@ -68,10 +69,11 @@ class Standby(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """A limit in jobs and the index in LEVELS of the counts compared with it; None = not set."""
+    """A limit in jobs, the index in LEVELS of the counts compared with it, and its key; None = not set."""
 
     jobs: int | None = None
     level: int = 0
+    key: str = ""
 
 
 class Terms(NamedTuple):
@@ -102,11 +104,43 @@ class ThrottleLimits(NamedTuple):
     terms: Terms = TERMS["documented"]
     name: str = ""
     analysis: bool = False
+    threshold_key: str = prod_job_throttler.THROTTLE_THRESHOLD.key
 
     @property
     def whole(self) -> bool:
         """True if ratios compare the numbers of all resource types of the queue."""
         return self.name in self.terms.whole
+
+
+class Bound(NamedTuple):
+    """The limit that decided in a cycle: its keys of gdpconfig as written, the first one binds, and its jobs."""
+
+    keys: tuple[str, ...]
+    limit: float
+
+
+SWITCHED_OFF = Throttle(True, 0, "jobs are not generated")
+"""The decision for all work queues while JOB_SUBMISSION is false."""
+
+
+def bound(decision: Throttle, limits: ThrottleLimits | None = None, counts: WorkQueueCounts | None = None) -> Bound:
+    """The keys behind a decision, and its limit: of queued or running jobs for a skip, else of the jobs to make.
+
+    Without limits jobs are not generated at all.
+    """
+    if limits is None or counts is None:
+        return Bound((jobgen.JOB_SUBMISSION.key,), 0)
+    lower, threshold = limits.queue_limit, limits.threshold_key
+    if decision.reason == OVER_RUNNING:
+        return Bound((limits.running_cap.key,), limits.running_cap.jobs or 0)
+    if decision.reason == OVER_QUEUED:
+        return Bound((limits.queue_cap.key,), limits.queue_cap.jobs or 0)
+    if not decision.skip:
+        by_lack = decision.lacking and lower.jobs is not None
+        keys = (lower.key,) if by_lack else (limits.queue_cap.key,) if limits.queue_cap.jobs is not None else ()
+        return Bound(keys, decision.max_jobs)
+    most = max(lower.jobs or 0, limits.threshold * counts.running)
+    return Bound((lower.key, threshold) if lower.jobs is not None else (threshold, lower.key), most)
 
 
 def throttle_limits(cfg: Gdpconfig, gshare: str, resource_type: str, *, edition: str = "documented",
@@ -121,7 +155,8 @@ def throttle_limits(cfg: Gdpconfig, gshare: str, resource_type: str, *, edition:
         threshold = keys.THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE
     limit, cap, running = (_limit(cfg, key, gshare, resource_type)
                            for key in (keys.NQUEUELIMIT, keys.NQUEUECAP, keys.NRUNNINGCAP))
-    return ThrottleLimits(cfg.value(threshold), limit, cap, running, throttled, TERMS[edition], gshare, analysis)
+    return ThrottleLimits(cfg.value(threshold), limit, cap, running, throttled, TERMS[edition], gshare, analysis,
+                          threshold.key)
 
 
 def throttle(counts: WorkQueueCounts, limits: ThrottleLimits, core_type: WorkQueueCounts | None = None,
@@ -181,7 +216,7 @@ def _why(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQueu
     lower = limits.queue_limit
     many = _queued(counts) > limits.threshold * counts.running
     if many and (lower.jobs is None or _queued(levels[lower.level]) > lower.jobs):
-        return "queued > threshold x running"
+        return OVER_RATIO
     return _over_caps(limits, levels)
 
 
@@ -210,7 +245,7 @@ def _over_caps(limits: ThrottleLimits, levels: tuple[WorkQueueCounts, ...]) -> s
     if running.jobs is not None and levels[running.level].running > running.jobs:
         return OVER_RUNNING
     if queued.jobs is not None and _queued(levels[queued.level]) > queued.jobs:
-        return "queued > NQUEUECAP"
+        return OVER_QUEUED
     return ""
 
 
@@ -237,10 +272,10 @@ def _queued(counts: WorkQueueCounts) -> int:
 
 
 def _limit(cfg: Gdpconfig, key: GdpconfigKey, queue: str, resource_type: str) -> Limit:
-    """The most specific limit of a family that is set, and its level."""
+    """The most specific limit of a family that is set, its level and key; without any the key of the whole queue."""
     core_type = "MCORE*" if resource_type.startswith("MCORE") else "SCORE*"
     members = ({"rtype": resource_type}, {"rtype": core_type}, {}) if resource_type else ({},)
     for level, member in enumerate(members, start=len(LEVELS) - len(members)):
         if (jobs := cfg.own(key, queue=queue, **member)) is not None:
-            return Limit(jobs, level)
-    return Limit()
+            return Limit(jobs, level, key.names(queue=queue, **member)[0])
+    return Limit(key=key.names(queue=queue)[0])
