@@ -24,7 +24,8 @@ DATA = ROOT.parent / "shared" / "data"
 PAGE = ROOT / "docs" / "fidelity.md"
 KINDS = dict.fromkeys(("job_splitter", "worker_adjuster", "retry_module", "scouts"), "panda_decisions_life") | (
     dict.fromkeys(("fast_rebrokerage", "timeouts", "task_end", "task_progress", "analysis_classes", "production_boost",
-                   "analysis_priorities", "data_carousel", "task_throttling"), "panda_decisions_tasks"))
+                   "analysis_priorities", "data_carousel", "task_throttling"), "panda_decisions_tasks")) | (
+    dict.fromkeys(("es_job_end", "es_kill", "es_ranges", "jumbo_watchdog", "es_conversion"), "panda_decisions_events"))
 """Folder of the recorded cases of each kind."""
 BEGIN, END = "<!-- begin of what scripts/agreement.py writes -->", "<!-- end of what scripts/agreement.py writes -->"
 HEADER = ("| kind | recorded | scored | agree |", "| --- | --- | --- | --- |")

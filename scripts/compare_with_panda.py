@@ -18,7 +18,7 @@ from simgrid_broker.editions import RELEASES
 KINDS = ("job_broker_prod", "job_broker_anal", "task_broker_prod", "share_order", "throttler", "ups", "zero_share",
          "fast_rebrokerage", "data_carousel", "analysis_classes", "analysis_priorities", "production_boost",
          "task_throttling", "software", "retry_module", "worker_adjuster", "task_end", "task_progress", "job_splitter",
-         "scouts", "timeouts")
+         "scouts", "timeouts", "es_job_end", "es_kill", "es_ranges", "jumbo_watchdog", "es_conversion")
 """Kinds of cases; each is a module of `panda_cases` with a function `answer` of one case."""
 
 

@@ -119,6 +119,18 @@ class Cause(Word):
     TASK_ABORTED, TASK_FINISHED, INPUT_LOST, INPUT_BROKEN, MERGE_FAILED, BUILD_FAILED = range(22, 28)
 
 
+class EventStatus(Word):
+    """Status of an event range, with PanDA's codes; source: JEDI TWiki, status of events; lifecycle reference, 6.1."""
+
+    READY, SENT, RUNNING, FINISHED, CANCELLED, DISCARDED, DONE, FAILED, FATAL, MERGED, CORRUPTED = range(11)
+
+
+class EventService(Word):
+    """Role of a job in event service, with the codes of its column eventService; source: lifecycle reference, 6.1."""
+
+    NONE, CONSUMER, MERGE, CLONE, JUMBO, CO_JUMBO, FINE_GRAINED = range(7)
+
+
 class FullChain(Word):
     """Task parameter fullChain; source: PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain."""
 

@@ -254,6 +254,17 @@ def scored(script, kind, tmp_path, folder, *release):
                  marks=pytest.mark.rule("watchdogs.actions", "pauses", "nearly_done")),
     pytest.param("panda_decisions_tasks", "task_throttling",
                  marks=pytest.mark.rule("goes_on", "throttle_step", "exceeded", "far_below", "moves_too_much")),
+    pytest.param("panda_decisions_events", "es_job_end",
+                 marks=pytest.mark.rule("end_job", "process_ranges", "settle_ranges", "merge_queue",
+                                        "single_core_queue", "update_related", "propagate", "note_processing")),
+    pytest.param("panda_decisions_events", "es_kill",
+                 marks=pytest.mark.rule("kill", "kill_consumers", "close_unused", "update_related", "propagate")),
+    pytest.param("panda_decisions_events", "es_ranges",
+                 marks=pytest.mark.rule("get_event_ranges", "update_event_range", "processed_events", "ranges.take")),
+    pytest.param("panda_decisions_events", "jumbo_watchdog",
+                 marks=pytest.mark.rule("jumbo.watch", "flag_after_kick", "files_to_reset")),
+    pytest.param("panda_decisions_events", "es_conversion",
+                 marks=pytest.mark.rule("convert", "is_wanted", "event_pool")),
 ])
 def test_recorded_life(script, folder, kind, tmp_path):
     score, differences = scored_by(DATA / folder / "compare.py", script, kind, tmp_path)

@@ -15,6 +15,8 @@ MAY_IMPORT = {
     "gdpconfig": {"names"},
     "views": {"names", "schema", "gdpconfig"},
     "scenario": {"editions", "files", "systems", "schema", "gdpconfig", "names", "units", "errors", "luck"},
+    "systems.events": set(),
+    "systems.events.policy": {"names", "units", "compiled"},
     "systems.harvester": {"systems", "scenario", "views", "names", "errors"},
     "systems.panda": {"systems", "agents", "fabric", "world", "views"},
     "systems.dirac.policy": {"editions", "policy", "errors"},

@@ -1,0 +1,179 @@
+"""Jobs, input files and queues of a task as the rules of event service read them, and the ranges of its events.
+
+Source: lifecycle reference, 6.1 and 6.6; panda-server, `task_event_module`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simgrid_broker.names import (
+    DEFINED_TABLE,
+    EventService,
+    EventStatus,
+    JobStatus,
+    QueueStatus,
+    TaskStatus,
+)
+from simgrid_broker.systems.events.policy import ranges
+from simgrid_broker.systems.events.policy.ranges import ALL, ANY, NO_LIMIT, EventRanges
+
+T = TaskStatus
+NOT_LIVE = (T.DONE, T.FINISHED, T.FAILED, T.BROKEN, T.ABORTED, T.PREPARED)
+"""Statuses of a task to which results of jobs are not told; source: `checkTaskStatusJEDI`."""
+WAITING_CO_JUMBO = "WAITING_CO_JUMBO"
+"""Queue of fake co-jumbo jobs, which wait until jumbo jobs have processed the events."""
+CONSUMERS = (EventService.CONSUMER, EventService.JUMBO, EventService.CO_JUMBO)
+
+
+@dataclass
+class EventJob:
+    """A job of event service, with PanDA's attributes.
+
+    flags: full names of the tags of specialHandling, as `notDiscardEvents`. file_attempts: attempt number of each of
+    its `files` as the job knows it. is_archived: merging jobs of event service are in the archive too.
+    """
+
+    panda_id: int
+    jobset: int
+    status: JobStatus
+    kind: EventService
+    queue: str
+    share: str = ""
+    destination: str = ""
+    attempt: int = 1
+    max_attempt: int = 1
+    priority: int = 0
+    corecount: int | None = 1
+    ramcount: float = 0.0
+    flags: frozenset[str] = frozenset()
+    files: tuple[int, ...] = ()
+    file_attempts: tuple[int, ...] = ()
+    is_input_ready: bool = True
+    n_events: int = 0
+    sub_status: str | None = None
+    error: int = 0
+    has_pilot_error: bool = False
+    is_to_be_killed: bool = False
+    is_archived: bool = False
+
+    @property
+    def is_consumer(self) -> bool:
+        """True if it processes ranges of events."""
+        return self.kind in CONSUMERS and "esmerge" not in self.flags
+
+    @property
+    def is_merge(self) -> bool:
+        """True if it merges the output of consumers."""
+        return self.kind == EventService.MERGE or "esmerge" in self.flags
+
+    @property
+    def is_in_defined_table(self) -> bool:
+        """True if it was not activated yet."""
+        return not self.is_archived and self.status in DEFINED_TABLE
+
+    def has(self, flag: str) -> bool:
+        """True if specialHandling has a tag."""
+        return flag in self.flags
+
+
+@dataclass
+class EventFile:
+    """An input file of a task, with the attributes of JEDI_Dataset_Contents."""
+
+    file_id: int
+    status: str
+    proc_status: str | None
+    attempt: int
+    max_attempt: int | None
+    failed_attempts: int
+    max_failure: int | None
+    panda_id: int | None
+
+
+@dataclass(frozen=True)
+class EventQueue:
+    """A PanDA queue as the choice of queues for retries and merge jobs reads it; None = no value in CRIC.
+
+    pilots: requests for and updates of jobs in 3 h; object_store_site: of its first object store.
+    """
+
+    site: str
+    status: QueueStatus
+    corecount: int | None = None
+    capability: str = ""
+    jobseed: str = ""
+    catchall: str = ""
+    maxtime: float | None = 0
+    maxrss: float | None = None
+    minrss: float | None = 0
+    is_analysis: bool = False
+    wnconnectivity: str = ""
+    is_preemptable: bool = False
+    object_store_site: str | None = None
+    pilots: float = 0
+
+
+@dataclass
+class Jobset:
+    """A task with event service: its jobs and files by identifier, ranges, and the grid.
+
+    use_jumbo: flag W, R, P, L or D, "" = no jumbo jobs. minimum: AES_MINEVENTSFORMCORE.
+    """
+
+    status: TaskStatus
+    jobs: dict[int, EventJob]
+    files: dict[int, EventFile]
+    ranges: EventRanges
+    use_jumbo: str = ""
+    queues: Mapping[str, EventQueue] = field(default_factory=dict)
+    minimum: int | None = None
+    made: list[EventJob] = field(default_factory=list)
+
+    @property
+    def is_live(self) -> bool:
+        """True if results of jobs are told to JEDI."""
+        return self.status not in NOT_LIVE
+
+    def active(self) -> Iterator[EventJob]:
+        """Jobs that are not archived, by PandaID."""
+        return (job for _, job in sorted(self.jobs.items()) if not job.is_archived)
+
+    def chunks_of(self, files: Iterable[int] | None = None) -> np.ndarray:
+        """Numbers of the chunks of some files, or of all, in the order of jobset and file."""
+        chunks = self.ranges.chunks[:self.ranges.n_chunks]
+        which = np.flatnonzero(np.isin(chunks["file"], [*files])) if files is not None else np.arange(len(chunks))
+        return which[np.lexsort((chunks["file"][which], chunks["jobset"][which]))]
+
+    def change(self, files: Iterable[int] | None, owner: int, statuses: int, status: EventStatus) -> int:
+        """Set the status of ranges; as `ranges.change`."""
+        return ranges.change(self.ranges.rows, self.ranges.chunks, self.chunks_of(files), owner, statuses, status)
+
+    def count(self, files: Iterable[int] | None, owner: int = ANY, statuses: int = ALL, least: int = -NO_LIMIT,
+              most: int = NO_LIMIT) -> int:
+        """Number of ranges; as `ranges.count`."""
+        return ranges.count(self.ranges.rows, self.ranges.chunks, self.chunks_of(files), owner, statuses, least, most)
+
+    def owners(self, files: Iterable[int], statuses: int) -> list[int]:
+        """Distinct owners of ranges in one of `statuses`, sorted."""
+        known = np.empty(len(self.jobs) + 1 + self.ranges.n_chunks, np.int64)
+        n = ranges.owners(self.ranges.rows, self.ranges.chunks, self.chunks_of(files), statuses, known)
+        return sorted(known[:n].tolist())
+
+    def copy_failed(self, files: Iterable[int] | None, owner: int, jobset: int, new_owner: int) -> int:
+        """Copy failed ranges; as `ranges.copy_failed`."""
+        which = self.chunks_of(files)
+        self.ranges.make_room(self.count(files, owner, ranges.mask(EventStatus.FAILED)))
+        return ranges.copy_failed(self.ranges.rows, self.ranges.chunks, self.ranges.state, which, owner, jobset,
+                                  new_owner)
+
+
+def archive(job: EventJob, status: JobStatus, sub_status: str | None, error: int) -> None:
+    """Move a job to the archive."""
+    job.status, job.sub_status, job.error, job.is_archived = status, sub_status, error, True
+
+
+def is_cancelled(job: EventJob) -> bool:
+    """True for PanDA's isCancelled: cancelled or closed."""
+    return job.status in (JobStatus.CANCELLED, JobStatus.CLOSED)

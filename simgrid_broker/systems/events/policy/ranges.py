@@ -1,0 +1,299 @@
+"""The table of event ranges, one compiled row each, and the compiled functions that change it.
+
+Ranges of one input file inserted for one jobset are a chunk: a list of rows in the order of their first events. A
+function walks the chunks that it is told, `which`, an array of their numbers in the order of jobset and file.
+
+Source: JEDI TWiki, status of events; lifecycle reference, 6.1; panda-server, task_event_module and job_complex_module.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import EventStatus
+
+S = EventStatus
+RANGE = np.dtype([
+    ("owner", "i8"),                 # PandaID of the job that holds it, or the jobset where it waits
+    ("chunk", "i4"), ("first", "i4"), ("last", "i4"), ("next", "i4"),  # next row of its chunk, or free row; -1 = none
+    ("attempts", "i2"),              # attempts left: attemptNr, which counts down
+    ("status", "i1"),
+    ("is_settled", "?"),             # of a failed range: it has its copy
+    ("is_jumbo", "?"),               # a jumbo job took it
+])
+"""An event range, 29 bytes."""
+CHUNK = np.dtype([("jobset", "i8"), ("file", "i8"), ("head", "i4"), ("ready", "i4")])
+"""Ranges of a file for a jobset. head: first row; ready: first row that can be ready; -1 = none."""
+ANY, OF_JUMBO = -1, -2
+"""Owners: any; any jumbo job."""
+FIRST_FREE, N_FREE = range(2)
+"""Cells of the state of the table: first free row, number of free rows."""
+
+
+def mask(*statuses: EventStatus) -> int:
+    """Bits of statuses."""
+    return sum(1 << status for status in statuses)
+
+
+READY, SENT, FAILED, FATAL = (int(status) for status in (S.READY, S.SENT, S.FAILED, S.FATAL))
+ALL = mask(*S)
+KEPT = mask(S.FINISHED, S.DONE)
+"""Statuses of ranges that were processed and not merged yet."""
+PROCESSED = KEPT | mask(S.MERGED)
+TAKEN = mask(S.SENT, S.RUNNING)
+GONE = mask(S.DISCARDED, S.CANCELLED)
+OVER = GONE | mask(S.DONE, S.FATAL, S.FAILED, S.CORRUPTED)
+"""Statuses of ranges for which a jobset waits no longer."""
+UNTOUCHED = GONE | mask(S.DONE, S.FAILED)
+"""Statuses that the end of a consumer leaves; its finished ranges are done by then."""
+CANCELLABLE = ALL & ~(OVER | KEPT)
+"""Statuses of ranges that a kill cancels; QUIRK: merged ones too."""
+NO_LIMIT = 2**15
+"""Attempts above those of any range."""
+
+
+@compiled
+def _is_of(one, owner):
+    """True if a range belongs to an owner."""
+    return owner == ANY or one["owner"] == owner or (owner == OF_JUMBO and one["is_jumbo"])
+
+
+@compiled
+def _is_in(one, statuses):
+    """True if a range is in one of some statuses."""
+    return (statuses >> int(one["status"])) & 1 == 1
+
+
+@compiled
+def change(rows, chunks, which, owner, statuses, status):
+    """Set the status of the ranges of an owner that are in one of `statuses`; their number."""
+    n = 0
+    for k in range(len(which)):
+        row = chunks[which[k]]["head"]
+        while row >= 0:
+            one = rows[row]
+            if _is_in(one, statuses) and _is_of(one, owner):
+                one["status"] = status
+                n += 1
+            row = one["next"]
+    return n
+
+
+@compiled
+def count(rows, chunks, which, owner, statuses, least, most):
+    """Number of ranges of an owner in one of `statuses` that have `least` to `most` attempts left."""
+    n = 0
+    for k in range(len(which)):
+        row = chunks[which[k]]["head"]
+        while row >= 0:
+            one = rows[row]
+            if _is_in(one, statuses) and least <= one["attempts"] <= most and _is_of(one, owner):
+                n += 1
+            row = one["next"]
+    return n
+
+
+@compiled
+def take(rows, chunks, which, jobset, job, jumbo, most, taken):
+    """Give a job up to `most` ready ranges of a jobset, or of any, in the order of jobset, file and first event.
+
+    taken: (most + 1,) their rows in the order of file and first event. The number is above `most` if there are more:
+    PanDA reserves one more, and gives back the last in that order. Source: `getEventRanges`.
+    """
+    n = 0
+    for k in range(len(which)):
+        chunk = chunks[which[k]]
+        row, passes = chunk["ready"], True
+        while row >= 0 and n <= most:
+            one = rows[row]
+            if one["status"] == READY and one["attempts"] > 0:
+                if _is_of(one, jobset):
+                    n = _sorted_in(rows, chunks, taken, n, row)
+                else:
+                    passes = False
+            row = one["next"]
+            if passes:
+                chunk["ready"] = row
+    if n > most:
+        chunk = chunks[rows[taken[most]]["chunk"]]
+        if chunk["ready"] < 0 or _follows(rows, chunks, chunk["ready"], taken[most]):
+            chunk["ready"] = taken[most]
+    for place in range(min(n, most)):
+        one = rows[taken[place]]
+        one["owner"], one["status"], one["is_jumbo"] = job, SENT, jumbo
+    return n
+
+
+@compiled
+def _sorted_in(rows, chunks, taken, n, row):
+    """Put a row into its place among `n` taken ones; their number."""
+    place = n
+    while place > 0 and _follows(rows, chunks, taken[place - 1], row):
+        taken[place] = taken[place - 1]
+        place -= 1
+    taken[place] = row
+    return n + 1
+
+
+@compiled
+def _follows(rows, chunks, row, other):
+    """True if a range comes after another in the order of file, first event and attempts left."""
+    one, two = rows[row], rows[other]
+    file, file_of_other = chunks[one["chunk"]]["file"], chunks[two["chunk"]]["file"]
+    if file != file_of_other:
+        return file > file_of_other
+    return one["attempts"] > two["attempts"] if one["first"] == two["first"] else one["first"] > two["first"]
+
+
+@compiled
+def release(rows, chunks, which, job, statuses, jobset, fewer):
+    """Make the ranges of a job in one of `statuses` ready again, with `fewer` attempts less; their number.
+
+    jobset: their new owner, ANY = that of the chunk.
+    """
+    n = 0
+    for k in range(len(which)):
+        chunk = chunks[which[k]]
+        row = chunk["head"]
+        while row >= 0:
+            one = rows[row]
+            if one["owner"] == job and _is_in(one, statuses):
+                one["owner"] = chunk["jobset"] if jobset == ANY else jobset
+                one["status"], one["attempts"] = READY, one["attempts"] - fewer
+                one["is_jumbo"] = one["is_jumbo"] and jobset != ANY
+                chunk["ready"] = chunk["head"]
+                n += 1
+            row = one["next"]
+    return n
+
+
+@compiled
+def copy_failed(rows, chunks, state, which, owner, jobset, new_owner):
+    """Copy the failed ranges of an owner that have no copy as ready ones with an attempt less; their number.
+
+    jobset: owner of the copies, ANY = that of the chunk; new_owner: of what was copied, ANY = as before. There must be
+    as many free rows.
+    """
+    n = 0
+    for k in range(len(which)):
+        chunk = chunks[which[k]]
+        row = chunk["head"]
+        while row >= 0:
+            one = rows[row]
+            row = one["next"]
+            if one["status"] == FAILED and not one["is_settled"] and _is_of(one, owner):
+                free = state[FIRST_FREE]
+                state[FIRST_FREE], state[N_FREE] = rows[free]["next"], state[N_FREE] - 1
+                copy = rows[free]
+                copy["chunk"], copy["first"], copy["last"], copy["next"] = one["chunk"], one["first"], one["last"], row
+                copy["owner"] = chunk["jobset"] if jobset == ANY else jobset
+                copy["status"], copy["attempts"] = READY, one["attempts"] - 1
+                copy["is_settled"] = copy["is_jumbo"] = False
+                one["next"], one["is_settled"] = free, True
+                if new_owner != ANY:
+                    one["owner"] = new_owner
+                chunk["ready"] = chunk["head"]
+                n += 1
+    return n
+
+
+@compiled
+def is_awaited(rows, chunks, which):
+    """True if a range has still to be processed, or has failed and was not copied."""
+    for k in range(len(which)):
+        row = chunks[which[k]]["head"]
+        while row >= 0:
+            one = rows[row]
+            if (one["attempts"] > 0 and not _is_in(one, OVER)) or (
+                    one["status"] == FAILED and not one["is_settled"]):
+                return True
+            row = one["next"]
+    return False
+
+
+@compiled
+def make_hopeless_fatal(rows, chunks, which, jobset):
+    """Make the ranges of a jobset without attempts left fatal; their number."""
+    n = 0
+    for k in range(len(which)):
+        row = chunks[which[k]]["head"]
+        while row >= 0:
+            one = rows[row]
+            if one["owner"] == jobset and one["attempts"] == 0 and one["status"] != FATAL:
+                one["status"] = FATAL
+                n += 1
+            row = one["next"]
+    return n
+
+
+@compiled
+def owners(rows, chunks, which, statuses, known):
+    """Put the distinct owners of ranges in one of `statuses` into `known`; their number, cut at its length."""
+    n = 0
+    for k in range(len(which)):
+        row = chunks[which[k]]["head"]
+        while row >= 0:
+            one = rows[row]
+            if _is_in(one, statuses):
+                place = 0
+                while place < n and known[place] != one["owner"]:
+                    place += 1
+                if place == n and n < len(known):
+                    known[n] = one["owner"]
+                    n += 1
+            row = one["next"]
+    return n
+
+
+@compiled
+def find(rows, chunks, which, owner, file, first, attempts):
+    """Row of a range, -1 if there is none: the parts of PanDA's eventRangeID."""
+    for k in range(len(which)):
+        chunk = chunks[which[k]]
+        row = chunk["head"] if chunk["file"] == file else -1
+        while row >= 0:
+            one = rows[row]
+            if one["owner"] == owner and one["first"] == first and one["attempts"] == attempts:
+                return row
+            row = one["next"]
+    return -1
+
+
+class EventRanges:
+    """All event ranges of a run or a case; chunks and rows are added, and rows of chunks that are over used again."""
+
+    def __init__(self) -> None:
+        self.rows, self.chunks = np.zeros(16, RANGE), np.zeros(4, CHUNK)
+        self.state = np.array([0, len(self.rows)], np.int64)
+        self.rows["next"] = np.append(np.arange(1, len(self.rows)), -1)
+        self.n_chunks = 0
+
+    def add_chunk(self, jobset: int, file: int, firsts: Sequence[int], lasts: Sequence[int], **values: Any) -> int:
+        """A chunk of new ranges with these first and last events, and values of other columns; its number."""
+        self.make_room(len(firsts))
+        new, chunk = np.empty(len(firsts), np.int64), self.n_chunks
+        for k in range(len(firsts)):
+            new[k] = self.state[FIRST_FREE]
+            self.state[:] = self.rows[new[k]]["next"], self.state[N_FREE] - 1
+        for name, value in dict(owner=jobset, attempts=0, status=S.READY, is_settled=False, is_jumbo=False,
+                                chunk=chunk, first=firsts, last=lasts, next=np.append(new[1:], -1)[:len(new)]).items():
+            self.rows[name][new] = values.get(name, value)
+        if chunk == len(self.chunks):
+            self.chunks = np.append(self.chunks, np.zeros_like(self.chunks))
+        head = new[0] if len(new) else -1
+        self.chunks[chunk] = (jobset, file, head, head)
+        self.n_chunks += 1
+        return chunk
+
+    def make_room(self, n: int) -> None:
+        """At least `n` free rows."""
+        old, free = len(self.rows), int(self.state[N_FREE])
+        if free >= n:
+            return
+        more = max(old, n)
+        rows = np.zeros(old + more, RANGE)
+        rows[:old] = self.rows
+        rows["next"][old:] = np.append(np.arange(old + 1, old + more), self.state[FIRST_FREE] if free else -1)
+        self.rows, self.state[:] = rows, (old, free + more)

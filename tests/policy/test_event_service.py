@@ -1,0 +1,366 @@
+"""Event service: what consumers get and report, how they end and are killed, jumbo jobs, automatic conversion."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from simgrid_broker.names import EventService, EventStatus, JobStatus, QueueStatus, TaskStatus
+from simgrid_broker.systems.events.policy import jumbo, ranges
+from simgrid_broker.systems.events.policy.conversion import EventTask, Keys, Pool, convert, event_pool
+from simgrid_broker.systems.events.policy.ends import End, end_job
+from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, EventFile, EventJob, EventQueue, Jobset
+from simgrid_broker.systems.events.policy.jumbo import JumboTask, Limits, files_to_reset, flag_after_kick, watch
+from simgrid_broker.systems.events.policy.kills import kill
+from simgrid_broker.systems.events.policy.queues import merge_queue, single_core_queue
+from simgrid_broker.systems.events.policy.ranges import ANY, EventRanges
+from simgrid_broker.systems.events.policy.requests import get_event_ranges, processed_events, update_event_range
+from simgrid_broker.units import DAY, MINUTE
+
+S, J, E = EventStatus, JobStatus, EventService
+SET, ME, OTHER, OLD = 5000, 1001, 1002, 990
+LETTERS = dict(zip("rsnfcxdFamk", S, strict=True))
+"""Letters of the statuses of ranges: ready, sent, ruNning, finished, cancelled, x discarded, done, Failed, fAtal."""
+
+
+def consumer(panda_id, status=J.RUNNING, **values):
+    """A consumer of the input of the jobset."""
+    return EventJob(panda_id, SET, status, **dict(
+        kind=E.CONSUMER, queue="Q", flags=frozenset({"eventservice"}), files=(1,), file_attempts=(0,), max_attempt=3,
+        corecount=8, ramcount=16000, destination="nucleus:A", share="Simul") | values)
+
+
+def jobset(letters, *jobs, owners=None, attempts=3, queue=None, **values):
+    """A task with one file; letters: statuses of its ranges, which belong to ME unless they are ready."""
+    table, statuses = EventRanges(), [LETTERS[letter] for letter in letters]
+    numbers = range(1, len(letters) + 1)
+    table.add_chunk(SET, 1, numbers, numbers, status=statuses, attempts=attempts,
+                    owner=owners or [SET if status == S.READY else ME for status in statuses])
+    jobs = jobs or (consumer(ME),)
+    return Jobset(TaskStatus.RUNNING, {job.panda_id: job for job in jobs},
+                  {1: EventFile(1, "running", "running", 0, 3, 0, 3, ME)}, table,
+                  queues={"Q": queue or EventQueue("A", QueueStatus.ONLINE, 8, pilots=1)}, **values)
+
+
+def letters(task):
+    """Statuses of all ranges in order, in letters."""
+    back, rows, found, row = {status: letter for letter, status in LETTERS.items()}, task.ranges.rows, "", None
+    for chunk in task.ranges.chunks[:task.ranges.n_chunks]:
+        row = chunk["head"]
+        while row >= 0:
+            found += back[int(rows[row]["status"])]
+            row = rows[row]["next"]
+    return found
+
+
+def ended(task, status=J.FINISHED, **values):
+    """What the end of ME gives: the code, its status and sub-status, and the kinds and queues of new jobs."""
+    code, _ = end_job(task, replace(task.jobs[ME], status=status, **values))
+    job = task.jobs[ME]
+    return code, job.status, job.sub_status, [(one.kind, one.queue) for one in task.made]
+
+
+def test_a_range_takes_less_than_40_bytes():
+    assert ranges.RANGE.itemsize == 29
+
+
+@pytest.mark.rule("get_event_ranges", "ranges.take")
+@pytest.mark.parametrize(("given", "asked", "got", "closes"), [
+    pytest.param("rrrr", 3, [1, 2, 3], False, id="one more is left, so the others may wait"),
+    pytest.param("rrr", 3, [1, 2, 3], True, id="the last ranges: consumers that wait are not needed"),
+    pytest.param("dsr", 8, [3], True, id="only ready ranges"),
+    pytest.param("dd", 8, [], True, id="none"),
+])
+def test_ranges_are_given_in_order(given, asked, got, closes):
+    task = jobset(given, consumer(ME), consumer(OTHER, J.ACTIVATED))
+    rows = get_event_ranges(task, ME, SET, asked)
+    assert task.ranges.rows["first"][rows].tolist() == got
+    assert (task.ranges.rows["status"][rows] == S.SENT).all() and (task.ranges.rows["owner"][rows] == ME).all()
+    assert (task.jobs[OTHER].sub_status == "es_unused") is closes
+
+
+@pytest.mark.rule("get_event_ranges")
+@pytest.mark.parametrize("job", [
+    consumer(ME, J.HOLDING), consumer(ME, J.ACTIVATED), consumer(ME, is_to_be_killed=True),
+    consumer(ME, is_archived=True)])
+def test_only_dispatched_jobs_get_ranges(job):
+    assert len(get_event_ranges(jobset("rrr", job), ME, SET)) == 0
+
+
+@pytest.mark.rule("get_event_ranges")
+def test_jumbo_jobs_take_ranges_of_all_jobsets_but_hopeless_ones_stay():
+    task = jobset("rr", consumer(ME, kind=E.JUMBO), attempts=[0, 1])
+    task.ranges.add_chunk(SET + 1, 2, [1], [1], attempts=2)
+    rows = get_event_ranges(task, ME, 0)
+    assert task.ranges.rows["first"][rows].tolist() == [2, 1] and task.ranges.rows["is_jumbo"][rows].all()
+
+
+@pytest.mark.rule("update_event_range", "processed_events")
+@pytest.mark.parametrize(("status", "report", "accepted", "letter", "attempts"), [
+    (J.RUNNING, "finished", True, "f", 3), (J.TRANSFERRING, "failed", True, "F", 3), (J.SENT, "fatal", True, "F", 1),
+    (J.RUNNING, "running", None, "s", 3), (J.RUNNING, "ok", False, "s", 3), (J.HOLDING, "finished", False, "s", 3)])
+def test_reports(status, report, accepted, letter, attempts):
+    task = jobset("s", consumer(ME, status))
+    assert update_event_range(task, 0, ME, report) is accepted
+    assert letters(task) == letter and task.ranges.rows["attempts"][0] == attempts
+    assert processed_events(task, ME, 5) == (5 if letter == "f" else 0)
+
+
+@pytest.mark.rule("settle_ranges")
+@pytest.mark.parametrize(("given", "flags", "left", "attempts"), [
+    pytest.param("fsnd", (), "drrd", [3, 2, 2, 3], id="finished ones are done, others ready with an attempt less"),
+    pytest.param("s", ("decAttOnFailedES",), "r", [3], id="which decAttOnFailedES keeps"),
+    pytest.param("Fxc", ("decAttOnFailedES",), "Frxc", [3, 2, 3, 3], id="but not that of the copy of a failed one"),
+    pytest.param("a", (), "r", [2], id="its fatal ones are ready too"),
+])
+def test_ranges_at_the_end_of_a_consumer(given, flags, left, attempts):
+    task = jobset(given, consumer(ME, flags=frozenset({"eventservice", *flags, "notDiscardEvents"})))
+    ended(task)
+    assert letters(task) == left
+    rows, row, found = task.ranges.rows, task.ranges.chunks[0]["head"], []
+    while row >= 0:
+        found.append(int(rows[row]["attempts"]))
+        row = rows[row]["next"]
+    assert found == attempts
+
+
+RETRY, MERGE, FAKE = (E.CONSUMER, "Q"), (E.MERGE, "Q"), (E.CONSUMER, WAITING_CO_JUMBO)
+
+
+@pytest.mark.rule("end_job", "process_ranges")
+@pytest.mark.parametrize(("given", "values", "code", "status", "sub_status", "made"), [
+    pytest.param("fr", {}, End.RETRIED, J.MERGING, "es_retry", [RETRY], id="ready ranges, some were processed"),
+    pytest.param("sr", {}, End.RETRIED_IDLE, J.CLOSED, "es_noevent", [RETRY], id="ready ranges, none processed"),
+    pytest.param("ff", {}, End.MERGED, J.MERGING, "es_merge", [MERGE], id="all done"),
+    pytest.param("aa", dict(owners=[SET, SET]), End.ALL_FAILED, J.FAILED, None, [], id="none done"),
+    pytest.param("fs", dict(owners=[ME, OTHER], jobs=[consumer(OTHER)]), End.WAITS, J.MERGING, "es_wait", [],
+                 id="another one works"),
+    pytest.param("ss", dict(owners=[OTHER, OTHER], jobs=[consumer(OTHER)]), End.INACTIVE, J.CLOSED, "es_inaction", [],
+                 id="another one works, and this one did nothing"),
+    pytest.param("ss", dict(owners=[OTHER, OTHER]), End.INACTIVE, J.FAILED, "es_inaction", [], id="no job works on"),
+    pytest.param("ss", dict(owners=[OTHER, OTHER], use_jumbo="R"), End.INACTIVE, J.CLOSED, "es_inaction", [FAKE],
+                 id="a fake co-jumbo job waits for jumbo jobs"),
+    pytest.param("dd", dict(owners=[OLD, OLD]), End.INACTIVE, J.FAILED, "es_inaction", [], id="all done by others"),
+    pytest.param("dd", dict(owners=[OLD, OLD], flags=("allOkEvents",)), End.MERGED_IDLE, J.CLOSED, "es_merge", [MERGE],
+                 id="all done by others, and all events are good"),
+    pytest.param("fr", dict(attempt=3), End.LAST, J.CLOSED, None, [], id="last attempt"),
+    pytest.param("fr", dict(attempt=2), End.RETRIED, J.MERGING, "es_retry", [RETRY], id="the attempt before"),
+    pytest.param("ff", dict(attempt=3), End.MERGED, J.MERGING, "es_merge", [MERGE], id="last attempt, all done"),
+    pytest.param("fs", dict(attempts=1), End.LAST, J.CLOSED, None, [], id="a hopeless range"),
+    pytest.param("fs", dict(attempts=1, flags=("acceptPartial",)), End.LAST, J.CLOSED, None, [],
+                 id="a hopeless range, with acceptPartialFinish too"),
+    pytest.param("fr", dict(error=111), End.NOTHING, J.FINISHED, None, [], id="retried before"),
+])
+def test_how_a_consumer_ends(given, values, code, status, sub_status, made):
+    job = {name: values.pop(name) for name in ("attempt", "error") if name in values}
+    flags = frozenset({"eventservice", *values.pop("flags", ())})
+    task = jobset(given, consumer(ME, flags=flags, **job), *values.pop("jobs", ()), **values)
+    assert ended(task) == (code, status, sub_status, made)
+
+
+@pytest.mark.rule("end_job")
+@pytest.mark.parametrize(("status", "made", "after"), [
+    (J.ACTIVATED, [RETRY], J.ACTIVATED), (J.ASSIGNED, [RETRY], J.ASSIGNED), (J.DEFINED, [], None)])
+def test_a_retry_waits_where_its_job_waited(status, made, after):
+    task = jobset("fr", consumer(ME, status))
+    assert ended(task, J.FAILED)[3] == made
+    assert [one.status for one in task.made] == ([after] if after is not None else [])
+
+
+@pytest.mark.rule("end_job")
+@pytest.mark.parametrize(("queue", "made"), [
+    (dict(status=QueueStatus.BROKEROFF), [RETRY]), (dict(status=QueueStatus.OFFLINE), []), (dict(jobseed="std"), [])])
+def test_queues_without_event_service_get_no_retry(queue, made):
+    task = jobset("fr", queue=replace(EventQueue("A", QueueStatus.ONLINE, 8), **queue))
+    assert ended(task)[3] == made
+    assert task.jobs[ME].status == (J.MERGING if made else J.FAILED)
+
+
+@pytest.mark.rule("single_core_queue")
+@pytest.mark.parametrize(("n_left", "minimum", "queue"), [
+    (7, None, "ONE"), (8, None, "Q"), (9, 10, "ONE"), (10, 10, "Q")])
+def test_few_ranges_are_retried_on_one_core(n_left, minimum, queue):
+    task = jobset("f" + "r" * n_left, minimum=minimum)
+    task.queues["ONE"] = EventQueue("A", QueueStatus.ONLINE, 1, pilots=5)
+    ended(task)
+    assert (task.made[0].queue, task.made[0].corecount) == (queue, 1 if queue == "ONE" else 8)
+    assert task.made[0].priority == 1 and task.made[0].attempt == 2
+
+
+@pytest.mark.rule("end_job")
+def test_a_merge_job_is_of_high_priority_and_allows_five_failures():
+    task = jobset("f")
+    task.files[1].max_failure = None
+    ended(task)
+    new = task.made[0]
+    assert (new.priority, new.share, new.corecount, new.ramcount, new.max_attempt) == (5000, "Express", None, 2000, 2)
+    assert new.flags == {"esmerge"} and task.files[1].max_failure == 5 and task.files[1].proc_status == "merging"
+
+
+def merge_job(status, attempt=0, **values):
+    """A jobset whose merge job ends, and whose consumer waits in merging."""
+    merger = consumer(ME, kind=E.MERGE, flags=frozenset({"esmerge"}), file_attempts=(attempt,), **values)
+    task = jobset("dd", merger, consumer(OLD, J.MERGING, is_archived=True), owners=[OLD, OLD])
+    end_job(task, replace(merger, status=status))
+    return task
+
+
+@pytest.mark.rule("end_job", "update_related")
+@pytest.mark.parametrize(("status", "of_merger", "of_consumer", "left", "file"), [
+    (J.FINISHED, J.FINISHED, J.FINISHED, "mm", "finished"), (J.FAILED, J.FAILED, J.FAILED, "xx", "ready"),
+    (J.CLOSED, J.CLOSED, J.MERGING, "dd", "ready")])
+def test_the_end_of_a_merge_job(status, of_merger, of_consumer, left, file):
+    task = merge_job(status)
+    assert (task.jobs[ME].status, task.jobs[OLD].status, letters(task)) == (of_merger, of_consumer, left)
+    assert (task.files[1].status, task.files[1].attempt) == (file, 1)
+
+
+@pytest.mark.rule("end_job")
+def test_a_merge_job_of_another_attempt_fails():
+    task = merge_job(J.FINISHED, attempt=1)
+    assert (task.jobs[ME].status, task.jobs[ME].error) == (J.FAILED, 124)
+
+
+@pytest.mark.rule("end_job")
+@pytest.mark.parametrize(("sub_status", "preempts", "found"), [
+    ("pilot_failed", False, (J.FAILED, "pilot_failed")), ("pilot_failed", True, (J.FAILED, "pilot_failed")),
+    ("es_heartbeat", False, (J.FAILED, "es_heartbeat")), ("es_heartbeat", True, (J.CLOSED, "es_preempted")),
+    ("pilot_killed", True, (J.MERGING, "es_retry"))])
+def test_reports_of_the_pilot_overrule(sub_status, preempts, found):
+    task = jobset("fr", queue=EventQueue("A", QueueStatus.ONLINE, 8, is_preemptable=preempts))
+    assert ended(task, J.FAILED, sub_status=sub_status)[1:3] == found
+    assert len(task.made) == 1, "a retry is made all the same"
+
+
+@pytest.mark.rule("kill", "kill_consumers", "close_unused")
+@pytest.mark.parametrize(("code", "status", "own", "other"), [
+    (2, J.CLOSED, "xc", "xc"), (51, J.CLOSED, "xc", "xc"), (9, J.CANCELLED, "fs", "xc"), (55, J.CLOSED, "xc", "xc")])
+def test_a_kill_takes_the_other_consumers_and_their_events(code, status, own, other):
+    task = jobset("fsfsr", consumer(ME), consumer(OTHER), consumer(1003, J.ACTIVATED),
+                  owners=[ME, ME, OTHER, OTHER, SET])
+    assert kill(task, ME, code) == (True, True)
+    assert task.jobs[ME].status == status and letters(task) == own + other + "c"
+    assert (task.jobs[OTHER].status, task.jobs[OTHER].sub_status) == (J.CANCELLED, "es_killed")
+    assert task.jobs[1003].sub_status == "es_unused"
+
+
+@pytest.mark.rule("kill")
+def test_events_are_kept_with_not_discard_events():
+    task = jobset("fsfsr", consumer(ME, flags=frozenset({"eventservice", "notDiscardEvents"})), consumer(OTHER),
+                  owners=[ME, ME, OTHER, OTHER, SET])
+    kill(task, ME, 2)
+    assert letters(task) == "fsfcr"
+
+
+@pytest.mark.rule("merge_queue")
+@pytest.mark.parametrize(("options", "destination", "flags", "queue"), [
+    ("", "nucleus:A", (), "A1"), ("localEsMergeNC", "nucleus:A", (), "Q"), ("", "B1", (), "B1"),
+    ("localEsMerge", "nucleus:B", (), "A1"), ("", "nucleus:B", (), "B1"), ("", "nucleus:A", ("mergeAtOs",), "B1"),
+    ("", "nucleus:LOST", (), "A1")])
+def test_queues_of_merge_jobs(options, destination, flags, queue):
+    job = consumer(ME, destination=destination, flags=frozenset(flags))
+    task = jobset("f", job)
+    task.queues.update(
+        Q=EventQueue("A", QueueStatus.ONLINE, 8, catchall=options, object_store_site="B", pilots=9),
+        A1=EventQueue("A", QueueStatus.ONLINE, 1, pilots=1, maxtime=DAY),
+        B1=EventQueue("B", QueueStatus.ONLINE, pilots=5),
+        B2=EventQueue("B", QueueStatus.ONLINE, 1, maxtime=DAY - 1, pilots=7),
+        B3=EventQueue("B", QueueStatus.ONLINE, 1, jobseed="es", pilots=8))
+    assert merge_queue(task, job) == queue
+
+
+def test_without_pilots_a_queue_is_not_chosen():
+    task = jobset("f")
+    task.queues["ONE"] = EventQueue("A", QueueStatus.ONLINE, 1, pilots=0)
+    assert single_core_queue(task, "Q") is None and merge_queue(task, task.jobs[ME]) == "Q"
+
+
+def test_rows_are_used_again_and_copies_keep_their_place():
+    table = EventRanges()
+    numbers = np.arange(1, 40)
+    chunk = table.add_chunk(SET, 1, numbers, numbers, status=S.FAILED, attempts=2, owner=ME)
+    table.make_room(39)
+    which = np.array([chunk])
+    assert ranges.copy_failed(table.rows, table.chunks, table.state, which, ME, SET, ANY) == 39
+    assert ranges.copy_failed(table.rows, table.chunks, table.state, which, ME, SET, ANY) == 0, "copied once"
+    assert ranges.count(table.rows, table.chunks, which, SET, 1 << S.READY, 1, 1) == 39
+    taken = np.empty(9, np.int64)
+    assert ranges.take(table.rows, table.chunks, which, SET, OTHER, False, 8, taken) == 9
+    assert table.rows["first"][taken[:8]].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert ranges.take(table.rows, table.chunks, which, SET, OTHER, False, 8, taken) == 9
+    assert table.rows["first"][taken[:8]].tolist() == [9, 10, 11, 12, 13, 14, 15, 16]
+
+
+def watched(**values):
+    """A running task with an active jumbo job, 200 000 of 1 000 000 events left, and 600 files."""
+    return JumboTask(**dict(status=TaskStatus.RUNNING, use_jumbo="R", priority=600, is_preassigned=False,
+                            n_events=1_000_000, n_done=0, n_files=600, n_files_done=0, n_active=1) | values)
+
+
+@pytest.mark.rule("jumbo.watch")
+@pytest.mark.parametrize(("values", "found"), [
+    (dict(n_done=900_000), jumbo.Actions()), (dict(n_done=900_001), jumbo.Actions(disables=True)),
+    (dict(n_done=900_001, is_preassigned=True), jumbo.Actions()),
+    (dict(n_done=900_001, use_jumbo="D"), jumbo.Actions()),
+    (dict(use_jumbo="D", priority=499), jumbo.Actions(priorities=(500,))),
+    (dict(use_jumbo="D", priority=500), jumbo.Actions()),
+    (dict(n_files_done=101, n_done=50_000), jumbo.Actions()),
+    (dict(n_files_done=101, n_done=50_001), jumbo.Actions(priorities=(900,))),
+    (dict(n_files_done=100, n_done=50_001), jumbo.Actions()), (dict(n_active=0), jumbo.Actions(kicks=True)),
+    (dict(n_active=0, use_jumbo="W"), jumbo.Actions()), (dict(n_active=0, status=TaskStatus.READY), jumbo.Actions()),
+    (dict(priority=899), jumbo.Actions()), (dict(priority=900), jumbo.Actions(resets=True)),
+    (dict(n_active=0, use_jumbo=""), jumbo.Actions()), (dict(n_active=0, status=TaskStatus.PAUSED), jumbo.Actions())])
+def test_what_the_jumbo_watchdog_does(values, found):
+    assert watch(watched(**values), Limits()) == found
+
+
+@pytest.mark.rule("flag_after_kick", "files_to_reset")
+def test_kicked_flags_and_files_that_are_used_again():
+    assert [flag_after_kick(*case) for case in (("R", False), ("P", False), ("R", True), ("D", False))] == [
+        "L", "L", "R", "D"]
+    assert files_to_reset({1: [11, 12], 2: [11, 14], 3: [], 4: [13]}, [1, 2, 3, 4], [14, 13]) == [1, 2]
+
+
+@pytest.mark.rule("tasks_to_enable")
+@pytest.mark.parametrize(("limits", "enabled"), [
+    (dict(most_tasks=2), [7]), (dict(most_tasks=3), [7]), (dict(most_tasks=3, most_events=5_000_000), [7, 8]),
+    (dict(most_tasks=1), []), (dict(most_tasks=3, most_events=1_000_000), []),
+    (dict(most_tasks=9, most_events=1e9, enabling=100), [7, 8, 9])])
+def test_jumbo_jobs_are_enabled_in_the_largest_tasks(limits, enabled):
+    others = {8: watched(n_events=2_000_000, priority=100), 7: watched(n_events=3_000_000, priority=499),
+              6: watched(n_events=9_000_000, priority=500), 9: watched(n_events=1_000_000, priority=1)}
+    assert jumbo.tasks_to_enable([watched()], others, Limits(**dict(most_events=1_500_000) | limits)) == enabled
+
+
+@pytest.mark.rule("event_pool")
+def test_the_pool_of_events():
+    def one(status=TaskStatus.RUNNING, share="Simul", age=10 * MINUTE, n_files=10, used=4, events=100):
+        return EventTask(status, share, age, n_files, used, events)
+    pending = one(TaskStatus.PENDING, share="Validation", age=7 * MINUTE)
+    assert event_pool([one(), one(share=None), one(share="Validation"), one(TaskStatus.THROTTLED, age=1),
+                       one(n_files=0), pending]) == Pool(60, 7 * MINUTE, 1)
+    assert event_pool([]) == Pool(0, None, 0)
+
+
+@pytest.mark.rule("convert", "is_wanted")
+@pytest.mark.parametrize(("params", "pool", "keys", "is_converted"), [
+    ({}, Pool(99, None, 1), {}, True), ({}, Pool(100, None, 1), {}, False), ({}, Pool(99, None, 2), {}, False),
+    ({}, Pool(0, 5 * MINUTE, 0), {}, False), ({}, Pool(0, 5 * MINUTE + 1, 0), {}, True),
+    ({}, Pool(0, None, 0), dict(pool_size=None), False), ({}, Pool(0, None, 0), dict(most_pending=None), False),
+    (dict(taskPriority=501), Pool(0, None, 0), dict(most_priority=500), False),
+    (dict(taskPriority=499), Pool(0, None, 0), dict(least_priority=500), False),
+    (dict(nEventsPerWorker=5), Pool(0, None, 0), {}, False), (dict(esConvertible=False), Pool(0, None, 0), {}, False),
+    (dict(esConvertible=False, esFraction=0.5), Pool(0, None, 0), {}, False),
+    (dict(esConvertible=False, esFraction=0.51), Pool(0, None, 0), {}, True)])
+def test_tasks_that_are_converted(params, pool, keys, is_converted):
+    given = dict(taskPriority=500, esConvertible=True) | params
+    found = convert(given, pool, Keys(**dict(pool_size=100, most_pending=2) | keys), 0.5)
+    assert bool(found) is is_converted
+
+
+@pytest.mark.rule("convert")
+def test_given_parameters_stay_but_the_core_count():
+    found = convert(dict(taskPriority=1, coreCount=8, esFraction=1, maxAttemptES=4, nEsConsumers=2), Pool(0, None, 0),
+                    Keys(n_consumers=3, n_sites=2), 0.0)
+    assert (found["coreCount"], found["nSitesPerJob"]) == (0, 2)
+    assert not {"maxAttemptES", "nEsConsumers"} & found.keys()
