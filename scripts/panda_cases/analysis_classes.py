@@ -3,6 +3,7 @@
 import numpy as np
 
 from panda_cases.config import gdpconfig
+from panda_cases.shape import fields, named, reads, real, rows, text, whole
 from simgrid_broker.gdpconfig import analy_eval
 from simgrid_broker.names import EXPRESS_ANALYSIS, PMERGE, USER_ANALYSIS, USER_OF_TESTS, TaskStatus
 from simgrid_broker.policy.users import classes
@@ -13,13 +14,25 @@ LABEL, GRID, TASK_TYPE = "user", "GRID", "anal"
 INPUT = ("input", "pseudo_input")
 
 
+COUNT = whole(0, 0)
+
+
+@reads(queues=named(fields(resource_type=text(), to_running_rate_1d=real(), wait=fields(
+           w_cl95upp=real(), long_q_mean=real(), long_q_n=real()))),
+       jobs=rows(fields(n=COUNT, coreCount=COUNT, **dict.fromkeys(
+           ("prodUserName", "jobStatus", "gshare", "computingSite", "prodSourceLabel", "processingType"), text()))),
+       tasks=rows(fields(
+           jediTaskID=whole(), modified_days_ago=real(0), status=text(None, TaskStatus.words()),
+           **dict.fromkeys(("userName", "gshare", "taskType", "prodSourceLabel"), text()),
+           datasets=rows(fields(type=text(), masterID=whole(), **dict.fromkeys(
+               ("nFiles", "nFilesFinished", "nFilesFailed", "nJobs"), COUNT))))))
 def answer(case: dict) -> dict:
     """Classes of the queues, and what follows for users and tasks; each step uses the one before."""
     cfg, limits = gdpconfig(case)
     names = list(case["queues"])
     waits = _waits(case)
-    is_grid = np.array([queue["resource_type"] == GRID for queue in case["queues"].values()])
-    is_alive = np.array([bool(queue["to_running_rate_1d"]) for queue in case["queues"].values()])
+    is_grid, is_alive = np.array([(queue["resource_type"] == GRID, bool(queue["to_running_rate_1d"]))
+                                  for queue in case["queues"].values()], bool).reshape(-1, 2).T
     queues = classes.Queues(classes.site_classes(waits, is_grid, is_alive, case["edition"]), is_grid,
                             classes.has_class(waits))
     users = list(dict.fromkeys([job["prodUserName"] for job in case["jobs"]]
@@ -36,8 +49,8 @@ def answer(case: dict) -> dict:
 
 def _waits(case: dict) -> classes.Waits:
     """Waits as measured, NaN where they are not."""
-    measured = [queue["wait"] or {} for queue in case["queues"].values()]
-    upper, long_s, n_long = (np.array([one.get(name) for one in measured], float)
+    measured = [queue["wait"] for queue in case["queues"].values()]
+    upper, long_s, n_long = (np.array([one[name] for one in measured], float)
                              for name in ("w_cl95upp", "long_q_mean", "long_q_n"))
     return classes.Waits(upper, upper, n_long, long_s)
 
@@ -51,13 +64,14 @@ def _jobs(case: dict, queues: list[str], users: list[str]) -> classes.Users:
     for row, job in enumerate(blocks):
         place = row, queues.index(job["computingSite"])
         n_active[place] = job["n"]
-        cores[place] = job["n"] * (job["coreCount"] or 0) * (job["jobStatus"] == "running")
+        cores[place] = job["n"] * job["coreCount"] * (job["jobStatus"] == "running")
     return classes.Users(np.array([users.index(job["prodUserName"]) for job in blocks], np.int64), cores, n_active)
 
 
 def _task_classes(case: dict, users: list[str], slots: classes.Slots, cfg) -> dict:
     """Classes of the analysis tasks of users."""
-    tasks = [task for task in case["tasks"] if task["taskType"] == TASK_TYPE and task["prodSourceLabel"] == LABEL]
+    tasks = [task for task in case["tasks"] if task["taskType"] == TASK_TYPE and task["prodSourceLabel"] == LABEL
+             and task["status"]]
     status = np.array([TaskStatus.of(task["status"]) for task in tasks], np.int64)
     is_test = np.array([task["userName"] == USER_OF_TESTS for task in tasks], bool)
     of_user = np.array([task["gshare"] in SHARES for task in tasks], bool)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from panda_cases.config import gdpconfig
+from panda_cases.shape import fields, reads, real, rows, text, whole
 from simgrid_broker.agents.users.priority_massage import WINDOW_S
 from simgrid_broker.fabric.jobs.effects import look_at_owners
 from simgrid_broker.names import PMERGE, JobStatus
@@ -16,8 +17,18 @@ LIKE = {"stagein": S.MERGING}
 """Statuses that no job of the package has, and one that counts for the same."""
 
 
+MOST_JOBS = 10_000
+"""Jobs of a block, at most."""
+
+
+@reads(jobs=rows(fields(
+    block=whole(), n=whole(0, 0, MOST_JOBS), jediTaskID=whole(-1), prodUserName=text(""), workingGroup=text(),
+    computingSite=text(""), prodSourceLabel=text(), processingType=text(), jobStatus=text(None, (*S.words(), *LIKE)),
+    coreCount=whole(None, 0), currentPriority=whole(0), relocationFlag=whole(-1), maxCpuCount=real(0),
+    modificationTime_ago=real(0))))
 def answer(case: dict) -> dict:
-    """Blocks that are throttled and released, and the boosts, in that order."""
+    """Blocks that are throttled and released, and the boosts, in that order; one of an unknown status is left out."""
+    case["jobs"] = [one for one in case["jobs"] if one["jobStatus"]]
     cfg, refused = gdpconfig(case)
     block = np.repeat(np.arange(len(case["jobs"])), [one["n"] for one in case["jobs"]])
     owners, queues = _numbered(case, "prodUserName", "workingGroup"), _numbered(case, "computingSite")

@@ -5,10 +5,15 @@ from collections import defaultdict
 import numpy as np
 
 from panda_cases.config import gdpconfig
+from panda_cases.shape import fields, reads, rows, text, whole
 from simgrid_broker.names import JOB_QUEUED, JobStatus
 from simgrid_broker.policy.jobs.rebrokerage import Backlog, jobs_to_take_back, oldest_of_each, queues_left_alone
 
+PLACE = dict(computingSite=text(), gshare=text(), jobStatus=text(), workqueue_id=whole())
 
+
+@reads(stats=rows(fields(nJobs=whole(0, 0), **PLACE)), jobs=rows(fields(PandaID=whole(0, 0), **PLACE)),
+       resource_work_queues=rows(whole()), harvester_slots=rows(text()))
 def answer(case: dict) -> dict:
     """Queues and shares above all thresholds, and the jobs that leave."""
     cfg, limits = gdpconfig(case)

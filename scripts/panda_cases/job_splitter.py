@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from panda_cases.shape import MOST_BYTES, either, fields, flag, reads, real, rows, text, whole
 from simgrid_broker.policy.brokerage.production.selection import (
     JOBS_PER_BLOCK,
     PLACE,
@@ -29,6 +30,30 @@ FIELDS_BEFORE = 4
 """Fields of the names of files to be merged that come before those of addNthFieldToLFN."""
 
 
+MOST_EVENTS = 2**31 - 1
+"""Largest number of an event, a boundaryID or a lumiblock."""
+FILE = fields(
+    fileID=whole(), lfn=text(""), fsize=real(0, 0, MOST_BYTES), **dict.fromkeys(
+        ("nEvents", "startEvent", "endEvent", "boundaryID", "lumiBlockNr"), whole(None, 0, MOST_EVENTS)))
+DATASET = dict(datasetName=text(""), attributes=text(""), files=rows(FILE), nFiles=whole(0), nFilesToBeUsed=whole(0))
+QUEUE = fields(
+    sitename=text(), maxwdir=real(None, 0), maxtime=real(0), mintime=real(0), maxinputsize=real(),
+    coreCount=whole(1), corepower=real(0, 0), direct_access_lan=flag(),
+    candidate=fields(weight=real(1, 0), nQueuedJobs=real(0, 0), nRunningJobsCap=real(None, 0),
+                     overriddenAttrs=fields(maxwdir=real(None, 0))))
+
+
+@reads(u=rows(real(0.5, 0, 1)), queues=rows(QUEUE),
+       chunk=fields(isMerging=flag(), useScout=flag(None), master=fields(**DATASET),
+                    secondaries=rows(fields(**DATASET))),
+       task=fields(
+           cpuTimeUnit=text(), outDiskUnit=text(""), workDiskUnit=text(), workDiskCount=real(None, 0),
+           eventService=whole(), **dict.fromkeys(
+               ("cpuTime", "walltime", "cpuEfficiency", "baseWalltime", "outDiskCount"), real(0)),
+           splitRules=fields(
+               rest=real(None, 0), addNthFieldToLFN=either(text(), whole()), groupBoundaryID=whole(0, 0, 4),
+               **dict.fromkeys(("nFilesPerJob", "nMaxFilesPerJob", "nEventsPerJob", "nEsConsumers",
+                                "nFilesPerMergeJob", "nMaxFilesPerMergeJob"), whole(None, 0)))))
 def answer(case: dict) -> dict:
     """Jobs with their queues and files, and what is left of the master."""
     chunk, edition = case["chunk"], case["edition"]
@@ -52,12 +77,12 @@ class Wheel:
 
     def __init__(self, case: dict):
         candidates = [queue["candidate"] for queue in case["queues"]]
-        self.case, self.u, self.refused = case, iter_of(case.get("u")), set()
+        self.case, self.u, self.refused = case, iter_of(case["u"]), set()
         self.block = SCOUTS_PER_BLOCK if is_scout(case) and not case["chunk"]["isMerging"] else JOBS_PER_BLOCK
         self.places = np.zeros(len(candidates), PLACE)
         for number, (place, one) in enumerate(zip(self.places, candidates, strict=True)):
-            place["candidate"], place["weight"], place["queued"] = number, one["weight"], one.get("nQueuedJobs") or 0
-            place["cap"] = math.inf if one.get("nRunningJobsCap") is None else one["nRunningJobsCap"]
+            place["candidate"], place["weight"], place["queued"] = number, one["weight"], one["nQueuedJobs"]
+            place["cap"] = math.inf if one["nRunningJobsCap"] is None else one["nRunningJobsCap"]
             place["counted"] = True
 
     def queue(self) -> int | None:
@@ -85,7 +110,7 @@ class Wheel:
         return usable[-1]
 
 
-def iter_of(numbers: list[float] | None):
+def iter_of(numbers: list[float]):
     """The random numbers of a case, again and again."""
     while True:
         yield from numbers or [0.5]
@@ -96,7 +121,7 @@ def is_scout(case: dict) -> bool:
     said, master = case["chunk"]["useScout"], case["chunk"]["master"]
     if said is not None:
         return said
-    return (master.get("nFiles") or 0) > (master.get("nFilesToBeUsed") or 0)
+    return master["nFiles"] > master["nFilesToBeUsed"]
 
 
 def pieces(case: dict) -> np.ndarray:
@@ -104,10 +129,10 @@ def pieces(case: dict) -> np.ndarray:
     files = case["chunk"]["master"]["files"]
     table, names, fields = np.zeros(len(files), PIECE), {}, {}
     for number, (row, file) in enumerate(zip(table, files, strict=True)):
-        read = InputFile(bytes=file["fsize"] or 0, events=file.get("nEvents"), first_event=file.get("startEvent"),
-                         last_event=file.get("endEvent"))
+        read = InputFile(bytes=file["fsize"], events=file["nEvents"], first_event=file["startEvent"],
+                         last_event=file["endEvent"])
         row["unit"], row["retry"], row["file"] = number, -1, names.setdefault(file["lfn"], len(names))
-        row["boundary"], row["lumiblock"] = known(file.get("boundaryID")), known(file.get("lumiBlockNr"))
+        row["boundary"], row["lumiblock"] = known(file["boundaryID"]), known(file["lumiBlockNr"])
         row["field"] = fields.setdefault(field_of(case, file["lfn"]), len(fields))
         ranged = read.first_event is not None and read.last_event is not None
         row["first_event"] = read.first_event if ranged else -1
@@ -128,7 +153,8 @@ def field_of(case: dict, lfn: str) -> str:
     asked = rules.get("addNthFieldToLFN") if rules.get("useFileAsSourceLFN") else None
     if not asked:
         return ""
-    numbers, parts = [int(one) for one in str(asked).split(",") if one], re.split(r"\.|_tid\d+", lfn)
+    numbers = [int(one) for one in str(asked).split(",") if one.isdigit() and int(one)]
+    parts = re.split(r"\.|_tid\d+", lfn)
     if case["chunk"]["isMerging"]:
         numbers = range(FIELDS_BEFORE + 1, FIELDS_BEFORE + 1 + len(numbers))
     return ".".join(parts[number - 1] for number in numbers if number <= len(parts))
@@ -139,13 +165,13 @@ def secondaries(given: list[dict]) -> Beside:
     files = [file for one in given for file in one["files"]]
     rows, tables = np.zeros(len(files), BESIDE), np.zeros(len(given), SECONDARY)
     for row, file in zip(rows, files, strict=True):
-        start, end = file.get("startEvent"), file.get("endEvent")
-        row["bytes"], row["boundary"] = file["fsize"] or 0, known(file.get("boundaryID"))
-        row["events"] = math.nan if file.get("nEvents") is None else file["nEvents"]
+        start, end = file["startEvent"], file["endEvent"]
+        row["bytes"], row["boundary"] = file["fsize"], known(file["boundaryID"])
+        row["events"] = math.nan if file["nEvents"] is None else file["nEvents"]
         row["ranged_events"] = math.nan if start is None or end is None else end - start + 1
     first = 0
     for table, one in zip(tables, given, strict=True):
-        said = dict(item.partition("=")[::2] for item in (one["attributes"] or "").split(",") if item)
+        said = dict(item.partition("=")[::2] for item in one["attributes"].split(",") if item)
         table["first"], table["number"] = first, len(one["files"])
         table["per_job"] = int(said.get("np") or (1 if one["datasetName"] == SEQUENCE else -1))
         table["ratio"], table["event_ratio"] = float(said.get("ratio") or 1), float(said.get("er") or math.nan)
@@ -177,11 +203,11 @@ def limits_at(case: dict, queue: dict, edition: str):
         rule = splitting.MergeRule(
             *(rules.get(f"{name}PerMergeJob") or 0 for name in ("nFiles", "nMaxFiles", "nGB", "nEvents")),
             bool(rules.get("respectLB")), by_fields(rules))
-        return splitting.merge_job_limits(rule, offset, (task["baseWalltime"] or 0) if by_work else 0.0, at)
+        return splitting.merge_job_limits(rule, offset, task["baseWalltime"] if by_work else 0.0, at)
     claims = splitting.Claims(
         is_scout(case), offset, work_of(task) if by_work else math.nan,
-        math.nan if by_work else task["walltime"] or 0.0, (task["cpuEfficiency"] or 0) / 100,
-        task["baseWalltime"] or 0, consumers(task), bool(rules.get("dynamicNumEvents")),
+        math.nan if by_work else task["walltime"], task["cpuEfficiency"] / 100, task["baseWalltime"], consumers(task),
+        bool(rules.get("dynamicNumEvents")),
         rules.get("maxEventsPerJob") or math.inf)
     return splitting.job_limits(claims, splitting.preferred(parameters(case), edition), at, edition)
 
@@ -189,14 +215,14 @@ def limits_at(case: dict, queue: dict, edition: str):
 def parameters(case: dict) -> splitting.Splitting:
     """Task parameters of splitting."""
     task, rules = case["task"], case["task"]["splitRules"]
-    output = max(task["outDiskCount"] or 0, 0) * UNITS.get((task["outDiskUnit"] or "")[:2], 1)
-    per_event = "PerEvent" in (task["outDiskUnit"] or "")
+    output = max(task["outDiskCount"], 0) * UNITS.get(task["outDiskUnit"][:2], 1)
+    per_event = "PerEvent" in task["outDiskUnit"]
     return splitting.Splitting(
         rules.get("nFilesPerJob") or 0, rules.get("nGBPerJob"), rules.get("nEventsPerJob") or 0,
         rules.get("maxWalltime") or 0, rules.get("nMaxFilesPerJob") or 0, respectLB=bool(rules.get("respectLB")),
         groupBoundaryID=int(rules.get("groupBoundaryID") or 0), respects_field=by_fields(rules),
         respectSplitRule=bool(rules.get("respectSplitRule") or rules.get("loadXML")),
-        counts_ratio=any("er=" in (one["attributes"] or "") for one in case["chunk"]["secondaries"]),
+        counts_ratio=any("er=" in one["attributes"] for one in case["chunk"]["secondaries"]),
         output_per_event=output if per_event else 0.0, output_per_mib=0.0 if per_event else output)
 
 
@@ -207,13 +233,13 @@ def by_fields(rules: dict) -> bool:
 
 def work_of(task: dict) -> float:
     """CPU work of an event, HS06 s."""
-    return (task["cpuTime"] or 0) / (1000 if task["cpuTimeUnit"].startswith("m") else 1)
+    return task["cpuTime"] / (1000 if task["cpuTimeUnit"].startswith("m") else 1)
 
 
 def consumers(task: dict) -> float:
     """Jobs of event service that share the events of an input."""
     rules = task["splitRules"]
-    asked = task.get("eventService") in (1, 2) and not rules.get("useJobCloning")
+    asked = task["eventService"] in (1, 2) and not rules.get("useJobCloning")
     return float(rules.get("nEsConsumers") or 1) if asked else 1.0
 
 
@@ -221,7 +247,9 @@ def place(case: dict, queue: dict) -> splitting.QueueLimits:
     """Limits of a queue."""
     rules = case["task"]["splitRules"]
     direct = queue["maxinputsize"] == -1 or (
-        bool(queue["direct_access_lan"]) and rules.get("allowInputLAN") is not None and not rules.get("useLocalIO"))
-    room = (queue["candidate"].get("overriddenAttrs") or {}).get("maxwdir", queue["maxwdir"])
-    return splitting.QueueLimits(room * MIB, queue["maxtime"], queue["mintime"] or 0, queue["coreCount"] or 1,
-                                 queue["corepower"] or 0, copies=not direct or case["chunk"]["isMerging"])
+        queue["direct_access_lan"] and rules.get("allowInputLAN") is not None and not rules.get("useLocalIO"))
+    room = queue["candidate"]["overriddenAttrs"]["maxwdir"]
+    room = queue["maxwdir"] if room is None else room
+    return splitting.QueueLimits(math.inf if room is None else room * MIB, queue["maxtime"], queue["mintime"],
+                                 queue["coreCount"] or 1, queue["corepower"],
+                                 copies=not direct or case["chunk"]["isMerging"])

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from panda_cases.config import gdpconfig
+from panda_cases.shape import fields, flag, named, reads, real, rows, text, whole
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.tasks import watchdogs as rules
 
@@ -11,6 +12,13 @@ LABEL, RUNNING = "managed", "running"
 RATES = ("single_failure_rate", "hep_score_failure_rate")
 
 
+@reads(resource_types=rows(text("")), parents=named(text(None, TaskStatus.words())),
+       work_queues=rows(fields(queue_name=text(""), queue_id=whole(), is_global_share=flag(), queue_type=text(""))),
+       tasks=rows(fields(
+           jediTaskID=whole(0), status=text(""), currentPriority=whole(0), parent_tid=whole(), gshare=text(""),
+           resource_type=text(""), workQueue_ID=whole(), requestType=text(""), splitRules=fields(), nJobs=whole(),
+           dataset=fields(nFiles=whole(0), nFilesFinished=whole(0), nFilesFailed=whole(0)),
+           failure_metrics=fields(**dict.fromkeys(RATES, real())))))
 def answer(case: dict) -> dict:
     """Deeds about tasks, queue by queue, and whether the watchdog then stopped with an error."""
     cfg, limits = gdpconfig(case)
@@ -49,10 +57,10 @@ def _parent_is_complete(task: dict, case: dict) -> bool:
 
 def _watched(task: dict, queue: dict) -> rules.Watched:
     """A task as its rules see it; one without jobs or input has none."""
-    files, rates = task["dataset"], task["failure_metrics"] or {}
+    files, rates = task["dataset"], task["failure_metrics"]
     express = queue["is_global_share"] and queue["queue_type"] == LABEL and task["gshare"] != rules.EXPRESS
     return rules.Watched(
         LABEL, queue["queue_name"], task["currentPriority"], express,
         0 if task["nJobs"] is None else files["nFiles"], files["nFilesFinished"] + files["nFilesFailed"],
-        task["nJobs"] or 0, bool(task["splitRules"].get("noAutoPause")), task["requestType"] or "",
-        tuple(math.nan if rates.get(name) is None else rates[name] for name in RATES))
+        task["nJobs"] or 0, bool(task["splitRules"].get("noAutoPause")), task["requestType"],
+        tuple(math.nan if rates[name] is None else rates[name] for name in RATES))

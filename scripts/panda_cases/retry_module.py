@@ -4,6 +4,7 @@ from collections import Counter
 from math import inf, nan
 from typing import Any
 
+from panda_cases.shape import either, fields, named, reads, real, rows, text, whole
 from simgrid_broker.names import PandaError, RetryAction
 from simgrid_broker.policy.jobs import retry_module as rules
 from simgrid_broker.units import MINUTE
@@ -13,20 +14,43 @@ RULE_GB, RULE_FILES, FIRST = "nGBPerJob", "nMaxFilesPerJob", "retryModuleRules"
 A = RetryAction
 
 
+COUNT = whole(0, 0)
+RULE = fields(retryaction=text(None, A.words()), errorsource=text(), errorcode=whole(), errorDiag=text(),
+              parameters=text(""), architecture=text(), release=text(), workqueue_id=whole(), active=text())
+FILE = fields(
+    fileID=whole(), datasetID=whole(), pandaID=whole(), status=text(), type=text(), lfn=text(""), fsize=real(0, 0),
+    keepTrack=whole(), **dict.fromkeys(("attemptNr", "maxAttempt", "failedAttempt", "maxFailure", "ramCount", "nevents",
+                                        "startevent", "endevent"), whole()))
+
+
+@reads(rules=rows(RULE), inactive_actions=rows(text()), files=rows(FILE),
+       error_classification=rows(fields(error_code=whole(), **dict.fromkeys(
+           ("error_source", "error_diag", "error_class", "active"), text()))),
+       queue=fields(optional=True, maxtime=real(0, 0), corepower=real(0, 0)),
+       job=fields(
+           PandaID=whole(), attemptNr=COUNT, coreCount=whole(), minRamCount=real(), minRamUnit=text(),
+           AtlasRelease=text(), cmtConfig=text(), workQueue_ID=whole(), walltime=real(0, 0), maxPSS=real(0, 0),
+           errors=rows(fields(source=text(), error_code=either(text(), whole()), error_diag=text()))),
+       task=fields(
+           jediTaskID=whole(), walltime=real(), ramCount=whole(), ramUnit=text(), baseRamCount=COUNT, cpuTime=real(),
+           cpuTimeUnit=text(), cpuEfficiency=real(0, 0), baseWalltime=real(0, 0), walltimeUnit=text(),
+           finished_jobs=COUNT, modified_minutes_ago=real(0),
+           datasets=rows(fields(datasetID=whole(), type=text(), masterID=whole())),
+           splitRules=fields(rest=real(), retryModuleRules=named(real()))))
 def answer(case: dict) -> dict:
     """Actions in order, and the attributes that they change."""
     found = Failure(case)
     job, task = case["job"], case["task"]
     scope = rules.Scope(job["cmtConfig"], job["AtlasRelease"], job["workQueue_ID"])
-    rows = [rule_of(row, case.get("inactive_actions") or ()) for row in case["rules"]]
-    rules.act(rows, errors_of(job), scope, case["edition"], found.apply)
+    known = [rule_of(row, case["inactive_actions"]) for row in case["rules"] if row["retryaction"]]
+    rules.act(known, errors_of(job), scope, case["edition"], found.apply)
     found.classify()
     return {"actions": found.actions, "task": found.task_changes(task), "files": found.changed()}
 
 
 def rule_of(row: dict, inactive: Any) -> rules.RetryRule:
     """A row of RETRYERRORS."""
-    pairs = [item.partition("=") for item in (row["parameters"] or "").split("&")]
+    pairs = [item.partition("=") for item in row["parameters"].split("&")]
     return rules.RetryRule(
         row["errorsource"], row["errorcode"], A.of(row["retryaction"]), row["errorDiag"],
         rules.Scope(row["architecture"], row["release"], row["workqueue_id"]),
@@ -42,7 +66,7 @@ def errors_of(job: dict) -> list[PandaError]:
 
 def given_up(file: dict) -> bool:
     """True if a file has failed as often as it may."""
-    return file["maxFailure"] is not None and file["failedAttempt"] >= file["maxFailure"]
+    return None not in (file["maxFailure"], file["failedAttempt"]) and file["failedAttempt"] >= file["maxFailure"]
 
 
 class Failure:
@@ -77,7 +101,7 @@ class Failure:
             action["maxAttempt"] = rule.max_attempt
         masters = {id(file) for file in self.masters()}
         own = [file for file in self.own if id(file) in masters and not given_up(file)]
-        least = min((file["maxAttempt"] for file in own), default=0)
+        least = min((file["maxAttempt"] for file in own if file["maxAttempt"] is not None), default=0)
         for file in own:
             if rule.retryaction == A.NO_RETRY:
                 file["maxAttempt"] = file["attemptNr"]
@@ -92,8 +116,9 @@ class Failure:
         failure = rules.MemoryFailure(job["minRamCount"], job.get("coreCount") or 1, 0,
                                       job.get("minRamUnit") in ("MB", None, "NULL"))
         masters = self.masters()
-        now = rules.TaskMemory(task["ramCount"], task["ramUnit"] or "MB", task["baseRamCount"] or 0, len(masters),
-                               tuple(Counter(file["ramCount"] for file in masters).items()))
+        raised = Counter(file["ramCount"] for file in masters if file["ramCount"] is not None)
+        now = rules.TaskMemory(task["ramCount"], task["ramUnit"] or "MB", task["baseRamCount"], len(masters),
+                               tuple(raised.items()))
         if xtimes:
             new = rules.increased_xtimes(failure, now, float(split.get("retryRamStep") or 1),
                                          float(split.get("retryRamMax") or inf))
@@ -102,7 +127,7 @@ class Failure:
         if new.of_task is not None:
             task["ramCount"] = new.of_task
         for file in self.own:
-            if new.of_input is not None and file["ramCount"] < new.of_input:
+            if None not in (new.of_input, file["ramCount"]) and file["ramCount"] < new.of_input:
                 file["ramCount"] = new.of_input
 
     def masters(self) -> list[dict]:
@@ -172,9 +197,9 @@ class Failure:
 
     def classify(self) -> None:
         """Let the failure not count if its error is of class system."""
-        rows = [rules.ErrorClass(row["error_source"], row["error_code"], row["error_diag"], row["error_class"],
-                                 row["active"] == "Y") for row in self.case.get("error_classification") or ()]
-        if rules.is_system(rows, errors_of(self.job)):
+        classes = [rules.ErrorClass(row["error_source"], row["error_code"], row["error_diag"], row["error_class"],
+                                 row["active"] == "Y") for row in self.case["error_classification"]]
+        if rules.is_system(classes, errors_of(self.job)):
             self.actions.append({"action": "increase_max_failure"})
             for file in self.own:
                 if file["maxFailure"] is not None and file["keepTrack"] == 1:

@@ -2,7 +2,8 @@
 
 from collections import Counter
 
-from panda_cases.datasets import dataset
+from panda_cases.datasets import DATASETS, dataset
+from panda_cases.shape import fields, flag, reads, real, rows, text, whole
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.tasks import progress
 from simgrid_broker.policy.tasks.progress import Look
@@ -16,17 +17,22 @@ USED, OVER = 2, 3
 """Values of useScout: scouts are used, and they are over."""
 
 
+@reads(tasks=rows(fields(
+    jediTaskID=whole(), status=text(None, T.words()), oldStatus=text(), walltimeUnit=text(), lockedBy=text(),
+    assessmentTime_ago=real(), splitRules=fields(useScout=whole()), datasets=DATASETS,
+    scouts=fields(succeeded=flag(), exhausted=flag()))))
 def answer(case: dict) -> dict:
-    """Status, scouts and datasets of all tasks afterwards."""
-    return dict(tasks={str(task["jediTaskID"]): after(task, case["edition"]) for task in case["tasks"]})
+    """Status, scouts and datasets of all tasks afterwards; one of a status that JEDI has not stays as it is."""
+    return dict(tasks={str(task["jediTaskID"]): after(task, case["edition"]) for task in case["tasks"]
+                       if task["status"] is not None})
 
 
 def after(task: dict, edition: str) -> dict:
     """A task after the cycle."""
-    status, rows = T.of(task["status"]), tuple(map(dataset, task["datasets"]))
+    status, datasets = T.of(task["status"]), tuple(map(dataset, task["datasets"]))
     forced = task["walltimeUnit"] == FORCED
     look = progress.look_of(progress.Progress(
-        status, rows, task["assessmentTime_ago"] is None or task["assessmentTime_ago"] * 60 > ASSESS_AGAIN_S,
+        status, datasets, task["assessmentTime_ago"] is None or task["assessmentTime_ago"] * 60 > ASSESS_AGAIN_S,
         tried(task), task["walltimeUnit"] is not None, forced, task["lockedBy"] is not None), edition)
     uses = task["splitRules"].get("useScout")
     found = dict(status=task["status"], oldStatus=task["oldStatus"], walltimeUnit=task["walltimeUnit"],
@@ -40,14 +46,14 @@ def after(task: dict, edition: str) -> dict:
         found |= dict(status=last.word, oldStatus=task["status"] if last is T.EXHAUSTED else None,
                       after_scouts=found["after_scouts"] or succeeded, evaluation="decide")
         found["walltimeUnit"] = None if look is Look.FORCED else task["walltimeUnit"]
-        rows = tuple(released(one, given) for one, given in zip(rows, task["datasets"], strict=True))
+        datasets = tuple(released(one, given) for one, given in zip(datasets, task["datasets"], strict=True))
     elif look is Look.OVER:
-        step = progress.after_input(status, rows)
-        rows = step.datasets
+        step = progress.after_input(status, datasets)
+        datasets = step.datasets
         if step.status is not None:
             found |= dict(status=step.status.word, oldStatus=None)
     return found | dict(datasets={str(given["datasetID"]): dict(status=one.status, nFilesToBeUsed=one.to_be_used)
-                                  for given, one in zip(task["datasets"], rows, strict=True)})
+                                  for given, one in zip(task["datasets"], datasets, strict=True)})
 
 
 def released(row: DatasetRow, given: dict) -> DatasetRow:

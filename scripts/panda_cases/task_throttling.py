@@ -5,6 +5,8 @@ from collections import Counter
 import numpy as np
 
 from panda_cases.config import gdpconfig
+from panda_cases.datasets import DATASETS, dataset
+from panda_cases.shape import fields, reads, real, rows, text, whole
 from simgrid_broker.agents.users.analysis_watch_dog import is_served
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.tasks import watchdogs as rules
@@ -16,6 +18,14 @@ QUEUED = ("defined", "assigned", "activated", "starting", "throttled")
 YOUNG_DAYS = 14
 
 
+@reads(mode=text("production"), waitForThrottled=real(0),
+       tasks=rows(fields(
+           jediTaskID=whole(), status=text(None, TaskStatus.words()), oldStatus=text(None, TaskStatus.words()),
+           numThrottled=whole(), lockedBy=text(), release_in=real(), throttled_for=text(), userName=text(""),
+           workingGroup=text(), datasets=DATASETS)),
+       jobs=rows(fields(n=whole(0), jediTaskID=whole(), prodUserName=text(""), workingGroup=text(), jobStatus=text(""),
+                        coreCount=whole(), dispatchDBlock=text())),
+       dispatch_datasets=rows(fields(name=text(""), size_MB=real(0), modified_days_ago=real(0))))
 def answer(case: dict) -> dict:
     """Tasks that change, with what they are afterwards."""
     if case["mode"] == "production":
@@ -36,15 +46,15 @@ def _production(case: dict) -> dict:
         if task["lockedBy"]:
             continue
         if task["status"] == THROTTLED:
-            inputs = [(one["nFiles"], one["nFilesToBeUsed"], one["nFilesFinished"] + one["nFilesFailed"])
-                      for one in _masters(task)]
+            inputs = [(one.n_files, one.to_be_used, one.finished + one.failed)
+                      for one in map(dataset, _masters(task))]
             late = float("-inf") if task["release_in"] is None else -task["release_in"]
             if task["oldStatus"] is not None and rules.goes_on(late, inputs, case["edition"]):
                 after = dict(status=task["oldStatus"], oldStatus=None, release_in=None,
                              numThrottled=task["numThrottled"])
         now = after or task
         failures = np.array([one["failedAttempt"] for of in _masters(task) for one in of["files"]
-                             if one["status"] in OPEN], float)
+                             if one["status"] in OPEN and one["failedAttempt"] is not None], float)
         if now["status"] == "running" and task["numThrottled"] is not None and len(failures):
             step = rules.throttle_step(0, failures.mean(), task["numThrottled"], case["edition"])
             if step:

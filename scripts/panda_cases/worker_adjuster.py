@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from panda_cases.shape import either, fields, flag, named, reads, real, rows, text, whole
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.policy.harvester import workers_to_submit
 from simgrid_broker.scenario.model import ResourceTypeBounds
@@ -26,6 +27,24 @@ UNSET = dict(maxWorkers=0, maxNewWorkersPerCycle=0)
 """Harvester's defaults, of a queue without a template."""
 
 
+COUNT = whole(0, 0)
+JOBS = fields(optional=True, rest=COUNT)
+FACTOR = either(real(1, 0), text())
+CONFIG = fields(
+    optional=True, rest=real(), runMode=text("self"), mapType=text("NoJob"), throttled=flag(),
+    prioritizedProdSourceLabels=rows(text()),
+    submitter=fields(nCoreFactor=either(FACTOR, fields()), noPilotsWhenNoActiveJobs=flag()))
+
+
+@reads(num_workers=named(named(named(named(fields(nQueue=COUNT, nReady=COUNT, nRunning=COUNT, nNewWorkers=COUNT))))),
+       workers_by_status=named(fields(n=COUNT, nCore=COUNT, minRamCount=real(0, 0))), queue_configs=named(CONFIG),
+       panda_queues=named(fields(status=text("online", QueueStatus.words()), capability=text(), corecount=COUNT,
+                                 maxrss=real(0, 0))),
+       resource_types=rows(fields(resource_name=text(""), mincore=COUNT, maxcore=whole(None, 0),
+                                  minrampercore=real(None, 0), maxrampercore=real(None, 0))),
+       submitter=fields(maxNewWorkers=COUNT, activateWorkerFactor=FACTOR, noPilotsWhenNoActiveJobs=flag()),
+       job_statistics=fields(optional=True, rest=JOBS), worker_statistics=named(fields()),
+       job_statistics_new=named(named(named(JOBS))))
 def answer(case: dict) -> dict:
     """New workers by queue, resource type and pilot type; those for prioritised pilots are not told apart."""
     found = {name: {LABEL: of_queue(case, name, rows)} for name, rows in case["num_workers"].items()}
@@ -35,7 +54,7 @@ def answer(case: dict) -> dict:
 def limits(case: dict) -> list[str]:
     """Activated jobs of labels that have pilots of their own, which the package does not have."""
     return [f"job_statistics_new.{queue}.{kind}.{label}" for queue in case["num_workers"]
-            for kind, labels in (case.get("job_statistics_new") or {}).get(queue, {}).items() for label in labels
+            for kind, labels in case["job_statistics_new"].get(queue, {}).items() for label in labels
             if label.startswith(("rc_", "ptest"))]
 
 
@@ -89,7 +108,7 @@ def as_many_as_may_wait(status: WorkerStatus) -> np.ndarray:
 def view(case: dict, name: str, config: dict, kinds: dict[tuple[str, str], Counter], by_type: bool) -> WorkerStatus:
     """The view of the queue."""
     queue = case["panda_queues"].get(name, {})
-    requests = np.array([request(case, queue, kind) for kind, _ in kinds])
+    requests = np.array([request(case, queue, kind) for kind, _ in kinds]).reshape(-1, 2)
     numbers = {key: np.array([[row[key] for row in kinds.values()]]) for key in ("asked", "queued", "running")}
     return WorkerStatus(
         **numbers, status=np.array([QueueStatus.words().index(queue.get("status", "online"))]),
@@ -97,7 +116,7 @@ def view(case: dict, name: str, config: dict, kinds: dict[tuple[str, str], Count
         cores=requests[None, :, 0], memory=requests[None, :, 1], throttled=np.array([bool(config.get("throttled"))]),
         unified=np.array([queue.get("capability") == "ucore"]), by_type=np.array([by_type]), sums=sums(case),
         option=lambda key, default: np.array([default]),
-        max_new_workers=case["submitter"].get("maxNewWorkers") or 0,
+        max_new_workers=case["submitter"]["maxNewWorkers"],
         counted=np.array([[pilot == PILOT for _, pilot in kinds]]))
 
 
@@ -107,7 +126,8 @@ def request(case: dict, queue: dict, name: str) -> tuple[float, float]:
     row = next((row for row in case["resource_types"] if row["resource_name"] == name), None)
     if row is None:
         return UNKNOWN_TYPE
-    bounds = ResourceTypeBounds(**{key: row[key] for key in BOUNDS} | dict(mincore=min(row["mincore"], corecount)))
+    bounds = ResourceTypeBounds.model_construct(
+        **{key: row[key] for key in BOUNDS} | dict(mincore=min(row["mincore"], corecount)))
     slot, = pseudo_queues_of(0, dict(corecount=corecount, maxrss_mb=maxrss, minrss_mb=0,
                                      unified=queue.get("capability") == "ucore"), [bounds])
     return slot.corecount, slot.maxrss_mb
@@ -116,7 +136,7 @@ def request(case: dict, queue: dict, name: str) -> tuple[float, float]:
 def options(case: dict, name: str, config: dict, queue: dict) -> Any:
     """The queue as the table of limits reads it: its own configuration and that of the submitter."""
     submitter, own = case["submitter"], config["submitter"]
-    instances = (case.get("worker_statistics") or {}).get(name)
+    instances = case["worker_statistics"].get(name)
     factor: Any = submitter.get(FACTORS[0], 1)
     if factor == "auto":
         factor = 1 / max(len(instances or ()), 1)
@@ -128,7 +148,7 @@ def options(case: dict, name: str, config: dict, queue: dict) -> Any:
 
 def activated(case: dict, name: str) -> float:
     """Activated jobs of the queue; inf without any statistics, NaN without those of the queue."""
-    statistics = case.get("job_statistics")
+    statistics = case["job_statistics"]
     return inf if statistics is None else statistics.get(name, {}).get("activated", nan)
 
 

@@ -47,10 +47,12 @@ class Config(NamedTuple):
 
 
 def config_from(said: Mapping[str, Any]) -> Config:
-    """The configuration as JSON gives it."""
-    return Config({name: TapeConfig(**one) for name, one in said.get("source_tapes_config", {}).items()},
-                  {name: RseConfig(**one) for name, one in said.get("source_rses_config", {}).items()},
-                  frozenset(said.get("excluded_destinations", ())))
+    """The configuration as JSON gives it; null is the default."""
+    tapes, rses = ({name: {key: value for key, value in one.items() if value is not None}
+                    for name, one in (said.get(f"source_{kind}_config") or {}).items()} for kind in ("tapes", "rses"))
+    return Config({name: TapeConfig(**one) for name, one in tapes.items()},
+                  {name: RseConfig(**one) for name, one in rses.items()},
+                  frozenset(said.get("excluded_destinations") or ()))
 
 
 TEXTS = ("type", "rse")

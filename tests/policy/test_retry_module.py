@@ -259,6 +259,10 @@ def test_inputs_that_were_raised_to_what_the_task_claims_do_not_count_in_the_cod
     assert new_memory("deployed", 2000, 500, raised=((2000, 40),), ramcount=2000) == NewMemory(of_input=3000)
 
 
+def test_a_task_without_input_is_not_raised():
+    assert new_memory("deployed", 2000, 500, n_inputs=0, ramcount=2000) == NewMemory(of_input=3000)
+
+
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_a_task_without_a_claim_is_raised_like_one_with_the_least(edition):
     for failed in (1, 40):

@@ -67,6 +67,13 @@ def test_requests_go_by_share_priority_and_number():
 
 
 @pytest.mark.rule("to_stage")
+def test_behind_requests_to_pin_those_without_files_start_with_the_last_one():
+    asked = [ask(1, 10), ask(2, 0), ask(3, 0), ask(4, 1)]
+    assert carousel.to_stage(asked, 10, {}) == [1]
+    assert carousel.to_stage([*asked, ask(5, 9, to_pin=True)], 10, {}) == [5, 1, 2, 3]
+
+
+@pytest.mark.rule("to_stage")
 def test_requests_to_pin_start_whatever_the_quota():
     assert carousel.to_stage([ask(1, 5), ask(2, 5, to_pin=True)], 0, {}) == [2]
 

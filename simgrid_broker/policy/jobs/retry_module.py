@@ -226,9 +226,9 @@ class TaskMemory(NamedTuple):
         return -inf if isnan(self.ramcount) else self.ramcount
 
     @property
-    def above(self) -> int:
-        """Inputs that were raised above the task."""
-        return sum(count for value, count in self.raised if value > self.least)
+    def above(self) -> float:
+        """Fraction of the inputs that were raised above the task, 0 without input."""
+        return sum(count for value, count in self.raised if value > self.least) / max(self.n_inputs, 1)
 
 
 class NewMemory(NamedTuple):
@@ -264,7 +264,7 @@ def increased_deployed(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
     Source: lifecycle reference, section 3.4, increase_memory in detail.
     """
     asked = _in_unit(int(failure.minramcount_mb / COMPENSATION), failure, task)
-    if task.ramunit != FIXED_UNIT and task.above / task.n_inputs > WHOLE_TASK:
+    if task.ramunit != FIXED_UNIT and task.above > WHOLE_TASK:
         highest = max((value for value, count in task.raised if count), default=0)
         need = max(asked, 0)
         need = highest - 1 if highest > need else need
@@ -314,7 +314,7 @@ def increased_xtimes(failure: MemoryFailure, task: TaskMemory, step: float = 1.0
         return NewMemory()
     asked = _per_core(int(failure.minramcount_mb / COMPENSATION), failure, task)
     value = min(asked * step / task.ramcount, most / max(failure.corecount, 1))
-    if task.ramunit != FIXED_UNIT and task.above / task.n_inputs > WHOLE_TASK and value > task.ramcount:
+    if task.ramunit != FIXED_UNIT and task.above > WHOLE_TASK and value > task.ramcount:
         return NewMemory(of_task=_next_above(value) or value)
     return NewMemory(of_input=value if task.ramcount <= value and asked < value else None)
 

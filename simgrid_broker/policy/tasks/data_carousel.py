@@ -89,16 +89,17 @@ def to_stage(queued: Iterable[Waiting], most: int, staging: Mapping[int, int], d
     """Numbers of the requests of one tape that start now, in that order.
 
     most: the quota, files; staging: files of each share that are being staged. Requests to pin always start. The others
-    start while their sum is below the quota, and one more, which may reach or exceed it.
+    start while their sum is below the quota, and one more, which may reach or exceed it; where there are requests to
+    pin, those behind it that add no file start with it, as in recorded decisions.
     """
     ordered = sorted(queued, key=lambda one: (not one.to_pin, one.rank, -one.priority, one.number))
     chosen, total = [one.number for one in ordered if one.to_pin], 0
+    pins = bool(chosen)
     for one in fair_first([one for one in ordered if not one.to_pin], most, staging, draw):
-        total += one.files
-        if most > 0:
-            chosen.append(one.number)
-        if total >= most:
+        if most <= 0 or (total >= most and (one.files or not pins)):
             break
+        total += one.files
+        chosen.append(one.number)
     return chosen
 
 
