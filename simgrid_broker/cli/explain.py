@@ -8,10 +8,10 @@ import typer
 
 from simgrid_broker.cli import shares, users, why_not
 from simgrid_broker.cli.text import count, paragraph
-from simgrid_broker.cli.trouble import BadArgument
+from simgrid_broker.cli.trouble import BadArgument, moment_of
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import USED
-from simgrid_broker.units import format_seconds, seconds
+from simgrid_broker.units import format_seconds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +78,7 @@ def explain(
         _about_shares(recorded, share, unplaced, everything, as_json)
         return
     number = None if task is None else task_number(recorded, task)
-    moment = None if at is None else _moment(at)
+    moment = None if at is None else moment_of(at)
     if why_not_queue is not None:
         if at is not None or queue is not None:
             raise BadArgument("--why-not", why_not_queue, "can be combined with --task, --all and --json only")
@@ -230,14 +230,6 @@ def _decisions_of(run: "Run", task: int, at_s: float | None) -> "pd.DataFrame":
         raise BadArgument("--at", format_seconds(at_s), "the last recorded decision of the task was at "
                           + format_seconds(rows.time_s.max()))
     return later[later.decision == later.decision.iloc[0]]
-
-
-def _moment(at: str) -> float:
-    """A time in s; raises BadArgument."""
-    try:
-        return seconds(float(at) if at.replace(".", "", 1).isdigit() else at)
-    except ValueError as error:
-        raise BadArgument("--at", at, str(error)) from error
 
 
 def _head(row) -> str:

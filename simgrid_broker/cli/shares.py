@@ -11,7 +11,7 @@ import typer
 
 from simgrid_broker.cli.loading import loaded
 from simgrid_broker.cli.text import count, paragraph, table
-from simgrid_broker.cli.trouble import BadArgument
+from simgrid_broker.cli.trouble import BadArgument, moment_of
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import USED
 
@@ -26,16 +26,23 @@ EXAMPLES = """\b
 Examples:
   simgrid-broker shares scenarios/atlas_day.yaml
   simgrid-broker shares results/quickstart/seed-1 --json
+  simgrid-broker shares results/siblings/seed-1 --workers EAST --at 20h
 """
+OF_WORKERS = ("asked", "waiting", "running", "submitted", "started")
+"""Columns of the table `workers` that are shown."""
+WORKERS_NOTE = ("asked: workers that the server asks for and that Harvester has not submitted; waiting: in the batch "
+                "system; submitted and started: since the sample before")
 ENOUGH = 0.9
 """Part of its target that a share can reach and is not called limited by its work."""
-MOSTLY = 0.5
-"""Part of the running cores at small queues from which these limit a share that is not served."""
 
 
 def shares(
     given: Annotated[Path, typer.Argument(metavar="SCENARIO_OR_RUN", help="Scenario file, YAML, or folder of a run.",
                                           show_default=False)],
+    queue: Annotated[str | None, typer.Option("--workers", metavar="QUEUE", show_default=False, help="Follow the "
+                                              "workers of a PanDA queue of a run through an hour.")] = None,
+    at: Annotated[str | None, typer.Option(help="Begin of that hour; the last one without.", metavar="TIME",
+                                           show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print the share tree with targets, use, order, and what limits each share.
@@ -43,6 +50,9 @@ def shares(
     Of a scenario: the cores that its streams of work would keep busy. Of a run: power over the window, and the order in
     which pilots looked for jobs at the last sample.
     """
+    if queue is not None or at is not None:
+        typer.echo(workers_text(*hour_of_workers(given, queue, at), as_json))
+        return
     if given.is_dir():
         from simgrid_broker.records import read_run
         rows, note = of_run(read_run(given)), RUN_NOTE
@@ -63,13 +73,60 @@ HEADS = {"target": "target %", "due": "due %", "delivered": "used %", "order": "
 """Columns shown in a terminal."""
 RUN_NOTE = ("due: target with what shares without work leave, to siblings first; order: place in dispatch at the last "
             "sample, 1 = first; waiting: activated jobs then. Limits: no work; seldom or little work: activated jobs "
-            "were missing, or too few to reach the target; no slots: of the types of its jobs; not served: below its "
-            "target and below what was due although work waited; small queues: the same where most cores are at queues "
-            "with so few slots that pilot streaming asks for workers for several shares at once, and Harvester scales "
-            "the numbers of all types alike")
+            "were missing, or too few to reach the target; few jobs: the same, but its tasks had input without jobs; "
+            "no slots: of the types of its jobs; not served: below its target and below what was due although work "
+            "waited. At queues with pilot streaming, while its jobs waited: worker limit: the server asked for workers "
+            "of their types, and Harvester's limit of waiting workers, which counts workers, whatever their cores, was "
+            "reached; workers wait: enough for all its jobs wait in the batch systems; not asked for: shares before it "
+            "in the order took all that the server asked for (--workers QUEUE)")
 SCENARIO_NOTE = ("cores: target, of all batch systems; offered: cores that the streams of work keep busy on average, "
                  "without backlogs, a recorded workload, and work that work queues take; – = these alone. Limits: no "
                  "work; little work: less than 90 % of the target")
+
+
+def hour_of_workers(given: Path, queue: str | None, at: str | None) -> tuple["pd.DataFrame", str]:
+    """Samples of the workers of a queue within an hour, a row for each resource type, and Harvester's limit in words.
+
+    Raises BadArgument for a scenario, an unknown queue, or a time without samples.
+    """
+    from simgrid_broker import units
+    from simgrid_broker.records import read_run
+    if queue is None or not given.is_dir():
+        raise BadArgument("--workers", queue or "", "needs the folder of a run and a queue")
+    run = read_run(given)
+    queues = run.manifest["scenario"]["grid"]["queues"]
+    if queue not in queues:
+        raise BadArgument("--workers", queue, "unknown queue of the run", nearest(queue, queues))
+    begin = run.end_s - units.HOUR if at is None else moment_of(at)
+    rows = run.workers[(run.workers.queue == queue) & run.workers.time_s.between(begin, begin + units.HOUR)]
+    if not len(rows):
+        raise BadArgument("--at", at or "", f"no sample of workers of {queue!r} in this hour, of a run that ends at "
+                          f"{units.format_seconds(run.end_s)}")
+    return rows[["time_s", "resource_type", *OF_WORKERS]], limit_of_workers(queues[queue])
+
+
+def limit_of_workers(queue: dict) -> str:
+    """Harvester's limit of the waiting workers of a queue, as in the manifest, in words."""
+    from simgrid_broker.schema.harvester import ceiling, ratio_option
+    from simgrid_broker.schema.queues import Queue
+    as_written = Queue.model_validate(queue)
+    most, (ratio, least) = ceiling(as_written, "Worker"), (
+        ratio_option(as_written, f"nQueueLimitWorker{which}") for which in ("Ratio", "Min"))
+    part = "" if ratio != ratio else f"{ratio:g} % of the running ones (nQueueLimitWorkerRatio)" + (
+        "" if least != least else f", or {least:,.0f} (nQueueLimitWorkerMin) if that is more") + ", and "
+    return f"Harvester lets wait, all types together: {part}no more than {most:,.0f} (nQueueLimitWorker)"
+
+
+def workers_text(rows: "pd.DataFrame", limit: str, as_json: bool) -> str:
+    """Samples of workers as a table, or as JSON."""
+    if as_json:
+        return rows.astype({"resource_type": object}).to_json(orient="records", indent=1)
+    from simgrid_broker.metrics.summary import EVERY
+    from simgrid_broker.units import format_seconds
+    cells = [(format_seconds(row.time_s), row.resource_type if isinstance(row.resource_type, str) else EVERY,
+              *(f"{getattr(row, name):,}" for name in OF_WORKERS)) for row in rows.itertuples()]
+    return "\n".join([table(("time", "type", *OF_WORKERS), cells, numbers=range(2, 2 + len(OF_WORKERS))),
+                      paragraph(f"{limit}. {WORKERS_NOTE}")])
 
 
 def _cell(value: float | None) -> str:
@@ -127,10 +184,8 @@ def of_run(run: "Run") -> list[dict]:
     import numpy as np
 
     from simgrid_broker import metrics
+    from simgrid_broker.metrics.limits import share_limits
     from simgrid_broker.metrics.shares import share_samples
-    from simgrid_broker.metrics.summary import part_at_small_queues
-    from simgrid_broker.policy.pilot_streaming import MIN_SLOTS_QUEUED, QUEUED_PART
-    small = part_at_small_queues(run, MIN_SLOTS_QUEUED / QUEUED_PART) >= MOSTLY
     samples, figures = share_samples(run), metrics.wide(metrics.share_compliance(run))
     tree, order = samples.tree, np.zeros(len(samples.tree.names), int)
     if len(samples.times):
@@ -140,7 +195,7 @@ def of_run(run: "Run") -> list[dict]:
     return [{"share": str(row.share), "level": int(row.level), "target": float(row.target), "due": float(row.due),
              "delivered": float(row.delivered), "order": int(order[row.node]) or None,
              "activated": int(now["activated"][row.node]), "queued": int(now["queued"][row.node]),
-             "limit": _limit_in_run(row, small)} for row in figures.itertuples()]
+             "limit": limit} for row, limit in zip(figures.itertuples(), share_limits(run), strict=True)]
 
 
 def last_order(samples):
@@ -149,23 +204,6 @@ def last_order(samples):
     from simgrid_broker.views import ShareTree
     tree = samples.tree
     return share_order(ShareTree(tree.names, tree.parent, tree.value, tree.leaves), samples.hs06[-1][tree.leaves])
-
-
-def _limit_in_run(row, small: bool = False) -> str:
-    """Reason why a share is below its target or cannot be judged; empty if there is none.
-
-    small: true if most cores are at small queues of pilot streaming.
-    """
-    from simgrid_broker.metrics.shares import SEEN, limited_by
-    if not row.waiting and not row.delivered:
-        return "no work"
-    if row.demand_limited:
-        return "little work" if row.waiting >= SEEN else "seldom work"
-    if limited_by(row) == "slots":
-        return "no slots"
-    if row.delivered >= ENOUGH * min(row.target, row.due):
-        return ""
-    return "small queues" if small else "not served"
 
 
 MOST_RULES = 3

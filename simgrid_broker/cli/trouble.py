@@ -13,6 +13,7 @@ import typer
 
 from simgrid_broker import errors
 from simgrid_broker.cli.signals import INTERRUPTED
+from simgrid_broker.units import seconds
 
 FAILED, BAD_INPUT, NO_READER = 1, 2, 141
 
@@ -27,6 +28,14 @@ class BadArgument(errors.InputFileError):
 
     def __init__(self, key: str, value: object, expected: str, nearest: tuple[str, ...] = ()):
         super().__init__([errors.Problem(None, None, key, value, expected, nearest)])
+
+
+def moment_of(at: str) -> float:
+    """The time of `--at`, s, given in s or with a unit; raises BadArgument."""
+    try:
+        return seconds(float(at) if at.replace(".", "", 1).isdigit() else at)
+    except ValueError as error:
+        raise BadArgument("--at", at, str(error)) from error
 
 
 @contextmanager

@@ -19,8 +19,6 @@ from simgrid_broker.metrics.waiting import waiting_times
 from simgrid_broker.metrics.window import Window, end_times, ended_in, once_per_run, part_of_jobs, tidy, wide, window_of
 from simgrid_broker.names import JobStatus
 from simgrid_broker.records import JOB_END_TIMES, JOB_END_WORDS, Run
-from simgrid_broker.systems.dispatch import dispatcher
-from simgrid_broker.systems.worker_mode import mode_of
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
 STATES = ("running", "transferring", "activated", "assigned", "other queued")
@@ -103,22 +101,6 @@ def workers(run: Run) -> pd.DataFrame:
     table = rows.assign(queue=rows.queue.astype(object), resource_type=kinds).groupby(
         ["queue", "resource_type"], sort=False)[list(FIGURES)].sum().reset_index()
     return tidy(table, ["queue", "resource_type"], FIGURES, window)
-
-
-def part_at_small_queues(run: Run, slots: float) -> float:
-    """Part of the running cores of the window, 0 to 1, at queues that pilot streaming serves and that have fewer slots.
-
-    slots: of the queue's size, that run in the mean over the window. NaN if nothing runs.
-    """
-    plan, window = run.manifest["scenario"], window_of(run)
-    rows = run.queues[window.holds(run.queues.time_s)]
-    cores = rows.astype({"queue": object}).groupby("queue").running_cores.mean()
-    if not cores.sum() or not dispatcher(plan.get("dispatch", "panda")).binds_jobs:
-        return 0.0 if cores.sum() else float("nan")
-    queues = [plan["grid"]["queues"][name] for name in cores.index]
-    small = [queue["capability"] == "ucore" and mode_of(queue["workflow"]).asked_by_server
-             and number < slots * max(queue["corecount"], 1) for queue, number in zip(queues, cores, strict=True)]
-    return float(cores[small].sum() / cores.sum())
 
 
 ALIVE = tuple(status.word for status in JobStatus if status.word not in JOB_END_WORDS)

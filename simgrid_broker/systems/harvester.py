@@ -11,7 +11,7 @@ from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.scenario.work.input_files import Spread
-from simgrid_broker.systems.worker_mode import WorkerMode
+from simgrid_broker.systems.worker_mode import WorkerMode, mode_of
 from simgrid_broker.views import WorkerStatus
 
 MANY = 999_999
@@ -64,6 +64,17 @@ def few_of_high_memory(scenario: Scenario) -> Iterator[str]:
                "higher meanrss, or IGNORE_MEANRSS: true.")
 
 
+def whole_slots_for_small_jobs(scenario: Scenario) -> Iterator[str]:
+    """Unified queues in pull mode, whose workers all have the cores of the queue, with work of fewer cores."""
+    least = min((stream.corecount for stream in (*scenario.workload.campaigns, *scenario.workload.users)), default=inf)
+    unified = {name: queue.corecount for name, queue in scenario.grid.queues.items()
+               if queue.capability == "ucore" and mode_of(queue.workflow) is PULL and queue.corecount > least}
+    if unified:
+        yield (f"{len(unified)} unified queue(s) ({first_three(unified)}) have workflow: pull, so that each worker "
+               f"takes the {max(unified.values())} cores of the queue, also for a job of {least} core(s), and leaves "
+               "the others unused; with workflow: pull_ups workers have the cores of each resource type.")
+
+
 def _large(memory: Spread) -> float:
     """Memory that few of the tasks of a stream exceed, MB: two standard deviations above the median."""
     most = memory.median * exp(2 * memory.sigma)
@@ -83,7 +94,7 @@ STREAMING = WorkerMode(
 PULL = WorkerMode(
     name="pull", template="pull",
     asked_by_server=False, fetches_jobs=False, serves_all_types=True, asks_again=True,
-    wanted=as_counted, options=(), checks=(), remarks=(), limits=dict(
+    wanted=as_counted, options=(), checks=(), remarks=(whole_slots_for_small_jobs,), limits=dict(
         production=dict(nQueueLimitWorkerRatio=40, nQueueLimitWorkerMin=100, nQueueLimitWorker=1000,
                         maxWorkers=100_000, maxNewWorkersPerCycle=50),
         analysis=dict(nQueueLimitWorkerRatio=100, nQueueLimitWorkerMin=100, nQueueLimitWorkerMax=500,

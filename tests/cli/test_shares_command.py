@@ -1,12 +1,15 @@
 """`shares`: the tree of a scenario or run, with what limits each share; work that no share takes is refused."""
 
 import json
+from math import nan
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from simgrid_broker.cli.shares import _limit_in_run
+import simgrid_broker as sb
 from simgrid_broker.errors import ScenarioError
+from simgrid_broker.metrics.limits import limit_of
 from simgrid_broker.scenario import load_scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -54,11 +57,11 @@ def test_the_tree_of_a_run_has_use_and_order(call, finished):
 
 
 class Row:
-    """Figures of a share."""
+    """Figures of a share; unmet: NaN = pilot streaming does not serve most cores."""
 
-    def __init__(self, delivered=10.0, target=10.0, waiting=100.0, judged=100.0, demand_limited=0.0, due=10.0):
-        self.delivered, self.target, self.waiting, self.due = delivered, target, waiting, due
-        self.judged, self.demand_limited = judged, demand_limited
+    def __init__(self, **figures):
+        self.__dict__ = dict(delivered=10.0, target=10.0, waiting=100.0, judged=100.0, demand_limited=0.0, due=10.0,
+                             unmade=False, unmet=nan, covered=50.0) | figures
 
 
 @pytest.mark.parametrize(("row", "expected"), [
@@ -66,19 +69,57 @@ class Row:
     pytest.param(Row(delivered=0.0, waiting=0.0), "no work", id="no job at all"),
     pytest.param(Row(delivered=1.0, demand_limited=1.0, waiting=20.0), "seldom work", id="seldom a job"),
     pytest.param(Row(delivered=1.0, demand_limited=1.0), "little work", id="some jobs"),
+    pytest.param(Row(delivered=1.0, demand_limited=1.0, unmade=True), "few jobs", id="tasks have input without jobs"),
     pytest.param(Row(delivered=0.0, judged=10.0), "no slots", id="types of which none runs"),
     pytest.param(Row(judged=10.0), "", id="types of which none runs, and its target all the same"),
     pytest.param(Row(delivered=5.0), "not served", id="work waits and could run"),
     pytest.param(Row(delivered=5.0, due=5.0), "", id="it has what was due, with work for half of the time"),
     pytest.param(Row(delivered=5.0, due=20.0), "not served", id="siblings left it more than its target"),
+    pytest.param(Row(delivered=5.0, unmet=50.0), "worker limit", id="workers are asked for and not submitted"),
+    pytest.param(Row(delivered=5.0, judged=10.0, unmet=90.0), "worker limit", id="which is why none runs"),
+    pytest.param(Row(delivered=1.0, demand_limited=1.0, unmade=True, unmet=60.0), "worker limit",
+                 id="and why few jobs are made"),
+    pytest.param(Row(delivered=1.0, demand_limited=1.0, unmet=60.0), "little work", id="all its work waits"),
+    pytest.param(Row(delivered=5.0, unmet=49.0), "not asked for", id="no workers are asked for"),
+    pytest.param(Row(delivered=5.0, unmet=49.0, waiting=49.0), "not served", id="nor did work wait"),
+    pytest.param(Row(delivered=5.0, unmet=49.0, covered=90.0), "workers wait", id="enough wait in the batch systems"),
+    pytest.param(Row(unmet=90.0), "", id="it has its target all the same"),
 ])
 def test_what_limits_a_share(row, expected):
-    assert _limit_in_run(row) == expected
+    assert limit_of(row) == expected
 
 
-def test_small_queues_limit_shares_whose_work_waits():
-    assert _limit_in_run(Row(delivered=5.0), small=True) == "small queues"
-    assert not _limit_in_run(Row(), small=True)
+@pytest.fixture(scope="module")
+def siblings(tmp_path_factory):
+    """A run of shares of eight cores and of one at queues with pilot streaming."""
+    plan = load_scenario(SCENARIOS / "siblings.yaml").with_values({"duration": "24h"})
+    return sb.simulate(plan, out=tmp_path_factory.mktemp("siblings"))
+
+
+def test_siblings_with_one_core_are_starved_by_the_limit_of_workers(siblings, call):
+    rows = {row["share"]: row for row in json.loads(call("shares", siblings.folder, "--json").stdout)}
+    assert rows["Monte Carlo"]["delivered"] == pytest.approx(50, abs=2), "their parent has its target"
+    assert rows["Event generation"]["delivered"] < 5 and rows["Simulation"]["delivered"] > 45
+    assert [rows[name]["limit"] for name in ("Simulation", "Event generation")] == ["", "worker limit"]
+    hour = json.loads(call("shares", siblings.folder, "--workers", "EAST", "--at", "20h", "--json").stdout)
+    waiting = pd.DataFrame(hour).groupby("time_s").waiting.sum()
+    assert len(waiting) == 7 and waiting.max() == 100, "nQueueLimitWorkerMin of the template"
+    assert any(row["asked"] for row in hour if row["resource_type"] == "SCORE")
+
+
+def test_the_workers_of_a_queue_fit_the_terminal_and_name_the_limit(siblings, call):
+    result = call("shares", siblings.folder, "--workers", "EAST", columns=80)
+    assert result.exit_code == 0 and max(map(len, result.stdout.splitlines())) <= 80
+    assert "40 % of the running ones" in " ".join(result.stdout.split()) and "nQueueLimitWorkerMin" in result.stdout
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [
+    (("--workers", "EATS"), "did you mean 'EAST'"), (("--at", "3h"), "--workers"),
+    (("--workers", "EAST", "--at", "90h"), "no sample"), (("--workers", "EAST", "--at", "noon"), "is not a time"),
+])
+def test_workers_of_no_queue_or_hour_are_refused(siblings, call, arguments, expected):
+    result = call("shares", siblings.folder, *arguments)
+    assert result.exit_code == 2 and expected in result.stderr
 
 
 def test_work_that_no_share_takes_is_refused_with_line_and_near_match(call, tmp_path):

@@ -83,3 +83,14 @@ def test_a_unified_queue_turns_to_single_core_work_and_back(workflow, least, mos
     before, boosted, after = (part[(part.index > begin) & (part.index <= end)].mean()
                               for begin, end in ((12, 24), (36, 48), (60, 72)))
     assert before < 20 and after < 20 and least < boosted < most
+
+
+@pytest.mark.parametrize(("changes", "remarked"), [
+    ({}, False), ({"grid.queues.EAST.workflow": "pull"}, True), ({"grid.queues.EAST.workflow": None}, True),
+    ({"grid.queues.EAST.workflow": "pull", "grid.queues.EAST.corecount": 1}, False),
+    ({"grid.queues.EAST.workflow": "pull", "grid.queues.EAST.capability": "mcore"}, False),
+])
+def test_pull_at_a_unified_queue_with_smaller_jobs_is_remarked(changes, remarked):
+    plan = sb.load_scenario(SCENARIOS / "pilot_modes.yaml").with_values(changes)
+    said = [line for line in sb.remarks(plan) if "workflow: pull" in line]
+    assert len(said) == remarked and all("(EAST)" in line and "leaves the others unused" in line for line in said)

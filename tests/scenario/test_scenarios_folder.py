@@ -25,7 +25,7 @@ RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "work_shortage
             "atlas_day.yaml", "atlas_week.yaml", "atlas_year.yaml", "lcg_replay.yaml", "memory_retry.yaml",
             "work_queues.yaml", "task_commands.yaml", "network_weight.yaml", "fast_rebrokerage.yaml",
             "site_outage.yaml", "splitting.yaml", "merging.yaml", "scouts.yaml", "flat_shares.yaml",
-            "unused_shares.yaml", "dispatch_panda.yaml", "dispatch_dirac.yaml", "pilot_modes.yaml",
+            "unused_shares.yaml", "siblings.yaml", "dispatch_panda.yaml", "dispatch_dirac.yaml", "pilot_modes.yaml",
             "unified_queue_evgen_boost.yaml", "dispatch_orders.yaml", "link_outage.yaml",
             "nucleus_full.yaml", "new_nucleus.yaml", "data_carousel.yaml", "whole_container.yaml",
             "greedy_user.yaml", "popular_dataset.yaml", "remote_reading.yaml", "users_week.yaml")

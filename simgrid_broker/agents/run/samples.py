@@ -32,7 +32,7 @@ def take_sample(control: Control) -> None:
         invariants.check(control.arrays)
     if world.scenario.record.series:
         of_leaves = targets(world.tree, observe.share_usage(world))[world.tree.leaves]
-        for name, rows in series.rows(control.now, of_leaves):
+        for name, rows in series.rows(control.now, of_leaves, control.books.harvester.asked_by_pseudo_queue()):
             control.recorder.write(name, rows)
         if control.now % HOUR < control.periods.sampler:                 # the first of each hour
             control.recorder.write("backlog", backlog(control.arrays, control.books.live_tasks.rows, control.now))
