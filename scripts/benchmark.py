@@ -6,6 +6,8 @@
     scripts/benchmark.py --json               the figures as JSON
     scripts/benchmark.py minimal first_run --against DIR
                                               whole commands, in alternation with the sources in another folder
+    scripts/benchmark.py steady users idle small --against COMMIT
+                                              hours of frozen scenarios, five pairs with a commit of this repository
     scripts/benchmark.py sizes --write        the README's table of sizes and times
 
 Times are processor time of the process, its threads and its children, wall-clock time is given beside. Ratios to the
@@ -21,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmark_cases import atlas, commands, sizes
+from benchmark_cases import atlas, commands, sizes, windows
 from benchmark_cases.growth import growth, long_run
 from benchmark_cases.handover import handover
 from benchmark_cases.matching import dirac
@@ -36,7 +38,8 @@ from benchmark_cases.yardstick import yardstick
 
 COMMANDS: dict[str, Callable[..., dict]] = {
     "minimal": commands.minimal, "first_run": commands.first_run, "one_job_tasks": commands.one_job_tasks,
-    "atlas_day": commands.atlas_day, "whole_run": commands.whole_run}
+    "atlas_day": commands.atlas_day, "whole_run": commands.whole_run, "steady": windows.steady, "users": windows.users,
+    "idle": windows.idle, "small": windows.small}
 """Cases that run whole commands and can be compared with other sources."""
 
 CASES: dict[str, Callable[..., dict]] = {
@@ -61,7 +64,12 @@ BUDGETS = {
     ("short_points", "lost_percent"): "less than 10",
     ("minimal", "cpu_seconds"): "at most 3", ("first_run", "ratio_to_against"): "at most 0.5 of 1e0ff5c",
     ("one_job_tasks", "cpu_seconds"): "at most 3", ("atlas_day", "peak_mib"): "at most 1024",
-    ("whole_run", "ratio_to_against_by_job"): "at most 0.5 of 1e0ff5c"}
+    ("whole_run", "ratio_to_against_by_job"): "at most 0.5 of 1e0ff5c",
+    ("steady", "ratio_to_against_by_job"): "at most 0.45 of 5730435",
+    ("steady", "ratio_to_against_by_event"): "at most 0.45 of 5730435",
+    ("users", "ratio_to_against"): "at most 0.4 of 5730435",
+    **{("idle", f"{name}_ratio_to_against"): "at most 0.25 of 5730435" for name in ("atlas", "minimal")},
+    **{("small", f"{name}_ratio_to_against"): "at most 0.4 of 5730435" for name in windows.SMALL}}
 """What the figures of some cases should be."""
 
 
@@ -105,7 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}, or sizes; default: all")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--against", type=Path, metavar="DIR", help="other sources, for whole commands")
+    parser.add_argument("--against", metavar="DIR|COMMIT", help="other sources, for whole commands and their hours")
     parser.add_argument("--write", action="store_true", help="with sizes: replace the rows in README.md")
     parser.add_argument("--scenarios", nargs="+", choices=sizes.SCENARIOS, default=sizes.SCENARIOS,
                         help="with sizes: rows to measure; the others stay as they are")
@@ -115,8 +123,12 @@ def main() -> None:
     unknown = [name for name in arguments.cases if name not in CASES]
     if unknown:
         parser.error(f"no case {', '.join(unknown)}; there are {', '.join(CASES)}, and, alone, sizes")
+    try:
+        against = commands.sources(arguments.against) if arguments.against else None
+    except ValueError as error:
+        parser.error(str(error))
     warm_up()
-    figures = measured(arguments.cases or list(CASES), arguments.against and arguments.against.resolve())
+    figures = measured(arguments.cases or list(CASES), against)
     if arguments.json:
         print(json.dumps({"cases": figures}, indent=1))
         return

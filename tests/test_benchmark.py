@@ -130,7 +130,8 @@ def test_two_versions_take_turns_and_the_first_turn_of_each_is_not_counted(bench
         return {"cpu_seconds": float(next(numbers))}
     found = benchmark.commands.alternated(measure, tmp_path, 2)
     assert order == [benchmark.commands.ROOT, tmp_path] * 3
-    assert found == {"cpu_seconds": 4.0, "against_cpu_seconds": 5.0, "ratio_to_against": 0.8}
+    assert found == {"cpu_seconds": 4.0, "against_cpu_seconds": 5.0, "ratio_to_against": 0.8,
+                     "ratio_to_against_from": 0.75, "ratio_to_against_to": pytest.approx(5 / 6)}
 
 
 def test_a_run_is_compared_by_its_processor_time_and_by_ended_job(benchmark, tmp_path):
@@ -138,6 +139,35 @@ def test_a_run_is_compared_by_its_processor_time_and_by_ended_job(benchmark, tmp
         return {"cpu_seconds": 6.0, "cpu_us_per_job": 30.0 if checkout == tmp_path else 6.0}
     found = benchmark.commands.alternated(measure, tmp_path, 1)
     assert (found["ratio_to_against"], found["ratio_to_against_by_job"]) == (1.0, 0.2)
+    assert "ratio_to_against_from" not in found
+
+
+def test_several_pairs_give_the_spread_of_their_ratios(benchmark, tmp_path):
+    ours, theirs = iter([9.0, 2.0, 3.0, 8.0]), iter([1.0, 4.0, 4.0, 4.0])
+    found = benchmark.commands.alternated(
+        lambda checkout: {"cpu_seconds": next(theirs if checkout == tmp_path else ours)}, tmp_path, 3)
+    assert [found[f"ratio_to_against{end}"] for end in ("", "_from", "_to")] == [0.75, 0.5, 2.0]
+
+
+def test_hours_of_a_run_are_measured_apart_from_the_rest(benchmark):
+    from benchmark_cases import windows
+    figures = windows.spent(windows.Hours(windows.FROZEN / "minimal.yaml", 1, 3), benchmark.commands.ROOT)
+    assert figures["jobs"] > 0 and figures["cpu_us_per_job"] * figures["jobs"] / 1e6 == pytest.approx(
+        figures["cpu_seconds"])
+    assert all(figures[name] > 0 for name in ("imports_s", "building_s", "before_s", "closing_s"))
+
+
+def test_an_idle_grid_keeps_its_queues_and_has_no_work(benchmark, tmp_path):
+    from benchmark_cases import windows
+    week = windows.FROZEN / "users_week.yaml"
+    idle, busy = (load_scenario(path).to_dict() for path in (windows.without_work(week, tmp_path), week))
+    assert idle["grid"] == busy["grid"] and not idle["workload"]["users"] and busy["workload"]["users"]
+
+
+def test_a_name_that_is_neither_a_folder_nor_a_commit_is_refused(benchmark, tmp_path):
+    assert benchmark.commands.sources(str(tmp_path)) == tmp_path.resolve()
+    with pytest.raises(ValueError, match="no-such-commit is neither a folder nor a commit"):
+        benchmark.commands.sources("no-such-commit")
 
 
 def test_older_sources_run_the_scenario_without_what_they_do_not_know(benchmark, tmp_path):

@@ -36,6 +36,9 @@ workload: {{trace: {{file: trace.swf}}}}
 """
 LATER = ("lost_heartbeats", "stage_out_errors")
 """Keys of sites that the scenario at ATLAS scale sets to 0: they turn off what came after its first figures."""
+RATIOS = {"ratio_to_against": "cpu_seconds", "ratio_to_against_by_job": "cpu_us_per_job",
+          "ratio_to_against_by_event": "cpu_us_per_event"}
+"""Ratios to other sources, and the figures of which they are made."""
 Measured = dict[str, float]
 """cpu_seconds, seconds and peak_mib of a command."""
 
@@ -44,6 +47,30 @@ Measured = dict[str, float]
 def _scratch() -> tempfile.TemporaryDirectory:
     """Folder of byte code, and of the compiled code of other sources, as long as the benchmark runs."""
     return tempfile.TemporaryDirectory()
+
+
+def sources(name: str) -> Path:
+    """The folder of other sources: `name` itself, or the commit of that name unpacked, with an environment of its own.
+
+    Raises ValueError if it is neither a folder nor a commit.
+    """
+    if Path(name).is_dir():
+        return Path(name).resolve()
+    folder = Path(_scratch().name) / "commit"
+    folder.mkdir()
+    archive = subprocess.run(["git", "-C", ROOT, "archive", name], capture_output=True)
+    if archive.returncode:
+        raise ValueError(f"{name} is neither a folder nor a commit: {archive.stderr.decode().strip()}")
+    subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
+    install = "source scripts/environment.sh; make_environment . installed"
+    subprocess.run(["bash", "-c", install], cwd=folder, check=True)
+    return folder
+
+
+def interpreter(checkout: Path) -> str:
+    """Python of the environment of other sources if they have one, else the one that runs the benchmark."""
+    own = checkout / ".venv" / "bin" / "python"
+    return str(own) if checkout != ROOT and own.exists() else sys.executable
 
 
 def command(words: Sequence[str], checkout: Path = ROOT, cache_folder: Path | None = None) -> Measured:
@@ -60,8 +87,8 @@ def command(words: Sequence[str], checkout: Path = ROOT, cache_folder: Path | No
         variables["HOME"] = str(cache_folder or kept)          # older sources keep compiled code there
     with tempfile.TemporaryFile() as said:
         began = time.perf_counter()
-        process = subprocess.Popen([sys.executable, *words], env=variables, cwd=checkout, stdout=subprocess.DEVNULL,
-                                   stderr=said)
+        process = subprocess.Popen([interpreter(checkout), *words], env=variables, cwd=checkout,
+                                   stdout=subprocess.DEVNULL, stderr=said)
         _, status, used = os.wait4(process.pid, 0)
         seconds, process.returncode = time.perf_counter() - began, os.waitstatus_to_exitcode(status)
         if process.returncode:
@@ -77,21 +104,25 @@ def _run(scenario: Path | str, out: Path, *more: str) -> tuple[str, ...]:
 def alternated(measure: Callable[[Path], Measured], against: Path | None, times: int) -> Measured:
     """Medians of `times` measurements after one that is not counted; with other sources, both in alternation.
 
-    The figures of the other sources begin with `against_`; the ratios to them are those of processor times, and where
-    they are known of processor times by ended job.
+    The figures of the other sources begin with `against_`; the ratios to them are those of medians of processor times,
+    and where they are known of processor times by ended job and by event. With several pairs the smallest and largest
+    ratio of a pair stand beside each.
     """
-    found: dict[Path, list[Measured]] = {checkout: [] for checkout in (ROOT, against) if checkout is not None}
+    measured: dict[Path, list[Measured]] = {checkout: [] for checkout in (ROOT, against) if checkout is not None}
     for _ in range(times + 1):
-        for checkout, figures in found.items():
+        for checkout, figures in measured.items():
             figures.append(measure(checkout))
     medians = {checkout: {name: statistics.median(each[name] for each in figures[1:]) for name in figures[0]}
-               for checkout, figures in found.items()}
+               for checkout, figures in measured.items()}
     if against is None:
         return medians[ROOT]
-    ours, theirs = medians[ROOT], medians[against]
-    ratios = {"ratio_to_against": "cpu_seconds", "ratio_to_against_by_job": "cpu_us_per_job"}
-    return ours | {f"against_{name}": value for name, value in theirs.items()} | {
-        ratio: ours[name] / theirs[name] for ratio, name in ratios.items() if name in ours}
+    ratios: Measured = {}
+    for ratio, name in RATIOS.items():
+        if name in medians[ROOT]:
+            pairs = [ours[name] / theirs[name] for ours, theirs in zip(*measured.values(), strict=True)][1:]
+            ratios[ratio] = medians[ROOT][name] / medians[against][name]
+            ratios |= {f"{ratio}_from": min(pairs), f"{ratio}_to": max(pairs)} if times > 1 else {}
+    return medians[ROOT] | {f"against_{name}": value for name, value in medians[against].items()} | ratios
 
 
 def atlas_for(checkout: Path, folder: Path) -> Path:
