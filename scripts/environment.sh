@@ -23,7 +23,7 @@ find_python() {    # prints the first working interpreter of a sufficient versio
          "Install one (Debian, Ubuntu: apt install python3 python3-venv; macOS: brew install python) and try again."
 }
 
-make_environment() {    # $1: package to install, "." or ".[test]"; $2: file that marks the installation
+make_environment() {    # $1: package to install, ".[studies]" or ".[test]"; $2: file that marks the installation
     local stamp="$venv/$2" state python log
     state="$(cksum < "$root/pyproject.toml") $root"
     if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$state" ]; then

@@ -6,7 +6,7 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
-make_environment . installed
+make_environment ".[studies]" installed
 case "${1:--}" in
     -*) set -- "$root/scenarios/atlas_day.yaml" "$@"
         echo "Simulating one day of all of ATLAS: about a minute, plus 20 s for compiling the first time." >&2 ;;

@@ -5,6 +5,10 @@ Each public name is imported on first use, so that importing one package does no
 
 from importlib import import_module
 
+from simgrid_broker.errors import extras_named
+
+__version__ = "0.1.0"
+
 HOMES = {
     "load_scenario": "scenario", "Scenario": "scenario", "remarks": "advice",
     "load_snapshot": "scenario", "Snapshot": "scenario",
@@ -32,7 +36,8 @@ def __getattr__(name: str):
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = HOMES[name]
-    value = getattr(import_module(f"{__name__}.{home}"), name) if home else import_module(f"{__name__}.{name}")
+    with extras_named():
+        value = getattr(import_module(f"{__name__}.{home}"), name) if home else import_module(f"{__name__}.{name}")
     globals()[name] = value
     return value
 

@@ -1,8 +1,11 @@
 """The errors that the package raises on purpose, and problems in a user's files. All of them can be pickled."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib import import_module
 
 MOST_MESSAGES = 10
 """Differences that an error names."""
@@ -87,6 +90,10 @@ class PluginError(SimgridBrokerError):
     """A policy or agent of another package is missing, cannot be imported, or is not what it should be."""
 
 
+class MissingExtra(PluginError):
+    """Libraries of an optional extra of this package are not installed."""
+
+
 class ForbiddenMove(SimgridBrokerError):
     """A job or task was moved to a status that its current one does not allow: an error of the program."""
 
@@ -140,3 +147,24 @@ def _shown(value: object, longest: int = 60) -> str:
     """`value` on one line."""
     text = " ".join(repr(value).split())
     return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+@contextmanager
+def extras_named() -> Iterator[None]:
+    """Within, a library that cannot be imported is named with the extra of this package that installs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        extra = next((need["extra"] for need in _optional() if need["name"].lower() == library.lower()), None)
+        if extra is None:
+            raise
+        raise MissingExtra(f"{library} is not installed; it comes with the extra {extra!r}: pip install "
+                           f"'simgrid_broker[{extra}]', in a checkout pip install -e '.[{extra}]'") from None
+
+
+def _optional() -> Iterator[re.Match]:
+    """Libraries of the extras of this package: `name` and `extra` of each."""
+    pattern = re.compile(r"""(?P<name>[\w-]+)[^;]*; extra == ["'](?P<extra>\w+)["']""")
+    needs = import_module("importlib.metadata").requires("simgrid_broker") or ()
+    return (need for text in needs if (need := pattern.match(text)))

@@ -15,6 +15,7 @@ from simgrid_broker.cli import (
     links,
     match,
     run,
+    scenarios,
     shares,
     studies,
     users,
@@ -67,7 +68,8 @@ for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES)
                           (explain.explain, explain.EXAMPLES), (broker.broker, broker.EXAMPLES),
                           (match.match, match.EXAMPLES), (shares.shares, shares.EXAMPLES),
                           (users.users, users.EXAMPLES), (links.links, links.EXAMPLES),
-                          (describe.describe, describe.EXAMPLES), (gdpconfig.gdpconfig, gdpconfig.EXAMPLES)):
+                          (describe.describe, describe.EXAMPLES), (gdpconfig.gdpconfig, gdpconfig.EXAMPLES),
+                          (scenarios.scenarios, scenarios.EXAMPLES)):
     app.command(epilog=examples)(command)
 app.add_typer(importing.app, name="import")
 

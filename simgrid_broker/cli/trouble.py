@@ -42,7 +42,8 @@ def moment_of(at: str) -> float:
 def errors_as_messages() -> Iterator[None]:
     """Turn an exception into a message on stderr and an exit status."""
     try:
-        yield
+        with errors.extras_named():
+            yield
         sys.stdout.flush()
     except KeyboardInterrupt:
         stop("interrupted", INTERRUPTED)

@@ -28,6 +28,7 @@ from simgrid_broker.report.comparison import settings_of
 from simgrid_broker.report.settings import ABSENT, differing, differing_names
 from simgrid_broker.report.words import number
 from simgrid_broker.scenario import Scenario, load_scenario
+from simgrid_broker.scenario.shipped import located
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,8 @@ def grouped(things: Sequence[Thing], seeds: int | str, out: str | Path | None, w
     """
     if not things:
         raise StudyError([Problem(None, None, "", None, "name at least two scenarios, runs or folders of runs")])
-    loaded: list[Thing] = [load(Path(thing)) if isinstance(thing, (str, Path)) and Path(thing).is_file() else thing
-              for thing in things]
+    loaded: list[Thing] = [load(Path(thing)) if isinstance(thing, (str, Path)) and located(thing).is_file() else thing
+                           for thing in things]
     scenarios = [thing for thing in loaded if isinstance(thing, Scenario)]
     of_runs = tuple(dict.fromkeys(name for scenario in scenarios for name in known_figures(scenario)))
     if scenarios and (problems := unknown_figures(figures, of_runs, None, "--figure")):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simgrid_broker.engine import simulate
-from simgrid_broker.errors import Problem, ScenarioError, SimgridBrokerError, StudyError
+from simgrid_broker.errors import Problem, ScenarioError, SimgridBrokerError, StudyError, extras_named
 from simgrid_broker.experiments.figures import figures
 from simgrid_broker.experiments.study import (
     DONE,
@@ -117,7 +117,9 @@ class Plan(NamedTuple):
 @contextmanager
 def started(workers: Workers) -> "Iterator[Cluster]":
     """Workers of Dask, which is imported here. Raises StudyError if a scheduler does not answer."""
-    with import_module("simgrid_broker.experiments.cluster").Cluster(workers.number, workers.scheduler) as cluster:
+    with extras_named():
+        kind = import_module("simgrid_broker.experiments.cluster").Cluster
+    with kind(workers.number, workers.scheduler) as cluster:
         yield cluster
 
 

@@ -11,6 +11,7 @@ from simgrid_broker.scenario import Scenario, load_scenario
 from simgrid_broker.scenario.loading.documents import read_yaml, text_of
 from simgrid_broker.scenario.loading.origins import Draft, Key, Origin, Whole, in_order, problems_of
 from simgrid_broker.scenario.loading.validate import validated
+from simgrid_broker.scenario.shipped import located
 from simgrid_broker.schema.part import Part
 
 S = TypeVar("S", bound="StudyFile")
@@ -184,7 +185,7 @@ def read_study_file(path: str | Path, model: type[S]) -> S:
     marks = {(): Origin("file", str(path)), **{key: Origin("file", str(path), line)
                                                for key, line in document.lines.items()}}
     file = study_of(document.values, model, marks)
-    moved = file.model_copy(update={"scenario": path.parent / file.scenario})
+    moved = file.model_copy(update={"scenario": located(file.scenario, path.parent)})
     moved._origins = file.origins
     return moved
 

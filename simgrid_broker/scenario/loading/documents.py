@@ -17,6 +17,7 @@ from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.files import read_bytes
 from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.loading.origins import Draft, Key, Origin, dotted, keys_of, value_at
+from simgrid_broker.scenario.shipped import files
 
 _PREFIX = "tag:yaml.org,2002:"
 _DIGITS = "[0-9]+(?:_[0-9]+)*"
@@ -220,6 +221,7 @@ def text_of(path: Path, asked: Problem | None = None) -> str:
         raise ScenarioError([Problem(str(path), None, "", None, "the file is not text in UTF-8")]) from None
     except OSError as error:
         there = sorted(other.name for other in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
+        there += [] if path.parent.name else files()
         problem = asked or Problem(str(path), None, "", None, "")
         raise ScenarioError([replace(problem, expected=f"cannot be read: {error.strerror or error}",
                                      nearest=nearest(path.name, there))]) from None

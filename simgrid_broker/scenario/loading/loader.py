@@ -16,6 +16,7 @@ from simgrid_broker.scenario.loading.origins import Assignment, Draft, Finding, 
 from simgrid_broker.scenario.loading.set_values import NoSuchKey, assigned, from_command_line, from_python, plain
 from simgrid_broker.scenario.loading.validate import Validation, validated
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.shipped import located
 from simgrid_broker.scenario.snapshot import Snapshot
 
 W = TypeVar("W", bound=Whole)
@@ -25,14 +26,14 @@ FINDINGS: dict[type[Whole], Callable[[Any], Iterable[Finding]]] = {Scenario: fin
 
 def load_scenario(path: str | Path, seed: int | None = None, until: float | str | None = None,
                   overrides: Iterable[str] = ()) -> Scenario:
-    """The scenario in a YAML file, checked.
+    """The scenario in a YAML file, or the shipped one of that name (`shipped.located`), checked.
 
     seed and until replace `seed` and `duration`; overrides are texts `dotted.key=value` (see `set_values`). A file may
     say `extends: other.yaml`, or list several, later ones laid over earlier ones: mappings merge deeply, lists and
     single values replace, null removes an entry; the others must not themselves extend any. File names are relative to
     the file that contains them. Raises ScenarioError with all problems.
     """
-    draft, problems = read(Path(path))
+    draft, problems = read(located(path))
     assignments = [] if seed is None else [Assignment("seed", seed, locate.COMMAND_LINE)]
     assignments += [] if until is None else [Assignment("duration", until, locate.COMMAND_LINE)]
     assignments += _assignments(overrides, problems)
@@ -47,7 +48,7 @@ def load_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> Snapshot:
 def snapshot_of(path: str | Path, overrides: Iterable[str], model: type[W]) -> W:
     """The snapshot of a kind in a file, checked. Raises SnapshotError."""
     try:
-        draft, problems = read(Path(path))
+        draft, problems = read(located(path))
     except ScenarioError as error:
         raise SnapshotError(error.problems) from None
     assignments = _assignments(overrides, problems)

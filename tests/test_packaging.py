@@ -1,0 +1,79 @@
+"""The wheel holds what its users need: scenarios, types, licence; libraries of studies are an extra."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import simgrid_broker
+from simgrid_broker.cli.app import app
+from simgrid_broker.errors import MissingExtra, ScenarioError, extras_named
+from simgrid_broker.scenario import shipped
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel that this checkout makes."""
+    folder = tmp_path_factory.mktemp("wheel")
+    made = subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--disable-pip-version-check",
+                           "-w", folder, ROOT], capture_output=True, text=True)
+    if made.returncode and "hatchling" in made.stderr:
+        pytest.skip("the build backend cannot be downloaded here")
+    assert made.returncode == 0, made.stderr
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_holds_every_scenario_and_runs_one_by_its_name(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as packed:
+        names = set(packed.namelist())
+        packed.extractall(tmp_path / "installed")
+    files = {f"simgrid_broker/scenarios/{path.name}" for path in (ROOT / "scenarios").iterdir()}
+    assert files | {"simgrid_broker/py.typed"} <= names and any(name.endswith("licenses/LICENSE") for name in names)
+    assert not any(name.startswith(("tests", "scripts", "scenarios")) for name in names)
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", "simgrid_broker", "check", "full_chain"], cwd=tmp_path, capture_output=True,
+        text=True, env={"PYTHONPATH": str(tmp_path / "installed"), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+    assert ran.returncode == 0 and "full_chain" in ran.stdout, ran.stderr
+
+
+def test_scenarios_are_listed_and_copied_with_what_they_read(tmp_path):
+    listed = CliRunner().invoke(app, ["scenarios"])
+    assert listed.exit_code == 0 and "quickstart" in listed.stdout and "Ten sites for a day" in listed.stdout
+    copied = CliRunner().invoke(app, ["scenarios", "--copy", str(tmp_path / "mine")])
+    assert copied.exit_code == 0 and (tmp_path / "mine" / "gpu_software.json").is_file()
+    again = CliRunner().invoke(app, ["scenarios", "--copy", str(tmp_path / "mine")])
+    assert again.exit_code == 2 and "the folder exists" in again.stderr
+
+
+def test_the_name_of_a_scenario_is_enough_unless_a_file_has_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert simgrid_broker.load_scenario("minimal").name == "minimal"
+    shutil.copy(ROOT / "scenarios" / "full_chain.yaml", tmp_path / "minimal")
+    assert simgrid_broker.load_scenario("minimal").name == "full_chain"
+    assert shipped.located("minimal.yaml", tmp_path / "other") == shipped.FOLDER / "minimal.yaml"
+    assert shipped.located("other/minimal.yaml") == Path("other/minimal.yaml")
+    with pytest.raises(ScenarioError, match="quickstrat: cannot be read.*did you mean 'quickstart'"):
+        simgrid_broker.load_scenario("quickstrat")
+
+
+def test_a_library_of_an_extra_is_named_with_the_extra():
+    with pytest.raises(MissingExtra, match=r"optuna is not installed; .* pip install 'simgrid_broker\[studies\]'"):
+        with extras_named():
+            raise ModuleNotFoundError("No module named 'optuna.trial'", name="optuna.trial")
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"), extras_named():
+        raise ModuleNotFoundError("No module named 'no_such_module'", name="no_such_module")
+
+
+def test_the_version_stands_in_one_place():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "version" in project["dynamic"] and "version" not in project
+    citation = (ROOT / "CITATION.cff").read_text()
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert f"version: {simgrid_broker.__version__}\n" in citation and f"## {simgrid_broker.__version__}" in changes
