@@ -70,9 +70,9 @@ def whole_slots_for_small_jobs(scenario: Scenario) -> Iterator[str]:
     unified = {name: queue.corecount for name, queue in scenario.grid.queues.items()
                if queue.capability == "ucore" and mode_of(queue.workflow) is PULL and queue.corecount > least}
     if unified:
-        yield (f"{len(unified)} unified queue(s) ({first_three(unified)}) have workflow: pull, so that each worker "
-               f"takes the {max(unified.values())} cores of the queue, also for a job of {least} core(s), and leaves "
-               "the others unused; with workflow: pull_ups workers have the cores of each resource type.")
+        yield (f"{len(unified)} unified queue(s) ({first_three(list(unified))}) have workflow: pull, so that each "
+               f"worker takes the {max(unified.values())} cores of the queue, also for a job of {least} core(s), and "
+               "leaves the others unused; with workflow: pull_ups workers have the cores of each resource type.")
 
 
 def _large(memory: Spread) -> float:
