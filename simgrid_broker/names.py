@@ -223,6 +223,23 @@ class ReplicaState(IntFlag):
     INCOMPLETE_VP = 32
 
 
+class JobMark(IntFlag):
+    """Facts about a job that only timeout rules ask for, as bits; jobs of a run have none but the last three.
+
+    In a run JEDI makes all jobs, with relocationFlag 0, and no job changes after it came into holding. Source:
+    lifecycle reference, 4.1 and 4.2.
+    """
+
+    NOT_JEDI = 1                # lockedby is not jedi
+    NO_RELOCATION_FLAG = 2      # relocationFlag is NULL
+    NOT_REASSIGNABLE = 4        # relocationFlag is 2
+    OUTPUT_REPORT = 8           # a report of its output waits to be processed
+    CHANGED_SINCE = 16          # modificationTime is not stateChangeTime
+    MERGES = 32                 # processingType pmerge
+    BUILDS = 64                 # builds the library of users' jobs
+    PREMERGE_GONE = 128         # a merge job of which a job before it is gone
+
+
 USER_ANALYSIS, EXPRESS_ANALYSIS = "User Analysis", "Express Analysis"
 """Shares whose jobs go by classes of sites and tasks; the first one is throttled by them; brokerage reference, 11."""
 

@@ -58,7 +58,8 @@ class Books:
     planned_merges: gives the merge jobs that wait for brokerage; ended: rows of tasks that are over and recorded;
     newcomers: functions of the rows that a block of tasks takes, which forget the tasks that were there before;
     n_broken: tasks without a row any more that fitted no share or resource type; n_cut_cycles: cycles of the
-    production watchdog that an error of the production code ended; usage: of the shares, as old as the statistics.
+    production watchdog that an error of the production code ended; has_orphans: whether a merge job has lost some of
+    its input; usage: of the shares, as old as the statistics.
     """
 
     def __init__(self, world: World, fabric: Fabric, policies: Policies, recorder: Recorder):
@@ -77,6 +78,7 @@ class Books:
         self.lost_files = LostFiles(world)
         self.staging = StagingRequests(world, recorder.write)
         self.usage = Usage(0.0, np.zeros(len(world.arrays.hs06_milli)))
+        self.has_orphans = False
         self.planned_merges: Callable[[], Sequence[PlannedMerge]] = tuple
         fabric.retry_module = self.retry_module.learn
         self.retry_module.measure_again = self.scouts.measure_again

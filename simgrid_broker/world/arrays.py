@@ -177,6 +177,7 @@ JOB_FILES = np.dtype([
     ("brought_to", "i2"),            # site to which this or an earlier attempt had that input moved, -1 = none
     ("stored", "i1"),                # whether output takes space at the job's site, and no transfer has it yet
     ("reads", "i1"),                 # whether it reads input from other sites while it runs, a code of `remote_reading`
+    ("marks", "u1"),                 # bits of `names.JobMark`, which timeout rules ask for
 ], align=True)
 """Files of a job, in the row of the job: apart from the job, because most steps of its life do not need them."""
 

@@ -1,11 +1,13 @@
-"""Writers of the columns of tasks, queues, storages and drives; a task's status has its own (`tasks.transitions`)."""
+"""Writers of the columns of tasks, queues, storages and drives, and of the marks of jobs; a task's status has its own
+(`tasks.transitions`)."""
 
+from collections.abc import Sequence
 from math import isnan
 
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import QueueStatus
+from simgrid_broker.names import JobMark, QueueStatus
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.grid import OFF
 from simgrid_broker.world.arrays import Arrays
@@ -27,6 +29,11 @@ def set_tasks(world: World, rows: np.ndarray, **columns: np.ndarray | float) -> 
     """Write columns of the tasks in `rows`, one value each or one for all, as `set_task` writes those of one."""
     for name, values in columns.items():
         world.arrays.tasks[name][rows] = np.where(np.isnan(values), 0, values) if name in CLAIMS else values
+
+
+def mark_jobs(world: World, rows: Sequence[int], mark: JobMark) -> None:
+    """Add a mark to the jobs in some rows."""
+    world.arrays.job_files["marks"][np.asarray(rows, np.int64)] |= np.uint8(mark)
 
 
 @compiled

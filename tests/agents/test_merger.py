@@ -14,6 +14,7 @@ from simgrid_broker.agents.jedi.merger import merger
 from simgrid_broker.agents.jedi.post_processor import post_processor
 from simgrid_broker.agents.jedi.task_broker import task_broker
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
+from simgrid_broker.agents.panda.copy_archive import copy_archive
 from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.panda.statistics import statistics
@@ -157,10 +158,11 @@ def test_without_a_queue_output_waits_and_brokerage_looks_again_after_a_while():
     assert stage.task() == "done"
 
 
-@pytest.mark.rule("Merger._kill_orphans")
+@pytest.mark.rule("Merger._mark_orphans", "copy_archive.end")
 def test_a_merge_job_some_of_whose_input_is_gone_is_killed():
     without_workers = [a for a in LIFE if a not in (pilot_streaming, harvester_submitter)]
-    stage = Merging(None, None, TASK | dict(max_attempt=1), agents=without_workers)
+    stage = Merging(scenario(agents=dict(copy_archive=60)), None, TASK | dict(max_attempt=1),
+                    agents=(*without_workers, copy_archive))
     stage.broker(0)
     stage.until(lambda statuses: (statuses == S.ACTIVATED).sum() == 6)
     stage.workers(6)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import S, Stage, put_job, scenario
 
-from simgrid_broker.agents.panda.copy_archive import copy_archive, overdue
+from simgrid_broker.agents.panda.copy_archive import copy_archive, end, overdue
 from simgrid_broker.agents.panda.statistics import gdpconfig_cache
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.names import Cause
@@ -74,7 +74,6 @@ CLOSED = [
     pytest.param(S.RUNNING, BEATS, 21 * DAY, 21 * DAY, id="running"),
     pytest.param(S.RUNNING, BEATS | dict(created=25 * DAY), 21 * DAY, -1,
                  id="L24 the code counts 21 days from the creation"),
-    pytest.param(S.RUNNING, dict(queue=PAUSED), NEVER, 21 * DAY, id="a silent job at a paused queue"),
     pytest.param(S.MERGING, BEATS, NEVER, 21 * DAY, id="merging"),
     pytest.param(S.MERGING, dict(label="user"), NEVER, 7 * DAY, id="merging, analysis"),
     pytest.param(S.PENDING, dict(queue=PAUSED), NEVER, HOUR, id="L23 pending at a paused queue"),
@@ -93,13 +92,15 @@ FAILED = [
     pytest.param(S.STARTING, {}, 2 * HOUR, 2 * HOUR, "lost_heartbeat", id="heartbeat of a starting job"),
     pytest.param(S.RUNNING, dict(queue=PAUSED, label="user"), NEVER, 2 * HOUR, "lost_heartbeat",
                  id="L23 heartbeat of analysis at a paused queue"),
+    pytest.param(S.RUNNING, dict(queue=PAUSED), NEVER, 21 * DAY, "lost_heartbeat", id="a silent job at a paused queue"),
     pytest.param(S.RUNNING, dict(queue=REASSIGN_OFF), NEVER, 2 * HOUR, "lost_heartbeat",
                  id="L23 heartbeat and disableReassign"),
     pytest.param(S.HOLDING, {}, 48 * HOUR, 48 * HOUR, "timeout_holding", id="holding"),
     pytest.param(S.HOLDING, dict(priority=800), 3 * HOUR, 48 * HOUR, "timeout_holding",
                  id="L21 holding, priority 800"),
     pytest.param(S.HOLDING, dict(priority=801), 3 * HOUR, 3 * HOUR, "timeout_holding", id="L21 holding, priority 801"),
-    pytest.param(S.HOLDING, dict(label="user"), 48 * HOUR, 3 * HOUR, "timeout_holding", id="L25 holding, analysis"),
+    pytest.param(S.HOLDING, dict(label="user"), 48 * HOUR, 48 * HOUR, "timeout_holding",
+                 id="holding, analysis: row 4 is about jobs that were changed since"),
     pytest.param(S.TRANSFERRING, {}, 6 * DAY, 6 * DAY, "timeout_transferring", id="transferring"),
     pytest.param(S.TRANSFERRING, dict(priority=799), 6 * DAY, 6 * DAY, "timeout_transferring",
                  id="transferring, priority 799"),
@@ -147,6 +148,25 @@ def test_a_job_fails(edition, status, said, documented, deployed, cause):
 def test_in_the_code_changes_of_status_do_not_make_a_job_younger(limit, created, taken):
     found = outcome("deployed", S.DEFINED, HOUR, created=created)
     assert found == (("close", "timeout_defined") if taken else None)
+
+
+@pytest.mark.rule("copy_archive.end")
+@pytest.mark.parametrize(("edition", "due_sequence", "status"), [
+    pytest.param("documented", 7, "closed", id="as documented a running job is closed"),
+    pytest.param("deployed", 7, "cancelled", id="in the code its pilot ends it"),
+    pytest.param("deployed", 0, None, id="a job without a pilot is only marked"),
+])
+def test_a_running_job_after_21_days(edition, due_sequence, status):
+    stage = Stage((), scenario(queues={"HERE": dict(atlas_site="HERE", status="paused") if not due_sequence else
+                                       dict(atlas_site="HERE")}, edition=edition), {})
+    row = put_job(stage, S.RUNNING, due_sequence=due_sequence, slot=0)
+    stage.arrays.tasks["n_alive"][0] = stage.arrays.tasks["next_chunk"][0] = 1
+    rule = next(rule for rule in rules(stage.control.cfg, edition)
+                if (rule.cause, rule.statuses, rule.limit_s) == (Cause.TIMEOUT_RUNNING, (S.RUNNING,), 21 * DAY))
+    stage.fabric.take_back = lambda rows, into, cause, now: ends.extend([S(into).word] * len(rows))
+    ends = []
+    end(stage.control, rule, np.array([row]))
+    assert ends == ([status] if status else [])
 
 
 def defined_job(*incidents, edition="documented"):

@@ -6,8 +6,9 @@ from builders import S, Stage, put_job, scenario
 from simgrid_broker.agents.panda.copy_archive import AnalysisJobs, copy_archive
 from simgrid_broker.agents.users.metric_collector import MetricCollector
 from simgrid_broker.fabric.jobs.activated import put_activated
-from simgrid_broker.names import Cause
+from simgrid_broker.names import Cause, JobMark
 from simgrid_broker.units import HOUR
+from simgrid_broker.world.columns import mark_jobs
 
 pytestmark = pytest.mark.rule("AnalysisJobs.waiting", "histories")
 
@@ -89,6 +90,38 @@ def test_in_the_code_jobs_that_run_are_not_the_oldest_that_wait():
     assert analysis.waiting().tolist() == []
     stage.run(17 * HOUR + 1)
     assert analysis.waiting().tolist() == [row]
+
+
+def test_in_the_code_the_change_of_an_activated_job_is_its_assignment():
+    stage = stage_of("deployed")
+    row, late = waiting_job(stage), waiting_job(stage, at=11 * HOUR)
+    analysis = AnalysisJobs(stage.control)
+    stage.run(13 * HOUR)
+    assert analysis.waiting().tolist() == []
+    stage.arrays.job_times[late, S.ASSIGNED] = 9 * HOUR
+    assert analysis.waiting().tolist() == [late, row]
+
+
+def test_in_the_code_jobs_that_jedi_did_not_make_are_taken_along():
+    stage = stage_of("deployed")
+    other, row = waiting_job(stage), waiting_job(stage, at=12 * HOUR)
+    stage.arrays.job_times[row, S.ASSIGNED] = 0.0
+    analysis = AnalysisJobs(stage.control)
+    mark_jobs(stage.world, [other], JobMark.NOT_JEDI)
+    stage.run(13 * HOUR)
+    assert analysis.waiting().tolist() == []
+    stage.run(24 * HOUR + 1)
+    assert analysis.waiting().tolist() == [row, other]
+
+
+def test_in_the_code_young_jobs_do_not_make_those_before_dispatch_younger():
+    stage = stage_of("deployed")
+    rows = [waiting_job(stage, status=S.DEFINED), waiting_job(stage, status=S.DEFINED, at=10 * HOUR + 1)]
+    analysis = AnalysisJobs(stage.control)
+    stage.run(13 * HOUR)
+    assert analysis.waiting().tolist() == rows[::-1]
+    stage.run(13 * HOUR + 2)
+    assert analysis.waiting().tolist() == []
 
 
 @pytest.mark.parametrize(("end", "is_taken"), [

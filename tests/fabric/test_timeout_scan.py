@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from builders import Bench, S, put_job, two_sites
 
-from simgrid_broker.fabric.jobs.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE, shortest_limits
+from simgrid_broker.fabric.jobs.timeouts import (
+    CREATED,
+    ENDED,
+    ENTERED,
+    MODIFICATION,
+    MODIFICATION_OR_ENDED,
+    RULE,
+    shortest_limits,
+)
+from simgrid_broker.names import JobMark as M
 
 pytestmark = pytest.mark.rule("since", "shortest_limits", "rules_by_status", "breaks", "fabric.jobs.timeouts.overdue")
 
@@ -12,9 +21,9 @@ pytestmark = pytest.mark.rule("since", "shortest_limits", "rules_by_status", "br
 LOW, HIGH = -2**40, 2**40
 
 
-def rule(*statuses, clock=ENTERED, at_least=LOW, below=HIGH, spares_merge_jobs=False, limit_s=100.0):
+def rule(*statuses, clock=ENTERED, at_least=LOW, below=HIGH, spares=0, only=0, silent_s=0.0, limit_s=100.0):
     """A rule as the scan reads it, with its limit behind."""
-    return sum(1 << status for status in statuses), clock, at_least, below, spares_merge_jobs, limit_s
+    return sum(1 << status for status in statuses), clock, at_least, below, spares, only, silent_s, limit_s
 
 
 def found(bench, *rules, at_queue=None, for_label=None):
@@ -142,11 +151,37 @@ def test_a_free_row_is_no_job():
     assert found(bench, rule(S.ACTIVATED)) == []
 
 
-@pytest.mark.parametrize(("n_chunks", "spares", "is_found"), [
-    pytest.param(0, True, False, id="merge job, and the rule spares them"),
-    pytest.param(1, True, True, id="other job"),
-    pytest.param(0, False, True, id="merge job, and the rule is for all"),
+@pytest.mark.parametrize(("marks", "spares", "only", "is_found"), [
+    pytest.param(M.MERGES, 0, 0, True, id="the rule is for all"),
+    pytest.param(M.MERGES, M.MERGES | M.BUILDS, 0, False, id="it spares a mark of the job"),
+    pytest.param(0, M.MERGES, 0, True, id="it spares others"),
+    pytest.param(M.MERGES | M.NOT_JEDI, 0, M.NOT_JEDI | M.BUILDS, True, id="it is for one of its marks alone"),
+    pytest.param(M.MERGES, 0, M.NOT_JEDI, False, id="it is for another mark"),
+    pytest.param(0, 0, M.NOT_JEDI, False, id="it is for marked jobs"),
+    pytest.param(M.PREMERGE_GONE, M.PREMERGE_GONE, M.PREMERGE_GONE, False, id="both"),
 ])
-def test_merge_jobs_are_spared(n_chunks, spares, is_found):
-    bench, row = bench_at(1000.0, n_chunks=n_chunks)
-    assert found(bench, rule(S.ACTIVATED, spares_merge_jobs=spares)) == ([(row, 0)] if is_found else [])
+def test_marks(marks, spares, only, is_found):
+    bench, row = bench_at(1000.0)
+    bench.arrays.job_files["marks"][row] = marks
+    assert found(bench, rule(S.ACTIVATED, spares=spares, only=only)) == ([(row, 0)] if is_found else [])
+
+
+@pytest.mark.parametrize(("modified", "ended", "is_found"), [
+    pytest.param(300.0, 200.0, True, id="ended for long"), pytest.param(200.0, 300.0, True, id="unchanged for long"),
+    pytest.param(300.0, np.nan, False, id="without an end"), pytest.param(299.0, np.nan, True, id="long, without it"),
+    pytest.param(300.0, 300.0, False, id="at the limit")])
+def test_the_earlier_of_last_change_and_end(modified, ended, is_found):
+    bench, row = bench_at(400.0, S.HOLDING)
+    bench.arrays.jobs["modification_s"][row] = modified
+    bench.arrays.job_times[row, [S.PENDING, S.HOLDING]] = 0.0, ended
+    assert bool(found(bench, rule(S.HOLDING, clock=MODIFICATION_OR_ENDED))) == is_found
+
+
+@pytest.mark.parametrize(("ended", "silent_s", "is_found"), [
+    pytest.param(np.nan, 50.0, True, id="silent for longer"), pytest.param(np.nan, 150.0, False, id="at its own limit"),
+    pytest.param(200.0, 150.0, True, id="its end counts, too"), pytest.param(200.0, 200.0, False, id="but not yet")])
+def test_a_silence_that_the_watcher_asks_for_itself(ended, silent_s, is_found):
+    bench, row = bench_at(400.0, S.TRANSFERRING)
+    bench.arrays.jobs["modification_s"][row] = 250.0
+    bench.arrays.job_times[row, [S.PENDING, S.HOLDING]] = 0.0, ended
+    assert bool(found(bench, rule(S.TRANSFERRING, clock=MODIFICATION, silent_s=silent_s))) == is_found

@@ -46,6 +46,8 @@ def test_documented(said, expected):
     pytest.param(dict(activated=12 * HOUR - 1), False, id="just below it is"),
     pytest.param(dict(created=12 * HOUR), True, id="defined and assigned jobs, too"),
     pytest.param(dict(created=HOUR, activated=12 * HOUR), True, id="one of both is enough"),
+    pytest.param(dict(created=12 * HOUR, activated=3 * HOUR), True, id="jobs activated 3 hours ago are not looked at"),
+    pytest.param(dict(created=12 * HOUR, activated=3 * HOUR + 1), False, id="for longer they alone count"),
     pytest.param(dict(activated=12 * HOUR, progress=3 * HOUR - 1), False, id="something happened within 3 hours"),
     pytest.param(dict(activated=12 * HOUR, progress=3 * HOUR), True, id="3 hours ago is long enough"),
     pytest.param(dict(activated=3 * HOUR, status="offline"), False, id="at 3 hours no group is looked at"),

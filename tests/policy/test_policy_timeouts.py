@@ -2,18 +2,30 @@ import numpy as np
 import pytest
 from policy_builders import cfg
 
-from simgrid_broker.names import EDITIONS, Cause, JobStatus, QueueStatus
+from simgrid_broker.names import EDITIONS, Cause, JobMark, JobStatus, QueueStatus
+from simgrid_broker.policy.jobs import timeouts
 from simgrid_broker.policy.jobs.rebrokerage import Backlog, jobs_to_take_back, oldest_of_each, queues_left_alone
-from simgrid_broker.policy.jobs.timeouts import CLOCKS, LABELS, STAGES, rules
+from simgrid_broker.policy.jobs.timeouts import (
+    CLOCKS,
+    KILLS,
+    LABELS,
+    STAGES,
+    SilentJob,
+    concerning,
+    is_only_marked,
+    rules,
+    watcher_error,
+)
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
 S = JobStatus
 
 
 def limits(edition, status, config=None, **properties):
-    """Limits of the rules for a status that have these properties."""
+    """Limits of the rules for any job in a status that have these properties."""
     return [rule.limit_s for rule in rules(config or cfg(), edition)
-            if status in rule.statuses and all(getattr(rule, name) == value for name, value in properties.items())]
+            if status in rule.statuses and not rule.only
+            and all(getattr(rule, name) == value for name, value in properties.items())]
 
 
 @pytest.mark.rule("rules")
@@ -32,10 +44,10 @@ def limits(edition, status, config=None, **properties):
     pytest.param(S.STARTING, {"labels": "managed", "idle_queue": False}, [], [2 * DAY], id="starting, managed"),
     pytest.param(S.SENT, {"action": "fail"}, [30 * MINUTE], [30 * MINUTE], id="sent"),
     pytest.param(S.RUNNING, {"cause": Cause.TIMEOUT_RUNNING, "labels": "any"}, [21 * DAY], [21 * DAY], id="running"),
-    pytest.param(S.RUNNING, {"cause": Cause.LOST_HEARTBEAT, "labels": "any"}, [2 * HOUR], [2 * HOUR], id="heartbeat"),
+    pytest.param(S.RUNNING, {"cause": Cause.LOST_HEARTBEAT, "labels": "any"}, [2 * HOUR], [2 * HOUR, 21 * DAY],
+                 id="heartbeat"),
     pytest.param(S.HOLDING, {"priority_at_least": 800}, [3 * HOUR], [], id="holding from priority 800"),
     pytest.param(S.HOLDING, {"priority_at_least": 801}, [], [3 * HOUR], id="holding above priority 800 in the code"),
-    pytest.param(S.HOLDING, {"labels": "analysis"}, [], [3 * HOUR], id="holding, analysis in the code"),
     pytest.param(S.HOLDING, {"priority_below": 800}, [2 * DAY], [], id="holding below priority 800"),
     pytest.param(S.TRANSFERRING, {"priority_at_least": 800}, [2 * DAY], [2 * DAY], id="transferring, urgent"),
     pytest.param(S.TRANSFERRING, {"priority_below": 800}, [6 * DAY], [6 * DAY], id="transferring"),
@@ -54,17 +66,115 @@ def test_the_table(status, properties, documented, deployed):
 def test_deployed_order_of_the_rules(stage, labels):
     found = [rule for rule in rules(cfg(), "deployed") if rule.stage == stage]
     assert {rule.labels for rule in found} == labels
-    assert len(found) == (12, 19, 11)[stage]
+    assert len(found) == (12, 20, 13)[stage]
     assert {rule.stage for rule in rules(cfg(), "documented")} == {0}
 
 
 @pytest.mark.rule("rules")
-@pytest.mark.parametrize(("hours", "limit"), [
-    pytest.param(0.5, HOUR, id="the Watcher's own hour"), pytest.param(1.5, 1.5 * HOUR, id="above it the key's limit"),
+def test_silence_of_analysis_jobs_counts_from_the_watchers_own_hour():
+    found = rules(cfg(watcher={"HEARTBEAT_TIMEOUT_analysis": 0.5}), "deployed")
+    assert {(rule.limit_s, rule.silent_s) for rule in found
+            if rule.labels == "analysis" and not rule.only} == {(HOUR / 2, HOUR)}
+
+
+@pytest.mark.rule("concerning", "rules")
+@pytest.mark.parametrize(("mark", "limits", "codes"), [
+    pytest.param(JobMark.BUILDS, [4 * HOUR], [2], id="row 14: build jobs"),
+    pytest.param(JobMark.NOT_JEDI, [4 * HOUR], [2], id="row 14: jobs that JEDI did not make"),
+    pytest.param(JobMark.CHANGED_SINCE, [3 * HOUR], [0], id="row 4: holding analysis jobs that were changed since"),
+    pytest.param(JobMark.PREMERGE_GONE, [HOUR / 2], [52], id="row 27: merge jobs without input"),
+    pytest.param(JobMark.MERGES, [], [], id="no rule is about merge jobs alone"),
 ])
-def test_silence_of_analysis_jobs(hours, limit):
-    found = rules(cfg(watcher={"HEARTBEAT_TIMEOUT_analysis": hours}), "deployed")
-    assert {rule.limit_s for rule in found if rule.labels == "analysis" and S.TRANSFERRING in rule.statuses} == {limit}
+def test_rules_about_marked_jobs(mark, limits, codes):
+    found = rules(cfg(), "deployed")
+    own = [rule for rule in concerning(found, mark) if rule.only]
+    assert [rule.limit_s for rule in own] == limits and [rule.code for rule in own] == codes
+    assert not [rule for rule in concerning(found, JobMark(0)) if rule.only]
+
+
+@pytest.mark.rule("rules")
+@pytest.mark.parametrize(("row", "status", "code", "spares"), [
+    pytest.param(12, S.STARTING, 51, JobMark.NOT_JEDI | JobMark.NO_RELOCATION_FLAG | JobMark.NOT_REASSIGNABLE
+                 | JobMark.MERGES, id="12: not without a relocationFlag"),
+    pytest.param(13, S.DEFINED, 51, JobMark.NOT_JEDI, id="13"),
+    pytest.param(17, S.STARTING, 51, JobMark.NOT_JEDI | JobMark.NOT_REASSIGNABLE, id="17: also without one"),
+])
+def test_jobs_that_the_rows_spare(row, status, code, spares):
+    limit = {12: 4 * HOUR, 13: 4 * HOUR, 17: 48 * HOUR}[row]
+    assert [rule.spares for rule in rules(cfg(), "deployed")
+            if (rule.statuses, rule.limit_s, rule.code) == ((status,), limit, code)] == [spares]
+
+
+@pytest.mark.rule("rules")
+def test_kill_codes_say_how_a_job_ends():
+    for rule in rules(cfg(), "deployed"):
+        assert (rule.code == 0) is (rule.action == "fail")
+        if rule.code:
+            assert KILLS[rule.code].status == {"close": S.CLOSED, "cancel": S.CANCELLED}[rule.action]
+    assert {rule.code for rule in rules(cfg(), "documented")} == {0}
+
+
+@pytest.mark.rule("is_only_marked")
+@pytest.mark.parametrize(("code", "status", "production", "marked"), [
+    pytest.param(2, S.RUNNING, True, True, id="expired, running: its pilot ends it"),
+    pytest.param(2, S.STARTING, True, False, id="expired, starting"),
+    pytest.param(2, S.MERGING, False, False, id="expired, merging"),
+    pytest.param(52, S.RUNNING, False, True, id="forced, analysis"),
+    pytest.param(52, S.RUNNING, True, False, id="forced, production"),
+    pytest.param(0, S.RUNNING, True, False, id="no kill code"),
+])
+def test_running_jobs_are_marked(code, status, production, marked):
+    rule = next(rule for rule in rules(cfg(), "deployed") if rule.code == code)
+    assert is_only_marked(rule, np.array([status]), np.array([production])).tolist() == [marked]
+
+
+@pytest.mark.rule("watcher_error")
+@pytest.mark.parametrize(("job", "error", "already_done"), [
+    pytest.param(SilentJob(S.SENT, False, has_error=True), "EC_SendError", False, id="sent, whatever it says"),
+    pytest.param(SilentJob(S.RUNNING, False), "EC_Watcher", False, id="running"),
+    pytest.param(SilentJob(S.RUNNING, True), "EC_Timeout", False, id="running, with an endTime"),
+    pytest.param(SilentJob(S.HOLDING, True), "EC_Holding", False, id="holding"),
+    pytest.param(SilentJob(S.HOLDING, False), "EC_Watcher", False, id="holding without an endTime"),
+    pytest.param(SilentJob(S.TRANSFERRING, True), "EC_Transferring", False, id="transferring"),
+    pytest.param(SilentJob(S.RUNNING, False, has_error=True), "EC_Recovery", False, id="with an error of the pilot"),
+    pytest.param(SilentJob(S.RUNNING, False, worker_is_over=True), "EC_Watcher", True, id="worker already done"),
+    pytest.param(SilentJob(S.RUNNING, True, True, worker_is_over=True), "EC_Recovery", False, id="it says no more"),
+    pytest.param(SilentJob(S.RUNNING, False, has_dispatcher_error=True, worker_is_over=True), "", False,
+                 id="it keeps the error of the server"),
+])
+def test_errors_that_the_watcher_sets(job, error, already_done):
+    assert watcher_error(job) == (error, already_done)
+
+
+WORKFLOWS = np.array(["push", "pull", "production", "analysis", ""])
+
+
+@pytest.mark.rule("timeouts.limits")
+@pytest.mark.parametrize(("edition", "online", "of_push", "of_others"), [
+    pytest.param("deployed", True, [0], [1, 4], id="a third workflow leaves production and analysis out"),
+    pytest.param("deployed", False, [], [0, 1, 2, 3, 4], id="it counts only while a queue of it is online"),
+    pytest.param("documented", False, [0], [1, 2, 3, 4], id="as documented it always counts"),
+])
+def test_queues_of_a_workflow(edition, online, of_push, of_others):
+    queues = np.zeros(5, [("status", "i4"), ("laststart_s", "f8"), ("disable_reassign", "?"), ("transtimehi_s", "f8"),
+                          ("transtimelo_s", "f8")])
+    queues["status"] = QueueStatus.ONLINE if online else QueueStatus.BROKEROFF
+    found = rules(cfg(watcher={"HEARTBEAT_TIMEOUT_push": 9}), edition)
+    table = timeouts.limits(found, queues, WORKFLOWS, DAY)
+    places = {rule.workflow: np.flatnonzero(np.isfinite(row)).tolist() for rule, row in zip(found, table, strict=True)
+              if rule.workflow is not None}
+    assert places == {"push": of_push, "": of_others}
+
+
+@pytest.mark.rule("timeouts.limits")
+@pytest.mark.parametrize(("started", "is_idle"), [
+    pytest.param(2 * HOUR, False, id="two hours ago"), pytest.param(2 * HOUR + 1, True, id="before"),
+    pytest.param(np.nan, False, id="never as far as is known")])
+def test_a_queue_without_a_last_start_is_not_idle(started, is_idle):
+    queues = np.zeros(1, [("status", "i4"), ("laststart_s", "f8"), ("disable_reassign", "?")])
+    queues["laststart_s"] = DAY - started
+    high = [rule for rule in rules(cfg(), "deployed") if rule.idle_queue]
+    assert np.isfinite(timeouts.limits(high, queues, np.array([""]), DAY)).all() == is_idle
 
 
 @pytest.mark.rule("rules")
@@ -76,7 +186,7 @@ def test_gdpconfig_moves_the_limits(edition):
     assert 5 * HOUR in limits(edition, S.DEFINED, config)
     assert 6 * HOUR in limits(edition, S.HOLDING, config)
     heartbeats = {rule.workflow: rule.limit_s for rule in rules(config, edition)
-                  if rule.cause == Cause.LOST_HEARTBEAT and rule.labels == "any"}
+                  if rule.workflow is not None}
     assert heartbeats == {"push": 9 * HOUR, "": 3 * HOUR}
 
 
@@ -89,22 +199,23 @@ def test_zero_is_not_set(edition):
 
 @pytest.mark.rule("rules")
 def test_documented_a_paused_queue_or_disable_reassign_turns_everything_off():
-    assert all(rule.off_if_paused and rule.off_if_disable_reassign for rule in rules(cfg(), "documented"))
+    assert all(rule.off_if_paused and rule.off_if_disable_reassign for rule in rules(cfg(), "documented")
+               if not rule.only)
 
 
 @pytest.mark.rule("rules")
 def test_deployed_only_heartbeats_heed_a_paused_queue():
     for rule in rules(cfg(), "deployed"):
-        assert rule.off_if_paused is (rule.cause == Cause.LOST_HEARTBEAT and rule.labels == "any")
+        assert rule.off_if_paused is (rule.workflow is not None)
 
 
 @pytest.mark.rule("rules")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_every_rule_is_well_formed(edition):
     for rule in rules(cfg(), edition):
-        assert rule.clock in CLOCKS and rule.action in ("fail", "close") and rule.labels in LABELS
+        assert rule.clock in CLOCKS and rule.action in ("fail", "close", "cancel") and rule.labels in LABELS
         assert rule.limit_s > 0 and 0 <= rule.stage < len(STAGES)
-        assert len(rule.statuses) == 1 or rule.cause == Cause.LOST_HEARTBEAT
+        assert len(rule.statuses) == 1 or rule.cause == Cause.LOST_HEARTBEAT or rule.only
 
 
 FAST = {"FAST_REBRO_THRESHOLD_NQUEUE_MC 16": 50}

@@ -11,10 +11,11 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import ANALYSIS_LABELS, PMERGE, Cause, JobStatus, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, PMERGE, Cause, JobMark, JobStatus, TaskStatus
 from simgrid_broker.policy.brokerage.production.selection import spread_jobs
 from simgrid_broker.policy.tasks import merging
 from simgrid_broker.views import Premerge, Task
+from simgrid_broker.world.columns import mark_jobs
 from simgrid_broker.world.jobs.counts import account_of_task
 from simgrid_broker.world.snapshot.tasks import PlannedMerge
 from simgrid_broker.world.tasks.transitions import set_status
@@ -71,7 +72,7 @@ class Merger:
 
     def cycle(self) -> None:
         """Handle merge jobs that have ended, make new ones, and update the status of tasks."""
-        self._kill_orphans()
+        self._mark_orphans()
         self.control.fabric.empty_outboxes()
         ended, self.ended = self.ended, []
         for panda_id, status, cause in ended:
@@ -91,13 +92,13 @@ class Merger:
         jobs = self.control.arrays.jobs
         return (jobs["panda_id"][merge.rows] == merge.panda_ids) & (jobs["status"][merge.rows] == MERGING)
 
-    def _kill_orphans(self) -> None:
-        """Kill merge jobs that lost some of their input and have not changed for a while."""
+    def _mark_orphans(self) -> None:
+        """Mark merge jobs that lost some of their input, which copyArchive kills after a while."""
         control, jobs = self.control, self.control.arrays.jobs
         alive = [merge for panda_id, merge in self.under_way.items() if jobs["panda_id"][merge.row] == panda_id]
-        rows = [merge.row for merge in alive if not self._alive(merge).all()
-                and control.now - jobs["modification_s"][merge.row] > merging.ORPHANED_S]
-        control.fabric.take_back(np.array(rows, np.int64), CANCELLED, int(Cause.TIMEOUT_MERGING), control.now)
+        rows = [merge.row for merge in alive if not self._alive(merge).all()]
+        control.books.has_orphans = bool(rows)
+        mark_jobs(control.world, rows, JobMark.PREMERGE_GONE)
 
     def _settle(self, merge: Merge, status: int, cause: int) -> None:
         """Finish the jobs of a merge that succeeded; otherwise retry the rest, or cancel it after three attempts."""

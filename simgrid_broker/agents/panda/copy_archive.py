@@ -13,14 +13,23 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.jobs.effects import jobs_of_wanted, oldest_first
-from simgrid_broker.fabric.jobs.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE
-from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, Cause, JobStatus
+from simgrid_broker.fabric.jobs.timeouts import CREATED, RULE
+from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, PRODUCTION_LABELS, Cause, JobMark, JobStatus
 from simgrid_broker.policy.jobs import rebrokerage
-from simgrid_broker.policy.jobs.timeouts import STAGES, TimeoutRule, labels_of, limits, rules, without_waiting
+from simgrid_broker.policy.jobs.timeouts import (
+    CLOCKS,
+    STAGES,
+    TimeoutRule,
+    concerning,
+    is_only_marked,
+    labels_of,
+    limits,
+    rules,
+    without_waiting,
+)
 from simgrid_broker.world.jobs.counts import queued_and_running
 
-CLOCKS = {"entered": ENTERED, "modification": MODIFICATION, "created": CREATED, "ended": ENDED}
-RESULTS = {"fail": int(JobStatus.FAILED), "close": int(JobStatus.CLOSED)}
+RESULTS = {"fail": int(JobStatus.FAILED), "close": int(JobStatus.CLOSED), "cancel": int(JobStatus.CANCELLED)}
 
 
 def copy_archive(control: Control) -> Process:
@@ -31,12 +40,14 @@ def copy_archive(control: Control) -> Process:
     def read() -> Sequence[TimeoutRule]:
         found = rules(control.cfg, control.edition)
         return found if binds_jobs else without_waiting(found)
-    cfg, in_force = control.cfg, read()
+    cfg, known = control.cfg, read()
 
     def look() -> None:
-        nonlocal cfg, in_force
+        nonlocal cfg, known
         if cfg is not control.cfg:
-            cfg, in_force = control.cfg, read()
+            cfg, known = control.cfg, read()
+        marks = JobMark.BUILDS | (JobMark.PREMERGE_GONE if control.books.has_orphans else JobMark(0))
+        in_force = concerning(known, marks)
         rows, broken = overdue(control, in_force)
         for stage in range(len(STAGES)):
             apply(control, in_force, stage, rows, broken)
@@ -70,16 +81,30 @@ def apply(control: Control, in_force: Sequence[TimeoutRule], stage: int, rows: n
     for number, rule in enumerate(in_force):
         if rule.stage == stage:
             chosen = rows[broken == number]
-            alive = control.arrays.jobs["panda_id"][chosen] > 0
-            control.fabric.take_back(chosen[alive], RESULTS[rule.action], int(rule.cause), control.now)
+            end(control, rule, chosen[control.arrays.jobs["panda_id"][chosen] > 0])
+
+
+def end(control: Control, rule: TimeoutRule, rows: np.ndarray) -> None:
+    """End the jobs in some rows as a rule says.
+
+    A running job that it only marks is ended by its pilot, here at once; without a pilot it stays.
+    """
+    arrays = control.arrays
+    jobs, labels = arrays.jobs, control.world.vocabularies["labels"]
+    is_production = np.isin(labels, PRODUCTION_LABELS)[arrays.tasks["label"][jobs["task"][rows]]]
+    marked = is_only_marked(rule, jobs["status"][rows], is_production)
+    told = rows[marked & (jobs["due_sequence"][rows] != 0)]
+    control.fabric.take_back(rows[~marked], RESULTS[rule.action], int(rule.cause), control.now)
+    control.fabric.take_back(told, RESULTS["cancel"], int(rule.cause), control.now)
 
 
 def as_table(in_force: Sequence[TimeoutRule]) -> np.ndarray:
     """Rules as the compiled scan reads them, (k,) of RULE."""
     lowest, highest = -2**40, 2**40
-    return np.array([(sum(1 << status for status in rule.statuses), CLOCKS[rule.clock],
+    return np.array([(sum(1 << status for status in rule.statuses), CLOCKS.index(rule.clock),
                       lowest if rule.priority_at_least is None else rule.priority_at_least,
-                      highest if rule.priority_below is None else rule.priority_below, rule.spares_merge_jobs)
+                      highest if rule.priority_below is None else rule.priority_below,
+                      rule.spares, rule.only, rule.silent_s)
                      for rule in in_force], RULE)
 
 
@@ -141,7 +166,7 @@ class AnalysisJobs:
     def _rows(self, statuses: Iterable[int], longer_than_s: float) -> np.ndarray:
         """Rows of the analysis jobs in some statuses that were made longer ago."""
         limits = np.full((1, len(self.control.arrays.queues)), longer_than_s)
-        rule = np.array([(sum(1 << status for status in statuses), CREATED, -2**40, 2**40, 0)], RULE)
+        rule = np.array([(sum(1 << status for status in statuses), CREATED, -2**40, 2**40, 0, 0, 0.0)], RULE)
         return self.control.fabric.overdue(rule, limits, self.analysis[None], self.control.now)[0]
 
     def _jobs(self, rows: np.ndarray) -> tuple[np.ndarray, rebrokerage.WaitingGroups]:
@@ -162,9 +187,10 @@ class AnalysisJobs:
         control.fabric.empty_outboxes()
         self.ended = [piece for piece in self.ended if (control.now - piece[1] < rebrokerage.QUIET_S).any()]
         groups, moments = zip(*self.ended, strict=True) if self.ended else ((), ())
-        queued, *history = rebrokerage.histories(
-            group, jobs["status"][rows], jobs["panda_id"][rows], times[rows], np.concatenate([NO_GROUPS, *groups]),
-            np.concatenate([NO_TIMES, *moments]))
+        of_jedi = arrays.job_files["marks"][rows] & JobMark.NOT_JEDI == 0
+        ended = np.concatenate([NO_GROUPS, *groups]), np.concatenate([NO_TIMES, *moments])
+        queued, *history = rebrokerage.histories(group, jobs["status"][rows], jobs["panda_id"][rows], times[rows],
+                                                 of_jedi, ended, control.now)
         return rows[queued], self._seen(rows[queued], *history)
 
     def _seen(self, rows: np.ndarray, activated_s: np.ndarray, created_s: np.ndarray,

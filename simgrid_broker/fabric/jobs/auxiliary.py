@@ -6,13 +6,14 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.jobs.ending import archive
 from simgrid_broker.fabric.jobs.submission import begin_attempt, put_pending
 from simgrid_broker.luck import STREAMS, uniform
-from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.names import Cause, JobMark, JobStatus
 from simgrid_broker.units import GB
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.transitions import move
 
 DEFINED, FINISHED = int(JobStatus.DEFINED), int(JobStatus.FINISHED)
 NONE, PAYLOAD_ERROR = int(Cause.NONE), int(Cause.PAYLOAD_ERROR)
+BUILDS, MERGES = int(JobMark.BUILDS), int(JobMark.MERGES)
 MERGE_FATE = STREAMS["merge_fate"]
 BUILD_ORDER = np.dtype([
     ("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("chunk", "i4"), ("attempt", "i4"),
@@ -35,6 +36,7 @@ def make_build_job(world: Arrays, orders):
     order = orders[0]
     row = begin_attempt(world, order, order["chunk"], order["attempt"], order["time_s"])
     job, task = world.jobs[row], world.tasks[order["task"]]
+    world.job_files[row]["marks"] = BUILDS
     job["n_chunks"], job["n_events"], job["n_input_files"], job["user_row"] = 0, 0, 0, 0
     job["input_bytes"] = job["output_bytes"] = 0.0
     job["processing_type"], job["priority"] = order["processing_type"], order["priority"]
@@ -76,6 +78,7 @@ def make_merge_job(world: Arrays, orders, members):
         size += world.jobs[member]["output_bytes"]
         events += world.jobs[member]["n_events"]
         files += world.jobs[member]["n_output_files"]
+    world.job_files[row]["marks"] = MERGES
     job["n_chunks"], job["n_events"], job["n_input_files"] = 0, events, files
     job["user_row"] = 0
     job["input_bytes"] = job["output_bytes"] = size

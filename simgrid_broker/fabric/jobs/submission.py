@@ -108,7 +108,8 @@ def priority_of(world: Arrays, task_row):
 
 @compiled
 def clear_files(files):
-    """Note in a row of `job_files` that nothing was brought for a new job, and that it has no output."""
+    """Note in a row of `job_files` that nothing was brought for a new job, and that it has no output and no marks."""
+    files["marks"] = 0
     files["brought_s"], files["brought_id"], files["brought_by"], files["brought_to"] = 0.0, 0, -1, -1
     files["subdataset"], files["stored"], files["reads"] = -1, 0, NOTHING
 

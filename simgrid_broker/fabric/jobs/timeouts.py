@@ -7,19 +7,20 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import SILENT
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import N_STATUS, Arrays
-from simgrid_broker.world.rows import has_no_pieces
 
 PENDING, HOLDING = int(JobStatus.PENDING), int(JobStatus.HOLDING)
 STARTING, RUNNING = int(JobStatus.STARTING), int(JobStatus.RUNNING)
 
-ENTERED, MODIFICATION, CREATED, ENDED = range(4)
-"""Start of a limit: entry into the status, last heartbeat or change, creation, end of the payload."""
+ENTERED, MODIFICATION, CREATED, ENDED, MODIFICATION_OR_ENDED = range(5)
+"""Start of a limit: entry into the status, last heartbeat or change, creation, end of the payload, and the earlier of
+the second and the fourth."""
 
 RULE = np.dtype([
     ("statuses", "i4"),              # bit k: applies to status k
     ("clock", "i4"),
     ("priority_at_least", "i8"), ("priority_below", "i8"),
-    ("spares_merge_jobs", "i4"),
+    ("spares", "i4"), ("only", "i4"),        # bits of `names.JobMark`; only = 0: jobs with any marks, or none
+    ("silent_s", "f8"),              # MODIFICATION_OR_ENDED must be older, too
 ])
 """A timeout rule as the scan reads it."""
 
@@ -60,7 +61,10 @@ def since(world: Arrays, row, clock):
         return world.job_times[row, PENDING]
     if clock == ENDED:
         return world.job_times[row, HOLDING]
-    return np.inf if is_reported(job) else job["modification_s"]
+    modified = np.inf if is_reported(job) else job["modification_s"]
+    if clock == MODIFICATION_OR_ENDED and world.job_times[row, HOLDING] < modified:
+        return world.job_times[row, HOLDING]
+    return modified
 
 
 def shortest_limits(rules: np.ndarray, limits: np.ndarray) -> np.ndarray:
@@ -89,7 +93,10 @@ def breaks(world: Arrays, row, rule, limit, now):
     job = world.jobs[row]
     if job["priority"] < rule["priority_at_least"] or job["priority"] >= rule["priority_below"]:
         return False
-    if rule["spares_merge_jobs"] and has_no_pieces(job):
+    marks = world.job_files[row]["marks"]
+    if marks & rule["spares"] or (rule["only"] and not marks & rule["only"]):
+        return False
+    if rule["silent_s"] and not now - since(world, row, MODIFICATION_OR_ENDED) > rule["silent_s"]:
         return False
     return now - since(world, row, rule["clock"]) > limit
 

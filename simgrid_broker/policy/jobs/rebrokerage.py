@@ -50,9 +50,9 @@ class WaitingGroups:
     """Groups of analysis jobs that wait at a queue; all columns (n,), times in s, NaN = none.
 
     status: of the queue (names.QueueStatus); disable_reassign: of the queue; activated_s: when the oldest job that is
-    activated or starting was activated; created_s: when the youngest job that is defined or assigned was made (in
-    `documented` the job itself); progress_s: when one of its jobs last changed into a status other than closed, failed
-    and starting; working_group: places in `working_groups`.
+    activated or starting was activated; created_s: when the youngest of the jobs that are defined or assigned and have
+    waited for QUIET_S was made (in `documented` the job itself); progress_s: when one of its jobs last changed into a
+    status other than closed, failed and starting; working_group: places in `working_groups`.
     """
 
     status: np.ndarray
@@ -80,33 +80,39 @@ def groups_to_rebroker(groups: WaitingGroups, cfg: Gdpconfig, edition: str, now:
 
     `documented`: jobs older than the longest wait, unless the queue is paused or has disableReassign.
     `deployed`: groups that have waited for longer than QUIET_S, if the queue is in test or offline, or if they have
-    waited at least their longest wait without recent progress.
+    waited at least their longest wait without recent progress. Defined and assigned jobs count only where no activated
+    one has waited for QUIET_S.
     """
     limit = patience(groups.working_groups, cfg)[groups.working_group]
     if not TERMS[edition].by_group:
         off = (groups.status == QueueStatus.PAUSED) | (groups.disable_reassign != 0)
         return ~off & (now - groups.created_s > limit)
-    ages = np.stack([now - groups.activated_s, now - groups.created_s])
-    candidate = ages > QUIET_S
+    activated, created = now - groups.activated_s, now - groups.created_s
+    age = np.where(activated > QUIET_S, activated, created)
     quiet = ~(now - groups.progress_s < QUIET_S)
     dead = np.isin(groups.status, DEAD_STATUSES)
-    return (candidate & (dead | (quiet & (ages >= limit)))).any(axis=0)
+    return (age > QUIET_S) & (dead | (quiet & (age >= limit)))
 
 
-def histories(group: np.ndarray, status: np.ndarray, panda_id: np.ndarray, times: np.ndarray, ended: np.ndarray,
-              ended_s: np.ndarray) -> tuple[np.ndarray, ...]:
+def histories(group: np.ndarray, status: np.ndarray, panda_id: np.ndarray, times: np.ndarray, of_jedi: np.ndarray,
+              ended: tuple[np.ndarray, np.ndarray], now: float) -> tuple[np.ndarray, ...]:
     """Which live jobs are queued, (n,) bool; activated_s, created_s and progress_s of the group of each, (n_queued,).
 
-    group: number of the group of each job, (n,); times: when it came into each status, s, (n, n_status); ended,
-    ended_s: groups and times of jobs that ended well, (k,). Source: lifecycle reference, section 4.5.
+    group: number of the group of each job, (n,); times: when it came into each status, s, (n, n_status); of_jedi: jobs
+    that JEDI made, the others are only taken along; ended: groups and times of jobs that ended well, (k,) each. The
+    stateChangeTime of an activated job is that of its assignment, if it was assigned. Source: lifecycle reference, 3.1
+    and 4.5.
     """
     names = np.unique(group)
     new, queued = np.isin(status, BEFORE_DISPATCH), np.isin(status, JOB_QUEUED)
     activated, moving = queued & ~new, np.isin(status, PROGRESS)
-    progress = latest(names, np.concatenate([group[moving], ended]),
-                      np.concatenate([times[moving, status[moving]], ended_s]))
+    assigned = (status == S.ACTIVATED) & ~np.isnan(times[:, S.ASSIGNED])
+    changed_s = times[np.arange(len(times)), np.where(assigned, S.ASSIGNED, status)]
+    progress = latest(names, *map(np.concatenate, ((group[moving], ended[0]), (changed_s[moving], ended[1]))))
+    activated, new = activated & of_jedi, new & of_jedi
     first = oldest(names, group[activated], panda_id[activated], times[activated, S.ACTIVATED])
-    last = latest(names, group[new], times[new, S.PENDING])
+    old = new & (now - times[:, S.PENDING] > QUIET_S)
+    last = latest(names, group[old], times[old, S.PENDING])
     place = np.searchsorted(names, group[queued])
     return queued, first[place], last[place], progress[place]
 
@@ -115,7 +121,7 @@ def latest(names: np.ndarray, group: np.ndarray, moment: np.ndarray) -> np.ndarr
     """Latest moment of each group in `names`, ascending, (n,), NaN if it has none; other groups are ignored."""
     known = np.isin(group, names)
     found = np.full(len(names), -np.inf)
-    np.maximum.at(found, np.searchsorted(names, group[known]), moment[known])
+    np.fmax.at(found, np.searchsorted(names, group[known]), moment[known])
     return np.where(np.isinf(found), np.nan, found)
 
 

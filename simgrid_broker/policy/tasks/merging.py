@@ -24,8 +24,6 @@ OUTPUT_PER_INPUT = 1.2
 """Estimated output per byte of input; source: lifecycle reference, section 2.6."""
 MIN_WORK_BYTES = 500e6
 """Least scratch in addition to input and output; source: lifecycle reference, section 2.6."""
-ORPHANED_S = 1800.0
-"""Time after which a merge job with missing input is killed, s; source: lifecycle reference, 4.2 (row 27)."""
 MIN_RAM_MB = 2000.0
 """Least memory that a merge job asks for; source: lifecycle reference, section 1.5."""
 
