@@ -3,12 +3,14 @@
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from panda_cases.config import gdpconfig
 from panda_cases.shape import fields, flag, named, reads, real, rows, text, whole
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.tasks import watchdogs as rules
 
-LABEL, RUNNING = "managed", "running"
+LABEL = "managed"
 RATES = ("single_failure_rate", "hep_score_failure_rate")
 
 
@@ -35,24 +37,29 @@ def answer(case: dict) -> dict:
 
 
 def _in_order(case: dict) -> Iterator[tuple[dict, dict]]:
-    """Running tasks whose parent is complete, each once, with the first queue that has it."""
-    seen = set[int]()
-    for queue in case["work_queues"]:
-        for kind in case["resource_types"]:
-            for task in case["tasks"]:
-                inside = ((task["gshare"], task["resource_type"]) == (queue["queue_name"], kind)
-                          if queue["is_global_share"] else task["workQueue_ID"] == queue["queue_id"])
-                if inside and task["status"] == RUNNING and task["jediTaskID"] not in seen:
-                    seen.add(task["jediTaskID"])
-                    if _parent_is_complete(task, case):
-                        yield task, queue
+    """Tasks that are looked at, with the first queue that has each."""
+    queues, kinds = case["work_queues"], case["resource_types"]
+    tasks = [(task, found) for task in case["tasks"] if (found := _queue_of(task, queues, kinds)) is not None
+             and rules.is_watched(_status(task["status"]), task["parent_tid"] not in (None, task["jediTaskID"]),
+                                  _status(case["parents"].get(str(task["parent_tid"]))), case["edition"])]
+    numbers = np.array([(task["jediTaskID"], found, queues[found]["is_global_share"],
+                         kinds.index(task["resource_type"]) if task["resource_type"] in kinds else 0)
+                        for task, found in tasks], np.int64).reshape(-1, 4).T
+    places = rules.queue_places(np.where(numbers[2], -1, numbers[1]), numbers[1], numbers[3], len(kinds))
+    for k in rules.in_turn(places, numbers[0]).tolist():
+        yield tasks[k][0], queues[tasks[k][1]]
 
 
-def _parent_is_complete(task: dict, case: dict) -> bool:
-    parent = task["parent_tid"]
-    status = case["parents"].get(str(parent))
-    return parent in (None, task["jediTaskID"]) or (
-        status is not None and TaskStatus.of(status) in rules.PARENT_ENDS)
+def _queue_of(task: dict, queues: list[dict], kinds: list[str]) -> int | None:
+    """Number of the first queue that has a task."""
+    return next((number for number, queue in enumerate(queues) if (
+        task["gshare"] == queue["queue_name"] and task["resource_type"] in kinds if queue["is_global_share"]
+        else task["workQueue_ID"] == queue["queue_id"])), None)
+
+
+def _status(word: str | None) -> int:
+    """Status of a task, -1 for one that JEDI has not."""
+    return TaskStatus.words().index(word) if word in TaskStatus.words() else -1
 
 
 def _watched(task: dict, queue: dict) -> rules.Watched:

@@ -1,21 +1,18 @@
 """Tasks that become throttled and that are released: of production by failed attempts, of users by their work."""
 
-from collections import Counter
-
 import numpy as np
 
 from panda_cases.config import gdpconfig
 from panda_cases.datasets import DATASETS, dataset
 from panda_cases.shape import fields, reads, real, rows, text, whole
-from simgrid_broker.agents.users.analysis_watch_dog import is_served
-from simgrid_broker.names import TaskStatus
+from simgrid_broker.names import TaskStatus, ThrottledBy
 from simgrid_broker.policy.tasks import watchdogs as rules
 from simgrid_broker.policy.users import limits
-from simgrid_broker.units import MINUTE
+from simgrid_broker.units import DAY, MIB, MINUTE
 
 INPUT, OPEN, THROTTLED = ("input", "pseudo_input"), ("ready", "running"), "throttled"
 QUEUED = ("defined", "assigned", "activated", "starting", "throttled")
-YOUNG_DAYS = 14
+RUNNING, WAITING = "running", ("defined", "assigned")
 
 
 @reads(mode=text("production"), waitForThrottled=real(0),
@@ -65,80 +62,82 @@ def _production(case: dict) -> dict:
     return changed
 
 
+CAUSES = {None: ThrottledBy.NONE, "prestaging": ThrottledBy.PRESTAGING, "transfer": ThrottledBy.TRANSFER,
+          "jobs": ThrottledBy.RUNNING_JOBS}
+"""Causes by the words of the recordings."""
+
+
 def _analysis(case: dict, cfg) -> dict:
-    after = {task["jediTaskID"]: dict(task, numThrottled=None) for task in case["tasks"]}
-    owner = {task["jediTaskID"]: (task["workingGroup"] or task["userName"], task["workingGroup"] is not None)
-             for task in case["tasks"]}
-    _by_input(case, cfg, after, owner)
-    _by_work(case, cfg, after, owner)
-    return {str(number): {name: after[number][name] for name in ("status", "oldStatus", "release_in", "numThrottled")}
-            for number, task in zip(after, case["tasks"], strict=True)
-            if (after[number]["status"], after[number]["release_in"]) != (task["status"], task["release_in"])}
+    """First the input on its way counts, then the work."""
+    tasks = [dict(task, numThrottled=None) for task in case["tasks"] if task["status"] is not None]
+    after = [dict(task) for task in tasks]
+    owners = list(dict.fromkeys((*map(_owner, tasks), *map(_owner, case["jobs"]))))
+    of_tasks = np.array([owners.index(_owner(task)) for task in tasks], np.int64)
+    present = np.unique(_seen(after).status)
+    _by_input(case, cfg, after, of_tasks, owners)
+    _by_work(case, cfg, after, of_tasks, owners, present)
+    return {str(new["jediTaskID"]): {name: new[name] for name in ("status", "oldStatus", "release_in", "numThrottled")}
+            for new, old in zip(after, tasks, strict=True)
+            if (new["status"], new["release_in"]) != (old["status"], old["release_in"])}
 
 
-def _throttle(task: dict) -> None:
-    old = task["oldStatus"] if task["status"] in ("pending", THROTTLED) else task["status"]
-    task.update(status=THROTTLED, oldStatus=old, release_in=limits.WAIT_S / MINUTE)
+def _owner(one: dict) -> tuple[str, bool]:
+    """The working group of a task or job, or its user, and whether it is a group."""
+    return one["workingGroup"] or one.get("userName") or one.get("prodUserName"), one["workingGroup"] is not None
 
 
-def _release(task: dict) -> None:
-    if task["oldStatus"] is not None and not task["lockedBy"]:
-        task.update(status=task["oldStatus"], oldStatus=None, release_in=None)
+def _seen(tasks: list[dict]) -> limits.UserTasks:
+    """Tasks as their rules see them."""
+    status, old = (np.array([-1 if task[name] is None else TaskStatus.of(task[name]) for task in tasks], np.int64)
+                   for name in ("status", "oldStatus"))
+    return limits.UserTasks(status, old, np.array([CAUSES.get(task["throttled_for"], -1) for task in tasks], np.int64),
+                            np.array([bool(task["lockedBy"]) for task in tasks], bool))
 
 
-def _by_input(case: dict, cfg, after: dict, owner: dict) -> None:
-    sizes = {one["name"]: one["size_MB"] * 2**20 for one in case["dispatch_datasets"]
-             if one["modified_days_ago"] <= YOUNG_DAYS}
-    moved: dict = {}
-    tasks: dict = {}
+def _change(tasks: list[dict], throttled: np.ndarray, released: np.ndarray) -> None:
+    """Change the statuses of tasks."""
+    for task, begins, ends in zip(tasks, throttled, released, strict=True):
+        if begins:
+            if task["status"] not in (TaskStatus.PENDING.word, THROTTLED):
+                task["oldStatus"] = task["status"]
+            task.update(status=THROTTLED, release_in=limits.WAIT_S / MINUTE)
+        elif ends:
+            task.update(status=task["oldStatus"], oldStatus=None, release_in=None)
+
+
+def _by_input(case: dict, cfg, after: list[dict], of_tasks: np.ndarray, owners: list) -> None:
+    """Throttle and release by what is on its way."""
+    since = limits.counts_after(0.0, case["edition"])
+    sizes = {one["name"]: one["size_MB"] * MIB for one in case["dispatch_datasets"]
+             if -one["modified_days_ago"] * DAY > since}
+    waiting = [job for job in case["jobs"] if job["dispatchDBlock"] in sizes and job["jobStatus"] in WAITING]
+    parts = {(owners.index(_owner(job)), _is_prestaging(job), job["dispatchDBlock"]) for job in waiting}
+    owner = np.array([number for number, *_ in parts], np.int64)
+    size = np.array([(sizes[name] * tape, sizes[name] * (not tape)) for _, tape, name in parts], float).reshape(-1, 2)
+    known, _, moving = limits.by_owner(owner, size)
+    above = [known[over] for over in limits.moves_too_much(moving, cfg, case["edition"])]
+    waits = {job["jediTaskID"] for job in waiting if owners.index(_owner(job)) in above[not _is_prestaging(job)]}
+    seen = _seen(after)
+    _change(after, limits.throttled_for_input(seen, np.array([task["jediTaskID"] in waits for task in after], bool)),
+            limits.released_for_input(seen, limits.Moving(*(np.isin(of_tasks, over) for over in above))))
+
+
+def _is_prestaging(job: dict) -> bool:
+    """True if the dispatch dataset of a job comes from tape, by the fifth part of its name."""
+    return job["dispatchDBlock"].split(".")[4:5] == ["prestaging"]
+
+
+def _by_work(case: dict, cfg, after: list[dict], of_tasks: np.ndarray, owners: list, present: np.ndarray) -> None:
+    """Throttle and release by jobs and cores."""
+    numbers, merging = np.zeros((4, len(owners)), np.int64), set()
     for job in case["jobs"]:
-        name = job.get("dispatchDBlock")
-        if name in sizes and job["jobStatus"] in ("defined", "assigned"):
-            kind = "prestaging" if name.split(".")[4] == "prestaging" else "transfer"
-            key = job["workingGroup"] or job["prodUserName"], kind
-            moved.setdefault(key, {})[name] = sizes[name]
-            tasks.setdefault(key, set()).add(job["jediTaskID"])
-    over = set()
-    for (who, kind), of in moved.items():
-        total = np.array([sum(of.values())])
-        none = np.zeros(1)
-        moving = limits.Moving(total, none) if kind == "prestaging" else limits.Moving(none, total)
-        if getattr(limits.moves_too_much(moving, cfg, case["edition"]), kind)[0]:
-            over.add((who, kind))
-    for task in after.values():
-        number = task["jediTaskID"]
-        reason = task["throttled_for"] or "prestaging"
-        was = task["status"] == THROTTLED
-        if was and reason != "jobs" and (owner[number][0], reason) not in over:
-            _release(task)
-        elif task["status"] == "running" and not task["lockedBy"] and any(number in tasks[key] for key in over):
-            _throttle(task)
-
-
-def _by_work(case: dict, cfg, after: dict, owner: dict) -> None:
-    names = list(dict.fromkeys((*owner.values(), *((job["workingGroup"] or job["prodUserName"],
-                                                    job["workingGroup"] is not None) for job in case["jobs"]))))
-    numbers = {name: Counter() for name in names}
-    merging = set()
-    for job in case["jobs"]:
-        of = numbers[job["workingGroup"] or job["prodUserName"], job["workingGroup"] is not None]
-        kind = "running" if job["jobStatus"] == "running" else "queued" if job["jobStatus"] in QUEUED else None
-        if job["jobStatus"] == "merging":
+        if job["jobStatus"] in (RUNNING, *QUEUED):
+            of = numbers[job["jobStatus"] != RUNNING::2, owners.index(_owner(job))]
+            of += job["n"], job["n"] * (job["coreCount"] or 1)
+        elif job["jobStatus"] == "merging":
             merging.add(job["jediTaskID"])
-        if kind:
-            of[kind] += job["n"]
-            of[kind + "_cores"] += job["n"] * (job["coreCount"] or 1)
-    work = limits.Work(*(np.array([numbers[name][key] for name in names])
-                         for key in ("running", "queued", "running_cores", "queued_cores")))
-    bounds = limits.work_limits(np.array([group for _, group in names], bool), cfg)
-    over, free = limits.exceeded(work, bounds), limits.far_below(work, bounds)
-    for task in after.values():
-        place = names.index(owner[task["jediTaskID"]])
-        if task["lockedBy"]:
-            continue
-        status, old = (np.array([-1 if word is None else TaskStatus.of(word)])
-                       for word in (task["status"], task["oldStatus"]))
-        if over[place] >= 0 and is_served(status, old)[0] and task["jediTaskID"] not in merging:
-            _throttle(task)
-        elif task["status"] == THROTTLED and task["throttled_for"] == "jobs" and free[place]:
-            _release(task)
+    work = limits.Work(*numbers)
+    bounds = limits.work_limits(np.array([group for _, group in owners], bool), cfg)
+    seen, merges = _seen(after), np.array([task["jediTaskID"] in merging for task in after], bool)
+    _change(after, limits.throttled_for_work(seen, limits.exceeded(work, bounds)[of_tasks] >= 0, merges, present),
+            limits.released_for_work(seen, limits.far_below(work, bounds)[of_tasks]))

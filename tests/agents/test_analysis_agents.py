@@ -8,7 +8,7 @@ from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.users.analysis_watch_dog import analysis_watch_dog
 from simgrid_broker.agents.users.metric_collector import metric_collector, task_evaluator
 from simgrid_broker.names import Activity, Cause, SiteClass, TaskClass, ThrottledBy, TransferKind
-from simgrid_broker.units import HOUR
+from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.invariants import broken
 from simgrid_broker.world.jobs.loads import queued_power
 from simgrid_broker.world.jobs.transitions import move
@@ -128,7 +128,7 @@ def test_tasks_of_a_user_above_a_cap_are_throttled(cap, running, status):
     assert stage.arrays.tasks["throttled_by"].tolist() == [by, by, ThrottledBy.NONE]
 
 
-@pytest.mark.rule("AnalysisWatchDog._throttle", "is_served")
+@pytest.mark.rule("AnalysisWatchDog._throttle", "throttled_for_work")
 @pytest.mark.parametrize(("before", "throttled"), [
     pytest.param(T.RUNNING, True, id="running"), pytest.param(T.ASSIGNING, False, id="without a nucleus"),
 ])
@@ -140,6 +140,17 @@ def test_tasks_on_hold_are_throttled_if_they_would_make_jobs(before, throttled):
     stage.run(130.0)
     assert stage.task() == ("throttled" if throttled else "pending")
     assert stage.arrays.tasks["old_status"][0] == before
+
+
+@pytest.mark.rule("AnalysisWatchDog._merges")
+@pytest.mark.parametrize(("merges", "status"), [(False, "throttled"), (True, "running")])
+def test_tasks_with_jobs_in_merging_are_left_alone(merges, status):
+    stage = stage_of(dict(user="ann", mergeoutput=merges), edition="deployed", gdpconfig={"CAP_RUNNING_USER_JOBS": 20})
+    put(stage, S.RUNNING, 20)
+    put(stage, S.MERGING)
+    stage.arrays.tasks["n_alive"][0] = 21
+    stage.run(130.0)
+    assert stage.task() == status
 
 
 @pytest.mark.rule("AnalysisWatchDog._throttle")
@@ -333,6 +344,23 @@ def test_running_tasks_of_a_user_with_too_much_input_under_way_are_throttled(edi
     stage.run(130.0)
     assert stage.arrays.tasks["throttled_by"].tolist() == [by, ThrottledBy.NONE, ThrottledBy.NONE]
     assert stage.task() == ("throttled" if by else "running")
+
+
+@pytest.mark.rule("AnalysisWatchDog._owners", "limits.counts_after")
+@pytest.mark.parametrize(("edition", "group", "days", "status"), [
+    pytest.param("deployed", "GP_Top", 13.9, "throttled", id="two users of a group together"),
+    pytest.param("deployed", "GP_Top", 14.1, "running", id="asked for 14 days ago"),
+    pytest.param("deployed", "", 0, "running", id="each for itself"),
+    pytest.param("documented", "GP_Top", 0, "running", id="documented: each for itself"),
+])
+def test_whose_input_counts_together(edition, group, days, status):
+    who = dict(replicas={0: 1.0}, working_group=group)
+    stage = stage_of(dict(user="ann", **who), dict(user="bob", **who), edition=edition,
+                     gdpconfig={"USER_TRANSFER_LIMIT": 40, "USER_PRESTAGE_LIMIT": 40})
+    for task in range(2):
+        stage.arrays.transfers["submitted_s"][moving_input(stage, 30e9, task)] = 61.0 - days * DAY
+    stage.run(61.0)
+    assert [stage.task(row) for row in range(2)] == [status] * 2
 
 
 @pytest.mark.rule("AnalysisWatchDog._look_at_input", "AnalysisWatchDog._throttle")

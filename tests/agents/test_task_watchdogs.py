@@ -11,6 +11,7 @@ from simgrid_broker.agents.jedi.task_commando import task_commando
 from simgrid_broker.agents.jedi.watchdogs import ProductionWatchDog, patience, production_watch_dog, watch_dog
 from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.run.timeline import timeline
+from simgrid_broker.policy.tasks import watchdogs
 from simgrid_broker.policy.tasks.watchdogs import (
     Actions,
     Watched,
@@ -221,6 +222,14 @@ def test_a_task_that_fails_too_often_is_paused_with_its_kind():
     assert [stage.task(row) for row in range(2)] == ["paused", "running"]
 
 
+@pytest.mark.rule("queue_places")
+def test_work_queues_that_are_no_share_come_first():
+    special, share, kind = np.array([-1, -1, -1, 3, 0]), np.array([1, 0, 0, 0, 1]), np.array([0, 1, 0, 0, 0])
+    places = watchdogs.queue_places(special, share, kind, 2)
+    assert places.tolist() == [2, 1, 0, -1, -4]
+    assert watchdogs.in_turn(places, np.array([5, 4, 6, 9, 1])).tolist() == [4, 3, 2, 1, 0]
+
+
 @pytest.mark.rule("ProductionWatchDog._look", "ProductionWatchDog.cycle", "ProductionWatchDog._concerned")
 @pytest.mark.parametrize(("requesttype", "second", "cut"), [("", 900, 0), ("A", 500, 1)])
 def test_an_error_ends_the_cycle_in_the_code_and_the_next_one_goes_on(requesttype, second, cut):
@@ -233,7 +242,7 @@ def test_an_error_ends_the_cycle_in_the_code_and_the_next_one_goes_on(requesttyp
     assert (stage.arrays.tasks["priority"][1], stage.control.books.n_cut_cycles) == (900, cut)
 
 
-@pytest.mark.rule("ProductionWatchDog._parent_is_complete")
+@pytest.mark.rule("ProductionWatchDog._parent_is_complete", "is_watched")
 @pytest.mark.parametrize(("edition", "priority"), [("documented", 900), ("deployed", 500)])
 def test_in_the_code_a_task_waits_for_its_parent(edition, priority):
     stage = failing(edition, {}, dict(n_jobs=100, n_finished=99, parent=1))

@@ -4,7 +4,21 @@ import numpy as np
 import pytest
 from policy_builders import cfg
 
-from simgrid_broker.policy.users.limits import Moving, Work, exceeded, far_below, moves_too_much, work_limits
+from simgrid_broker.names import TaskStatus as T
+from simgrid_broker.names import ThrottledBy as C
+from simgrid_broker.policy.users.limits import (
+    Moving,
+    UserTasks,
+    Work,
+    exceeded,
+    far_below,
+    moves_too_much,
+    released_for_input,
+    released_for_work,
+    throttled_for_input,
+    throttled_for_work,
+    work_limits,
+)
 from simgrid_broker.units import GIB
 
 CAPS = cfg("deployed", prio_mgr={"CAP_RUNNING_USER_JOBS": 100, "CAP_RUNNING_USER_CORES": 1000,
@@ -68,3 +82,50 @@ def test_users_who_move_too_much(edition, tape, disk, throttled):
     keys = cfg(edition, anal_watchdog={"USER_PRESTAGE_LIMIT": 100, "USER_TRANSFER_LIMIT": 50})
     found = moves_too_much(Moving(np.array([tape]), np.array([disk])), keys, edition)
     assert (bool(found.prestaging[0]), bool(found.transfer[0])) == throttled
+
+
+def seen(status=T.RUNNING, old_status=-1, cause=C.NONE, locked=False):
+    """One task of a user as the watchdog sees it."""
+    return UserTasks(*(np.array([value]) for value in (status, old_status, cause, locked)))
+
+
+YES, NO = np.array([True]), np.array([False])
+BOTH = Moving(YES, YES)
+
+
+@pytest.mark.rule("throttled_for_input", "throttled_for_work")
+@pytest.mark.parametrize(("task", "for_input", "for_work"), [
+    pytest.param({}, True, True, id="running"), pytest.param(dict(locked=True), False, False, id="locked"),
+    pytest.param(dict(status=T.READY), False, True, id="ready"),
+    pytest.param(dict(status=T.SCOUTING), False, False, id="scouting"),
+    pytest.param(dict(status=T.PENDING, old_status=T.READY), False, True, id="on hold, ready before"),
+    pytest.param(dict(status=T.THROTTLED, old_status=T.RUNNING), False, True, id="throttled, running before"),
+    pytest.param(dict(status=T.PENDING, old_status=T.SCOUTING), False, False, id="on hold, scouting before"),
+    pytest.param(dict(status=T.PENDING), False, False, id="on hold since it came"),
+])
+def test_which_tasks_become_throttled(task, for_input, for_work):
+    one, present = seen(**task), np.array([*T])
+    assert (throttled_for_input(one, YES)[0], throttled_for_work(one, YES, NO, present)[0]) == (for_input, for_work)
+    assert not (throttled_for_input(one, NO) | throttled_for_work(one, NO, NO, present)
+                | throttled_for_work(one, YES, YES, present)).any()
+    assert not throttled_for_work(one, YES, NO, present[present != one.status[0]]).any()
+
+
+@pytest.mark.rule("released_for_input", "released_for_work")
+@pytest.mark.parametrize(("task", "too_much", "by_input", "by_work"), [
+    pytest.param(dict(cause=C.TRANSFER), Moving(YES, NO), True, False, id="less from disk"),
+    pytest.param(dict(cause=C.TRANSFER), Moving(NO, YES), False, False, id="still too much from disk"),
+    pytest.param(dict(cause=C.PRESTAGING), Moving(NO, YES), True, False, id="less from tape"),
+    pytest.param(dict(cause=C.PRESTAGING), Moving(YES, NO), False, False, id="still too much from tape"),
+    pytest.param(dict(cause=C.NONE), Moving(NO, YES), True, False, id="without a cause it is tape"),
+    pytest.param(dict(cause=C.NONE), Moving(YES, NO), False, False, id="and still too much of it"),
+    pytest.param(dict(cause=C.QUEUED_CORES), Moving(NO, NO), False, True, id="its jobs"),
+    pytest.param(dict(cause=C.ATTEMPTS), Moving(NO, NO), False, False, id="another watchdog's"),
+    pytest.param(dict(cause=C.TRANSFER, locked=True), Moving(NO, NO), False, False, id="locked"),
+    pytest.param(dict(cause=C.RUNNING_JOBS, old_status=-1), Moving(NO, NO), False, False, id="nothing to return to"),
+    pytest.param(dict(cause=C.RUNNING_JOBS, status=T.PENDING), Moving(NO, NO), False, False, id="not throttled"),
+])
+def test_which_throttled_tasks_are_released(task, too_much, by_input, by_work):
+    one = seen(**dict(status=T.THROTTLED, old_status=T.RUNNING) | task)
+    assert (released_for_input(one, too_much)[0], released_for_work(one, YES)[0]) == (by_input, by_work)
+    assert not (released_for_input(one, BOTH) | released_for_work(one, NO)).any()

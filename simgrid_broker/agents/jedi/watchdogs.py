@@ -201,9 +201,8 @@ class ProductionWatchDog:
     def _queue_of(self, rows: np.ndarray) -> np.ndarray:
         """Place of the queue and resource type of tasks in the order of JEDI, (n,): Resource queues come first."""
         tasks, n_types = self.control.arrays.tasks, len(self.control.world.vocabularies["resource_types"])
-        special = in_resource_queue(self.control.arrays, rows)
-        of_share = tasks["share"][rows].astype(np.int64) * n_types + tasks["resource_type"][rows]
-        return np.where(special, tasks["work_queue"][rows].astype(np.int64) - len(tasks), of_share)
+        special = np.where(in_resource_queue(self.control.arrays, rows), tasks["work_queue"][rows].astype(np.int64), -1)
+        return rules.queue_places(special, tasks["share"][rows].astype(np.int64), tasks["resource_type"][rows], n_types)
 
     def _concerned(self, rows: np.ndarray, queue: np.ndarray) -> np.ndarray:
         """Positions of the tasks about which anything might be done, by queue and number."""
@@ -216,11 +215,10 @@ class ProductionWatchDog:
         return places[rules.in_turn(queue[places], tasks["jeditaskid"][rows[places]])]
 
     def _parent_is_complete(self, row: int) -> bool:
-        """True unless a task has a parent that is not complete; in `documented` nothing is said of parents."""
-        if not rules.TERMS[self.control.edition].pauses_with:
-            return True
-        parent = self.control.world.parent_of(row)
-        return parent is None or T(self.control.arrays.tasks["status"][parent]) in rules.PARENT_ENDS
+        """True unless a task has a parent that is not complete."""
+        status, parent = self.control.arrays.tasks["status"], self.control.world.parent_of(row)
+        return rules.is_watched(status[row], parent is not None, -1 if parent is None else status[parent],
+                                self.control.edition)
 
     def _watched(self, row: int) -> rules.Watched:
         """A task as its rules see it; every share takes tasks of its own label only."""

@@ -4,53 +4,32 @@ Source: brokerage reference, sections 11.3 and 11.4; lifecycle reference, 2.10 a
 tasks. In the documentation too much work of a user or group concerns job brokerage alone.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, USER_ANALYSIS, TaskClass, TaskStatus, ThrottledBy
+from simgrid_broker.fabric.jobs.effects import jobs_of
+from simgrid_broker.names import (
+    ANALYSIS_LABELS,
+    EXPRESS_ANALYSIS,
+    USER_ANALYSIS,
+    JobStatus,
+    TaskClass,
+    TaskStatus,
+    ThrottledBy,
+)
 from simgrid_broker.policy.users import classes as task_classes
 from simgrid_broker.policy.users import limits as user_limits
+from simgrid_broker.policy.users.limits import FOR_INPUT, FOR_WORK, Moving, UserTasks
 from simgrid_broker.world.columns import limit_walltime
 from simgrid_broker.world.data.locality import input_under_way
 from simgrid_broker.world.tasks.transitions import set_status, throttle
 
 T = TaskStatus
-MAKES_JOBS, IS_HELD = (T.READY, T.RUNNING), (T.PENDING, T.THROTTLED)
-"""Statuses in which tasks are throttled for the work of their owner, and those that count as the status before; for its
-input only running ones are."""
-FOR_INPUT = (ThrottledBy.PRESTAGING, ThrottledBy.TRANSFER)
-FOR_WORK = (ThrottledBy.RUNNING_JOBS, ThrottledBy.QUEUED_JOBS, ThrottledBy.RUNNING_CORES, ThrottledBy.QUEUED_CORES)
+SERVED = (*user_limits.MAKES_JOBS, *user_limits.IS_HELD)
 BOOST_S = 300.0
 """Least time between two looks for tasks that are nearly done, s; source: lifecycle reference, 2.12."""
-
-
-class Look(NamedTuple):
-    """Result of a look at owners.
-
-    causes: what the look is about; statuses: of the tasks that it throttles, none if it throttles none; reasons: of
-    tasks, by their rows, (n,), why they are throttled, `ThrottledBy`, NONE = they are not; may_go_on: which tasks that
-    it has throttled are released, by their rows, (n,) bool.
-    """
-
-    causes: tuple[ThrottledBy, ...]
-    statuses: tuple[TaskStatus, ...]
-    reasons: Callable[[np.ndarray], np.ndarray]
-    may_go_on: Callable[[np.ndarray], np.ndarray]
-
-
-NO_INPUT = Look(FOR_INPUT, (), np.zeros_like, lambda rows: np.ones(len(rows), bool))
-"""No owner has too much input under way: nothing is throttled, and everything that was is released."""
-
-
-def is_served(status: np.ndarray, old_status: np.ndarray) -> np.ndarray:
-    """Tasks that are throttled for the work of their owner, (n,) bool; throttled ones begin to wait again.
-
-    status, old_status: TaskStatus, (n,). Source: recorded decisions of PanDA, AtlasAnalWatchDog.doForPreStaging.
-    """
-    return np.isin(np.where(np.isin(status, IS_HELD), old_status, status), MAKES_JOBS)
 
 
 def analysis_watch_dog(control: Control) -> Process:
@@ -80,76 +59,101 @@ class AnalysisWatchDog:
 
     def cycle(self) -> None:
         """Release and throttle tasks by the work of their owners; move tasks of class S to Express Analysis."""
-        self.control.world.user_output.refresh(self.control.now)
-        self._throttle(self._look_at_input())
-        if user_limits.TERMS[self.control.edition].by_work:
-            self._throttle(self._look_at_work())
-        if self.control.now - self.boosted_s >= BOOST_S and min(self.slow, self.express) >= 0:
-            self.boosted_s = self.control.now
+        control = self.control
+        control.world.user_output.refresh(control.now)
+        present = np.unique(control.arrays.tasks["status"][control.books.live_tasks.rows])
+        self._look_at_input()
+        if user_limits.TERMS[control.edition].by_work:
+            self._look_at_work(present)
+        if control.now - self.boosted_s >= BOOST_S and min(self.slow, self.express) >= 0:
+            self.boosted_s = control.now
             self._boost()
 
-    def _throttle(self, look: Look) -> None:
-        """Release tasks that the look has throttled if they may go on; throttle those of owners above a limit."""
-        control, now = self.control, self.control.now
-        if self.since_s:
-            self._release(look)
-        if not look.statuses:
-            return
-        rows, tasks = control.books.live_tasks.in_status(*look.statuses), control.arrays.tasks
-        rows = rows[is_served(tasks["status"][rows], tasks["old_status"][rows])]
-        reasons = look.reasons(rows)
-        for k in np.flatnonzero(reasons != ThrottledBy.NONE).tolist():
-            self.since_s[int(rows[k])] = now
-            throttle(control.world, int(rows[k]), ThrottledBy(reasons[k]), now)
+    def _seen(self, rows: np.ndarray) -> UserTasks:
+        """Tasks as their rules see them; agents of a run do not lock tasks."""
+        tasks = self.control.arrays.tasks
+        return UserTasks(tasks["status"][rows], tasks["old_status"][rows], tasks["throttled_by"][rows],
+                         np.zeros(len(rows), bool))
 
-    def _release(self, look: Look) -> None:
-        """Release throttled tasks whose cause is over, or after two hours; forget those that are not throttled."""
-        control, tasks = self.control, self.control.arrays.tasks
-        rows, since_s = (np.fromiter(part, kind, len(self.since_s)) for part, kind in (
-            (self.since_s.keys(), np.int64), (self.since_s.values(), np.float64)))
-        throttled = tasks["status"][rows] == T.THROTTLED
-        goes_on = throttled & np.isin(tasks["throttled_by"][rows], look.causes)
-        goes_on &= look.may_go_on(rows) | (control.now - since_s >= user_limits.WAIT_S)
-        for row in rows[goes_on | ~throttled].tolist():
+    def _held(self) -> np.ndarray:
+        """Rows of the tasks that this watchdog has throttled; those whose status has changed are forgotten."""
+        status = self.control.arrays.tasks["status"]
+        for row in [row for row in self.since_s if status[row] != T.THROTTLED]:
             del self.since_s[row]
-        for row in rows[goes_on].tolist():
-            set_status(control.world, row, T(tasks["old_status"][row]), control.now)
+        return np.fromiter(self.since_s, np.int64, len(self.since_s))
 
-    def _look_at_input(self) -> Look:
-        """Tasks with input under way of users who have too much of it; they go on when their user has less."""
-        control = self.control
-        rows, size = input_under_way(control.world, user_limits.least_bytes(control.cfg))
-        if not len(rows):
-            return NO_INPUT
-        users, place, moving = user_limits.by_user(control.arrays.tasks["user"][rows], size)
-        too_much = user_limits.moves_too_much(moving, control.cfg, control.edition)
-        if not np.any(too_much):
-            return NO_INPUT
+    def _release(self, rows: np.ndarray, goes_on: np.ndarray, causes: Sequence[ThrottledBy]) -> None:
+        """Release tasks that may go on, and those that wait for one of the causes for two hours."""
+        tasks, now = self.control.arrays.tasks, self.control.now
+        since_s = np.array([self.since_s[row] for row in rows.tolist()])
+        waited = np.isin(tasks["throttled_by"][rows], causes) & (now - since_s >= user_limits.WAIT_S)
+        for row in rows[goes_on | waited].tolist():
+            del self.since_s[row]
+            set_status(self.control.world, row, T(tasks["old_status"][row]), now)
+
+    def _throttle(self, rows: np.ndarray, causes: np.ndarray) -> None:
+        """Throttle tasks, which begin to wait, each for its cause."""
+        for row, cause in zip(rows.tolist(), causes.tolist(), strict=True):
+            self.since_s[row] = self.control.now
+            throttle(self.control.world, row, ThrottledBy(cause), self.control.now)
+
+    def _look_at_input(self) -> None:
+        """Throttle running tasks with input under way of owners who have too much of it, until they have less."""
+        control, tasks, held = self.control, self.control.arrays.tasks, self._held()
+        rows, size = input_under_way(control.world, user_limits.counts_after(control.now, control.edition),
+                                     user_limits.least_bytes(control.cfg))
+        if not len(rows) and not len(held):
+            return
+        owners, place, moving = user_limits.by_owner(self._owners(rows), size)
+        above = user_limits.moves_too_much(moving, control.cfg, control.edition)
+        if len(held):
+            of_held = [np.isin(self._owners(held), owners[over]) for over in above]
+            self._release(held, user_limits.released_for_input(self._seen(held), Moving(*of_held)), FOR_INPUT)
+        if not np.any(above):
+            return
+        causes = np.full(len(tasks), ThrottledBy.NONE, np.int64)
+        for cause, over, moved in reversed([*zip(FOR_INPUT, above, size.T, strict=True)]):
+            causes[rows[over[place] & (moved > 0)]] = cause                    # of two causes the first one counts
+        running = control.books.live_tasks.in_status(T.RUNNING)
+        chosen = running[user_limits.throttled_for_input(self._seen(running), causes[running] != ThrottledBy.NONE)]
+        self._throttle(chosen, causes[chosen])
+
+    def _owners(self, rows: np.ndarray) -> np.ndarray:
+        """Whose input that of tasks is, (n,): a working group's or a user's, as documented always a user's."""
+        tasks = self.control.arrays.tasks
+        apart = user_limits.TERMS[self.control.edition].moving_apart
+        return self.control.world.user_rows.accounts(tasks, rows) if apart else tasks["user"][rows]
+
+    def _look_at_work(self, present: np.ndarray) -> None:
+        """Throttle tasks of owners above a limit of jobs or cores, until they are far below all; present: as there."""
+        control, held, user_rows = self.control, self._held(), self.control.world.user_rows
         tasks = control.arrays.tasks
-        over = np.zeros((len(control.world.vocabularies["users"]), len(ThrottledBy)), bool)
-        reasons = np.full(len(tasks), ThrottledBy.NONE, np.int64)
-        looks = [*zip(FOR_INPUT, too_much, size.T, strict=True)]
-        for cause, above, moved in reversed(looks):                            # of two causes the first one counts
-            over[users[above], cause] = True
-            reasons[rows[above[place] & (moved > 0)]] = cause
-        return Look(FOR_INPUT, (T.RUNNING,), reasons.__getitem__,
-                    lambda throttled: ~over[tasks["user"][throttled], tasks["throttled_by"][throttled]])
-
-    def _look_at_work(self) -> Look:
-        """Tasks of owners above a limit of jobs or cores; they go on when their owner is below all limits."""
-        control, user_rows = self.control, self.control.world.user_rows
         accounts, numbers = user_rows.work(control.arrays)
         work = user_limits.Work(*numbers)
         bounds = user_limits.work_limits(user_rows.is_group[accounts], control.cfg)
-        causes = np.array([*(bound.cause for bound in bounds), ThrottledBy.NONE], np.int64)
+        causes = np.array([*FOR_WORK, ThrottledBy.NONE], np.int64)
         n = len(user_rows.is_group) + 1                                        # the last one: of no account
-        reasons, free = np.full(n, ThrottledBy.NONE, np.int64), np.ones(n, bool)
-        reasons[accounts] = causes[user_limits.exceeded(work, bounds)]
+        exceeded, free = np.full(n, ThrottledBy.NONE, np.int64), np.ones(n, bool)
+        exceeded[accounts] = causes[user_limits.exceeded(work, bounds)]
         free[accounts] = user_limits.far_below(work, bounds)
-        tasks = control.arrays.tasks
-        return Look(FOR_WORK, (*MAKES_JOBS, *IS_HELD) if reasons.any() else (),
-                    lambda rows: reasons[user_rows.accounts(tasks, rows)],
-                    lambda rows: free[user_rows.accounts(tasks, rows)])
+        if len(held):
+            below = free[user_rows.accounts(tasks, held)]
+            self._release(held, user_limits.released_for_work(self._seen(held), below), FOR_WORK)
+        if exceeded.any():
+            rows = control.books.live_tasks.in_status(*SERVED)
+            over = exceeded[user_rows.accounts(tasks, rows)]
+            chosen = user_limits.throttled_for_work(self._seen(rows), over != ThrottledBy.NONE,
+                                                    self._merges(rows, over != ThrottledBy.NONE), present)
+            self._throttle(rows[chosen], over[chosen])
+
+    def _merges(self, rows: np.ndarray, concerned: np.ndarray) -> np.ndarray:
+        """Which of the tasks have jobs in merging, (n,) bool, of those that are concerned."""
+        arrays = self.control.arrays
+        merging = concerned & (arrays.tasks["mergeoutput"][rows] != 0)
+        if merging.any():
+            jobs = jobs_of(arrays, rows[merging], JobStatus.MERGING)
+            merging &= np.isin(rows, arrays.jobs["task"][jobs])
+        return merging
 
     def _boost(self) -> None:
         """Move tasks of class S to Express Analysis; those that say nothing of the size of jobs get jobs of an hour."""

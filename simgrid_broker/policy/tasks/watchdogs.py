@@ -109,9 +109,27 @@ class Watched(NamedTuple):
     rates: tuple[float, float]
 
 
+def queue_places(special, share, resource_type, n_types: int) -> np.ndarray:
+    """Place of the queue and resource type of tasks in JEDI's loop, (n,): queues that are no share come first.
+
+    special: place of such a work queue, -1 = the task has none, and its share and resource type count.
+    """
+    first = -1 - np.max(special, initial=0)
+    return np.where(special >= 0, special + first, share * n_types + resource_type)
+
+
 def in_turn(queue: np.ndarray, jeditaskid: np.ndarray) -> np.ndarray:
     """Positions of tasks in the order in which they are looked at, (n,): queue by queue, older ones first."""
     return np.lexsort((jeditaskid, queue))
+
+
+def is_watched(status: int, has_parent: bool, parent: int, edition: str) -> bool:
+    """True if the watchdog looks at a task: it is running, and a parent that it has is complete.
+
+    parent: TaskStatus, -1 = the parent is not known. In `documented` nothing is said of parents.
+    """
+    return status == TaskStatus.RUNNING and (
+        not (has_parent and TERMS[edition].pauses_with) or parent in PARENT_ENDS)
 
 
 class Actions(NamedTuple):

@@ -12,8 +12,8 @@ import numpy as np
 
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import anal_watchdog, prio_mgr
-from simgrid_broker.names import JobStatus, ThrottledBy
-from simgrid_broker.units import GB, GIB, HOUR
+from simgrid_broker.names import JobStatus, TaskStatus, ThrottledBy
+from simgrid_broker.units import DAY, GB, GIB, HOUR
 from simgrid_broker.views import Gdpconfig
 
 S = JobStatus
@@ -70,8 +70,8 @@ class Terms(NamedTuple):
     """Terms in which the editions differ.
 
     exceeds: comparison with a cap of running jobs; moving_apart: input from tape and from disk have limits of their
-    own, in whole GiB, otherwise one together; boosts: users with few jobs are boosted, and short jobs stay activated;
-    by_work: tasks of users with too many jobs are throttled.
+    own, in whole GiB, and of working groups, otherwise one together for each user; boosts: users with few jobs are
+    boosted, and short jobs stay activated; by_work: tasks of users with too many jobs are throttled.
     """
 
     exceeds: Callable
@@ -190,7 +190,7 @@ def boosted(wanted: list[Boost], jobs: Capped, queue: np.ndarray,
             yield boost, np.flatnonzero(chosen)[:boost.n_jobs], int(TOP_PRIORITY - top)
 
 
-C = ThrottledBy
+C, T = ThrottledBy, TaskStatus
 
 BEGIN, END = 0.95, 0.85
 """Fractions of a cap above which tasks are throttled, and up to which they are released."""
@@ -198,6 +198,13 @@ QUEUED_OVER_CAP = 2
 """Jobs or cores of an owner that may be queued, as a multiple of the cap of running ones."""
 WAIT_S = 7200.0
 """Time after which a throttled task is looked at again whatever its owner has, s; source: lifecycle reference, 2.10."""
+YOUNG_S = 14 * DAY
+"""Age of the last change of a dispatch dataset from which its files do not count, s; source: the corrections there."""
+MAKES_JOBS, IS_HELD = (T.READY, T.RUNNING), (T.PENDING, T.THROTTLED)
+"""Statuses in which tasks are throttled for the work of their owner, and those that count as the status before; for its
+input only running ones are."""
+FOR_INPUT, FOR_WORK = (C.PRESTAGING, C.TRANSFER), (C.RUNNING_JOBS, C.QUEUED_JOBS, C.RUNNING_CORES, C.QUEUED_CORES)
+"""Causes of the two looks, in the order of `Moving` and of `Work`."""
 
 
 class Work(NamedTuple):
@@ -255,18 +262,23 @@ def least_bytes(cfg: Gdpconfig) -> float:
     return GB * min(cfg.value(anal_watchdog.USER_PRESTAGE_LIMIT), cfg.value(anal_watchdog.USER_TRANSFER_LIMIT))
 
 
-def by_user(user: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray, Moving]:
-    """Users with input on its way, the place of each part among them, and their sums.
+def counts_after(now: float, edition: str) -> float:
+    """Time after which a dispatch dataset must have been changed for its files to count, s; documented: any."""
+    return now - YOUNG_S if TERMS[edition].moving_apart else -np.inf
 
-    user: of each part, (k,); size: its bytes from tape and from disk, (k, 2).
+
+def by_owner(owner: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray, Moving]:
+    """Owners with input on its way, the place of each part among them, and their sums.
+
+    owner: of each part, (k,); size: its bytes from tape and from disk, (k, 2).
     """
-    users, place = np.unique(user, return_inverse=True)
+    owners, place = np.unique(owner, return_inverse=True)
     place = place.ravel()
-    return users, place, Moving(*(np.bincount(place, part, len(users)) for part in size.T))
+    return owners, place, Moving(*(np.bincount(place, part, len(owners)) for part in size.T))
 
 
 def moves_too_much(moving: Moving, cfg: Gdpconfig, edition: str) -> Moving:
-    """For which of the two users have too much input on its way, (n,) bool each.
+    """For which of the two owners have too much input on its way, (n,) bool each.
 
     The documentation compares tape and disk together with USER_PRESTAGE_LIMIT, and throttles for both; the deployed
     edition compares each with a limit of its own, in whole GiB. Source: JEDI TWiki, throttled jobs and tasks, whose
@@ -277,6 +289,50 @@ def moves_too_much(moving: Moving, cfg: Gdpconfig, edition: str) -> Moving:
         return Moving(above, above)
     return Moving(moving.prestaging // GIB > cfg.value(anal_watchdog.USER_PRESTAGE_LIMIT),
                   moving.transfer // GIB > cfg.value(anal_watchdog.USER_TRANSFER_LIMIT))
+
+
+class UserTasks(NamedTuple):
+    """Tasks of users of which the watchdog of analysis judges, (n,) each.
+
+    status, old_status: TaskStatus, the latter -1 = none; cause: why a throttled one is throttled, ThrottledBy, NONE =
+    it was not noted; is_locked: another agent works on it.
+    """
+
+    status: np.ndarray
+    old_status: np.ndarray
+    cause: np.ndarray
+    is_locked: np.ndarray
+
+    def may_go_on(self, causes: tuple[ThrottledBy, ...]) -> np.ndarray:
+        """Throttled tasks that can be released, if it is for one of these causes, (n,) bool."""
+        return ((self.status == T.THROTTLED) & (self.old_status >= 0) & ~self.is_locked & np.isin(self.cause, causes))
+
+
+def throttled_for_input(tasks: UserTasks, waits: np.ndarray) -> np.ndarray:
+    """Tasks that become throttled, (n,) bool; waits: whether jobs wait for input of an owner who moves too much."""
+    return (tasks.status == T.RUNNING) & ~tasks.is_locked & waits
+
+
+def released_for_input(tasks: UserTasks, too_much: Moving) -> np.ndarray:
+    """Throttled tasks that go on, (n,) bool, by what their owner has too much of; without a cause it is prestaging."""
+    still = np.where(tasks.cause == C.TRANSFER, too_much.transfer, too_much.prestaging)
+    return tasks.may_go_on((*FOR_INPUT, C.NONE)) & ~still
+
+
+def throttled_for_work(tasks: UserTasks, exceeds: np.ndarray, merges: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """Tasks that become throttled, (n,) bool; those that are begin to wait again.
+
+    exceeds: whether the owner exceeds a limit; merges: whether jobs are in merging; present: statuses that any task had
+    when the cycle began: one that has just got another, when it was released, is left alone (deployed, an accident).
+    Source: recorded decisions of PanDA, AtlasAnalWatchDog.doForPreStaging.
+    """
+    makes_jobs = np.isin(np.where(np.isin(tasks.status, IS_HELD), tasks.old_status, tasks.status), MAKES_JOBS)
+    return exceeds & makes_jobs & ~tasks.is_locked & ~merges & np.isin(tasks.status, present)
+
+
+def released_for_work(tasks: UserTasks, is_below: np.ndarray) -> np.ndarray:
+    """Throttled tasks that go on, (n,) bool; is_below: whether the owner is far below all limits."""
+    return tasks.may_go_on(FOR_WORK) & is_below
 
 
 def _cap(key, cfg: Gdpconfig) -> float:

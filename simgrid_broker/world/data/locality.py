@@ -40,17 +40,17 @@ def has_input(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
     return arrays.tasks["input_bytes_per_job"][rows] > 0
 
 
-def input_under_way(world: World, least: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def input_under_way(world: World, after_s: float, least: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """Analysis tasks with input on its way to their jobs, rows, (k,), and its bytes from tape and from disk, (k, 2).
 
-    A task may be listed more than once. Whole transfers count until the jobs that wait for them go on. No task is
-    listed if all of them together have no more than `least` bytes on their way.
+    A task may be listed more than once. Whole transfers that were asked for after a time, s, count until the jobs that
+    wait for them go on. No task is listed if all of them together have no more than `least` bytes on their way.
     """
     n_sites, n_used = len(world.arrays.sites), len(world.arrays.transfers) - world.free_rows("transfers")
     if not n_used:
         return NONE
     of, moved = np.empty(n_used, np.int64), np.empty(n_used)
-    n = find_moving(world.arrays, n_sites, n_used, of, moved)
+    n = find_moving(world.arrays, n_sites, n_used, after_s, of, moved)
     if moved[:n].sum() <= least:
         return NONE
     ways, place = np.unique(of[:n], return_inverse=True)
@@ -62,11 +62,11 @@ def input_under_way(world: World, least: float = 0.0) -> tuple[np.ndarray, np.nd
 
 
 @compiled
-def find_moving(world: Arrays, n_sites, n_used, of, moved):
+def find_moving(world: Arrays, n_sites, n_used, after_s, of, moved):
     """Write task and source of each transfer of input of users as one number into `of`, and its bytes into `moved`.
 
-    n_used: rows of the table that are in use; it does not look behind the last of them. Returns how many such
-    transfers there are; the order of these numbers is that of task and source.
+    after_s: time after which they were asked for; n_used: rows of the table that are in use; it does not look behind
+    the last of them. Returns how many such transfers there are; the order of these numbers is that of task and source.
     """
     n, seen = 0, 0
     for row in range(len(world.transfers)):
@@ -75,7 +75,8 @@ def find_moving(world: Arrays, n_sites, n_used, of, moved):
         transfer = world.transfers[row]
         if transfer["transfer_id"] > 0:
             seen += 1
-            if transfer["activity"] == ANALYSIS_INPUT and transfer["kind"] == INPUT:
+            if (transfer["activity"] == ANALYSIS_INPUT and transfer["kind"] == INPUT
+                    and transfer["submitted_s"] > after_s):
                 of[n], moved[n] = transfer["jeditaskid"] * n_sites + transfer["source"], transfer["bytes"]
                 n += 1
     return n
