@@ -92,7 +92,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "raised inputs have a value of the list, which is larger",
     ("policy.jobs.retry_module.increased_deployed", "need > 0 -> need > 1"):
         "raised inputs have a value of the list, which is larger",
-    ("policy.tasks.scouts.measured_cputime", "safe >= WHOLE_HS06S -> safe > WHOLE_HS06S"): "10 is a whole number",
+    ("policy.tasks.measures.measured_cputime", "safe >= WHOLE_HS06S -> safe > WHOLE_HS06S"): "10 is a whole number",
     ("policy.shares.tree.share_order",
      "used / target if target > 0 else NO_TARGET_RATIO -> used / target if target > 0 else NO_TARGET_RATIO + 1"):
         "any ratio above all others",

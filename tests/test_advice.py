@@ -16,7 +16,7 @@ MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"
 @pytest.mark.parametrize(("key", "expected"), [
     pytest.param(jobdispatch.SLOPPY_DISPATCH_RATIO, ("policy.shares.dispatch.sloppy_fraction",), id="one function"),
     pytest.param(dbproxy.SCOUT_RAMCOUNT_RANK,
-                 ("policy.tasks.scouts.measured_cputime", "policy.tasks.scouts.measured_ramcount"),
+                 ("policy.tasks.measures.measured_cputime", "policy.tasks.measures.measured_ramcount"),
                  id="two functions"),
     pytest.param(anal_job_throttler.NQUEUECAP, ("policy.tasks.throttle.throttle_limits",),
                  id="a component chosen by label"),

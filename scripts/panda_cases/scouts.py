@@ -1,168 +1,207 @@
 """Scouts: measurements by finished jobs, the attributes of the task that they replace, and whether they exhaust it."""
 
 import math
-from collections import Counter
+import re
+from collections.abc import Callable
 from typing import Any
 
+import case_files
 import numpy as np
 
 from panda_cases.config import gdpconfig
-from simgrid_broker.policy.tasks import scouts as rules
-from simgrid_broker.units import KIB
+from simgrid_broker.policy.tasks import measures, scouts
+from simgrid_broker.policy.tasks.splitting import mib
+from simgrid_broker.units import KIB, MIB
 from simgrid_broker.views import Task
 
-INPUTS = ("input", "pseudo_input")
-DEFAULT_COREPOWER = 10.0
-WITHDRAWN, MAX_FILES, MOST_FILES = ("nFilesPerJob", "nGBPerJob"), "nMaxFilesPerJob", 200
-PER_EVENT = ("kBPerEvent", "kBPerEventFixed")
-LOW_RATE = "low_success_rate"
-MILLI, WHOLE, FIXED = "mHS06sPerEvent", "HS06sPerEvent", "Fixed"
+INPUTS, MERGED = ("input", "pseudo_input"), ("trn_log", "trn_output")
+MILLI, WHOLE, OF_HS06 = "mHS06sPerEvent", "HS06sPerEvent", "HS06sPerEvent"
 UNKNOWN = ("ioIntensity", "ioIntensityUnit", "diskIO", "diskIOUnit", "memory_leak_core", "memory_leak_x2",
            "mergewalltime", "mergeramCount", "mergeramUnit")
 """Attributes that no task has before its scouts."""
-NOT_MEASURED = {"diskIO": "totRBYTES", "memory_leak_core": "memory_leak", "memory_leak_x2": "memory_leak_x2"}
-"""Attributes that a run does not measure, and the values of jobs that they need."""
+WALLTIME = {"walltimeUnit": "kSI2kseconds"}
+"""Attribute that any evaluation sets."""
 
 
 def answer(case: dict) -> dict:
     """Attributes of the task after its scouts, and whether they succeeded or exhaust it."""
+    case = case_files.complete(case)
+    case |= {part: case[part] or case_files.Record() for part in ("task", "taskParams", "queues", "cpu_benchmarks")}
+    case |= {part: case[part] or [] for part in ("datasets", "files", "jobs")}
     cfg, limits = gdpconfig(case)
-    task, jobs, claims, split = case["task"], jobs_of(case), claims_of(case), dict(case["task"]["splitRules"])
-    label = task["prodSourceLabel"]
-    least = split.get("scoutSuccessRate", 0) if split.get("useScout") else 0
-    failed, exhausts = rules.verdict(state_of(case), least, label, cfg, case["edition"])
-    reason, attributes = "", {**dict.fromkeys(UNKNOWN), **task}
+    task, split, edition = case["task"], dict(case["task"]["splitRules"] or {}), case["edition"]
+    jobs, claims, rules = jobs_of(case, INPUTS), claims_of(case), rules_of(split)
+    least = split.get("scoutSuccessRate") or 0 if split.get("useScout") else 0
+    failed, low = scouts.verdict(state_of(case), least, claims.prodsourcelabel, cfg, edition)
+    judgement, attributes = scouts.Judgement(), dict.fromkeys(UNKNOWN) | task | WALLTIME
     if len(jobs.walltime_s):
-        new_jobs = jobs_to_come(case)
-        found = rules.measure(jobs, claims, cfg, case["edition"])
-        attributes |= replaced(case, claims, found)
-        if not failed or exhausts:
-            reason = rules.exhausted(jobs, claims, found, new_jobs, split.get("minCpuEfficiency", 0), cfg,
-                                     case["edition"])
-        if rules.withdraws_split_rules(jobs, new_jobs, label, cfg, case["edition"]):
-            split = {name: value for name, value in split.items() if name not in WITHDRAWN} | {MAX_FILES: MOST_FILES}
-    reason = (reason or (LOW_RATE if exhausts else "")) if case["useExhausted"] else ""
-    return dict(scoutSucceeded=not failed or exhausts, mergeScoutSucceeded=None, exhausted=bool(reason),
-                reason=reason or None, splitRules=split, task=attributes, limits=limits + unmeasured(case))
+        preset = preset_of(case)
+        found = measures.measure(jobs, claims, preset, cfg, edition)
+        attributes |= replaced(case, found)
+        ng = measures.measured_ng(jobs, found, preset, number(split.get("tgtMaxOutputForNG"), 0.0))
+        split |= {} if ng is None else {"nGBPerJob": ng}
+        if case["useExhausted"] and (low or not failed):
+            expected = scouts.expected_jobs(input_of(case), rules, edition)
+            judgement = scouts.exhausted(scouts.Evidence(jobs, claims, found, expected, rules_of(split), low), cfg,
+                                         edition)
+        if judgement.short_jobs:
+            new = scouts.without_sizes(rules_of(split))._asdict()
+            split = {name: new.get(name, value) for name, value in split.items() if new.get(name, value)}
+    merged, of_merging = merge_measures(case, claims, attributes, cfg)
+    return dict(scoutSucceeded=low or not failed, mergeScoutSucceeded=merged, exhausted=bool(judgement.reason),
+                reason=judgement.reason or None, splitRules=split, task=attributes | of_merging, limits=limits)
 
 
-def unmeasured(case: dict) -> list[str]:
-    """Inputs of a case that a run does not know."""
-    merging = [one["type"] for one in case["datasets"] if one["type"].startswith("trn_")]
-    return sorted({name for name in NOT_MEASURED.values() for job in case["jobs"] if job[name] is not None}
-                  | {"cpu_benchmarks" for _ in case.get("cpu_benchmarks") or ()} | set(merging))
+def merge_measures(case: dict, claims: Task, attributes: dict, cfg: Any) -> tuple[bool | None, dict]:
+    """Whether merge jobs succeeded, None = there are none, and the attributes of merge jobs that they tell."""
+    if not (case["task"]["splitRules"] or {}).get("mergeOutput"):
+        return None, {}
+    jobs = jobs_of(case, MERGED)
+    values: dict = {}
+    if len(jobs.walltime_s):
+        said = number(attributes["walltime"], 0.0)
+        walltime, memory = measures.measure_merging(jobs, claims, said if said >= 0 else math.nan, cfg, case["edition"])
+        values = dict(mergewalltime=said if walltime is None else walltime)
+        values |= {} if memory is None else dict(mergeramCount=memory, mergeramUnit=claims.ramunit)
+    return any(file["status"] == "finished" for file in files_of(case, MERGED)), values
 
 
-def jobs_of(case: dict) -> rules.Jobs:
-    """Finished jobs on input of the task."""
-    own = {file["PandaID"]: 0 for file in case["files"] if file["status"] == "finished" and file["type"] in INPUTS}
+def files_of(case: dict, types: tuple[str, ...]) -> list[dict]:
+    """Files of the datasets of some types that decide which jobs are made."""
+    masters = {one["datasetID"] for one in case["datasets"] if one["type"] in types and one["masterID"] is None}
+    return [file for file in case["files"] if file["datasetID"] in masters]
+
+
+def jobs_of(case: dict, types: tuple[str, ...]) -> measures.Jobs:
+    """Finished jobs on master files of some types."""
+    own: dict[int, list[dict]] = {}
+    for file in files_of(case, types):
+        if file["status"] == "finished":
+            own.setdefault(file["PandaID"], []).append(file)
     by_id = {job["PandaID"]: job for job in case["jobs"]}
-    rows = [job_row(by_id[number], case["queues"], events_of(case, number), input_bytes(case, number))
-            for number in own if number in by_id]
-    return rules.Jobs(*np.array(rows, float).reshape(-1, len(rules.Jobs._fields)).T)
+    rows = [job_row(case, by_id[panda_id], files, types is INPUTS) for panda_id, files in own.items()
+            if panda_id in by_id]
+    return measures.Jobs(*np.array(rows, float).reshape(-1, len(measures.Jobs._fields)).T)
 
 
-def input_bytes(case: dict, number: int) -> float:
-    """Bytes that a job reads from the master dataset, in proportion to the events of each file."""
-    masters = master_ids(case)
-    return sum(file["fsize"] * part_of(file) for file in case["files"]
-               if file["PandaID"] == number and file["status"] == "finished" and file["datasetID"] in masters)
+def job_row(case: dict, job: dict, files: list[dict], by_host: bool) -> tuple:
+    """A job in the order of `Jobs`; by_host: the benchmark of its host is asked for."""
+    queue = case["queues"][job["computingSite"]] or {}
+    site, metrics = queue.get("pandasite") or "", job["jobMetrics"] or ""
+    hosts = (case["cpu_benchmarks"][site] or {}) if by_host else {}
+    benchmarks = [tuple(one) for one in hosts.get(job["modificationhost"]) or () if one and one[-1] is not None]
+    cores = job["actualCoreCount"] or number(metric("coreCount", metrics), job["coreCount"] or 1)
+    power = measures.core_power(benchmarks, site, queue.get("corepower") or 0.0)
+    outputs = sizes_of_outputs(job)
+    return (number(job["walltime"], 0.0), number(job["cpuConsumptionTime"]), cores, power * cores,
+            sum(map(events_of, files)), number(job["maxPSS"]) / KIB, sum(map(mib_of, files)),
+            number(job["inputFileBytes"]) - sum(file["fsize"] or 0 for file in files), number(job["outputFileBytes"]),
+            sum(outputs) and number(job["outputFileBytes"]) * max(outputs) / sum(outputs),
+            number(job["totRBYTES"]) + number(job["totWBYTES"]), number(job["memory_leak"]),
+            number(job["memory_leak_x2"]), number(metric("workDirSize", metrics), 0.0) / MIB)
 
 
-def events_of(case: dict, number: int) -> int:
-    """Events that a job reads from the master dataset."""
-    masters = master_ids(case)
-    return sum((file["nEvents"] or 0) if file["startEvent"] is None else file["endEvent"] - file["startEvent"] + 1
-               for file in case["files"] if file["PandaID"] == number and file["status"] == "finished"
-               and file["datasetID"] in masters)
+def sizes_of_outputs(job: dict) -> list[float]:
+    """Bytes of each output dataset of a job."""
+    sizes: dict[str, float] = {}
+    for file in job["output_files"] or ():
+        sizes[file["dataset"]] = sizes.get(file["dataset"], 0) + (file["fsize"] or 0)
+    return list(sizes.values())
 
 
-def part_of(file: dict) -> float:
-    """Part of the events of a file that is read."""
-    if file["startEvent"] is None or not file["nEvents"]:
-        return 1.0
-    return (file["endEvent"] - file["startEvent"] + 1) / file["nEvents"]
+def metric(name: str, metrics: str) -> str | None:
+    """A whole number in the text of jobMetrics."""
+    said = re.search(rf"{name}=(\d+)", metrics)
+    return said and said[1]
 
 
-def master_ids(case: dict) -> set[int]:
-    """Datasets that decide which jobs are made."""
-    return {one["datasetID"] for one in case["datasets"] if one["type"] in INPUTS and one["masterID"] is None}
+def events_of(file: dict) -> float:
+    """Events of a file that are read."""
+    if file["startEvent"] is None or file["endEvent"] is None:
+        return 1 if file["nEvents"] is None else file["nEvents"]
+    return max(file["endEvent"] - file["startEvent"] + 1, 1)
 
 
-def job_row(job: dict, queues: dict, n_events: int, read_bytes: float) -> tuple:
-    """A job in the order of `Jobs`; one without cores has one."""
-    cores = job["actualCoreCount"] or job["coreCount"] or 1
-    power = (queues.get(job["computingSite"]) or {}).get("corepower") or DEFAULT_COREPOWER
-    return (job["walltime"], job["cpuConsumptionTime"] or 0, cores, power * cores, n_events,
-            (job["maxPSS"] or math.nan) / KIB, read_bytes, job["outputFileBytes"] or 0)
+def mib_of(file: dict) -> float:
+    """Size of a file in proportion to the events that are read, MiB."""
+    whole = None in (file["startEvent"], file["endEvent"]) or not file["nEvents"] or not file["fsize"]
+    return mib(file["fsize"] if whole else int(file["fsize"] * events_of(file) / file["nEvents"]))
 
 
 def claims_of(case: dict) -> Task:
-    """The task before its scouts."""
-    task = case["task"]
+    """The task before its scouts; without a CPU time of events it claims none."""
+    task, said = case["task"], case["taskParams"]
+    unit = said["cpuTimeUnit"] or (WHOLE if said["cpuTime"] else "")
+    claimed = number(said["cpuTime"]) / (1000 if unit.startswith("m") else 1)
     walltime = task["walltime"] or 0
-    pseudo = any(one["type"] == "pseudo_input" for one in case["datasets"])
+    pseudo = any(one["type"] == "pseudo_input" and one["masterID"] is None for one in case["datasets"])
     return Task.of(dict(
-        prodsourcelabel=task["prodSourceLabel"], ramcount=number(case["taskParams"].get("ramCount")),
-        ramunit=task["ramUnit"] or "MB",
-        baseramcount=task["baseRamCount"] or 0, cputime=claimed_cputime(case["taskParams"]),
-        cpuefficiency=100.0 if task["cpuEfficiency"] is None else task["cpuEfficiency"],
-        basewalltime_s=task["baseWalltime"] or 0, walltime_s_per_mib=math.nan if walltime < 0 else walltime,
-        diskio=math.nan, input_bytes_per_job=0.0 if pseudo else 1.0))
+        prodsourcelabel=task["prodSourceLabel"] or "", ramcount=number(said["ramCount"]),
+        ramunit=task["ramUnit"] or "MB", baseramcount=task["baseRamCount"] or 0,
+        cputime=claimed if OF_HS06 in (task["cpuTimeUnit"] or "") else math.nan, cputimeunit=unit,
+        cpuefficiency=number(task["cpuEfficiency"], 100.0), basewalltime_s=task["baseWalltime"] or 0,
+        walltime_s_per_mib=math.nan if walltime < 0 else walltime, input_bytes_per_job=0.0 if pseudo else 1.0))
 
 
-def claimed_cputime(params: dict) -> float:
-    """CPU time of an event that the user claims, HS06 s; NaN without a unit."""
-    unit = params.get("cpuTimeUnit")
-    return number(params.get("cpuTime")) / (1000 if unit == MILLI else 1) if unit else math.nan
+def preset_of(case: dict) -> measures.Preset:
+    """Claims of the task beside those of its view."""
+    libraries = [file["fsize"] or 0 for file in case["files"] if file["type"] == "lib" and file["status"] == "finished"]
+    return measures.Preset(number(case["task"]["workDiskCount"]), case["task"]["outDiskUnit"] or "",
+                           max(libraries, default=0) / MIB)
 
 
-def number(value: Any) -> float:
-    """A number, NaN if there is none."""
-    return math.nan if value is None else float(value)
+def rules_of(split: dict) -> scouts.SplitRules:
+    """Split rules as scouts read them."""
+    return scouts.SplitRules(**{name: split.get(name) or 0 for name in scouts.SplitRules._fields})
 
 
-def state_of(case: dict) -> rules.Scouting:
-    """Chunks of input that were made, finished or given up, each known by its job."""
-    master = master_ids(case)
-    of = Counter(state for _, state in {(file["PandaID"], ended(file)) for file in case["files"]
-                                        if file["datasetID"] in master and file["PandaID"] is not None})
-    return rules.Scouting(of.total(), of.total(), of["finished"], of["failed"])
+def number(value: Any, unknown: float = math.nan) -> float:
+    """A number, or what stands for an unknown one."""
+    return unknown if value is None else float(value)
 
 
-def ended(file: dict) -> str:
-    """Status of a file; one without another attempt has failed."""
-    return "failed" if file["status"] == "ready" and file["attemptNr"] >= file["maxAttempt"] else file["status"]
+def state_of(case: dict) -> scouts.Scouting:
+    """Jobs on input that were made, finished or given up, each counted once in each of these states."""
+    pairs = {(file["PandaID"], state(file)) for file in files_of(case, INPUTS) if file["PandaID"] is not None}
+    finished, failed = (sum(of == word for _, of in pairs) for word in ("finished", "failed"))
+    return scouts.Scouting(len(pairs), len(pairs), finished, failed)
 
 
-def jobs_to_come(case: dict) -> float:
-    """Jobs that the unused input still makes, by the files of the jobs so far."""
-    master = next((one for one in case["datasets"] if one["type"] in INPUTS and one["masterID"] is None), None)
-    if master is None or not master["nFilesUsed"]:
-        return 0.0
-    finished = len({file["PandaID"] for file in case["files"] if file["status"] == "finished"
-                    and file["datasetID"] == master["datasetID"]})
-    return (master["nFiles"] - master["nFilesUsed"]) * finished / max(master["nFilesFinished"], 1)
+def state(file: dict) -> str:
+    """State of a file: finished, failed if it has no other attempt, or neither."""
+    given_up = number(file["maxAttempt"], 0) <= number(file["attemptNr"], 0) or (
+        file["maxFailure"] is not None and file["maxFailure"] <= (file["failedAttempt"] or 0))
+    return "failed" if file["status"] == "ready" and given_up else (
+        "finished" if file["status"] == "finished" else "")
 
 
-def whole_unit(unit: str | None) -> str | None:
-    """Unit of a CPU time in whole HS06 s; a task that has no unit in thousandths keeps its own."""
-    return WHOLE if unit == MILLI else unit
+def input_of(case: dict) -> scouts.Input:
+    """Files and events of the input, and its finished jobs."""
+    masters = [one for one in case["datasets"] if one["type"] in INPUTS and one["masterID"] is None]
+    files, used, finished = (sum(one[name] or 0 for one in masters) for name in ("nFiles", "nFilesUsed",
+                                                                               "nFilesFinished"))
+    done = [file for file in files_of(case, INPUTS) if file["status"] == "finished"]
+    jobs = len({file["PandaID"] for file in done})
+    known: Callable = lambda several: sum(events_of(one) for one in several if one["endEvent"] is not None  # noqa: E731
+                                          or one["nEvents"] is not None)
+    return scouts.Input(files, used, finished, jobs, sum(one["fsize"] or 0 for one in done) / MIB / max(jobs, 1),
+                        known(files_of(case, INPUTS)), known(done))
 
 
-def replaced(case: dict, claims: Task, found: rules.Measured) -> dict:
+def replaced(case: dict, found: measures.Measured) -> dict:
     """Attributes of a task that its measurements replace, in PanDA's units."""
-    task = case["task"]
-    values: dict = dict(ioIntensity=found.iointensity, ioIntensityUnit="kBPerS", walltimeUnit="kSI2kseconds",
-                        ramUnit=claims.ramunit)
-    if found.cputime is not None and not (case["taskParams"].get("cpuTimeUnit") or "").endswith(FIXED):
-        whole = found.cputime >= rules.WHOLE_HS06S
-        values |= dict(cpuTime=found.cputime if whole else round(found.cputime * 1000),
-                       cpuTimeUnit=whole_unit(task["cpuTimeUnit"]) if whole else MILLI)
-    if found.walltime_s_per_mib is not None:
-        values["walltime"] = found.walltime_s_per_mib
-    if found.ramcount is not None:
-        values["ramCount"] = found.ramcount
-    if found.output_bytes is not None and task["outDiskUnit"] == PER_EVENT[0]:
-        values["outDiskCount"] = int(found.output_bytes / KIB)
+    task, said = case["task"], case["taskParams"]
+    values: dict = dict(workDiskCount=found.workdisk_mb, workDiskUnit="MB",
+                        ramUnit=task["ramUnit"] or "MB") | {name: value for name, value in dict(
+        ramCount=found.ramcount, walltime=found.walltime_s_per_mib, ioIntensity=found.iointensity,
+        diskIO=found.diskio, outDiskCount=found.output_kib, memory_leak_core=found.memory_leak_core,
+        memory_leak_x2=found.memory_leak_x2).items() if value is not None}
+    values |= {f"{name}Unit": "kBPerS" for name in ("ioIntensity", "diskIO") if name in values}
+    if "outDiskCount" in values:
+        values["outDiskUnit"] = "kBPerEvent" if (task["outDiskUnit"] or "").endswith("PerEvent") else "kB"
+    if found.cputime is not None and found.cputime < measures.WHOLE_HS06S:
+        values |= dict(cpuTime=round(found.cputime * 1000), cpuTimeUnit=MILLI)
+    elif found.cputime is not None:
+        values |= dict(cpuTime=found.cputime, cpuTimeUnit=WHOLE if said["cpuTimeUnit"] or said["cpuTime"]
+                       else task["cpuTimeUnit"])
     return values

@@ -19,7 +19,7 @@ from simgrid_broker.names import TASK_ENDS, TaskStatus
 from simgrid_broker.policy.tasks.ends import dataset_after
 from simgrid_broker.policy.tasks.progress import prepared
 from simgrid_broker.schema import TASK_DATASETS, Table
-from simgrid_broker.schema.tasks import DATASET_STATUSES, DATASET_TYPES
+from simgrid_broker.schema.datasets import DATASET_STATUSES, DATASET_TYPES
 from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.turns.plane import WaitingPlace
 from simgrid_broker.turns.policies import Policies

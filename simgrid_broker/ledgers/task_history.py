@@ -8,7 +8,7 @@ from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.fabric.jobs.effects import GIVEN_UP, jobs_of, waiting_retries
 from simgrid_broker.names import MOST_ATTEMPTS, Cause, JobStatus
 from simgrid_broker.policy.tasks.commands import Past, asks_for_history, limit_after_retry, median_or_nan, part_of
-from simgrid_broker.policy.tasks.scouts import cpu_efficiency
+from simgrid_broker.policy.tasks.measures import cpu_efficiency
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.tasks.rows import renewed
 from simgrid_broker.world.world import World

@@ -64,6 +64,7 @@ REASONS = {
     "over_cpu_consumption": "the scouts use more CPUs than they have",
     "short_execution": "the scouts are too short",
     "scout_success": "too few scouts succeeded",
+    "low_success_rate": "fewer scouts succeeded than scoutSuccessRate asks for",
     "no_scout": "no scout succeeded",
     "no_input": "there was no input",
     "parent_failed": "the parent failed, though all input was processed",

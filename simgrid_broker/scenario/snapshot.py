@@ -17,6 +17,7 @@ from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario
 from simgrid_broker.scenario.shares import Share
 from simgrid_broker.schema.attribute import shown
+from simgrid_broker.schema.datasets import DatasetOfTask
 from simgrid_broker.schema.grid import LinkNumbers
 from simgrid_broker.schema.part import (
     LATEST,
@@ -34,7 +35,7 @@ from simgrid_broker.schema.part import (
     StorageName,
 )
 from simgrid_broker.schema.queues import QueueNumbers
-from simgrid_broker.schema.tasks import BrokerParameters, Chain, DatasetOfTask, SplitParameters, TaskClaims
+from simgrid_broker.schema.tasks import BrokerParameters, Chain, SplitParameters, TaskClaims
 
 TASK_BROKERAGE, JOB_BROKERAGE, ANALYSIS_BROKERAGE = "task_brokerage", "job_brokerage", "analysis_brokerage"
 Priority = Annotated[int, Field(ge=-10000, le=10000)]

@@ -3,18 +3,11 @@
 from simgrid_broker import names
 from simgrid_broker.schema import series
 from simgrid_broker.schema.attribute import Column, Table
+from simgrid_broker.schema.datasets import DATASET_STATUSES, DATASET_TYPES, TASK_DATASETS
 from simgrid_broker.schema.grid import LINKS, NODES, POOLS, SITES, STORAGES, TRANSFERS, WORKER_ACCOUNTS
 from simgrid_broker.schema.jobs import JOB_TIMES, JOBS, TRACE, TRACE_STATUS
 from simgrid_broker.schema.queues import PSEUDO_QUEUES, QUEUES
-from simgrid_broker.schema.tasks import (
-    DATASET_STATUSES,
-    DATASET_TYPES,
-    RAM_UNITS,
-    SPLITTING,
-    TASK_DATASETS,
-    TASK_TIMES,
-    TASKS,
-)
+from simgrid_broker.schema.tasks import RAM_UNITS, SPLITTING, TASK_TIMES, TASKS
 
 RECORDED = {table.name: table for table in (
     JOBS, series.ENDED, TASKS, SPLITTING, TASK_DATASETS, TRACE, TRANSFERS, series.DECISIONS, series.CANDIDATES,

@@ -254,6 +254,9 @@ class Queue(Part):
                                seen_as="slot_corecount")
     corepower: float = attribute(10, "HS06 per core", ge=0, unit="HS06/core", zero=UNKNOWN_COREPOWER,
                                  zero_means="unknown, read as 10", seen="f8")
+    cpu_benchmark: Annotated[float, ActsIn("deployed")] = Field(
+        0, ge=0, description="CPU benchmark of the worker nodes, HS06 per core, by which scouts count the work of "
+        "jobs; 0 = none, corepower counts")
     cpu_efficiency: float = attribute(1, "Factor on the CPU efficiency of payloads, which is at most 1 here too", gt=0,
                                       le=2, source=OURS, hidden=True)
     payload_overhead: Seconds = attribute(0, "Wall time of a job before and after its payload, whatever its size, "

@@ -1,11 +1,11 @@
 """The sheets of tasks: their keys in a scenario and a snapshot, their columns in the world and in results.
 
-One sheet each for tasks, for the split of their input into jobs, and for the datasets of containers that they read.
+One sheet each for tasks and for the split of their input into jobs.
 """
 
 from functools import partial
 from math import inf, nan
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -13,7 +13,6 @@ from simgrid_broker.names import MOST_FILES_OF_JOB, FullChain, InputLan, TaskSta
 from simgrid_broker.schema.attribute import Column, Table, attribute, columns_of, shown
 from simgrid_broker.schema.part import (
     MOST_CORES_OF_JOB,
-    ActsIn,
     Bytes,
     Fraction,
     LeafName,
@@ -307,6 +306,14 @@ STATE = (
            zero_means="none", recorded=False),
     Column("user_parameters", "i2", "", PARAMETER, "What only analysis brokerage reads, as JSON; empty = nothing",
            codes="user_parameters", recorded=False, seen="U"),
+    Column("memory_leak_core", "f4", "kB/s per core", JEDI + " memory_leak_core",
+           "Mean memory leak that its jobs reported; null = not measured", none=nan),
+    Column("memory_leak_x2", "f4", "", JEDI + " memory_leak_x2", "Mean chi2 of the fit of these; null = not measured",
+           none=nan),
+    Column("mergeramcount", "f4", "MB", JEDI + " mergeRamCount", "Memory that its merge jobs need; null = not measured",
+           none=nan),
+    Column("mergewalltime", "f4", "s/MiB", JEDI + " mergeWalltime", "CPU time of its merge jobs by MiB of input, with "
+           "a margin; null = not measured", none=nan),
     Column("parent", "i8", "", JEDI + " parent_tid", "jeditaskid of the task that makes the input; 0 = none",
            zero_means="none"),
     Column("errordialog", "i2", "", JEDI + " errorDialog",
@@ -341,29 +348,6 @@ VOCABULARY_OF = {column.name: column.codes for column in TASKS.columns
 
 TASK_TIMES = tuple(f"{status.word}_s" for status in TaskStatus)
 """Names of the times at which a task last entered each status, (n_task_status,), s, NaN = never."""
-
-
-DATASETS = "JEDI_Datasets"
-
-DATASET_TYPES = ("input", "output")
-DATASET_STATUSES = ("ready", "done", "finished", "failed")
-"""Types and statuses of the datasets of tasks; source: lifecycle reference, section 2.8."""
-
-TASK_DATASETS = Table("task_datasets", "one dataset of a task that reads a container whole", (
-    Column("jeditaskid", "i8", "", DATASETS + " jediTaskID", "Task"),
-    Column("type", "i1", "", DATASETS + " type", "Input, or the output of the task", codes="dataset_types"),
-    Column("dataset", "i4", "", DATASETS + " datasetName", "Dataset; the output has no name", codes="datasets",
-           none=-1),
-    Column("chunk", "i4", "", "JEDI input chunk", "Its first piece among those of the task, counted from 0; the next "
-           "dataset begins where it ends"),
-    Column("n_pieces", "i4", "chunks", DATASETS + " nFilesToBeUsed", "Pieces of input that it has: files, or what a "
-           "job reads"),
-    Column("n_used", "i4", "chunks", DATASETS + " nFilesUsed", "Pieces for which jobs were made"),
-    Column("n_finished", "i4", "chunks", DATASETS + " nFilesFinished", "Pieces that were processed"),
-    Column("status", "i1", "", DATASETS + " status", "Status at the end: output is finished if some is missing, "
-           "otherwise done, and all has failed with the task", codes="dataset_status"),
-))
-"""Columns of a dataset of a task; tasks with a single dataset have none."""
 
 
 class BrokerParameters(Part):
@@ -402,6 +386,8 @@ class UserParameters(BrokerParameters):
                             "site first, for which the jobs there wait")
     build_hs06sec: float = Field(4000, ge=0, description="True wall time x cores x HS06 of a build job; the default is "
                                  "an assumption")
+    build_size: Megabytes = Field(0, ge=0, description="Size of the library that a build job makes, MB; scouts raise "
+                                  "workdiskcount to it")
     build_memory: Megabytes = Field(1000, gt=0, description="True memory of build jobs, MB")
     build_failure_rate: Fraction = Field(0, description="Payload failures of build jobs")
 
@@ -428,47 +414,3 @@ def builds_library(word: str) -> bool:
 def changed(word: str, sites: dict[str, tuple[str, ...]]) -> str:
     """The word of a task whose lists of queues, by key, have been replaced."""
     return UserParameters.of_word(word).model_copy(update=sites).word()
-
-
-class InputFile(Part):
-    """A file that the next jobs of a task read."""
-
-    bytes: Bytes = Field(0, ge=0, description="Size; 0 = unknown")
-    events: int | None = Field(None, ge=0, description="Events in the file; default: unknown")
-    first_event: int | None = Field(None, ge=0, description="First event that jobs read; default: that of the file")
-    last_event: int | None = Field(None, ge=0, description="Last event that jobs read")
-
-
-class Replica(Part):
-    """A replica of a dataset at a DDM endpoint, as Rucio counts it."""
-
-    files: int = Field(ge=0, description="Files that are there")
-    of_files: int | None = Field(None, ge=0, description="Files of the dataset; default: `n_files`")
-    bytes: Bytes | None = Field(None, ge=0, description="Size of the files that are there; default: in proportion")
-    of_bytes: Bytes | None = Field(None, ge=0, description="Size of the dataset; default: `bytes` of the dataset")
-
-
-class DatasetOfTask(Part):
-    """A dataset that a task reads; the first one that is not secondary is its primary input."""
-
-    type: str = Field("input", description="Type in JEDI; pseudo_input = there are no files, jobs are only counted")
-    secondary: bool = Field(False, description="Whether it is read beside the primary input")
-    attributes: str = Field("", description="Attributes in JEDI, such as nosplit,repeat or ratio=2")
-    n_files: int | None = Field(None, ge=0, description="Files in Rucio; default: unknown to Rucio")
-    bytes: Bytes = Field(0, ge=0, description="Size in Rucio")
-    files: dict[str, InputFile] = Field(default_factory=dict, description="Files that the next jobs read, by LFN")
-    replicas: dict[StorageName, Replica] = Field(default_factory=dict, description="Replicas, by DDM endpoint")
-    file_replicas: dict[str, tuple[StorageName, ...]] = Field(
-        default_factory=dict, description="DDM endpoints of single files, by LFN; default: those of complete replicas")
-    virtual: tuple[StorageName, ...] = Field((), description="DDM endpoints of virtual placement that offer it whole")
-    distributed: Annotated[bool, ActsIn("deployed")] = Field(
-        False, description="Whether it is scattered over sites on purpose")
-    has_rules: Annotated[bool, ActsIn("deployed")] = Field(
-        True, description="Whether Rucio has replication rules for it; without any it counts as distributed")
-    constituent: bool = Field(False, description="Whether jobs read it only as a part of a container")
-    constituents: tuple[str, ...] = Field((), description="Datasets of which a container consists")
-
-    @property
-    def is_pseudo(self) -> bool:
-        """True if it has no files."""
-        return self.type == "pseudo_input"

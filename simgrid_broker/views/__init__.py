@@ -1,7 +1,7 @@
 """Frozen views: exactly what a decision is allowed to see; true run times and fates are not among it."""
 
+from simgrid_broker.schema.datasets import DatasetOfTask, InputFile, Replica
 from simgrid_broker.schema.queues import Hardware, PublishedSoftware, WorkerNodeGpu
-from simgrid_broker.schema.tasks import DatasetOfTask, InputFile, Replica
 from simgrid_broker.views.analysis import (
     ANALYSIS_STORE,
     UNCLASSIFIED,

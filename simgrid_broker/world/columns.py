@@ -80,9 +80,17 @@ def set_scout_inputs(world: World, row: int, pieces: int) -> None:
 
 
 def split_by_files(world: World, row: int, most_files: int) -> None:
-    """Withdraw nFilesPerJob and nGBPerJob from a task and limit the files of its jobs instead."""
+    """Withdraw nFilesPerJob and nGBPerJob from a task, and raise a limit of the files of its jobs."""
     split = world.arrays.splitting[row]
-    split["nfilesperjob"], split["ngbperjob"], split["nmaxfilesperjob"] = 0, 0, most_files
+    split["nfilesperjob"], split["ngbperjob"] = 0, 0
+    if split["nmaxfilesperjob"]:
+        split["nmaxfilesperjob"] = max(split["nmaxfilesperjob"], most_files)
+
+
+def limit_size(world: World, row: int, gb: float | None) -> None:
+    """Set nGBPerJob of a task, GB; None leaves it."""
+    if gb is not None:
+        world.arrays.splitting["ngbperjob"][row] = gb
 
 
 def limit_input(world: World, row: int, gb: float, n_files: int) -> None:

@@ -1,6 +1,7 @@
 """The world as Python holds it: arrays, vocabularies of their codes, and growth of tables."""
 
 from collections.abc import Iterator, Sequence
+from math import isnan
 
 import numpy as np
 
@@ -114,9 +115,11 @@ class World:
         return 1 << (max(N_REPLICAS, int(self.state["most_replicas"])) - 1).bit_length()
 
     def merge_rule(self, row: int) -> MergeRule:
-        """The parameters of merging of a task's stream; the defaults if it has no stream."""
-        name, work = self.vocabularies["task_names"][self.arrays.tasks["name"][row]], self.scenario.workload
-        return next((stream for stream in (*work.campaigns, *work.users) if stream.name == name), MergeRule())
+        """The parameters of merging of a task's stream, mergeRamCount as measured; the defaults if it has no stream."""
+        task, work = self.arrays.tasks[row], self.scenario.workload
+        name, measured_mb = self.vocabularies["task_names"][task["name"]], float(task["mergeramcount"])
+        rule = next((stream for stream in (*work.campaigns, *work.users) if stream.name == name), MergeRule())
+        return rule if isnan(measured_mb) else rule.model_copy(update={"mergeRamCount": measured_mb})
 
     def note_new_descriptions(self) -> None:
         """Note a change of a static description of queues, which invalidates cached masks."""

@@ -1,8 +1,8 @@
 """Scouts in a small world: how many, at which priority, and what becomes of their task."""
 
-
+import numpy as np
 import pytest
-from builders import Stage, T, everyone, scenario
+from builders import S, Stage, T, everyone, scenario
 
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.post_processor import post_processor
@@ -13,6 +13,7 @@ from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.run.timeline import timeline
+from simgrid_broker.names import Cause
 
 AGENTS = (timeline, statistics, task_source, task_commando, task_refiner, adder, post_processor, watch_dog,
           job_generator, setupper)
@@ -195,3 +196,87 @@ def test_a_task_at_work_is_measured_once_more(edition, finished, again):
     scouts.assess(world.now)
     assert bool(scouts.changes[0] > before) is again
     assert (0 in scouts.jobs) is not again
+
+
+@pytest.mark.rule("Scouts._take_over", "measured_leak", "measured_diskio", "measured_workdisk")
+@pytest.mark.parametrize(("stream", "expected"), [
+    pytest.param(dict(memory_leak=12.2, memory_leak_x2=3.5, disk_traffic=700, workDirSize=900), (13, 3, 700, 900),
+                 id="what jobs report"),
+    pytest.param({}, (0, 0, 0, 0), id="a stream that says nothing"),
+])
+def test_reports_of_scouts_become_attributes_of_their_task(stream, expected):
+    world = worked(stage("deployed", stream), jobs=0)
+    assert np.isnan(world.arrays.tasks["memory_leak_core"][0]) and np.isnan(world.arrays.tasks["memory_leak_x2"][0])
+    finish(world, 2)
+    world.run(world.now + 700)
+    names = ("memory_leak_core", "memory_leak_x2", "diskio", "workdiskcount_mb")
+    assert tuple(world.arrays.tasks[name][0] for name in names) == expected
+
+
+@pytest.mark.rule("Scouts._take_over", "measured_diskio")
+def test_the_cap_of_disk_traffic_lowers_a_claim():
+    capped = {"dbproxy.SCOUT_DISK_IO_CAP": 500}
+    world = worked(stage("deployed", said=dict(diskio=900), gdpconfig=capped), jobs=0)
+    assert world.arrays.tasks["diskio"][0] == 900
+    finish(world, 2)
+    world.run(world.now + 700)
+    assert world.arrays.tasks["diskio"][0] == 500
+
+
+@pytest.mark.rule("core_power")
+@pytest.mark.parametrize(("edition", "jobs", "expected"), [("deployed", 2, 300), ("documented", 5, 150)])
+def test_the_code_counts_work_by_the_benchmark_of_the_hosts(edition, jobs, expected):
+    queues = dict(HERE=dict(atlas_site="HERE", corepower=10, cpu_benchmark=20))
+    world = worked(stage(edition, queues=queues), jobs=jobs)
+    world.run(world.now + 700)
+    assert world.arrays.tasks["cputime"][0] == expected
+
+
+@pytest.mark.rule("Scouts._assess", "verdict")
+@pytest.mark.parametrize(("edition", "expected"), [("deployed", "broken"), ("documented", "running")])
+def test_too_few_successes_break_a_task_at_the_avalanche_in_the_code(edition, expected):
+    world = worked(stage(edition, dict(scoutSuccessRate=9)), jobs=0)
+    world.arrays.jobs["fate"][world.live()[0]] = Cause.PAYLOAD_ERROR
+    finish(world, 6)
+    world.run(world.now + 1500)
+    assert world.task() == expected
+
+
+@pytest.mark.rule("measured_ng", "Scouts._take_over")
+@pytest.mark.parametrize(("edition", "jobs", "expected"), [("deployed", 2, 8), ("documented", 5, 0)])
+def test_scouts_set_the_size_of_jobs_for_a_target_of_output_in_the_code(edition, jobs, expected):
+    """10 GiB of output and the margin of work space, 300 MB, less 1500 MB."""
+    split = dict(n_files=40, events_per_file=100, file_bytes=1e6, output_bytes_per_event=1e6, tgtmaxoutputforng=10)
+    world = worked(stage(edition, said=dict(split=split, n_jobs=40)), jobs=jobs)
+    world.run(world.now + 700)
+    assert world.arrays.splitting["ngbperjob"][0] == expected
+
+
+@pytest.mark.rule("Scouts._evaluate", "withdraws_split_rules")
+@pytest.mark.parametrize(("minutes", "files"), [(20, 0), (10, 4)])
+def test_short_scouts_withdraw_the_files_of_a_job(minutes, files):
+    values = {"dbproxy.SCOUT_CHANGE_SR_panda": True, "dbproxy.SCOUT_SHORT_EXECTIME_panda": minutes,
+              "dbproxy.SCOUT_NUM_SHORT_panda": 5, "dbproxy.SCOUT_THR_SHORT_panda": 25}
+    split = dict(n_files=160, events_per_file=25, file_bytes=1e6, nfilesperjob=4, nmaxfilesperjob=10)
+    said = dict(split=split, n_jobs=160, n_events_per_job=25)
+    world = worked(stage("deployed", said=said, gdpconfig=values), jobs=5)
+    world.run(world.now + 700)
+    row = world.arrays.splitting[0]
+    assert world.task() == "running" and row["nfilesperjob"] == files
+    assert row["nmaxfilesperjob"] == (10 if files else 200)
+
+
+@pytest.mark.rule("measure_merging", "Scouts._take_over_merging")
+def test_merge_jobs_that_have_finished_tell_what_later_ones_claim():
+    world = worked(stage("deployed", dict(mergeOutput=True, mergeRamCount=2500)), jobs=0)
+    scouts, merge = world.control.books.scouts, world.arrays.jobs[world.live()[:1]].copy()
+    assert world.world.merge_rule(0).mergeRamCount == 2500
+    for name, value in dict(status=S.FINISHED, n_chunks=0, processing_type=scouts.pmerge, maxpss_mb=3000,
+                            walltime_s=9000, cputime_s=7200, input_bytes=1000 * 1024**2).items():
+        merge[name] = value
+    scouts._read(merge)
+    finish(world, 1)
+    world.run(world.now + 700)
+    task = world.arrays.tasks[0]
+    assert (task["mergeramcount"], task["mergewalltime"], task["ramcount"]) == (3300, 11, 1100)
+    assert world.world.merge_rule(0).mergeRamCount == 3300

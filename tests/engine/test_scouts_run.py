@@ -37,6 +37,13 @@ def test_tasks_that_claim_the_truth_go_on(run):
     assert (first.to_numpy() > honest.set_index("jeditaskid").scouted_s.loc[first.index].to_numpy()).all()
 
 
+def test_what_jobs_report_is_recorded_with_their_task(run):
+    _, run = run
+    said = of(run, "honest")[["memory_leak_core", "memory_leak_x2", "diskio", "workdiskcount_mb"]].drop_duplicates()
+    assert said.to_numpy().tolist() == [[5, 1, 800, 1200]]
+    assert of(run, "hurried").memory_leak_core.isna().all() and (of(run, "hungry").memory_leak_core == 0).all()
+
+
 def test_wrong_memory_is_corrected_and_the_other_jobs_go_where_it_fits(run):
     _, run = run
     hungry = of(run, "hungry")

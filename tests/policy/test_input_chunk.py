@@ -4,7 +4,7 @@ import pytest
 
 from simgrid_broker.policy.availability import Endpoint, Terms, found_at
 from simgrid_broker.policy.tasks.splitting import Cut, largest_job
-from simgrid_broker.schema.tasks import Replica
+from simgrid_broker.schema.datasets import Replica
 from simgrid_broker.units import MIB
 from simgrid_broker.views import DatasetOfTask, InputFile, Source
 

@@ -1,45 +1,16 @@
-"""Scouts: when the avalanche starts, what is measured, and what exhausts or breaks a task, in both editions."""
+"""Scouts: when the avalanche starts, and what exhausts or breaks a task, in both editions."""
 
-from math import isnan, nan
+from math import nan
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from policy_builders import cfg, task
+from scout_builders import EDITIONS, HOUR, claims, jobs, keys, measure
 
 from simgrid_broker.policy.tasks import scouts
-from simgrid_broker.policy.tasks.scouts import Jobs, Scouting
-from simgrid_broker.views import Task
+from simgrid_broker.policy.tasks.scouts import Evidence, Expected, Input, Judgement, Scouting, SplitRules
 
-pytestmark = pytest.mark.rule("uses_scouts", "enough_finished", "next_update", "verdict", "measured_ramcount",
-                              "measured_cputime", "measured_iointensity", "exhausted", "scouts.measure", "new_claims",
-                              "capped_diskio", "measured_walltime", "measured_output", "withdraws_split_rules")
-
-EDITIONS = ("documented", "deployed")
-HOUR = 3600.0
-
-
-def jobs(n=10, **said) -> Jobs:
-    """Jobs of 8 cores with 1000 events, 2 h of wall time at 80 HS06, 8 GB and 80 % of the CPU, but for what is said."""
-    plain = dict(walltime_s=2 * HOUR, cputime_s=0.8 * 8 * 2 * HOUR, corecount=8, hs06=80, n_events=1000,
-                 maxpss_mb=8000, input_bytes=0, output_bytes=0)
-    return Jobs(*(np.broadcast_to(np.asarray(said.get(name, plain[name]), float), n) for name in Jobs._fields))
-
-
-def claims(**said) -> Task:
-    """A task with input that claims 500 HS06 s an event and 1000 MB a core, without base time, but for what is said."""
-    return task(**dict(cputime=500.0, ramcount=1000.0, input_bytes_per_job=1.0) | said)
-
-
-def keys(**values):
-    """gdpconfig with keys of scouts set."""
-    return cfg(dbproxy=values)
-
-
-def measure(edition, found=None, claimed=None, **values):
-    """What jobs tell of a task."""
-    return scouts.measure(found or jobs(), claimed or claims(), keys(**values), edition)
+pytestmark = pytest.mark.rule("uses_scouts", "enough_finished", "next_update", "verdict", "exhausted",
+                              "expected_jobs", "input_of", "withdraws_split_rules")
 
 
 @pytest.mark.parametrize(("said", "expected"), [
@@ -91,152 +62,19 @@ def test_what_scouts_that_are_over_mean(finished, failed, rate, lower, expected)
     assert tuple(scouts.verdict(state, rate, "managed", keys(**values), edition) for edition in EDITIONS) == expected
 
 
-@pytest.mark.parametrize(("edition", "expected"), [
-    pytest.param("documented", 500, id="L11 the largest of the first five"),
-    pytest.param("deployed", 852, id="L11 75 % of all and 10 %"),
-])
-def test_memory(edition, expected):
-    memory = 8 * np.array([500, 400, 300, 200, 100, 600, 700, 800, 900, 1000], float)
-    assert measure(edition, jobs(maxpss_mb=memory)).ramcount == expected
+NO_RULES, ONE_FILE = SplitRules(), SplitRules(nFilesPerJob=1)
 
 
-@pytest.mark.parametrize(("claimed", "values", "expected"), [
-    pytest.param(dict(ramunit="MBPerCoreFixed"), {}, None, id="a fixed value stays"),
-    pytest.param(dict(ramunit="MB"), {}, 8800, id="memory of the whole job, and 10 %"),
-    pytest.param(dict(ramunit="MB", baseramcount=4000), {}, 8800, id="with what is there once"),
-    pytest.param(dict(baseramcount=4000), {}, 550, id="less what is there once"),
-    pytest.param({}, {"SCOUT_RAMCOUNT_MIN": 2000}, 2000, id="not below the minimum"),
-    pytest.param({}, {"SCOUT_RAMCOUNT_MARGIN": 50}, 1500, id="another margin"),
-    pytest.param(dict(baseramcount=8000), {}, 1, id="nothing is left of it"),
-    pytest.param(dict(baseramcount=9000), {}, 1, id="nor of less than nothing"),
-    pytest.param(dict(ramunit="MB"), {"SCOUT_RAMCOUNT_MIN": 9000}, 9000, id="the minimum holds for any unit"),
-])
-def test_memory_in_the_code(claimed, values, expected):
-    assert measure("deployed", None, claims(**claimed), **values).ramcount == expected
+def judged(edition, found, claimed, expected=100, split=NO_RULES, low_success=False, **values):
+    """Judgement of a task; expected: jobs to come, or `Expected`."""
+    expected = expected if isinstance(expected, Expected) else Expected(expected, expected, expected)
+    of = Evidence(found, claimed, measure(edition, found, claimed, **values), expected, split, low_success)
+    return scouts.exhausted(of, keys(**values), edition)
 
 
-@pytest.mark.parametrize(("memory", "claimed", "values", "documented", "deployed"), [
-    pytest.param([7999.5, 6000], dict(ramunit="MB"), {}, 8000, 8249, id="L11 whole jobs: the largest, or a percentile"),
-    pytest.param([7996, 7996], {}, {"SCOUT_RAMCOUNT_MARGIN": 100}, 1000, 1999, id="999.5 MB a core, rounded up"),
-    pytest.param(8000 - 4 / 1024, {}, {"SCOUT_RAMCOUNT_MARGIN": 100}, 1000, 2000, id="whole KiB in the code"),
-    pytest.param(8, {}, {}, 1, 1, id="one MB a core is something"),
-    pytest.param(4000, {}, {"SCOUT_RAMCOUNT_MIN": 2000}, 500, 2000, id="L11 only the code has a minimum"),
-])
-def test_rounding_of_memory(memory, claimed, values, documented, deployed):
-    for edition, expected in (("documented", documented), ("deployed", deployed)):
-        assert measure(edition, jobs(2, maxpss_mb=memory), claims(**claimed), **values).ramcount == expected
-
-
-@pytest.mark.parametrize(("edition", "expected"), [
-    pytest.param("documented", 864, id="L13 the first five jobs, of which every one took 2 h"),
-    pytest.param("deployed", 1728, id="L13 all jobs, of which half took 4 h"),
-])
-def test_cpu_time(edition, expected):
-    assert measure(edition, jobs(walltime_s=[2 * HOUR] * 5 + [4 * HOUR] * 5)).cputime == expected
-
-
-@pytest.mark.parametrize(("edition", "values", "expected"), [
-    pytest.param("documented", {}, 1.5 * 96, id="L12 95 % where no key is set"),
-    pytest.param("documented", {"SCOUT_RAMCOUNT_RANK": 50}, 1.5 * 60, id="L12 the page's key is that of memory"),
-    pytest.param("documented", {"SCOUT_CPUTIME_RANK": 50}, 1.5 * 96, id="L12 the other key is nothing to it"),
-    pytest.param("deployed", {"SCOUT_CPUTIME_RANK": 50}, 1.5 * 60, id="L12 the code has a key of its own"),
-    pytest.param("deployed", {"SCOUT_RAMCOUNT_RANK": 50}, 1.5 * 96, id="L12 and minds only that"),
-])
-def test_percentile_of_the_cpu_time(edition, values, expected):
-    found = jobs(5, walltime_s=[250, 500, 750, 1000, 1250], hs06=80)
-    assert measure(edition, found, **values).cputime == pytest.approx(np.ceil(expected))
-
-
-@pytest.mark.parametrize(("said", "claimed", "expected"), [
-    pytest.param(dict(n_events=79), {}, (None, None), id="fewer than ten events a core"),
-    pytest.param(dict(n_events=80), {}, (10800, 10800), id="ten events a core"),
-    pytest.param(dict(n_events=79), dict(input_bytes_per_job=0.0), (10937, 10937), id="few events without input"),
-    pytest.param(dict(n_events=10, walltime_s=6 * HOUR), {}, (259200, None), id="L12 6 h to the second"),
-    pytest.param(dict(n_events=10, walltime_s=6 * HOUR + 1), {}, (259212, 259212), id="L12 more than 6 h"),
-    pytest.param({}, dict(cpuefficiency=nan), (None, None), id="a task without a claim of cpuEfficiency"),
-    pytest.param({}, dict(basewalltime_s=HOUR), (432, 432), id="less the time beside events"),
-    pytest.param({}, dict(basewalltime_s=3 * HOUR), (0, 0), id="no time is left for events"),
-    pytest.param(dict(n_events=100_000), {}, (8.64, 8.64), id="thousandths below 10"),
-    pytest.param(dict(n_events=99_999), {}, (8.641, 8.641), id="rounded up"),
-    pytest.param(dict(n_events=82_000), {}, (11, 11), id="whole numbers from 10 on"),
-    pytest.param(dict(n_events=[79, 80] * 5), {}, (10800, 10800), id="the jobs that count tell it"),
-    pytest.param(dict(n_events=[0, 1000] * 5, walltime_s=7 * HOUR), {}, (3024, 3024), id="no long job without events"),
-    pytest.param(dict(n_events=1, walltime_s=7 * HOUR), {}, (3024000, 3024000), id="a single event is enough"),
-])
-def test_which_jobs_tell_the_cpu_time(said, claimed, expected):
-    found = tuple(measure(edition, jobs(**said), claims(**claimed)).cputime for edition in EDITIONS)
-    assert found == expected
-
-
-def test_rates_are_those_of_the_greediest_job_and_whole():
-    found = measure("deployed", jobs(2, input_bytes=[1e9, 2e9], output_bytes=1e9, walltime_s=1000))
-    assert found.iointensity == np.ceil(3e9 / 1024 / 1000 / 8)
-
-
-@pytest.mark.parametrize(("walltime_s", "rate"), [(0, 5), (1, 5), (5, 1)])
-def test_a_job_takes_a_second_at_least(walltime_s, rate):
-    assert measure("deployed", jobs(1, input_bytes=5 * 8 * 1024, walltime_s=walltime_s)).iointensity == rate
-
-
-def test_cpu_efficiency_of_a_moment():
-    assert scouts.cpu_efficiency(np.array([0.25, 0.0]), np.array([0.5, 0.0]), np.array([1, 1])).tolist() == [50, 0]
-
-
-def test_l13_io_of_later_jobs_does_not_count_as_documented():
-    found = jobs(6, input_bytes=[1e9] * 5 + [8e9])
-    assert measure("documented", found).iointensity < measure("deployed", found).iointensity
-
-
-@pytest.mark.parametrize(("said", "claimed", "expected"), [
-    pytest.param(dict(cputime_s=3599, input_bytes=1024**2), 1, 1, id="short jobs count as nothing"),
-    pytest.param(dict(cputime_s=3600, input_bytes=1024**2), 1, 5400, id="an hour for a MiB and half as much"),
-    pytest.param(dict(cputime_s=3600, input_bytes=1024**2), nan, None, id="a task that claims no wall time gets none"),
-    pytest.param(dict(cputime_s=3600, input_bytes=1024**2), 9999, 9999, id="not below the claim"),
-    pytest.param(dict(cputime_s=3600), 7, 7, id="without input"),
-    pytest.param(dict(cputime_s=3601, input_bytes=1024**2), 1, 5402, id="whole seconds, rounded up"),
-    pytest.param(dict(cputime_s=3599, input_bytes=1024**2), 0.5, 0.5, id="less than a second is claimed"),
-    pytest.param(dict(cputime_s=[1000, 7200] * 5, input_bytes=[2 * 1024**2, 1024**2] * 5), 1, 5400,
-                 id="the longest job and the largest input"),
-])
-def test_wall_time_of_input(said, claimed, expected):
-    assert measure("deployed", jobs(**said), claims(walltime_s_per_mib=claimed)).walltime_s_per_mib == expected
-
-
-@pytest.mark.parametrize(("said", "expected"), [
-    pytest.param(dict(output_bytes=1000 * 2048), 2048, id="output of an event"),
-    pytest.param(dict(output_bytes=1e12), 10240 * 1024, id="at most 10 MiB"),
-    pytest.param(dict(n_events=9), None, id="too few events"),
-    pytest.param(dict(n_events=10, output_bytes=10 * 2048), 2048, id="ten events are enough"),
-    pytest.param(dict(n_events=[9, 1000] * 5, output_bytes=1000 * 2048), 2048, id="jobs with enough of them tell"),
-    pytest.param(dict(output_bytes=np.repeat([1, 2, 3, 4, 5], 2) * 1000 * 1024), 4096, id="75 % of the jobs"),
-])
-def test_output_of_an_event(said, expected):
-    assert measure("deployed", jobs(**said)).output_bytes == expected
-
-
-@pytest.mark.parametrize(("claimed", "values", "expected"), [
-    pytest.param(900.0, {}, 900, id="no cap"),
-    pytest.param(900.0, {"SCOUT_DISK_IO_CAP": 500}, 500, id="above the cap"),
-    pytest.param(400.0, {"SCOUT_DISK_IO_CAP": 500}, 400, id="below the cap"),
-    pytest.param(nan, {"SCOUT_DISK_IO_CAP": 500}, None, id="no claim"),
-])
-def test_disk_traffic_is_capped(claimed, values, expected):
-    assert measure("deployed", None, claims(diskio=claimed), **values).diskio == expected
-
-
-def test_measured_cpu_time_withdraws_the_claim_of_wall_time_which_is_measured_without_it():
-    by_cpu, by_wall, neither = (scouts.new_claims(measure("deployed", None, claims(**said))) for said in (
-        dict(walltime_s_per_mib=7.0), dict(walltime_s_per_mib=7.0, cpuefficiency=nan), dict(cpuefficiency=nan)))
-    assert by_cpu["cputime"] == 864 and isnan(by_cpu["walltime_s_per_mib"])
-    assert by_wall["walltime_s_per_mib"] == 7 and "cputime" not in by_wall
-    assert set(neither) == {"iointensity"}
-
-
-def exhausted(edition, found, claimed, new_jobs=100, least_efficiency=0.0, **values):
+def exhausted(edition, found, claimed, new_jobs=100, **more):
     """Why jobs exhaust their task."""
-    config = keys(**values)
-    measured = scouts.measure(found, claimed, config, edition)
-    return scouts.exhausted(found, claimed, measured, new_jobs, least_efficiency, config, edition)
+    return judged(edition, found, claimed, new_jobs, **more).reason
 
 
 @pytest.mark.parametrize(("found", "claimed", "new_jobs", "values", "expected"), [
@@ -259,7 +97,14 @@ def exhausted(edition, found, claimed, new_jobs=100, least_efficiency=0.0, **val
                  id="a fixed claim is not measured"),
     pytest.param(dict(cputime_s=2 * 8 * 2 * HOUR), {}, 100, {}, ("", ""), id="twice the wall time on all cores"),
     pytest.param(dict(cputime_s=[1, 2.1 * 8 * 2 * HOUR] * 5), {}, 100, {}, ("", "over_cpu_consumption"),
-                 id="CPU abuse by some jobs"),
+                 id="CPU abuse by the job with most CPU time"),
+    pytest.param(dict(cputime_s=[2.1 * 8 * 2 * HOUR, 6 * 8 * 2 * HOUR], walltime_s=[2 * HOUR, 6 * HOUR]), {}, 100, {},
+                 ("", ""), id="by another one"),
+    pytest.param(dict(walltime_s=25 * HOUR, hs06=0.00032), dict(cputime=0.0299), 100,
+                 {"SCOUT_WRONG_CPUTIME_THRESHOLD": 1.5}, ("", "scout_cpuTime"), id="44 thousandths to whole 29"),
+    pytest.param(dict(walltime_s=25 * HOUR, hs06=0.00032), dict(cputime=0.0301), 100,
+                 {"SCOUT_WRONG_CPUTIME_THRESHOLD": 1.5}, ("", ""), id="44 thousandths to whole 30"),
+    pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=0), 100, {}, ("", ""), id="a claim of 0"),
     pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=1000), 100, {"SCOUT_WRONG_CPUTIME_THRESHOLD": 0}, ("", ""),
                  id="the check is off"),
     pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=nan), 100, {}, ("", ""), id="no claim of CPU time"),
@@ -271,13 +116,32 @@ def exhausted(edition, found, claimed, new_jobs=100, least_efficiency=0.0, **val
 ])
 def test_what_exhausts_a_task(found, claimed, new_jobs, values, expected):
     claimed = claims(**dict(cputime=1e9) | claimed)
-    assert tuple(exhausted(edition, jobs(**found), claimed, new_jobs, **values) for edition in EDITIONS) == expected
+    found = jobs(2 if len(np.shape(found.get("walltime_s", 0))) else 10, **found)
+    assert tuple(exhausted(edition, found, claimed, new_jobs, **values) for edition in EDITIONS) == expected
 
 
-@pytest.mark.parametrize(("least", "expected"), [(80, ("", "")), (81, ("", "low_efficiency"))])
-def test_least_cpu_efficiency_of_a_task(least, expected):
-    assert tuple(exhausted(edition, jobs(), claims(cputime=1e9), least_efficiency=least)
+@pytest.mark.parametrize(("least", "values", "expected"), [
+    pytest.param(80, {}, ("", ""), id="reached"),
+    pytest.param(81, {}, ("", "low_efficiency"), id="missed"),
+    pytest.param(80, {"SCOUT_LOW_CPU_EFFICIENCY_managed": 90, "SCOUT_NUM_CPU_INEFFICIENT_managed": 5,
+                      "SCOUT_THR_CPU_INEFFICIENT_managed": 50}, ("", ""), id="reached, whatever single jobs are"),
+])
+def test_least_cpu_efficiency_of_a_task(least, values, expected):
+    split = SplitRules(minCpuEfficiency=least)
+    assert tuple(exhausted(edition, jobs(), claims(cputime=1e9), split=split, **values)
                  for edition in EDITIONS) == expected
+
+
+def test_the_median_of_efficiencies_is_cut_to_a_whole_number():
+    found = jobs(2, cputime_s=np.array([0.80, 0.81]) * 8 * 2 * HOUR)
+    split = SplitRules(minCpuEfficiency=80.5)
+    assert exhausted("deployed", found, claims(cputime=1e9), split=split) == "low_efficiency"
+
+
+@pytest.mark.parametrize(("new_jobs", "expected"), [(20, ("low_success_rate", "")), (21, ("low_success_rate",) * 2)])
+def test_scouts_that_succeed_too_seldom_exhaust_a_task(new_jobs, expected):
+    claimed = claims(cputime=1e9)
+    assert tuple(exhausted(edition, jobs(), claimed, new_jobs, low_success=True) for edition in EDITIONS) == expected
 
 
 INEFFICIENT = {"SCOUT_LOW_CPU_EFFICIENCY_managed": 90, "SCOUT_NUM_CPU_INEFFICIENT_managed": 5,
@@ -297,7 +161,7 @@ INEFFICIENT = {"SCOUT_LOW_CPU_EFFICIENCY_managed": 90, "SCOUT_NUM_CPU_INEFFICIEN
 ])
 def test_inefficient_jobs(low, new_jobs, values, expected):
     cpu = np.where(np.arange(10) < low, 0.89, 0.9) * 8 * 2 * HOUR
-    found = jobs(cputime_s=np.floor(cpu * 0.999), output_bytes=16 * 1024 * 8 * 2 * HOUR)
+    found = jobs(cputime_s=np.floor(cpu * 0.999), output_bytes=16 * 1024 * 8 * 2 * HOUR, input_mib=0)
     assert exhausted("deployed", found, claims(cputime=1e9), new_jobs, **INEFFICIENT | values) == expected
 
 
@@ -320,39 +184,81 @@ def test_short_jobs(n_short, new_jobs, label, expected):
                  for edition in EDITIONS) == expected
 
 
+SHORT = {"SCOUT_CHANGE_SR_user": True, "SCOUT_SHORT_EXECTIME_user": 120, "SCOUT_NUM_SHORT_user": 5,
+         "SCOUT_THR_SHORT_user": 100}
+"""Half of the jobs take at most two hours, and a hundred are expected."""
+
+
+def changes_rules(found, expected=100, split=ONE_FILE, edition="deployed", **values):
+    """Whether short jobs change the split rules of a task of a user."""
+    claimed = claims(cputime=1e9, prodsourcelabel="user")
+    return judged(edition, found, claimed, expected, split, **SHORT | values).short_jobs
+
+
 def test_a_tenth_of_short_jobs_is_a_tenth():
     """6 of 13 jobs are short, which is less than 5 tenths."""
-    given = {"SCOUT_CHANGE_SR_user": True, "SCOUT_SHORT_EXECTIME_user": 120, "SCOUT_NUM_SHORT_user": 5,
-             "SCOUT_THR_SHORT_user": 100}
-    found = jobs(13, walltime_s=[2 * HOUR] * 6 + [3 * HOUR] * 7)
-    assert not scouts.withdraws_split_rules(found, 100, "user", keys(**given), "deployed")
+    assert not changes_rules(jobs(13, walltime_s=[2 * HOUR] * 6 + [3 * HOUR] * 7))
 
 
-@pytest.mark.parametrize(("values", "new_jobs", "expected"), [
-    pytest.param({"SCOUT_NUM_SHORT_user": None}, 100, False, id="without a number of short jobs"),
-    pytest.param({"SCOUT_THR_SHORT_user": None}, 100, False, id="without a limit of jobs to come"),
-    pytest.param({}, 100, True, id="half of the jobs take two hours"),
-    pytest.param({"SCOUT_CHANGE_SR_user": False}, 100, False, id="not asked for"),
-    pytest.param({"SCOUT_NUM_SHORT_user": 6}, 100, False, id="too few of them"),
-    pytest.param({"SCOUT_SHORT_EXECTIME_user": 119}, 100, False, id="they are not short"),
-    pytest.param({}, 99, False, id="too few to come"),
+@pytest.mark.parametrize(("values", "expected_jobs", "split", "expected"), [
+    pytest.param({"SCOUT_NUM_SHORT_user": None}, 100, dict(nFilesPerJob=1), False, id="without a number of short jobs"),
+    pytest.param({"SCOUT_THR_SHORT_user": None}, 100, dict(nFilesPerJob=1), False, id="without a limit of jobs"),
+    pytest.param({}, 100, dict(nFilesPerJob=1), True, id="half of the jobs take two hours"),
+    pytest.param({"SCOUT_CHANGE_SR_user": False}, 100, dict(nFilesPerJob=1), False, id="not asked for"),
+    pytest.param({"SCOUT_NUM_SHORT_user": 6}, 100, dict(nFilesPerJob=1), False, id="too few of them"),
+    pytest.param({"SCOUT_SHORT_EXECTIME_user": 119}, 100, dict(nFilesPerJob=1), False, id="they are not short"),
+    pytest.param({}, 99, dict(nFilesPerJob=1), False, id="too few to come"),
+    pytest.param({}, Expected(100, 99, 100), dict(nFilesPerJob=1), False, id="too few in all by files"),
+    pytest.param({}, Expected(100, 100, 99), dict(nFilesPerJob=1), False, id="too few in all by events"),
+    pytest.param({}, Expected(20, 100, 100), dict(nFilesPerJob=1), False, id="20 new ones: scouts are not judged"),
+    pytest.param({}, 100, {}, False, id="no rule that would change"),
+    pytest.param({}, 100, dict(nGBPerJob=5), True, id="nGBPerJob"),
+    pytest.param({}, 100, dict(nMaxFilesPerJob=199), True, id="a low limit of files"),
+    pytest.param({}, 100, dict(nMaxFilesPerJob=200), False, id="a limit of files that is high enough"),
 ])
-def test_short_jobs_change_the_rules_of_splitting_in_the_code(values, new_jobs, expected):
-    given = {"SCOUT_CHANGE_SR_user": True, "SCOUT_SHORT_EXECTIME_user": 120, "SCOUT_NUM_SHORT_user": 5,
-             "SCOUT_THR_SHORT_user": 100}
+def test_short_jobs_change_the_rules_of_splitting_in_the_code(values, expected_jobs, split, expected):
     found = jobs(walltime_s=[2 * HOUR] * 5 + [3 * HOUR] * 5)
-    assert scouts.withdraws_split_rules(found, new_jobs, "user", keys(**given | values), "deployed") is expected
-    assert not scouts.withdraws_split_rules(found, new_jobs, "user", keys(**given | values), "documented")
+    assert changes_rules(found, expected_jobs, SplitRules(**split), **values) is expected
+    assert not changes_rules(found, expected_jobs, SplitRules(**split), "documented", **values)
 
 
-@given(st.lists(st.floats(1, 1e5), min_size=1, max_size=30), st.sampled_from(EDITIONS))
-def test_measures_lie_within_what_was_measured(walltimes, edition):
-    found = measure(edition, jobs(len(walltimes), walltime_s=walltimes))
-    least, most = (1.5 * 80 * limit / 1000 for limit in (min(walltimes), max(walltimes)))
-    assert least - 1e-9 <= found.cputime <= most + 1
+def test_a_task_whose_split_rules_change_may_be_inefficient_but_not_wrong():
+    slow = jobs(walltime_s=2 * HOUR, cputime_s=1)
+    inefficient = {name.replace("managed", "user"): value for name, value in INEFFICIENT.items()}
+    claimed = claims(cputime=1e9, prodsourcelabel="user")
+    for split, expected in ((ONE_FILE, Judgement("", True)), (NO_RULES, Judgement("low_efficiency"))):
+        assert judged("deployed", slow, claimed, 100, split, **SHORT | inefficient) == expected
+    hungry = claims(cputime=1e9, ramcount=1.0, prodsourcelabel="user")
+    found = judged("deployed", jobs(maxpss_mb=40_000), hungry, 100, ONE_FILE, **SHORT)
+    assert found == Judgement("scout_ramCount")
 
 
-def test_jobs_without_a_measured_memory_do_not_count():
-    some = jobs(4, maxpss_mb=[np.nan, 0, 8000, 8000])
-    assert measure("deployed", some).ramcount == 1100 and measure("documented", some).ramcount == 1000
-    assert measure("deployed", jobs(2, maxpss_mb=0)).ramcount is None
+@pytest.mark.parametrize(("split", "expected"), [
+    pytest.param(dict(nFilesPerJob=3, nGBPerJob=5, nEventsPerJob=7), dict(nEventsPerJob=7), id="files and size"),
+    pytest.param(dict(nMaxFilesPerJob=10), dict(nMaxFilesPerJob=200), id="a low limit is raised"),
+    pytest.param(dict(nMaxFilesPerJob=300), dict(nMaxFilesPerJob=300), id="a high one stays"),
+])
+def test_split_rules_of_short_jobs(split, expected):
+    assert scouts.without_sizes(SplitRules(**split)) == SplitRules(**expected)
+
+
+@pytest.mark.parametrize(("said", "split", "deployed", "documented"), [
+    pytest.param({}, dict(nFilesPerJob=2), (450, 500, 1000), (450, 500, 1000), id="four jobs of two files"),
+    pytest.param(dict(finished=9), dict(nFilesPerJob=2), (400, 444, 1000), (400, 444, 1000), id="whole jobs"),
+    pytest.param(dict(finished=0), dict(nFilesPerJob=2), (0, 0, 0), (0, 0, 0), id="no file is finished"),
+    pytest.param(dict(finished_events=0), dict(nFilesPerJob=2), (450, 500, 0), (450, 500, 0), id="no events are known"),
+    pytest.param({}, {}, (45, 50, 100), (450, 500, 1000), id="no rule: jobs of 500 GB follow on scouts of 50"),
+    pytest.param(dict(mean_mib=0), dict(minCpuEfficiency=80), (0, 0, 100), (450, 500, 1000), id="without size"),
+    *(pytest.param({}, {name: 1}, (450, 500, 1000), (450, 500, 1000), id=name)
+      for name in ("nEventsPerJob", "nGBPerJob", "nMaxFilesPerJob")),
+])
+def test_jobs_that_a_task_is_expected_to_make(said, split, deployed, documented):
+    plain = dict(files=1000, used=100, finished=8, jobs=4, mean_mib=50_000, events=1e5, finished_events=400)
+    of = Input(**plain | said)
+    for edition, expected in (("deployed", deployed), ("documented", documented)):
+        assert scouts.expected_jobs(of, SplitRules(**split), edition) == expected
+
+
+def test_input_on_which_jobs_have_finished():
+    found = scouts.input_of(jobs(4, input_mib=[1, 2, 3, 2], n_events=25), 1000, 100, 8, 1e5)
+    assert found == Input(files=1000, used=100, finished=8, jobs=4, mean_mib=2, events=1e5, finished_events=100)

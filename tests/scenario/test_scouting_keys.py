@@ -6,7 +6,9 @@ from pydantic import ValidationError
 from simgrid_broker.scenario.work.campaigns import ScoutRule
 
 
-@pytest.mark.parametrize("said", [dict(skipScout=True), dict(scoutSuccessRate=0), dict(minCpuEfficiency=1)])
+@pytest.mark.parametrize("said", [dict(skipScout=True), dict(scoutSuccessRate=0), dict(minCpuEfficiency=1),
+                                  dict(memory_leak=1), dict(memory_leak_x2=1), dict(disk_traffic=0),
+                                  dict(workDirSize=1)])
 def test_parameters_of_scouts_need_scouts(said):
     with pytest.raises(ValidationError, match="need useScout: true"):
         ScoutRule(**said)

@@ -12,7 +12,7 @@ from simgrid_broker.world.tasks import input_files
 from simgrid_broker.world.tasks.input_files import bytes_of, events_of, waiting_pieces
 
 pytestmark = pytest.mark.rule("first_event", "last_event", "file_of", "last_file_of", "input_files.events_of",
-                              "bytes_of", "fill_pieces", "jobs_to_come")
+                              "bytes_of", "fill_pieces")
 
 
 FILES = dict(n_files=3, events_per_file=150, file_bytes=3e9)
@@ -149,15 +149,3 @@ def test_only_the_input_of_scouts_is_used_until_they_are_assessed(scouts, inputs
 def test_files_of_a_piece(size, piece, files):
     row = split(events_per_piece=size, across_files=1)[0]
     assert (input_files.file_of(row, piece), input_files.last_file_of(row, piece, row["n_files"])) == files
-
-
-@pytest.mark.parametrize(("split", "expected"), [
-    pytest.param({}, 9, id="one piece a job"),
-    pytest.param(dict(n_files=12, events_per_file=100, file_bytes=1e6, nfilesperjob=4), 2.25, id="four files a job"),
-    pytest.param(dict(n_files=12, events_per_file=100, file_bytes=1e6, nfilesperjob=4, neventsperjob=100), 9,
-                 id="events are asked for, not files"),
-])
-def test_jobs_to_come_are_those_of_new_input(split, expected):
-    bench = Bench(None, dict(n_jobs=12, split=split) if split else dict(n_jobs=12))
-    bench.arrays.tasks["next_chunk"] = 3
-    assert input_files.jobs_to_come(bench.arrays, 0) == expected

@@ -7,14 +7,16 @@ import numpy as np
 from simgrid_broker.agents.panda.retry_module import RetryModule
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.fabric.jobs.effects import waiting_retries
-from simgrid_broker.names import TASK_ENDS, JobStatus, TaskStatus
+from simgrid_broker.names import PMERGE, TASK_ENDS, JobStatus, TaskStatus
+from simgrid_broker.policy.tasks import measures
 from simgrid_broker.policy.tasks import scouts as rules
 from simgrid_broker.policy.tasks.progress import Look, Progress, judged, look_of
 from simgrid_broker.turns.policies import Policies
+from simgrid_broker.units import KIB, MIB
 from simgrid_broker.views import Task
-from simgrid_broker.world.columns import return_to, set_reason, set_scout_inputs, set_task, split_by_files
+from simgrid_broker.world.columns import limit_size, return_to, set_reason, set_scout_inputs, set_task, split_by_files
 from simgrid_broker.world.tasks.datasets import datasets_of_task
-from simgrid_broker.world.tasks.input_files import inputs_to_use, is_cut, jobs_to_come, pieces_at_once
+from simgrid_broker.world.tasks.input_files import inputs_to_use, is_cut, pieces_at_once
 from simgrid_broker.world.tasks.rows import by_arrival, renewed
 from simgrid_broker.world.tasks.transitions import set_status
 from simgrid_broker.world.views import observe
@@ -22,8 +24,9 @@ from simgrid_broker.world.world import World
 
 FINISHED = int(JobStatus.FINISHED)
 T = TaskStatus
-MOST_FILES = 200
-"""Limit of files in a job of a task whose own splitting was withdrawn; source: lifecycle reference, section 2.7."""
+NOTED = ("walltime_s", "cputime_s", "corecount", "hs06_milli", "n_events", "maxpss_mb", "input_bytes", "output_bytes",
+         "n_chunks")
+"""Columns of a finished job that are kept for measurements; HS06 follows the benchmark of its queue."""
 
 
 class Scouts:
@@ -37,7 +40,11 @@ class Scouts:
                         if stream.useScout and stream.name in names}
         self.changes = np.zeros(len(tasks), np.int64)
         self.measured = np.zeros(len(tasks), bool)
-        self.jobs: dict[int, list] = {}                      # finished jobs, as `policy.tasks.scouts.Jobs`
+        self.jobs: dict[int, list] = {}                      # finished jobs, the values of NOTED
+        self.merge_jobs: dict[int, list] = {}                # finished merge jobs of tasks that merge their output
+        kinds = world.vocabularies["processing_types"]
+        self.pmerge = kinds.index(PMERGE) if PMERGE in kinds else -1
+        self.benchmarks = self._benchmarks()
         self.claims: dict[int, Task] = {}                    # these tasks on arrival
         self.assessed_s = np.full(len(tasks), -np.inf)
         self.next_update: dict[int, int] = {}                # finished jobs at which they are measured again
@@ -63,7 +70,7 @@ class Scouts:
         if rules.uses_scouts(stream.useScout, stream.skipScout, task.prodsourcelabel, bool(task.workinggroup)):
             set_scout_inputs(self.world, row, rules.N_SCOUTS * pieces_at_once(arrays, row))
             self.measured[row] = True
-            self.jobs[row], self.claims[row] = [], task
+            self.jobs[row], self.merge_jobs[row], self.claims[row] = [], [], task
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Note attempts that have ended, before the outbox is emptied."""
@@ -110,13 +117,30 @@ class Scouts:
         if row in self.jobs and row in self.claims:
             self.next_update[row] = 1
 
+    def _benchmarks(self) -> dict[int, tuple[tuple[str, float], ...]]:
+        """CPU benchmarks of the worker nodes of each queue that has any, in the deployed edition."""
+        queues, names = self.world.scenario.grid.queues, self.world.vocabularies["queues"]
+        if not measures.TERMS[self.policies.edition].by_benchmark:
+            return {}
+        return {names.index(name): ((queue.atlas_site, queue.cpu_benchmark),) for name, queue in queues.items()
+                if queue.cpu_benchmark}
+
     def _read(self, rows: np.ndarray) -> None:
-        """Keep the finished jobs of tasks that are measured; merge jobs, which have no own input, are left out."""
-        wanted = rows[self.measured[rows["task"]] & (rows["status"] == FINISHED) & (rows["n_chunks"] > 0)]
-        for job in wanted:
-            self.jobs[int(job["task"])].append(
-                (job["walltime_s"], job["cputime_s"], job["corecount"], job["hs06_milli"] * 1e-3, job["n_events"],
-                 job["maxpss_mb"], job["input_bytes"], job["output_bytes"]))
+        """Keep the finished jobs of tasks that are measured, merge jobs apart; build jobs are left out."""
+        of_scouts = self.measured[rows["task"]] & (rows["status"] == FINISHED)
+        for kept, chosen in ((self.jobs, rows["n_chunks"] > 0),
+                             (self.merge_jobs, (rows["n_chunks"] == 0) & (rows["processing_type"] == self.pmerge))):
+            for job in rows[of_scouts & chosen]:
+                kept[int(job["task"])].append(self._noted(job))
+
+    def _noted(self, job: np.void) -> list[float]:
+        """Values of NOTED of a finished job."""
+        values, benchmarks = [float(job[name]) for name in NOTED], self.benchmarks.get(int(job["queue"]))
+        if benchmarks:
+            site, cores = self.world.arrays.queues["site"][job["queue"]], 1000.0 * job["corecount"]
+            power = measures.core_power(benchmarks, self.world.vocabularies["sites"][site], job["hs06_milli"] / cores)
+            values[NOTED.index("hs06_milli")] = power * cores
+        return values
 
     def force(self, row: int) -> None:
         """Note that avalanche was asked for; the task continues when its scouts are looked at."""
@@ -129,16 +153,17 @@ class Scouts:
                                int(task["n_finished"]), int(task["n_failed"]))
         look = look_of(Progress(T.SCOUTING, datasets_of_task(self.world.arrays, row, mutable=False), due,
                                 self._tried(row, state), bool(self.changes[row]), row in self.forced), edition)
-        if look is Look.OVER:
-            reason, exhausts = rules.verdict(state, self._stream(row).scoutSuccessRate,
-                                             self.claims[row].prodsourcelabel, self.policies.cfg, edition)
-            if reason:
-                self.stop(row, reason, judged(exhausts, exhausts), now)
+        low = False
+        if look is Look.OVER or (look is Look.EARLY and rules.TERMS[edition].early_end):
+            reason, low = rules.verdict(self._tried(row, state), self._stream(row).scoutSuccessRate,
+                                        self.claims[row].prodsourcelabel, self.policies.cfg, edition)
+            if reason and not low:
+                self.stop(row, reason, judged(False, exhausts=False), now)
                 return
         if look is Look.FORCED and not self.jobs.get(row):
             self._continue(row, now)
         elif look in (Look.OVER, Look.EARLY, Look.FORCED):
-            self._evaluate(row, now)
+            self._evaluate(row, low, now)
         elif look is Look.MEASURED and rules.TERMS[edition].before_end and self.jobs[row]:
             self._take_over(row)
 
@@ -150,22 +175,38 @@ class Scouts:
         again = len(set(waiting_retries(arrays, row)["old_panda_id"].tolist()))
         given_up = math.ceil(state.failed / pieces_at_once(arrays, row))
         made = int(arrays.tasks["n_alive"][row]) + finished + again + given_up
-        return state._replace(made=made, finished=finished)
+        return state._replace(made=made, finished=finished, failed=given_up)
 
-    def _evaluate(self, row: int, now: float) -> None:
+    def _evaluate(self, row: int, low_success: bool, now: float) -> None:
         """Measure a task, and let it continue or exhaust it."""
-        cfg, edition = self.policies.cfg, self.policies.edition
-        jobs, claims, new_jobs = self._jobs_of(row), self.claims[row], jobs_to_come(self.world.arrays, row)
+        jobs, edition = self._jobs_of(row, self.jobs), self.policies.edition
         if not len(jobs.walltime_s):                                 # they are not in the outbox yet
             return
+        expected = rules.expected_jobs(self._input_of(row, jobs), self._rules_of(row), edition)
         found = self._take_over(row)
-        reason = rules.exhausted(jobs, claims, found, new_jobs, self._stream(row).minCpuEfficiency, cfg, edition)
-        if rules.withdraws_split_rules(jobs, new_jobs, claims.prodsourcelabel, cfg, edition):
-            split_by_files(self.world, row, MOST_FILES)
-        if reason:
-            self.stop(row, reason, judged(True, exhausts=True), now)
+        judgement = rules.exhausted(rules.Evidence(jobs, self.claims[row], found, expected, self._rules_of(row),
+                                                   low_success), self.policies.cfg, edition)
+        if judgement.short_jobs:
+            split_by_files(self.world, row, rules.MOST_FILES)
+        if judgement.reason:
+            self.stop(row, judgement.reason, judged(True, exhausts=True), now)
         else:
             self._continue(row, now)
+
+    def _rules_of(self, row: int) -> rules.SplitRules:
+        """Split rules of a task; one whose jobs all have one size says the files of a job."""
+        arrays = self.world.arrays
+        split = arrays.splitting[row]
+        said = rules.SplitRules(*(split[name.lower()].item() for name in rules.SplitRules._fields[:-1]),
+                                self._stream(row).minCpuEfficiency)
+        return said if is_cut(arrays, row) else said._replace(nFilesPerJob=max(1, pieces_at_once(arrays, row)))
+
+    def _input_of(self, row: int, jobs: measures.Jobs) -> rules.Input:
+        """Input of a task in pieces, and the finished jobs on it."""
+        task = self.world.arrays.tasks[row]
+        files, used, finished, events = (int(task[name]) for name in ("n_jobs", "next_chunk", "n_finished",
+                                                                     "n_events_per_job"))
+        return rules.input_of(jobs, files, used, finished, float(files * events))
 
     def _continue(self, row: int, now: float) -> None:
         """Start the avalanche of a task."""
@@ -190,21 +231,46 @@ class Scouts:
         else:
             self.next_update[row] = number
 
-    def _take_over(self, row: int) -> rules.Measured:
+    def _take_over(self, row: int) -> measures.Measured:
         """Replace the claims of a task by its measures; existing jobs keep their requests."""
-        task, policies = self.world.arrays.tasks[row], self.policies
-        found = rules.measure(self._jobs_of(row), self.claims[row], policies.cfg, policies.edition)
+        task, policies, jobs = self.world.arrays.tasks[row], self.policies, self._jobs_of(row, self.jobs)
+        preset = measures.Preset(float(task["workdiskcount_mb"]),
+                                 library_mb=getattr(self._stream(row), "build_size", 0.0))
+        found = measures.measure(jobs, self.claims[row], preset, policies.cfg, policies.edition)
         claims = rules.new_claims(found)
-        if found.output_bytes is not None and is_cut(self.world.arrays, row):    # elsewhere jobs write what is claimed
-            claims["output_bytes_per_job"] = found.output_bytes * task["n_events_per_job"]
+        if is_cut(self.world.arrays, row):                           # elsewhere jobs write what is claimed
+            if found.output_kib is not None:
+                claims["output_bytes_per_job"] = found.output_kib * KIB * task["n_events_per_job"]
+            if rules.TERMS[policies.edition].sets_ng:
+                target = float(self.world.arrays.splitting["tgtmaxoutputforng"][row])
+                limit_size(self.world, row, measures.measured_ng(jobs, found, preset, target))
         set_task(self.world, row, **claims)
         if found.ramcount is not None:
             self.retry_module.set_memory(row, found.ramcount)
+        self._take_over_merging(row, found.walltime_s_per_mib or 0.0)
         self.changes[row] += 1
         return found
 
-    def _jobs_of(self, row: int) -> rules.Jobs:
-        return rules.Jobs(*np.array(self.jobs[row], float).reshape(-1, len(rules.Jobs._fields)).T)
+    def _take_over_merging(self, row: int, walltime_s_per_mib: float) -> None:
+        """Set what merge jobs of a task claim by those that have finished, if any has."""
+        jobs = self._jobs_of(row, self.merge_jobs)
+        if len(jobs.walltime_s):
+            walltime, memory = measures.measure_merging(jobs, self.claims[row], walltime_s_per_mib, self.policies.cfg,
+                                                        self.policies.edition)
+            named = dict(mergewalltime=walltime, mergeramcount=memory)
+            set_task(self.world, row, **{name: value for name, value in named.items() if value is not None})
+
+    def _jobs_of(self, row: int, kept: dict[int, list]) -> measures.Jobs:
+        """Finished jobs of a task with what its stream says that they report."""
+        walltime_s, cputime_s, cores, hs06_milli, events, maxpss_mb, read, written, pieces = np.array(
+            kept[row], float).reshape(-1, len(NOTED)).T
+        stream, beside = self._stream(row), read * float(self.world.arrays.tasks["secondary_fraction"][row])
+        diskio = self.claims[row].diskio if stream.disk_traffic is None else stream.disk_traffic
+        return measures.Jobs(
+            walltime_s, cputime_s, cores, hs06_milli * 1e-3, events, maxpss_mb,
+            np.where(read > beside, (read - beside) / MIB, np.maximum(pieces, 1)), beside, written, written,
+            np.ceil(diskio * walltime_s), *(np.full(len(read), float(said)) for said in (
+                stream.memory_leak, stream.memory_leak_x2, stream.workDirSize)))
 
     def _stream(self, row: int):
         return self.streams.get(int(self.world.arrays.tasks["name"][row]))
@@ -213,5 +279,5 @@ class Scouts:
         """Stop measuring a task."""
         self.measured[row] = False
         self.forced.discard(row)
-        for of in (self.jobs, self.claims, self.next_update):
+        for of in (self.jobs, self.merge_jobs, self.claims, self.next_update):
             of.pop(row, None)

@@ -1,6 +1,5 @@
-"""Scouts: when the avalanche starts, what scouts measure, and which tasks they exhaust or break; source: JEDI TWiki,
-task status, Memory consumption, ioIntensity, HS06sPerEvent and Broken tasks; lifecycle reference, sections 2.7 and
-8.4."""
+"""Scouts: when the avalanche starts, and which tasks they exhaust or break; source: JEDI TWiki, task status and Broken
+tasks; lifecycle reference, sections 2.7 and 8.4 (panda-server, `setScoutJobData_JEDI`)."""
 
 import math
 from typing import NamedTuple
@@ -8,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.editions import ByEdition
-from simgrid_broker.gdpconfig import GdpconfigKey, dbproxy
+from simgrid_broker.gdpconfig import dbproxy
 from simgrid_broker.names import ANALYSIS_LABELS
 from simgrid_broker.policy.jobs.resource_types import PER_CORE_UNITS
-from simgrid_broker.units import DAY, HOUR, KIB, MIB
+from simgrid_broker.policy.tasks.measures import SAFETY, WHOLE_HS06S, Jobs, Measured, efficiencies
+from simgrid_broker.units import DAY
 from simgrid_broker.views import Gdpconfig, Task
 
 N_SCOUTS = 10
@@ -22,32 +22,22 @@ ASSESS_AGAIN_S = 600.0
 """Least time between two assessments of a task, s; source: lifecycle reference, section 2.7."""
 SUCCESS_RATE = 5
 """scoutSuccessRate of the deployed edition, tenths; source: lifecycle reference, section 2.6."""
-FIRST_JOBS = 5
-"""Jobs from which the documented edition measures most values; source: JEDI TWiki, ioIntensity and HS06sPerEvent."""
-SAFETY = 1.5
-"""Safety factor of the CPU time; source: JEDI TWiki, HS06sPerEvent."""
-EVENTS_A_CORE, LONG_S = 10, 6 * HOUR
-"""Events per core from which a job counts for the CPU time, and wall time from which every job does, s."""
-WHOLE_HS06S = 10
-"""CPU time of an event, HS06 s, from which it is rounded up to whole numbers instead of thousandths."""
-LEAST_WALLTIME_S, EVENTS_FOR_OUTPUT = 3600.0, 10
-OUTPUT_RANK, MOST_OUTPUT_KIB = 75, 10240.0
-"""Percentile of the output of an event, and its upper limit, KiB."""
 LEAST_NEW_JOBS = 20
 """Jobs still to come above which the deployed edition exhausts a task."""
 SHORT_S, SHORT_SCOUTS, MANY_JOBS = 240.0, 5, 1000
 """Length of a short job, s; short scouts and expected jobs that must be exceeded; source: JEDI TWiki, task status."""
 ABUSE = 2
+MOST_INPUT_MIB, MOST_INPUT_OF_SCOUT_MIB = 500_000, 50_000
+"""Input of a job after the avalanche and of a scout where the task sets no size; source: panda-server, `InputChunk`."""
+MOST_FILES = 200
+"""Limit of files in a job of a task whose own splitting was withdrawn; source: lifecycle reference, section 2.7."""
 UPDATES: ByEdition[tuple[int, ...]] = ByEdition(documented=(100,), deployed=(5, 100))
 """Finished jobs at which a task is measured again; source: lifecycle reference, section 2.7."""
 
-LEAST_RAMCOUNT = 1
-"""Least memory that the code lets a task claim after its scouts, MB."""
-
 CPUTIME, RAMCOUNT, EFFICIENCY = "scout_cpuTime", "scout_ramCount", "low_efficiency"
 CPU_ABUSE, SHORT_JOBS = "over_cpu_consumption", "short_execution"
-FEW_SUCCEED, NONE_SUCCEED = "scout_success", "no_scout"
-REASONS = (CPUTIME, RAMCOUNT, EFFICIENCY, CPU_ABUSE, SHORT_JOBS, FEW_SUCCEED, NONE_SUCCEED)
+FEW_SUCCEED, LOW_SUCCESS, NONE_SUCCEED = "scout_success", "low_success_rate", "no_scout"
+REASONS = (CPUTIME, RAMCOUNT, EFFICIENCY, CPU_ABUSE, SHORT_JOBS, FEW_SUCCEED, LOW_SUCCESS, NONE_SUCCEED)
 """Reasons why scouts exhaust or break a task, as its errorDialog holds them."""
 
 
@@ -60,33 +50,44 @@ class Scouting(NamedTuple):
     failed: int                    # used up their attempts
 
 
-class Jobs(NamedTuple):
-    """Finished jobs of a task in the order of their ends, (n,) each."""
+class SplitRules(NamedTuple):
+    """Task parameters that scouts look at, in PanDA's names; 0 = not given."""
 
-    walltime_s: np.ndarray
-    cputime_s: np.ndarray
-    corecount: np.ndarray
-    hs06: np.ndarray               # of the slot
-    n_events: np.ndarray
-    maxpss_mb: np.ndarray
-    input_bytes: np.ndarray
-    output_bytes: np.ndarray
+    nFilesPerJob: int = 0
+    nEventsPerJob: int = 0
+    nGBPerJob: float = 0
+    nMaxFilesPerJob: int = 0
+    minCpuEfficiency: float = 0
 
 
-class Measured(NamedTuple):
-    """Measurements of a task by its scouts, in the units of its claims; None = the claim stays.
+class Input(NamedTuple):
+    """Files of the master datasets of a task, the events in them, and the jobs on them that have finished.
 
-    cputime_s: wall time of the job nearest to the CPU time; output_bytes: of an event; efficiency: median, %.
+    mean_mib: size of the files of a finished job; events are 0 where they are not known.
     """
 
-    cputime: float | None
-    cputime_s: float
-    ramcount: float | None
-    walltime_s_per_mib: float | None
-    iointensity: float
-    diskio: float | None
-    output_bytes: float | None
-    efficiency: float
+    files: int
+    used: int
+    finished: int
+    jobs: int
+    mean_mib: float = 0.0
+    events: float = 0.0
+    finished_events: float = 0.0
+
+
+class Expected(NamedTuple):
+    """Jobs that a task is expected to make from unused files, and in all by its files and by its events."""
+
+    new: int
+    by_files: int
+    by_events: int
+
+
+class Judgement(NamedTuple):
+    """Reason why successful scouts exhaust their task, empty if they do not; short_jobs: its split rules change."""
+
+    reason: str = ""
+    short_jobs: bool = False
 
 
 class Terms(NamedTuple):
@@ -94,33 +95,29 @@ class Terms(NamedTuple):
 
     of_made: half of the scouts made must finish for the avalanche, otherwise half of all; again_once: a task is
     measured again once after the avalanche, otherwise at certain numbers of jobs (L10); before_end: it is also measured
-    while it scouts; success_rate: least rate without scoutSuccessRate, tenths; first_jobs: finished jobs that are
-    measured, None = all (L13); from_long: jobs of precisely 6 h are long; cpu_rank: key of the percentile of the CPU
-    time (L12); of_largest: ramCount is that of the largest job, otherwise a percentile with a margin (L11); all_checks:
-    memory, CPU efficiency and CPU abuse exhaust a task as well, but not short jobs (L14); from_day: the CPU time of
-    scouts is wrong only above a day, safety factor included; changes_rules: short scouts change the split rules.
+    while it scouts; success_rate: least rate without scoutSuccessRate, tenths; all_checks: memory, CPU efficiency and
+    CPU abuse exhaust a task as well, but not short jobs (L14), which change its split rules; from_day: the CPU time of
+    scouts is wrong only above a day, safety factor included; by_size: a task that says no size of its jobs is expected
+    to make them as large as it may; early_end: too few successes break a task at the avalanche already; sets_ng: scouts
+    set nGBPerJob of a task with tgtMaxOutputForNG.
     """
 
     of_made: bool
     again_once: bool
     before_end: bool
     success_rate: int
-    first_jobs: int | None
-    from_long: bool
-    cpu_rank: GdpconfigKey
-    of_largest: bool
     all_checks: bool
     from_day: bool
-    changes_rules: bool
+    by_size: bool
+    early_end: bool
+    sets_ng: bool
 
 
 TERMS = ByEdition(
-    documented=Terms(of_made=False, again_once=True, before_end=False, success_rate=0, first_jobs=FIRST_JOBS,
-                     from_long=True, cpu_rank=dbproxy.SCOUT_RAMCOUNT_RANK, of_largest=True, all_checks=False,
-                     from_day=False, changes_rules=False),
-    deployed=Terms(of_made=True, again_once=False, before_end=True, success_rate=SUCCESS_RATE, first_jobs=None,
-                   from_long=False, cpu_rank=dbproxy.SCOUT_CPUTIME_RANK, of_largest=False, all_checks=True,
-                   from_day=True, changes_rules=True))
+    documented=Terms(of_made=False, again_once=True, before_end=False, success_rate=0, all_checks=False,
+                     from_day=False, by_size=False, early_end=False, sets_ng=False),
+    deployed=Terms(of_made=True, again_once=False, before_end=True, success_rate=SUCCESS_RATE, all_checks=True,
+                   from_day=True, by_size=True, early_end=True, sets_ng=True))
 
 
 def uses_scouts(use_scout: bool, skip_scout: bool, label: str, official: bool) -> bool:
@@ -163,140 +160,84 @@ def verdict(state: Scouting, success_rate: int | None, label: str, cfg: Gdpconfi
     return FEW_SUCCEED, lower is not None and rate >= 10 * lower
 
 
-def measure(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) -> Measured:
-    """Measurements of a task from its finished jobs, at least one; claims: the task on arrival (L11, L12, L13)."""
-    first = Jobs(*(column[:TERMS[edition].first_jobs] for column in jobs))
-    cputime, cputime_s = measured_cputime(first, claims, cfg, edition)
-    return Measured(cputime, cputime_s, measured_ramcount(first, claims, cfg, edition), measured_walltime(jobs, claims),
-                    measured_iointensity(first), capped_diskio(claims, cfg), measured_output(jobs),
-                    float(np.median(efficiencies(jobs))))
+def input_of(jobs: Jobs, files: int, used: int, finished: int, events: float) -> Input:
+    """Input of a task on which some jobs have finished; events: of all of its files."""
+    return Input(files, used, finished, len(jobs.input_mib), float(jobs.input_mib.mean()), events,
+                 float(jobs.n_events.sum()))
+
+
+def expected_jobs(of: Input, rules: SplitRules, edition: str) -> Expected:
+    """Jobs that a task is expected to make, each as large as those that have finished.
+
+    In the deployed edition a task without nFilesPerJob, nEventsPerJob, nGBPerJob and nMaxFilesPerJob is expected to
+    make jobs with 500 GB of input, by its events ten times as large as its scouts. Source: panda-server,
+    `getScoutJobData_JEDI`.
+    """
+    if not of.finished:
+        return Expected(0, 0, 0)
+    new, by_files = ((number * of.jobs) // of.finished for number in (of.files - of.used, of.files))
+    by_events = int(of.events * of.jobs // of.finished_events) if of.finished_events else 0
+    if TERMS[edition].by_size and not any(rules[:4]):
+        new, by_files = (int(number * of.mean_mib / MOST_INPUT_MIB) for number in (new, by_files))
+        by_events = int(by_events * MOST_INPUT_OF_SCOUT_MIB / MOST_INPUT_MIB)
+    return Expected(new, by_files, by_events)
 
 
 def new_claims(found: Measured) -> dict[str, float]:
-    """Claims by column that measurements replace; NaN withdraws one: measured CPU time withdraws the wall time."""
+    """Columns of the task that measurements replace; NaN withdraws one: measured CPU time withdraws the wall time."""
     named = dict(cputime=found.cputime, iointensity=found.iointensity, diskio=found.diskio,
-                 walltime_s_per_mib=found.walltime_s_per_mib if found.cputime is None else math.nan)
+                 walltime_s_per_mib=found.walltime_s_per_mib if found.cputime is None else math.nan,
+                 workdiskcount_mb=found.workdisk_mb, memory_leak_core=found.memory_leak_core,
+                 memory_leak_x2=found.memory_leak_x2)
     return {name: value for name, value in named.items() if value is not None}
 
 
-def capped_diskio(claims: Task, cfg: Gdpconfig) -> float | None:
-    """Disk traffic that a task claims, kB/s, up to the cap; None without a claim."""
-    cap = cfg.value(dbproxy.SCOUT_DISK_IO_CAP)
-    return None if math.isnan(claims.diskio) else min(claims.diskio, math.inf if cap is None else float(cap))
+class Evidence(NamedTuple):
+    """Facts by which successful scouts are judged; low_success: fewer finished than scoutSuccessRate asks for."""
+
+    jobs: Jobs
+    claims: Task
+    found: Measured
+    expected: Expected
+    rules: SplitRules = SplitRules()
+    low_success: bool = False
 
 
-def measured_cputime(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) -> tuple[float | None, float]:
-    """CPU time of an event with the safety factor, HS06 s, and the wall time of the job that is nearest to it, s.
+def exhausted(of: Evidence, cfg: Gdpconfig, edition: str) -> Judgement:
+    """Judgement of successful scouts.
 
-    None and NaN if no job counts or no cpuEfficiency is claimed. L12: the documented edition takes the percentile from
-    SCOUT_RAMCOUNT_RANK, with that of the CPU time if the key has its default, and also counts jobs of precisely 6 h.
-    Source: JEDI TWiki, HS06sPerEvent.
+    As documented: cpuTime above twice the claim, and short analysis jobs (L14); in the deployed edition also memory,
+    CPU efficiency and CPU abuse, but not short jobs, and only if more than 20 jobs are to come. There short jobs change
+    the split rules of a task, whose CPU efficiency is then not looked at.
     """
-    if math.isnan(claims.cpuefficiency):
-        return None, math.nan
-    terms = TERMS[edition]
-    is_long = jobs.walltime_s >= LONG_S if terms.from_long else jobs.walltime_s > LONG_S
-    tells = (jobs.n_events >= EVENTS_A_CORE * jobs.corecount) | is_long | (claims.input_bytes_per_job <= 0)
-    tells &= jobs.n_events > 0
-    if not tells.any():
-        return None, math.nan
-    used = np.maximum(jobs.walltime_s - claims.basewalltime_s, 0) * jobs.hs06 * claims.cpuefficiency / 100
-    per_event = used[tells] / jobs.n_events[tells]
-    rank = cfg.value(terms.cpu_rank)
-    if rank == terms.cpu_rank.default:
-        rank = dbproxy.SCOUT_CPUTIME_RANK.default
-    found = float(np.percentile(per_event, rank))
-    nearest = int(np.argmin(np.abs(per_event - found)))
-    safe = found * SAFETY
-    stored = float(math.ceil(safe)) if safe >= WHOLE_HS06S else math.ceil(safe * 1000) / 1000
-    return stored, float(jobs.walltime_s[tells][nearest])
-
-
-def measured_ramcount(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) -> float | None:
-    """ramCount, MB in the unit of the claim: the largest (documented), or a percentile and a margin (deployed) (L11).
-
-    Where the unit is not per core, memory of whole jobs, baseRamCount included. None leaves the claim unchanged: its
-    unit is fixed, or no job has a maxPSS above 0; in the code a task with less than baseRamCount claims 1 MB.
-    """
-    if claims.ramunit.endswith("Fixed"):
-        return None
-    with_memory = jobs.maxpss_mb > 0
-    if not with_memory.any():
-        return None
-    per_core, maxpss_mb = claims.ramunit in PER_CORE_UNITS, jobs.maxpss_mb[with_memory]
-    used = (maxpss_mb - claims.baseramcount) / jobs.corecount[with_memory] if per_core else maxpss_mb
-    if TERMS[edition].of_largest:
-        found = math.ceil(used.max())
-        return float(found) if found > 0 else None
-    margin = (100 + cfg.value(dbproxy.SCOUT_RAMCOUNT_MARGIN)) / 100
-    found = int(float(np.percentile(np.ceil(used * KIB), cfg.value(dbproxy.SCOUT_RAMCOUNT_RANK))) * margin / KIB)
-    return float(max(found, cfg.value(dbproxy.SCOUT_RAMCOUNT_MIN) or 0, LEAST_RAMCOUNT))
-
-
-def measured_walltime(jobs: Jobs, claims: Task) -> float | None:
-    """Wall time per MiB of input, s, not below the claim; short jobs count as 0; None without a claim."""
-    if math.isnan(claims.walltime_s_per_mib):
-        return None
-    longest = float(jobs.cputime_s.max())
-    most_mib = float(jobs.input_bytes.max()) / MIB
-    found = math.ceil(longest / most_mib * SAFETY) if longest >= LEAST_WALLTIME_S and most_mib else 0
-    return max(float(found), claims.walltime_s_per_mib)
-
-
-def measured_iointensity(jobs: Jobs) -> float:
-    """Highest rate of input and output per core, kB/s, rounded up."""
-    rate = (jobs.input_bytes + jobs.output_bytes) / KIB / np.maximum(jobs.walltime_s, 1) / jobs.corecount
-    return float(math.ceil(rate.max()))
-
-
-def measured_output(jobs: Jobs) -> float | None:
-    """Output of an event, bytes, from jobs with enough events; None without any."""
-    tells = jobs.n_events >= EVENTS_FOR_OUTPUT
-    if not tells.any():
-        return None
-    kib = float(np.percentile(jobs.output_bytes[tells] / jobs.n_events[tells], OUTPUT_RANK)) / KIB
-    return min(kib, MOST_OUTPUT_KIB) * KIB
-
-
-def cpu_efficiency(cputime_s: np.ndarray, walltime_s: np.ndarray, corecount: np.ndarray) -> np.ndarray:
-    """CPU efficiency of jobs, (n,) %."""
-    return 100 * cputime_s / np.maximum(walltime_s * corecount, 1e-9)
-
-
-def efficiencies(jobs: Jobs) -> np.ndarray:
-    """CPU efficiency of jobs, (n,) %, rounded up."""
-    return np.ceil(cpu_efficiency(jobs.cputime_s, jobs.walltime_s, jobs.corecount))
-
-
-def exhausted(jobs: Jobs, claims: Task, found: Measured, new_jobs: float, least_efficiency: float, cfg: Gdpconfig,
-              edition: str) -> str:
-    """Why successful scouts exhaust their task, empty if they do not; new_jobs: jobs still to be made.
-
-    least_efficiency: minCpuEfficiency, %. As documented: cpuTime above twice the claim, and short analysis jobs (L14);
-    in the deployed edition also memory, CPU efficiency and CPU abuse, but not short jobs, and only if more than 20 jobs
-    are to come.
-    """
+    wrong_cputime = is_wrong_cputime(of.found, of.claims, cfg, edition)
+    low_success = LOW_SUCCESS if of.low_success else ""
     if not TERMS[edition].all_checks:
-        if new_jobs > 0 and is_wrong_cputime(found, claims, cfg, edition):
-            return CPUTIME
-        short = (jobs.walltime_s < SHORT_S).sum() > SHORT_SCOUTS
-        return SHORT_JOBS if short and claims.prodsourcelabel in ANALYSIS_LABELS and new_jobs > MANY_JOBS else ""
-    if new_jobs <= LEAST_NEW_JOBS:
-        return ""
-    checks = ((CPUTIME, is_wrong_cputime(found, claims, cfg, edition)), (RAMCOUNT, is_wrong_ram(found, claims, cfg)),
-              (EFFICIENCY, is_inefficient(jobs, claims, found, new_jobs, least_efficiency, cfg)),
-              (CPU_ABUSE, bool((jobs.cputime_s > ABUSE * jobs.walltime_s * jobs.corecount).any())))
-    return next((reason for reason, holds in checks if holds), "")
+        short = (of.jobs.walltime_s < SHORT_S).sum() > SHORT_SCOUTS
+        many = short and of.claims.prodsourcelabel in ANALYSIS_LABELS and of.expected.new > MANY_JOBS
+        return Judgement(CPUTIME if of.expected.new > 0 and wrong_cputime else SHORT_JOBS if many else low_success)
+    if of.expected.new <= LEAST_NEW_JOBS:
+        return Judgement()
+    if wrong_cputime or is_wrong_ram(of.found, of.claims, cfg):
+        return Judgement(CPUTIME if wrong_cputime else RAMCOUNT)
+    short_jobs = withdraws_split_rules(of, cfg)
+    if not short_jobs and is_inefficient(of, cfg):
+        return Judgement(EFFICIENCY)
+    return Judgement(CPU_ABUSE if is_abuse(of.jobs) else low_success, short_jobs)
 
 
 def is_wrong_cputime(found: Measured, claims: Task, cfg: Gdpconfig, edition: str) -> bool:
-    """True if the CPU time is far above the claim, in the deployed edition with safety factor and only above a day."""
+    """True if the CPU time is far above the claim, in the deployed edition with safety factor and only above a day.
+
+    There a CPU time below 10 HS06 s is compared with the claim in whole thousandths.
+    """
     threshold = cfg.value(dbproxy.SCOUT_WRONG_CPUTIME_THRESHOLD)
-    if found.cputime is None or math.isnan(claims.cputime) or threshold <= 0:
+    if found.cputime is None or math.isnan(claims.cputime) or claims.cputime == 0 or threshold <= 0:
         return False
     if not TERMS[edition].from_day:
         return found.cputime / SAFETY > threshold * claims.cputime
-    return found.cputime > threshold * claims.cputime and found.cputime_s > DAY
+    claimed = int(claims.cputime * 1000) / 1000 if found.cputime < WHOLE_HS06S else claims.cputime
+    return found.cputime > threshold * claimed and found.cputime_job_s > DAY
 
 
 def is_wrong_ram(found: Measured, claims: Task, cfg: Gdpconfig) -> bool:
@@ -306,30 +247,49 @@ def is_wrong_ram(found: Measured, claims: Task, cfg: Gdpconfig) -> bool:
     return known and claims.ramunit in PER_CORE_UNITS and claims.ramcount < limit < found.ramcount
 
 
-def is_inefficient(jobs: Jobs, claims: Task, found: Measured, new_jobs: float, least_efficiency: float,
-                   cfg: Gdpconfig) -> bool:
-    """True if the jobs use too little of their cores, for other reasons than I/O."""
-    label = claims.prodsourcelabel
+def is_inefficient(of: Evidence, cfg: Gdpconfig) -> bool:
+    """True if the jobs use too little of their cores, for other reasons than I/O.
+
+    A task that reaches minCpuEfficiency is efficient, whatever single jobs are; in the code a misspelt name ends the
+    evaluation of any task with minCpuEfficiency instead.
+    """
+    label, efficiency, least = of.claims.prodsourcelabel, of.found.efficiency, of.rules.minCpuEfficiency
     forgiven = cfg.value(dbproxy.SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED, label=label)
-    if forgiven is not None and found.iointensity > forgiven:
+    if efficiency is None or (forgiven is not None and (of.found.iointensity or 0.0) > forgiven):
         return False
-    if found.efficiency < least_efficiency:
-        return True
+    if least:
+        return efficiency < least
     low = cfg.value(dbproxy.SCOUT_LOW_CPU_EFFICIENCY, label=label)
     tenths = cfg.value(dbproxy.SCOUT_NUM_CPU_INEFFICIENT, label=label)
-    least = cfg.value(dbproxy.SCOUT_THR_CPU_INEFFICIENT, label=label)
-    if not low or tenths is None or least is None:
+    most = cfg.value(dbproxy.SCOUT_THR_CPU_INEFFICIENT, label=label)
+    if not tenths or not most:
         return False
-    return bool((efficiencies(jobs) < low).mean() >= tenths / 10 and new_jobs > least)
+    inefficient = bool((efficiencies(of.jobs) < low).mean() >= tenths / 10)
+    return inefficient and max(of.expected.by_files, of.expected.by_events) > most
 
 
-def withdraws_split_rules(jobs: Jobs, new_jobs: float, label: str, cfg: Gdpconfig, edition: str) -> bool:
-    """True if the deployed edition drops nFilesPerJob and nGBPerJob of a task because its scouts are short."""
-    if not TERMS[edition].changes_rules or not cfg.value(dbproxy.SCOUT_CHANGE_SR, label=label):
+def is_abuse(jobs: Jobs) -> bool:
+    """True if the job with most CPU time used more than twice its wall time on all of its cores."""
+    used = np.nan_to_num(jobs.cputime_s)
+    most = np.flatnonzero(used == used.max())[-1]
+    return bool(used[most] > jobs.walltime_s[most] * jobs.corecount[most] * ABUSE)
+
+
+def withdraws_split_rules(of: Evidence, cfg: Gdpconfig) -> bool:
+    """True if the split rules of a task change because its scouts are short; never if the change would be none."""
+    label = of.claims.prodsourcelabel
+    if not cfg.value(dbproxy.SCOUT_CHANGE_SR, label=label) or without_sizes(of.rules) == of.rules:
         return False
     limit_s = 60 * cfg.value(dbproxy.SCOUT_SHORT_EXECTIME, label=label)
     tenths = cfg.value(dbproxy.SCOUT_NUM_SHORT, label=label)
     least = cfg.value(dbproxy.SCOUT_THR_SHORT, label=label)
-    if tenths is None or least is None:
+    if not tenths or not least:
         return False
-    return bool((jobs.walltime_s <= limit_s).mean() >= tenths / 10 and new_jobs >= least)
+    short = bool((of.jobs.walltime_s <= limit_s).mean() >= tenths / 10)
+    return short and min(of.expected.by_files, of.expected.by_events) >= least
+
+
+def without_sizes(rules: SplitRules) -> SplitRules:
+    """Split rules of a task with short jobs: no nFilesPerJob and nGBPerJob; nMaxFilesPerJob, if given, at least 200."""
+    most = rules.nMaxFilesPerJob
+    return rules._replace(nFilesPerJob=0, nGBPerJob=0, nMaxFilesPerJob=max(most, MOST_FILES) if most else 0)

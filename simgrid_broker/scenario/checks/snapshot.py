@@ -13,8 +13,8 @@ from simgrid_broker.scenario.loading.origins import Finding, dotted, value_at
 from simgrid_broker.scenario.model import Policies
 from simgrid_broker.scenario.snapshot import BROKERAGES, JOB_BROKERAGE, NOT_COUNTED, Snapshot, SnapshotTask
 from simgrid_broker.scenario.terms import TERMS
+from simgrid_broker.schema.datasets import DatasetOfTask
 from simgrid_broker.schema.part import LARGEST_WHOLE
-from simgrid_broker.schema.tasks import DatasetOfTask
 
 
 def snapshot_findings(snapshot: Snapshot) -> tuple[Finding, ...]:

@@ -89,12 +89,21 @@ class ScoutRule(Part):
                                          "default: one of them, in the deployed edition 5")
     minCpuEfficiency: float = Field(0, ge=0, le=100, description="Median CPU efficiency of the scouts, %, below which "
                                     "the deployed edition exhausts a task; 0 = none")
+    memory_leak: float = Field(0, ge=0, description="Memory leak that every job reports, kB/s; scouts measure it per "
+                               "core")
+    memory_leak_x2: float = Field(0, ge=0, description="Chi2 of the fit of the leak that every job reports")
+    disk_traffic: float | None = Field(None, ge=0, description="Disk traffic that every job reports (totRBYTES and "
+                                       "totWBYTES over its wall time), kB/s; scouts measure it as diskIO; default: "
+                                       "that of `diskIO`")
+    workDirSize: Megabytes = Field(0, ge=0, description="Size of the work directory that every job reports, MB; scouts "
+                                   "raise workdiskcount to it; 0 = not reported")
 
     @model_validator(mode="after")
     def scouts_are_used(self) -> "ScoutRule":
-        """Refuse parameters of scouts without useScout."""
-        if not self.useScout and (self.skipScout or self.scoutSuccessRate is not None or self.minCpuEfficiency):
-            raise ValueError("skipScout, scoutSuccessRate and minCpuEfficiency need useScout: true")
+        """Refuse parameters of scouts, and reports that only scouts read, without useScout."""
+        given = [name for name, field in ScoutRule.model_fields.items() if getattr(self, name) != field.default]
+        if given and not self.useScout:
+            raise ValueError(f"{', '.join(given)}: scouts need useScout: true")
         return self
 
 

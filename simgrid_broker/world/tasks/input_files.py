@@ -395,12 +395,6 @@ in_hand_of, take_in_hand_of = uncompiled(in_hand), uncompiled(take_in_hand)
 """As `in_hand`, `take_in_hand` and `member_of`, for Python, which asks so seldom that compiling takes longer."""
 
 
-def jobs_to_come(arrays: Arrays, task_row: int) -> float:
-    """Jobs for which a task has new input, scouts or not, if all have the smallest size."""
-    task = arrays.tasks[task_row]
-    return (int(task["n_jobs"]) - int(task["next_chunk"])) / pieces_at_once(arrays, task_row)
-
-
 def files_left(arrays: Arrays, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Files of tasks of which jobs can be made now, and all that have no job, (n,) each."""
     n_jobs, next_chunk, files_of_job = (arrays.tasks[name][rows] for name in ("n_jobs", "next_chunk", "n_input_files"))
