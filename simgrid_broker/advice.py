@@ -5,22 +5,19 @@ from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 from types import FunctionType
-from typing import Any
 
 from simgrid_broker import policy
-from simgrid_broker.editions import ByEdition, family_of
-from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey, jobgen, taskrefiner
+from simgrid_broker.editions import family_of
+from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey, jobgen, taskrefiner
 from simgrid_broker.gdpconfig.components import user_output
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.obstacles import work_that_no_queue_takes
-from simgrid_broker.policy.brokerage.analysis import question as of_analysis
 from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
 from simgrid_broker.policy.brokerage.analysis.users import count
-from simgrid_broker.policy.brokerage.production import question as of_jobs
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION as JOBS
-from simgrid_broker.policy.brokerage.task import question as of_tasks
 from simgrid_broker.policy.brokerage.task.editions import PRODUCTION as TASKS
 from simgrid_broker.policy.funnel import Liftable
+from simgrid_broker.policy.readings import asks_a_record, keys_named, plain
 from simgrid_broker.policy.registry import BUILT_IN
 from simgrid_broker.scenario import Scenario, Snapshot, find
 from simgrid_broker.scenario.checks import cross_checks
@@ -92,8 +89,8 @@ def _readings(edition: str) -> dict[str, tuple[Callable, frozenset[GdpconfigKey]
     for info in walk_packages(policy.__path__, f"{policy.__name__}."):
         module, short = import_module(info.name), info.name.partition(".")[2]
         for name, thing in vars(module).items():
-            if isinstance(_plain(thing), FunctionType) and thing.__module__ == module.__name__ and name[0] != "_":
-                keys = set(_keys_named(thing, edition))
+            if isinstance(plain(thing), FunctionType) and thing.__module__ == module.__name__ and name[0] != "_":
+                keys = set(keys_named(thing, edition))
                 keys |= {general[key.component, key.prefix] for key in keys if (key.component, key.prefix) in general}
                 found[f"{short}.{name}"] = thing, frozenset(keys)
     return found
@@ -103,7 +100,7 @@ def _reads(function: Callable, entry: GdpconfigKey, edition: str) -> bool:
     """True if a function that names a key reads it in an edition."""
     if function in _rules_of(edition):
         return True
-    is_part_of_rules = hasattr(function, "rule") or _asks_a_record(_plain(function))
+    is_part_of_rules = hasattr(function, "rule") or asks_a_record(plain(function))
     return not is_part_of_rules and edition in entry.editions
 
 
@@ -114,59 +111,3 @@ def _rules_of(edition: str) -> frozenset[Callable]:
     lifting = [step.when for step in tasks.funnel.steps if isinstance(step, Liftable)]
     return frozenset((*jobs.funnel.criteria, *jobs.factors, jobs.count, *tasks.funnel.criteria, *tasks.factors,
                       *lifting, *analysis.gate, *analysis.funnel.criteria, *analysis.factors, count))
-
-
-def _keys_named(function: Callable, edition: str) -> Iterator[GdpconfigKey]:
-    """Keys that a function names, as keys of a component or as columns of a task's record that the edition leaves open.
-
-    Private functions, and others of a task's record, count as part of the function that uses them.
-    """
-    plain = _plain(function)
-    codes = list(_codes(plain.__code__))
-    names = [name for code in codes for name in code.co_names]
-    if _asks_a_record(plain):
-        columns = {text for code in codes for text in code.co_consts if isinstance(text, str)}
-        keys, terms = _columns_of(plain)
-        yield from (keys[column] for column in columns & keys.keys() - terms[edition].keys())
-    for name in names:
-        thing = plain.__globals__.get(name)
-        if isinstance(thing, type) and issubclass(thing, Component):
-            yield from (entry for entry in map(vars(thing).get, names) if isinstance(entry, GdpconfigKey))
-        elif isinstance(thing, ByEdition):
-            fields = getattr(thing[edition], "_fields", None)
-            for term in (thing[edition],) if fields is None else (
-                    getattr(thing[edition], field) for field in fields if field in names):
-                yield from (term,) if isinstance(term, GdpconfigKey) else ()
-                yield from _keys_named(term, edition) if isinstance(term, FunctionType) else ()
-        elif isinstance(thing, tuple):
-            yield from (entry for entry in thing if isinstance(entry, GdpconfigKey))
-        elif (isinstance(_plain(thing), FunctionType) and (name[0] == "_" or _asks_a_record(_plain(thing)))
-              and _plain(thing) is not plain):
-            yield from _keys_named(thing, edition)
-
-
-def _columns_of(function: FunctionType) -> tuple[dict[str, GdpconfigKey], dict[str, dict]]:
-    """Keys of gdpconfig by column of a task's record, and the columns that each edition sets for good."""
-    others = (question for question in (of_tasks, of_analysis)
-              if function.__module__.startswith(question.__package__ or ""))
-    question = next(others, of_jobs)
-    return question.KEYS, question.TERMS
-
-
-def _asks_a_record(function: FunctionType) -> bool:
-    """True if a function is given the record of a task, in which keys of gdpconfig are columns."""
-    arguments = function.__code__.co_varnames[:function.__code__.co_argcount]
-    return "task" in arguments and not {"cfg", "cache"} & set(arguments)
-
-
-def _plain(thing: object) -> Any:
-    """A compiled function as it was written; anything else unchanged."""
-    return getattr(thing, "py_func", thing)
-
-
-def _codes(code) -> Iterator:
-    """A code object and those of the functions inside it."""
-    yield code
-    for constant in code.co_consts:
-        if hasattr(constant, "co_names"):
-            yield from _codes(constant)

@@ -9,6 +9,8 @@ from test_house import MAY_IMPORT
 from typer.testing import CliRunner
 
 import simgrid_broker
+from simgrid_broker.agents import AGENTS
+from simgrid_broker.agents.own import as_plugins, tables_of
 from simgrid_broker.cli.app import app
 from simgrid_broker.policy.registry import BUILT_IN
 from simgrid_broker.policy.tasks.throttle import ThrottleLimits
@@ -118,7 +120,7 @@ def test_every_scenario_is_in_the_gallery():
 
 
 def test_every_recorded_table_is_in_the_list_of_results():
-    assert set(re.findall(r"`(\w+)\.parquet`", section("Results"))) == set(RECORDED)
+    assert set(re.findall(r"`(\w+)\.parquet`", section("Results"))) == {*RECORDED, *tables_of(as_plugins(AGENTS))}
 
 
 def test_the_packages_are_those_of_the_import_test():

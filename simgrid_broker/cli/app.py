@@ -19,6 +19,7 @@ from simgrid_broker.cli import (
     shares,
     studies,
     users,
+    why,
 )
 from simgrid_broker.cli.trouble import errors_as_messages
 
@@ -65,7 +66,8 @@ for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES)
                           (studies.replicate, studies.EXAMPLES), (studies.sweep, studies.SWEEP_EXAMPLES),
                           (studies.sensitivity, studies.SENSITIVITY_EXAMPLES), (studies.tune, studies.TUNE_EXAMPLES),
                           (calibrate.calibrate, calibrate.EXAMPLES),
-                          (explain.explain, explain.EXAMPLES), (broker.broker, broker.EXAMPLES),
+                          (why.why, why.EXAMPLES), (explain.explain, explain.EXAMPLES),
+                          (broker.broker, broker.EXAMPLES),
                           (match.match, match.EXAMPLES), (shares.shares, shares.EXAMPLES),
                           (users.users, users.EXAMPLES), (links.links, links.EXAMPLES),
                           (describe.describe, describe.EXAMPLES), (gdpconfig.gdpconfig, gdpconfig.EXAMPLES),

@@ -11,6 +11,7 @@ from simgrid_broker.metrics.attempts import (
     retry_history,
     rule_losses,
 )
+from simgrid_broker.metrics.chain import Cause, Why, why
 from simgrid_broker.metrics.refusals import (
     ABOUT_QUEUES,
     JOB_BROKERAGE,
@@ -109,19 +110,19 @@ from simgrid_broker.metrics.waiting import first_jobs, waiting_times
 from simgrid_broker.metrics.window import Window, matrix, part_of_jobs, tidy, wide, window_of
 from simgrid_broker.names import USED
 
-__all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED",
-           "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost", "criteria",
-           "cut_jobs", "data_waits", "decisions", "difference", "direct_reading", "door_series", "door_use", "drift",
-           "drifting", "drives_series", "explain", "factors", "failures", "fairness", "first_jobs", "funnels",
-           "half_since", "held_work", "jobs_by_status", "jobs_over_time", "last_classes", "link_series", "link_use",
-           "link_waits", "live_jobs", "matrix", "mean_cores", "memory_retries", "moved_input", "part_of_jobs",
-           "phase_of", "places_of", "queue_of", "reach", "reach_recorded", "reasons", "rebrokerage",
-           "recorded_statuses", "recorded_waits", "recorded_walltimes", "refusal_counts", "refusal_rates", "refusals",
-           "refusals_over_time", "replayed_walltimes", "retry_history", "rule_losses", "running_cores",
-           "share_compliance", "share_deviation", "share_series", "site_class_series", "site_matrix", "staging_series",
-           "staging_summary", "stopped_tasks", "storage_levels", "storage_series", "storage_use", "stretches",
-           "submission_waits", "summary", "task_phases", "task_turnaround", "tasks_by_status", "tasks_of_users",
-           "tasks_without_place", "throttled_by", "throttled_time", "throughput", "tidy", "time_in_phase",
-           "totals_over_time", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores", "users",
-           "users_by_class", "users_by_size", "waiting_times", "walltime_errors", "wide", "window_of", "with_labels",
-           "workers"]
+__all__ = ["ABOUT_QUEUES", "Cause", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES",
+           "STATES", "USED", "Why", "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity",
+           "cores_lost", "criteria", "cut_jobs", "data_waits", "decisions", "difference", "direct_reading",
+           "door_series", "door_use", "drift", "drifting", "drives_series", "explain", "factors", "failures",
+           "fairness", "first_jobs", "funnels", "half_since", "held_work", "jobs_by_status", "jobs_over_time",
+           "last_classes", "link_series", "link_use", "link_waits", "live_jobs", "matrix", "mean_cores",
+           "memory_retries", "moved_input", "part_of_jobs", "phase_of", "places_of", "queue_of", "reach",
+           "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits", "recorded_walltimes",
+           "refusal_counts", "refusal_rates", "refusals", "refusals_over_time", "replayed_walltimes", "retry_history",
+           "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series", "site_class_series",
+           "site_matrix", "staging_series", "staging_summary", "stopped_tasks", "storage_levels", "storage_series",
+           "storage_use", "stretches", "submission_waits", "summary", "task_phases", "task_turnaround",
+           "tasks_by_status", "tasks_of_users", "tasks_without_place", "throttled_by", "throttled_time", "throughput",
+           "tidy", "time_in_phase", "totals_over_time", "traffic_series", "transfer_summary", "unplaced_tasks",
+           "user_cores", "users", "users_by_class", "users_by_size", "waiting_times", "walltime_errors", "why", "wide",
+           "window_of", "with_labels", "workers"]

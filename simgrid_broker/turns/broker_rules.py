@@ -9,6 +9,7 @@ from simgrid_broker.policy.brokerage.production.decide import RANKING
 from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
 from simgrid_broker.policy.brokerage.task.editions import PREASSIGNED, TaskBrokerage
 from simgrid_broker.policy.jobs.build_jobs import BUILD_FAILURES
+from simgrid_broker.policy.readings import read_by
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.policy.tasks.ends import REASONS as END_REASONS
 from simgrid_broker.policy.tasks.scouts import REASONS as SCOUT_REASONS
@@ -105,9 +106,15 @@ def all_factors(policies: Policies) -> tuple[str, ...]:
 
 
 def criteria_in_order(policies: Policies) -> dict[str, list[dict[str, object]]]:
-    """Names, sentences and meanings of all steps by kind of decision, in the order of removal."""
-    edition = policies.edition
+    """Names, sentences, meanings and settings of all steps by kind of decision, in the order of removal."""
+    edition, jobs = policies.edition, policies.job_rules
+    functions = {rule.rule: rule for rules in (jobs, policies.task_rules, policies.analysis_rules)
+                 for rule in (*rules.gate, *rules.funnel.criteria)}
+
+    def reads(step: Criterion, kind: DecisionKind) -> dict[str, list[str]]:
+        count = jobs.count if kind == DecisionKind.JOB_BROKERAGE else None
+        return read_by(functions[step], edition, count) if step in functions else {}
     return {kind.word: [dict(criterion=step.name, tag=step.tag, panda=step.panda, temporary=step.temporary,
                              unit=step.unit_in(edition), says=step.says_in(edition),
-                             meaning=CITED.sub("", step.meaning)) for step in steps]
+                             meaning=CITED.sub("", step.meaning), **reads(step, kind)) for step in steps]
             for kind, steps in in_order(policies).items()}

@@ -82,7 +82,7 @@ class TaskTables:
         control.books.decisions.make_room(len(rows))
         n = len(rows)
         self.work = Work(**self.state, parents=self._parents(rows), moved=np.empty(n, np.int64),
-                         waiting=np.empty(n, np.int64), last=np.empty(n, np.int16))
+                         waiting=np.empty(n, np.int64), last=np.empty(n, np.int16), behind=np.empty(n, np.int16))
         without = rows[tasks["nucleus"][rows] < 0]                           # Python brokers the others
         self.show(int((without if len(without) else rows)[0]))
         return self.hand
@@ -123,7 +123,7 @@ class TaskTables:
         control.books.decisions.add(KIND, control.now, task, verdict, 0, self.offset, seen.site)
         hand["n_left"], last = len(verdict.order), last_refusal(control.policies, KIND, verdict)
         hand["site"] = seen.site[verdict.order[0]] if len(verdict.order) else -1
-        hand["last"] = KEPT if last is None else self.rules.rules.index(last)
+        hand["last"], hand["behind"] = KEPT if last is None else self.rules.rules.index(last), -1
 
     def look(self, row: int) -> None:
         """Record the candidates of the decision in hand, and check it; both is done for a broker in Python."""
@@ -146,12 +146,17 @@ class TaskTables:
         """Rows of the tasks that the turn gave a nucleus, (n,)."""
         return self.work.moved[:self.done["n_moved"]]
 
-    def put_off(self) -> Iterator[tuple[np.ndarray, str]]:
-        """Rows of the tasks without a nucleus since the last call, by what their errorDialog is to say."""
+    def put_off(self) -> Iterator[tuple[np.ndarray, str, str]]:
+        """Rows of the tasks without a nucleus since the last call, by what their errorDialog is to say.
+
+        Last comes the rule of job brokerage that refused the last queue where none could run their jobs, else nothing.
+        """
         n, self.done["n_put_off"] = self.done["n_put_off"], 0
-        rows, last = self.work.waiting[:n], self.work.last[:n]
-        for place in dict.fromkeys(last.tolist()):
-            yield rows[last == place], reason_at(self.control.policies, KIND, self.rules.tags, place)
+        rows, last, behind = self.work.waiting[:n], self.work.last[:n], self.work.behind[:n]
+        labels = self.control.policies.job_rules.funnel.labels_by_rank
+        for place, rank in dict.fromkeys(zip(last.tolist(), behind.tolist(), strict=True)):
+            yield (rows[(last == place) & (behind == rank)],
+                   reason_at(self.control.policies, KIND, self.rules.tags, place), labels[rank] if rank >= 0 else "")
 
     def _count_and_read(self, rows: np.ndarray) -> None:
         """Count the refusals of the shares of the tasks in `rows`, in this order, and read their job numbers."""

@@ -42,6 +42,7 @@ HAND = np.dtype([
     ("asked", "?"), ("n_left", "i8"),        # asked: Python decided; candidates without a refusal
     ("whole", "?"),                  # whether the candidates are recorded
     ("site", "i8"), ("last", "i8"),  # the nucleus drawn; the rule that refused the last candidates, KEPT = none came
+    ("behind", "i8"),                # rank of the rule of job brokerage that refused the last queue, -1 = no such rule
 ])
 """The task in hand and the decision about it."""
 
@@ -59,6 +60,7 @@ class Work(Bundle):
     moved: np.ndarray              # (n_rows,), rows of those that got a nucleus
     waiting: np.ndarray            # (n_rows,), rows of those that found none
     last: np.ndarray               # for each of these the rule that refused the last candidates, KEPT = none came
+    behind: np.ndarray             # and if no queue can run its jobs, the rank of that of job brokerage, else -1
 
 
 class Nuclei(Bundle):
@@ -158,6 +160,7 @@ def draw(world, work, nuclei, hints, log, row):
         hand["site"] = nuclei.groups[0, nuclei.order[0]]
     else:
         find_last(hand, nuclei)
+        hand["behind"] = last_of_hint(work, hints) if hand["last"] == work.terms[0]["ability"] else -1
     recorded, hand["whole"] = choose(world, log, TASK_BROKERAGE, row, n_left > 0)
     if recorded:
         noted = log.room[add_decision(log, work.terms[0]["now_s"], TASK_BROKERAGE, task, len(nuclei.refused_by), n_left,
@@ -180,6 +183,17 @@ def find_last(hand, nuclei):
 
 
 @compiled
+def last_of_hint(work, hints):
+    """Rank of the rule of job brokerage that refused the last of the queues; -1 if a queue was left."""
+    last = -1
+    for k in range(len(hints.tables.refused_by)):
+        if hints.tables.refused_by[k] == work.terms[0]["never"]:
+            return -1
+        last = max(last, hints.tables.refused_by[k])
+    return last
+
+
+@compiled
 def take_effect(world, work, nuclei, hints, row):
     """Give a task the nucleus drawn and add its work to it, or put it off."""
     hand, done = work.hand[0], work.done[0]
@@ -191,6 +205,7 @@ def take_effect(world, work, nuclei, hints, row):
         done["n_moved"] += 1
     else:
         work.waiting[done["n_put_off"]], work.last[done["n_put_off"]] = row, hand["last"]
+        work.behind[done["n_put_off"]] = hand["behind"]
         done["n_put_off"] += 1
     return False
 

@@ -19,6 +19,9 @@ QUEUE = view(
     ("locked", "?"),                 # another broker holds a lock on it
     ("place", "i4"))                 # place of its name in the alphabet
 """A pseudo-queue as brokers see it: numbers and flags, each described in its sheet (`schema.queues`)."""
+QUEUE_ATTRIBUTES = {column.seen_as or column.name: column.key for table in (QUEUES, PSEUDO_QUEUES)
+                    for column in table.columns if column.key}
+"""Attributes of a queue in a scenario, by the names of their columns."""
 
 TEXTS = {column.name: column for column in texts_of(Queue)}
 """Texts of a queue that brokers see."""

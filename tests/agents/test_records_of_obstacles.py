@@ -92,6 +92,6 @@ def test_cycles_of_the_throttler_are_recorded_with_their_key(config, verdict, sk
 def test_work_of_tasks_is_counted_in_cores(said, status, expected):
     stage = Stage((), scenario(), said)
     put_task(stage, 0, status)
-    row, = backlog(stage.arrays, np.array([0]), 7.0)
+    row, = backlog(stage.arrays, np.array([0]), 7.0, {})
     assert (row["jobs"], row["ready_cores"], row["input_cores"], row["scouts_cores"]) == expected
     assert row["status"] == status and row["time_s"] == 7.0

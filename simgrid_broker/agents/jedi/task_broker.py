@@ -3,18 +3,32 @@
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.agents.own import records
+from simgrid_broker.ledgers.hourly_sums import HourlySums
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.tasks.selection import TERMS, by_priority
+from simgrid_broker.schema import Column, Table
 from simgrid_broker.turns.task_tables import TaskTables
 from simgrid_broker.turns.turn import Outcome
 from simgrid_broker.world.columns import return_to, set_reason, set_tasks
 from simgrid_broker.world.tasks.transitions import set_statuses
 from simgrid_broker.world.views.nuclei import Burden
 
+HINTS = Table("hints", "the decisions of task brokerage in one hour in which no queue could run the jobs of the task, "
+              "and one rule of job brokerage refused the last queue", (
+    Column("time_s", "f8", "s", "simulator", "Begin of the hour"),
+    Column("share", "i2", "", "JEDI_Tasks gshare", "Leaf share", codes="shares"),
+    Column("resource_type", "i2", "", "JEDI_Tasks resource_type", "Resource type", codes="resource_types"),
+    Column("rule", "i4", "", "brokerage reference, 1.2 (hint mode)", "Rule of job brokerage: its tag, with its name "
+           "where several share the tag", codes="texts"),
+    Column("decisions", "i8", "decisions", "simulator", "Decisions"),
+))
 
+
+@records(HINTS)
 def task_broker(control: Control) -> Process:
     """Broker the tasks that are due, work queue by work queue, in each by priority and age."""
-    tables = TaskTables(control)
+    tables, hints = TaskTables(control), control.books.hourly_sums(HINTS, 3)
 
     def broker() -> None:
         _reactivate(control)
@@ -23,23 +37,23 @@ def task_broker(control: Control) -> Process:
         rows = rows[_is_due(control, rows)]
         if len(rows):
             _turn(control, tables, rows[by_priority(*(tasks[name][rows] for name in (
-                "jeditaskid", "priority", "resource_type", "share")))])
+                "jeditaskid", "priority", "resource_type", "share")))], hints)
     yield from control.every(control.periods.task_broker, broker, "taskbroker")
 
 
-def _turn(control: Control, tables: TaskTables, rows: np.ndarray) -> None:
+def _turn(control: Control, tables: TaskTables, rows: np.ndarray, hints: HourlySums) -> None:
     """Broker the tasks in `rows`, the first ones first; without a candidate a task is brokered again later."""
     hand = tables.begin(rows, Burden(control.world, control.books.live_tasks.rows))
     while (outcome := tables.go_on(rows)) != Outcome.OVER:
         row = int(rows[hand["task"]])
         if outcome == Outcome.ASK:
-            _let_wait(control, tables)
+            _let_wait(control, tables, hints)
             tables.answer(row)
         elif outcome == Outcome.LEARN:
             tables.learn(row)
         else:
             tables.look(row)
-    _let_wait(control, tables)
+    _let_wait(control, tables, hints)
     set_statuses(control.world, tables.moved(), TaskStatus.READY, control.now)
 
 
@@ -48,10 +62,14 @@ def _is_due(control: Control, rows: np.ndarray) -> np.ndarray:
     return control.now - control.arrays.tasks["modification_s"][rows] >= control.periods.task_broker_retry
 
 
-def _let_wait(control: Control, tables: TaskTables) -> None:
+def _let_wait(control: Control, tables: TaskTables, hints: HourlySums) -> None:
     """Let the tasks wait for which the compiled turn has found no nucleus."""
-    for rows, text in tables.put_off():
+    for rows, text, behind in tables.put_off():
         _put_off(control, rows, text)
+        if behind:
+            hints.add_rows(control.now, share=control.arrays.tasks["share"][rows],
+                           resource_type=control.arrays.tasks["resource_type"][rows],
+                           rule=control.books.decisions.code(behind), decisions=1)
 
 
 def _put_off(control: Control, rows: np.ndarray, text: str) -> None:

@@ -1,6 +1,7 @@
 """Samples of shares, queues, links and storages on a period, and snapshots at the times given in the scenario."""
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.agents.jedi.task_refiner import Tagger
 from simgrid_broker.agents.own import records
 from simgrid_broker.policy.brokerage.analysis.gate import slots_of_class_a
 from simgrid_broker.policy.jobs.resource_types import with_memory
@@ -17,13 +18,17 @@ from simgrid_broker.world.views import observe
 @records(BACKLOG)
 def sampler(control: Control) -> Process:
     """Take samples, the first at time 0 and the others on the period: on the hour, not at a random phase."""
+    tagger = Tagger(control.world, control.world.scenario.shares_in_use)
     while True:
-        take_sample(control)
+        take_sample(control, tagger)
         yield control.env.timeout(control.periods.sampler)
 
 
-def take_sample(control: Control) -> None:
-    """Write the series and all that has ended, at most once for each moment; check the invariants if asked to."""
+def take_sample(control: Control, tagger: Tagger | None = None) -> None:
+    """Write the series and all that has ended, at most once for each moment; check the invariants if asked to.
+
+    tagger: finds the share of tasks that wait for their parents, None = the work of tasks is not counted.
+    """
     series, world = control.books.series, control.world
     if series.sampled_at == control.now:
         return
@@ -34,8 +39,11 @@ def take_sample(control: Control) -> None:
         of_leaves = targets(world.tree, observe.share_usage(world))[world.tree.leaves]
         for name, rows in series.rows(control.now, of_leaves, control.books.harvester.asked_by_pseudo_queue()):
             control.recorder.write(name, rows)
-        if control.now % HOUR < control.periods.sampler:                 # the first of each hour
-            control.recorder.write("backlog", backlog(control.arrays, control.books.live_tasks.rows, control.now))
+        if tagger is not None and control.now % HOUR < control.periods.sampler:          # the first of each hour
+            rows, tasks = control.books.live_tasks.rows, control.arrays.tasks
+            new = rows[tasks["share"][rows] < 0].tolist()
+            shares = {row: tagger.share_of(tasks[row]) for row in new}
+            control.recorder.write("backlog", backlog(control.arrays, rows, control.now, shares))
     control.books.decisions.flush(control.now, control.recorder.write)
     series.sampled_at = control.now
 

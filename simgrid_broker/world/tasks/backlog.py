@@ -1,5 +1,7 @@
 """Backlog: the work that live tasks hold back on the hour, and what keeps it from becoming jobs."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from simgrid_broker.names import CORES_OF_ANY, TaskStatus
@@ -10,7 +12,8 @@ from simgrid_broker.world.tasks.input_files import find_staged
 BACKLOG = Table("backlog", "the work without jobs of the tasks of one share, resource type, status and reason on an "
                 "hour", (
     Column("time_s", "f8", "s", "simulator", "When the tasks were counted"),
-    Column("share", "i2", "", "JEDI_Tasks gshare", "Leaf share; null = not known yet", codes="shares"),
+    Column("share", "i2", "", "JEDI_Tasks gshare", "Leaf share, also of a task that waits for its parent",
+           codes="shares"),
     Column("resource_type", "i2", "", "JEDI_Tasks resource_type", "Resource type; null = not known yet",
            codes="resource_types"),
     Column("status", "i2", "", "JEDI_Tasks status", "Status", codes="task_status"),
@@ -31,17 +34,19 @@ KEY = ("time_s", "share", "resource_type", "status", "errordialog", "throttled_b
 PARTS = ("ready_cores", "input_cores", "scouts_cores")
 
 
-def backlog(arrays: Arrays, rows: np.ndarray, now: float) -> np.ndarray:
+def backlog(arrays: Arrays, rows: np.ndarray, now: float, shares: Mapping[int, int]) -> np.ndarray:
     """The work that the tasks in `rows` hold, (n,) of BACKLOG.
 
-    Jobs are counted from pieces of input: of a task whose jobs are cut from files as many as it has made of each so
-    far, before the first one those of the smallest size.
+    shares: of the rows of tasks that have none yet. Jobs are counted from pieces of input: of a task whose jobs are cut
+    from files as many as it has made of each so far, before the first one those of the smallest size.
     """
     tasks, status = arrays.tasks, arrays.tasks["status"][rows]
     found = BACKLOG.empty(len(rows))
     found["time_s"] = now
     for name in KEY[1:]:
         found[name] = tasks[name][rows]
+    found["share"] = [share if share >= 0 else shares.get(row, share)
+                      for row, share in zip(rows.tolist(), found["share"].tolist(), strict=True)]
     found["errordialog"] = np.where(WITH_REASON[status], found["errordialog"], -1)
     found["throttled_by"] = np.where(status == TaskStatus.THROTTLED, found["throttled_by"], -1)
     pieces = _pieces(arrays, rows)

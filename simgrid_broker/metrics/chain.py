@@ -1,0 +1,396 @@
+"""Why a share misses its target: one chain from the tasks that arrived to the running jobs, hour by hour.
+
+A link is the work that has passed one gate, in cores. The first link, from the tasks on, that is narrower than what the
+share could use is the cause of the hour; where a rule only answers to jobs that queue and do not start, the cause lies
+with the slots. A share is judged by what its tasks could have used of its target: without enough work it is not short
+of anything, and leaves its power to others (Global Shares paper, section 2.1).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from simgrid_broker.metrics.refusals import criteria
+from simgrid_broker.metrics.shares import NEAR, Tree, due_power, share_tree
+from simgrid_broker.metrics.slots import (
+    MUCH,
+    OF_CAPS,
+    STANDS_S,
+    Obstacle,
+    Waiting,
+    idle_cores,
+    slots_behind,
+    waiting_for_slots,
+)
+from simgrid_broker.metrics.summary import core_capacity
+from simgrid_broker.metrics.window import once_per_run, window_of
+from simgrid_broker.names import DecisionKind, ThrottledBy
+from simgrid_broker.records import Run
+from simgrid_broker.units import HOUR
+
+LINKS = ("tasks that arrived", "tasks in progress", "caps of users", "scouts", "input of tasks", "task brokerage",
+         "throttler", "job brokerage", "input of jobs", "slots")
+"""Links of the chain; in front of each but the first work is held. What has passed the last one runs."""
+ARRIVED, IN_PROGRESS, CAPS, SCOUTS, INPUT, NUCLEI, THROTTLER, BROKERAGE, TRANSFERS, SLOTS = range(len(LINKS))
+PLACE_OF = {"ready": THROTTLER, "running": THROTTLER, "scouting": THROTTLER, "scouted": THROTTLER, "pending": BROKERAGE,
+            "assigning": NUCLEI, "throttled": CAPS, "staging": INPUT, "staged": INPUT, "topreprocess": INPUT,
+            "preprocessing": INPUT, "defined": INPUT, "registered": INPUT}
+"""Link in front of which the ready input of a task waits, by the status of the task; of any other it is not worked
+on."""
+OF_QUEUED = ("queued", "defined")
+"""Beginnings of the throttler's verdicts that answer to queued jobs."""
+OF_JOBS, OF_CORES = (tuple(f"CAP_RUNNING_{owner}_{what}" for owner in ("USER", "GROUP")) for what in ("JOBS", "CORES"))
+KEYS_OF_CAPS = {ThrottledBy.RUNNING_JOBS.word: OF_JOBS, ThrottledBy.QUEUED_JOBS.word: OF_JOBS,
+                ThrottledBy.RUNNING_CORES.word: OF_CORES, ThrottledBy.QUEUED_CORES.word: OF_CORES,
+                ThrottledBy.PRESTAGING.word: ("USER_PRESTAGE_LIMIT",),
+                ThrottledBy.TRANSFER.word: ("USER_TRANSFER_LIMIT",)}
+"""Keys behind the caps that throttle tasks of users; source: lifecycle reference, 2.10."""
+UNKNOWN, TOO_LITTLE_WORK = "unknown", "too little work"
+HALF = 0.5
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One cause of missing cores.
+
+    link: of LINKS, or unknown; rule: what held the work, in words; settings: of a scenario, dotted, that the rule
+    reads, the one that binds first; value, limit: mean figures that the rule compared, NaN = none; lost_core_h: missing
+    cores x time of its hours; hours: their number.
+    """
+
+    link: str
+    rule: str
+    settings: tuple[str, ...] = ()
+    value: float = np.nan
+    limit: float = np.nan
+    lost_core_h: float = 0.0
+    hours: float = 1
+
+
+@dataclass(frozen=True)
+class Why:
+    """The chain of a share, in cores, means over the window, and what made it narrow, the worst first.
+
+    target: its part of all cores; could_use: what its tasks could have used of it; due: target with what other shares
+    left; delivered: cores of its running jobs; widths: of LINKS; causes: of the hours in which it was short of cores or
+    of work; hours, hours_short: of the window, and those in which it was short of cores.
+    """
+
+    share: str
+    target: float
+    could_use: float
+    due: float
+    delivered: float
+    widths: tuple[float, ...]
+    causes: tuple[Cause, ...]
+    hours: int
+    hours_short: int
+
+    @property
+    def is_short(self) -> bool:
+        """True if the share got too little of what its tasks could have used."""
+        return self.delivered < (1 - NEAR) * self.could_use
+
+    @property
+    def is_work_short(self) -> bool:
+        """True if its tasks could not have used its target."""
+        return self.could_use < (1 - NEAR) * self.target
+
+    @property
+    def cause(self) -> Cause | None:
+        """The cause that lost most; None for a share that got its target."""
+        return self.causes[0] if self.causes and self.delivered < (1 - NEAR) * self.target else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The chain as JSON-compatible types, but for NaN."""
+        return {**vars(self), "widths": dict(zip(LINKS, self.widths, strict=True)),
+                "causes": [dict(vars(cause)) for cause in self.causes]}
+
+
+def why(run: Run, share: str | None = None) -> tuple[Why, ...]:
+    """The chain of each leaf share, or of one share of the tree, a branch as the sum of its leaves.
+
+    Empty for a run without records of what held work back, or without a whole hour in its window; an older version
+    wrote none. Raises ValueError for an unknown share.
+    """
+    tree = share_tree(run)
+    if share is not None and share not in tree.names[1:]:
+        raise ValueError(f"{share!r} is no share of the run; the shares are {', '.join(tree.names[1:])}")
+    wanted = tree.leaf_names if share is None else (share,)
+    return tuple(each for each in _chains(run) if each.share in wanted)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Work of the leaf shares in the hours of the window, cores.
+
+    hours: numbers of the hours, (n_hours,); running, target: (n_hours, n_leaves); held: in front of each of LINKS,
+    (n_links, n_hours, n_leaves); idle: free cores of queues in use, (n_hours,); waits_s: mean wait of activated jobs by
+    Little's law; reasons: `held` of tasks with their status and reason; verdicts: cycles of the throttler; hints: rules
+    that left no queue; waiting: jobs for slots.
+    """
+
+    tree: Tree
+    hours: np.ndarray
+    running: np.ndarray
+    target: np.ndarray
+    held: np.ndarray
+    idle: np.ndarray
+    waits_s: np.ndarray
+    reasons: pd.DataFrame
+    verdicts: pd.DataFrame
+    hints: pd.DataFrame
+    waiting: Waiting
+
+    @cached_property
+    def widths(self) -> np.ndarray:
+        """Work that has passed each link, (n_links, n_hours, n_leaves)."""
+        behind = np.cumsum(self.held[::-1], axis=0)[::-1] - self.held
+        return self.running + behind
+
+    @cached_property
+    def could_use(self) -> np.ndarray:
+        """Cores of the target of a share that its tasks could have used, (n_hours, n_leaves)."""
+        return np.minimum(self.target, self.widths[ARRIVED])
+
+    @cached_property
+    def short(self) -> np.ndarray:
+        """Hours in which a share got too little of that, (n_hours, n_leaves) bool."""
+        return self.running < (1 - NEAR) * self.could_use
+
+
+@once_per_run
+def _chains(run: Run) -> tuple[Why, ...]:
+    """The chain of every node of the tree below the root."""
+    if not {"backlog", "throttler", "hints", "workers_asked"} <= run.tables.keys():
+        return ()
+    flow = _flow(run)
+    if not len(flow.hours):
+        return ()
+    tree, due = flow.tree, due_power(flow.tree, flow.widths[ARRIVED], flow.target.sum(axis=1))
+    causes = {leaf: _causes(run, flow, leaf) for leaf in range(len(tree.leaves))}
+    return tuple(_chain(flow, node, due[:, node], causes) for node in range(1, len(tree.names)))
+
+
+def _chain(flow: Flow, node: int, due: np.ndarray, causes: Mapping[int, list[Cause]]) -> Why:
+    """The chain of one node."""
+    leaves = np.flatnonzero(flow.tree.below[node])
+
+    def mean(of: np.ndarray) -> float:
+        return float(of[..., leaves].sum(axis=-1).mean())
+    found = _added(cause for leaf in leaves.tolist() for cause in causes[leaf])
+    return Why(flow.tree.names[node], mean(flow.target), mean(flow.could_use), float(due.mean()), mean(flow.running),
+               tuple(map(mean, flow.widths)), tuple(found),
+               len(flow.hours), int(flow.short[:, leaves].any(axis=1).sum()))
+
+
+def _added(causes: Iterable[Cause]) -> list[Cause]:
+    """Causes, each once with the figures of its worst hour, the one that lost most first."""
+    groups: dict[tuple[str, str], list[Cause]] = {}
+    for cause in causes:
+        groups.setdefault((cause.link, cause.rule), []).append(cause)
+    added = [replace(max(group, key=lambda cause: cause.lost_core_h), hours=sum(cause.hours for cause in group),
+                     lost_core_h=sum(cause.lost_core_h for cause in group)) for group in groups.values()]
+    return sorted(added, key=lambda cause: -cause.lost_core_h)
+
+
+def _causes(run: Run, flow: Flow, leaf: int) -> list[Cause]:
+    """The causes of the hours in which a leaf share was short, or short of work."""
+    share, found, at_slots = flow.tree.leaf_names[leaf], list[Cause](), 0.0
+    lost = flow.could_use[:, leaf] - flow.running[:, leaf]
+    hours = np.flatnonzero(flow.short[:, leaf])
+    obstacles = slots_behind(run, flow.waiting, share, float(lost[hours].mean())) if len(hours) else []
+    for hour in hours.tolist():
+        cause = _cause_of_hour(run, flow, hour, leaf, obstacles)
+        if cause is None:
+            at_slots += lost[hour]
+        else:
+            found.append(replace(cause, lost_core_h=float(lost[hour])))
+    n_slots = len(hours) - len(found)
+    for each in obstacles if n_slots else ():
+        found.append(replace(_of_slots(run, each, share), lost_core_h=each.part * at_slots, hours=each.part * n_slots))
+    lacking = flow.target[:, leaf] - flow.could_use[:, leaf]
+    if (n_lacking := int(np.count_nonzero(lacking > NEAR * flow.target[:, leaf]))):
+        found.append(Cause(LINKS[ARRIVED], TOO_LITTLE_WORK, lost_core_h=float(lacking.sum()), hours=n_lacking))
+    return _added(found)
+
+
+def _of_slots(run: Run, obstacle: Obstacle, share: str) -> Cause:
+    """The cause behind jobs that wait for slots; a rule of job brokerage if it keeps them from idle cores."""
+    if obstacle.refused_by:
+        return Cause(LINKS[BROKERAGE], obstacle.refused_by, _settings_of(run, obstacle.refused_by, share))
+    return Cause(LINKS[TRANSFERS if obstacle.is_input else SLOTS], obstacle.rule, obstacle.settings)
+
+
+def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[Obstacle]) -> Cause | None:
+    """The first link that is narrower than what the share could use, with its rule; None: the slots.
+
+    A verdict about queued jobs counts where jobs do not queue for long, or cores elsewhere are idle that more jobs
+    would find: not where slots are free at the queue itself, or all are full.
+    """
+    narrow = flow.widths[1:, hour, leaf] < (1 - NEAR) * flow.could_use[hour, leaf]
+    place, stopped = 1 + int(np.argmax(narrow)), _of_throttler(flow, hour, leaf)
+    lost = flow.could_use[hour, leaf] - flow.running[hour, leaf]
+    is_idle = flow.idle[hour] >= MUCH * lost and sum(each.part for each in obstacles if each.is_free) < HALF
+    stands = flow.waits_s[hour, leaf] >= STANDS_S and flow.held[SLOTS, hour, leaf] > 0 and not is_idle
+    if place in (THROTTLER, BROKERAGE):
+        answers = stopped is not None and stopped.rule.startswith(OF_QUEUED)
+        cause = stopped or _of_tasks(run, flow, hour, leaf, place)
+        is_feedback = answers or cause.link == LINKS[BROKERAGE] and cause.rule.split(" (")[0] in OF_CAPS
+        return None if stands and is_feedback else cause
+    if place == TRANSFERS:
+        return Cause(LINKS[TRANSFERS], "jobs wait for their input at the site")
+    if place == SLOTS:
+        return stopped if is_idle and not any(each.refused_by or each.is_input for each in obstacles) else None
+    return _of_tasks(run, flow, hour, leaf, place)
+
+
+def _of_throttler(flow: Flow, hour: int, leaf: int) -> Cause | None:
+    """The verdict that stopped job generation in most of the cycles of an hour; None if most were not stopped."""
+    rows = flow.verdicts[(flow.verdicts.hour == flow.hours[hour]) & (flow.verdicts.leaf == leaf)]
+    stopped = rows[(rows.skip == 1) | (2 * rows.used_up > rows.cycles)]
+    if 2 * stopped.cycles.sum() <= rows.cycles.sum():
+        return None
+    row = stopped.loc[stopped.cycles.idxmax()]
+    settings = tuple(f"gdpconfig.{key}" for key in row.key.split(", ")) if isinstance(row.key, str) else ()
+    counted = row.running if "running >" in row.verdict else row.queued if row.skip else row.made
+    rule = row.verdict if row.skip else "all jobs of a cycle made"
+    return Cause(LINKS[THROTTLER], rule, settings, float(counted / row.cycles), float(row.limit / row.cycles))
+
+
+def _of_tasks(run: Run, flow: Flow, hour: int, leaf: int, place: int) -> Cause:
+    """The reason for which tasks hold most work in front of a link; of job brokerage, too, where jobs find no queue."""
+    places = (THROTTLER, BROKERAGE) if place in (THROTTLER, BROKERAGE) else (place,)
+    rows = flow.reasons[(flow.reasons.hour == flow.hours[hour]) & (flow.reasons.leaf == leaf)
+                        & flow.reasons.place.isin(places)]
+    refused = rows[rows.errordialog != ""]
+    rows = refused if len(refused) and place in (THROTTLER, BROKERAGE) else rows
+    if not len(rows):
+        return Cause(UNKNOWN, f"no record of what held work in front of {LINKS[place]}")
+    row = rows.loc[rows.cores.idxmax()]
+    if place == CAPS:
+        keys = KEYS_OF_CAPS.get(row.throttled_by, ())
+        return Cause(LINKS[CAPS], row.throttled_by.replace("_", " "), tuple(f"gdpconfig.{key}" for key in keys))
+    if place in (THROTTLER, BROKERAGE) and row.errordialog:
+        return Cause(LINKS[BROKERAGE], row.errordialog, _settings_of(run, row.errordialog, flow.tree.leaf_names[leaf]))
+    if place == NUCLEI and row.errordialog:
+        rule = _behind(flow, hour, leaf) or row.errordialog
+        words = row.errordialog if rule == row.errordialog else f"{row.errordialog}: no queue passes {rule}"
+        return Cause(LINKS[NUCLEI], words, _settings_of(run, rule, flow.tree.leaf_names[leaf]))
+    if place == THROTTLER:
+        return Cause(LINKS[BROKERAGE], "queues take fewer jobs than are ready")
+    words = f"tasks are {row.status}" + (f": {row.errordialog}" if row.errordialog else "")
+    return Cause(LINKS[place], {SCOUTS: "jobs behind scouts", INPUT: "input on tape or of a parent"}.get(place, words))
+
+
+def _behind(flow: Flow, hour: int, leaf: int) -> str:
+    """Rule of job brokerage that refused the last queue for most tasks without a nucleus; empty if none is recorded."""
+    rows = flow.hints[(flow.hints.hour == flow.hours[hour]) & (flow.hints.leaf == leaf)]
+    return str(rows.rule[rows.decisions.idxmax()]) if len(rows) else ""
+
+
+def _settings_of(run: Run, label: str, share: str) -> tuple[str, ...]:
+    """Settings that a rule of a broker reads: keys of gdpconfig, then attributes of queues."""
+    for kind in DecisionKind.words():
+        rows = criteria(run, kind)
+        if label in set(rows.label):
+            rule = rows[rows.label == label].iloc[0]
+            keys = [key.replace("<gshare>", share) for key in rule["keys"]]
+            return (*(f"gdpconfig.{key}" for key in keys), *(f"grid.queues.*.{name}" for name in rule.queue))
+    return ()
+
+
+def _flow(run: Run) -> Flow:
+    """The work of all leaf shares, hour by hour."""
+    tree, window = share_tree(run), window_of(run)
+    rows = run.table("shares", ["time_s", "share", "resource_type", "running", "running_cores", "activated", "assigned",
+                                "queued"])
+    rows = rows[window.covers(rows.time_s)]
+    rows = rows.assign(hour=np.ceil(rows.time_s / HOUR).astype(int) - 1, leaf=_leaf(rows.share, tree))
+    hours = np.unique(rows.hour)
+    n, shape = len(hours), (len(hours), len(tree.leaves))
+    samples = rows.groupby("hour").time_s.nunique()
+    size = _cores_of_job(rows)
+
+    def mean(values: np.ndarray) -> np.ndarray:
+        spot = np.searchsorted(hours, rows.hour) * shape[1] + rows.leaf
+        return np.bincount(spot, values, n * shape[1]).reshape(shape) / samples.to_numpy()[:, None]
+    held = np.zeros((len(LINKS), *shape))
+    held[TRANSFERS] = mean(rows.assigned * size)
+    held[SLOTS] = mean((rows.queued - rows.assigned) * size)
+    reasons = _reasons(run, tree, hours)
+    np.add.at(held, (reasons.place, np.searchsorted(hours, reasons.hour), reasons.leaf), reasons.cores)
+    waiting = waiting_for_slots(run)
+    values = tree.value[tree.leaves] / 100 * core_capacity(run)
+    return Flow(tree, hours, mean(rows.running_cores), np.broadcast_to(values, shape), held, idle_cores(run, hours),
+                _waits(waiting, tree, hours, mean(rows.activated)), reasons, _verdicts(run, tree), _hints(run, tree),
+                waiting)
+
+
+def _leaf(names: pd.Series, tree: Tree) -> np.ndarray:
+    """Numbers of leaf shares by name, -1 = none."""
+    number = {name: leaf for leaf, name in enumerate(tree.leaf_names)}
+    return names.astype(object).map(number).fillna(-1).to_numpy(int)
+
+
+def _cores_of_job(rows: pd.DataFrame) -> np.ndarray:
+    """Cores of a job of each row's share and resource type, else of its type, (n,)."""
+    kind = rows.resource_type.astype(object)
+    usual = np.where(kind.str.startswith("MCORE"), 8.0, 1.0)
+    sizes = usual
+    for by in ([kind], [rows.leaf, kind]):
+        sums = rows[["running", "running_cores"]].groupby(by).transform("sum")
+        sizes = np.where(sums.running > 0, sums.running_cores / sums.running.clip(lower=1), sizes)
+    return sizes
+
+
+def _reasons(run: Run, tree: Tree, hours: np.ndarray) -> pd.DataFrame:
+    """Work of tasks without jobs by hour, leaf, place, status and reason, cores: means of begin and end of an hour."""
+    rows = run.table("backlog")
+    rows = rows.assign(**{name: rows[name].astype(object).where(rows[name].notna(), "")
+                          for name in ("status", "errordialog", "throttled_by")}, leaf=_leaf(rows.share, tree))
+    nuclei = set(criteria(run, DecisionKind.TASK_BROKERAGE.word).label) - set(
+        criteria(run, DecisionKind.JOB_BROKERAGE.word).label)
+    place = rows.status.map(PLACE_OF).fillna(IN_PROGRESS).to_numpy(int)
+    place = np.where((place == BROKERAGE) & rows.errordialog.isin(nuclei), NUCLEI, place)
+    place = np.where((place == BROKERAGE) & (rows.errordialog == ""), INPUT, place)      # on hold until it is staged
+    parts = [rows.assign(cores=rows[name], place=where) for name, where in (
+        ("ready_cores", place), ("input_cores", np.where(place == IN_PROGRESS, place, INPUT)),
+        ("scouts_cores", np.where(place == IN_PROGRESS, place, SCOUTS)))]
+    rows = pd.concat(parts)[["time_s", "leaf", "place", "status", "errordialog", "throttled_by", "cores"]]
+    rows = rows[(rows.leaf >= 0) & (rows.cores > 0)]
+    number = np.floor(rows.time_s / HOUR).astype(int)
+    counted = np.unique(np.floor(run.table("backlog", ["time_s"]).time_s / HOUR).astype(int))
+    both = pd.concat([rows.assign(hour=number), rows.assign(hour=number - 1)])
+    both = both[both.hour.isin(hours)]
+    n = np.isin(both.hour, counted).astype(int) + np.isin(both.hour + 1, counted)
+    return both.assign(cores=both.cores / n).groupby(
+        ["hour", "leaf", "place", "status", "errordialog", "throttled_by"]).cores.sum().reset_index()
+
+
+def _verdicts(run: Run, tree: Tree) -> pd.DataFrame:
+    """Cycles of the throttler by hour and leaf, names as text."""
+    rows = run.table("throttler")
+    rows = rows.assign(hour=np.floor(rows.time_s / HOUR).astype(int), leaf=_leaf(rows.work_queue, tree),
+                       **{name: rows[name].astype(object) for name in ("verdict", "key", "resource_type")})
+    return rows[rows.leaf >= 0]
+
+
+def _hints(run: Run, tree: Tree) -> pd.DataFrame:
+    """Rules of job brokerage that left no queue for a task, by hour and leaf."""
+    rows = run.table("hints")
+    return rows.assign(hour=np.floor(rows.time_s / HOUR).astype(int), leaf=_leaf(rows.share, tree),
+                       rule=rows.rule.astype(object))
+
+
+def _waits(waiting: Waiting, tree: Tree, hours: np.ndarray, activated: np.ndarray) -> np.ndarray:
+    """Mean wait of activated jobs by hour and leaf, s: their mean number over the rate of starts."""
+    starts = np.zeros(activated.shape)
+    leaf, hour = _leaf(waiting.starts.share, tree), waiting.starts.hour.to_numpy(int)
+    known = (leaf >= 0) & np.isin(hour, hours)
+    np.add.at(starts, (np.searchsorted(hours, hour[known]), leaf[known]), waiting.starts.jobs[known])
+    return np.where(activated > 0, activated * HOUR / np.maximum(starts, 1e-9), 0.0)

@@ -1,0 +1,68 @@
+"""Why a share misses its target in words: a sentence, and the sweep that shows what a change brings and costs."""
+
+import math
+from typing import Any
+
+from simgrid_broker.metrics.chain import ARRIVED, LINKS, UNKNOWN, Cause, Why
+from simgrid_broker.metrics.shares import NEAR
+from simgrid_broker.records import Run
+from simgrid_broker.wording import plain
+
+STEPS = (1, 2, 4)
+"""Multiples of a value, or of what a limit was compared with, that a sweep tries."""
+
+
+def sentence(each: Why) -> str:
+    """Cores that a share got of its target and of what its tasks could use, and the first narrow link with its rule."""
+    got = f"{each.share} got {plain(round(each.delivered))} of its {plain(round(each.target))} cores"
+    if each.delivered >= (1 - NEAR) * each.target:
+        return f"{got}."
+    if each.is_work_short and not each.is_short:
+        return f"{got}: its tasks had work for {plain(round(each.could_use))}."
+    could = f", its tasks could have used {plain(round(each.could_use))}" if each.is_work_short else ""
+    limits = [cause for cause in each.causes if cause.link != LINKS[ARRIVED]]
+    return f"{got}{could}: {clause(limits[0]) if limits else UNKNOWN}."
+
+
+def clause(cause: Cause) -> str:
+    """The link and rule of a cause with its figures and the hours in which it was first."""
+    figures = "" if math.isnan(cause.limit) else f" ({plain(round(cause.value))}, limit {plain(round(cause.limit))})"
+    hours = f"{plain(round(cause.hours))} h" if cause.hours >= 1 else "less than an hour"
+    return f"{cause.link}, {cause.rule}{figures}, in {hours}"
+
+
+def setting_in_force(run: Run, setting: str) -> Any:
+    """The value of a dotted setting in a run; None if it is not set, or names no single place."""
+    if setting.startswith("gdpconfig."):
+        key, found = setting.removeprefix("gdpconfig."), run.manifest["gdpconfig"]
+        return next((entry["value"] for name, entry in found.items() if name.partition(".")[2] == key), None)
+    value: Any = run.manifest["scenario"]
+    for part in setting.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[str, ...]:
+    """Values of a setting for a sweep, the one in force first; none where no number follows from the run."""
+    value = setting_in_force(run, setting)
+    if isinstance(value, bool):
+        return (str(value).lower(), str(not value).lower())
+    if isinstance(value, int | float) and value > 0:
+        return tuple(f"{value * step:g}" for step in STEPS)
+    if value is None and setting.startswith("gdpconfig.") and cause.value > 0 and "<" not in setting:
+        return tuple(str(math.ceil(cause.value * step)) for step in STEPS[1:])
+    return ()
+
+
+def sweep_of(run: Run, cause: Cause, share: str) -> str:
+    """A command that shows what a change of the first setting of a cause brings the share; empty if there is none."""
+    for setting in cause.settings:
+        if values := values_to_try(run, setting, cause):
+            figure, vary = f"shares.{share}.delivered", f"{setting}={','.join(values)}"
+            return (f"simgrid-broker sweep {run.manifest['scenario']['name']}.yaml --vary {_quoted(vary)} "
+                    f"--figure {_quoted(figure)}")
+    return ""
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if set(text) & set(" *()|&<>") else text

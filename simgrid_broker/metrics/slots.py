@@ -1,0 +1,214 @@
+"""Obstacles between activated jobs and slots: where they wait, and what happens to workers and pilots there."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from simgrid_broker.metrics.refusals import ABOUT_QUEUES, ONLINE, pools_of, refusal_counts, with_labels
+from simgrid_broker.metrics.window import Window, end_times, once_per_run, part_of_jobs, window_of
+from simgrid_broker.names import USED
+from simgrid_broker.records import JOB_END_TIMES, Run
+from simgrid_broker.units import HOUR
+
+EVERY_TYPE = "every type"
+MUCH = 0.2
+"""Part of the requests, or of the workers wanted, from which what refuses them is the cause."""
+FREE = 0.05
+"""Part of the cores of a queue from which slots count as free."""
+PASSED_OVER = {"more_memory": ("jobs ask for more memory than workers have", "maxrss"),
+               "more_time": ("jobs may run longer than pilots have left", "maxtime"),
+               "other_label": ("pilots do not ask for these jobs", "status"),
+               "above_meanrss": ("jobs would raise the mean memory above its target", "meanrss")}
+"""Why pilots pass jobs over, and the attribute of the queue behind it, by the column that counts the jobs."""
+LIMIT_OPTIONS = ("nQueueLimitWorker", "maxWorkers", "nQueueLimitWorkerCores", "nQueueLimitWorkerMemory",
+                 "maxNewWorkersPerCycle")
+"""Limits of Harvester that are options of a queue."""
+OF_CAPS = ("-cap", "-cap_rt")
+"""Tags of rules of job brokerage that answer to queued jobs."""
+STANDS_S = HOUR
+"""Mean wait from which jobs queue for slots, and not just for their next pilot, or for input that comes too slowly."""
+MOSTLY = 0.95
+"""Part of the decisions in which rules refuse idle queues, from which they keep jobs away."""
+MOST_QUEUES = 12
+"""Queues and types with most waiting work that are looked at."""
+
+
+class Waiting(NamedTuple):
+    """Waiting jobs and starts.
+
+    jobs: share, queue, resource_type, core_h that activated jobs waited in the window; starts: share, hour, jobs;
+    input_s: mean wait of jobs for their input in the window, by share, s.
+    """
+
+    jobs: pd.DataFrame
+    starts: pd.DataFrame
+    input_s: pd.Series
+
+
+@once_per_run
+def waiting_for_slots(run: Run) -> Waiting:
+    """Waits of the activated jobs of each share at each queue, and starts by hour."""
+    window, pieces = window_of(run), []
+    names, times = ["share", "queue", "resource_type", "corecount"], ["assigned_s", "activated_s", "running_s"]
+    part = max(part_of_jobs(run), 1e-9)
+    for rows in run.batches("jobs", [*names, *times, *JOB_END_TIMES]):
+        over = np.nan_to_num(end_times(rows), nan=np.inf)
+        begun = np.minimum(np.nan_to_num(rows.running_s, nan=np.inf), over)
+        there = np.minimum(np.nan_to_num(rows.activated_s, nan=np.inf), over)
+        first = np.fmin(rows.assigned_s, rows.activated_s)
+        seen = (first <= window.end_s) & (begun >= window.start_s)
+        rows = rows.assign(core_h=_within(window, rows.activated_s, begun) * rows.corecount / HOUR / part,
+                           input_s=_within(window, rows.assigned_s, there), jobs=1 / part,
+                           with_input=rows.assigned_s.notna() / part, hour=(rows.running_s // HOUR).fillna(-1))[seen]
+        rows = rows.astype({name: object for name in names[:3]})
+        pieces.append(rows.groupby([*names[:3], "hour"])[["core_h", "input_s", "jobs", "with_input"]].sum())
+    sums = pd.concat(pieces).groupby(level=[0, 1, 2, 3]).sum().reset_index()
+    starts = sums[sums.hour >= 0].groupby(["share", "hour"]).jobs.sum().reset_index()
+    of_shares = sums.groupby("share")[["input_s", "with_input"]].sum()
+    return Waiting(sums.groupby(names[:3]).core_h.sum().reset_index(), starts,
+                   of_shares.input_s / part / of_shares.with_input.clip(lower=1))
+
+
+def _within(window: Window, begins: pd.Series, ends: np.ndarray) -> np.ndarray:
+    """Time from begin to end that lies in the window, s, (n,); 0 without a begin."""
+    wait = np.minimum(ends, window.end_s) - np.maximum(np.nan_to_num(begins, nan=np.inf), window.start_s)
+    return np.maximum(wait, 0.0)
+
+
+class Obstacle(NamedTuple):
+    """An obstacle that keeps a part of the waiting jobs of a share from slots.
+
+    rule: in words; settings: attributes of queues behind it; refused_by: label of the rule of job brokerage that keeps
+    them from idle queues; is_free: slots are free where they wait; is_input: jobs wait
+    for their input at queues that are idle.
+    """
+
+    part: float
+    rule: str
+    settings: tuple[str, ...] = ()
+    refused_by: str = ""
+    is_free: bool = False
+    is_input: bool = False
+
+
+def slots_behind(run: Run, waiting: Waiting, share: str, missing: float) -> list[Obstacle]:
+    """Obstacles between the activated jobs of a share and slots, largest part first; the parts add up to 1.
+
+    missing: cores that the share lacks on average. Where the queues of its jobs are full, idle cores at other queues
+    come first: jobs there would start.
+    """
+    rows = waiting.jobs[waiting.jobs.share == share].nlargest(MOST_QUEUES, "core_h")
+    rows = rows[rows.core_h > 0]
+    if not len(rows):
+        return [Obstacle(1.0, "no job was activated")]
+    at = [(row.core_h / rows.core_h.sum(), *_reason(run, row.queue, row.resource_type)) for row in rows.itertuples()]
+    idle = _idle_elsewhere(run, set(rows.queue[rows.core_h > FREE * rows.core_h.sum()]))
+    full = sum(part for part, _, _, is_free in at if not is_free)
+    away = full * min(idle.sum() / max(missing, 1.0), 1.0) if idle.sum() > MUCH * missing else 0.0
+    found = [_keeps_from(run, waiting, share, idle)._replace(part=away)] if away else []
+    for rule, is_free in dict.fromkeys((rule, is_free) for _, rule, _, is_free in at):
+        mine = [(part, settings) for part, other, settings, _ in at if other == rule]
+        size = sum(part for part, _ in mine) * (1.0 if is_free else 1 - away / full)
+        found.append(Obstacle(size, rule, max(mine)[1], is_free=is_free))
+    return sorted(found, reverse=True)
+
+
+def idle_cores(run: Run, hours: np.ndarray) -> np.ndarray:
+    """Free cores of the queues that are online, by hour, means over the samples; a pool that queues share once."""
+    rows = _tables(run).queues
+    rows = rows[rows.status == ONLINE].assign(pool=rows.queue.map(pools_of(run)), hour=np.ceil(rows.time_s / HOUR) - 1)
+    sums = rows.groupby(["hour", "time_s", "pool"]).free_cores.max().groupby(["hour", "time_s"]).sum()
+    return sums.groupby("hour").mean().reindex(hours).fillna(0.0).to_numpy()
+
+
+def _idle_elsewhere(run: Run, used: set[str]) -> pd.Series:
+    """Free cores of online queues with many of them, by name, whose batch systems none of the `used` queues has."""
+    rows, pools = _tables(run).queues, pools_of(run)
+    taken = {pools[name] for name in used}
+    rows = rows[(rows.status == ONLINE) & ~rows.queue.map(pools).isin(taken)]
+    means = rows.groupby("queue")[["free_cores", "running_cores"]].mean()
+    return means.free_cores[means.free_cores > FREE * means.sum(axis=1)]
+
+
+def _keeps_from(run: Run, waiting: Waiting, share: str, idle: pd.Series) -> Obstacle:
+    """The obstacle between the jobs of a share and idle queues: a rule of job brokerage, or input on its way there."""
+    rows = refusal_counts(run, by=("share", "candidate"))
+    rows = rows[(rows.share == share) & rows.kind.isin(ABOUT_QUEUES) & rows.candidate.isin(idle.index)]
+    rows = with_labels(run, rows.assign(cores=rows.part * rows.candidate.map(idle).astype(float)))
+    cores = rows.groupby("rule").cores.sum()
+    refused = cores.drop(USED, errors="ignore")
+    if not len(refused):
+        return Obstacle(0, "job brokerage chose other queues than idle ones")
+    rule = str(refused.idxmax())
+    if rule.split(" (")[0] in OF_CAPS and waiting.input_s.get(share, 0.0) >= STANDS_S:
+        return Obstacle(0, "jobs wait for their input at idle queues", is_input=True)
+    return Obstacle(0, "", refused_by=rule if refused.sum() > MOSTLY * cores.sum() else "")._replace(
+        rule=f"job brokerage chose other queues than idle ones, which {rule} refuses most")
+
+
+def _reason(run: Run, queue: str, kind: str) -> tuple[str, tuple[str, ...], bool]:
+    """The obstacle between jobs of a type and slots of a queue, settings behind it, and whether slots are free."""
+    at = _tables(run)
+    samples = at.queues[at.queues.queue == queue]
+    if len(samples) and (samples.status == ONLINE).mean() < 1 / 2:
+        return f"the queue is {samples.status.mode().iloc[0]}", (f"grid.queues.{queue}.status",), True
+    here = at.workers[at.workers.queue == queue]
+    mine = here[here.resource_type.isin((kind, EVERY_TYPE))]
+    if mine.none_suits.sum() > MUCH * max(mine.started.sum(), 1):
+        column = max(PASSED_OVER, key=lambda name: mine[name].sum())
+        words, attribute = PASSED_OVER[column]
+        return words, (f"grid.queues.{queue}.{attribute}",), True
+    free = samples.free_cores.mean() if len(samples) else 0.0
+    cores = samples.running_cores.mean() + free if len(samples) else 0.0
+    asked = at.asked[(at.asked.queue == queue) & at.asked.resource_type.isin((kind, EVERY_TYPE))]
+    if free > FREE * cores and free >= (8 if kind.startswith("MCORE") else 1):
+        return *_of_free_slots(queue, kind, mine, asked), True
+    return _of_full_queue(kind, here), (), False
+
+
+def _of_free_slots(queue: str, kind: str, mine: pd.DataFrame, asked: pd.DataFrame) -> tuple[str, tuple[str, ...]]:
+    """Why workers of a type do not take the free slots of a queue."""
+    if not len(asked) or not asked.wanted.sum():
+        return f"no workers of {kind} are asked for", ()
+    lost = (asked.wanted - asked.submitted).groupby(asked.cut_by).sum()
+    lost = lost[lost.index != ""]
+    if len(lost) and lost.max() > MUCH * asked.wanted.sum():
+        limit = str(lost.idxmax())
+        settings = (f"grid.queues.{queue}.params.{limit}",) if limit in LIMIT_OPTIONS else ()
+        return f"workers are cut by {limit}", settings
+    if mine.waiting.sum() > 0:
+        return "workers wait in the batch system although cores are free", ()
+    return "cores are free and no worker came", ()
+
+
+def _of_full_queue(kind: str, here: pd.DataFrame) -> str:
+    """Whose jobs hold the slots of a queue without free ones."""
+    used = here.used_core_h.groupby(here.resource_type).sum()
+    others = used[~used.index.isin((kind, EVERY_TYPE))]
+    if len(others) and others.sum() > used.sum() / 2:
+        return f"slots are held by workers of {others.idxmax()}, not {kind}"
+    return f"all slots for {kind} hold jobs"
+
+
+class _At(NamedTuple):
+    """Tables of the window with names as text."""
+
+    queues: pd.DataFrame
+    workers: pd.DataFrame
+    asked: pd.DataFrame
+
+
+@once_per_run
+def _tables(run: Run) -> _At:
+    """Samples of queues and workers, and workers asked for, in the window."""
+    window, found = window_of(run), []
+    for name in ("queues", "workers", "workers_asked"):
+        rows = run.table(name)
+        rows = rows[(rows.time_s + HOUR > window.start_s) if name == "workers_asked" else window.covers(rows.time_s)]
+        texts = rows.select_dtypes("category").columns
+        rows = rows.assign(**{text: rows[text].astype(object).where(rows[text].notna(), "") for text in texts})
+        if "resource_type" in rows:
+            rows["resource_type"] = rows.resource_type.replace("", EVERY_TYPE)
+        found.append(rows)
+    return _At(*found)

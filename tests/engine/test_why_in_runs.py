@@ -1,0 +1,108 @@
+"""Runs that fail in known ways: `why` names the link, the rule and the key, and a relaxed key raises the share."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from simgrid_broker import load_scenario, metrics, simulate
+from simgrid_broker.metrics.chain import LINKS
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+SATURATED = {
+    "duration": "7h", "warm_up": "1h",
+    "workload.campaigns.simulation.corecount": 1, "workload.campaigns.simulation.events_per_job": 12,
+    "workload.campaigns.simulation.offered_cores": 500, "workload.users.analysis.offered_cores": 200}
+"""Changes of `minimal.yaml` after which all jobs have one core, and both shares more work than cores."""
+MCORE = {"workload.campaigns.simulation.corecount": 8, "workload.campaigns.simulation.events_per_job": 100}
+GDP, CAMPAIGN, QUEUES = "gdpconfig.", "workload.campaigns.simulation.", "grid.queues."
+
+
+@cache
+def saturated():
+    return load_scenario(SCENARIOS / "minimal.yaml").with_values(SATURATED)
+
+
+def chain(folder, changes, share="Production", scenario=None):
+    """The chain of a share in a run with changes."""
+    run = simulate((scenario or saturated()).with_values(changes), folder=folder)
+    found, = metrics.why(run, share)
+    return found
+
+
+BROKEN = {
+    "running jobs of the share": ({GDP + "NRUNNINGCAP_Production": 50}, "throttler", "running > NRUNNINGCAP",
+                                  GDP + "NRUNNINGCAP_Production"),
+    "running jobs of the core type": ({GDP + "NRUNNINGCAP_Production_SCORE*": 50}, "throttler", "running > NRUNNINGCAP",
+                                      GDP + "NRUNNINGCAP_Production_SCORE*"),
+    "running jobs of the resource type": ({GDP + "NRUNNINGCAP_Production_SCORE": 50}, "throttler",
+                                          "running > NRUNNINGCAP", GDP + "NRUNNINGCAP_Production_SCORE"),
+    "queued jobs": ({GDP + "NQUEUECAP_Production": 5}, "throttler", "all jobs of a cycle made",
+                    GDP + "NQUEUECAP_Production"),
+    "queued over running jobs": ({GDP + "THROTTLE_THRESHOLD": 0.05}, "throttler", "queued > threshold x running",
+                                 GDP + "THROTTLE_THRESHOLD"),
+    "generation is off": ({GDP + "JOB_SUBMISSION": False}, "throttler", "jobs are not generated",
+                          GDP + "JOB_SUBMISSION"),
+    "memory": ({CAMPAIGN + "memory_per_core": "40 GB"}, "task brokerage", "-job: no queue passes -lowmemory",
+               QUEUES + "*.maxrss"),
+    "no queue for 8 cores": (MCORE | {QUEUES + f"{name}.capability": "score" for name in ("CENTRE", "NORTH", "SOUTH")},
+                             "task brokerage", "-job: no queue passes -cpucore", None),
+    "workers": ({QUEUES + f"{name}.params": {"maxWorkers": 5} for name in ("CENTRE", "NORTH", "SOUTH")}, "slots",
+                "workers are cut by maxWorkers", QUEUES + "SOUTH.params.maxWorkers"),
+    "transfers": ({"grid.links.default.bandwidth": "0.3 Mb/s", CAMPAIGN + "input_per_job": "150 MB"}, "input of jobs",
+                  "jobs wait for their input at idle queues", None),
+    "work": ({CAMPAIGN + "offered_cores": 20, CAMPAIGN + "backlog_time": 0}, "tasks that arrived", "too little work",
+             None),
+}
+"""Changes that break a run, with the link, the rule and the first setting that `why` is to name for Production."""
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_run_made_to_fail_is_told_by_its_link_rule_and_key(name, tmp_path):
+    changes, link, rule, setting = BROKEN[name]
+    found = chain(tmp_path / "run", changes)
+    assert found.delivered < 0.9 * found.target
+    assert (found.cause.link, found.cause.rule) == (link, rule)
+    assert found.cause.settings[:1] == ((setting,) if setting else ()), "the key that binds comes first"
+
+
+def test_a_cap_of_a_user_holds_the_tasks_of_its_share(tmp_path):
+    shares = {"shares.Analysis.value": 80, "shares.Production.value": 20}
+    found = chain(tmp_path / "run", shares | {"edition": "deployed", GDP + "CAP_RUNNING_USER_JOBS": 2}, "Analysis")
+    assert (found.cause.link, found.cause.settings[0]) == ("caps of users", GDP + "CAP_RUNNING_USER_JOBS")
+
+
+def test_input_on_tape_holds_tasks(tmp_path):
+    slow = {f"grid.storages.{site}_DATATAPE.drive_rate": "1 MB/s" for site in ("NORTH", "SOUTH")}
+    found = chain(tmp_path / "run", slow | {"duration": "6h"}, "Reprocessing",
+                  load_scenario(SCENARIOS / "data_carousel.yaml"))
+    assert found.cause.link == "input of tasks"
+
+
+@pytest.mark.parametrize(("name", "relaxed"), [
+    pytest.param("running jobs of the share", 500, id="the cap of running jobs"),
+    pytest.param("queued jobs", 500, id="the cap of queued jobs"),
+    pytest.param("generation is off", True, id="the switch of generation"),
+])
+def test_the_key_that_is_named_raises_the_share_when_it_is_relaxed(name, relaxed, tmp_path):
+    changes, _, _, setting = BROKEN[name]
+    before, after = chain(tmp_path / "a", changes), chain(tmp_path / "b", changes | {setting: relaxed})
+    assert after.delivered > 1.2 * before.delivered
+    assert after.cause is None or after.cause.settings[:1] != (setting,), "the cause moves"
+
+
+def test_widths_never_grow_along_the_chain_and_end_with_what_runs(tmp_path):
+    run = simulate(saturated(), folder=tmp_path / "run")
+    for each in metrics.why(run):
+        assert list(each.widths) == sorted(each.widths, reverse=True) and len(each.widths) == len(LINKS)
+        assert each.widths[-1] == each.delivered and each.could_use <= each.target
+    with pytest.raises(ValueError, match="the shares are Analysis, Production"):
+        metrics.why(run, "Produktion")
+    assert [each.share for each in metrics.why(run)] == ["Analysis", "Production"]
+
+
+def test_a_run_without_these_records_has_no_answer(tmp_path):
+    run = simulate(saturated().with_values({"duration": "2h", "workload.campaigns": [], "workload.users": []}),
+                   folder=tmp_path / "run")
+    del run.tables["throttler"]
+    assert metrics.why(run) == ()
