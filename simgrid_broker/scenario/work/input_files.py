@@ -108,7 +108,8 @@ class SplitRule(SplitParameters):
             if given:
                 raise ValueError(f"{given[0]} needs input, the files of a task")
             return self
-        fixed = [name for name in FIXED_SIZE if name in self.model_fields_set]
+        fields = type(self).model_fields
+        fixed = [name for name in FIXED_SIZE if name in fields and getattr(self, name) != fields[name].get_default()]
         if fixed:
             raise ValueError(f"{fixed[0]} is for tasks whose jobs are all of one size: leave it out with input "
                              "(files, events_per_file, file_size, secondary_ratio, output_per_event)")

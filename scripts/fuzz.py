@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Run random scenarios of all features, check them, and reduce what fails to a few lines of YAML.
+
+    scripts/fuzz.py --minutes 10                    as many scenarios as fit into ten minutes, from seed 0 on
+    scripts/fuzz.py --seeds 0-999 --keep fuzzed     a thousand scenarios; those that fail are kept in a folder
+    scripts/fuzz.py --reduce fuzzed/17.yaml         the smallest scenario that fails in the same way
+
+A scenario is made from the schema: random keys of all parts, incidents and keys of gdpconfig over a small grid with
+work, mended by what `check` says until it accepts them. It is run twice with all invariants checked, in two processes
+that hash texts differently, the second time from what the first resolved; the tables must be the same byte for byte,
+must not contradict each other, and the report must be written. What `check` accepts must run; what it refuses must be
+refused with a sentence. At the end a table says how often each agent, incident, command and worker mode has acted.
+
+Exit status 1 if a scenario failed. A run is cut short at 20 s or 1 GiB and checked as far as it came; a process that
+does not answer within 90 s is ended, which is a failure.
+"""
+
+import argparse
+import os
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from digest_tables import differences, install_examples
+from fuzzing import acts, cases
+from fuzzing.cases import Outcome
+from fuzzing.reduction import reduced
+from fuzzing.workers import Died, Task, answers
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parents[1]
+WATCHED = 4
+"""Of so many scenarios the agents of one are watched, which takes time."""
+WANTED = 10
+"""Acts of everything that can act in a thousand scenarios."""
+
+
+def tasks_of(seeds: Iterable[int], end: float) -> Iterator[Task]:
+    """The first run of each seed until a time."""
+    for seed in seeds:
+        if time.monotonic() > end:
+            return
+        yield Task(cases.made, (seed, seed % WATCHED == 0), seed)
+
+
+def follow(task: Task, answer: Any, worker: int) -> list[Task]:
+    """The second run of a scenario that passed the first, by another worker."""
+    if task.call is cases.again or isinstance(answer, Died) or answer.failure:
+        return []
+    return [Task(cases.again, (answer.text, answer.steps), answer, worker)]
+
+
+def judged(task: Task, answer: Any) -> Outcome | None:
+    """The outcome of a scenario once it is known; None while its second run is to come."""
+    if task.call is cases.made and isinstance(answer, Outcome) and not answer.failure:
+        return None
+    before = task.about if isinstance(task.about, Outcome) else Outcome(task.about)
+    if isinstance(answer, Died):
+        before.failure = before.details = str(answer)
+    elif task.call is cases.made:
+        return answer
+    elif answer.failure:
+        before.failure, before.details = f"second run: {answer.failure}", answer.details
+    elif unlike := [*differences(before.digests, answer.digests)]:
+        before.failure, before.details = f"two runs differ: {unlike[0].partition(':')[0]}", "\n".join(unlike)
+    return before
+
+
+def table_of(counts: Counter[str], number: int) -> Iterator[str]:
+    """Lines of what acted how often, with the number of those that are too rare."""
+    names = sorted(acts.all_acts(), key=lambda name: (counts[name], name))
+    rare = [name for name in names if counts[name] < WANTED]
+    yield f"Acts in {number} scenarios (agents: in one of {WATCHED}, at most {acts.ENOUGH} in each)"
+    width = max(map(len, names))
+    names.sort()
+    half = (len(names) + 1) // 2
+    for left, right in zip(names[:half], [*names[half:], ""], strict=False):
+        yield f"  {left:{width}} {counts[left]:8,}   " + (f"{right:{width}} {counts[right]:8,}" if right else "")
+    yield f"{len(rare)} of {len(names)} acted less than {WANTED} times{': ' + ', '.join(rare) if rare else ''}"
+
+
+def fuzz(options: argparse.Namespace, paths: list[str]) -> int:
+    """Run the scenarios and print what failed, and the table."""
+    begun, counts, failures, number = time.monotonic(), Counter[str](), Counter[str](), 0
+    end = begun + 60 * options.minutes if options.minutes else float("inf")
+    seeds = range(options.seeds[0], options.seeds[1] + 1) if options.seeds else count()
+    with tqdm(total=len(seeds) if isinstance(seeds, range) else None, unit="scenario",
+              disable=not sys.stderr.isatty()) as bar:
+        for task, answer in answers(tasks_of(seeds, end), follow, options.workers, paths):
+            outcome = judged(task, answer)
+            if outcome is None:
+                continue
+            number += 1
+            bar.update()
+            counts.update(outcome.acts)
+            if outcome.failure:
+                failures[outcome.failure] += 1
+                bar.write(f"seed {outcome.seed}: {outcome.failure}")
+                if options.keep:
+                    keep(options.keep, outcome)
+    print(*table_of(counts, number), sep="\n")
+    print(f"{number} scenarios in {(time.monotonic() - begun) / 60:.1f} min, {sum(failures.values())} failed")
+    for failure, times in failures.most_common():
+        print(f"  {times:4}  {failure}")
+    return int(bool(failures))
+
+
+def keep(folder: Path, outcome: Outcome) -> None:
+    """Write a scenario that failed, with the message as a comment."""
+    folder.mkdir(parents=True, exist_ok=True)
+    said = "".join(f"# {line}\n" for line in (outcome.failure, *outcome.details.splitlines()))
+    (folder / f"{outcome.seed}.yaml").write_text(said + outcome.text)
+
+
+def first_and_last(text: str) -> tuple[int, int]:
+    """A range of seeds, such as 0-99, or one seed."""
+    if not re.fullmatch(r"\d+(-\d+)?", text):
+        raise argparse.ArgumentTypeError("expected a seed or a range of seeds, such as 0-99")
+    first, _, last = text.partition("-")
+    return int(first), int(last or first)
+
+
+def main() -> int:
+    """Fuzz, or reduce one scenario."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=first_and_last, metavar="A-B", help="seeds; default: from 0 on")
+    parser.add_argument("--minutes", type=float, metavar="N", help="time after which no scenario is begun")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="folder for scenarios that fail")
+    parser.add_argument("--reduce", type=Path, metavar="FILE", help="reduce a scenario that fails, and print it")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N",
+                        help="processes; default: one a core")
+    options = parser.parse_args()
+    if not (options.seeds or options.minutes or options.reduce):
+        parser.error("give --seeds, --minutes or --reduce")
+    with TemporaryDirectory() as folder:
+        install_examples(Path(folder))
+        paths = [str(ROOT), folder]
+        sys.path[:0] = paths
+        if options.reduce:
+            print(reduced(options.reduce.read_text(), paths))
+            return 0
+        return fuzz(options, paths)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""The core of a random scenario: a small grid with work for some hours, which random keys are laid over."""
+
+from random import Random
+from typing import Any, get_args
+
+from simgrid_broker import editions
+from simgrid_broker.systems.worker_mode import MODES
+
+HOUR, GB, TB = 3600, 1e9, 1e12
+TAGS = ("simul", "evgen", "reprocessing", "deriv", "pile")
+
+
+def core(random: Random, seed: int) -> dict[str, Any]:
+    """A scenario that can be run: sites, queues, storages, shares, and streams of work for them."""
+    duration = random.choice([4, 8, 12, 24, 36]) * HOUR
+    sites = {f"S{n}": _site(random, n) for n in range(random.randint(2, 6))}
+    queues = {f"Q{n}": _queue(random, site) for n, site in enumerate(
+        name for name in sites for _ in range(random.choice([1, 1, 2])))}
+    storages = _storages(random, sites)
+    shares, leaves = _shares(random)
+    campaigns = [_campaign(random, f"c{n}", random.choice(leaves)) for n in range(random.randint(1, 3))]
+    users = [_users(random, f"u{n}", random.choice(leaves)) for n in range(random.choice([0, 1, 1, 2]))]
+    return dict(name=f"fuzz{seed}", seed=seed, edition=random.choice(get_args(editions.Name)), duration=duration,
+                warm_up=random.choice([0, 0, duration // 4]), start=random.choice(["empty", "empty", "filled"]),
+                grid=dict(sites=sites, queues=queues, storages=storages,
+                          links={"default": {"bandwidth": random.choice([1e8, 1e9]), "closeness": 4}}),
+                shares=shares, workload=dict(campaigns=campaigns, users=users), data=_data(random, storages))
+
+
+def _site(random: Random, number: int) -> dict[str, Any]:
+    """A site; the first is a nucleus."""
+    return dict(tier=random.randint(0, 3), region=random.choice(["CH", "IT", "ND"]),
+                nucleus=random.random() < 0.4 or not number, cores=random.choice([16, 64, 200, 400]),
+                failure_rate=random.choice([0, 0.03, 0.3]))
+
+
+def _queue(random: Random, site: str) -> dict[str, Any]:
+    """A queue of any worker mode."""
+    return dict(atlas_site=site, workflow=random.choice([*MODES.names(), None]), corepower=random.choice([8, 10, 15]),
+                capability=random.choice(["ucore", "ucore", "mcore", "score"]),
+                maxrss=random.choice([0, 16000, 32000]), maxtime=random.choice([0, 24 * HOUR, 96 * HOUR]),
+                type=random.choice(["unified", "unified", "production", "analysis"]))
+
+
+def _storages(random: Random, sites: dict[str, Any]) -> dict[str, Any]:
+    """A storage of disk at most sites, at all nuclei, and some tapes."""
+    found = {}
+    for name, said in sites.items():
+        if said["nucleus"] or random.random() < 0.8:
+            total = random.choice([50, 500, 2000]) * TB
+            found[f"{name}_DISK"] = dict(site=name, total=total, free=total * random.choice([0.05, 0.3, 0.6]))
+            if random.random() < 0.25:
+                found[f"{name}_TAPE"] = dict(site=name, total=total, free=total / 2, tape=True, type="DATATAPE",
+                                             drives=random.randint(1, 4))
+    return found
+
+
+def _shares(random: Random) -> tuple[list[dict[str, Any]], list[str]]:
+    """A tree of shares, and the names of its leaves."""
+    tree, leaves = [], []
+    for n in range(random.randint(1, 3)):
+        share: dict[str, Any] = dict(name=f"L{n}", value=random.choice([10, 30, 60]))
+        if random.random() < 0.4:
+            share["children"] = [dict(name=f"L{n}{m}", value=random.choice([1, 5, 9])) for m in range(2)]
+        leaves += [child["name"] for child in share.get("children", ())] or [share["name"]]
+        tree.append(share)
+    return tree, leaves
+
+
+def _payload(random: Random, name: str, leaf: str) -> dict[str, Any]:
+    """A stream whose jobs take between a few minutes and some hours."""
+    cores, hours = random.choice([1, 1, 8]), random.choice([0.2, 1, 4])
+    return dict(name=name, gshare=leaf, corecount=cores, events_per_job=100, corepower=10,
+                offered_cores=random.choice([20, 100, 300]), backlog_time=random.choice([0, HOUR]),
+                hs06sec_per_event=dict(median=hours * HOUR * cores * 10 / 100, sigma=0.4),
+                memory_per_core=random.choice([500, 1500, 2500]),
+                jobs_per_task=dict(median=random.choice([3, 20]), sigma=0.5),
+                input_per_job=random.choice([0, 1, 5]) * GB, output_per_job=random.choice([0, 0.1, 2]) * GB)
+
+
+def _campaign(random: Random, name: str, leaf: str) -> dict[str, Any]:
+    return _payload(random, name, leaf) | dict(processingtype=random.choice(TAGS))
+
+
+def _users(random: Random, name: str, leaf: str) -> dict[str, Any]:
+    return _payload(random, name, leaf) | dict(users=random.choice([1, 5, 30]), tasks_per_period=random.choice([1, 3]),
+                                               active_period=HOUR, corecount=1)
+
+
+def _data(random: Random, storages: dict[str, Any]) -> dict[str, Any]:
+    """Datasets that lie at some storages, of 1 % of the smallest of these."""
+    if random.random() < 0.3:
+        return {}
+    size = min(said["total"] - said["free"] for said in storages.values()) / 200
+    names = sorted(storages)
+    return {"datasets": {f"D{n}": dict(
+        files=random.choice([1, 20, 200]), bytes=size * random.uniform(0.1, 1), container=random.choice(["box", None]),
+        replicas=[dict(storage=name) for name in random.sample(names, random.randint(1, min(2, len(names))))])
+        for n in range(random.randint(1, 4))}}

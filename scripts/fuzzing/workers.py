@@ -1,0 +1,113 @@
+"""Processes that do the work of the fuzzer: each is bounded, is replaced when it dies, and hashes texts its own way."""
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+PATIENCE = 90.0
+"""Time after which a worker that does not answer is ended, s."""
+MOST_ADDRESSES = 6 << 30
+"""Addresses of a process, bytes: code and libraries are most of them."""
+
+
+@dataclass
+class Task:
+    """A call of a function of `fuzzing.cases`, and what it is for."""
+
+    call: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    about: Any = None
+    not_by: int = -1
+
+
+class Died(Exception):
+    """A worker ended without an answer, or did not answer in time."""
+
+
+class Worker:
+    """One process that answers one call after the other."""
+
+    def __init__(self, number: int, paths: list[str]):
+        self.number, self.paths = number, paths
+        self.task: Task | None = None
+        self._start()
+
+    def _start(self) -> None:
+        """Start a process whose sets of texts are in an order of their own."""
+        os.environ["PYTHONHASHSEED"] = str(self.number + 1)
+        context = get_context("spawn")
+        self.pipe, other = context.Pipe()
+        self.process = context.Process(target=serve, args=(other, self.paths), daemon=True)
+        self.process.start()
+        other.close()
+        os.environ.pop("PYTHONHASHSEED")
+
+    def give(self, task: Task) -> None:
+        """Ask for an answer."""
+        self.task, self.begun = task, time.monotonic()
+        self.pipe.send((task.call, task.arguments))
+
+    def answer(self) -> Any:
+        """The answer, or `Died`; the worker is free again."""
+        try:
+            return self.pipe.recv()
+        except EOFError:
+            self.process.join()
+            status = self.process.exitcode
+            self._start()
+            return Died(f"the process ended with status {status}")
+        finally:
+            self.task = None
+
+    def end_if_late(self) -> bool:
+        """End a process that does not answer in time; True if it was."""
+        late = self.task is not None and time.monotonic() - self.begun > PATIENCE
+        if late:
+            self.process.kill()
+        return late
+
+
+def serve(pipe: Connection, paths: list[str]) -> None:
+    """Answer calls until the other end is closed."""
+    sys.path[:0] = paths
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, MOST_ADDRESSES))
+    while True:
+        try:
+            call, arguments = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(call(*arguments))
+
+
+def answers(tasks: "Iterator[Task]", more: Callable[[Task, Any, int], list[Task]], number: int,
+            paths: list[str]) -> Iterator[tuple[Task, Any]]:
+    """Each task with its answer, as they come; more: gives the tasks that follow from an answer of a worker."""
+    workers = [Worker(one, paths) for one in range(number)]
+    waiting: list[Task] = []
+    while True:
+        for worker in workers:
+            if worker.task is None and (task := _next(worker.number, waiting, tasks, number)) is not None:
+                worker.give(task)
+        busy = [worker for worker in workers if worker.task is not None]
+        if not busy:
+            return
+        ready = wait([worker.pipe for worker in busy], timeout=1)
+        for worker in busy:
+            if worker.pipe in ready or worker.end_if_late():
+                task, answer = worker.task, worker.answer()
+                waiting += more(task, answer, worker.number)
+                yield task, answer
+
+
+def _next(worker: int, waiting: list[Task], tasks: Iterator[Task], number: int) -> Task | None:
+    """The next task of a worker: one that waits and may be done by it, or a new one."""
+    for place, task in enumerate(waiting):
+        if task.not_by != worker or number == 1:
+            return waiting.pop(place)
+    return next(tasks, None)
