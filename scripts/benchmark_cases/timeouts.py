@@ -10,8 +10,8 @@ from benchmark_cases.measures import HOUR
 from benchmark_cases.slots import plain_grid
 from simgrid_broker.agents.panda.copy_archive import AnalysisJobs, as_table, piled_up
 from simgrid_broker.fabric.fabric import Fabric
-from simgrid_broker.names import JobStatus
-from simgrid_broker.policy.jobs.timeouts import labels_of, limits, rules
+from simgrid_broker.names import JobMark, JobStatus
+from simgrid_broker.policy.jobs.timeouts import concerning, labels_of, limits, rules
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.build import build
@@ -41,7 +41,7 @@ def timeouts(live: int = 500_000) -> dict:
     spent = {"median_ms": [], "rules_ms": [], "rebrokerage_ms": []}
     for _ in range(11):
         began = time.perf_counter()
-        table = rules(control.cfg, control.edition)
+        table = concerning(rules(control.cfg, control.edition), JobMark.BUILDS)
         asked = (as_table(table), limits(table, arrays.queues, workflows, now),
                  labels_of(table, world.vocabularies["labels"]))
         made = time.perf_counter()

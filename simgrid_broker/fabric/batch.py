@@ -21,8 +21,8 @@ STARTING = int(JobStatus.STARTING)
 SUBMISSION, LATENCY = STREAMS["submission"], STREAMS["batch_latency"]
 QUEUED_MOST_S = 172_800.0
 """Time for which a worker may wait before Harvester cancels it; source: lifecycle reference, section 5.4."""
-NO_WORKER_YET, SILENT = -1, 0
-"""Values of `slot` of a starting job: it waits at Harvester; its worker is gone."""
+WORKER_CANCELLED, NO_WORKER_YET, SILENT = -2, -1, 0
+"""Values of `slot` of a starting job: its worker was cancelled; it waits at Harvester; its worker is gone."""
 
 
 @compiled
@@ -199,13 +199,14 @@ def worker_ready(world: Arrays, row, now):
 
 @compiled
 def cancel(world: Arrays, row):
-    """Cancel workers that wait; the job of one falls silent."""
+    """Cancel workers that wait; Harvester's monitor closes the job of one."""
     group = world.submissions[row]
     number = group["pseudo_queue"]
     world.pseudo_queues[number]["n_submitted"] -= group["count"]
     world.worker_accounts[number]["n_cancelled"] += group["count"]
     if group["job"] >= 0:
-        world.jobs[group["job"]]["slot"] = SILENT
+        world.jobs[group["job"]]["slot"] = WORKER_CANCELLED
+        world.state[0]["n_left"] += 1
     group["count"] = 0
     drop_cancelled(world, number)
 
@@ -224,6 +225,15 @@ def cancel_old(world: Arrays, now):
                 cancel(world, row)
             row = following
     return cancelled
+
+
+def jobs_left(arrays: Arrays) -> np.ndarray:
+    """Rows of the starting jobs whose workers were cancelled, (k,); there are none until another worker is."""
+    jobs, state = arrays.jobs, arrays.state
+    if not state["n_left"][0]:
+        return np.zeros(0, np.int64)
+    state["n_left"] = 0
+    return np.flatnonzero((jobs["panda_id"] > 0) & (jobs["status"] == STARTING) & (jobs["slot"] == WORKER_CANCELLED))
 
 
 @compiled

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker.fabric import incidents
-from simgrid_broker.fabric.batch import cancel_old, close_slots, open_slots, submit, submit_for_jobs
+from simgrid_broker.fabric.batch import cancel_old, close_slots, jobs_left, open_slots, submit, submit_for_jobs
 from simgrid_broker.fabric.dispatch import Request, fetch_jobs
 from simgrid_broker.fabric.jobs import auxiliary, effects
 from simgrid_broker.fabric.jobs.adder import add_jobs, by_subdataset
@@ -163,9 +163,10 @@ class Fabric:
         """Take cores and memory away from a batch system, as soon as they are free."""
         close_slots(self.world.arrays, pool, cores, memory_mb)
 
-    def cancel_old_workers(self, now: float) -> None:
-        """Cancel the workers that have waited for too long."""
+    def cancel_old_workers(self, now: float) -> np.ndarray:
+        """Cancel the workers that have waited for too long; returns rows of the starting jobs that have lost theirs."""
         cancel_old(self.world.arrays, now)
+        return jobs_left(self.world.arrays)
 
     def fetch_jobs(self, queues: np.ndarray, ranges: np.ndarray, most: np.ndarray, numbers: np.ndarray,
                    now: float) -> tuple[np.ndarray, np.ndarray]:

@@ -49,7 +49,7 @@ JOBS = Table("jobs", "one attempt of one job", (
     Column("previous", "i4", "", OURS, "Previous sibling or parent in that heap", recorded=False),
     Column("slot", "i4", "", OURS, "Slot that a pilot holds for the job, plus 1 (`world/queues/slots.py`); 0 = one of "
            "its own pseudo-queue; of a starting job without a slot the row of its worker in `submissions`, plus 1; "
-           "-1 = it has no worker yet", recorded=False),
+           "-1 = it has no worker yet; -2 = it was cancelled", recorded=False),
     Column("transfer", "i4", "", OURS, "Transfer that the job awaits; -1 = none", recorded=False),
     Column("queue", "i2", "", PANDA + " computingSite", "PanDA queue", codes="queues"),
     Column("n_chunks", "i2", "chunks", "JEDI_Dataset_Contents",

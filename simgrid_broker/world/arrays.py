@@ -37,6 +37,7 @@ STATE = np.dtype([
     ("n_holding", "i8"),             # jobs that await the Adder
     ("n_busy_links", "i8"),          # links with files that wait or are under way
     ("next_cycle_s", "f8"),          # next cycle of the transfer optimiser, which looks at ends that are later
+    ("n_left", "i8"),                # starting jobs whose workers were cancelled since Harvester's monitor looked
     ("n_pilots", "i8"),              # workers that hold a slot
     ("n_pilots_ever", "i8"), ("n_pilots_empty", "i8"),
     ("total_cores", "i8"),

@@ -7,6 +7,7 @@ from builders import S, Stage, scenario
 from simgrid_broker.agents.harvester.workers import harvester_monitor, harvester_submitter, job_fetcher
 from simgrid_broker.agents.panda.copy_archive import copy_archive
 from simgrid_broker.fabric.batch import QUEUED_MOST_S
+from simgrid_broker.names import Cause
 from simgrid_broker.policy.harvester import jobs_to_fetch
 from simgrid_broker.schema.harvester import HARVESTER
 from simgrid_broker.schema.queues import Queue
@@ -65,6 +66,23 @@ def test_workers_that_wait_for_two_days_are_cancelled(hours, cancelled):
     stage.workers(3)
     stage.run(hours * HOUR)
     assert stage.arrays.worker_accounts["n_cancelled"].tolist() == [cancelled, 0]
+
+
+@pytest.mark.rule("harvester_monitor")
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+@pytest.mark.parametrize("latency", [pytest.param(0, id="it waits for a slot"),
+                                     pytest.param(60 * HOUR, id="the batch system has not considered it")])
+def test_a_starting_job_whose_worker_is_cancelled_is_closed(edition, latency):
+    plan = scenario({"HERE": dict(cores=0)}, {"Q": dict(atlas_site="HERE", workflow="push", batch_latency=latency,
+                                                        params=dict(nQueueLimitJob=2))}, edition=edition,
+                    gdpconfig={"rebroker.ANALY_TIMEOUT": 1000})
+    stage = Stage((*HARVESTER_AGENTS, copy_archive), plan, dict(label="user", n_jobs=2))
+    stage.submit(2, task=0, queue=0)
+    stage.run(47 * HOUR)
+    assert stage.statuses() == ["starting"] * 2
+    stage.run((61 if latency else 49) * HOUR)
+    assert [(S(job["status"]).word, Cause(job["cause"]).word) for job in stage.ended()] == [
+        ("closed", "timeout_starting")] * 2
 
 
 @pytest.mark.rule("workers.job_fetcher")

@@ -59,9 +59,10 @@ def harvester_submitter(control: Control) -> Process:
 
 
 def harvester_monitor(control: Control) -> Process:
-    """Cancel old workers."""
+    """Cancel old workers, and close the starting jobs whose workers were cancelled."""
     def look() -> None:
-        control.fabric.cancel_old_workers(control.now)
+        left = control.fabric.cancel_old_workers(control.now)
+        control.fabric.take_back(left, int(JobStatus.CLOSED), int(Cause.TIMEOUT_STARTING), control.now)
     yield from control.every(control.periods.harvester_monitor, look, "harvester_monitor")
 
 
