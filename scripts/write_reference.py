@@ -14,7 +14,7 @@ from pathlib import Path
 from marked_tests import tests_of_rules
 
 from simgrid_broker.advice import editions_of, readers
-from simgrid_broker.cli.describe import broker_rules, recorded
+from simgrid_broker.cli.describe import broker_rules, recorded, timeout_sections
 from simgrid_broker.cli.describe import state_sections as states_of
 from simgrid_broker.cli.describe import tables as recorded_tables
 from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts, study_parts
@@ -78,8 +78,9 @@ JSON_HEAD = """\
 STATES_HEAD = """\
 # Statuses of tasks and jobs
 
-Written by `scripts/write_reference.py` from the tables by which the program moves tasks and jobs; `simgrid-broker
-describe states` prints the same. Any other move ends the run with an error that shows the history of the task or job.
+Written by `scripts/write_reference.py` from the tables by which the program moves tasks and jobs, and from the rules
+that end jobs which stay too long as they are; `simgrid-broker describe states` and `describe timeouts` print the same.
+Any other move ends the run with an error that shows the history of the task or job.
 Datasets and files, which have no rows of their own in the simulator, are described in
 [dataset_and_file_states.md](dataset_and_file_states.md).
 """
@@ -141,6 +142,7 @@ def states() -> str:
     pieces = [STATES_HEAD]
     for machine, section in zip(MACHINES, states_of(), strict=True):
         pieces += [_markdown(section, 2), f"```mermaid\n{diagram(machine)}\n```\n", _markdown(moves(machine), 3)]
+    pieces += [_markdown(section, 2) for section in timeout_sections()]
     return "\n".join(pieces)
 
 

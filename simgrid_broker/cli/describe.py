@@ -1,7 +1,9 @@
-"""`describe`: keys of a scenario, columns of tables, rules of the brokers and statuses, from their definitions."""
+"""`describe`: keys of a scenario, columns of tables, rules of brokers and timeouts, and statuses, from their
+definitions."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -12,6 +14,7 @@ from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.editions import DEPLOYED, RELEASES, edition_of
 from simgrid_broker.editions import editions as all_editions
 from simgrid_broker.errors import nearest
+from simgrid_broker.units import format_seconds
 
 EXAMPLES = """\b
 Examples:
@@ -20,6 +23,7 @@ Examples:
   simgrid-broker describe queues
   simgrid-broker describe rules
   simgrid-broker describe states task
+  simgrid-broker describe timeouts deployed
 """
 
 
@@ -29,9 +33,10 @@ def completed(start: str) -> list[str]:
 
 
 def describe(topic: Annotated[str | None, typer.Argument(
-        metavar="[TOPIC]", help="A part of a scenario, a table, `rules` or `states`; default: list the topics.",
+        metavar="[TOPIC]", help="A part of a scenario, a table, `rules`, `states` or `timeouts`; default: list them.",
         autocompletion=completed, show_default=False)] = None, part: Annotated[str | None, typer.Argument(
-        metavar="[PART]", help="Of `states`: task, dataset, file or job; default: all.", show_default=False)] = None,
+        metavar="[PART]", help="Of `states`: task, dataset, file or job; of `timeouts`: an edition; default: all.",
+        show_default=False)] = None,
         ) -> None:
     """Describe keys of a scenario, tables, rules and statuses.
 
@@ -62,6 +67,15 @@ def parts_of(topic: Topic, part: str | None) -> list[Section]:
 
 COLUMN_HEAD = ("name", "type", "unit", "0 means", "source", "meaning")
 STATE_HEAD = ("status", "meaning", "moves to", "source")
+TIMEOUT_HEAD = ("limit", "since", "status", "jobs", "what the server does")
+SINCE = {"entered": "status", "modification": "last heartbeat or change", "created": "creation", "ended": "end",
+         "modification or ended": "last change or end"}
+"""Words for the times that limits count from."""
+MARKED = {"NOT_JEDI": "jobs not made by JEDI", "NO_RELOCATION_FLAG": "jobs without relocationFlag",
+          "NOT_REASSIGNABLE": "jobs of relocationFlag 2", "OUTPUT_REPORT": "jobs whose report of output waits",
+          "CHANGED_SINCE": "jobs changed in this status", "MERGES": "merge jobs", "BUILDS": "build jobs",
+          "PREMERGE_GONE": "merge jobs without input"}
+"""Words for the marks of jobs."""
 RULE_HEAD = ("tag", "broker", "editions", "source", "what it does")
 
 
@@ -79,7 +93,8 @@ def topics() -> dict[str, Topic]:
     by_name["rules"] = [("brokers", rules)]
     plain = {name: Topic(name, ", ".join(dict.fromkeys(where for where, _ in each)),
                          partial(_sections, each)) for name, each in by_name.items()}
-    return plain | {"states": Topic("states", "of tasks and jobs", state_sections)}
+    return plain | {"states": Topic("states", "of tasks and jobs", state_sections),
+                    "timeouts": Topic("timeouts", "of jobs", timeout_sections)}
 
 
 def tables(of_others: bool = True) -> dict[str, Any]:
@@ -178,3 +193,69 @@ def state_sections() -> list[Section]:
                     tuple((status.word, meaning, ", ".join(new.word for new in machine.next(status)) or "- (final)",
                            machine.sources(status)) for status, meaning in machine.meaning.items()), machine.title)
             for machine in MACHINES]
+
+
+def timeout_sections() -> list[Section]:
+    """One section per edition with the rules of copyArchive, under the default values of gdpconfig."""
+    from simgrid_broker.policy.jobs.timeouts import TABLES, rules
+    from simgrid_broker.scenario.gdpconfig import DEFAULTS
+    from simgrid_broker.views import Gdpconfig
+    found = []
+    for edition in TABLES:
+        alike: dict[Any, list] = {}
+        for rule in rules(Gdpconfig(DEFAULTS), edition):
+            alike.setdefault(replace(rule, statuses=(), cause=None), []).append(rule)
+        found.append(Section(
+            f"timeouts in {edition}", "The first rule that applies to a job counts; keys of gdpconfig have their "
+            "defaults. `cause` in jobs.parquet is lost_heartbeat for EC_Watcher, timeout_merging for merge jobs "
+            "without input, else timeout_ with the status. Jobs before activated are in the defined table, all others "
+            "in the active one. Fast and analysis rebrokerage close further jobs (kill codes 10 and 51).", TIMEOUT_HEAD,
+            tuple(timeout_row(each) for each in alike.values()), edition))
+    return found
+
+
+def timeout_row(alike: list) -> tuple[str, ...]:
+    """Timeout rules that differ only in status and cause as a row of TIMEOUT_HEAD."""
+    from simgrid_broker.names import DEFINED_TABLE
+    from simgrid_broker.policy.jobs.timeouts import ACTIVE_TABLE
+    rule, statuses = alike[0], [status for each in alike for status in each.statuses]
+    left, words = set(statuses), []
+    for members, word in ((DEFINED_TABLE, "defined table"), (ACTIVE_TABLE, "active table")):
+        if left >= {*members}:
+            left, words = left - {*members}, [*words, word]
+    words += [status.word for status in statuses if status in left]
+    return (format_seconds(rule.limit_s), SINCE[rule.clock], ", ".join(words), concerned(rule),
+            consequence(rule, statuses))
+
+
+def concerned(rule) -> str:
+    """Jobs that a timeout rule is about, beyond their status, in words."""
+    said = [] if rule.labels == "any" else [rule.labels]
+    if rule.priority_at_least is not None:
+        said.append(f"priority {rule.priority_at_least} or more")
+    if rule.priority_below is not None:
+        said.append(f"priority below {rule.priority_below}")
+    for word, marks in (("only", rule.only), ("except", rule.spares)):
+        said += [f"{word} {', '.join(MARKED[mark.name] for mark in marks)}"] if marks else []
+    if rule.idle_queue:
+        said.append("queue without a start for 2 h, in test or offline")
+    if rule.workflow is not None:
+        said.append(f"queue of workflow {rule.workflow}" if rule.workflow else "workflow without a key")
+    if rule.limit_of_queue:
+        said.append(f"or {rule.limit_of_queue.removesuffix('_s')} of the queue")
+    off = [word for word, is_off in (("paused", rule.off_if_paused), ("disableReassign", rule.off_if_disable_reassign))
+           if is_off]
+    return "; ".join([*said, *([f"queue not {' or '.join(off)}"] if off else ())]) or "all"
+
+
+def consequence(rule, statuses: list) -> str:
+    """Effect of a timeout rule on a job, with the kill code and the error as the code of PanDA names it."""
+    from simgrid_broker.policy.jobs.timeouts import END_ERRORS, KILLS, TO_BE_KILLED, SilentJob, watcher_error
+    if rule.action == "fail":
+        errors = dict.fromkeys(watcher_error(SilentJob(status, status in END_ERRORS))[0] for status in statuses)
+        return f"failed ({', '.join(errors)})"
+    if not rule.code:
+        return {"close": "closed", "cancel": "cancelled"}[rule.action]
+    kill = KILLS[rule.code]
+    running = f"; running: {TO_BE_KILLED}" if any(status.word == "running" for status in statuses) else ""
+    return f"{kill.status.word} (kill code {rule.code}, {kill.error}){running}"

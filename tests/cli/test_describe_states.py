@@ -1,9 +1,10 @@
-"""`describe states`."""
+"""`describe states` and `describe timeouts`."""
 
 import re
 
 import pytest
 
+from simgrid_broker.cli.describe import timeout_sections
 from simgrid_broker.world.states import MACHINES
 
 
@@ -34,3 +35,19 @@ def test_an_unknown_part_is_reported(call, words, reason):
 def test_final_statuses_are_marked(call):
     lines = call("describe", "states", "job").stdout.splitlines()
     assert [line.split()[0] for line in lines if "- (final)" in line] == ["finished", "failed", "closed", "cancelled"]
+
+
+@pytest.mark.parametrize(("edition", "rows"), [
+    pytest.param("documented", ["30 min  status  waiting  queue not paused or disableReassign  closed",
+                                "2 h  last heartbeat or change  starting, running  workflow without a key; queue not "
+                                "paused or disableReassign  failed (EC_Watcher)"], id="without kill codes"),
+    pytest.param("deployed", ["4 h  creation  defined  only jobs not made by JEDI, build jobs  closed (kill code 2, "
+                              "EC_Expire)",
+                              "2 d  status  starting  managed; except jobs not made by JEDI, jobs of relocationFlag 2; "
+                              "queue not disableReassign  closed (kill code 51, EC_Kill)",
+                              "30 min  last heartbeat or change  defined table, active table  only merge jobs without "
+                              "input  cancelled (kill code 52, EC_Kill); running: tobekilled"], id="in the code"),
+])
+def test_rules_of_timeouts_with_kill_codes_and_errors(edition, rows):
+    section, = [section for section in timeout_sections() if section.key == edition]
+    assert {*rows} <= {"  ".join(row) for row in section.rows}
