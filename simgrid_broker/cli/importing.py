@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from simgrid_broker.cli.text import paragraph
+from simgrid_broker.cli.text import count, paragraph
 
 CRIC_EXAMPLES = """\b
 Examples:
@@ -79,10 +79,9 @@ def cgsim(
     jobs: Annotated[Path | None, typer.Argument(help="CGSim's job file, CSV.", show_default=False)] = None,
 ) -> None:
     """Convert CGSim's files to a grid with the jobs as its work, and list unused entries."""
-    from simgrid_broker.scenario.importers import read_cgsim, small_storages, write_grid
-    grid, trace, remarks = read_cgsim(sites, links, jobs)
-    work = {} if trace is None else {"workload": {"trace": {"file": str(trace.resolve()), "format": "cgsim"}}}
-    write_grid(grid, output, remarks, small_storages(grid) | work)
+    from simgrid_broker.scenario.importers import read_cgsim, write_grid
+    grid, others, remarks = read_cgsim(sites, links, jobs)
+    write_grid(grid, output, remarks, others)
     show_written(output, remarks)
 
 
@@ -193,7 +192,14 @@ def show_part(output: Path, part: dict, remarks: list[str], of: str = "scenario"
 
 
 def show_written(output: Path, remarks: list[str]) -> None:
-    """Print the remarks and the path of the written grid."""
+    """Print the remarks and the path of the written grid, and whether it has work and passes the checks of a run."""
+    from simgrid_broker.errors import ScenarioError
+    from simgrid_broker.scenario import load_scenario
     for remark in remarks:
         typer.echo(paragraph(f"- {remark}", "  "))
-    typer.echo(f"\nWritten: {output}. Run it as it is, or use it in a scenario with `extends: {output.name}`.")
+    try:
+        work = load_scenario(output).workload
+        runs = "Run it as it is, or use" if work.trace or work.campaigns or work.users else "It has no work; use"
+    except ScenarioError as error:
+        runs = f"It does not run as it is (`check {output}`: {count(len(error.problems), 'problem')}); use"
+    typer.echo(f"\nWritten: {output}. {runs} it in a scenario with `extends: {output.name}`.")

@@ -6,7 +6,15 @@ from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.fabric.batch import SILENT, start_workers
 from simgrid_broker.fabric.events import PAYLOAD_ENDS, TRANSFER_AGAIN, schedule
 from simgrid_broker.fabric.transfers.dispatch_data import source_is_gone
-from simgrid_broker.fabric.transfers.links import admit, catch_up, count_queued, settle_rate, take_off_active
+from simgrid_broker.fabric.transfers.links import (
+    ROUNDING,
+    admit,
+    catch_up,
+    count_queued,
+    insert_active,
+    settle_rate,
+    take_off_active,
+)
 from simgrid_broker.fabric.transfers.network import delay_of
 from simgrid_broker.fabric.transfers.remote_reading import NOTHING, reads_all, stop_reading
 from simgrid_broker.names import Cause, JobStatus, TransferKind
@@ -119,12 +127,35 @@ def end_now(world: Arrays, row, walltime_s, now):
 
 @compiled
 def link_goes_down(world: Arrays, source, destination, now):
-    """Stop a link; its transfers keep their order."""
+    """Stop a link; files under way start again when it comes back, and jobs that read over it go on where they were."""
     number = source * len(world.sites) + destination
     link = world.links[number]
     catch_up(link, now)
+    if link["down"] == 0:
+        lose_parts(world, link)
     link["down"] += 1
     settle_rate(world, number)
+
+
+@compiled
+def lose_parts(world: Arrays, link):
+    """Lose what has moved of each file under way on a link, whose clock is up to date; complete files stay.
+
+    FTS's next attempt at a file writes it from its beginning. The files of a transfer that move at once are alike, so
+    that they have moved equally far.
+    """
+    row = link["active_head"]
+    link["active_head"] = -1
+    while row >= 0:
+        transfer, following = world.transfers[row], world.transfers[row]["next"]
+        if transfer["kind"] != READING:
+            moved = max(transfer["left_bytes"] - (transfer["finish_tag"] - link["virtual"]) * transfer["width"], 0.0)
+            at_once = transfer["left_bytes"] / transfer["left_files"] * transfer["width"]
+            lost = moved - np.floor(moved / at_once + ROUNDING) * at_once if at_once > 0 else 0.0
+            link["bytes_wasted"] += max(lost, 0.0)
+            transfer["finish_tag"] += max(lost, 0.0) / transfer["width"]
+        insert_active(world, link, row)
+        row = following
 
 
 @compiled

@@ -148,7 +148,8 @@ def test_import_cric_writes_a_grid_that_a_scenario_can_extend(call, tmp_path):
     dump.write_text(json.dumps({"Q": queue}))
     result = call("import", "cric", dump, "-o", grid)
     assert result.exit_code == 0, result.stderr
-    assert f"Written: {grid}" in result.stdout and "1 queues" in result.stdout
+    assert f"Written: {grid}. It has no work; use it" in " ".join(result.stdout.split())
+    assert "1 queues" in result.stdout
     assert "'type=simul:100%,evgen=100%' is written as PanDA reads it" in " ".join(result.stdout.split())
     queues = yaml.safe_load(grid.read_text())["grid"]["queues"]
     assert {name: queue["fairsharepolicy"] for name, queue in queues.items()} == {"Q": "type=simul:100%,type=any:100%"}
@@ -168,6 +169,19 @@ def test_import_cgsim_writes_a_scenario_that_can_be_run(call, tmp_path):
     checked = call("check", tmp_path / "grid.yaml")
     assert checked.exit_code == 0 and "20 tasks with 20 jobs" in checked.stdout, checked.stderr
     assert "storage(s)" not in checked.stdout                        # brokers use them, however small
+
+
+def test_a_scenario_of_recorded_jobs_is_as_long_as_they_take(call, tmp_path):
+    sites = {"A": {"CPUInfo": [{"units": 10, "cores": 8, "speed": 1e9}], "SITE_PROPERTIES": {"storage_capacity_bytes": 10**15}}}
+    rows = [f"{number},{day * 86400},8,28800,finished" for number, day in enumerate((0, 1, 5, 9), start=1)]
+    (tmp_path / "jobs.csv").write_text("\n".join(["pandaid,creationtime,corecount,job_walltime,jobstatus", *rows]))
+    (tmp_path / "sites.json").write_text(json.dumps(sites))
+    (tmp_path / "links.json").write_text("{}")
+    result = call("import", "cgsim", tmp_path / "sites.json", tmp_path / "links.json", tmp_path / "jobs.csv", "-o",
+                  tmp_path / "grid.yaml")
+    assert result.exit_code == 0 and "Run it as it is" in result.stdout, result.stderr
+    assert yaml.safe_load((tmp_path / "grid.yaml").read_text())["duration"] == "10 days"
+    assert "with 4 jobs" in call("check", tmp_path / "grid.yaml").stdout
 
 
 def test_an_import_of_another_format_is_refused(call, tmp_path):

@@ -111,8 +111,8 @@ def test_a_link_that_goes_down_returns_its_part():
     bench.check()
     bench.run(15.0)
     bench.fabric.share_gates(15.0)
-    bench.run(20.0)
-    assert bench.arrays.job_times[bench.live(), S.ACTIVATED].tolist() == pytest.approx([20.0, 15.0])
+    bench.run(25.0)
+    assert bench.arrays.job_times[bench.live(), S.ACTIVATED].tolist() == pytest.approx([25.0, 15.0])
 
 
 @settings(max_examples=10)

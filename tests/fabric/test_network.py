@@ -103,13 +103,13 @@ def test_all_is_delivered_and_the_link_never_idles_while_there_is_work(transfers
 
 
 @pytest.mark.parametrize(("outages", "starts", "expected"), [
-    pytest.param([(50, 80)], [0, 0], [230, 230], id="an outage in the middle costs its length"),
+    pytest.param([(50, 80)], [0, 0], [280, 280], id="an outage costs its length and what had moved of each file"),
     pytest.param([(50, 80)], [60, 60], [280, 280], id="what comes in an outage waits for its end"),
-    pytest.param([(50, 80)], [0, 60], [180, 230], id="who was under way keeps what it has"),
+    pytest.param([(50, 80)], [0, 60], [280, 280], id="a file under way starts again"),
     pytest.param([(250, 300)], [0, 0], [200, 200], id="an outage after the end"),
-    pytest.param([(50, 60), (70, 80)], [0, 0], [220, 220], id="two outages"),
-    pytest.param([(50, 80), (60, 70)], [0, 0], [230, 230], id="one outage within another"),
-    pytest.param([(50, 70), (60, 80)], [0, 0], [230, 230], id="two outages that overlap"),
+    pytest.param([(50, 60), (70, 80)], [0, 0], [280, 280], id="two outages"),
+    pytest.param([(50, 80), (60, 70)], [0, 0], [280, 280], id="one outage within another"),
+    pytest.param([(50, 70), (60, 80)], [0, 0], [280, 280], id="two outages that overlap"),
     pytest.param([(50, None)], [0, 0], [np.nan, np.nan], id="an outage without end"),
 ])
 def test_outage_of_a_link(outages, starts, expected):
@@ -125,6 +125,28 @@ def test_outage_of_a_link(outages, starts, expected):
     bench.run(1e4)
     bench.check()
     assert bench.arrays.job_times[bench.live(), S.ACTIVATED].tolist() == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(("files", "limit", "expected"), [
+    pytest.param(1, 1, 180, id="the whole transfer is one file: 50 MB again"),
+    pytest.param(4, 1, 130, id="two files are complete, and the third begins"),
+    pytest.param(8, 2, 130, id="two files at once: four are complete"),
+    pytest.param(5, 1, 140, id="ten of the twenty MB of the third file are lost"),
+    pytest.param(4, 4, 180, id="all at once: half of each is lost"),
+])
+def test_complete_files_of_a_transfer_survive_an_outage(files, limit, expected):
+    bench = bench_of((100, files), link=dict(max_active_files=limit))
+    bench.submit()
+    bench.run(50.0)
+    bench.fabric.link_goes_down(1, 0, 50.0)
+    bench.check()
+    bench.run(80.0)
+    bench.fabric.link_comes_back(1, 0, 80.0)
+    bench.run(1e3)
+    bench.check()
+    link = bench.link()
+    assert bench.moved()["ended_s"].tolist() == pytest.approx([expected])
+    assert (link["bytes_done"], link["bytes_wasted"]) == pytest.approx((100 * MB, (expected - 130) * MB))
 
 
 def test_a_transfer_that_waits_for_a_link_to_come_back_has_not_started():

@@ -48,9 +48,9 @@ def test_transfers_stop_where_wan_is_off(incident, statuses):
     assert stage.statuses() == statuses
     stage.check()
     if incident and "until" in incident[0]:
-        stage.run(1005.0 - 0.01)
+        stage.run(1010.0 - 0.01)
         assert stage.statuses() == ["assigned"]
-        stage.run(1005.0 + 0.01)                           # 5 MB were left
+        stage.run(1010.0 + 0.01)                           # the file of 10 MB has begun again
         assert stage.statuses() == ["activated"]
         stage.check()
 

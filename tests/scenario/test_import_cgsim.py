@@ -95,13 +95,13 @@ def test_units(text, scales, expected):
 
 
 def test_a_site(tmp_path):
-    grid, jobs, remarks = read_cgsim(*files(tmp_path, {"A": site()}))
+    grid, others, remarks = read_cgsim(*files(tmp_path, {"A": site()}))
     assert grid["sites"]["A"] == {"tier": 2, "cores": 48, "nucleus": True, "failure_rate": 0,
                                   "memory_per_core": 4000, "stage_in_rate": 300e6}
     assert grid["storages"]["A_DATADISK"] == {"site": "A", "total": 1000000, "free": 750000}
     assert grid["queues"]["A"] == {"atlas_site": "A", "corepower": 10}
     assert grid["links"]["pairs"] == []
-    assert jobs is None
+    assert others == {"edition": "deployed", "gdpconfig": {"STORAGE_MIN_FREE_SIZE": 1e-6}}, "as the storage is small"
     assert any("10 HS06" in remark for remark in remarks)
     Grid.model_validate(grid)
 
@@ -143,6 +143,7 @@ def test_a_site_without_storage_is_no_nucleus(tmp_path):
     pytest.param({"A": site(speed="fast")}, {}, "A.speed", "unit", id="a speed without sense"),
     pytest.param({"A": site(units=-1)}, {}, "A.units", "number", id="less than no hosts"),
     pytest.param({"A": site(units=0)}, {}, "A.CPUInfo", "core", id="no cores at all"),
+    pytest.param({"A": site(capacity="10TB")}, {}, "A.storage_capacity_bytes", "a number", id="bytes with a unit"),
     pytest.param({"A": site(used="1.5")}, {}, "A.storage_utilization_ratio", "0 to 1", id="more than full"),
     pytest.param({"A": {"CPUInfo": "x"}}, {}, "A.CPUInfo", "list", id="hosts are no list"),
     pytest.param({"A": site(disks=True)}, {}, "A.disks", "list of objects", id="disks are true"),
@@ -299,11 +300,12 @@ def test_a_header_that_lacks_a_column(tmp_path):
 ])
 def test_real_grids_and_jobs(name, n_sites, n_pairs, cores):
     jobs = DATA / "panda" / "cgsim_toy_job.csv"
-    grid, same, _ = read_cgsim(*(DATA / "cgsim" / f"{name}_site_{part}.json" for part in ("info", "conn_info")), jobs)
-    assert (len(grid["sites"]), len(grid["links"]["pairs"]), same) == (n_sites, n_pairs, jobs)
+    grid, others, _ = read_cgsim(*(DATA / "cgsim" / f"{name}_site_{part}.json" for part in ("info", "conn_info")), jobs)
+    assert (len(grid["sites"]), len(grid["links"]["pairs"])) == (n_sites, n_pairs)
+    assert others["workload"]["trace"] == {"file": str(jobs.resolve()), "format": "cgsim"}
     assert grid["sites"]["AGLT2_site_0"]["cores"] == cores
     scenario = Scenario.model_validate({"name": "x", "duration": 3600, "grid": grid,
                                         "shares": [{"name": "All", "value": 1}]})
-    tasks, _ = read_cgsim_jobs(same, scenario)
+    tasks, _ = read_cgsim_jobs(jobs, scenario)
     assert tasks.rows["n_jobs"].sum() == 20
     assert (tasks.replica_site[:, 0] < n_sites).all()

@@ -59,6 +59,14 @@ def test_cores_sum_exactly_and_names_agree(sites, more_cores, seed, queues):
     assert link_table(in_scenario(checked))["bandwidth"].shape == (sites, sites)
 
 
+def test_no_slot_is_wider_than_its_batch_system():
+    queues = synthetic_grid(SyntheticGrid(sites=100, cores=10_000))["queues"]
+    own = [(queue["cores"], queue.get("corecount", 8), queue["num_slots"]) for queue in queues.values()
+           if "cores" in queue]
+    assert any(cores == slot for cores, slot, _ in own), "a small HPC is one slot"
+    assert all(cores >= slot and slots >= 1 for cores, slot, slots in own)
+
+
 def test_same_seed_same_grid_and_another_seed_another():
     small = SyntheticGrid(sites=30, cores=9000)
     one, again = synthetic_grid(small), synthetic_grid(small)

@@ -385,9 +385,10 @@ def synthetic_queues(spec: SyntheticGrid, sites: dict, cores: dict[Pool, int]) -
     for k, (name, common) in enumerate(_common(spec, sites).items()):
         queues |= _ordinary(name, common, types[k], policies[k]) | _out_of_use(name, common, second[k])
         if (pool := Pool(name, "hpc")) in cores:
+            slot = min(hpc[k], int(cores[pool]))            # a small batch system is one slot
             queues[f"{name}_HPC"] = common | _HPC | {
-                "corecount": hpc[k], "maxwdir": common["maxwdir"] * hpc[k] / 8, "cores": int(cores[pool]),
-                "num_slots": int(cores[pool]) // hpc[k], "params": _waiting_workers(cores[pool])}
+                "corecount": slot, "maxwdir": common["maxwdir"] * slot / 8, "cores": int(cores[pool]),
+                "num_slots": int(cores[pool]) // slot, "params": _waiting_workers(cores[pool])}
         if (pool := Pool(name, "cloud")) in cores:
             queues[f"{name}_CLOUD"] = common | _CLOUD | {
                 "cores": int(cores[pool]), "num_slots": int(cores[pool]) // 8, "params": _waiting_workers(cores[pool])}

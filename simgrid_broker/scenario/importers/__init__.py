@@ -1,7 +1,7 @@
 """Importers, a reader for each family of formats: CRIC, CGSim and SWF as grids, traces as work, tables of operators."""
 
 from simgrid_broker.scenario.importers.archives import read_swf_grid
-from simgrid_broker.scenario.importers.cgsim import read_cgsim, small_storages
+from simgrid_broker.scenario.importers.cgsim import read_cgsim
 from simgrid_broker.scenario.importers.cric import read_cric
 from simgrid_broker.scenario.importers.cric_storages import read_endpoints
 from simgrid_broker.scenario.importers.grid_file import write_grid, write_part
@@ -15,4 +15,4 @@ from simgrid_broker.scenario.importers.traces import read_cgsim_jobs, read_trace
 
 __all__ = ["read_cgsim", "read_cgsim_jobs", "read_cric", "read_endpoints", "read_gdpconfig", "read_harvester",
            "read_network_metrics", "read_shares",
-           "read_swf_grid", "read_trace", "small_storages", "trace_tasks", "write_grid", "write_part"]
+           "read_swf_grid", "read_trace", "trace_tasks", "write_grid", "write_part"]

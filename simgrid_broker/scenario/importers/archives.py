@@ -27,8 +27,7 @@ from simgrid_broker.scenario.importers.files import (
     refuse,
     say_unused,
 )
-from simgrid_broker.scenario.importers.trace_tasks import PREFIX_OF
-from simgrid_broker.units import DAY
+from simgrid_broker.scenario.importers.trace_tasks import PREFIX_OF, days_of
 
 SWF_COLUMNS = (
     "job number", "submit time", "wait time", "run time", "processors allocated", "CPU time used", "memory used",
@@ -366,7 +365,5 @@ def _grid(cores: Mapping[str, int], widest: Mapping[str, int]) -> dict[str, Any]
 
 def _others(path: Path, records: pd.DataFrame, place: str) -> dict[str, Any]:
     """Length of the trace, and the trace itself as work."""
-    last_s = (records["submit_s"] + np.maximum(records["wait_s"], 0) + records["run_s"]).max()
-    days = max(1, ceil((last_s - records["submit_s"].min()) / DAY))
-    return {"duration": f"{days} days", "workload": {"trace": {
+    return {"duration": days_of(records), "workload": {"trace": {
         "file": str(path.resolve()), "format": "swf", "corepower": COREPOWER, "place": place}}}

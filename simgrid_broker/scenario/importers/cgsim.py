@@ -27,6 +27,7 @@ from simgrid_broker.scenario.importers.files import (
 )
 from simgrid_broker.scenario.importers.panda import MANAGED, SERIAL, STATUS_WORDS, USER, without_names
 from simgrid_broker.scenario.importers.sheets import Sheet, found_columns, read_columns, read_sheet
+from simgrid_broker.scenario.importers.trace_tasks import days_of
 from simgrid_broker.schema.jobs import NUMBERS
 
 READ = ("pandaid", "creationtime", "starttime", "endtime", "assignedpriority", "jobstatus", "jobname", "computingsite",
@@ -138,11 +139,11 @@ SPEEDS = {f"{prefix}{unit}": scale for prefix, scale in _PREFIXES.items() for un
 _QUANTITY = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z]*)", re.ASCII)
 
 
-def read_cgsim(sites: Path, links: Path, jobs: Path | None = None) -> tuple[dict, Path | None, list[str]]:
-    """A grid as a dict of YAML shape, the job file if there is one, and remarks.
+def read_cgsim(sites: Path, links: Path, jobs: Path | None = None) -> tuple[dict, dict, list[str]]:
+    """A grid as a dict of YAML shape, the other parts of a scenario, and remarks.
 
-    sites, links: CGSim's site and connection files, JSON; jobs: its job file, CSV, which is read to see that it can be
-    and handed back as what `workload: {trace: {file: ..., format: cgsim}}` should name. Raises InputFileError.
+    sites, links: CGSim's site and connection files, JSON; jobs: its job file, CSV, which becomes the work, in a
+    scenario that is as long as it takes. Raises InputFileError.
     """
     tally = Tally()
     description = read_json(sites)
@@ -154,10 +155,13 @@ def read_cgsim(sites: Path, links: Path, jobs: Path | None = None) -> tuple[dict
         refuse(description.path, 1, "", None, "at least one site was expected")
     grid = _grid(described, tally)
     grid["links"] = {"default": {"failure_rate": 0}, "pairs": link_pairs(read_json(links), tuple(described), tally)}
+    others = small_storages(grid)
     if jobs is not None:
-        read_cgsim_records(jobs, None, tuple(described), tally)
+        records = read_cgsim_records(jobs, None, tuple(described), tally)
+        trace = {"file": str(Path(jobs).resolve()), "format": "cgsim"}
+        others |= {"duration": days_of(records), "workload": {"trace": trace}}
     origin = f"CGSim files {description.path.name} and {Path(links).name}: {len(described)} sites"
-    return grid, None if jobs is None else Path(jobs), [origin, *tally.remarks()]
+    return grid, others, [origin, *tally.remarks()]
 
 
 def _site(file: JsonFile, name: str, values: Mapping, bad: BadLines, tally: Tally) -> dict[str, float]:
@@ -170,7 +174,8 @@ def _site(file: JsonFile, name: str, values: Mapping, bad: BadLines, tally: Tall
             total[key] += amount
     properties = values.get("SITE_PROPERTIES")
     properties = properties if isinstance(properties, dict) else {}
-    whole = properties.get("storage_capacity_bytes", values.get("storage", 0)) or 0
+    capacity = "storage_capacity_bytes" if "storage_capacity_bytes" in properties else "storage"
+    whole, scales = (properties[capacity], {"": 1.0}) if capacity in properties else (values.get(capacity), SIZES)
     ratio = "storage_utilization_ratio"
     used = _quantity(file, name, ratio, properties.get(ratio, 0), {"": 1}, bad)
     if not 0 <= used <= 1:
@@ -179,7 +184,7 @@ def _site(file: JsonFile, name: str, values: Mapping, bad: BadLines, tally: Tall
         bad.add(file.line(name), f"{name}.CPUInfo", None, "hosts with at least one core were expected")
     if values.get("files"):
         tally.count("sites whose list of files is not read: the input of jobs lies where the jobs say", name)
-    return total | {"storage_bytes": _quantity(file, name, "storage_capacity_bytes", whole, SIZES, bad),
+    return total | {"storage_bytes": _quantity(file, name, capacity, whole or 0, scales, bad),
                     "used_fraction": min(1.0, used)}
 
 

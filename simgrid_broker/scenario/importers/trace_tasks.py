@@ -1,6 +1,7 @@
 """Recorded jobs as input of tasks: jobs that share a task, its claims, and their recorded waits, ends and places."""
 
 from collections.abc import Sequence
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from simgrid_broker.scenario.importers.files import Tally
 from simgrid_broker.scenario.work.tasklist import new_rows
 from simgrid_broker.schema.jobs import TRACE, TRACE_STATUS, TRACE_VOCABULARIES
 from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.units import DAY
 
 STREAM = "/trace"
 """Name of the stream of the tasks of a trace, which keys their random draws with the recorded number or name of their
@@ -28,6 +30,13 @@ LONGEST_NUMBER = 19
 
 BYTES_PER_KB = 1000.0
 """I/O intensity is counted in kB/s."""
+
+
+def days_of(records: pd.DataFrame) -> str:
+    """Duration of a scenario in which all recorded jobs, in the columns of `traces.RECORD`, come and ended then."""
+    known = records[records["submit_s"] >= 0]
+    last_s = (known["submit_s"] + known["wait_s"].clip(lower=0) + known["run_s"].clip(lower=0)).max()
+    return f"{max(1, ceil((last_s - known['submit_s'].min()) / DAY)) if len(known) else 1} days"
 
 
 class Groups(NamedTuple):
