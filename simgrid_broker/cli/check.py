@@ -7,6 +7,7 @@ import typer
 from simgrid_broker.cli.loading import ScenarioFile, Settings, WorkloadFile, loaded, remarks_on_zero_share
 from simgrid_broker.cli.text import count, paragraph
 from simgrid_broker.editions import edition_of
+from simgrid_broker.errors import first_three
 
 if TYPE_CHECKING:
     from simgrid_broker.scenario import Scenario
@@ -24,12 +25,16 @@ def check(scenario: ScenarioFile, settings: Settings = None, workload: WorkloadF
 
     Lists every problem, or prints "ok" with a summary of the scenario and remarks.
     """
+    from simgrid_broker.scenario.work.synthetic import task_list
     given = loaded(scenario, settings=settings, workload=workload)
-    work, work_remarks = described_work(given)          # reads the trace
+    tasks = task_list(given)                            # reads the trace
+    work, work_remarks = described_work(given, tasks)
     typer.echo(f"ok: {given.name} ({scenario})")
     for name, text in (("time", described_time(given)), ("grid", described_grid(given)),
                        ("shares", described_shares(given)), ("work", work), ("rules", described_rules(given))):
         typer.echo(paragraph(f"  {name:<8}{text}", " " * 10))
+    for place, text in enumerate(described_reach(given, tasks)):
+        typer.echo(paragraph(f"  {'' if place else 'reach':<8}{text}", " " * 12))
     from simgrid_broker.advice import remarks
     for remark in (*remarks(given), *work_remarks, *remarks_on_zero_share(given)):
         typer.echo(paragraph(f"  note: {remark}", " " * 8))
@@ -60,11 +65,38 @@ def described_shares(scenario: "Scenario") -> str:
     return f"{count(len(tree.leaves), 'leaf', 'leaves')}: {leaves}"
 
 
-def described_work(scenario: "Scenario") -> tuple[str, tuple[str, ...]]:
+MOST_RULES = 3
+"""Rules that are named for each stream: those that take most."""
+
+
+def described_reach(scenario: "Scenario", tasks: "TaskList") -> list[str]:
+    """Queues and cores at which each stream of work can run, and the rules that take most of the others."""
+    from simgrid_broker.dry_run.reach import reach_of_streams
+    from simgrid_broker.systems.dispatch import dispatcher
+    if not dispatcher(scenario.dispatch).binds_jobs or scenario.work_queues:
+        return []
+    streams: dict[str, list[str]] = {}
+    for name, reach in reach_of_streams(scenario, tasks).items():
+        whole = reach.cores + sum(cores for _, cores in reach.taken)
+        taken = ", ".join(f"{label}{_no_tags(scenario, label)} {100 * cores / whole:.0f} %"
+                          for label, cores in reach.taken[:MOST_RULES])
+        text = f"{count(reach.queues, 'queue')} with {reach.cores:,} of {whole:,} cores" + (
+            f"; taken by {taken}" if taken else "")
+        streams.setdefault(text, []).append(name)
+    return [f"{first_three(names)}: {text}" for text, names in streams.items()]
+
+
+def _no_tags(scenario: "Scenario", label: str) -> str:
+    """Addition to the rule of software where most queues with AUTO publish none."""
+    auto = [queue for queue in scenario.grid.queues.values() if "AUTO" in queue.releases]
+    silent = sum(not queue.software for queue in auto)
+    return f" (no tags of {silent} queues with AUTO)" if label.startswith("-cache") and 2 * silent > len(auto) else ""
+
+
+def described_work(scenario: "Scenario", tasks: "TaskList") -> tuple[str, tuple[str, ...]]:
     """The work that arrives within the run, and remarks from the importer of a trace."""
-    from simgrid_broker.scenario.work.synthetic import task_list
     from simgrid_broker.world.build import only_tasks_that_come
-    tasks, work = task_list(scenario), scenario.workload
+    work = scenario.workload
     only_tasks_that_come(scenario, tasks.rows["arrival_s"], tasks.vocabularies["task_names"])
     remarks = (*tasks.remarks, *(remarks_on_intake(scenario, tasks) if work.trace else ()))
     sources = [count(len(work.campaigns), "campaign")] if work.campaigns else []

@@ -11,6 +11,8 @@ CRIC_EXAMPLES = """\b
 Examples:
   simgrid-broker import cric pandaqueues.json -o scenarios/grid.yaml
   simgrid-broker import cric pandaqueues.json --rses rses.json --closeness sitematrix.json -o scenarios/grid.yaml
+  simgrid-broker import cric pandaqueues.json --software tags.json -o scenarios/grid.yaml
+  simgrid-broker import cric pandaqueues.json --auto-as-any -o scenarios/grid.yaml
 """
 CGSIM_EXAMPLES = """\b
 Examples:
@@ -62,11 +64,25 @@ def cric(
                                               show_default=False)] = None,
     closeness: Annotated[Path | None, typer.Option(metavar="FILE", help="CRIC's site matrix, JSON.",
                                                    show_default=False)] = None,
+    software: Annotated[Path | None, typer.Option(metavar="FILE", help="CRIC's software and hardware of queues "
+                                                  "(preset=tags), JSON.", show_default=False)] = None,
+    auto_as_any: Annotated[bool, typer.Option("--auto-as-any", help="Let queues with releases AUTO that publish no "
+                                              "software take tasks whatever release they ask for.")] = False,
 ) -> None:
     """Convert a CRIC dump to a grid, and list unused entries and assumptions."""
-    from simgrid_broker.scenario.importers import read_cric, write_grid
+    from simgrid_broker.scenario.importers import read_cric, read_software, write_grid
     grid, remarks = read_cric(pandaqueues, rses, closeness)
     remarks += write_policies_as_read(grid)
+    if software is not None:
+        published, everywhere, more = read_software(software, grid["queues"])
+        remarks += more
+        for name, entry in published.items():
+            grid["queues"][name]["software"] = entry
+        grid |= {"software_of_all": everywhere} if everywhere else {}
+    if auto_as_any:
+        grid["auto_as_any"] = True
+        remarks.append("auto_as_any: queues with releases AUTO that publish no software take tasks as with ANY; PanDA "
+                       "would compare CRIC's tags")
     write_grid(grid, output, remarks)
     show_written(output, remarks)
 

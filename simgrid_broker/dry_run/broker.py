@@ -100,7 +100,7 @@ def _decide(snapshot: Snapshot, brokers: Brokers, row: int, burden: Burden) -> D
     else:
         ask = _analysis if about.broker == ANALYSIS_BROKERAGE else _queues
         (seen, n_jobs, names, verdict), drawn = ask(brokers, row, about), None
-    steps, order = _steps(brokers.policies, about.broker, verdict)
+    steps, order = rules_of(brokers.policies, about.broker, verdict)
     return Decision(
         snapshot=snapshot.name, time_s=snapshot.time, edition=edition_of(snapshot.edition).name, brokerage=about.broker,
         policy=getattr(snapshot.policies, about.broker), task=seen, name=about.name, nucleus=about.nucleus,
@@ -112,7 +112,7 @@ def _decide(snapshot: Snapshot, brokers: Brokers, row: int, burden: Burden) -> D
 
 def candidates_of(brokers: Brokers, brokerage: str, names: Sequence[str], verdict: Verdict) -> tuple[Candidate, ...]:
     """Every candidate of a verdict by a brokerage, with all that the verdict says of it; names: of the candidates."""
-    steps, _ = _steps(brokers.policies, brokerage, verdict)
+    steps, _ = rules_of(brokers.policies, brokerage, verdict)
     chances = chances_of_nuclei(verdict) if brokerage == TASK_BROKERAGE else chances_of_queues(verdict)
     return _candidates(names, verdict, chances, steps, _queues_of(brokers, names), brokers.policies.edition)
 
@@ -242,7 +242,7 @@ def _candidates(names, verdict: Verdict, chances: np.ndarray, steps: Sequence[Cr
     return tuple(rows)
 
 
-def _steps(policies: Policies, kind: str, verdict: Verdict) -> tuple[Sequence[Criterion | None], Sequence[int]]:
+def rules_of(policies: Policies, kind: str, verdict: Verdict) -> tuple[Sequence[Criterion | None], Sequence[int]]:
     """Rule behind each tag of a verdict, and the tags in the order of removal.
 
     None where a policy of another package has tags of its own, whose order is that of removal.

@@ -77,6 +77,8 @@ class Grid(Part):
     links: Links = Field(default_factory=Links, description="Directed links between sites")
     fts: Fts = Field(Fts(), description="The service that transfers files")
     software: Path | None = Field(None, description="CRIC's software and hardware of queues (preset=tags), JSON")
+    auto_as_any: bool = Field(False, description="Whether queues with releases AUTO that publish no software take "
+                              "tasks as with ANY, whatever release they ask for")
     software_of_all: PublishedSoftware | None = Field(None, description="CRIC's entry ALL: its tags say where images "
                                                       "of containers lie")
 

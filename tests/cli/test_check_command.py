@@ -17,6 +17,20 @@ def test_a_valid_scenario_is_summarised(call):
     assert "note:" not in result.stdout
 
 
+def test_the_reach_of_each_stream_is_told_before_the_run(call, tmp_path):
+    auto = tmp_path / "auto.yaml"
+    auto.write_text(f"extends: {MINIMAL}\ngrid: {{queues: {{CENTRE: {{releases: [AUTO]}}, NORTH: {{releases: [AUTO]}}, "
+                    "SOUTH: {releases: [AUTO]}}}\n")
+    everything = "simulation, analysis: 3 queues with 320 of 320 cores"
+    for file, settings, said in (
+            (MINIMAL, [], everything), (auto, [], everything),          # documented: nothing is asked
+            (auto, ["edition=deployed"], "analysis: 0 queues with 0 of 320 cores; taken by -cache (no tags of 3 queues "
+                                         "with AUTO) 100 %"),
+            (auto, ["edition=deployed", "grid.auto_as_any=true"], everything)):
+        words = " ".join(call("check", file, *(word for each in settings for word in ("--set", each))).stdout.split())
+        assert said in words and ("auto_as_any: 3 queue(s)" in words) == ("grid.auto_as_any=true" in settings)
+
+
 @pytest.mark.parametrize("name", ["quickstart.yaml", "gpu_campaign.yaml", "atlas_day.yaml", "atlas_week.yaml"])
 def test_the_scenarios_of_the_project_are_valid(call, name):
     assert call("check", SCENARIOS / name).exit_code == 0

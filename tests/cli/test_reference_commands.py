@@ -14,6 +14,7 @@ from simgrid_broker.cli import scenario_keys
 from simgrid_broker.cli.app import app
 from simgrid_broker.cli.describe import topics
 from simgrid_broker.gdpconfig import REGISTRY
+from simgrid_broker.scenario import load_scenario
 from simgrid_broker.scenario.model import Links, Scenario, Site
 from simgrid_broker.scenario.work.input_files import MegabytesSpread
 from simgrid_broker.schema import RECORDED, WORLD
@@ -158,6 +159,24 @@ def test_import_cric_writes_a_grid_that_a_scenario_can_extend(call, tmp_path):
     assert call("check", scenario).exit_code == 0
 
 
+def test_import_cric_takes_software_or_does_without_it(call, tmp_path):
+    queue = {"nickname": "Q", "type": "unified", "state": "ACTIVE", "status": "online", "atlas_site": "S",
+             "capability": "ucore", "corecount": 8, "corepower": 12.5, "tier_level": 1, "maxrss": 16000,
+             "releases": ["AUTO"], "astorages": {"read_lan": ["S_DATADISK"], "write_lan": ["S_DATADISK"]}}
+    tags = {"Q": {"cmtconfigs": ["x86_64-el9-gcc13-opt"], "containers": ["any"], "cvmfs": ["atlas"], "tags": []}}
+    for name, value in (("dump", {"Q": queue}), ("tags", tags)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(value))
+    grid, own = tmp_path / "grid.yaml", tmp_path / "own.yaml"
+    own.write_text("extends: grid.yaml\nname: own\nduration: 1h\nshares: [{name: all, value: 1}]\n")
+    for options, releases, remark in ((["--software", tmp_path / "tags.json"], ("AUTO",), "CRIC software tags.json"),
+                                      (["--auto-as-any"], ("ANY",), "auto_as_any")):
+        result = call("import", "cric", tmp_path / "dump.json", *options, "-o", grid)
+        assert result.exit_code == 0 and remark in result.stdout and remark in grid.read_text(), result.stderr
+        plan = load_scenario(own)
+        assert plan.grid.queues["Q"].releases == releases
+        assert (plan.grid.queues["Q"].software is None) == plan.grid.auto_as_any == (remark == "auto_as_any")
+
+
 def test_import_cgsim_writes_a_scenario_that_can_be_run(call, tmp_path):
     data = Path(__file__).parents[2].parent / "shared" / "data"
     if not data.is_dir():
@@ -172,7 +191,8 @@ def test_import_cgsim_writes_a_scenario_that_can_be_run(call, tmp_path):
 
 
 def test_a_scenario_of_recorded_jobs_is_as_long_as_they_take(call, tmp_path):
-    sites = {"A": {"CPUInfo": [{"units": 10, "cores": 8, "speed": 1e9}], "SITE_PROPERTIES": {"storage_capacity_bytes": 10**15}}}
+    sites = {"A": {"CPUInfo": [{"units": 10, "cores": 8, "speed": 1e9}],
+                   "SITE_PROPERTIES": {"storage_capacity_bytes": 10**15}}}
     rows = [f"{number},{day * 86400},8,28800,finished" for number, day in enumerate((0, 1, 5, 9), start=1)]
     (tmp_path / "jobs.csv").write_text("\n".join(["pandaid,creationtime,corecount,job_walltime,jobstatus", *rows]))
     (tmp_path / "sites.json").write_text(json.dumps(sites))
@@ -181,7 +201,7 @@ def test_a_scenario_of_recorded_jobs_is_as_long_as_they_take(call, tmp_path):
                   tmp_path / "grid.yaml")
     assert result.exit_code == 0 and "Run it as it is" in result.stdout, result.stderr
     assert yaml.safe_load((tmp_path / "grid.yaml").read_text())["duration"] == "10 days"
-    assert "with 4 jobs" in call("check", tmp_path / "grid.yaml").stdout
+    assert "with 4 jobs" in " ".join(call("check", tmp_path / "grid.yaml").stdout.split())
 
 
 def test_an_import_of_another_format_is_refused(call, tmp_path):

@@ -127,6 +127,7 @@ def test_outage_of_a_link(outages, starts, expected):
     assert bench.arrays.job_times[bench.live(), S.ACTIVATED].tolist() == pytest.approx(expected, nan_ok=True)
 
 
+@pytest.mark.rule("lose_parts")
 @pytest.mark.parametrize(("files", "limit", "expected"), [
     pytest.param(1, 1, 180, id="the whole transfer is one file: 50 MB again"),
     pytest.param(4, 1, 130, id="two files are complete, and the third begins"),

@@ -364,12 +364,16 @@ def software_without_transhome(scenario: Scenario) -> Iterator[str]:
 
 
 def software_unknown(scenario: Scenario) -> Iterator[str]:
-    """Queues whose software is to be checked and that publish none, if there is work that asks for any."""
-    work = scenario.workload.streams
+    """Queues whose software is to be checked and that publish none, if there is work of which software is asked.
+
+    In the deployed edition that is all work of users: without a transHome it asks for what no such queue has.
+    """
+    work, asks = scenario.workload.streams, bool(scenario.workload.users) and TERMS[scenario.edition].transhome_first
     silent = [name for name, queue in scenario.grid.queues.items() if "AUTO" in queue.releases and not queue.software]
-    if silent and any(stream.transhome or stream.architecture or stream.container_name for stream in work):
-        yield (f"{len(silent)} queue(s) with releases AUTO publish no software and take no task that asks for any "
-               f"({first_three(silent)}); give grid.software.")
+    if silent and (asks or any(stream.transhome or stream.architecture or stream.container_name for stream in work)):
+        yield (f"{len(silent)} queue(s) with releases AUTO publish no software and take no task that asks for any"
+               f"{', nor any of users' if asks else ''} ({first_three(silent)}); give grid.software, or auto_as_any: "
+               "true.")
 
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (

@@ -20,7 +20,7 @@ from simgrid_broker.scenario.model import Grid, Scenario, SyntheticGrid
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.grid import Attachment, LinkDefaults
 
-SOURCES = ("grid.synthetic", "grid.pandaqueues", "grid.rses", "grid.closeness", "grid.software")
+SOURCES = ("grid.synthetic", "grid.pandaqueues", "grid.rses", "grid.closeness", "grid.software", "grid.auto_as_any")
 """Sources of the grid; they are applied before any other key."""
 
 HOMES = {"synthetic_grid": "grid.synthetic_grid", "read_cric": "importers.cric",
@@ -56,7 +56,10 @@ def expanded(draft: Draft) -> Expansion:
     below = merged_grid(below, software)
     marks |= {("grid", "queues", name, "software"): origin
               for name, queue in software.get("queues", {}).items() if queue}
-    expansion.draft = replace(draft, values=draft.values | {"grid": merged_grid(below, grid)},
+    whole = merged_grid(below, grid)
+    if grid.get("auto_as_any") is True:
+        whole = _auto_as_any(whole, expansion)
+    expansion.draft = replace(draft, values=draft.values | {"grid": whole},
                               marks={**draft.marks, **marks})
     return expansion
 
@@ -127,6 +130,17 @@ def _software(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
     expansion.remarks += remarks
     found = {"queues": {name: {"software": published[name]} if name in published else {} for name in names}}
     return found | ({"software_of_all": everywhere} if everywhere else {}), _origin(expansion.draft, CRIC, "software")
+
+
+def _auto_as_any(grid: dict, expansion: Expansion) -> dict:
+    """`grid` with releases ANY at the queues with AUTO that publish no software."""
+    queues = grid.get("queues")
+    silent = {name: queue | {"releases": ["ANY"]} for name, queue in queues.items() if isinstance(queue, dict)
+              and not queue.get("software") and isinstance(queue.get("releases"), list) and "AUTO" in queue["releases"]
+              } if isinstance(queues, dict) else {}
+    expansion.remarks.append(f"auto_as_any: {len(silent)} queue(s) with releases AUTO publish no software and take "
+                             "tasks as with ANY, whatever release they ask for; PanDA would compare CRIC's tags.")
+    return grid | {"queues": queues | silent} if silent else grid
 
 
 def _origin(draft: Draft, kind: str, key: str) -> Origin:

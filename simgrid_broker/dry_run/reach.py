@@ -1,0 +1,92 @@
+"""Queues and cores at which the first task of each stream of work can run, asked of the brokers before a run.
+
+The grid is empty and no input is looked for, so that only rules about descriptions of queues and tasks refuse any.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.agents.jedi.task_refiner import Tagger, tag_task
+from simgrid_broker.dry_run.broker import rules_of
+from simgrid_broker.names import DecisionKind
+from simgrid_broker.policy.rule import FINAL_STAGE
+from simgrid_broker.scenario import Scenario, in_force
+from simgrid_broker.scenario.work.tasklist import TaskList
+from simgrid_broker.turns.brokers import Brokers
+from simgrid_broker.turns.policies import Policies
+from simgrid_broker.views import KEPT, InputAt
+from simgrid_broker.wording import labels
+from simgrid_broker.world.build import build
+from simgrid_broker.world.jobs.counts import take_snapshot
+from simgrid_broker.world.views import observe
+from simgrid_broker.world.views.nuclei import Burden
+
+
+class Reach(NamedTuple):
+    """Reach of the first task of a stream.
+
+    queues, cores: PanDA queues that take its jobs, and cores of their batch systems; taken: cores that rules take, by
+    the label of the one that refused the last queue of a batch system, most first; nucleus: for which was asked, empty
+    if there is none, or none is needed.
+    """
+
+    queues: int
+    cores: int
+    taken: tuple[tuple[str, int], ...]
+    nucleus: str
+
+
+def reach_of_streams(scenario: Scenario, tasks: TaskList) -> dict[str, Reach]:
+    """Reach of each campaign and group of users of which a task comes; tasks: those that come first."""
+    world, cfg = build(scenario, tasks), in_force(scenario)
+    brokers = Brokers(world, Policies(world, lambda changes: cfg),
+                      take_snapshot(world.arrays, 0.0, by_queue=True, in_detail=True))
+    names = np.array(tasks.vocabularies["task_names"], object)[tasks.rows["name"]]
+    tagger, found = Tagger(world, scenario.shares), {}
+    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+        rows = np.flatnonzero(names == stream.name)
+        if len(rows) and tag_task(world, int(rows[0]), tagger):
+            found[stream.name] = _reach(brokers, int(rows[0]))
+    return found
+
+
+def _reach(brokers: Brokers, row: int) -> Reach:
+    """Reach of the task in a row, which goes to the nucleus that it would get on an empty grid, or to the first."""
+    world = brokers.world
+    if brokers.is_asked_about_users(observe.task(world, row)):
+        kind, nucleus = DecisionKind.ANALYSIS_BROKERAGE, ""
+        verdict = brokers.analysis_queues_for(row, observe.task(world, row), 1, given=InputAt())
+    else:
+        kind, (_, seen, chosen) = DecisionKind.JOB_BROKERAGE, brokers.nucleus_for(
+            row, Burden(world, np.zeros(0, np.int64)))
+        site = int(seen.site[chosen.order[0]]) if len(chosen.order) else int(
+            np.argmax(world.arrays.sites["nucleus"] > 0))
+        world.arrays.tasks["nucleus"][row], nucleus = site, world.vocabularies["sites"][site]
+        verdict = brokers.queues_for(observe.task(world, row), None, 1)
+    steps, order = rules_of(brokers.policies, kind.word, verdict)
+    names = ["" if step is None else step.name for step in steps]
+    best = [step is not None and step.stage == FINAL_STAGE for step in steps]     # the best of those that can run
+    refused_by = np.where(np.array([*best, True])[verdict.refused_by], KEPT, verdict.refused_by)
+    cores, kept = world.arrays.pools["cores"], refused_by == KEPT
+    pool = world.arrays.pseudo_queues["pool"][:len(kept)]
+    taken = _taken(refused_by, order, pool, cores)
+    called = labels(names, verdict.tags) if all(names) else verdict.tags
+    return Reach(len(np.unique(brokers.queues.queue[kept])), int(cores[np.unique(pool[kept])].sum()),
+                 tuple((called[rule], number) for rule, number in taken), nucleus)
+
+
+def _taken(refused_by: np.ndarray, order: Sequence[int], pool: np.ndarray, cores: np.ndarray) -> list[tuple[int, int]]:
+    """Rules and the cores that they take, most first; refused_by, pool: of the candidates; order: of the rules."""
+    place = np.full(len(order) + 1, len(order))             # of KEPT, -1, behind all rules
+    place[list(order)] = np.arange(len(order))
+    last: dict[int, int] = {}                               # rule that refused the last candidate of a batch system
+    for candidate in np.argsort(place[refused_by], kind="stable").tolist():
+        last[int(pool[candidate])] = int(refused_by[candidate])
+    sums = Counter[int]()
+    for number, rule in last.items():
+        if rule != KEPT:
+            sums[rule] += int(cores[number])
+    return sums.most_common()
