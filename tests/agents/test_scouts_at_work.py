@@ -266,6 +266,28 @@ def test_short_scouts_withdraw_the_files_of_a_job(minutes, files):
     assert row["nmaxfilesperjob"] == (10 if files else 200)
 
 
+@pytest.mark.rule("Scouts.judge_running", "exhausted")
+@pytest.mark.parametrize(("edition", "labels", "more", "expected"), [
+    pytest.param("deployed", ("panda", "user"), 95, "exhausted", id="the hundredth job"),
+    pytest.param("deployed", ("panda", "user"), 94, "running", id="the 99th"),
+    pytest.param("deployed", ("managed", "test"), 95, "running", id="a task of others"),
+    pytest.param("documented", ("panda", "user"), 195, "running", id="as documented scouts alone are judged"),
+])
+def test_watchdogs_exhaust_running_tasks_in_the_code(edition, labels, more, expected):
+    """Jobs after the avalanche need 9 GB, of which no scout knew."""
+    world = worked(stage(edition, said=dict(n_jobs=300, ramunit="MBPerCore")), jobs=5)
+    world.run(world.now + 1400)
+    scouts = world.control.books.scouts
+    hungry = list(scouts.jobs[0][0])
+    hungry[5] = 9000.0
+    scouts.jobs[0] += [hungry] * more
+    world.arrays.tasks["n_jobs"][0] += 1000                     # of which no jobs were made
+    scouts.judge_running(labels, world.now)
+    assert world.task() == expected
+    reason = world.arrays.tasks["errordialog"][0]
+    assert expected == "running" or world.world.vocabularies["reasons"][reason] == "scout_ramCount"
+
+
 @pytest.mark.rule("measure_merging", "Scouts._take_over_merging")
 def test_merge_jobs_that_have_finished_tell_what_later_ones_claim():
     world = worked(stage("deployed", dict(mergeOutput=True, mergeRamCount=2500)), jobs=0)

@@ -47,6 +47,8 @@ def test_memory_in_the_code(claimed, values, expected):
     pytest.param([7996, 7996], {}, {"SCOUT_RAMCOUNT_MARGIN": 100}, 1000, 1999, id="999.5 MB a core, rounded up"),
     pytest.param(8000 - 4 / 1024, {}, {"SCOUT_RAMCOUNT_MARGIN": 100}, 1000, 2000, id="whole KiB in the code"),
     pytest.param(8, {}, {}, 1, 1, id="one MB a core is something"),
+    pytest.param([nan, 0.5], dict(ramunit="MB"), {"SCOUT_RAMCOUNT_MARGIN": 300}, 1, 2, id="half an MB is measured"),
+    pytest.param(4000, dict(baseramcount=4000), {}, None, 0, id="nothing beside baseRamCount"),
     pytest.param(7.2, {}, {}, 1, 0, id="nine tenths of it, with a margin, are nothing in the code"),
     pytest.param(4000, {}, {"SCOUT_RAMCOUNT_MIN": 2000}, 500, 2000, id="L11 only the code has a minimum"),
 ])
@@ -102,6 +104,7 @@ def test_which_jobs_tell_the_cpu_time(said, claimed, expected):
     pytest.param(dict(input_mib=[1000, 2000], output_bytes=1e9, walltime_s=1000),
                  np.ceil((2000 * 1024 + 1e9 / 1024) / 8000), id="the greediest job, input in MiB and output in bytes"),
     pytest.param(dict(walltime_s=[0, 5], input_mib=8), 205, id="a job without time does not count"),
+    pytest.param(dict(walltime_s=[1, 5], input_mib=8), 1024, id="one of a second does"),
     pytest.param(dict(output_bytes=[nan, 8 * 1024 * 7200], input_mib=0), 1, id="nor one without a report of output"),
     pytest.param(dict(walltime_s=0), None, id="no job took time"),
 ])
@@ -111,6 +114,17 @@ def test_rate_of_input_and_output(said, expected):
 
 def test_cpu_efficiency_of_a_moment():
     assert measures.cpu_efficiency(np.array([0.25, 0.0]), np.array([0.5, 0.0]), np.array([1, 1])).tolist() == [50, 0]
+
+
+@pytest.mark.parametrize(("said", "expected"), [
+    pytest.param(dict(walltime_s=100, cputime_s=644), 81, id="80.5 %, rounded up"),
+    pytest.param(dict(walltime_s=100, cputime_s=[640, 648]), 80, id="the median of 80 and 81 %, cut"),
+    pytest.param(dict(walltime_s=[0, 1], cputime_s=[8, 4]), 50, id="a job without time does not count"),
+    pytest.param(dict(walltime_s=100, cputime_s=[nan, 400]), 50, id="nor does one that reports no CPU time"),
+    pytest.param(dict(walltime_s=0), None, id="no job counts"),
+])
+def test_cpu_efficiency_of_scouts(said, expected):
+    assert measure("deployed", jobs(2, **said)).efficiency == expected
 
 
 def test_l13_io_of_later_jobs_does_not_count_as_documented():
@@ -205,6 +219,9 @@ GIB = 1024**3
     pytest.param({}, 2, "kBPerEvent", 0, id="but a part of a GB is none"),
     pytest.param({}, 500, "kBPerEvent", 100, id="at most 100 GB"),
     pytest.param(dict(largest_output_bytes=0), 10, "kBPerEvent", None, id="no output"),
+    pytest.param(dict(input_mib=0), 1.171875, "kBPerEvent", 1, id="precisely nothing, too"),
+    pytest.param(dict(output_bytes=1, largest_output_bytes=1, input_mib=512), 10, "kBPerEvent", 13,
+                 id="an output of a byte: less than a KiB an event counts as one byte"),
     pytest.param(dict(beside_bytes=nan), 10, "kBPerEvent", None, id="input is not reported"),
     pytest.param(dict(n_events=9), 10, "kBPerEvent", None, id="output is not measured"),
 ])
@@ -220,6 +237,11 @@ def test_jobs_above_the_percentile_of_the_output_tell_the_size_first():
     assert measures.measured_ng(found, measure("deployed", found), Preset(), 10) == 18
     found = found._replace(largest_output_bytes=np.array([1, 2, 1.5, 0]))
     assert measures.measured_ng(found, measure("deployed", found), Preset(), 10) == 18
+
+
+def test_a_percentile_at_a_job_is_told_by_it_alone():
+    found = jobs(5, n_events=1024, output_bytes=[1, 2, 3, 4 * GIB, 5 * GIB], largest_output_bytes=[1, 2, 3, 0, 1])
+    assert measures.measured_ng(found, measure("deployed", found), Preset(), 10) is None
 
 
 def test_merge_jobs_tell_their_wall_time_and_memory():
@@ -246,11 +268,23 @@ def test_power_of_a_host(benchmarks, site, corepower, expected):
 
 def test_measured_cpu_time_withdraws_the_claim_of_wall_time_which_is_measured_without_it():
     large = jobs(input_mib=9999)
-    by_cpu, by_wall, neither = (scouts.new_claims(measure("deployed", large, claims(**said))) for said in (
-        dict(walltime_s_per_mib=7.0), dict(walltime_s_per_mib=7.0, cpuefficiency=nan), dict(cpuefficiency=nan)))
+    by_cpu, by_wall, neither = (
+        scouts.new_claims(measure("deployed", large, claims(**said)), claims(**said), "deployed") for said in (
+            dict(walltime_s_per_mib=7.0), dict(walltime_s_per_mib=7.0, cpuefficiency=nan), dict(cpuefficiency=nan)))
     assert by_cpu["cputime"] == 864 and isnan(by_cpu["walltime_s_per_mib"])
     assert by_wall["walltime_s_per_mib"] == 7 and "cputime" not in by_wall
     assert set(neither) == {"iointensity", "workdiskcount_mb"}
+
+
+@pytest.mark.parametrize(("edition", "n_events", "expected"), [
+    pytest.param("deployed", 1000, (864, 7), id="whole HS06 s: its wall time counts"),
+    pytest.param("deployed", 100_000, (8.64, nan), id="thousandths, which bring their unit"),
+    pytest.param("documented", 1000, (864, nan), id="as documented the CPU time counts in any case"),
+])
+def test_a_task_that_claims_its_wall_time_goes_on_by_it_in_the_code(edition, n_events, expected):
+    claimed = claims(walltime_s_per_mib=7.0, cputimeunit="")
+    new = scouts.new_claims(measure(edition, jobs(n_events=n_events, input_mib=99999), claimed), claimed, edition)
+    assert (new["cputime"], new["walltime_s_per_mib"]) == pytest.approx(expected, nan_ok=True)
 
 
 @given(st.lists(st.floats(1, 1e5), min_size=1, max_size=30), st.sampled_from(EDITIONS))

@@ -105,6 +105,7 @@ def exhausted(edition, found, claimed, new_jobs=100, **more):
     pytest.param(dict(walltime_s=25 * HOUR, hs06=0.00032), dict(cputime=0.0301), 100,
                  {"SCOUT_WRONG_CPUTIME_THRESHOLD": 1.5}, ("", ""), id="44 thousandths to whole 30"),
     pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=0), 100, {}, ("", ""), id="a claim of 0"),
+    pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=1000, cputimeunit=""), 100, {}, ("", ""), id="without unit"),
     pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=1000), 100, {"SCOUT_WRONG_CPUTIME_THRESHOLD": 0}, ("", ""),
                  id="the check is off"),
     pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=nan), 100, {}, ("", ""), id="no claim of CPU time"),

@@ -1,6 +1,7 @@
 """Scouts: measures tasks with their first chunks of input (JEDI: jobs); continues, exhausts or breaks them."""
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 
@@ -81,10 +82,8 @@ class Scouts:
         """Assess the tasks with news of their scouts, each at most every ten minutes."""
         if not self.jobs and not self.forced:
             return
-        rows = by_arrival(self.world.arrays, np.flatnonzero(self.measured))
-        arrays, n_done = self.world.arrays, int(self.world.state["n_done_jobs"])
-        self._read(arrays.done_jobs[self.n_seen:n_done])
-        self.n_seen = n_done
+        arrays, rows = self.world.arrays, by_arrival(self.world.arrays, np.flatnonzero(self.measured))
+        self._read_outbox()
         of = arrays.tasks[rows]
         scouts = arrays.scout_inputs[rows] > 0
         for row in rows[(of["status"] == T.READY) & scouts & (of["next_chunk"] > 0)].tolist():
@@ -98,12 +97,33 @@ class Scouts:
             if arrays.tasks["status"][row] == T.SCOUTING:
                 self._assess(row, now, due=False)
         for row in rows[due & (of["status"] == T.RUNNING)].tolist():
-            if row in self.next_update and len(self.jobs[row]) >= self.next_update[row]:
+            if self._is_due(row):
                 self.assessed_s[row] = now
                 self._take_over(row)
                 self._expect_update(row, last=rules.TERMS[self.policies.edition].again_once)
         for row in rows[np.isin(of["status"], TASK_ENDS) & ~scouts].tolist():
             self._forget(row)
+
+    def judge_running(self, labels: Collection[str], now: float) -> None:
+        """Measure running tasks of some labels that are due for it, and exhaust those that are far from their claims.
+
+        Watchdogs do so in the deployed edition. One may come before the PostProcessor, which only measures.
+        """
+        least = rules.TERMS[self.policies.edition].watched_from
+        if least is None or not self.next_update:
+            return
+        self._read_outbox()
+        running = self.measured & (self.world.arrays.tasks["status"] == T.RUNNING)
+        for row in by_arrival(self.world.arrays, np.flatnonzero(running)).tolist():
+            if self._is_due(row) and len(self.jobs[row]) >= least and self.claims[row].prodsourcelabel in labels:
+                reason = self._judge(row, self._verdict(row)[1])
+                self._expect_update(row)
+                if reason:
+                    self.stop(row, reason, judged(True, exhausts=True), now)
+
+    def _is_due(self, row: int) -> bool:
+        """True if so many jobs of a task have finished that it is measured again."""
+        return row in self.next_update and len(self.jobs[row]) >= self.next_update[row]
 
     def release(self, row: int) -> None:
         """Release all input of a task: the avalanche."""
@@ -124,6 +144,12 @@ class Scouts:
             return {}
         return {names.index(name): ((queue.atlas_site, queue.cpu_benchmark),) for name, queue in queues.items()
                 if queue.cpu_benchmark}
+
+    def _read_outbox(self) -> None:
+        """Keep the finished jobs that came to the outbox since it was last read."""
+        n_done = int(self.world.state["n_done_jobs"])
+        self._read(self.world.arrays.done_jobs[self.n_seen:n_done])
+        self.n_seen = n_done
 
     def _read(self, rows: np.ndarray) -> None:
         """Keep the finished jobs of tasks that are measured, merge jobs apart; build jobs are left out."""
@@ -148,15 +174,12 @@ class Scouts:
 
     def _assess(self, row: int, now: float, due: bool = True) -> None:
         """Decide about a scouting task, or only measure it."""
-        task, edition = self.world.arrays.tasks[row], self.policies.edition
-        state = rules.Scouting(int(inputs_to_use(self.world.arrays, row)), int(task["next_chunk"]),
-                               int(task["n_finished"]), int(task["n_failed"]))
+        edition = self.policies.edition
         look = look_of(Progress(T.SCOUTING, datasets_of_task(self.world.arrays, row, mutable=False), due,
-                                self._tried(row, state), bool(self.changes[row]), row in self.forced), edition)
+                                self._tried(row), bool(self.changes[row]), row in self.forced), edition)
         low = False
         if look is Look.OVER or (look is Look.EARLY and rules.TERMS[edition].early_end):
-            reason, low = rules.verdict(self._tried(row, state), self._stream(row).scoutSuccessRate,
-                                        self.claims[row].prodsourcelabel, self.policies.cfg, edition)
+            reason, low = self._verdict(row)
             if reason and not low:
                 self.stop(row, reason, judged(False, exhausts=False), now)
                 return
@@ -167,8 +190,16 @@ class Scouts:
         elif look is Look.MEASURED and rules.TERMS[edition].before_end and self.jobs[row]:
             self._take_over(row)
 
-    def _tried(self, row: int, state: rules.Scouting) -> rules.Scouting:
+    def _verdict(self, row: int) -> tuple[str, bool]:
+        """Why the scouts of a task so far break it, and whether they exhaust it instead."""
+        return rules.verdict(self._tried(row), self._stream(row).scoutSuccessRate, self.claims[row].prodsourcelabel,
+                             self.policies.cfg, self.policies.edition)
+
+    def _tried(self, row: int) -> rules.Scouting:
         """Scouts so far: chunks (documented), or pairs of job and status of its files (deployed)."""
+        task = self.world.arrays.tasks[row]
+        state = rules.Scouting(int(inputs_to_use(self.world.arrays, row)), int(task["next_chunk"]),
+                               int(task["n_finished"]), int(task["n_failed"]))
         if not rules.TERMS[self.policies.edition].of_made:
             return state
         arrays, finished = self.world.arrays, len(self.jobs.get(row, ()))
@@ -179,19 +210,24 @@ class Scouts:
 
     def _evaluate(self, row: int, low_success: bool, now: float) -> None:
         """Measure a task, and let it continue or exhaust it."""
-        jobs, edition = self._jobs_of(row, self.jobs), self.policies.edition
-        if not len(jobs.walltime_s):                                 # they are not in the outbox yet
+        if not self.jobs[row]:                                       # they are not in the outbox yet
             return
+        reason = self._judge(row, low_success)
+        if reason:
+            self.stop(row, reason, judged(True, exhausts=True), now)
+        else:
+            self._continue(row, now)
+
+    def _judge(self, row: int, low_success: bool) -> str:
+        """Measure a task and change its split rules if its jobs are short; returns why it is exhausted, if it is."""
+        jobs, edition = self._jobs_of(row, self.jobs), self.policies.edition
         expected = rules.expected_jobs(self._input_of(row, jobs), self._rules_of(row), edition)
         found = self._take_over(row)
         judgement = rules.exhausted(rules.Evidence(jobs, self.claims[row], found, expected, self._rules_of(row),
                                                    low_success), self.policies.cfg, edition)
         if judgement.short_jobs:
             split_by_files(self.world, row, rules.MOST_FILES)
-        if judgement.reason:
-            self.stop(row, judgement.reason, judged(True, exhausts=True), now)
-        else:
-            self._continue(row, now)
+        return judgement.reason
 
     def _rules_of(self, row: int) -> rules.SplitRules:
         """Split rules of a task; one whose jobs all have one size says the files of a job."""
@@ -237,7 +273,7 @@ class Scouts:
         preset = measures.Preset(float(task["workdiskcount_mb"]),
                                  library_mb=getattr(self._stream(row), "build_size", 0.0))
         found = measures.measure(jobs, self.claims[row], preset, policies.cfg, policies.edition)
-        claims = rules.new_claims(found)
+        claims = rules.new_claims(found, self.claims[row], policies.edition)
         if is_cut(self.world.arrays, row):                           # elsewhere jobs write what is claimed
             if found.output_kib is not None:
                 claims["output_bytes_per_job"] = found.output_kib * KIB * task["n_events_per_job"]

@@ -159,7 +159,7 @@ class ProductionWatchDog:
             self.until_s.pop(row, None)
 
     def cycle(self) -> None:
-        """Boost and pause tasks; release those that were throttled long enough, and throttle others.
+        """Boost and pause tasks; release those that were throttled long enough, and throttle others; judge scouts.
 
         An error of the production code on the way ends the cycle; tasks that it did not come to are next.
         """
@@ -177,6 +177,7 @@ class ProductionWatchDog:
         often = rules.may_be_throttled(tasks["max_attempt"][rows], *self._read(rows))
         for row, jobs in zip(rows[often].tolist(), jobs_of_each(self.control.arrays, rows[often]), strict=True):
             self._throttle(row, self.control.arrays.jobs[jobs])
+        self.control.books.scouts.judge_running(PRODUCTION_LABELS, self.control.now)
 
     def _look(self, rows: np.ndarray) -> tuple[np.ndarray, bool]:
         """Boost and pause running tasks, queue by queue; rows that are left by an error, and whether there was one."""

@@ -68,6 +68,7 @@ class AnalysisWatchDog:
         if control.now - self.boosted_s >= BOOST_S and min(self.slow, self.express) >= 0:
             self.boosted_s = control.now
             self._boost()
+        control.books.scouts.judge_running(ANALYSIS_LABELS, control.now)
 
     def _seen(self, rows: np.ndarray) -> UserTasks:
         """Tasks as their rules see them; agents of a run do not lock tasks."""

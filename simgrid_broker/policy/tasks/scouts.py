@@ -99,7 +99,9 @@ class Terms(NamedTuple):
     CPU abuse exhaust a task as well, but not short jobs (L14), which change its split rules; from_day: the CPU time of
     scouts is wrong only above a day, safety factor included; by_size: a task that says no size of its jobs is expected
     to make them as large as it may; early_end: too few successes break a task at the avalanche already; sets_ng: scouts
-    set nGBPerJob of a task with tgtMaxOutputForNG.
+    set nGBPerJob of a task with tgtMaxOutputForNG; keeps_unit: a task without a unit of CPU time gets none by whole
+    HS06 s; watched_from: finished jobs from which a watchdog judges running tasks that are measured again, None = none
+    does.
     """
 
     of_made: bool
@@ -111,13 +113,17 @@ class Terms(NamedTuple):
     by_size: bool
     early_end: bool
     sets_ng: bool
+    keeps_unit: bool
+    watched_from: int | None
 
 
 TERMS = ByEdition(
     documented=Terms(of_made=False, again_once=True, before_end=False, success_rate=0, all_checks=False,
-                     from_day=False, by_size=False, early_end=False, sets_ng=False),
+                     from_day=False, by_size=False, early_end=False, sets_ng=False,
+                     keeps_unit=False, watched_from=None),
     deployed=Terms(of_made=True, again_once=False, before_end=True, success_rate=SUCCESS_RATE, all_checks=True,
-                   from_day=True, by_size=True, early_end=True, sets_ng=True))
+                   from_day=True, by_size=True, early_end=True, sets_ng=True,
+                   keeps_unit=True, watched_from=5))
 
 
 def uses_scouts(use_scout: bool, skip_scout: bool, label: str, official: bool) -> bool:
@@ -183,10 +189,16 @@ def expected_jobs(of: Input, rules: SplitRules, edition: str) -> Expected:
     return Expected(new, by_files, by_events)
 
 
-def new_claims(found: Measured) -> dict[str, float]:
-    """Columns of the task that measurements replace; NaN withdraws one: measured CPU time withdraws the wall time."""
+def new_claims(found: Measured, claims: Task, edition: str) -> dict[str, float]:
+    """Columns of the task that measurements replace; NaN withdraws one: measured CPU time withdraws the wall time.
+
+    QUIRK of the deployed edition: a task that claims no CPU time gets a unit for it only if it is below 10 HS06 s an
+    event; otherwise it goes on by its wall time.
+    """
+    unit_stays = TERMS[edition].keeps_unit and not claims.cputimeunit
+    by_work = found.cputime is not None and (found.cputime < WHOLE_HS06S or not unit_stays)
     named = dict(cputime=found.cputime, iointensity=found.iointensity, diskio=found.diskio,
-                 walltime_s_per_mib=found.walltime_s_per_mib if found.cputime is None else math.nan,
+                 walltime_s_per_mib=math.nan if by_work else found.walltime_s_per_mib,
                  workdiskcount_mb=found.workdisk_mb, memory_leak_core=found.memory_leak_core,
                  memory_leak_x2=found.memory_leak_x2)
     return {name: value for name, value in named.items() if value is not None}
@@ -232,11 +244,12 @@ def is_wrong_cputime(found: Measured, claims: Task, cfg: Gdpconfig, edition: str
     There a CPU time below 10 HS06 s is compared with the claim in whole thousandths.
     """
     threshold = cfg.value(dbproxy.SCOUT_WRONG_CPUTIME_THRESHOLD)
-    if found.cputime is None or math.isnan(claims.cputime) or claims.cputime == 0 or threshold <= 0:
+    claimed = claims.cputime if claims.cputimeunit and not math.isnan(claims.cputime) else 0.0
+    if found.cputime is None or not claimed or threshold <= 0:
         return False
     if not TERMS[edition].from_day:
-        return found.cputime / SAFETY > threshold * claims.cputime
-    claimed = int(claims.cputime * 1000) / 1000 if found.cputime < WHOLE_HS06S else claims.cputime
+        return found.cputime / SAFETY > threshold * claimed
+    claimed = int(claimed * 1000) / 1000 if found.cputime < WHOLE_HS06S else claimed
     return found.cputime > threshold * claimed and found.cputime_job_s > DAY
 
 
