@@ -34,6 +34,7 @@ from simgrid_broker.policy.jobs.timeouts import (
     limits,
     rules,
     watcher_error,
+    with_others,
 )
 from simgrid_broker.schema.jobs import JOBS
 from simgrid_broker.schema.tasks import TASKS
@@ -175,10 +176,14 @@ def _broken(case: dict, cfg: Gdpconfig, world: Rows) -> dict[int, TimeoutRule]:
     """The first rule that each overdue job breaks."""
     in_force = rules(cfg, case["edition"])
     labels = _labels([job for job in case["jobs"] if _status(job) not in JOB_ENDS])
-    tables = timeouts_of(as_table(in_force), limits(in_force, *_queues(case), NOW), labels_of(in_force, labels),
-                         len(world.jobs))
-    n = overdue(world, tables, NOW)
-    return {int(row): in_force[rule] for row, rule in zip(tables.rows[:n], tables.broken[:n], strict=True)}
+
+    def scan(table: Sequence[TimeoutRule], *tables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        timeouts = timeouts_of(as_table(table), *tables, len(world.jobs))
+        n = overdue(world, timeouts, NOW)
+        return timeouts.rows[:n], timeouts.broken[:n]
+    rows, broken = with_others(in_force, limits(in_force, *_queues(case), NOW), labels_of(in_force, labels),
+                               world.jobs["queue"], scan)
+    return {int(row): in_force[rule] for row, rule in zip(rows, broken, strict=True)}
 
 
 def _rebrokered(case: dict, cfg: Gdpconfig, world: Rows, alive: np.ndarray) -> set[int]:

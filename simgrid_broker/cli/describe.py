@@ -69,7 +69,7 @@ COLUMN_HEAD = ("name", "type", "unit", "0 means", "source", "meaning")
 STATE_HEAD = ("status", "meaning", "moves to", "source")
 TIMEOUT_HEAD = ("limit", "since", "status", "jobs", "what the server does")
 SINCE = {"entered": "status", "modification": "last heartbeat or change", "created": "creation", "ended": "end",
-         "modification or ended": "last change or end"}
+         "modification or ended": "last change or end", "modification or changed": "last change or stateChangeTime"}
 """Words for the times that limits count from."""
 MARKED = {"NOT_JEDI": "jobs not made by JEDI", "NO_RELOCATION_FLAG": "jobs without relocationFlag",
           "NOT_REASSIGNABLE": "jobs of relocationFlag 2", "OUTPUT_REPORT": "jobs whose report of output waits",
@@ -239,6 +239,8 @@ def concerned(rule) -> str:
         said += [f"{word} {', '.join(MARKED[mark.name] for mark in marks)}"] if marks else []
     if rule.idle_queue:
         said.append("queue without a start for 2 h, in test or offline")
+    if rule.clock_of_others:
+        said.append(f"where one is found, others since {SINCE[rule.clock_of_others]}")
     if rule.workflow is not None:
         said.append(f"queue of workflow {rule.workflow}" if rule.workflow else "workflow without a key")
     if rule.limit_of_queue:

@@ -150,6 +150,31 @@ def test_in_the_code_changes_of_status_do_not_make_a_job_younger(limit, created,
     assert found == (("close", "timeout_defined") if taken else None)
 
 
+@pytest.mark.rule("with_others", "changed_at")
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+@pytest.mark.parametrize(("first", "other", "both"), [
+    pytest.param(4 * HOUR + 1, dict(assigned=4 * HOUR + 1), True, id="assigned before, and activated lately"),
+    pytest.param(4 * HOUR + 1, dict(assigned=4 * HOUR), False, id="at the limit"),
+    pytest.param(4 * HOUR + 1, dict(assigned=5 * HOUR, queue=1), False, id="at another queue"),
+    pytest.param(4 * HOUR + 1, dict(assigned=5 * HOUR, priority=799), False, id="of a lower priority"),
+    pytest.param(4 * HOUR, dict(assigned=5 * HOUR), None, id="no job chooses the queue"),
+])
+def test_high_priority_at_an_idle_queue_draws_others_along(edition, first, other, both):
+    queues = {name: dict(atlas_site="HERE") for name in ("HERE", "OTHER")}
+    stage = Stage((), scenario(queues=queues, edition=edition), {})
+    stage.run(1e9)
+    rows = [put_job(stage, S.ACTIVATED, priority=800), put_job(stage, S.ACTIVATED, **(
+        dict(priority=800) | {key: other[key] for key in ("queue", "priority") if key in other}))]
+    stage.arrays.job_times[rows, S.PENDING] = stage.now - DAY
+    for row, ages in zip(rows, ({S.ACTIVATED: first}, {S.ACTIVATED: HOUR, S.ASSIGNED: other["assigned"]}), strict=True):
+        for status, age in ages.items():
+            stage.arrays.job_times[row, status] = stage.now - age
+        stage.arrays.jobs["modification_s"][row] = stage.now - ages[S.ACTIVATED]
+    found, broken = overdue(stage.control, in_force := rules(stage.control.cfg, edition))
+    taken = [] if both is None else rows if both and edition == "deployed" else rows[:1]
+    assert found.tolist() == taken and all(in_force[rule].idle_queue for rule in broken)
+
+
 @pytest.mark.rule("copy_archive.end")
 @pytest.mark.parametrize(("edition", "due_sequence", "status"), [
     pytest.param("documented", 7, "closed", id="as documented a running job is closed"),

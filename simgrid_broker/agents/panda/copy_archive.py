@@ -25,6 +25,7 @@ from simgrid_broker.policy.jobs.timeouts import (
     labels_of,
     limits,
     rules,
+    with_others,
     without_waiting,
 )
 from simgrid_broker.world.jobs.counts import queued_and_running
@@ -70,8 +71,9 @@ def overdue(control: Control, in_force: Sequence[TimeoutRule]) -> tuple[np.ndarr
     """Rows of the jobs that break a rule, and the number of the first rule that each breaks."""
     world = control.world
     workflows = np.array([queue.workflow or "" for queue in world.scenario.grid.queues.values()])
-    return control.fabric.overdue(as_table(in_force), limits(in_force, world.arrays.queues, workflows, control.now),
-                                  labels_of(in_force, world.vocabularies["labels"]), control.now)
+    return with_others(in_force, limits(in_force, world.arrays.queues, workflows, control.now),
+                       labels_of(in_force, world.vocabularies["labels"]), world.arrays.jobs["queue"],
+                       lambda table, *tables: control.fabric.overdue(as_table(table), *tables, control.now))
 
 
 def apply(control: Control, in_force: Sequence[TimeoutRule], stage: int, rows: np.ndarray, broken: np.ndarray) -> None:

@@ -9,11 +9,12 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import N_STATUS, Arrays
 
 PENDING, HOLDING = int(JobStatus.PENDING), int(JobStatus.HOLDING)
+ASSIGNED, ACTIVATED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED)
 STARTING, RUNNING = int(JobStatus.STARTING), int(JobStatus.RUNNING)
 
-ENTERED, MODIFICATION, CREATED, ENDED, MODIFICATION_OR_ENDED = range(5)
-"""Start of a limit: entry into the status, last heartbeat or change, creation, end of the payload, and the earlier of
-the second and the fourth."""
+ENTERED, MODIFICATION, CREATED, ENDED, MODIFICATION_OR_ENDED, MODIFICATION_OR_CHANGED = range(6)
+"""Start of a limit: entry into the status, last heartbeat or change, creation, end of the payload, the earlier of the
+second and the fourth, and that of the second and stateChangeTime."""
 
 RULE = np.dtype([
     ("statuses", "i4"),              # bit k: applies to status k
@@ -52,6 +53,13 @@ def is_reported(job):
 
 
 @compiled
+def changed_at(world: Arrays, row, status):
+    """stateChangeTime of a job, s: an activated job keeps that of its assignment; source: lifecycle reference, 3.1."""
+    assigned = world.job_times[row, ASSIGNED]
+    return assigned if status == ACTIVATED and not np.isnan(assigned) else world.job_times[row, status]
+
+
+@compiled
 def since(world: Arrays, row, clock):
     """Start of the limit of a rule with `clock` for a job, s; never while a payload or a waiting worker is reported."""
     job = world.jobs[row]
@@ -62,9 +70,12 @@ def since(world: Arrays, row, clock):
     if clock == ENDED:
         return world.job_times[row, HOLDING]
     modified = np.inf if is_reported(job) else job["modification_s"]
-    if clock == MODIFICATION_OR_ENDED and world.job_times[row, HOLDING] < modified:
-        return world.job_times[row, HOLDING]
-    return modified
+    other = np.nan
+    if clock == MODIFICATION_OR_ENDED:
+        other = world.job_times[row, HOLDING]
+    elif clock == MODIFICATION_OR_CHANGED:
+        other = changed_at(world, row, job["status"])
+    return other if other < modified else modified
 
 
 def shortest_limits(rules: np.ndarray, limits: np.ndarray) -> np.ndarray:

@@ -5,8 +5,8 @@ reference, 3.3 and 4.1 to 4.3; PanDA, copyArchive and Watcher. Rules for event s
 implemented.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +17,9 @@ from simgrid_broker.names import DEFINED_TABLE, HIGH_PRIORITY, Cause, JobMark, J
 from simgrid_broker.units import DAY, HOUR, MINUTE
 from simgrid_broker.views import Gdpconfig
 
-CLOCKS = ("entered", "modification", "created", "ended", "modification or ended")
-"""Times that a limit counts from: entry into the status, last heartbeat or change, creation, end of the payload, and
-the earlier of the second and the fourth."""
+CLOCKS = ("entered", "modification", "created", "ended", "modification or ended", "modification or changed")
+"""Times that a limit counts from: entry into the status, last heartbeat or change, creation, end of the payload, the
+earlier of the second and the fourth, and that of the second and stateChangeTime."""
 LABELS = {"any": None, "managed": ("managed",), "managed and test": ("managed", "test"), "analysis": ("user", "panda"),
           "analysis and test": ("user", "panda", "test"), "production": ("managed", "test", "prod_test")}
 """Groups of prodSourceLabels that rules name; None = all. A label unknown to PanDA counts as managed."""
@@ -80,7 +80,8 @@ class TimeoutRule:
     place of limit_s; stage: place in STAGES; spares: jobs with one of these marks are left alone; only: jobs without
     any of these are; silent_s: `modification or ended` must be older than that, too; workflow_online: a workflow has a
     rule of its own only while a queue of it is online, and while one has, the rule of all others leaves out the
-    workflows `production` and `analysis`.
+    workflows `production` and `analysis`; clock_of_others: at a queue where a rule with such a clock ends a job, it
+    counts for the others (`with_others`).
     """
 
     cause: Cause
@@ -102,6 +103,11 @@ class TimeoutRule:
     only: JobMark = JobMark(0)
     silent_s: float = 0.0
     workflow_online: bool = False
+    clock_of_others: str = ""
+
+
+Scan = Callable[[Sequence[TimeoutRule], np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""Search of overdue jobs: rules, their limits and labels; rows of jobs, and the first rule that each exceeds."""
 
 
 def without_waiting(in_force: Sequence[TimeoutRule]) -> tuple[TimeoutRule, ...]:
@@ -223,6 +229,7 @@ def _expiries_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
     managed = of_jedi | {"labels": "managed", "off_if_paused": False}
     waiting = managed | {"spares": m.NOT_JEDI | m.NOT_REASSIGNABLE}
     high = managed | {"priority_at_least": HIGH_PRIORITY, "idle_queue": True,
+                      "clock_of_others": "modification or changed",
                       "spares": m.NOT_JEDI | m.NOT_REASSIGNABLE | m.NO_RELOCATION_FLAG | m.MERGES}
     defined_s = _s(cfg, job_timeout.TIMEOUT_defined)
     return (
@@ -297,6 +304,24 @@ def limits(in_force: Sequence[TimeoutRule], queues: np.ndarray, workflows: np.nd
             off |= ~idle
         row[off] = np.inf
     return found
+
+
+def with_others(in_force: Sequence[TimeoutRule], limits: np.ndarray, for_label: np.ndarray, queue: np.ndarray,
+                scan: Scan) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of the jobs that a scan finds overdue and the first rule that each exceeds, with the jobs that go with them.
+
+    limits, for_label: of the rules, as `limits` and `labels_of` return them; queue: of each row of the jobs. Row 12
+    chooses queues by one time of a job, and there jobs by either. Source: lifecycle reference, 4.2.
+    """
+    rows, broken = scan(in_force, limits, for_label)
+    own = np.flatnonzero([bool(rule.clock_of_others) for rule in in_force])
+    here = np.isin(np.arange(limits.shape[1]), queue[rows[np.isin(broken, own)]])
+    if not here.any():
+        return rows, broken
+    wider = [replace(in_force[number], clock=in_force[number].clock_of_others) for number in own]
+    others, which = scan(wider, np.where(here, limits[own], np.inf), for_label[own])
+    new = ~np.isin(others, rows)
+    return np.concatenate([rows, others[new]]), np.concatenate([broken, own[which[new]]])
 
 
 def _workflows_off(in_force: Sequence[TimeoutRule], workflows: np.ndarray, online: np.ndarray) -> np.ndarray:
