@@ -45,6 +45,7 @@ from simgrid_broker.records import (
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force, origins_in_force
 from simgrid_broker.scenario.work.synthetic import arrivals
+from simgrid_broker.systems.events.service import agents_of
 from simgrid_broker.turns.broker_rules import all_criteria, all_factors, all_reasons, all_tags, criteria_in_order
 from simgrid_broker.world import invariants
 from simgrid_broker.world.build import build
@@ -157,8 +158,9 @@ class Simulation:
         words: dict[str, Any] = {"texts": self.control.books.decisions.texts, **tasks.trace_words}
         self.world.vocabularies |= words                     # texts grow while the run goes on
         self.own_agents = own_agents(scenario.agents.own, agents)
-        start_agents(self.control, (*AGENTS, *map(guarded, self.own_agents)))
-        every = as_plugins((*AGENTS, *self.control.policies.dispatch.agents)) + self.own_agents
+        agents = (*agents_of(scenario), *AGENTS)
+        start_agents(self.control, (*agents, *map(guarded, self.own_agents)))
+        every = as_plugins((*agents, *self.control.policies.dispatch.agents)) + self.own_agents
         self.tables = tables_of(every, self.world.vocabularies, TAKEN)
         # last: errors before leave no folder
         self.writer = RunWriter(self.folder, self.world.vocabularies, tables=self.tables)

@@ -18,7 +18,8 @@ STREAMS = {name: number for number, name in enumerate((
     "decision_record", "task_arrival", "task_draw", "grid_draw", "import_draw", "sloppy", "file_events", "file_size",
     "task_selection", "inactive_poll", "input_loss", "merge_draw", "merge_fate", "time_left", "job_record",
     "dirac_queue", "dirac_class", "dirac_job", "submission", "batch_latency", "network_trouble",
-    "dataset_draw", "tape_draw", "build_fate", "decision_check"))}
+    "dataset_draw", "tape_draw", "build_fate", "decision_check", "consumer_draw",
+    "eviction"))}
 """Numbers of the streams: one per kind of random draw."""
 
 ATTEMPTS = 256

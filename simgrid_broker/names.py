@@ -117,6 +117,7 @@ class Cause(Word):
     TIMEOUT_STARTING, TIMEOUT_SENT, TIMEOUT_RUNNING, TIMEOUT_HOLDING, TIMEOUT_TRANSFERRING = range(12, 17)
     FAST_REBROKERAGE, REASSIGNED, TIMEOUT_WAITING, TIMEOUT_MERGING, ANALYSIS_REBROKERAGE = range(17, 22)
     TASK_ABORTED, TASK_FINISHED, INPUT_LOST, INPUT_BROKEN, MERGE_FAILED, BUILD_FAILED = range(22, 28)
+    PREEMPTED = 28
 
 
 class EventStatus(Word):
@@ -284,6 +285,7 @@ PANDA_ERRORS = {
     Cause.PAYLOAD_ERROR: PandaError("pilotErrorCode", 1305, "Failed to execute payload"),
     Cause.MEMORY_EXCEEDED: PandaError("pilotErrorCode", 1212, "Payload exceeded maximum allowed memory"),
     Cause.WALLTIME_EXCEEDED: PandaError("pilotErrorCode", 1213, "Reached maximum batch system time limit"),
+    Cause.PREEMPTED: PandaError("pilotErrorCode", 1201, "Job killed by signal: SIGTERM"),
     Cause.TRANSFER_ERROR: PandaError("pilotErrorCode", 1137, "Failed to stage-out file"),
     Cause.LOST_HEARTBEAT: PandaError("jobDispatcherErrorCode", 100, "lost heartbeat"),
     Cause.TIMEOUT_SENT: PandaError("jobDispatcherErrorCode", 100, "timeout in sent"),

@@ -290,7 +290,7 @@ def scored(script, kind, tmp_path, folder, *release):
     pytest.param("panda_decisions_events", "es_kill",
                  marks=pytest.mark.rule("kill", "kill_consumers", "close_unused", "update_related", "propagate")),
     pytest.param("panda_decisions_events", "es_ranges",
-                 marks=pytest.mark.rule("get_event_ranges", "update_event_range", "processed_events", "ranges.take")),
+                 marks=pytest.mark.rule("get_event_ranges", "update_event_range", "processed_events", "table.take")),
     pytest.param("panda_decisions_events", "jumbo_watchdog",
                  marks=pytest.mark.rule("jumbo.watch", "flag_after_kick", "files_to_reset")),
     pytest.param("panda_decisions_events", "es_conversion",

@@ -1,7 +1,7 @@
 """Requests of consumers for event ranges, and their reports."""
 
+import simgrid_broker.systems.events.table as ranges
 from panda_cases import event_service
-from simgrid_broker.systems.events.policy import ranges
 from simgrid_broker.systems.events.policy.jobset import Jobset
 from simgrid_broker.systems.events.policy.requests import (
     BUNCH,

@@ -4,7 +4,7 @@ from itertools import groupby
 
 from simgrid_broker.names import EventService, EventStatus, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.systems.events.policy.jobset import EventFile, EventJob, EventQueue, Jobset
-from simgrid_broker.systems.events.policy.ranges import EventRanges
+from simgrid_broker.systems.events.table import EventRanges
 
 ATTRIBUTES = ("jobStatus", "jobSubStatus", "taskBufferErrorCode")
 OPPORTUNISTIC = -1

@@ -10,7 +10,7 @@ from simgrid_broker.systems.events.policy.jumbo import (
     flag_after_kick,
     watch,
 )
-from simgrid_broker.systems.events.policy.ranges import PROCESSED
+from simgrid_broker.systems.events.table import PROCESSED
 
 KEYS = {"JUMBO_MIN_EVENTS_DISABLE": "least", "JUMBO_PROG_TO_BOOST": "progress", "JUMBO_MAX_FILES_TO_BOOST": "files",
         "JUMBO_PRIO_DISABLED": "disabled_priority"}

@@ -17,7 +17,7 @@ SAME = {"gshare": "gshare", "processingType": "processingtype", "workingGroup": 
 FLAGS = ("useLocalIO", "mergeOutput", "inputPreStaging", "onlyTagsForFC", "useJobCloning", "taskBrokerOnMaster")
 NUMBERS = {"t1Weight": "t1Weight", "maxCoreCount": "maxCoreCount", "nJumboJobs": "nJumboJobs",
            "dynamicNumEvents": "minGranularity", "maxEventsPerJob": "maxEventsPerJob"}
-OF_EVENT_SERVICE = {"nEsConsumers": "nEsConsumers", "maxAttemptEsJob": "maxAttemptES"}
+OF_EVENT_SERVICE = {"nEsConsumers": "nEsConsumers", "maxAttemptEsJob": "maxAttemptEsJob"}
 """Split rules that are keys of a task, some only with event service."""
 SPLITTING = {"nFilesPerJob": "nFilesPerJob", "nEventsPerJob": "nEventsPerJob", "maxNumFilesPerJob": "nMaxFilesPerJob",
              "nMaxFilesPerJob": "nMaxFilesPerJob", "nFilesPerMergeJob": "nFilesPerMergeJob",

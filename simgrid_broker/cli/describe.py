@@ -105,8 +105,9 @@ def tables(of_others: bool = True) -> dict[str, Any]:
     from simgrid_broker.plugins import load, offered
     from simgrid_broker.schema import RECORDED
     from simgrid_broker.systems.dispatch import DISPATCHERS
+    from simgrid_broker.systems.events.service import event_service
     dispatchers = DISPATCHERS.names() if of_others else [name for name, _ in DISPATCHERS.built_in]
-    plugins = as_plugins(AGENTS)
+    plugins = as_plugins((*AGENTS, event_service))
     for name in dispatchers:
         with suppress(PluginError):                         # `describe` explains what can be used
             plugins += as_plugins(DISPATCHERS.member(name).agents)

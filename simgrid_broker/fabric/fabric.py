@@ -1,14 +1,14 @@
 """The fabric as agents use it: operations on the world that also grow tables, empty full outboxes and report faults."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from simgrid_broker.fabric import incidents
 from simgrid_broker.fabric.batch import cancel_old, close_slots, jobs_left, open_slots, submit, submit_for_jobs
 from simgrid_broker.fabric.dispatch import Request, fetch_jobs
-from simgrid_broker.fabric.jobs import auxiliary, effects
+from simgrid_broker.fabric.jobs import auxiliary, consumers, effects
 from simgrid_broker.fabric.jobs.adder import add_jobs, by_subdataset
 from simgrid_broker.fabric.jobs.ending import take_back_all
 from simgrid_broker.fabric.jobs.retries import learned
@@ -18,7 +18,7 @@ from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.task_queues import set_priority
 from simgrid_broker.fabric.transfers import optimiser
 from simgrid_broker.fabric.transfers.network import Shipment, send_staged
-from simgrid_broker.names import RANKED
+from simgrid_broker.names import RANKED, JobStatus
 from simgrid_broker.world.arrays import ORDERED, WAITING
 from simgrid_broker.world.jobs.transitions import raise_fault
 from simgrid_broker.world.task_queues import draw_tables, longer_tables
@@ -28,13 +28,26 @@ FIRST_TASK_QUEUES = 256
 """Task queues for which there is room at first; it doubles when it is used up."""
 
 
+class EventDesk(Protocol):
+    """Event service, which is told of its jobs; rows: (n,) of jobs."""
+
+    def made(self) -> None:
+        """New jobs are in the inbox of the Setupper."""
+
+    def ended(self, rows: np.ndarray, now: float) -> None:
+        """Consumers are holding: their payloads have ended."""
+
+    def taken_back(self, rows: np.ndarray, status: int, cause: int, now: float) -> np.ndarray:
+        """Jobs are to be ended by force; those that are no consumers are returned."""
+
+
 class Fabric:
     """Compiled event loop over a world.
 
     `sink(name, rows, times)` receives ended attempts ("jobs", with their transition times) and ended transfers
     ("transfers", times None) whenever an outbox is emptied; it must copy the arrays. `watchers`, functions of rows and
     times, receive the ended attempts first. `retry_module(lesson)` returns the level of ramCount for the input of a
-    failed job, a row of LESSON, if its retry rule consults the module.
+    failed job, a row of LESSON, if its retry rule consults the module. `event_service` decides on consumers.
     """
 
     def __init__(self, world: World, sink: Any):
@@ -43,6 +56,7 @@ class Fabric:
         self.watchers: list = []
         self.orders: list[tuple] = []
         self.retry_module: Callable[[np.void], Any]
+        self.event_service: EventDesk | None = None
 
     def advance(self, until: float) -> None:
         """Handle all events up to and including time `until`, s."""
@@ -83,6 +97,8 @@ class Fabric:
         order: the arguments of `order_jobs`, in the order of ORDERED.
         """
         self._call_with_room(cut_jobs, np.array([order], ORDERED), jobs, jobs=len(jobs))
+        if self.event_service is not None:
+            self.event_service.made()
 
     def make_jobs(self, orders: np.ndarray | None = None) -> None:
         """Make all ordered jobs, which takes their input; an agent calls it at the time of the orders.
@@ -97,6 +113,8 @@ class Fabric:
         elif not len(orders):
             return
         self._call_with_room(make_jobs, orders, jobs=int(orders["count"].sum()))
+        if self.event_service is not None:
+            self.event_service.made()
 
     def set_up_jobs(self, now: float) -> None:
         """Define all pending jobs, and activate them or transfer their input."""
@@ -112,8 +130,17 @@ class Fabric:
     def add_jobs(self, now: float) -> None:
         """Fail or finish every job in the Adder's inbox, or transfer its output."""
         if self.world.state["n_holding"]:
+            inbox = self.world.arrays.holding[:self.world.state["n_holding"]]
             self._call_in_turns(add_jobs, by_subdataset(self.world.arrays), now, jobs=1, transfers=1, retries=2)
             self.world.state["n_holding"] = 0
+            if self.event_service is not None:
+                self.event_service.ended(inbox["row"][self._still_holding(inbox)], now)
+
+    def _still_holding(self, inbox: np.ndarray) -> np.ndarray:
+        """Which jobs of an inbox of the Adder are consumers that it has left, (n,) bool."""
+        jobs, rows = self.world.arrays.jobs, inbox["row"]
+        return ((jobs["panda_id"][rows] == inbox["panda_id"]) & (jobs["status"][rows] == JobStatus.HOLDING)
+                & (self.world.arrays.event_jobs["chunk"][rows] >= 0))
 
     def _call(self, operation: Callable[..., Any], *arguments: object) -> Any:
         """The result of an operation on the world; raises the fault that it reports."""
@@ -183,8 +210,35 @@ class Fabric:
         return timeouts.rows[:n_overdue], timeouts.broken[:n_overdue]
 
     def take_back(self, rows, status: int, cause: int, now: float) -> None:
-        """End live jobs by force with a status and a cause."""
+        """End live jobs by force with a status and a cause; event service looks after its own."""
+        if self.event_service is not None:
+            rows = self.event_service.taken_back(np.asarray(rows), status, cause, now)
+        self.end_by_force(rows, status, cause, now)
+
+    def end_by_force(self, rows, status: int, cause: int, now: float) -> None:
+        """End live jobs by force, whatever they are."""
         self._call_in_turns(take_back_all, rows, status, cause, now, retries=1)
+
+    def make_consumer(self, order: tuple, source: int, chunk: int, number: int) -> int:
+        """Make a further consumer of a jobset; order: as ORDERED, the others as of `consumers`. Returns its row."""
+        orders = np.array([order], ORDERED)
+        return int(self._call_with_room(consumers.make_consumer, orders, source, chunk, number))
+
+    def join_jobset(self, row: int, chunk: int) -> None:
+        """Make a new job the first consumer of a chunk of event ranges."""
+        self._call(consumers.join_jobset, row, chunk, 0)
+
+    def report_events(self, row: int, until: float) -> None:
+        """Finish the ranges that a consumer has processed by a time."""
+        self._call(consumers.report_events, row, until)
+
+    def wait_for_merge(self, row: int, now: float) -> None:
+        """Let a consumer that has ended, or is not heard any more, wait until its events are merged."""
+        self._call(consumers.wait_for_merge, row, now)
+
+    def set_share_of(self, rows: np.ndarray, share: int) -> None:
+        """Change the share of live jobs."""
+        effects.set_share(self.world.arrays, rows, share)
 
     def make_merge_job(self, order: tuple, members) -> int:
         """Make a merge job for the output of the jobs in rows `members`; order: as MERGE_ORDER. Returns its row."""

@@ -54,7 +54,8 @@ JOBS = Table("jobs", "one attempt of one job", (
     Column("queue", "i2", "", PANDA + " computingSite", "PanDA queue", codes="queues"),
     Column("n_chunks", "i2", "chunks", "JEDI_Dataset_Contents",
            "Pieces of the task's input: files, or parts of files; 1 = all jobs of the task have one size, "
-           "or this one has one piece; 0 = a merge job or a build job"),
+           "or this one has one piece; 0 = a merge job or a build job; below 0: they count for another "
+           "consumer of event service"),
     Column("attempt", "i2", "", PANDA + " attemptNr", "Attempt number of the input, counted from 1"),
     Column("n_output_files", "i2", "files", PANDA + " nOutputDataFiles", "Number of output files"),
     Column("corecount", "i2", "cores", PANDA + " coreCount", "Cores of the slot"),

@@ -27,7 +27,7 @@ from simgrid_broker.schema.part import (
     StorageName,
 )
 from simgrid_broker.systems.worker_mode import WorkerMode, mode_of
-from simgrid_broker.units import DAY
+from simgrid_broker.units import DAY, HOUR
 
 
 class Hardware(Part):
@@ -309,6 +309,12 @@ class Queue(Part):
                                               source=OURS, none=-1)
     batch_latency_spread: float | None = attribute(None, "Standard deviation of the logarithm of that time; default: "
                                                    "the site's", ge=0, le=5, source=OURS, none=-1)
+    eviction_rate: float = attribute(0, "Rate at which the batch system takes slots with a payload away, per hour; 0 = "
+                                     "never", ge=0, le=3600, unit="1/s", source=OURS, scale=1 / HOUR, hidden=True)
+    eviction_notice: Seconds | None = attribute(None, "Notice before a slot is taken away, in which the pilot reports "
+                                                "the end of its job; default: without a word, so that PanDA counts the "
+                                                "job as running until its heartbeats are missed", ge=0, unit="s",
+                                                source=OURS, none=-1, hidden=True)
     submission_failures: Fraction | None = attribute(None, "Probability that an attempt to submit a worker fails; "
                                                      "default: the site's", source=OURS, none=-1)
     throttler: Throttler | None = Field(None, description="Harvester's throttler, which submits no workers while too "

@@ -157,12 +157,12 @@ class TaskParameters(Part):
                                  "stack, such as http#IPv4", codes="connectivities", seen="U", recorded=False)
     mergeOutput: bool = flag("Output is merged at the site where it was made before it goes to the nucleus; jobs do "
                              "not wait at inactive queues", seen_as="merge_output")
-    eventService: bool = flag("Brokerage picks queues for event service; jobs are ordinary ones", source=JEDI,
+    eventService: bool = flag("Brokerage picks queues for event service, for nEventsPerWorker", source=JEDI,
                               dtype="i2", seen_as="event_service", recorded=True)
     nEsConsumers: int = number(1, "Jobs of event service that share the events of an input", none=1, ge=1,
                                le=100, column="n_es_consumers", dtype="i1", seen="i8", recorded=False)
-    maxAttemptES: int = number(0, "Attempts at an event before the last", zero=2, none=2, zero_means="3 in all", ge=0,
-                               column="max_attempt_es", seen="i8", recorded=False)
+    maxAttemptEsJob: int = number(0, "Retries of consumers that leave events", zero=2, none=2, zero_means="2", ge=0,
+                                  column="max_attempt_es", seen="i8", recorded=False)
     nJumboJobs: int = number(0, "Jumbo jobs of a task; brokerage minds them, there are none", ge=0,
                              unit="jobs", column="n_jumbo_jobs", recorded=False)
     minGranularity: int = number(0, "Fewest events of a job, for brokerage, where the number of events is dynamic",
@@ -196,8 +196,8 @@ class TaskParameters(Part):
 
         PanDA has no such relation between numbers of events, nor has a lenient snapshot.
         """
-        if not self.eventService and (self.nEsConsumers > 1 or self.maxAttemptES):
-            raise ValueError("nEsConsumers and maxAttemptES need eventService: true")
+        if not self.eventService and (self.nEsConsumers > 1 or self.maxAttemptEsJob):
+            raise ValueError("nEsConsumers and maxAttemptEsJob need eventService: true")
         if info.context is None and self.maxEventsPerJob is not None and self.maxEventsPerJob < self.minGranularity:
             raise ValueError(f"maxEventsPerJob must not be below minGranularity, {self.minGranularity}")
         return self

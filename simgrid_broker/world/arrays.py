@@ -182,6 +182,16 @@ JOB_FILES = np.dtype([
 ], align=True)
 """Files of a job, in the row of the job: apart from the job, because most steps of its life do not need them."""
 
+EVENT_JOB = np.dtype([
+    ("begun_s", "f8"),               # when it began with the ranges that it has in hand
+    ("each_s", "f8"),                # wall time of one event
+    ("limit_s", "f8"),               # when its payload fails or its slot ends, inf = never
+    ("chunk", "i4"),                 # of the table of event ranges; -1 = it is no consumer of event service
+    ("first", "i4"), ("n_taken", "i4"),      # first range in hand, and their number
+    ("number", "i4"),                # of the consumer in its jobset, from 0; it keys the draws
+], align=True)
+"""A consumer of event service, in the row of the job; a run without event service has none."""
+
 AGE = np.dtype([("panda_id", "i8"), ("rank", "i4"), ("child", "i4"), ("sibling", "i4"), ("previous", "i4"),
                 ("task_queue", "i4")])
 """An activated job in the heap of those of its pseudo-queue by age, in the row of the job; all have rank 0.
@@ -273,6 +283,11 @@ class Arrays(Bundle):
     oldest: np.ndarray             # (n_pseudo_queues,), oldest activated job, -1 = none; kept if ages are
     ages: np.ndarray               # (n_rows,) of AGE, as `jobs`
     job_files: np.ndarray          # (n_rows,), as `jobs`
+    event_jobs: np.ndarray         # (n_rows,), as `jobs`; (0,) without event service
+    event_ranges: np.ndarray       # of `systems.events.table.RANGE`
+    event_chunks: np.ndarray       # of `systems.events.table.CHUNK`
+    event_state: np.ndarray        # state of the table of ranges
+    ranges_found: np.ndarray       # (n,), room for the ranges of one request
     share_order: np.ndarray        # (n_shares,), most under-served first
     share_rank: np.ndarray         # (n_shares,), rank of each share in dispatch; those of equal rank compete by job
     shares_by_rank: np.ndarray     # (n_shares,), the shares of lower rank first

@@ -27,6 +27,7 @@ from simgrid_broker.scenario.work.tasklist import TaskList
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
 from simgrid_broker.schema.grid import OFF
 from simgrid_broker.schema.tasks import builds_library, changed
+from simgrid_broker.systems.events.table import CHUNK, RANGE
 from simgrid_broker.world import arrays, queue_tables
 from simgrid_broker.world.data.datasets import hold_catalogue, hold_inputs, input_tables
 from simgrid_broker.world.data.network import gate_tables
@@ -230,6 +231,8 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
     return dict(
         jobs=zeros_in_lines(n_jobs, JOBS.dtype), job_times=zeros_in_lines((n_jobs, arrays.N_STATUS), float),
         ages=np.zeros(n_jobs, arrays.AGE), job_files=np.zeros(n_jobs, arrays.JOB_FILES),
+        event_jobs=np.zeros(0, arrays.EVENT_JOB), event_ranges=np.zeros(0, RANGE), event_chunks=np.zeros(0, CHUNK),
+        event_state=np.zeros(2, np.int64), ranges_found=np.zeros(64, np.int64),
         transfers=TRANSFERS.empty(FIRST_ROWS),
         retries=np.zeros(FIRST_ROWS, arrays.RETRY), subdatasets=np.zeros(FIRST_ROWS, arrays.SUBDATASET),
         submissions=np.zeros(FIRST_ROWS, arrays.SUBMISSION),

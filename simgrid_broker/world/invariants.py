@@ -250,7 +250,7 @@ def merge_jobs_have_reason(arrays: Arrays, found: Recount):
     rows = found.rows[(jobs["status"][found.rows] == MERGING) | (
         (jobs["n_chunks"][found.rows] == 0) & (jobs["processing_type"][found.rows] != arrays.settings["build"]))]
     task = jobs["task"][rows]
-    rows = rows[arrays.tasks["mergeoutput"][task] == 0]
+    rows = rows[(arrays.tasks["mergeoutput"][task] == 0) & (arrays.tasks["eventservice"][task] == 0)]
     for panda_id in jobs["panda_id"][rows[:5]]:
         yield f"job {panda_id} merges or waits for it, but nothing of its task is merged"
 

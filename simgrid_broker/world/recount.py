@@ -69,7 +69,7 @@ def add_up(jobs, first_group, found):
         found.user_counts[user, status] += 1
         count_for_user(found, job, status, 1)
         found.alive[task] += 1
-        found.pieces[task] += job["n_chunks"]
+        found.pieces[task] += max(job["n_chunks"], 0)
         if status == SENT or status == RUNNING:
             found.hs06_milli[share] += job["hs06_milli"]
         if status == RUNNING:

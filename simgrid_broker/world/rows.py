@@ -68,6 +68,18 @@ def has_no_pieces(job):
 
 
 @compiled
+def shares_pieces(job):
+    """True if the input of a job counts for another job: it is a further consumer of event service."""
+    return job["n_chunks"] < 0
+
+
+@compiled
+def is_consumer(world: Arrays, row):
+    """True if a job is a consumer of event service."""
+    return len(world.event_jobs) > 0 and world.event_jobs[row]["chunk"] >= 0
+
+
+@compiled
 def is_recorded(task):
     """True if the jobs of a task are those of a trace, to which a replay adds no failures."""
     return np.isnan(task["failure_rate"])

@@ -120,6 +120,8 @@ JOB = Machine("job", JOB_MEANING, (
     _move((S.TRANSFERRING,), S.FINISHED, "Finisher", "all output is at the nucleus"),
     _move((S.TRANSFERRING,), S.FAILED, "Finisher", "timeout"),
     _move((S.MERGING,), S.FINISHED, "merge job", "merged"),
+    _move((S.MERGING,), S.FAILED, "merge job of event service", "not merged, or an event without attempts left",
+          "lifecycle reference, 6.2"),
     _move((S.SENT, S.STARTING, S.RUNNING), S.FAILED, "Watcher", "no heartbeat"),
     _move(LIVE, S.CLOSED, "server", "kill codes 2, 4, 10, 51, 55, 60", KILLS, "any status that is not final"),
     _move(LIVE, S.CANCELLED, "server", "other kill codes", KILLS, "any status that is not final"),

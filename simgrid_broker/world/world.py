@@ -8,13 +8,15 @@ import numpy as np
 from simgrid_broker.bundle import zeros_in_lines
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.work.campaigns import MergeRule
+from simgrid_broker.scenario.work.campaigns import MergeRule, Payload
 from simgrid_broker.scenario.work.catalogue import catalogue
+from simgrid_broker.scenario.work.event_rule import EventRule
 from simgrid_broker.scenario.work.tasklist import TaskList
 from simgrid_broker.schema.queues import SlotRequest
 from simgrid_broker.schema.tasks import N_REPLICAS
+from simgrid_broker.systems.events.table import EventRanges
 from simgrid_broker.views import QueueSoftware, ShareTree
-from simgrid_broker.world.arrays import REUSED, Arrays
+from simgrid_broker.world.arrays import EVENT_JOB, REUSED, Arrays
 from simgrid_broker.world.data.datasets import MemberRows
 from simgrid_broker.world.data.network import Capacities, NetworkMetrics
 from simgrid_broker.world.queues.places import AnalysisPlaces, Places
@@ -101,6 +103,14 @@ class World:
         parent = int(self.arrays.tasks["parent"][row])
         return self.row_of[parent] if parent > 0 else None
 
+    def event_rule(self, row: int) -> EventRule:
+        """The parameters of event service of a task's stream; the defaults if it has no stream."""
+        return self._stream(row) or EventRule()
+
+    def _stream(self, row: int) -> Payload | None:
+        name, work = self.vocabularies["task_names"][self.arrays.tasks["name"][row]], self.scenario.workload
+        return next((stream for stream in (*work.campaigns, *work.users) if stream.name == name), None)
+
     @property
     def view_tables(self) -> ViewTables:
         """The table of tasks as brokers see it."""
@@ -116,9 +126,7 @@ class World:
 
     def merge_rule(self, row: int) -> MergeRule:
         """The parameters of merging of a task's stream, mergeRamCount as measured; the defaults if it has no stream."""
-        task, work = self.arrays.tasks[row], self.scenario.workload
-        name, measured_mb = self.vocabularies["task_names"][task["name"]], float(task["mergeramcount"])
-        rule = next((stream for stream in (*work.campaigns, *work.users) if stream.name == name), MergeRule())
+        rule, measured_mb = self._stream(row) or MergeRule(), float(self.arrays.tasks[row]["mergeramcount"])
         return rule if isnan(measured_mb) else rule.model_copy(update={"mergeRamCount": measured_mb})
 
     def note_new_descriptions(self) -> None:
@@ -174,6 +182,15 @@ class World:
         self.arrays.datasets["first_replica"][old:] = -1
         self.statuses = np.pad(self.statuses, (0, len(self.arrays.tasks) - len(self.statuses)))
 
+    def hold_events(self, table: EventRanges) -> None:
+        """Give compiled code the tables of event ranges, and jobs what consumers need, unless they have it."""
+        self.arrays = self.arrays.with_arrays(event_ranges=table.rows, event_chunks=table.chunks,
+                                              event_state=table.state)
+        if not len(self.arrays.event_jobs):
+            consumers = np.zeros(len(self.arrays.jobs), EVENT_JOB)
+            consumers["chunk"] = -1
+            self.arrays = self.arrays.with_arrays(event_jobs=consumers)
+
     def make_room_for_members(self, wanted: int) -> None:
         """Grow the table of members of containers to at least `wanted` rows."""
         self._lengthen("members", wanted)
@@ -189,6 +206,9 @@ class World:
             self._lengthen("job_times", new)
             self._lengthen("ages", new)
             self._lengthen("job_files", new)
+            if len(self.arrays.event_jobs):
+                self._lengthen("event_jobs", new)
+                self.arrays.event_jobs["chunk"][old:] = -1
         free, n_free = getattr(self.arrays, f"free_{name}"), self.free_rows(name)
         longer = np.zeros(new, np.int32)
         longer[:new - old] = np.arange(new - 1, old - 1, -1)

@@ -5,16 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import simgrid_broker.systems.events.table as ranges
 from simgrid_broker.names import EventService, EventStatus, JobStatus, QueueStatus, TaskStatus
-from simgrid_broker.systems.events.policy import jumbo, ranges
+from simgrid_broker.systems.events.policy import jumbo
 from simgrid_broker.systems.events.policy.conversion import EventTask, Keys, Pool, convert, event_pool
 from simgrid_broker.systems.events.policy.ends import End, end_job
 from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, EventFile, EventJob, EventQueue, Jobset
 from simgrid_broker.systems.events.policy.jumbo import JumboTask, Limits, files_to_reset, flag_after_kick, watch
 from simgrid_broker.systems.events.policy.kills import kill
 from simgrid_broker.systems.events.policy.queues import merge_queue, single_core_queue
-from simgrid_broker.systems.events.policy.ranges import ANY, EventRanges
 from simgrid_broker.systems.events.policy.requests import get_event_ranges, processed_events, update_event_range
+from simgrid_broker.systems.events.table import ANY, EventRanges
 from simgrid_broker.units import DAY, MINUTE
 
 S, J, E = EventStatus, JobStatus, EventService
@@ -64,7 +65,7 @@ def test_a_range_takes_less_than_40_bytes():
     assert ranges.RANGE.itemsize == 29
 
 
-@pytest.mark.rule("get_event_ranges", "ranges.take")
+@pytest.mark.rule("get_event_ranges", "table.take")
 @pytest.mark.parametrize(("given", "asked", "got", "closes"), [
     pytest.param("rrrr", 3, [1, 2, 3], False, id="one more is left, so the others may wait"),
     pytest.param("rrr", 3, [1, 2, 3], True, id="the last ranges: consumers that wait are not needed"),

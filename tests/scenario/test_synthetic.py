@@ -388,7 +388,7 @@ def test_replicas_on_tape(part, low, high):
 
 
 REQUIREMENTS = dict(maxCoreCount=16, diskIO=50, allowInputLAN="only", useLocalIO=True, mergeOutput=True,
-                    eventService=True, nEsConsumers=3, maxAttemptES=4, nJumboJobs=5, minGranularity=10,
+                    eventService=True, nEsConsumers=3, maxAttemptEsJob=4, nJumboJobs=5, minGranularity=10,
                     maxEventsPerJob=90, walltime=2.5)
 COLUMNS = dict(maxcorecount=16, diskio=50, allowinputlan=InputLan.ONLY, uselocalio=1, mergeoutput=1, eventservice=1,
                n_es_consumers=3, max_attempt_es=4, n_jumbo_jobs=5, mingranularity=10, maxeventsperjob=90,
@@ -420,7 +420,7 @@ def test_words_of_job_brokerage():
 @pytest.mark.parametrize(("said", "words"), [
     ({"nEsConsumers": 2}, "need eventService: true"),
     ({"lost_input": 0.6, "broken_input": 0.5}, "together must not exceed 1"),
-    ({"maxAttemptES": 1}, "need eventService: true"),
+    ({"maxAttemptEsJob": 1}, "need eventService: true"),
     ({"minGranularity": 10, "maxEventsPerJob": 9}, "must not be below minGranularity, 10"),
     ({"ipConnectivity": "htp"}, "expected full, http or none"), ({"ipConnectivity": "full#IP4"}, "IPv4 or IPv6"),
     ({"allowInputLAN": "yes"}, "'use' or 'only'"),

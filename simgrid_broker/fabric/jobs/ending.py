@@ -21,7 +21,7 @@ from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
 from simgrid_broker.world.jobs.transitions import leave, move
 from simgrid_broker.world.queues.slots import payload_is_over, slot_of
-from simgrid_broker.world.rows import has_no_pieces, next_place, push_retry, release_job
+from simgrid_broker.world.rows import has_no_pieces, next_place, push_retry, release_job, shares_pieces
 from simgrid_broker.world.tasks.input_files import finish_pieces, give_up_pieces
 
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
@@ -45,11 +45,13 @@ def account(world: Arrays, row, status, carried_on):
     task["n_alive"] -= 1
     task["used_hs06s"] += spent * job["hs06_milli"] * 1e-3
     if status == FINISHED:
+        if shares_pieces(job):
+            return
         finish_pieces(world, task_row, job["chunk"], job["n_chunks"])
     else:
         task["lost_walltime_s"] += spent * job["corecount"]
         task["failed_attempts"] += 1 if status == FAILED else 0
-        if carried_on or has_no_pieces(job):
+        if carried_on or has_no_pieces(job) or shares_pieces(job):
             return
         give_back(world, row, status)
     if task["n_finished"] + task["n_failed"] == task["n_jobs"]:

@@ -10,6 +10,7 @@ from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.dispatch import fetch_job, first_in_line, get_any_job, get_job
 from simgrid_broker.fabric.events import JOB_REPORTS, PAYLOAD_ENDS, PILOT_LEAVES, STAGE_OUT, schedule
 from simgrid_broker.fabric.incidents import end_now
+from simgrid_broker.fabric.jobs.consumers import NUMBERS, begin_events, fetches_more
 from simgrid_broker.fabric.transfers.dispatch_data import source_is_gone
 from simgrid_broker.fabric.transfers.output_data import write_output
 from simgrid_broker.fabric.transfers.remote_reading import (
@@ -30,7 +31,7 @@ from simgrid_broker.world.data.replicas import IS_OFF
 from simgrid_broker.world.jobs.loads import limit_of_queue_or_build
 from simgrid_broker.world.jobs.transitions import move
 from simgrid_broker.world.queues.slots import payload_begins, payload_is_over, slot_of, worker_of
-from simgrid_broker.world.rows import is_recorded, next_place, record_of
+from simgrid_broker.world.rows import is_consumer, is_recorded, next_place, record_of
 
 SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobStatus.HOLDING)
 ACTIVATED = int(JobStatus.ACTIVATED)
@@ -38,7 +39,8 @@ INBOX = GROWING.index("holding")
 NONE, INPUT_LOST, SITE_ERROR = int(Cause.NONE), int(Cause.INPUT_LOST), int(Cause.SITE_ERROR)
 MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
 TRANSFER_ERROR, LOST_HEARTBEAT = int(Cause.TRANSFER_ERROR), int(Cause.LOST_HEARTBEAT)
-FATE_TIME, TIME_LEFT = STREAMS["fate_time"], STREAMS["time_left"]
+PREEMPTED = int(Cause.PREEMPTED)
+FATE_TIME, TIME_LEFT, EVICTION = STREAMS["fate_time"], STREAMS["time_left"], STREAMS["eviction"]
 
 
 @compiled
@@ -99,19 +101,44 @@ def time_left(world: Arrays, job, begun_s):
 
 
 @compiled
-def settle(world: Arrays, job, remote):
+def time_of_events(world: Arrays, job):
+    """Wall time of the events of a job in its slot, s."""
+    cores, well_spent = used_cores(world, job, world.tasks[job["task"]])
+    well_spent = min(well_spent * world.queues[job["queue"]]["cpu_efficiency"], 1.0)
+    return job["work_hs06s"] / (job["hs06_milli"] * 1e-3 * (cores / job["corecount"]) * well_spent)
+
+
+@compiled
+def evict(world: Arrays, job, whole, number):
+    """Wall time after which the batch system takes the slot of a payload away, at most `whole`; sets the cause.
+
+    number: of a consumer of event service in its jobset, 0 of other jobs. Evictions have a constant rate.
+    """
+    task, queue = world.tasks[job["task"]], world.queues[job["queue"]]
+    key = job["attempt"] + NUMBERS * number
+    luck = uniform(world.settings[0]["seed"], EVICTION, task["luck"], job["chunk"], key)
+    after = -math.log(luck) / queue["eviction_rate"]
+    if after >= whole:
+        return whole
+    notice = queue["eviction_notice_s"]
+    job["cause"], job["stage_out_s"] = LOST_HEARTBEAT if notice < 0 else PREEMPTED, 0.0
+    return max(after - max(notice, 0.0), 0.0)
+
+
+@compiled
+def settle(world: Arrays, job, remote, number):
     """Determine how a starting payload will end: sets cause, staging, wall and CPU time of the job.
 
     The random draws of the job were made at its creation; memory and wall time are compared with the slot. remote:
-    bytes that it reads from another site, which takes no time here; returns those that it begins to read.
+    bytes that it reads from another site, which takes no time here; returns those that it begins to read. number: as of
+    `evict`.
     """
     task, queue = world.tasks[job["task"]], world.queues[job["queue"]]
     site = world.sites[queue["site"]]
     cores, well_spent = used_cores(world, job, task)
     well_spent = min(well_spent * queue["cpu_efficiency"], 1.0)
     overhead_s = queue["payload_overhead_s"]
-    power = job["hs06_milli"] * 1e-3 * (cores / job["corecount"])
-    payload_s = task["basewalltime_s"] + job["work_hs06s"] / (power * well_spent)
+    payload_s = task["basewalltime_s"] + time_of_events(world, job)
     job["cause"] = job["fate"]
     job["stage_in_s"] = 0.0 if queue["direct_io"] else copy_time(world, site, job["input_bytes"])
     job["stage_out_s"] = stage_time(site, job["output_bytes"])
@@ -136,6 +163,8 @@ def settle(world: Arrays, job, remote):
         whole = longest
         job["stage_out_s"] = 0.0
         efficiency = well_spent
+    if queue["eviction_rate"] > 0:
+        whole = evict(world, job, whole, number)
     job["walltime_s"] = whole
     busy = max(whole - job["stage_in_s"] - job["stage_out_s"] - overhead_s, 0.0)
     job["cputime_s"] = busy * cores * efficiency
@@ -184,13 +213,18 @@ def start_payload(world: Arrays, row, now):
     move(world, row, RUNNING, now)
     queue["laststart_s"] = now
     queue["n_started"] += 1
-    is_remote = queue["reads_wan"] != 0 and world.job_files[row]["reads"] == REMOTE
-    remote = settle(world, job, find_input(world, row) if is_remote else 0.0)
+    holds_events = is_consumer(world, row)
+    is_remote = queue["reads_wan"] != 0 and world.job_files[row]["reads"] == REMOTE and not holds_events
+    number = world.event_jobs[row]["number"] if holds_events else 0
+    remote = settle(world, job, find_input(world, row) if is_remote else 0.0, number)
     payload_begins(world, job, now)
     pool = world.pools[world.pseudo_queues[job["pseudo_queue"]]["pool"]]
     if pool["unfilled_cores"] > 0:
         pool["unfilled_cores"] -= job["corecount"]
         remote *= join_midway(world, job)
+    if holds_events:
+        begin_events(world, row, time_of_events(world, job), now)
+        return
     if remote > 0:
         begin_reading(world, row, remote, now)
     if (job["stage_out_s"] > 0 and world.sites[queue["site"]]["lan"] < np.inf) or (remote > 0 and reads_all(job)):
@@ -362,6 +396,8 @@ def payload_ends(world: Arrays, row, sequence, now):
     """
     job = world.jobs[row]
     if job["panda_id"] == 0 or job["due_sequence"] != sequence:
+        return
+    if is_consumer(world, row) and fetches_more(world, row, now):
         return
     job["due_sequence"] = 0
     slot, pilot_start = slot_of(job), job["pilot_start_s"]

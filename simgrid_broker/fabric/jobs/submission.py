@@ -135,6 +135,8 @@ def fill(world: Arrays, row, order):
     job["old_panda_id"] = job["failures"] = job["attempt_limit"] = job["ram_level"] = 0
     job["pilot_start_s"] = np.nan
     clear_files(world.job_files[row])
+    if len(world.event_jobs) > 0:
+        world.event_jobs[row]["chunk"] = -1
     job["source_site"] = job["transfer"] = job["child"] = job["sibling"] = job["previous"] = -1
     job["cause"] = NONE
 

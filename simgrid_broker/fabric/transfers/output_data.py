@@ -9,7 +9,7 @@ from simgrid_broker.fabric.events import SUBDATASET_DONE, schedule
 from simgrid_broker.names import JOBS_PER_SUBDATASET
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.replicas import IS_OFF, give_space_back, take_space
-from simgrid_broker.world.rows import has_no_pieces, release_subdataset, take_subdataset
+from simgrid_broker.world.rows import has_no_pieces, is_consumer, release_subdataset, take_subdataset
 
 
 @compiled
@@ -33,7 +33,8 @@ def join_subdataset(world: Arrays, row, number):
     """
     job = world.jobs[row]
     site = world.queues[job["queue"]]["site"]
-    if stays(world, job, site) or (world.tasks[job["task"]]["mergeoutput"] and not has_no_pieces(job)):
+    waits = world.tasks[job["task"]]["mergeoutput"] and not has_no_pieces(job)
+    if waits or is_consumer(world, row) or stays(world, job, site):
         return number
     if number >= 0:
         last = world.subdatasets[number]

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr, model_validator
 
 from simgrid_broker.names import CORES_OF_ANY, MOST_FILES_OF_JOB
+from simgrid_broker.scenario.work.event_rule import EventRule
 from simgrid_broker.scenario.work.input_files import (
     BytesSpread,
     FractionSpread,
@@ -125,7 +126,7 @@ class MergeRule(Part):
     merge_failure_rate: Fraction = Field(0.02, description="Payload failures of merge jobs")
 
 
-class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
+class Payload(SplitRule, ScoutRule, MergeRule, EventRule, TaskParameters):
     """The jobs of a task: their names for the tagging of shares, their claims, and their true figures."""
 
     _shared_files: float | None = PrivateAttr(None)       # mean files of the shared datasets that the tasks read
@@ -224,6 +225,16 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
         given = [name for name, field in MergeRule.model_fields.items() if getattr(self, name) != field.default]
         if given and not self.mergeOutput:
             raise ValueError(f"{', '.join(given)}: merge jobs need mergeOutput: true")
+        return self
+
+    @model_validator(mode="after")
+    def parts_of_ranges(self) -> "Payload":
+        """Refuse parameters of event service without ranges, and ranges without event service or with merging."""
+        given = [name for name, field in EventRule.model_fields.items() if getattr(self, name) != field.default]
+        if given and not (self.nEventsPerWorker and self.eventService):
+            raise ValueError(f"{', '.join(given)}: consumers need eventService: true and nEventsPerWorker")
+        if given and self.mergeOutput:
+            raise ValueError("mergeOutput: event service with nEventsPerWorker has merge jobs of its own")
         return self
 
     def reads_files(self, number: float | None, datasets: int = 1) -> None:

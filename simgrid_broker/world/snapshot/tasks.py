@@ -25,7 +25,7 @@ ORDER = (
     "transhome container_name ipConnectivity priority corecount n_jobs n_finished n_failed events_per_job cputime "
     "cpuefficiency basewalltime ramcount baseramcount workdiskcount iointensity input_per_job output_per_job "
     "files_per_job t1Weight inputPreStaging taskBrokerOnMaster secondary_input onlyTagsForFC diskIO maxCoreCount "
-    "useLocalIO mergeOutput eventService nEsConsumers nJumboJobs maxAttemptES minGranularity walltime allowInputLAN "
+    "useLocalIO mergeOutput eventService nEsConsumers nJumboJobs maxAttemptEsJob minGranularity walltime allowInputLAN "
     "site maxEventsPerJob gshare ramunit frozen_for input fullChain parent nucleus n_jobs_to_broker"
 ).split()
 """Keys of a task in the order of the file; others follow."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import NamedTuple
 
+import simgrid_broker.systems.events.table as ranges
 from simgrid_broker.names import EventService, EventStatus, JobStatus, QueueStatus
-from simgrid_broker.systems.events.policy import ranges
 from simgrid_broker.systems.events.policy.jobset import (
     WAITING_CO_JUMBO,
     EventJob,
@@ -19,7 +19,7 @@ from simgrid_broker.systems.events.policy.jobset import (
 from simgrid_broker.systems.events.policy.kills import cancel_ready, close_unused, update_related
 from simgrid_broker.systems.events.policy.propagation import note_processing, propagate
 from simgrid_broker.systems.events.policy.queues import merge_queue, single_core_queue
-from simgrid_broker.systems.events.policy.ranges import ALL, ANY, GONE, OF_JUMBO, UNTOUCHED, mask
+from simgrid_broker.systems.events.table import ALL, ANY, GONE, OF_JUMBO, UNTOUCHED, mask
 
 J, S = JobStatus, EventStatus
 MERGE_PRIORITY, MERGE_SHARE, MERGE_RAMCOUNT, MORE_FAILURES = 5000, "Express", 2000, 5

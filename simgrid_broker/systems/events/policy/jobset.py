@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+import simgrid_broker.systems.events.table as ranges
 from simgrid_broker.names import (
     DEFINED_TABLE,
     EventService,
@@ -16,8 +17,7 @@ from simgrid_broker.names import (
     QueueStatus,
     TaskStatus,
 )
-from simgrid_broker.systems.events.policy import ranges
-from simgrid_broker.systems.events.policy.ranges import ALL, ANY, NO_LIMIT, EventRanges
+from simgrid_broker.systems.events.table import ALL, ANY, NO_LIMIT, EventRanges
 
 T = TaskStatus
 NOT_LIVE = (T.DONE, T.FINISHED, T.FAILED, T.BROKEN, T.ABORTED, T.PREPARED)
@@ -119,7 +119,8 @@ class EventQueue:
 class Jobset:
     """A task with event service: its jobs and files by identifier, ranges, and the grid.
 
-    use_jumbo: flag W, R, P, L or D, "" = no jumbo jobs. minimum: AES_MINEVENTSFORMCORE.
+    use_jumbo: flag W, R, P, L or D, "" = no jumbo jobs. minimum: AES_MINEVENTSFORMCORE. chunks: numbers of its chunks
+    of ranges, None = all.
     """
 
     status: TaskStatus
@@ -129,6 +130,7 @@ class Jobset:
     use_jumbo: str = ""
     queues: Mapping[str, EventQueue] = field(default_factory=dict)
     minimum: int | None = None
+    chunks: np.ndarray | None = None
     made: list[EventJob] = field(default_factory=list)
 
     @property
@@ -142,8 +144,10 @@ class Jobset:
 
     def chunks_of(self, files: Iterable[int] | None = None) -> np.ndarray:
         """Numbers of the chunks of some files, or of all, in the order of jobset and file."""
-        chunks = self.ranges.chunks[:self.ranges.n_chunks]
-        which = np.flatnonzero(np.isin(chunks["file"], [*files])) if files is not None else np.arange(len(chunks))
+        chunks = self.ranges.chunks
+        which = np.arange(self.ranges.n_chunks) if self.chunks is None else self.chunks
+        if files is not None:
+            which = which[np.isin(chunks["file"][which], [*files])]
         return which[np.lexsort((chunks["file"][which], chunks["jobset"][which]))]
 
     def change(self, files: Iterable[int] | None, owner: int, statuses: int, status: EventStatus) -> int:
@@ -157,8 +161,9 @@ class Jobset:
 
     def owners(self, files: Iterable[int], statuses: int) -> list[int]:
         """Distinct owners of ranges in one of `statuses`, sorted."""
-        known = np.empty(len(self.jobs) + 1 + self.ranges.n_chunks, np.int64)
-        n = ranges.owners(self.ranges.rows, self.ranges.chunks, self.chunks_of(files), statuses, known)
+        which = self.chunks_of(files)
+        known = np.empty(len(self.jobs) + 1 + len(which), np.int64)
+        n = ranges.owners(self.ranges.rows, self.ranges.chunks, which, statuses, known)
         return sorted(known[:n].tolist())
 
     def copy_failed(self, files: Iterable[int] | None, owner: int, jobset: int, new_owner: int) -> int:

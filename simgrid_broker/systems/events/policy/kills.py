@@ -4,11 +4,11 @@ Source: lifecycle reference, 3.3, 6.1 and 6.2; panda-server, `killJob`, `killEve
 `killUnusedEventServiceConsumers` and `updateRelatedEventServiceJobs`.
 """
 
+import simgrid_broker.systems.events.table as ranges
 from simgrid_broker.names import EventService, EventStatus, JobStatus
-from simgrid_broker.systems.events.policy import ranges
 from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, EventJob, Jobset, archive
 from simgrid_broker.systems.events.policy.propagation import propagate
-from simgrid_broker.systems.events.policy.ranges import ALL, ANY, CANCELLABLE, GONE, KEPT, PROCESSED, TAKEN, mask
+from simgrid_broker.systems.events.table import ALL, ANY, CANCELLABLE, GONE, KEPT, PROCESSED, TAKEN, mask
 
 J, S = JobStatus, EventStatus
 KILLED, EXPIRED, ABORTED, REBROKERED, UNUSED, KILLED_WITH_OTHER, FAST_REBROKERAGE = 100, 102, 103, 105, 116, 120, 130

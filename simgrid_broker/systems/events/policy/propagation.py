@@ -5,7 +5,7 @@ Source: lifecycle reference, 6.2 and 6.6; panda-server, `propagateResultToJEDI` 
 
 from simgrid_broker.names import EventService, EventStatus, JobStatus
 from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, EventJob, Jobset, is_cancelled
-from simgrid_broker.systems.events.policy.ranges import ANY, mask
+from simgrid_broker.systems.events.table import ANY, mask
 
 J, S = JobStatus, EventStatus
 READY, FINISHED, FAILED = "ready", "finished", "failed"

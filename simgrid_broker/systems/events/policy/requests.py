@@ -5,11 +5,11 @@ Source: lifecycle reference, 6.1; panda-server, `getEventRanges` and `updateEven
 
 import numpy as np
 
+import simgrid_broker.systems.events.table as ranges
 from simgrid_broker.names import EventService, EventStatus, JobStatus
-from simgrid_broker.systems.events.policy import ranges
 from simgrid_broker.systems.events.policy.jobset import Jobset
 from simgrid_broker.systems.events.policy.kills import close_unused
-from simgrid_broker.systems.events.policy.ranges import ANY, PROCESSED, TAKEN
+from simgrid_broker.systems.events.table import ANY, PROCESSED, TAKEN
 
 J = JobStatus
 BUNCH = 8

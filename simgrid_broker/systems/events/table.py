@@ -6,7 +6,7 @@ function walks the chunks that it is told, `which`, an array of their numbers in
 Source: JEDI TWiki, status of events; lifecycle reference, 6.1; panda-server, task_event_module and job_complex_module.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,18 +104,32 @@ def take(rows, chunks, which, jobset, job, jumbo, most, taken):
     """
     n = 0
     for k in range(len(which)):
-        chunk = chunks[which[k]]
-        row, passes = chunk["ready"], True
-        while row >= 0 and n <= most:
-            one = rows[row]
-            if one["status"] == READY and one["attempts"] > 0:
-                if _is_of(one, jobset):
-                    n = _sorted_in(rows, chunks, taken, n, row)
-                else:
-                    passes = False
-            row = one["next"]
-            if passes:
-                chunk["ready"] = row
+        n = find_ready(rows, chunks, which[k], jobset, most, taken, n)
+    give(rows, chunks, job, jumbo, most, taken, n)
+    return n
+
+
+@compiled
+def find_ready(rows, chunks, number, jobset, most, taken, n):
+    """Add ready ranges of a chunk to the `n` in `taken`, at most `most` and one more in all; their number."""
+    chunk = chunks[number]
+    row, passes = np.int64(chunk["ready"]), True
+    while row >= 0 and n <= most:
+        one = rows[row]
+        if one["status"] == READY and one["attempts"] > 0:
+            if _is_of(one, jobset):
+                n = _sorted_in(rows, chunks, taken, n, row)
+            else:
+                passes = False
+        row = np.int64(one["next"])
+        if passes:
+            chunk["ready"] = row
+    return n
+
+
+@compiled
+def give(rows, chunks, job, jumbo, most, taken, n):
+    """Give a job the first `most` of the `n` ranges in `taken`; the next request begins with the one more."""
     if n > most:
         chunk = chunks[rows[taken[most]]["chunk"]]
         if chunk["ready"] < 0 or _follows(rows, chunks, chunk["ready"], taken[most]):
@@ -123,7 +137,6 @@ def take(rows, chunks, which, jobset, job, jumbo, most, taken):
     for place in range(min(n, most)):
         one = rows[taken[place]]
         one["owner"], one["status"], one["is_jumbo"] = job, SENT, jumbo
-    return n
 
 
 @compiled
@@ -261,10 +274,34 @@ def find(rows, chunks, which, owner, file, first, attempts):
     return -1
 
 
-class EventRanges:
-    """All event ranges of a run or a case; chunks and rows are added, and rows of chunks that are over used again."""
+@compiled
+def take_free(rows, state, new):
+    """Allocate as many rows as `new` has places."""
+    for k in range(len(new)):
+        new[k] = state[FIRST_FREE]
+        state[FIRST_FREE], state[N_FREE] = rows[new[k]]["next"], state[N_FREE] - 1
 
-    def __init__(self) -> None:
+
+@compiled
+def free_chunk(rows, chunks, state, number):
+    """Free the rows of a chunk that is over."""
+    row = np.int64(chunks[number]["head"])
+    while row >= 0:
+        after = np.int64(rows[row]["next"])
+        rows[row]["next"], rows[row]["owner"] = state[FIRST_FREE], 0
+        state[FIRST_FREE], state[N_FREE] = row, state[N_FREE] + 1
+        row = after
+    chunks[number]["head"] = chunks[number]["ready"] = -1
+
+
+class EventRanges:
+    """All event ranges of a run or a case; chunks and rows are added, and those of chunks that are over used again.
+
+    hold: called when a table was replaced by a longer one.
+    """
+
+    def __init__(self, hold: Callable[["EventRanges"], None] | None = None) -> None:
+        self.hold, self.free_chunks = hold, list[int]()
         self.rows, self.chunks = np.zeros(16, RANGE), np.zeros(4, CHUNK)
         self.state = np.array([0, len(self.rows)], np.int64)
         self.rows["next"] = np.append(np.arange(1, len(self.rows)), -1)
@@ -273,19 +310,28 @@ class EventRanges:
     def add_chunk(self, jobset: int, file: int, firsts: Sequence[int], lasts: Sequence[int], **values: Any) -> int:
         """A chunk of new ranges with these first and last events, and values of other columns; its number."""
         self.make_room(len(firsts))
-        new, chunk = np.empty(len(firsts), np.int64), self.n_chunks
-        for k in range(len(firsts)):
-            new[k] = self.state[FIRST_FREE]
-            self.state[:] = self.rows[new[k]]["next"], self.state[N_FREE] - 1
+        chunk = self.free_chunks.pop() if self.free_chunks else self.n_chunks
+        new = np.empty(len(firsts), np.int64)
+        take_free(self.rows, self.state, new)
         for name, value in dict(owner=jobset, attempts=0, status=S.READY, is_settled=False, is_jumbo=False,
                                 chunk=chunk, first=firsts, last=lasts, next=np.append(new[1:], -1)[:len(new)]).items():
             self.rows[name][new] = values.get(name, value)
         if chunk == len(self.chunks):
             self.chunks = np.append(self.chunks, np.zeros_like(self.chunks))
+            self._tell()
         head = new[0] if len(new) else -1
         self.chunks[chunk] = (jobset, file, head, head)
-        self.n_chunks += 1
+        self.n_chunks = max(self.n_chunks, chunk + 1)
         return chunk
+
+    def remove(self, chunk: int) -> None:
+        """Free a chunk and its rows."""
+        free_chunk(self.rows, self.chunks, self.state, chunk)
+        self.free_chunks.append(chunk)
+
+    def _tell(self) -> None:
+        if self.hold is not None:
+            self.hold(self)
 
     def make_room(self, n: int) -> None:
         """At least `n` free rows."""
@@ -297,3 +343,4 @@ class EventRanges:
         rows[:old] = self.rows
         rows["next"][old:] = np.append(np.arange(old + 1, old + more), self.state[FIRST_FREE] if free else -1)
         self.rows, self.state[:] = rows, (old, free + more)
+        self._tell()

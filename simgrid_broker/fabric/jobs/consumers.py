@@ -1,0 +1,144 @@
+"""Consumers of event service in the data plane: while they run they fetch event ranges, a bunch at a time, process them
+one after the other on the whole slot, and report each; source: lifecycle reference, 6.1.
+
+Simplified: there is one event of the fabric for each bunch; what is finished within it is worked out when it matters.
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.batch import end_worker
+from simgrid_broker.fabric.events import PAYLOAD_ENDS, schedule
+from simgrid_broker.fabric.jobs.submission import begin_attempt, fate_at_site, fate_of_payload, put_pending
+from simgrid_broker.luck import STREAMS, uniform
+from simgrid_broker.names import Cause, EventStatus, JobStatus
+from simgrid_broker.systems.events.table import find_ready, give
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.jobs.transitions import move
+from simgrid_broker.world.queues.slots import payload_is_over, slot_of
+
+RUNNING, HOLDING, MERGING = int(JobStatus.RUNNING), int(JobStatus.HOLDING), int(JobStatus.MERGING)
+NONE = int(Cause.NONE)
+SENT, FINISHED = int(EventStatus.SENT), int(EventStatus.FINISHED)
+FATE, SITE_FATE = STREAMS["fate"], STREAMS["site_fate"]
+BUNCH = 8
+"""Ranges of a request."""
+NUMBERS = 1024
+"""Attempts at an input between those of its consumers, in the keys of their draws."""
+ROUNDING_S = 1e-6
+"""Time by which a range may be late by rounding, s."""
+
+
+@compiled
+def begin_events(world: Arrays, row, work_s, now):
+    """Let a starting consumer fetch its first ranges; it processes them after stage-in, baseWalltime and overhead.
+
+    work_s: wall time of all events of its input. A fate, or the limit of its time, ends it later, if it still runs.
+    """
+    job, one = world.jobs[row], world.event_jobs[row]
+    one["limit_s"] = np.inf if job["cause"] == NONE else now + job["walltime_s"]
+    one["each_s"] = work_s / max(job["n_events"], 1)
+    overhead_s = world.tasks[job["task"]]["basewalltime_s"] + world.queues[job["queue"]]["payload_overhead_s"]
+    fetch_ranges(world, row, now + job["stage_in_s"] + overhead_s)
+
+
+@compiled
+def fetch_ranges(world: Arrays, row, begin):
+    """Give a consumer the next ranges of its jobset, which it begins at a time; their number."""
+    job, one, rows, chunks = world.jobs[row], world.event_jobs[row], world.event_ranges, world.event_chunks
+    found, number = world.ranges_found, np.int64(one["chunk"])
+    n = find_ready(rows, chunks, number, chunks[number]["jobset"], BUNCH, found, 0)
+    give(rows, chunks, job["panda_id"], False, BUNCH, found, n)
+    n = min(n, BUNCH)
+    one["begun_s"], one["n_taken"], one["first"], end = begin, n, found[0] if n > 0 else -1, begin
+    for place in range(n):
+        end += (rows[found[place]]["last"] - rows[found[place]]["first"] + 1) * one["each_s"]
+    job["due_sequence"] = schedule(world, min(end, one["limit_s"]), PAYLOAD_ENDS, row)
+    return n
+
+
+@compiled
+def fetches_more(world: Arrays, row, now):
+    """Report the ranges that a consumer has finished; True if it got more. Else it ends."""
+    job, one = world.jobs[row], world.event_jobs[row]
+    report_events(world, row, now)
+    if now < one["limit_s"]:
+        if fetch_ranges(world, row, now) > 0:
+            return True
+        job["cause"] = NONE
+    stop_events(world, row, now)
+    return False
+
+
+@compiled
+def stop_events(world: Arrays, row, now):
+    """Note what a consumer that stops now has used; its output is with its events."""
+    job = world.jobs[row]
+    job["walltime_s"] = now - world.job_times[row, RUNNING]
+    job["stage_in_s"] = min(job["stage_in_s"], job["walltime_s"])
+    job["cputime_s"] = (job["walltime_s"] - job["stage_in_s"]) * job["corecount"] * (
+        world.tasks[job["task"]]["cpu_efficiency"])
+    job["stage_out_s"] = job["output_bytes"] = 0.0
+
+
+@compiled
+def report_events(world: Arrays, row, until):
+    """Finish the ranges in hand that a consumer has processed by a time; the others stay with it until it ends."""
+    job, one, rows = world.jobs[row], world.event_jobs[row], world.event_ranges
+    end_s, left, place = one["begun_s"], one["n_taken"], np.int64(one["first"])
+    while left > 0 and place >= 0:
+        each = rows[place]
+        if each["owner"] == job["panda_id"] and each["status"] == SENT:
+            end_s += (each["last"] - each["first"] + 1) * one["each_s"]
+            if end_s <= until + ROUNDING_S:
+                each["status"] = FINISHED
+            left -= 1
+        place = np.int64(each["next"])
+    one["n_taken"] = 0
+
+
+@compiled
+def wait_for_merge(world: Arrays, row, now):
+    """Let a consumer that has ended wait until its events are merged; one that runs is stopped first."""
+    job = world.jobs[row]
+    if job["status"] == RUNNING:
+        job["walltime_s"] = job["modification_s"] - world.job_times[row, RUNNING]
+        if job["due_sequence"] != 0:
+            job["due_sequence"] = 0
+            stop_events(world, row, now)
+            payload_is_over(world, job, now)
+            end_worker(world, slot_of(job), now)
+        move(world, row, HOLDING, now)
+    move(world, row, MERGING, now)
+
+
+@compiled
+def make_consumer(world: Arrays, orders, source, chunk, number):
+    """Make a further consumer of the input of the job in row `source`, at the pseudo-queue of `orders`, (1,).
+
+    orders: of ORDERED; chunk: of the table of event ranges; number: of the consumer in its jobset. Returns its row; the
+    job is pending.
+    """
+    order, of = orders[0], world.jobs[source]
+    row = begin_attempt(world, order, of["chunk"], of["attempt"], order["time_s"])
+    job, task = world.jobs[row], world.tasks[order["task"]]
+    of = world.jobs[source]
+    job["n_events"], job["n_input_files"], job["input_bytes"] = of["n_events"], of["n_input_files"], of["input_bytes"]
+    job["work_hs06s"], job["maxpss_mb"], job["output_bytes"] = of["work_hs06s"], of["maxpss_mb"], 0.0
+    job["n_chunks"], job["old_panda_id"] = -abs(of["n_chunks"]), of["panda_id"]
+    job["ram_level"], job["failures"], job["attempt_limit"] = of["ram_level"], of["failures"], of["attempt_limit"]
+    seed, key = world.settings[0]["seed"], of["attempt"] + NUMBERS * number
+    site = world.sites[world.queues[job["queue"]]["site"]]
+    job["fate"] = fate_of_payload(task, uniform(seed, FATE, task["luck"], of["chunk"], key))
+    if job["fate"] == NONE:
+        job["fate"] = fate_at_site(site, uniform(seed, SITE_FATE, task["luck"], of["chunk"], key))
+    join_jobset(world, row, chunk, number)
+    put_pending(world, row)
+    return row
+
+
+@compiled
+def join_jobset(world: Arrays, row, chunk, number):
+    """Make a job a consumer of a chunk of event ranges."""
+    one = world.event_jobs[row]
+    one["chunk"], one["number"], one["n_taken"], one["first"] = chunk, number, 0, -1

@@ -1,0 +1,20 @@
+"""Event service of the tasks of a stream, as a user writes it; source: lifecycle reference, 6.1."""
+
+from pydantic import Field
+
+from simgrid_broker.schema.part import Part
+
+
+class EventRule(Part):
+    """Event service of a task with eventService, in PanDA's task parameters; all of nEventsPerWorker."""
+
+    nEventsPerWorker: int = Field(0, ge=0, le=10**6, description="Events of a range: consumers fetch, process "
+                                  "and report ranges one after the other; 0 = jobs are ordinary ones")
+    nSitesPerJob: int = Field(1, ge=1, le=100, description="Queues to which the consumers of an input go")
+    maxAttemptES: int = Field(10, ge=1, le=1000, description="Attempts at a range")
+    notDiscardEvents: bool = Field(False, description="Processed ranges are kept when their input is tried again")
+    decAttOnFailedES: bool = Field(False, description="Ranges lose an attempt only when they fail, not when their "
+                                   "consumer ends before")
+    acceptPartialFinish: bool = Field(False, description="Ranges without attempts left become fatal")
+    es_merge_hs06sec_per_gb: float = Field(100, ge=0, description="True wall time x cores x HS06 of merging a GB of "
+                                           "processed events")

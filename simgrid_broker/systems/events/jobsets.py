@@ -1,0 +1,193 @@
+"""Jobsets of a run: made of the new jobs of tasks with event service, with their ranges, further consumers, and merge
+jobs; source: lifecycle reference, 6.1 and 6.2."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from simgrid_broker import luck
+from simgrid_broker.agents.control import Control
+from simgrid_broker.gdpconfig import pandaserver_dbproxy
+from simgrid_broker.names import EventService, JobStatus, QueueStatus, TaskStatus
+from simgrid_broker.policy.brokerage.production.selection import spread_jobs
+from simgrid_broker.policy.jobs.resource_types import asked_ramcount
+from simgrid_broker.scenario.work.event_rule import EventRule
+from simgrid_broker.systems.events.policy.jobset import EventFile, EventJob, EventQueue, Jobset
+from simgrid_broker.systems.events.policy.queues import NUCLEUS
+from simgrid_broker.systems.events.table import PROCESSED, EventRanges
+from simgrid_broker.world.jobs.counts import account_of_task
+from simgrid_broker.world.views import observe
+
+J = JobStatus
+CONSUMER_DRAW = luck.STREAMS["consumer_draw"]
+MERGE_MEMORY_MB = 1000.0
+"""True memory of merge jobs of event service, MB; assumed as that of other merge jobs."""
+FLAGS = {"notDiscardEvents": "notDiscardEvents", "decAttOnFailedES": "decAttOnFailedES",
+         "acceptPartialFinish": "acceptPartial"}
+"""Task parameters to the tags that jobs get."""
+
+
+@dataclass
+class Live:
+    """A jobset that is not over.
+
+    jobset: as the rules read it; rows: of its live jobs by PandaID; holder: the consumer that holds the input; numbers:
+    consumers so far; merge, merge_row: the merge job, 0 = none; key: task and input, for what later attempts keep.
+    """
+
+    jobset: Jobset
+    task: int
+    holder: int
+    rows: dict[int, int] = field(default_factory=dict)
+    numbers: int = 1
+    merge: int = 0
+    merge_row: int = -1
+    output_bytes: float = 0.0
+    key: tuple[int, int, int] = (0, 0, 0)
+
+
+class Jobsets:
+    """The jobsets of a run that are not over, by the PandaIDs of their live jobs, and of their merge jobs.
+
+    ranges: the table of their events; kept: chunks of processed events for the next attempt at an input.
+    """
+
+    def __init__(self, control: Control):
+        self.control = control
+        self.ranges = EventRanges(control.world.hold_events)
+        control.world.hold_events(self.ranges)
+        self.of_job: dict[int, Live] = {}
+        self.of_merge: dict[int, Live] = {}
+        self.kept: dict[tuple[int, int, int], list[int]] = {}
+        self.n_made = 0
+
+    def all(self) -> list[Live]:
+        """Each jobset once."""
+        return [*{id(live): live for live in self.of_job.values()}.values()]
+
+    def begin(self, row: int, rule: EventRule) -> None:
+        """Make the jobset of a new job, its ranges and its other consumers."""
+        control, job = self.control, self.control.arrays.jobs[row]
+        task, panda_id, n_events = int(job["task"]), int(job["panda_id"]), int(job["n_events"])
+        key = (int(job["jeditaskid"]), int(job["chunk"]), int(job["n_chunks"]))
+        self.n_made += 1
+        owner = -2 - self.n_made
+        kept = self.kept.pop(key, [])
+        chunks = [*kept, self._insert(owner, n_events, rule, kept)]
+        attempt = int(job["attempt"]) - 1
+        flags = frozenset({"eventservice", *(flag for name, flag in FLAGS.items() if getattr(rule, name))})
+        most = int(control.arrays.tasks["max_attempt_es"][task]) + 1
+        found = self._described(row, owner, attempt, flags, most)
+        jobset = Jobset(TaskStatus.RUNNING, {panda_id: found},
+                        {1: EventFile(1, "running", "running", attempt, None, 0, None, panda_id)},
+                        self.ranges, queues=self.queues(), chunks=np.array(chunks),
+                        minimum=control.cfg.value(pandaserver_dbproxy.AES_MINEVENTSFORMCORE))
+        live = Live(jobset, task, panda_id, {panda_id: row}, output_bytes=float(job["output_bytes"]), key=key)
+        self.of_job[panda_id] = live
+        control.fabric.join_jobset(row, chunks[-1])
+        for queue in self._further_queues(live, row, rule):
+            self.make(live, found, queue)
+
+    def _insert(self, owner: int, n_events: int, rule: EventRule, kept: list[int]) -> int:
+        """Insert the ranges of an input but those that earlier attempts have kept; their chunk."""
+        firsts = np.arange(1, n_events + 1, rule.nEventsPerWorker)
+        lasts = np.minimum(firsts + rule.nEventsPerWorker - 1, n_events)
+        done = [int(self.ranges.rows["first"][row]) for chunk in kept for row in self.rows_of(chunk)
+                if (PROCESSED >> int(self.ranges.rows["status"][row])) & 1]
+        new = ~np.isin(firsts, done)
+        return self.ranges.add_chunk(owner, 1, firsts[new], lasts[new], attempts=rule.maxAttemptES)
+
+    def rows_of(self, chunk: int) -> Iterator[int]:
+        """Rows of the ranges of a chunk."""
+        row = int(self.ranges.chunks["head"][chunk])
+        while row >= 0:
+            yield row
+            row = int(self.ranges.rows["next"][row])
+
+    def _described(self, row: int, owner: int, attempt: int, flags: frozenset[str], most: int) -> EventJob:
+        """A consumer as the rules read it."""
+        world, job = self.control.world, self.control.arrays.jobs[row]
+        nucleus = int(job["nucleus"])
+        destination = NUCLEUS + world.vocabularies["sites"][nucleus] if nucleus >= 0 else (
+            world.vocabularies["queues"][job["queue"]])
+        return EventJob(
+            int(job["panda_id"]), owner, J(int(job["status"])), EventService.CONSUMER,
+            world.vocabularies["queues"][job["queue"]], world.vocabularies["shares"][job["share"]], destination, 1,
+            most, int(job["priority"]), int(job["corecount"]), float(job["ramcount_mb"]), flags, (1,), (attempt,))
+
+    def queues(self) -> dict[str, EventQueue]:
+        """Queues as the choice of queues for retries and merge jobs reads them."""
+        arrays, grid = self.control.arrays, self.control.world.scenario.grid
+        workers = np.zeros(len(arrays.queues))
+        np.add.at(workers, arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"])
+        return {name: EventQueue(
+            queue.atlas_site, QueueStatus(int(arrays.queues["status"][number])),
+            1 if queue.capability == "score" else queue.corecount, queue.capability, queue.jobseed, queue.catchall,
+            queue.maxtime, queue.maxrss or None, queue.minrss, queue.type == "analysis", queue.wnconnectivity,
+            queue.pledgedcpu == -1, None, float(workers[number]))
+            for number, (name, queue) in enumerate(grid.queues.items())}
+
+    def _further_queues(self, live: Live, row: int, rule: EventRule) -> list[int]:
+        """Pseudo-queues of the other consumers of a jobset: nSitesPerJob queues in turn, the last that of the job."""
+        world, control = self.control.world, self.control
+        n, job = int(self.control.arrays.tasks["n_es_consumers"][live.task]) - 1, self.control.arrays.jobs[row]
+        own = int(job["pseudo_queue"])
+        if n <= 0 or rule.nSitesPerJob <= 1:
+            return [own] * max(n, 0)
+        task = observe.task(world, live.task)
+        _, verdict = control.brokers.broker(live.task, task, observe.job_input(world, live.task), n,
+                                            account_of_task(world.arrays, live.task), cache=False)
+        begins = luck.ATTEMPTS * int(job["chunk"]) + int(job["attempt"])
+        drawn, _ = spread_jobs(verdict, n, control.brokers.uniforms(CONSUMER_DRAW, task, begins, verdict, n))
+        others = [number for number in dict.fromkeys(drawn.tolist()) if number != own][:rule.nSitesPerJob - 1]
+        places = [*others, own]
+        return [places[k % len(places)] for k in range(n)]
+
+    def make(self, live: Live, like: EventJob, number: int) -> None:
+        """Make a consumer like another one at a pseudo-queue."""
+        control, world = self.control, self.control.world
+        source = live.rows.get(like.panda_id, live.rows.get(live.holder))
+        pseudo = world.arrays.pseudo_queues[number]
+        ram = like.ramcount if like.ramcount else asked_ramcount(
+            observe.task(world, live.task), int(pseudo["corecount"]))
+        order = (control.now, live.task, number, 1, ram, int(world.arrays.jobs["ram_level"][source]),
+                 int(world.arrays.tasks["resource_type"][live.task]))
+        row = control.fabric.make_consumer(order, source, int(live.jobset.chunks[-1]), live.numbers)
+        job = world.arrays.jobs[row]
+        panda_id, live.numbers = int(job["panda_id"]), live.numbers + 1
+        job["priority"] = like.priority
+        live.rows[panda_id], self.of_job[panda_id] = row, live
+        live.jobset.jobs[panda_id] = replace(like, panda_id=panda_id, queue=world.vocabularies["queues"][job["queue"]],
+                                             status=J.PENDING, is_archived=False)
+
+    def pseudo_queue(self, live: Live, like: EventJob, one_core: bool) -> int:
+        """Pseudo-queue of a queue for a new job: that of the job before if it stays there, else the one that fits."""
+        arrays, queue = self.control.arrays, self.control.world.vocabularies["queues"].index(like.queue)
+        own = int(arrays.jobs["pseudo_queue"][live.rows[live.holder]])
+        of_queue = np.flatnonzero(arrays.pseudo_queues["queue"] == queue)
+        if own in of_queue and not one_core:
+            return own
+        cores = arrays.pseudo_queues["corecount"][of_queue]
+        return int(of_queue[np.argmin(np.abs(cores - 1) if one_core else -cores)])
+
+    def make_merge(self, live: Live, like: EventJob) -> None:
+        """Make the merge job of a jobset."""
+        control, world, arrays = self.control, self.control.world, self.control.arrays
+        holder = live.rows[live.holder]
+        number, shares = self.pseudo_queue(live, like, True), world.vocabularies["shares"]
+        site, there = (int(arrays.queues["site"][queue]) for queue in (
+            arrays.jobs["queue"][holder], arrays.pseudo_queues["queue"][number]))
+        arrays.jobs["output_bytes"][holder] = live.output_bytes
+        row = control.fabric.make_merge_job(
+            (control.now, live.task, number, int(arrays.jobs["attempt"][holder]), live.holder, like.ramcount,
+             int(arrays.tasks["resource_type"][live.task]), 1, like.priority,
+             int(arrays.tasks["processing_type"][live.task]), -1 if site == there else site,
+             world.event_rule(live.task).es_merge_hs06sec_per_gb, MERGE_MEMORY_MB, 0.0), [holder])
+        arrays = self.control.arrays
+        arrays.jobs["output_bytes"][holder] = 0.0
+        if like.share in shares:
+            control.fabric.set_share_of(np.array([row]), shares.index(like.share))
+        live.merge, live.merge_row = int(self.control.arrays.jobs["panda_id"][row]), row
+        self.of_merge[live.merge] = live
+

@@ -1,0 +1,286 @@
+"""Event service in a run: jobsets of consumers, their ends, retries and merge jobs, by the rules of `policy`.
+
+The job that JEDI makes of an input is the first consumer of a jobset; the server makes the others. One consumer holds
+the input for JEDI, which learns of the result when the jobset is over. Consumers with processed events wait in merging.
+Source: lifecycle reference, 6.1 and 6.2. Simplified: events go to the merge job from the site of the consumer that
+ended last, without a transfer to an object store; consumers that are not needed are closed within a minute; PanDA's
+activity of pilots at a queue is the number of its workers.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.agents.own import records
+from simgrid_broker.errors import InvariantBroken
+from simgrid_broker.ledgers.hourly_sums import HourlySums
+from simgrid_broker.names import Cause, EventService, EventStatus, JobStatus, TaskStatus
+from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.schema import Column, Table
+from simgrid_broker.systems.events.jobsets import Jobsets, Live
+from simgrid_broker.systems.events.policy.ends import end_job
+from simgrid_broker.systems.events.policy.jobset import EventJob
+from simgrid_broker.systems.events.policy.kills import close_unused, kill
+from simgrid_broker.systems.events.table import ANY, CANCELLABLE, GONE, KEPT, PROCESSED, TAKEN, mask
+from simgrid_broker.units import MINUTE
+
+J, S = JobStatus, EventStatus
+PERIOD = MINUTE
+"""Period in which consumers that are not needed are closed, s."""
+KILL_CODES = {Cause.TASK_ABORTED: 50, Cause.TASK_FINISHED: 52, Cause.REASSIGNED: 51, Cause.FAST_REBROKERAGE: 10}
+"""Code of a kill by its cause; 51 for all others, after which JEDI makes the next attempt."""
+EVENTS = Table("event_service", "the consumers that ended at one queue in one hour with one status", (
+    Column("time_s", "f8", "s", "simulator", "Begin of the hour"),
+    Column("queue", "i4", "", "PanDA computingSite", "PanDA queue", codes="queues"),
+    Column("status", "i4", "", "PanDA jobStatus", "Status of the jobs", codes="job_status"),
+    Column("sub_status", "i4", "", "PanDA jobSubStatus", "Sub-status; null = none", codes="texts"),
+    Column("jobs", "i8", "jobs", "PanDA", "Consumers"),
+    Column("ranges", "i8", "ranges", "JEDI_Events", "Event ranges that they processed"),
+    Column("events", "i8", "events", "JEDI_Events", "Events of these"),
+    Column("released", "i8", "ranges", "JEDI_Events", "Event ranges that they had in hand and did not finish"),
+    Column("walltime_s", "f8", "s", "PanDA endTime - startTime", "Their wall time"),
+))
+
+
+@records(EVENTS)
+def event_service(control: Control) -> Process:
+    """Look after the jobs of tasks with nEventsPerWorker, and close consumers that are not needed."""
+    desk = Desk(control)
+    control.fabric.event_service = desk
+    control.fabric.watchers.append(desk.watch)
+    yield from control.every(PERIOD, desk.look, "event_service")
+
+
+def agents_of(scenario: Scenario) -> tuple[Any, ...]:
+    """The agents of event service, if any task of a scenario has it."""
+    work = scenario.workload
+    return (event_service,) if any(one.nEventsPerWorker for one in (*work.campaigns, *work.users)) else ()
+
+
+class Desk:
+    """Event service, as the fabric asks it."""
+
+    def __init__(self, control: Control):
+        self.control = control
+        self.jobsets = Jobsets(control)
+        self.ranges = self.jobsets.ranges
+        self.of_job, self.of_merge = self.jobsets.of_job, self.jobsets.of_merge
+        self.ended_merges: list[tuple[int, int]] = []
+        self.sums: HourlySums = control.books.hourly_sums(EVENTS, 3)
+
+    def made(self) -> None:
+        """Make jobsets of the new jobs of tasks with event service."""
+        arrays = self.control.arrays
+        inbox = arrays.pending[:arrays.state[0]["n_pending"]]
+        rows = inbox["row"][inbox["panda_id"] == arrays.jobs["panda_id"][inbox["row"]]]
+        new = (arrays.jobs["n_chunks"][rows] > 0) & (arrays.event_jobs["chunk"][rows] < 0) & (
+            arrays.tasks["eventservice"][arrays.jobs["task"][rows]] != 0)
+        for row in rows[new].tolist():
+            rule = self.control.world.event_rule(int(self.control.arrays.jobs["task"][row]))
+            if rule.nEventsPerWorker:
+                self.jobsets.begin(row, rule)
+
+    def ended(self, rows: np.ndarray, now: float) -> None:
+        """End consumers whose payloads are over."""
+        for row in rows.tolist():
+            job = self.control.arrays.jobs[row]
+            failed = job["cause"] != Cause.NONE
+            self._end(int(job["panda_id"]), J.FAILED if failed else J.FINISHED,
+                      "pilot_killed" if job["cause"] == Cause.PREEMPTED else None)
+
+    def taken_back(self, rows: np.ndarray, status: int, cause: int, now: float) -> np.ndarray:
+        """End consumers by force: those without heartbeats fail, and give their events back; others are killed."""
+        of_us = self.control.arrays.event_jobs["chunk"][rows] >= 0
+        for panda_id in self.control.arrays.jobs["panda_id"][rows[of_us]].tolist():
+            if panda_id not in self.of_job:
+                continue
+            if status == J.FAILED:
+                self._report(panda_id)
+                self._end(panda_id, J.FAILED, "es_heartbeat" if cause == Cause.LOST_HEARTBEAT else None, cause)
+            else:
+                self._kill(panda_id, KILL_CODES.get(Cause(cause), 51), cause)
+        rows = rows[~of_us]
+        return rows[self.control.arrays.jobs["panda_id"][rows] > 0]
+
+    def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
+        """Note merge jobs that have ended."""
+        for job in rows[rows["n_chunks"] == 0] if self.of_merge else ():
+            if int(job["panda_id"]) in self.of_merge:
+                self.ended_merges.append((int(job["panda_id"]), int(job["status"])))
+
+    def look(self) -> None:
+        """Close the consumers that wait and are not needed, and end the jobsets whose merge jobs have ended."""
+        for live in self.jobsets.all():
+            if not live.merge and len(live.rows) > 1 and self._no_more(live):
+                self._refresh(live)
+                close_unused(live.jobset, live.jobset.jobs[live.holder], kills_all=False, same_attempt=True)
+                self._apply(live, Cause.NONE)
+        self.control.fabric.empty_outboxes()
+        ended, self.ended_merges = self.ended_merges, []
+        for panda_id, status in ended:
+            self._end_merge(self.of_merge.pop(panda_id), J(status))
+        if self.control.recorder.validate:
+            self.check()
+
+    def _no_more(self, live: Live) -> bool:
+        """True if no range of a jobset is ready."""
+        return all(self.ranges.chunks["ready"][chunk] < 0 for chunk in live.jobset.chunks)
+
+    def _report(self, panda_id: int) -> None:
+        """Report the ranges that a consumer had finished when it was heard last."""
+        arrays, row = self.control.arrays, self.of_job[panda_id].rows[panda_id]
+        if arrays.jobs["status"][row] == J.RUNNING:
+            silent = arrays.jobs["due_sequence"][row] == 0
+            self.control.fabric.report_events(row, float(arrays.jobs["modification_s"][row]) if silent
+                                              else self.control.now)
+
+    def _refresh(self, live: Live) -> None:
+        """Tell the rules the status that live jobs have now."""
+        status = self.control.arrays.jobs["status"]
+        for panda_id, row in live.rows.items():
+            job = live.jobset.jobs[panda_id]
+            if not job.is_archived:
+                job.status = J(int(status[row]))
+        live.jobset.status = TaskStatus(int(self.control.arrays.tasks["status"][live.task]))
+
+    def _end(self, panda_id: int, status: J, sub_status: str | None, cause: int | None = None) -> None:
+        """End a consumer by the rules: its ranges, and the job that goes on."""
+        live = self.of_job[panda_id]
+        self._refresh(live)
+        jobset, row = live.jobset, live.rows[panda_id]
+        jobset.queues = self.jobsets.queues()
+        job, caused = jobset.jobs[panda_id], int(self.control.arrays.jobs["cause"][row]) if cause is None else cause
+        n_events, released = self._tally(live, panda_id)
+        _, is_told = end_job(jobset, replace(
+            job, status=status, sub_status=sub_status, n_events=n_events[1], has_pilot_error=caused != Cause.NONE))
+        after = jobset.jobs[panda_id]
+        self._count(after, row, n_events, released)
+        self._successors(live)
+        self._apply(live, caused)
+        if is_told or not jobset.is_live:
+            self._over(live, J.FAILED if is_told else J.CLOSED, caused)
+
+    def _tally(self, live: Live, panda_id: int) -> tuple[tuple[int, int], int]:
+        """Ranges that a consumer processed, and their events, and ranges that it has in hand."""
+        rows = [row for chunk in live.jobset.chunks for row in self.jobsets.rows_of(chunk)
+                if self.ranges.rows["owner"][row] == panda_id]
+        table = self.ranges.rows[rows]
+        good = (PROCESSED >> table["status"].astype(np.int64)) & 1 == 1
+        in_hand = (TAKEN >> table["status"].astype(np.int64)) & 1 == 1
+        events = int((table["last"] - table["first"] + 1)[good].sum())
+        return (int(good.sum()), events), int(in_hand.sum())
+
+    def _count(self, job: EventJob, row: int, done: tuple[int, int], released: int) -> None:
+        """Add a consumer that has ended to the sums of its queue and hour."""
+        code = self.control.books.decisions.code
+        table = self.control.arrays.jobs[row]
+        key = (int(table["queue"]), int(job.status), code(job.sub_status) if job.sub_status else -1)
+        self.sums.add(self.control.now, key, (1, *done, released, float(table["walltime_s"])))
+
+    def _successors(self, live: Live) -> None:
+        """Make the jobs that the rules want."""
+        made, live.jobset.made = live.jobset.made, []
+        for job in made:
+            if job.kind == EventService.MERGE:
+                self.jobsets.make_merge(live, job)
+            else:
+                self.jobsets.make(live, job, self.jobsets.pseudo_queue(live, job, job.corecount == 1))
+
+    def _kill(self, panda_id: int, code: int, cause: int) -> None:
+        """Kill a consumer, and with it the jobset, whose input JEDI tries again."""
+        live = self.of_job[panda_id]
+        for other in [*live.rows]:
+            self._report(other)
+        self._refresh(live)
+        n_events, released = self._tally(live, panda_id)
+        row = live.rows[panda_id]
+        kill(live.jobset, panda_id, code)
+        self._count(live.jobset.jobs[panda_id], row, n_events, released)
+        self._over(live, J.CANCELLED if code in (50, 52) else J.CLOSED, cause)
+
+    def _apply(self, live: Live, cause: int) -> None:
+        """End the live jobs that the rules have archived; those with events wait for the merge job."""
+        control = self.control
+        for panda_id, row in [*live.rows.items()]:
+            job, status = live.jobset.jobs[panda_id], int(control.arrays.jobs["status"][row])
+            if not job.is_archived or status == J.MERGING:
+                continue
+            if panda_id == live.holder and job.status != J.MERGING and not self._pass_on(live):
+                continue                                   # the last one is ended with the jobset
+            if job.status == J.MERGING:
+                control.fabric.wait_for_merge(row, control.now)
+            else:
+                self._leave(live, panda_id, J.FAILED if job.status == J.FAILED else J.CLOSED, cause)
+
+    def _pass_on(self, live: Live) -> bool:
+        """Give the input of the holder to another live job of the jobset, one that waits for the merge job first."""
+        jobs = self.control.arrays.jobs
+        others = [other for other in live.rows if other != live.holder]
+        if not others:
+            return False
+        chosen = min(others, key=lambda other: (jobs["status"][live.rows[other]] != J.MERGING, other))
+        for panda_id in (live.holder, chosen):
+            jobs["n_chunks"][live.rows[panda_id]] *= -1
+        live.holder = chosen
+        return True
+
+    def _leave(self, live: Live, panda_id: int, status: J, cause: int) -> None:
+        """End a live job of a jobset by force."""
+        row = live.rows.pop(panda_id)
+        del self.of_job[panda_id]
+        self.control.fabric.end_by_force(np.array([row]), int(status), int(cause), self.control.now)
+
+    def _end_merge(self, live: Live, status: J) -> None:
+        """End a jobset with its merge job."""
+        live.merge = 0
+        self._refresh(live)
+        if status == J.FINISHED:
+            live.jobset.change(None, ANY, mask(S.DONE), S.MERGED)
+        self._over(live, status if status in (J.FINISHED, J.FAILED) else J.CLOSED, Cause.NONE if (
+            status == J.FINISHED) else Cause.MERGE_FAILED)
+
+    def _over(self, live: Live, status: J, cause: int) -> None:
+        """End all jobs of a jobset, the holder of the input last, and forget it; kept events stay for the next one."""
+        control = self.control
+        if live.holder not in live.rows:
+            return
+        if live.merge and control.arrays.jobs["panda_id"][live.merge_row] == live.merge:
+            self.of_merge.pop(live.merge, None)
+            control.fabric.end_by_force(np.array([live.merge_row]), int(J.CLOSED), int(cause), control.now)
+        for panda_id in sorted(live.rows, key=lambda one: one == live.holder):
+            row = live.rows[panda_id]
+            merging = control.arrays.jobs["status"][row] == J.MERGING
+            if status == J.FINISHED and merging:
+                live.rows.pop(panda_id)
+                del self.of_job[panda_id]
+                control.fabric.finish_merged([row], control.now)
+            else:
+                of_holder = panda_id == live.holder
+                self._leave(live, panda_id, status if of_holder or merging else J.CLOSED, cause)
+        self._forget(live)
+
+    def _forget(self, live: Live) -> None:
+        """Free the ranges of a jobset, or keep those that are processed for the next attempt at the input."""
+        keeps = live.jobset.jobs[live.holder].has("notDiscardEvents") and live.jobset.count(None, ANY, KEPT) > 0
+        if keeps:
+            live.jobset.change(None, ANY, mask(S.FINISHED), S.DONE)
+            live.jobset.change(None, ANY, CANCELLABLE & ~mask(S.MERGED), S.CANCELLED)
+            self.jobsets.kept[live.key] = live.jobset.chunks.tolist()
+        for chunk in () if keeps else live.jobset.chunks.tolist():
+            self.ranges.remove(chunk)
+
+    def check(self) -> None:
+        """Raise InvariantBroken if a range is with a job that is not alive, or two live ranges have the same events."""
+        for live in self.jobsets.all():
+            known: set[int] = set()
+            for chunk in live.jobset.chunks:
+                for row in self.jobsets.rows_of(chunk):
+                    one = self.ranges.rows[row]
+                    if (TAKEN >> int(one["status"])) & 1 and int(one["owner"]) not in live.rows:
+                        raise InvariantBroken([f"range {row} is in work at job {one['owner']}, which has ended"])
+                    replaced = one["is_settled"] or (GONE >> int(one["status"])) & 1
+                    if not replaced and int(one["first"]) in known:
+                        raise InvariantBroken([f"events {one['first']} of jobset {live.key} are in two ranges"])
+                    known |= set() if replaced else {int(one["first"])}

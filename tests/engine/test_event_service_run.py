@@ -1,0 +1,84 @@
+"""Event service in runs: consumers share the ranges of an input, keep what they have processed, and merge it."""
+
+import math
+
+import pytest
+
+from simgrid_broker.engine import simulate
+from simgrid_broker.scenario import Scenario, load_scenario
+
+EVENT_S = 360.0
+CLOSED_FORMS = [pytest.param(1.0, 2, id="rate x range = 1"), pytest.param(0.05, 40, id="rate x range = 0.05")]
+
+
+def plan(rate, n_ranges, jobs=50, **campaign):
+    """Eight tasks of `jobs` inputs with ranges of 360 s, on single cores that are taken away at a rate per range."""
+    stream = dict(name="ranges", corecount=1, events_per_job=n_ranges, hs06sec_per_event=10 * EVENT_S, work_spread=0,
+                  cpu_efficiency=1, cputime_ratio=0.01, jobs_per_task=jobs, backlog=8, failure_rate=0, basewalltime=0,
+                  max_attempt=250, memory_per_core=500, output_per_event=0)
+    queue = dict(atlas_site="A", capability="score", corecount=1, timefloor=0, jobseed="all",
+                 eviction_rate=rate / EVENT_S * 3600, eviction_notice=0)
+    return Scenario.from_dict(dict(
+        name="ranges", duration="30h", shares=[dict(name="All", value=1)],
+        resource_types=dict(SCORE=dict(mincore=1, maxcore=1)), workload=dict(campaigns=[stream | campaign]),
+        grid=dict(sites=dict(A=dict(tier=0, cores=400, nucleus=True, failure_rate=0, stage_latency=0)),
+                  queues=dict(A=queue), storages=dict(A=dict(site="A", total=1e15, free=1e15)))))
+
+
+RANGES = dict(eventService=True, nEventsPerWorker=1, maxAttemptES=1000, maxAttemptEsJob=250, decAttOnFailedES=True)
+
+
+@pytest.mark.rule("fetches_more", "fetch_ranges", "report_events", "pilots.evict")
+@pytest.mark.parametrize(("rate", "n_ranges"), CLOSED_FORMS)
+def test_events_that_are_processed_are_kept(tmp_path, rate, n_ranges):
+    run = simulate(plan(rate, n_ranges, **RANGES), folder=tmp_path / "run", validate=True)
+    consumers = run.jobs[run.jobs.n_chunks != 0]
+    slot_s = consumers.groupby(["jeditaskid", "chunk"]).walltime_s.sum()
+    assert (run.tasks.status == "done").all()
+    expected = n_ranges * math.expm1(rate) / (rate / EVENT_S)
+    assert slot_s.mean() == pytest.approx(expected, abs=float(4 * slot_s.std() / math.sqrt(len(slot_s))))
+    assert run.event_service.ranges.sum() == 8 * 50 * n_ranges
+
+
+@pytest.mark.rule("pilots.evict")
+@pytest.mark.parametrize(("rate", "n_ranges"), CLOSED_FORMS)
+def test_ordinary_jobs_begin_again(tmp_path, rate, n_ranges):
+    """Of first attempts, which all inputs have, whatever throttles the later ones."""
+    run = simulate(plan(rate, n_ranges), folder=tmp_path / "run")
+    first = run.jobs[run.jobs.attempt == 1]
+    succeeded = (first.status == "finished").mean()
+    error = math.sqrt((1 - succeeded) / (succeeded * len(first)))
+    assert first.walltime_s.mean() / succeeded == pytest.approx(math.expm1(rate * n_ranges) / (rate / EVENT_S),
+                                                                rel=4 * error)
+
+
+@pytest.mark.rule("Desk.ended", "Desk.taken_back", "Jobsets.begin")
+def test_consumers_share_inputs_while_everything_happens(tmp_path):
+    """Failures, lost heartbeats, an outage, and commands: no event is lost or counted twice, no input is held twice."""
+    stream = "workload.campaigns.simulation."
+    queues = {f"grid.queues.{name}.{key}": value for name in ("CENTRE", "NORTH", "SOUTH")
+              for key, value in dict(jobseed="all", eviction_rate=0.1).items()}
+    scenario = load_scenario("scenarios/minimal.yaml").with_values(queues | {
+        "grid.queues.SOUTH.eviction_notice": 60, "gdpconfig.HEARTBEAT_TIMEOUT_production": 1,
+        stream + "eventService": True, stream + "nEventsPerWorker": 7, stream + "nEsConsumers": 3,
+        stream + "nSitesPerJob": 2, stream + "notDiscardEvents": True, stream + "failure_rate": 0.1,
+        "incidents": [dict(at="4h", what="site_outage", site="NORTH", until="7h"),
+                      dict(at="5h", what="task_command", task=2, command="pause"),
+                      dict(at="6h", what="task_command", task=2, command="resume"),
+                      dict(at="7h", what="task_command", task=3, command="abort")]})
+    run = simulate(scenario, folder=tmp_path / "run", validate=True)
+    jobs = run.jobs
+    holders = jobs[(jobs.n_chunks > 0) & (jobs.status == "finished") & (jobs.processing_type == "simul")]
+    assert not holders.duplicated(["jeditaskid", "chunk"]).any()
+    assert {"merging", "closed", "failed"} <= set(run.event_service.status)
+    assert {"es_retry", "es_merge", "es_wait"} <= set(run.event_service.sub_status.dropna())
+    assert len(jobs[(jobs.n_chunks == 0) & (jobs.status == "finished")]) >= len(holders)
+
+
+@pytest.mark.parametrize(("campaign", "message"), [
+    (dict(nEventsPerWorker=1), "consumers need eventService: true"),
+    (dict(eventService=True, maxAttemptES=3), "consumers need eventService: true and nEventsPerWorker"),
+    (RANGES | dict(mergeOutput=True), "has merge jobs of its own")])
+def test_parameters_that_go_with_each_other(campaign, message):
+    with pytest.raises(Exception, match=message):
+        plan(0, 2, **campaign)
