@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from simgrid_broker.errors import SimgridBrokerError
+
 Case = dict[str, Any]
 FAILURE = "failure"
 """Key of the text of an error in the answer to a case that failed; `error` is what PanDA says of a decision."""
@@ -30,9 +32,14 @@ def complete(value: Any) -> Any:
 
 
 def answered(answer: Callable[[Case], Case], case: Case, **known: Any) -> Case:
-    """`known` with the answer to a case, or with the text of its error, which is also printed, if it fails."""
+    """`known` with the answer to a case, or with the text of its error, which is also printed, if it fails.
+
+    Input that the package refuses is answered as PanDA answers a case in which its code raises.
+    """
     try:
         return known | answer(case)
+    except SimgridBrokerError as error:
+        return known | dict(status="EXCEPTION", error=str(error))
     except Exception as error:
         traceback.print_exc()
         return known | {FAILURE: f"{type(error).__name__}: {error}"}

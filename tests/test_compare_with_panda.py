@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -165,9 +166,9 @@ def test_task_brokerage(script):
 
 
 def test_a_storage_mapping_of_a_case(script):
-    grid = importlib.import_module("panda_cases.grid")
-    case = dict(queues=[dict(name="ONE", site="HERE"), dict(name="TWO", site="HERE")], endpoints=[],
-                storage_mapping=dict(ONE="THERE", TWO=None, GONE="HERE"))
+    grid, layout = (importlib.import_module(f"panda_cases.{name}") for name in ("grid", "layout"))
+    case = layout.complete(dict(queues=[dict(name="ONE", site="HERE"), dict(name="TWO", site="HERE")],
+                                storage_mapping=dict(ONE="THERE", TWO=None, GONE="HERE")), layout.GRID)
     assert grid.storage_mapping(case) == dict(ONE="THERE") and grid.sites(case) == ["HERE", "THERE"]
     assert grid.storage_mapping(case | dict(storage_mapping=None)) is None
 
@@ -354,6 +355,18 @@ def test_the_page_says_how_many_recorded_cases_agree(script):
     assert set(page) == set(agreement.KINDS) & set(script.KINDS)
     missed = {kind: scored - agree for kind, (scored, agree) in page.items()}
     assert all(missed[kind] == number for kind, number in MISSES.items())
+
+
+@pytest.mark.parametrize("kind", ["share_order", "throttler", "ups", "software", "zero_share", "task_broker_prod",
+                                  "job_broker_prod", "job_broker_anal"])
+def test_cases_with_a_value_that_panda_never_wrote_are_answered(script, kind):
+    harsh, recorded = (importlib.import_module(name) for name in ("harsh_cases", "recorded_answers"))
+    if not RECORDED.exists():
+        pytest.skip("the folder of recorded decisions is absent")
+    cases, draw = recorded.whole_cases(recorded.document(RECORDED / f"{kind}.json.gz")), random.Random(5)
+    asked, changes = zip(*(harsh.changed(draw.choice(cases), draw) for _ in range(12)), strict=True)
+    failures = [answer.get("failure") for answer in script.answers(kind, list(asked))]
+    assert not any(failures), list(zip(changes, failures, strict=True))
 
 
 def scored_by(compare, script, kind, tmp_path):

@@ -3,6 +3,7 @@
 import simgrid_broker as sb
 from panda_cases.grid import said, snapshot
 from panda_cases.job_broker_prod import USED
+from panda_cases.layout import OF_ANALYSIS, complete
 from panda_cases.tasks import task
 
 CLASSES = {2: "S", 1: "A", 0: "B", -1: "C"}
@@ -16,13 +17,14 @@ RULES = {"avoidVP": "avoidVP", "nSitesPerJob": "nSitesPerJob", "allowIncompleteI
 
 def answer(case: dict) -> dict:
     """The answer about the task of a case."""
+    case = complete(case, OF_ANALYSIS)
     given = case["task"]
     values = snapshot(case)
     values |= dict(users=users(case), user_jobs=user_jobs(case), share_usage=share_usage(case),
                    tasks={str(given["jediTaskID"]): analysis_task(case)})
     for name, numbers in values["queues"].items():
-        numbers |= said(dict(site_class=SITE_CLASSES.get((case.get("site_class") or {}).get(name)),
-                             to_running_rate=(case.get("run_rates") or {}).get(name)))
+        numbers |= said(dict(site_class=SITE_CLASSES.get(case["site_class"].get(name)),
+                             to_running_rate=case["run_rates"].get(name)))
     told = sb.broker(sb.Snapshot.from_dict(values)).to_dict()
     if told["error"] and told["error"] != "no candidates":
         return dict(status=told["status"], error=told["error"], queues={}, candidates=[], weights={})
@@ -35,18 +37,18 @@ def answer(case: dict) -> dict:
 
 def analysis_task(case: dict) -> dict:
     """The task of a case, with what only analysis brokerage reads."""
-    given, rules = case["task"], case["task"].get("split_rules") or {}
+    given, rules = case["task"], case["task"]["split_rules"]
     found = task(case, given, case["chunk"], "analysis_brokerage")
     if "nGBPerJob" in rules:
         found["splitting"] |= dict(nGBPerJob=float(rules["nGBPerJob"]))
     own = dict(
         transUses=given.get("transUses"), cloud=given.get("cloud") or "",
-        task_class=CLASSES.get((case.get("task_eval") or {}).get("class")), ended_jobs=case.get("failure_counts") or {},
-        used_queues=[name.partition("/")[0] for name in case.get("sites_used_by_task") or []],
+        task_class=CLASSES.get(case["task_eval"].get("class")), ended_jobs=case["failure_counts"],
+        used_queues=[name.partition("/")[0] for name in case["sites_used_by_task"]],
         scouting=bool(case["chunk"].get("use_scout")))
     own |= {key: type_of(rules[rule]) for rule, key in RULES.items() if rule in rules}
     if "limitedSites" in rules:
-        own |= {key: value for key, value in (case.get("task_params") or {}).items() if value}
+        own |= {key: value for key, value in case["task_params"].items() if value}
     return found | said(own | site(case))
 
 
@@ -66,33 +68,33 @@ def site(case: dict) -> dict:
 
 def users(case: dict) -> dict:
     """Numbers and quotas of the user, and of the working group."""
-    given, totals, quota = case["task"], case.get("user_totals") or {}, case.get("global_quota")
+    given, totals, quota = case["task"], case["user_totals"], case.get("global_quota")
     owner = dict(running_jobs=totals.get("nRunJobs"), queued_jobs=totals.get("nQueuedJobs"),
                  running_cores=totals.get("nRunCores"), queued_cores=totals.get("nQueuedCores"),
-                 full_storages=case.get("over_local_quota") or [])
+                 full_storages=case["over_local_quota"])
     if quota:
         fine, near, message = quota
         owner |= dict(quota="over" if not fine else "near" if near else "fine", quota_message=message or "")
-    found = {given.get("workingGroup") or given["userName"]: said(owner)}
-    slots = (case.get("user_eval") or {}).get("rem_slots_A")
-    user = found.setdefault(given["userName"], {})
-    return found if slots is None else found | {given["userName"]: user | dict(rem_slots_A=slots)}
+    name, slots = given.get("userName") or "", case["user_eval"].get("rem_slots_A")
+    found = {given.get("workingGroup") or name: said(owner)}
+    user = found.setdefault(name, {})
+    return found if slots is None else found | {name: user | dict(rem_slots_A=slots)}
 
 
 def user_jobs(case: dict) -> list[dict]:
     """Jobs of users at queues."""
-    return [dict(queue=queue, share=share, user=None if user == ALL_USERS else user, queued=row["nQueue"],
-                 running=row["nRunning"])
-            for queue, shares in (case.get("user_stats") or {}).items() for share, by_user in shares.items()
+    return [dict(queue=queue, share=share, user=None if user == ALL_USERS else user, queued=row.get("nQueue", 0),
+                 running=row.get("nRunning", 0))
+            for queue, shares in case["user_stats"].items() for share, by_user in shares.items()
             for user, row in by_user.items()]
 
 
 def share_usage(case: dict) -> dict:
     """Usage of the share, and the equivalent one of its level-1 share."""
-    known = case.get("gshare_usage") or {}
+    known = case["gshare_usage"]
     return {share: said(dict(usage=row["usage_perc"],
                              equivalent=known.get(LEVEL_1 + share, {}).get("eqiv_usage_perc")))
-            for share, row in known.items() if not share.startswith(LEVEL_1)}
+            for share, row in known.items() if not share.startswith(LEVEL_1) and "usage_perc" in row}
 
 
 def verdict(one: dict) -> dict:

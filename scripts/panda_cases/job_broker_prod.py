@@ -2,6 +2,7 @@
 
 import simgrid_broker as sb
 from panda_cases.grid import snapshot
+from panda_cases.layout import OF_JOBS, complete
 from panda_cases.tasks import task
 
 USED, JUMBO = "+use", "+usejumbo"
@@ -9,12 +10,11 @@ USED, JUMBO = "+use", "+usejumbo"
 
 def answer(case: dict) -> dict:
     """The answer about the task of a case."""
-    number, nucleus = str(case["task"]["jediTaskID"]), case["task"].get("nucleus")
-    if not any(is_of(queue, nucleus) for queue in case["grid"]["queues"]):
-        return no_list(f"unknown nucleus {nucleus}")
+    case = complete(case, OF_JOBS)
+    number = str(case["task"]["jediTaskID"])
     values = snapshot(case) | {"tasks": {number: task(case, case["task"], case["chunk"], "job_brokerage")}}
-    values["placed"] = [dict(queue=name, share=case["task"]["gshare"], jobs=jobs)
-                        for name, jobs in (case.get("live_counter") or {}).items()]
+    values["placed"] = [dict(queue=name, share=case["task"].get("gshare"), jobs=jobs)
+                        for name, jobs in case["live_counter"].items()]
     told = sb.broker(sb.Snapshot.from_dict(values)).to_dict()
     if told["error"] and told["error"] != "no candidates":
         return no_list(told["error"])
@@ -26,11 +26,6 @@ def answer(case: dict) -> dict:
         candidates=[row(one) for one in kept], jumbo=[row(one) for one in listed if one["jumbo"]],
         weights={one["name"]: dict(row(one), nw_weight=one["network_weight"]) for one in listed
                  if one["weighed"]})
-
-
-def is_of(queue: dict, nucleus: str | None) -> bool:
-    """True if a queue is at that nucleus; PanDA also takes a satellite for one."""
-    return queue["site"] == nucleus and queue.get("type") != "analysis"
 
 
 def no_list(error: str) -> dict:

@@ -16,18 +16,18 @@ def nested(rows: list[dict]) -> tuple[Share, ...]:
         below[row.get("parent") or None].append(row)
 
     def of(parent: str | None) -> tuple[Share, ...]:
-        return tuple(Share(name=row["name"], value=row["value"] or 0, children=of(row["name"]))
+        return tuple(Share(name=row["name"], value=max(row.get("value") or 0, 0), children=of(row["name"]))
                      for row in below[parent])
     return of(None)
 
 
-def tree_and_usage(rows: list[dict], hs_distribution: list[list] | None) -> tuple[ShareTree, np.ndarray,
+def tree_and_usage(rows: list[dict], hs_distribution: list[list]) -> tuple[ShareTree, np.ndarray,
                                                                                  tuple[str, ...]]:
     """The tree, the HS06 in use by leaf and the names of the leaves.
 
     What is used under an unknown name, or none, counts as used: it is a leaf without a target.
     """
-    known, hs_distribution = {row["name"] for row in rows}, [(str(name), *of) for name, *of in hs_distribution or ()]
+    known, hs_distribution = {row["name"] for row in rows}, [(str(name), *of) for name, *of in hs_distribution]
     unknown = dict.fromkeys(name for name, *_ in hs_distribution if name not in known)
     tree = share_tree((*nested(rows), *(Share(name=name, value=0) for name in unknown)))
     leaves = tuple(tree.names[node] for node in tree.leaves)

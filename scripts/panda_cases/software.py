@@ -5,6 +5,7 @@ import numpy as np
 import simgrid_broker as sb
 from panda_cases import grid, plain
 from panda_cases.architecture import as_json
+from panda_cases.layout import OF_SOFTWARE, complete
 from simgrid_broker.policy.brokerage.production.candidates import preferences
 from simgrid_broker.policy.brokerage.production.question import JobCase
 from simgrid_broker.scenario.importers.cric import EVERYWHERE, software
@@ -17,7 +18,7 @@ TAGS = ("-cache", "-regexpcmtconfig")
 
 def answer(case: dict) -> dict:
     """Queues that the dry run does not refuse for software or hardware; everything else fits."""
-    given, limits = snapshot(case)
+    given, limits = snapshot(complete(case, OF_SOFTWARE))
     asked = sb.Snapshot.from_dict(given)
     decision = sb.broker(asked)
     refused = {each.name: each.tag for each in decision.candidates if each.tag in TAGS}
@@ -37,7 +38,7 @@ def snapshot(case: dict) -> tuple[dict, list[str]]:
     queues = {name: dict(releases=queue["releases"], software=published.get(name), **grid.hardware(name, case))
               for name, queue in case["queues"].items()}
     wanted = case["task"]
-    task = dict(architecture=as_json(wanted["architecture"]), transhome=wanted["transHome"] or "",
-                container_name=wanted["container_name"] or "", onlyTagsForFC=bool(wanted.get("onlyTagsForFC")))
+    task = dict(architecture=as_json(wanted.get("architecture")), transhome=wanted.get("transHome") or "",
+                container_name=wanted.get("container_name") or "", onlyTagsForFC=bool(wanted.get("onlyTagsForFC")))
     for_all = {"software_of_all": everywhere} if everywhere else {}
     return plain.snapshot(case["edition"], queues, "SHARE", task, **for_all), list(tally.remarks())

@@ -2,6 +2,7 @@
 
 import simgrid_broker as sb
 from panda_cases import grid
+from panda_cases.layout import OF_TASKS, complete
 from panda_cases.tasks import CHAIN, task
 from simgrid_broker.dry_run import Decision, broker_turn
 
@@ -16,6 +17,7 @@ QUEUED = "Production Output_queued"
 
 def answer(case: dict) -> dict:
     """One result for each task, in their order."""
+    case = complete(case, OF_TASKS)
     values = snapshot(case)
     decisions = broker_turn(sb.Snapshot.from_dict(values))
     return {"results": [result(one, decision) for one, decision in zip(case["tasks"], decisions, strict=True)]}
@@ -26,11 +28,11 @@ def snapshot(case: dict) -> dict:
     values = grid.snapshot(case)
     sites = {name: None for name in (*values["grid"]["sites"], *case["full_rw"],
                                      *(name for row in case["prio_rw"].values() for name in row))}
-    traffic = case["grid"].get("network", {})
+    traffic = case["grid"]["network"]
     values["nuclei"] = {name: dict(
-        work=case["full_rw"].get(name) or 0.0,
-        work_from={int(priority): row.get(name) or 0.0 for priority, row in case["prio_rw"].items()},
-        queued_files=sum(row.get(QUEUED) or 0 for row in traffic.get(name, {}).values())) for name in sites}
+        work=case["full_rw"].get(name, 0.0),
+        work_from={int(priority): row.get(name, 0.0) for priority, row in case["prio_rw"].items()},
+        queued_files=sum(row.get(QUEUED, 0) for row in traffic.get(name, {}).values())) for name in sites}
     values["grid"]["sites"] |= {name: dict(nucleus=False, cores=0) for name in sites
                                 if name not in values["grid"]["sites"]}
     values["tasks"] = {str(one["task"]["jediTaskID"]): of_task(case, one) for one in case["tasks"]}
@@ -39,15 +41,15 @@ def snapshot(case: dict) -> dict:
 
 def of_task(case: dict, one: dict) -> dict:
     """A task with its output, its parent, and the number of its draw."""
-    given = one["task"] | {"gshare": case["work_queue"]}
+    given = one["task"] | {"gshare": case.get("work_queue")}
     found = task(case, given, one["chunk"], "task_brokerage")
-    found["next_jobs"] = found["next_jobs"] | {"u": one["u"]}
+    found["next_jobs"] = found["next_jobs"] | grid.said({"u": one.get("u")})
     found |= dict(remaining_work=one.get("task_rw") or 0.0,
                   outputs=[output["storage_token"] for output in one["outputs"]])
-    if (one.get("params") or {}).get("taskBrokerOnMaster"):
+    if one["params"].get("taskBrokerOnMaster"):
         found["taskBrokerOnMaster"] = True
     if one.get("parent"):
-        chain = CHAIN.get(str((one["parent"].get("split_rules") or {}).get("fullChain")))
+        chain = CHAIN.get(str(one["parent"]["split_rules"].get("fullChain")))
         found["parent"] = grid.said(dict(nucleus=one["parent"].get("nucleus"), fullChain=chain))
     return found
 

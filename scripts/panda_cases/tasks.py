@@ -1,5 +1,7 @@
 """A task of a case with its input, as a task of a snapshot."""
 
+import re
+
 from panda_cases.architecture import as_json
 from panda_cases.grid import said
 from simgrid_broker.units import HOUR
@@ -34,18 +36,19 @@ STACK = {"4": "IPv4", "6": "IPv6"}
 BYTE = 1 / 1024**2
 """MB; PanDA reads an unknown unit so."""
 MB_OF = {"kB": 1 / 1024, "MB": 1, "GB": 1024}
-UNKNOWN = ("pseudo_dataset",)
+REPLICA = dict(files="found", of_files="total", bytes="asize", of_bytes="tsize")
+"""Numbers of a replica to Rucio's words."""
 
 
 def task(case: dict, given: dict, chunk: dict, brokerage: str) -> dict:
     """One task; case: with `rucio` and what is known of the next jobs; given: its attributes."""
-    rules = {key: str(value) for key, value in said(given.get("split_rules") or {}).items()}
+    rules = {key: str(value) for key, value in given["split_rules"].items()}
     found = said(NULLS | {key: given.get(name) for name, key in SAME.items() if given.get(name) is not None}) | dict(
         architecture=as_json(given.get("architecture")))
     numbers = NUMBERS | (OF_EVENT_SERVICE if given.get("eventService") else {})
     if given.get("useJumbo", "R") not in JUMBO:
         rules.pop("nJumboJobs", None)
-    found |= {key: int(rules[rule]) for rule, key in numbers.items() if rule in rules}
+    found |= whole(rules, numbers)
     found |= {rule: rules[rule] != "0" for rule in FLAGS if rule in rules}
     found |= dict(
         brokerage=brokerage, n_jobs=1, allowInputLAN=INPUT_LAN.get(rules.get("allowInputLAN", "")),
@@ -55,9 +58,14 @@ def task(case: dict, given: dict, chunk: dict, brokerage: str) -> dict:
         cputimeunit=given.get("cpuTimeUnit") or "", eventService=bool(given.get("eventService")),
         site=given["site"].split(",") if given.get("site") else [], workdiskcount=scratch_mb(given),
         frozen_for=(given.get("frozen_hours_ago") or 0) * HOUR,
-        splitting={key: int(rules[rule]) for rule, key in SPLITTING.items() if rule in rules},
-        next_jobs=next_jobs(case, given, chunk), datasets=datasets(chunk, case.get("rucio") or {}))
+        splitting=whole(rules, SPLITTING), next_jobs=next_jobs(case, given, chunk),
+        datasets=datasets(chunk, case["rucio"]))
     return found
+
+
+def whole(rules: dict, keys: dict) -> dict:
+    """Whole numbers among split rules, by the keys of a task."""
+    return {key: int(rules[rule]) for rule, key in keys.items() if re.fullmatch(r"-?\d+", rules.get(rule, ""))}
 
 
 def scratch_mb(given: dict) -> float | None:
@@ -71,8 +79,7 @@ def next_jobs(case: dict, given: dict, chunk: dict) -> dict:
     master = chunk["master"]
     found = dict(scout=chunk.get("use_scout"), merging=bool(chunk.get("is_merging")),
                  ramcount=chunk.get("ram_count") or 0, ready_events=case.get("n_ready_events"),
-                 resource_types={queue: list(filter(None, kinds or ())) for queue, kinds in
-                                 (case.get("task_resource_types") or {}).items()}, jumbo=chunk.get("use_jumbo"))
+                 resource_types=case["task_resource_types"], jumbo=chunk.get("use_jumbo"))
     if master.get("preassigned_site"):
         created, modified = master.get("created_hours_ago"), master.get("modified_hours_ago")
         changed = modified is not None and created is not None and modified != created
@@ -84,10 +91,11 @@ def next_jobs(case: dict, given: dict, chunk: dict) -> dict:
 def datasets(chunk: dict, rucio: dict) -> dict:
     """Datasets of the chunk, the primary one first, and those of Rucio that they consist of."""
     found = {}
-    for place, one in enumerate([chunk["master"], *chunk.get("secondaries", [])]):
-        found[one["name"]] = said(dict(type=one.get("type"), secondary=place > 0, attributes=one.get("attributes"),
-                                       files={file["lfn"]: of_file(file) for file in one["files"]}))
-        found[one["name"]] |= of_rucio(rucio.get(one["name"].rstrip("/")))
+    for place, one in enumerate([chunk["master"], *chunk["secondaries"]]):
+        name = one.get("name") or ""
+        found[name] = said(dict(type=one.get("type"), secondary=place > 0, attributes=one.get("attributes"),
+                                files={file["lfn"]: of_file(file) for file in one["files"]}))
+        found[name] |= of_rucio(rucio.get(name.rstrip("/")))
     known_as = {name.rstrip("/") for name in found}         # names of containers end with a slash in JEDI
     return found | {name: of_rucio(known) | {"constituent": True} for name, known in rucio.items()
                     if name not in known_as}
@@ -103,12 +111,11 @@ def of_rucio(known: dict | None) -> dict:
     """Dataset as Rucio describes it; nothing if it does not know it."""
     if known is None:
         return {}
-    replicas = {name: dict(files=row["found"], of_files=row["total"], bytes=row["asize"], of_bytes=row["tsize"])
+    replicas = {name: said({key: row.get(word) for key, word in REPLICA.items()})
                 for name, row in known["replicas"].items()}
-    return dict(n_files=known["n_files"], bytes=known["size"], replicas=replicas,
-                file_replicas={lfn: places or [] for lfn, places in (known.get("file_replicas") or {}).items()},
-                virtual=known.get("vp_rses") or [],
-                distributed=bool(known.get("distributed")), has_rules=known.get("rules") != [],
-                constituents=known.get("constituents") or [])
+    return said(dict(n_files=known.get("n_files"), bytes=known.get("size"), replicas=replicas,
+                     file_replicas=known["file_replicas"], virtual=known["vp_rses"],
+                     distributed=bool(known.get("distributed")), has_rules=known.get("rules") != [],
+                     constituents=known["constituents"]))
 
 

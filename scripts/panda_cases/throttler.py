@@ -1,6 +1,7 @@
 """Throttling of job generation for one share and resource type."""
 
 from panda_cases.config import gdpconfig
+from panda_cases.layout import OF_THROTTLER, complete
 from simgrid_broker.policy.tasks.throttle import UNLIMITED, Standby, lift, throttle, throttle_limits, with_standby
 from simgrid_broker.views import WorkQueueCounts
 from simgrid_broker.world.shares import core_types
@@ -12,16 +13,18 @@ MERGE_ONLY = 5
 
 def answer(case: dict) -> dict:
     """True if jobs are made, how many, and from which priority on."""
+    case = complete(case, OF_THROTTLER)
     cfg, refused = gdpconfig(case)
-    limits = throttle_limits(cfg, case["share"], case["resource_type"], edition=case["edition"],
+    resource_type = case.get("resource_type") or ""
+    limits = throttle_limits(cfg, case["share"], resource_type, edition=case["edition"],
                              throttled=case["gs_throttled"])       # keys of the production throttler for any label
     limits = limits._replace(analysis=case.get("prod_source_label") == ANALYSIS_LABEL)
-    types = list(dict.fromkeys([case["resource_type"], *(kind for by_type in _tables(case) for kind in by_type)]))
-    alike = [types[number] for number in core_types(case["resource_type"], types)]
+    types = list(dict.fromkeys([resource_type, *(kind for by_type in _tables(case) for kind in by_type)]))
+    alike = [types[number] for number in core_types(resource_type, types)]
     own = _counts(case, types[:1], of_type=True)
-    highest = case.get("highest_prio_job") or {}
+    highest = case["highest_prio_job"]
     decision = lift(throttle(own, limits, _counts(case, alike), _counts(case, types)),
-                    case.get("highest_prio_waiting"), highest.get("highestPrio") or 0, highest.get("nNotRun") or 0)
+                    case.get("highest_prio_waiting"), highest.get("highestPrio", 0), highest.get("nNotRun", 0))
     unlimited = decision.max_jobs == UNLIMITED or not decision.merging
     return {"throttled": decision.skip and (MERGE_ONLY if decision.merging else True),
             "max_num_jobs": None if unlimited else decision.max_jobs,
@@ -30,17 +33,16 @@ def answer(case: dict) -> dict:
 
 def _tables(case: dict) -> list[dict]:
     """Every table of numbers by resource type."""
-    tables = [*case["stats"].values(), case.get("standby_static"), case.get("standby_dynamic")]
-    return [table or {} for table in tables]
+    return [*case["stats"].values(), case["standby_static"], case["standby_dynamic"]]
 
 
 def _counts(case: dict, types: list[str], of_type: bool = False) -> WorkQueueCounts:
     """Numbers of the share in some resource types, standby slots included; of_type: at the level of one type."""
     def of(*statuses: str) -> int:
-        return sum((case["stats"].get(status) or {}).get(kind) or 0 for status in statuses for kind in types)
+        return sum(case["stats"].get(status, {}).get(kind, 0) for status in statuses for kind in types)
 
     def slots(table: str) -> int | None:
-        found = [number for kind in types if (number := (case.get(table) or {}).get(kind)) is not None]
+        found = [case[table][kind] for kind in types if kind in case[table]]
         return sum(found) if found else None
     counts = WorkQueueCounts(of("running"), of("assigned", "activated", "starting"), of("defined"), of("waiting"),
                              case.get("total_walltime"))

@@ -6,6 +6,7 @@ from math import inf, nan
 import numpy as np
 
 from panda_cases.config import gdpconfig
+from panda_cases.layout import OF_STREAMING, complete
 from panda_cases.shares import tree_and_usage
 from simgrid_broker.gdpconfig.components import meanrss
 from simgrid_broker.names import QueueStatus
@@ -22,13 +23,14 @@ BOUNDS = ("mincore", "maxcore", "minrampercore", "maxrampercore")
 
 def answer(case: dict) -> dict:
     """Workers by type for the Harvester instance of the queue; none without instance or statistics."""
+    case = complete(case, OF_STREAMING)
     cfg, limits = gdpconfig(case)
-    instance, activated = case["queue"].get("harvester"), case.get("activated_jobs") or []
-    by_label = (case.get("worker_stats") or {}).get(instance)
+    instance, activated = case["queue"].get("harvester"), case["activated_jobs"]
+    by_label = case["worker_stats"].get(instance)
     if by_label is None:
         return {"new_workers": {}, "limits": limits}
     types = {name: ResourceTypeBounds(**dict(zip(BOUNDS, bounds, strict=True)))
-             for name, *bounds in case.get("resource_types") or ()} or dict(DEFAULT_RESOURCE_TYPES)
+             for name, *bounds in case["resource_types"]} or dict(DEFAULT_RESOURCE_TYPES)
     types.setdefault(BASIC_TYPE, DEFAULT_RESOURCE_TYPES[BASIC_TYPE])            # PanDA keeps a queue alive with it
     workers = by_label.get(LABEL) or {}
     limits += [f"worker_stats.{instance}.{label}" for label in by_label if label != LABEL]
@@ -43,22 +45,21 @@ def answer(case: dict) -> dict:
 
 def status(case: dict, cfg, types: Mapping[str, ResourceTypeBounds], workers: Mapping[str, Mapping]) -> PilotStatus:
     """The view of the queue."""
-    queue, memory = case["queue"], case.get("average_memory") or {}
-    tree, used, leaves = tree_and_usage(case["shares"], case.get("hs_distribution"))
-    corecount = queue.get("corecount") or 0
+    queue, memory = case["queue"], case["average_memory"]
+    tree, used, leaves = tree_and_usage(case["shares"], case["hs_distribution"])
+    corecount, words = queue.get("corecount") or 0, QueueStatus.words()
     cores = np.array([[cores_of_worker(kind, corecount) for kind in types.values()]])
-    running, queued = (np.array([[sum((workers.get(name) or {}).get(state) or 0 for state in states)
+    running, queued = (np.array([[sum(workers.get(name, {}).get(state, 0) for state in states)
                                        for name in types]])
                        for states in (("running",), WAITING))
-    most = {name: limit for name, limit in ((queue.get("uconfig") or {}).get("resource_type_limits") or {}).items()
-            if limit is not None}
+    most = queue["uconfig"].get("resource_type_limits", {})
     return PilotStatus(
         corecount=np.array([corecount]), cores_running=(running * cores).sum(axis=1),
         cores_queued=(queued * cores).sum(axis=1), workers_queued=queued, worker_cores=cores,
         activated=np.zeros((1, len(leaves), len(types)), np.int64), share_order=GLOBAL_SHARES.shares(tree, used),
-        score=list(types).index(BASIC_TYPE), jobs=_jobs(case.get("activated_jobs") or [], leaves, list(types)),
-        status=np.array([QueueStatus.words().index(queue["status"])]),
-        core_target=np.array([(queue.get("params") or {}).get("ups_core_target") or 0]), running_of_type=running,
+        score=list(types).index(BASIC_TYPE), jobs=_jobs(case["activated_jobs"], leaves, list(types)),
+        status=np.array([words.index(queue["status"]) if queue.get("status") in words else QueueStatus.PAUSED]),
+        core_target=np.array([queue["params"].get("ups_core_target") or 0]), running_of_type=running,
         limit_of_type=np.array([[most.get(name, inf) for name in types]]),
         high_memory_limit=np.array([most.get("HIMEM", inf)]),
         high_memory=np.array([is_high_memory(kind) for kind in types.values()]),

@@ -95,7 +95,9 @@ def heading(answer: "Decision") -> str:
 
 
 def funnel_table(answer: "Decision") -> str:
-    """Number of candidates refused and left by each rule."""
+    """Number of candidates refused and left by each rule; empty if the attempt ended before any was looked at."""
+    if not answer.candidates:
+        return ""
     rows = [("", "", str(len(answer.candidates)))]
     rows += [(step.label, str(step.refused), str(step.left)) for step in answer.funnel]
     return table(("rule", "refused", "left"), rows, numbers=(1, 2))
@@ -106,7 +108,7 @@ def kept_table(answer: "Decision") -> str:
     rows = [(str(each.order), each.name, shown(each.weight), f"{100 * each.probability:.1f} %", shown(each.queued),
              shown(each.cap), factors(each)) for each in answer.kept]
     if not rows:
-        return "No candidate is left."
+        return "No candidate is left." if answer.candidates else f"The attempt ended: {answer.error}."
     head = ("order", "candidate", "weight", "probability", "queued", "cap", "factors other than 1")
     kept = [k for k in range(len(head)) if k not in (4, 5) or any(row[k] for row in rows)]
     return table([head[k] for k in kept], [[row[k] for k in kept] for row in rows], numbers=range(2, len(kept) - 1))

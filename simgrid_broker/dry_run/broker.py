@@ -14,11 +14,12 @@ from simgrid_broker.errors import Problem, SnapshotError, nearest
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
 from simgrid_broker.policy.brokerage.analysis.lists import FATAL
+from simgrid_broker.policy.brokerage.production.candidates import has_unknown_nucleus
 from simgrid_broker.policy.brokerage.production.storage import input_incomplete, readable
 from simgrid_broker.policy.brokerage.task.nuclei import cannot_run, no_complete_replica, output_unmatched
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
-from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, TASK_BROKERAGE
+from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
 from simgrid_broker.turns.broker_rules import in_order, last_refusal, steps_of
 from simgrid_broker.turns.brokers import Brokers
 from simgrid_broker.turns.policies import Policies
@@ -94,6 +95,8 @@ def _burden(world: World) -> Burden:
 def _decide(snapshot: Snapshot, brokers: Brokers, row: int, burden: Burden) -> Decision:
     """The decision about the task in a row."""
     about = list(snapshot.tasks.values())[row]
+    if about.broker == JOB_BROKERAGE and (ended := _without_nucleus(snapshot, brokers, row, about)) is not None:
+        return ended
     if about.broker == TASK_BROKERAGE:
         seen, n_jobs, names, verdict = _nucleus(brokers, row, burden)
         drawn = names[verdict.order[0]] if len(verdict.order) else None
@@ -108,6 +111,17 @@ def _decide(snapshot: Snapshot, brokers: Brokers, row: int, burden: Burden) -> D
         error=_error(brokers, row, DecisionKind.of(about.broker), verdict),
         fatal=_is_fatal(brokers, about, verdict),
         candidates=candidates_of(brokers, about.broker, names, verdict))
+
+
+def _without_nucleus(snapshot: Snapshot, brokers: Brokers, row: int, about: SnapshotTask) -> Decision | None:
+    """The end of an attempt to make jobs of a task whose nucleus is unknown; None if it goes on."""
+    task, edition = observe.task(brokers.world, row), edition_of(snapshot.edition).name
+    if not has_unknown_nucleus(task, brokers.queues, edition):
+        return None
+    return Decision(snapshot=snapshot.name, time_s=snapshot.time, edition=edition, brokerage=about.broker,
+                    policy=snapshot.policies.job_brokerage, task=task, name=about.name, nucleus=about.nucleus,
+                    n_jobs=about.n_jobs_to_broker or about.jobs_left, funnel=(), drawn=None,
+                    error=f"unknown nucleus {about.nucleus}", fatal=False, candidates=())
 
 
 def candidates_of(brokers: Brokers, brokerage: str, names: Sequence[str], verdict: Verdict) -> tuple[Candidate, ...]:

@@ -272,8 +272,9 @@ class Snapshot(Whole):
     time: Seconds = Field(0, ge=0, le=LATEST - 1, description="The moment, on the clock of the run that it comes from")
     statistics_at: Seconds | None = Field(None, ge=-LATEST, le=LATEST, description="When JEDI last read the numbers of "
                                           "jobs and queues, not after `time`; default: at that moment")
-    strict: bool = Field(True, description="Whether names of nothing, contradictions, and numbers out of range are "
-                         "refused; false = they are remarked and read as PanDA reads them, as in a snapshot of a run")
+    strict: bool = Field(True, description="Whether names of nothing, contradictions, unknown words, rows without what "
+                         "they need, and numbers out of range are refused; false = they are remarked and read as PanDA "
+                         "reads them, as in a snapshot of a run")
     edition: editions.Name = Field("documented", description="Rules of the documentation, or of the production code: "
                                    "of its newest release, or of the one that is named")
     seed: int = Field(1, ge=0, description="Seed of the draws of nuclei, as that of the run")

@@ -123,8 +123,19 @@ def test_a_bare_satellite_is_a_candidate_but_its_queues_are_not_at_a_nucleus(t1w
 def test_a_task_without_share_is_matched_by_no_share():
     policy = {"ONE": dict(fairsharepolicy="gshare=Other:0%")}
     for without_share, tag in ((True, "-zeroshare"), (False, None)):
-        asked = snapshot(dict(brokerage="job_brokerage", without_share=without_share, next_jobs={}), queues=policy)
+        asked = snapshot(dict(brokerage="job_brokerage", nucleus="ONE", without_share=without_share, next_jobs={}),
+                         queues=policy)
         assert broker(asked).candidates[0].tag == tag
+
+
+@pytest.mark.parametrize(("nucleus", "error"), [
+    ("ONE", None), ("SAT", "unknown nucleus SAT"), (None, "unknown nucleus None")])
+def test_an_attempt_without_a_known_nucleus_ends_before_any_queue_is_looked_at(nucleus, error):
+    asked = snapshot(dict(brokerage="job_brokerage", nucleus=nucleus, next_jobs={}))
+    decision = broker(asked)
+    assert (decision.error, len(decision.candidates)) == (error, 0 if error else 2)
+    assert broker(asked, edition="documented").candidates and broker(asked, **{
+        "tasks.1.prodsourcelabel": "ptest"}).candidates
 
 
 @pytest.mark.parametrize("changed", ["seed", "tasks.1.n_nuclei", "tasks.1.luck"])

@@ -6,6 +6,7 @@ import pytest
 
 from simgrid_broker.errors import SnapshotError
 from simgrid_broker.scenario import Snapshot, load_snapshot
+from simgrid_broker.scenario.loading.origins import value_at
 
 EXAMPLE = Path(__file__).parents[2] / "scenarios" / "snapshot.yaml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
@@ -193,6 +194,47 @@ def test_a_lenient_snapshot_is_read_as_panda_reads_its_tables(changed):
         "1 x an unknown site is read as one without queues and storages: tasks.102.nucleus = 'NIRVANA'",
         "1 x numbers are out of range, and are read as they are: ramcount = -1")
     assert "did you mean" in str(problems_of(path, ["strict=true"])[0])
+
+
+HARSH = {
+    "tasks.102.ramunit": ("Gigabytes", "MB", "words are unknown, and are read as PanDA reads all others"),
+    "grid.queues.NORTH.status": ("broken", "paused", "words are unknown, and are read as PanDA reads all others"),
+    "grid.queues.NORTH.workflow": ("pul_ups", None, "an unknown worker mode is read as none"),
+    "grid.queues.NORTH.gpus": ([{"vram": -1}], ({"vram": None},), "values without a meaning are left out"),
+    "grid.queues.NORTH.catchall": (7, "7", "numbers stand for text, and are read as such"),
+    "tasks.102.priority": (0.5, 0, "numbers are not whole, and are read without their fractions"),
+    "tasks.102.datasets": ({"d": DATASET | {"replicas": {"CENTRE_DATADISK": {"files": 2}}}}, ...,
+                           "must not exceed the 1 of the dataset"),
+    "queues.NORTH.slot_requests": ([{"slots": None}, {"slots": 3}], ({"slots": 3},),
+                                   "rows without a value that they need are left out")}
+"""Values that only a lenient snapshot accepts, as which it reads them, and its remark."""
+
+
+@pytest.mark.parametrize("key", HARSH)
+def test_values_that_panda_reads_are_refused_with_their_names_unless_a_snapshot_is_lenient(key):
+    plain = load_snapshot(EXAMPLE).with_values({"tasks.102.input": {}})
+    value, reading, remark = HARSH[key]
+    with pytest.raises(SnapshotError) as caught:
+        plain.with_values({key: value})
+    assert caught.value.problems[0].key.startswith(key)
+    snapshot = plain.with_values({"strict": False, key: value})
+    at = value_at(snapshot.to_dict(), tuple(key.split(".")))
+    if isinstance(reading, tuple):
+        assert [{name: row[name] for name in part} for part, row in zip(reading, at, strict=True)] == list(reading)
+    else:
+        assert reading is ... or at == reading
+    assert any(f"1 x {remark}: {key}" in said for said in snapshot.import_remarks), snapshot.import_remarks
+
+
+def test_queues_of_other_types_and_no_shares_in_a_lenient_snapshot():
+    plain = load_snapshot(EXAMPLE)
+    special = plain.with_values({"strict": False, "grid.queues.NORTH.type": "special"})
+    assert "NORTH" not in special.grid.queues and all(row.queue != "NORTH" for row in special.jobs)
+    none = plain.with_values({"strict": False, "shares": []})
+    assert {"Undefined", "Production"} <= {share.name for share in none.shares}
+    for missing in ({"grid.queues": {}}, {"resource_types": {}}):           # tables without which there is no grid
+        with pytest.raises(SnapshotError, match="at least one"):
+            plain.with_values({"strict": False, **missing})
 
 
 def test_numbers_out_of_range_and_nulls_of_a_lenient_snapshot_are_read_as_the_nearest_that_have_a_meaning():

@@ -23,7 +23,8 @@ def unknown_workflow(scenario: Scenario) -> Iterator[Finding]:
     for name, queue in scenario.grid.queues.items():
         if queue.workflow and queue.workflow not in workflows:
             yield Finding(("grid", "queues", name, "workflow"), queue.workflow,
-                          f"expected one of {', '.join(workflows)}, or none", nearest(queue.workflow, workflows))
+                          f"expected one of {', '.join(workflows)}, or none", nearest(queue.workflow, workflows),
+                          thing="worker mode")
 
 
 def limit_of_workers(scenario: Scenario) -> Iterator[Finding]:

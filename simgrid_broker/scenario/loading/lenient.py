@@ -7,16 +7,26 @@ still count at their queue, and replicas at a storage that no queue has are stil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError, ValidationInfo
 
-from simgrid_broker.scenario.loading.origins import Finding, Key, Whole, dotted, value_at
+from simgrid_broker.scenario.loading.origins import BOOLEAN, MISSING, NULL, Finding, Key, Whole, dotted, value_at
 from simgrid_broker.scenario.loading.validate import is_optional, without
 
 MOST_EXAMPLES = 3
 """Examples in a remark."""
 OF_RANGES = {"greater_than", "greater_than_equal", "less_than", "less_than_equal"}
 """Kinds of pydantic's errors about numbers out of range."""
+OPEN_LIMITS = ("greater_than", "less_than")
+"""Kinds of errors about numbers that must not be the limit itself."""
+OTHER_WORDS = dict(status="paused", capability="mcore", ramunit="MB", scope="default",
+                   read_lan="PROBING", write_lan="PROBING", read_wan="PROBING", write_wan="PROBING")
+"""Words that decide as all do that PanDA compares with none of its own, by key."""
+WITHOUT_SHARES = "Undefined"
+"""Name of a share that PanDA gives to tasks which no share takes."""
+LEFT_OUT = object()
+"""Reading of a value that decides as if it were not there."""
 UNKNOWN_SPACE = 1e18
 """Space of a storage that is not described, bytes: it stops nothing."""
 OUT_OF_RANGE = "numbers are out of range, and are read as they are"
@@ -41,27 +51,58 @@ def in_any_range(value: object, handler: Callable, info: ValidationInfo) -> obje
         return value
 
 
-def within_range(model: type[Whole], values: dict, findings: list[Finding]) -> tuple[dict | None, Iterable[str]]:
-    """Values with numbers in range and without nulls, None if none of them can be read so, and a remark for each kind.
+class Reading(NamedTuple):
+    """A value, or `LEFT_OUT`, as which a lenient snapshot reads what stands at a key, and what a remark says."""
 
-    A number below its range is 0, or the smallest limit in `LEAST`; one above it is the largest; a null is left out.
-    """
-    beyond = [found for found in findings if found.limit is not None and isinstance(found.value, (int, float))]
-    nulls = [found for found in findings if found.of_null and is_optional(model, found.key)]
-    if not beyond and not nulls:
+    key: Key
+    value: Any
+    remark: str
+
+
+def readable(model: type[Whole], values: dict, findings: list[Finding]) -> tuple[dict | None, Iterable[str]]:
+    """Values that can be read, None if none of what is wrong has another reading, and a remark for each kind."""
+    readings = [(found, reading) for found in findings if (reading := _reading(model, found)) is not None]
+    if not readings:
         return None, ()
-    changed = without(values, {found.key for found in nulls})
-    for found in beyond:
-        value_at(changed, found.key[:-1])[found.key[-1]] = _nearest_in_range(found)
-    return changed, _remarks([replace(found, expected=text) for text, alike in (
-        ("numbers are out of range, and are read as the nearest that have a meaning", beyond),
-        ("nulls are left out", nulls)) for found in alike])
+    changed = without(values, set())
+    for _, reading in readings:
+        if reading.value is not LEFT_OUT and (around := value_at(changed, reading.key[:-1])) is not None:
+            around[reading.key[-1]] = reading.value
+    changed = without(changed, {reading.key for _, reading in readings if reading.value is LEFT_OUT})
+    return changed, _remarks([replace(found, expected=reading.remark) for found, reading in readings])
+
+
+def _reading(model: type[Whole], found: Finding) -> Reading | None:
+    """Another reading of a value that cannot be read as it is; None if PanDA has none either."""
+    key, value, name = found.key, found.value, str(found.key[-1])
+    alone, is_number = is_optional(model, key), isinstance(value, (int, float))
+    if name == "type" and found.kind == "literal_error" and key[:2] == ("grid", "queues"):
+        return Reading(key[:-1], LEFT_OUT, "queues of types to which no broker sends work are left out")
+    if found.limit is not None and is_number and not (alone and found.kind in OPEN_LIMITS):
+        return Reading(key, _nearest_in_range(found), "numbers are out of range, and are read as the nearest that have "
+                       "a meaning")
+    if found.kind == "literal_error" and name in OTHER_WORDS:
+        return Reading(key, OTHER_WORDS[name], "words are unknown, and are read as PanDA reads all others")
+    if found.kind in ("int_from_float", BOOLEAN):
+        return Reading(key, int(value), "numbers are not whole, and are read without their fractions")      # type: ignore[call-overload]
+    if found.kind == "string_type" and is_number:
+        return Reading(key, str(value), "numbers stand for text, and are read as such")
+    if found.kind == "too_short" and key == ("shares",):
+        return Reading(key, [dict(name=WITHOUT_SHARES, value=0)], "no share is there, which is read as one")
+    if found.kind in (NULL, "literal_error", "value_error", *OPEN_LIMITS) and alone:
+        return Reading(key, LEFT_OUT, "nulls are left out" if found.kind == NULL else "values without a meaning are "
+                       "left out")
+    if found.kind in (NULL, MISSING, "literal_error") and len(key) > 2 and is_optional(model, key[:-1]):
+        return Reading(key[:-1], LEFT_OUT, "rows without a value that they need are left out")
+    return None
 
 
 def _nearest_in_range(found: Finding) -> float:
     """The number as which one out of range is read."""
     limit, value = found.limit, found.value
     assert limit is not None and isinstance(value, (int, float))
+    if found.kind in OPEN_LIMITS:
+        return limit + 1
     return limit if value > limit or limit > 0 else LEAST.get(str(found.key[-1]), 0)
 
 
@@ -105,6 +146,13 @@ def _add_storage(values: dict, name: str) -> None:
     values["grid"]["storages"].setdefault(name, dict(site=name, total=UNKNOWN_SPACE, free=UNKNOWN_SPACE))
 
 
+def _without_mode(values: dict, name: str) -> None:
+    """Read queues with a workflow as those that have none."""
+    for queue in values["grid"]["queues"].values():
+        if queue.get("workflow") == name:
+            queue["workflow"] = None
+
+
 def _add_share(values: dict, name: str) -> None:
     """Add a leaf share without a target."""
     if all(share["name"] != name for share in values["shares"]):
@@ -114,8 +162,9 @@ def _add_share(values: dict, name: str) -> None:
 ADDED: dict[str, tuple[Callable[[dict, str], None], str]] = {
     "site": (_add_site, "is read as one without queues and storages"),
     "storage": (_add_storage, "is read as one that is open, at a site of its own"),
-    "leaf share": (_add_share, "is read as one without a target")}
-"""Things that are there although nothing describes them; by kind, how they are added, and what a remark says."""
+    "leaf share": (_add_share, "is read as one without a target"),
+    "worker mode": (_without_mode, "is read as none")}
+"""Things that are read although nothing describes them; by kind, how they are added, and what a remark says."""
 
 
 def _remarks(findings: list[Finding]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from simgrid_broker.scenario.checks.snapshot import snapshot_findings
 from simgrid_broker.scenario.grid.expand_grid import SOURCES, expanded
 from simgrid_broker.scenario.loading import lenient
 from simgrid_broker.scenario.loading.documents import missing_files, read
-from simgrid_broker.scenario.loading.origins import Assignment, Draft, Finding, Whole
+from simgrid_broker.scenario.loading.origins import Assignment, Draft, Finding, Whole, value_at
 from simgrid_broker.scenario.loading.set_values import NoSuchKey, assigned, from_command_line, from_python, plain
 from simgrid_broker.scenario.loading.validate import Validation, validated
 from simgrid_broker.scenario.model import Scenario
@@ -87,18 +87,19 @@ def resolve(draft: Draft, model: type[W], problems: Iterable[Problem] = ()) -> W
 def _checked(draft: Draft, model: type[W], failed: bool, problems: list[Problem]) -> tuple[Validation[W], list[str]]:
     """Validated values and remarks on them; what is wrong is added to `problems`.
 
-    In a lenient snapshot only what cannot be read at all is wrong.
+    In a lenient snapshot only what cannot be read at all, and a table without any row, is wrong.
     """
     is_lenient, remarks = model is Snapshot and draft.values.get("strict") is False, list[str]()
     while True:
         checked = validated(draft.values, model, is_lenient)
         found = _cross_findings(checked, draft, failed)
-        values, more = lenient.within_range(model, draft.values, checked.findings) if is_lenient else (None, ())
+        values, more = lenient.readable(model, draft.values, checked.findings) if is_lenient else (None, ())
         if values is not None:
             remarks, draft = [*remarks, *more], replace(draft, values=values)
             continue
-        if not is_lenient or checked.findings:
-            problems += locate.problems_of(draft, [*checked.findings, *found])
+        empty = [one for one in found if one.of_absence and not value_at(draft.values, one.key)]
+        if not is_lenient or checked.findings or empty:
+            problems += locate.problems_of(draft, [*checked.findings, *(empty if is_lenient else found)])
             return checked, remarks
         values, more = lenient.as_panda_reads(model, draft.values, found, checked.out_of_range)
         remarks += [remark for remark in more if remark not in remarks]

@@ -83,7 +83,7 @@ class Finding:
     of_absence: the finding reports a name as missing, so it is dropped while entries that could not be read are left
     out; unknown: the missing name, where that is not the value itself; depends_on: keys of other values without which
     the finding is meaningless; thing: kind of the thing that is missing, as `Refers` names it; limit: that a number
-    exceeds; of_null: a null stands where a value is needed.
+    exceeds; kind: pydantic's word for the error, NULL where a null stands for a value, "" = of a check between parts.
     """
 
     key: Key
@@ -95,8 +95,11 @@ class Finding:
     depends_on: tuple[Key, ...] = ()
     thing: str = ""
     limit: float | None = None
-    of_null: bool = False
+    kind: str = ""
 
+
+NULL, MISSING, BOOLEAN = "null", "missing", "boolean"
+"""Kinds of findings: no value, no key, and true or false where a number is expected."""
 
 Rules = tuple[Callable[[Any], Iterator[Finding]], ...]
 """Rules about a scenario, some of them about a snapshot, too."""

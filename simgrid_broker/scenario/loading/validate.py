@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.loading.origins import Finding, Key, Whole, items_of, value_at
+from simgrid_broker.scenario.loading.origins import BOOLEAN, MISSING, NULL, Finding, Key, Whole, items_of, value_at
 from simgrid_broker.schema.part import LATEST, fields_by_key
 
 W = TypeVar("W", bound=Whole)
@@ -106,7 +106,7 @@ def _booleans_for_numbers(model: type[Whole], values: dict) -> Iterator[Finding]
     """A finding for each true or false where a number is expected; pydantic would read them as 1 and 0."""
     for key, value in items_of(values):
         if isinstance(value, bool) and _kind_at(model, key) in (int, float):
-            yield Finding(key, value, "expected a number")
+            yield Finding(key, value, "expected a number", kind=BOOLEAN)
 
 
 def _kind_at(model: type[Whole], key: Key) -> Any:
@@ -120,14 +120,15 @@ def _finding(model: type[Whole], key: Key, error: Mapping[str, Any]) -> Finding:
     """One validation error as a finding; values that fill more than a line are not shown."""
     kind, value = error["type"], None if isinstance(error["input"], (dict, list, tuple)) else error["input"]
     if kind == "missing":
-        return Finding(key, None, "is missing" + _description(model, key))
+        return Finding(key, None, "is missing" + _description(model, key), kind=MISSING)
     if kind == "extra_forbidden":
         parent = _kind_at(model, key[:-1])
         return Finding(key, value, "unknown key", nearest(str(key[-1]), fields_by_key(parent)))
     known = tuple(re.findall(r"'([^']*)'", error["ctx"]["expected"])) if kind == "literal_error" else ()
     limits = error.get("ctx", {})
     return Finding(key, value, _expected(error), nearest(value, known) if isinstance(value, str) else (),
-                   limit=limits.get("ge", limits.get("le")), of_null=error["input"] is None)
+                   limit=next((limits[name] for name in ("ge", "le", "gt", "lt") if name in limits), None),
+                   kind=NULL if error["input"] is None else kind)
 
 
 def _description(model: type[Whole], key: Key) -> str:

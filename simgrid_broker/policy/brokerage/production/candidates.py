@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simgrid_broker.editions import ByEdition
-from simgrid_broker.names import ANALYSIS_LABELS, ANY_CORES, VERY_HIGH_PRIORITY, QueueStatus
+from simgrid_broker.names import ANALYSIS_LABELS, ANY_CORES, PRODUCTION_LABELS, VERY_HIGH_PRIORITY, QueueStatus
 from simgrid_broker.policy.brokerage.production import named_values
 from simgrid_broker.policy.brokerage.production.question import JobCase
 from simgrid_broker.policy.funnel import ONE
@@ -35,20 +35,31 @@ class Terms(NamedTuple):
 
     statuses: of queues that get jobs (D19); lapsed: test for merge jobs that may leave the queue that holds their files
     (D17); spares_single: criteria beyond the status do not concern the single queue that a task names; spares_tests:
-    zero shares do not concern work of tests.
+    zero shares do not concern work of tests; needs_nucleus: an attempt for a task without a known nucleus ends at once.
     """
 
     statuses: tuple[QueueStatus, ...]
     lapsed: Callable[[Premerge], bool]
     spares_single: bool
     spares_tests: bool
+    needs_nucleus: bool
 
 
 TERMS = ByEdition(
-    Terms((QueueStatus.ONLINE,), lambda premerge: premerge.stuck_s >= LAPSE_S, False, False),
+    Terms((QueueStatus.ONLINE,), lambda premerge: premerge.stuck_s >= LAPSE_S, False, False, False),
     Terms((QueueStatus.ONLINE, QueueStatus.STANDBY),
-          lambda premerge: premerge.input_idle_s > LAPSE_S and premerge.stuck_s > STUCK_S, True, True))
+          lambda premerge: premerge.input_idle_s > LAPSE_S and premerge.stuck_s > STUCK_S, True, True, True))
 """The documentation spares pre-assigned queues from the status (step 2), and from nothing else."""
+
+
+def has_unknown_nucleus(task: Task, queues: Queues, edition: str) -> bool:
+    """True if an attempt ends before any candidate is looked at, since the nucleus of the task is unknown, or is none.
+
+    PanDA knows the sites of queues for production, satellites too. Tasks of labels that task brokerage does not serve
+    have no nucleus. Source: brokerage reference, 0.2 and 1.2 (T1); AtlasProdJobBroker.doBrokerage.
+    """
+    return (TERMS[edition].needs_nucleus and task.prodsourcelabel in PRODUCTION_LABELS
+            and task.nucleus not in queues.site[queues.production])
 
 
 class InitialList(NamedTuple):
