@@ -47,7 +47,7 @@ def add_facts(world: World, snapshot: Snapshot, row: int, task: SnapshotTask, cf
         given = found_at(task.datasets, endpoints(world), world.places.reads, from_cvmfs(world),
                          Terms(task.next_jobs.merging, not heavy))
         nuclei = input_of_nuclei(task.datasets, task.taskBrokerOnMaster, endpoints(world),
-                                 input_of_sites(world.places))
+                                 input_of_sites(world.places.grid, world.places.reads))
         fields |= dict(total_input_bytes=nuclei.total_bytes, total_input_files=nuclei.total_files)
         facts = facts._replace(input=JobInput((), given.inputs, world.places.site, given), input_of_nuclei=nuclei)
     tokens = wanted(task.outputs)

@@ -162,6 +162,9 @@ class Fts(Part):
 CRIC = "CRIC"
 RUCIO = "Rucio"
 
+DATADISK = "DATADISK"
+"""Type of the storages that production brokerage asks for; source: brokerage reference, 1.2 T5 and 2.5."""
+
 ACTIVITIES = ("read_lan", "write_lan", "read_wan", "write_wan")
 """Activities of a DDM endpoint; CRIC has a status for each."""
 
@@ -197,7 +200,9 @@ class Site(Part):
                                  "those that stage in or out at once wait for each other; default: no limit", gt=0,
                                  none=inf, unit="bytes/s", source=OURS)
     stage_latency: Seconds = attribute(5, "Time that staging takes whatever the size, s", ge=0, unit="s", source=OURS)
-    storage: str | None = Field(None, description="DDM endpoint that takes output; default: the first one of the site")
+    storage: str | None = Field(None, description="DDM endpoint that takes output; default: the DATADISK that the "
+                                "site's first queue for production writes to, of several the first by name, else the "
+                                "first endpoint of the site")
     door_out: Rate | None = Field(None, gt=0, description="Capacity of all links out of the site together, bytes/s; "
                                   "default: no limit")
     door_in: Rate | None = Field(None, gt=0, description="Capacity of all links into the site together, bytes/s")
@@ -371,7 +376,7 @@ class Storage(Part):
     write_wan: Usage = usage("write_wan", "Whether it receives files from other sites")
     read_lan: Usage = usage("read_lan", "Whether jobs at its site read it")
     write_lan: Usage = usage("write_lan", "Whether jobs at its site write to it")
-    type: str = Field("DATADISK", description="Type in DDM; production brokerage asks for the status of DATADISK alone")
+    type: str = Field(DATADISK, description="Type in DDM; production brokerage asks for the status of DATADISK alone")
     tape: bool = attribute(False, "Whether its files are on tape", dtype="i2", source=CRIC + " is_tape")
     drives: Annotated[int | None, Needs("tape", "disk has no drives")] = Field(
         None, ge=1, description="Drives of an endpoint of tape, each of which reads one dataset at a time; needed "

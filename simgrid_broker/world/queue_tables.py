@@ -7,11 +7,12 @@ import numpy as np
 
 from simgrid_broker.luck import keys_of
 from simgrid_broker.schema import NODES, POOLS, PSEUDO_QUEUES, QUEUES, SITES, WORKER_ACCOUNTS
-from simgrid_broker.schema.grid import Node
+from simgrid_broker.schema.grid import DATADISK, Node
 from simgrid_broker.schema.queues import option_value
 from simgrid_broker.systems.dispatch import dispatcher
 from simgrid_broker.systems.worker_mode import FLAGS, WorkerMode, mode_of
 from simgrid_broker.world.arrays import WORKER_MODE
+from simgrid_broker.world.queues.nuclei import output_of_sites
 
 OF_THE_SITE = {"batch_latency": "batch_latency_s", "batch_latency_spread": "batch_latency_spread",
                "submission_failures": "submission_failures"}
@@ -38,11 +39,7 @@ def site_table(grid) -> np.ndarray:
     """Sites of the grid, in their order."""
     numbers = numbers_of(grid)
     table = SITES.filled(tuple(grid.sites.values()), numbers)
-    first: dict[str, int] = {}
-    for number, storage in enumerate(grid.storages.values()):
-        first.setdefault(storage.site, number)
-    table["storage"] = [numbers["storages"][site.storage] if site.storage else first.get(name, -1)
-                        for name, site in grid.sites.items()]
+    table["storage"] = storages_of_output(grid, numbers["storages"])
     table["secondary_nucleus"] = -1
     for queue in reversed(grid.queues.values()):               # the first queue for production makes the nucleus
         if queue.production:
@@ -50,6 +47,24 @@ def site_table(grid) -> np.ndarray:
             row["bare_nucleus"] = queue.bare_nucleus
             row["secondary_nucleus"] = numbers["sites"].get(option_value(queue, "secondaryNucleus") or "", -1)
     return table
+
+
+def storages_of_output(grid, numbers: dict[str, int]) -> list[int]:
+    """Storage that takes the output at each site, -1 = none: the one that it says, else a DATADISK, else its first one.
+
+    That DATADISK is the first to which its queues for production write. Source: brokerage reference, 1.2 T5
+    (DdmSpec.getLocalEndPoints, NucleusSpec.getAssociatedEndpoint).
+    """
+    first: dict[str, int] = {}
+    for name, storage in grid.storages.items():
+        first.setdefault(storage.site, numbers[name])
+    said = {name: numbers[site.storage] if site.storage else first.get(name, -1) for name, site in grid.sites.items()}
+    kinds = [storage.type for storage in grid.storages.values()]
+    used = output_of_sites(grid, [(own,) if (own := said[queue.atlas_site]) >= 0 else ()
+                                  for queue in grid.queues.values()])
+    return [said[name] if site.storage else next((number for number in numbers_used if kinds[number] == DATADISK),
+                                                 said[name])
+            for (name, site), numbers_used in zip(grid.sites.items(), used, strict=True)]
 
 
 def modes_of(scenario) -> tuple[dict[WorkerMode, int], list[int]]:

@@ -201,7 +201,7 @@ HARSH = {
     "grid.queues.NORTH.status": ("broken", "paused", "words are unknown, and are read as PanDA reads all others"),
     "grid.queues.NORTH.workflow": ("pul_ups", None, "an unknown worker mode is read as none"),
     "grid.queues.NORTH.gpus": ([{"vram": -1}], ({"vram": None},), "values without a meaning are left out"),
-    "grid.queues.NORTH.catchall": (7, "7", "numbers stand for text, and are read as such"),
+    "grid.queues.NORTH.catchall": (7, "7", "numbers are written for text, and are read as such"),
     "tasks.102.priority": (0.5, 0, "numbers are not whole, and are read without their fractions"),
     "tasks.102.datasets": ({"d": DATASET | {"replicas": {"CENTRE_DATADISK": {"files": 2}}}}, ...,
                            "must not exceed the 1 of the dataset"),

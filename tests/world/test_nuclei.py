@@ -79,13 +79,14 @@ def test_t5_storages_of_a_nucleus_by_queue_scope_and_name():
                            **{name: dict(type="DATADISK" if name in "ZB" else "SCRATCHDISK") for name in "ABLMRZ"})
     names = world.vocabularies["storages"]
     assert [names[number] for number in world.places.nucleus_output[0]] == ["M", "Z", "B", "A"]
-    assert names[world.places.usual_output[0]] == "Z"
-    assert [names[number] for number in input_of_sites(world.places)[0]] == ["Z", "M", "L", "R", "B", "A"]
+    assert names[world.arrays.sites["storage"][0]] == "Z"
+    used = input_of_sites(world.places.grid, world.places.reads)[0]
+    assert [names[number] for number in used] == ["Z", "M", "L", "R", "B", "A"]
 
 
 def test_a_nucleus_whose_queues_list_no_storage_has_that_of_the_site():
     world = with_endpoints({}, A=dict(type="SCRATCHDISK"))
-    assert world.places.nucleus_output == [(0,)] and world.places.usual_output.tolist() == [0]
+    assert world.places.nucleus_output == [(0,)] and world.arrays.sites["storage"].tolist() == [0]
 
 
 def test_nuclei_as_the_broker_sees_them():

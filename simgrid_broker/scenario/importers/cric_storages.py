@@ -22,7 +22,7 @@ from simgrid_broker.scenario.importers.files import (
     read_json,
     refuse,
 )
-from simgrid_broker.schema.grid import ACTIVITIES, OFF
+from simgrid_broker.schema.grid import ACTIVITIES, DATADISK, OFF
 
 SEED = 1
 """Seed of all sizes estimated for CRIC dumps."""
@@ -89,9 +89,6 @@ READ, WRITE = "read_lan", "write_lan"
 
 DEFAULT_SCOPE = "default"
 """Scope of a role without suffix."""
-
-DATADISK = "DATADISK"
-"""Type of the endpoints that production brokerage considers; source: brokerage reference, section 2.5."""
 
 CACHE_SUFFIX = "_VP_DISK"
 """Suffix of endpoints for virtual placement."""
@@ -245,8 +242,13 @@ def _owners(relations: list[Relation], endpoints: Mapping[str, Fields] | None, t
 
 
 def _default(site: str, relations: list[Relation], owner: Mapping[str, str], kind: Mapping[str, str]) -> str | None:
-    """Endpoint that takes the output of a site: a DATADISK before others, its own before others, then by order."""
-    written = [(kind[each.rse] != DATADISK, owner[each.rse] != site, each.order, each.rse) for each in relations
+    """Endpoint that takes the output of a site: a DATADISK before others, its own before others.
+
+    Of several own ones the first by name, as of a nucleus, of others that which comes first for the queues.
+    Source: brokerage reference, 1.2 T5.
+    """
+    written = [(kind[each.rse] != DATADISK, owner[each.rse] != site, each.order if owner[each.rse] != site else 0,
+                each.rse) for each in relations
                if each.site == site and each.role == WRITE and each.scope == DEFAULT_SCOPE]
     return min(written)[-1] if written else None
 

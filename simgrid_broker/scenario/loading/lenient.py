@@ -86,7 +86,7 @@ def _reading(model: type[Whole], found: Finding) -> Reading | None:
     if found.kind in ("int_from_float", BOOLEAN):
         return Reading(key, int(value), "numbers are not whole, and are read without their fractions")      # type: ignore[call-overload]
     if found.kind == "string_type" and is_number:
-        return Reading(key, str(value), "numbers stand for text, and are read as such")
+        return Reading(key, str(value), "numbers are written for text, and are read as such")
     if found.kind == "too_short" and key == ("shares",):
         return Reading(key, [dict(name=WITHOUT_SHARES, value=0)], "no share is there, which is read as one")
     if found.kind in (NULL, "literal_error", "value_error", *OPEN_LIMITS) and alone:

@@ -83,7 +83,7 @@ class Finding:
     of_absence: the finding reports a name as missing, so it is dropped while entries that could not be read are left
     out; unknown: the missing name, where that is not the value itself; depends_on: keys of other values without which
     the finding is meaningless; thing: kind of the thing that is missing, as `Refers` names it; limit: that a number
-    exceeds; kind: pydantic's word for the error, NULL where a null stands for a value, "" = of a check between parts.
+    exceeds; kind: pydantic's word for the error, NULL where a value is null, "" = of a check between parts.
     """
 
     key: Key

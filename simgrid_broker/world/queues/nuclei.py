@@ -7,38 +7,39 @@ from simgrid_broker.schema.queues import QueueEndpoint
 Endpoints = Sequence[QueueEndpoint]
 
 
-def output_of_sites(places) -> list[tuple[int, ...]]:
+def output_of_sites(grid, own: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
     """Storages of each site for output: of each scope of a queue those at the site itself, by name.
 
+    own: storages of each queue, for those that list none.
     Source: brokerage reference, 1.2 T5.
     """
     def local(endpoints: Endpoints) -> list[str]:
         return sorted(one.storage for one in endpoints if one.write and one.is_local)
-    return _of_sites(places, places.writes, local)
+    return _of_sites(grid, own, local)
 
 
-def input_of_sites(places) -> list[tuple[int, ...]]:
-    """Storages of each site for input; source: brokerage reference, 1.3."""
+def input_of_sites(grid, own: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Storages of each site for input; own: as for output; source: brokerage reference, 1.3."""
     def open_ones(endpoints: Endpoints) -> list[str]:
         return [one.storage for one in endpoints
-                if one.read and not places.grid.storages[one.storage].blacklisted_read]
-    return _of_sites(places, places.reads, open_ones)
+                if one.read and not grid.storages[one.storage].blacklisted_read]
+    return _of_sites(grid, own, open_ones)
 
 
-def _of_sites(places, own: Sequence[Sequence[int]],
+def _of_sites(grid, own: Sequence[Sequence[int]],
               names: Callable[[Endpoints], Iterable[str]]) -> list[tuple[int, ...]]:
     """Storages of each site by its queues for production, one queue and scope after the other, each once.
 
-    places: of the queues; own: storages of each queue, for those that list none; names: storages of one scope.
+    names: storages of one scope.
     """
-    numbers = {name: number for number, name in enumerate(places.grid.storages)}
-    found: list[dict[int, None]] = [{} for _ in places.grid.sites]
-    for number, queue in enumerate(places.grid.queues.values()):
-        if not places.production[number]:
+    numbers = {name: number for number, name in enumerate(grid.storages)}
+    found: dict[str, dict[int, None]] = {name: {} for name in grid.sites}
+    for queue, of_queue in zip(grid.queues.values(), own, strict=True):
+        if not queue.production:
             continue
         listed = queue.endpoints or ()
-        used = tuple(own[number]) if queue.endpoints is None else ()
+        used = tuple(of_queue) if queue.endpoints is None else ()
         for scope in dict.fromkeys(one.scope for one in listed):
             used += tuple(numbers[name] for name in names([one for one in listed if one.scope == scope]))
-        found[places.site[number]] |= dict.fromkeys(used)
-    return [tuple(one) for one in found]
+        found[queue.atlas_site] |= dict.fromkeys(used)
+    return [tuple(one) for one in found.values()]

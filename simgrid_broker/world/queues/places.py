@@ -9,15 +9,13 @@ from simgrid_broker import views
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import QueueStatus, ReplicaState
-from simgrid_broker.schema.grid import ACTIVITIES
+from simgrid_broker.schema.grid import ACTIVITIES, DATADISK
 from simgrid_broker.schema.queues import in_scope
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.queues import nuclei
 from simgrid_broker.world.views.tasks import PASSES
 
 ONLINE = int(QueueStatus.ONLINE)
-DATADISK = "DATADISK"
-"""Type of the storages whose status production brokerage asks for; source: brokerage reference, 2.5."""
 RAW = f"V{views.LINK.itemsize}"
 """NumPy copies structured rows field by field otherwise."""
 UNMAPPED = views.records(views.LINK, 1, unmapped=True)
@@ -82,14 +80,7 @@ class Places:
     @cached_property
     def nucleus_output(self) -> list[tuple[int, ...]]:
         """Storages for output of each site as a nucleus."""
-        return nuclei.output_of_sites(self)
-
-    @cached_property
-    def usual_output(self) -> np.ndarray:
-        """Storage of each site that task brokerage looks at for data, (n_sites,): a DATADISK, else that of the site."""
-        kinds = [storage.type for storage in self.grid.storages.values()]
-        return np.array([next((number for number in used if kinds[number] == DATADISK), own)
-                         for used, own in zip(self.nucleus_output, self.site_storage.tolist(), strict=True)], np.int64)
+        return nuclei.output_of_sites(self.grid, self.writes)
 
     @cached_property
     def asked(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:

@@ -373,5 +373,5 @@ def _storages(world: World, row: int, site: np.ndarray) -> tuple[np.ndarray, np.
         secondary = sites["secondary_nucleus"][site]
         site = np.where(secondary >= 0, secondary, site)
     output = world.facts_of(row).output
-    number = (world.places.usual_output if output is None else output)[site]
+    number = (world.places.site_storage if output is None else output)[site]
     return world.arrays.storages[np.maximum(number, 0)], number >= 0

@@ -53,7 +53,7 @@ TERMS = ByEdition(
 
 
 def has_unknown_nucleus(task: Task, queues: Queues, edition: str) -> bool:
-    """True if an attempt ends before any candidate is looked at, since the nucleus of the task is unknown, or is none.
+    """True if an attempt ends before any candidate is looked at, since the nucleus of the task is unknown or missing.
 
     PanDA knows the sites of queues for production, satellites too. Tasks of labels that task brokerage does not serve
     have no nucleus. Source: brokerage reference, 0.2 and 1.2 (T1); AtlasProdJobBroker.doBrokerage.
