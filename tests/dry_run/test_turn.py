@@ -128,6 +128,7 @@ def test_a_task_without_share_is_matched_by_no_share():
         assert broker(asked).candidates[0].tag == tag
 
 
+@pytest.mark.rule("has_unknown_nucleus")
 @pytest.mark.parametrize(("nucleus", "error"), [
     ("ONE", None), ("SAT", "unknown nucleus SAT"), (None, "unknown nucleus None")])
 def test_an_attempt_without_a_known_nucleus_ends_before_any_queue_is_looked_at(nucleus, error):
