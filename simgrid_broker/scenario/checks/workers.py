@@ -19,11 +19,13 @@ BEGINNINGS = ("nQueueLimit", "maxWorker", "maxNewWorker", "maxSubmission", "nNew
 
 def unknown_workflow(scenario: Scenario) -> Iterator[Finding]:
     """The workflow of a queue is that of a worker mode, or none."""
-    workflows = MODES.names()
-    for name, queue in scenario.grid.queues.items():
-        if queue.workflow and queue.workflow not in workflows:
-            yield Finding(("grid", "queues", name, "workflow"), queue.workflow,
-                          f"expected one of {', '.join(workflows)}, or none", nearest(queue.workflow, workflows),
+    others = {name: queue.workflow for name, queue in scenario.grid.queues.items()
+              if queue.workflow and queue.workflow not in dict(MODES.built_in)}
+    workflows = MODES.names() if others else ()                          # what is installed is searched only then
+    for name, workflow in others.items():
+        if workflow not in workflows:
+            yield Finding(("grid", "queues", name, "workflow"), workflow,
+                          f"expected one of {', '.join(workflows)}, or none", nearest(workflow, workflows),
                           thing="worker mode")
 
 
