@@ -84,7 +84,7 @@ def inside(kind: Any, step: str | int) -> Any:
     """Type of the value at `step` in a value of type `kind`; Any where the models do not say."""
     kind = bare(kind)
     if is_part(kind):
-        found = fields_by_key(kind).get(str(step))
+        found = kind.model_fields.get(str(step)) or fields_by_key(kind).get(str(step))
         return Any if found is None else found.annotation
     arguments = get_args(kind)
     return {dict: arguments[-1:], tuple: arguments[:1]}.get(get_origin(kind), (Any,))[0]
