@@ -19,7 +19,7 @@ from simgrid_broker.policy.brokerage.production.storage import input_incomplete,
 from simgrid_broker.policy.brokerage.task.nuclei import cannot_run, no_complete_replica, output_unmatched
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
-from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
+from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, TASK_BROKERAGE
 from simgrid_broker.turns.broker_rules import in_order, last_refusal, steps_of
 from simgrid_broker.turns.brokers import Brokers
 from simgrid_broker.turns.policies import Policies
@@ -95,33 +95,23 @@ def _burden(world: World) -> Burden:
 def _decide(snapshot: Snapshot, brokers: Brokers, row: int, burden: Burden) -> Decision:
     """The decision about the task in a row."""
     about = list(snapshot.tasks.values())[row]
-    if about.broker == JOB_BROKERAGE and (ended := _without_nucleus(snapshot, brokers, row, about)) is not None:
-        return ended
     if about.broker == TASK_BROKERAGE:
         seen, n_jobs, names, verdict = _nucleus(brokers, row, burden)
         drawn = names[verdict.order[0]] if len(verdict.order) else None
     else:
         ask = _analysis if about.broker == ANALYSIS_BROKERAGE else _queues
         (seen, n_jobs, names, verdict), drawn = ask(brokers, row, about), None
-    steps, order = rules_of(brokers.policies, about.broker, verdict)
-    return Decision(
+    known: dict[str, Any] = dict(
         snapshot=snapshot.name, time_s=snapshot.time, edition=edition_of(snapshot.edition).name, brokerage=about.broker,
         policy=getattr(snapshot.policies, about.broker), task=seen, name=about.name, nucleus=about.nucleus,
-        n_jobs=n_jobs, funnel=_funnel(verdict, steps, order), drawn=drawn,
+        n_jobs=n_jobs, drawn=drawn)
+    if verdict is None:
+        return Decision(**known, funnel=(), error=f"unknown nucleus {about.nucleus}", fatal=False, candidates=())
+    return Decision(
+        **known, funnel=_funnel(verdict, *rules_of(brokers.policies, about.broker, verdict)),
         error=_error(brokers, row, DecisionKind.of(about.broker), verdict),
         fatal=_is_fatal(brokers, about, verdict),
         candidates=candidates_of(brokers, about.broker, names, verdict))
-
-
-def _without_nucleus(snapshot: Snapshot, brokers: Brokers, row: int, about: SnapshotTask) -> Decision | None:
-    """The end of an attempt to make jobs of a task whose nucleus is unknown; None if it goes on."""
-    task, edition = observe.task(brokers.world, row), edition_of(snapshot.edition).name
-    if not has_unknown_nucleus(task, brokers.queues, edition):
-        return None
-    return Decision(snapshot=snapshot.name, time_s=snapshot.time, edition=edition, brokerage=about.broker,
-                    policy=snapshot.policies.job_brokerage, task=task, name=about.name, nucleus=about.nucleus,
-                    n_jobs=about.n_jobs_to_broker or about.jobs_left, funnel=(), drawn=None,
-                    error=f"unknown nucleus {about.nucleus}", fatal=False, candidates=())
 
 
 def candidates_of(brokers: Brokers, brokerage: str, names: Sequence[str], verdict: Verdict) -> tuple[Candidate, ...]:
@@ -167,10 +157,10 @@ def _nucleus(brokers: Brokers, row: int, burden: Burden) -> tuple:
 
 
 def _queues(brokers: Brokers, row: int, about) -> tuple:
-    """View and verdict of the job brokerage."""
-    wanted = about.n_jobs_to_broker or about.jobs_left
-    task, parts = observe.task(brokers.world, row), observe.job_input(brokers.world, row)
-    verdict = brokers.queues_for(task, parts, wanted)
+    """View and verdict of the job brokerage; no verdict if the nucleus of the task is unknown."""
+    wanted, task = about.n_jobs_to_broker or about.jobs_left, observe.task(brokers.world, row)
+    is_lost = has_unknown_nucleus(task, brokers.queues, brokers.policies.edition)
+    verdict = None if is_lost else brokers.queues_for(task, observe.job_input(brokers.world, row), wanted)
     return task, wanted, brokers.queues.names, verdict
 
 
@@ -263,7 +253,8 @@ def rules_of(policies: Policies, kind: str, verdict: Verdict) -> tuple[Sequence[
     """
     steps, ordered = steps_of(policies)[DecisionKind.of(kind)], in_order(policies)[DecisionKind.of(kind)]
     if verdict.tags == tuple(step.tag for step in steps):
-        return steps, [steps.index(step) for step in ordered]
+        places = {id(step): place for place, step in enumerate(steps)}      # to compare rules takes ten times as long
+        return steps, [places[id(step)] for step in ordered]
     return (None,) * len(verdict.tags), range(len(verdict.tags))
 
 

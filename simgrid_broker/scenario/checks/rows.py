@@ -114,6 +114,8 @@ def constraints_in(value: Any, kind: Any = None, marks: tuple[Constraint, ...] =
     if isinstance(value, BaseModel):
         for name, inside, marks in _fields(type(value)):
             yield from constraints_in(getattr(value, name), inside, marks, (*key, name), value)
+    elif not value:
+        return
     elif isinstance(value, dict) and get_args(kind):
         of_name, of_value = map(_split, get_args(kind))
         for name, inner in value.items():
