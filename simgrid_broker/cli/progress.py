@@ -126,6 +126,10 @@ def _tqdm(things: Iterable | None = None, **options):
     return tqdm(things, file=sys.stderr, ncols=columns, nrows=rows, **options)
 
 
+ENCRYPTED = "tls://"
+"""Beginning of the address of a scheduler that takes only clients and workers with its keys."""
+
+
 @contextmanager
 def watched(number: int | None, scheduler: str | None, pages: bool = False) -> "Iterator[running.Workers]":
     """Where to run a study, with progress on stderr; Ctrl-C ends it such that the same command continues it.
@@ -135,6 +139,9 @@ def watched(number: int | None, scheduler: str | None, pages: bool = False) -> "
     from simgrid_broker.experiments.running import Workers
     if number is not None and scheduler is not None:
         raise BadArgument("--workers", number, "has no effect with --scheduler, which has workers of its own")
+    if scheduler is not None and not scheduler.startswith(ENCRYPTED):
+        typer.echo(f"note: {scheduler} is not {ENCRYPTED}...: whoever reaches this scheduler or its workers can run "
+                   "code there; use it in a network of your own alone, or with TLS (docs/studies.md)", err=True)
     progress = StudyProgress()
     try:
         with closing():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simgrid_broker.engine import simulate
 from simgrid_broker.errors import Problem, ScenarioError, SimgridBrokerError, StudyError, extras_named
 from simgrid_broker.experiments.figures import figures
+from simgrid_broker.experiments.processes import Processes
 from simgrid_broker.experiments.study import (
     DONE,
     FAILED,
@@ -115,11 +116,18 @@ class Plan(NamedTuple):
 
 
 @contextmanager
-def started(workers: Workers) -> "Iterator[Cluster]":
-    """Workers of Dask, which is imported here. Raises StudyError if a scheduler does not answer."""
+def started(workers: Workers) -> "Iterator[Cluster | Processes]":
+    """Processes of this machine, or workers of Dask, which is imported here, behind a scheduler.
+
+    Raises StudyError if the scheduler does not answer.
+    """
+    if workers.scheduler is None:
+        with Processes(workers.number) as processes:
+            yield processes
+        return
     with extras_named():
         kind = import_module("simgrid_broker.experiments.cluster").Cluster
-    with kind(workers.number, workers.scheduler) as cluster:
+    with kind(workers.scheduler) as cluster:
         yield cluster
 
 
@@ -143,7 +151,7 @@ def unfinished(points: Sequence[Point], folder: Path) -> list[Point]:
     return [point for point in points if state_of(point, folder)[0] != DONE]
 
 
-def run_on(cluster: "Cluster", points: Sequence[Point], left: Sequence[Point], common: Common,
+def run_on(cluster: "Cluster | Processes", points: Sequence[Point], left: Sequence[Point], common: Common,
            workers: Workers) -> None:
     """Run the points that are `left` of all `points` on workers that are there."""
     clear_unfinished(common.folder)
