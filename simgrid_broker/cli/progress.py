@@ -140,8 +140,8 @@ def watched(number: int | None, scheduler: str | None, pages: bool = False) -> "
     if number is not None and scheduler is not None:
         raise BadArgument("--workers", number, "has no effect with --scheduler, which has workers of its own")
     if scheduler is not None and not scheduler.startswith(ENCRYPTED):
-        typer.echo(f"note: {scheduler} is not {ENCRYPTED}...: whoever reaches this scheduler or its workers can run "
-                   "code there; use it in a network of your own alone, or with TLS (docs/studies.md)", err=True)
+        typer.echo(f"note: {scheduler} is not {ENCRYPTED}...: any user who reaches this scheduler or its workers can "
+                   "run code there; use it in a network of your own alone, or with TLS (docs/studies.md)", err=True)
     progress = StudyProgress()
     try:
         with closing():

@@ -1,7 +1,9 @@
 """The folder of code that is kept between runs."""
 
 import atexit
+import grp
 import os
+import pwd
 import shutil
 import stat
 import tempfile
@@ -64,9 +66,7 @@ def is_safe_above(folder: Path) -> bool:
 def _is_private(gid: int) -> bool:
     """True for root's group, and one of the user alone, as many systems give each user one of the same name."""
     try:
-        import grp
-        import pwd
         name, group = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(gid)
-    except (ImportError, KeyError):
+    except KeyError:
         return gid == 0
     return gid == 0 or (group.gr_name == name and not set(group.gr_mem) - {name})

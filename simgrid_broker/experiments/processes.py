@@ -52,7 +52,7 @@ class Processes:
                     worker, place = self._idle.pop(), left.popleft()
                     busy[worker.pipe] = worker, place
                     self._give(worker, shared, knows, tasks[place])
-                for pipe in wait(list(busy)):
+                for pipe in [each for each in wait(list(busy)) if isinstance(each, Connection)]:
                     worker, place = busy.pop(pipe)
                     try:
                         result = worker.pipe.recv()
