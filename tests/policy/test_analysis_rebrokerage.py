@@ -51,6 +51,7 @@ def test_documented(said, expected):
     pytest.param(dict(activated=12 * HOUR, progress=3 * HOUR - 1), False, id="something happened within 3 hours"),
     pytest.param(dict(activated=12 * HOUR, progress=3 * HOUR), True, id="3 hours ago is long enough"),
     pytest.param(dict(activated=3 * HOUR, status="offline"), False, id="at 3 hours no group is looked at"),
+    pytest.param(dict(created=3 * HOUR, status="offline"), False, id="nor one of defined jobs"),
     pytest.param(dict(activated=3 * HOUR + 1, status="offline"), True, id="offline: at once"),
     pytest.param(dict(activated=3 * HOUR + 1, status="test", progress=0), True, id="test: whatever happened"),
     pytest.param(dict(activated=3 * HOUR + 1, status="brokeroff"), False, id="brokeroff is like online"),

@@ -127,7 +127,7 @@ def is_only_marked(rule: TimeoutRule, status: np.ndarray, is_production: np.ndar
     status, is_production (label managed or test): (n,). Source: lifecycle reference, 3.3.
     """
     forced = is_production if rule.code in FORCED else np.zeros(len(status), bool)
-    return (rule.code > 0) & (status == JobStatus.RUNNING) & ~forced
+    return (rule.code != 0) & (status == JobStatus.RUNNING) & ~forced
 
 
 class SilentJob(NamedTuple):
