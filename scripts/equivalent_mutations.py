@@ -22,6 +22,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "any mixture of the keys of both tasks",
     ("fabric.dispatch.is_sloppy", "settings['sloppy_fraction'] > luck -> settings['sloppy_fraction'] >= luck"):
         "a draw is never precisely the fraction",
+    ("fabric.jobs.timeouts.since", "other < modified -> other <= modified"): "of equal times either is taken",
     ("fabric.jobs.timeouts.overdue", "age <= limit -> age < limit"): "the limit itself is compared in `breaks`",
     ("fabric.jobs.timeouts.find_old",
      "now - world.job_times[row, PENDING] <= limit -> now - world.job_times[row, PENDING] < limit"):

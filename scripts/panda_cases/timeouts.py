@@ -18,6 +18,7 @@ from simgrid_broker.names import (
     JOB_ENDS,
     PMERGE,
     PRODUCTION_LABELS,
+    Cause,
     JobMark,
     JobStatus,
     QueueStatus,
@@ -50,8 +51,8 @@ RUNNING = ("stagein", "stageout")
 TIMES = ("creationTime", "modificationTime", "stateChangeTime", "endTime")
 OVER = ("finished", "failed", "cancelled", "missed")
 """Statuses of a worker that has ended."""
-LAST_STAGE, REBROKERAGE = len(STAGES) - 1, 51
-"""Stage of the rules behind analysis rebrokerage, and the kill code of that."""
+LAST_STAGE = len(STAGES) - 1
+"""Stage of the rules behind analysis rebrokerage."""
 
 
 class Rows(NamedTuple):
@@ -79,7 +80,7 @@ def answer(case: dict) -> dict:
     for row, job in enumerate(jobs):
         rule = rule_of.get(row)
         if row in moved:
-            change = _killed(REBROKERAGE, False, job)
+            change = _killed(rebrokerage.KILL_CODES[Cause.ANALYSIS_REBROKERAGE], False, job)
         elif rule is None:
             change = {}
         else:

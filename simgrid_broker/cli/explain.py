@@ -98,7 +98,7 @@ def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str]
     if why is not None and not len(metrics.explain(run, task)):
         missing = why_not.not_recorded(run, task)
         typer.echo(_json(why.to_dict() | {"missing": missing} | also) if as_json else
-                   "\n\n".join([users.text(why), *told_datasets(task, read),
+                   "\n\n".join([users.text(why), *told_datasets(task, read), *told_ends(run, task),
                                 paragraph(f"Task {task}: {missing}.")]))
         return
     rows = _decisions_of(run, task, at_s)
@@ -107,7 +107,8 @@ def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str]
         return
     said = [] if why is None or at_s is not None or names is not None else [paragraph(users.sentence(why))]
     whole = at_s is None and names is None
-    typer.echo("\n\n".join([*said, *(told_datasets(task, read) if whole else ()), *texts(run, rows, names)]))
+    typer.echo("\n\n".join([*said, *(told_datasets(task, read) + told_ends(run, task) if whole else ()),
+                            *texts(run, rows, names)]))
 
 
 def datasets_of(run: "Run", task: int) -> list[dict]:
@@ -124,6 +125,33 @@ def told_datasets(task: int, read: list[dict]) -> list[str]:
     named = ", ".join(f"{one['dataset']} ({one['n_used']} of {one['n_pieces']})" for one in read)
     return [paragraph(f"Task {task} reads {count(len(read), 'dataset')} of a container, each brokered by itself; jobs "
                       f"were made of these pieces of input: {named}.")]
+
+
+def told_ends(run: "Run", task: int) -> list[str]:
+    """Attempts of a task that timeout rules and rebrokerage ended, in one paragraph; none without such attempts."""
+    from simgrid_broker import metrics
+    ends = metrics.ended_by_rules(run, task)
+    if not len(ends):
+        return []
+    by_code = {cause: f" (kill code {code})" for cause, code in kill_codes(run.manifest["edition"]).items()}
+    named = [f"{row.jobs} {row.status} for {row.cause}{'' if row.status == 'failed' else by_code.get(row.cause, '')}"
+             for row in ends.itertuples()]
+    return [paragraph(f"The server ended {count(int(ends.jobs.sum()), 'attempt')} of task {task}: {', '.join(named)}. "
+                      "The rules: `simgrid-broker describe timeouts`.")]
+
+
+def kill_codes(edition: str) -> dict[str, str]:
+    """Kill codes that the rules of an edition give, by cause; none of `documented`, which names none."""
+    from simgrid_broker.policy.jobs.rebrokerage import KILL_CODES
+    from simgrid_broker.policy.jobs.timeouts import rules
+    from simgrid_broker.scenario.gdpconfig import DEFAULTS
+    from simgrid_broker.views import Gdpconfig
+    found: dict[str, dict[int, None]] = {}
+    for rule in rules(Gdpconfig(DEFAULTS), edition):
+        if rule.code:
+            found.setdefault(rule.cause.word, {})[rule.code] = None
+    of_rebrokerage = {cause.word: {code: None} for cause, code in KILL_CODES.items()} if found else {}
+    return {cause: " or ".join(map(str, codes)) for cause, codes in (found | of_rebrokerage).items()}
 
 
 def _alone(option: str, others: tuple[tuple[str, str | bool | None], ...]) -> None:

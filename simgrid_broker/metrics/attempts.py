@@ -102,6 +102,14 @@ def _by_cause(lost: pd.DataFrame, window: Window) -> pd.DataFrame:
     return tidy(table, ["status", "cause"], UNITS, window)
 
 
+def ended_by_rules(run: Run, task: int) -> pd.DataFrame:
+    """Recorded attempts of a task that a timeout rule or a rebrokerage ended: status, cause and jobs, most first."""
+    jobs = selected_jobs(run, ["jeditaskid", "status", "cause"],
+                         lambda rows: (rows.jeditaskid == task) & rows.cause.isin(RULES) & rows.status.isin(LOST))
+    table = jobs.astype({"status": str, "cause": str}).groupby(["status", "cause"]).size().rename("jobs").reset_index()
+    return table.sort_values(["jobs", "status", "cause"], ascending=[False, True, True], ignore_index=True)
+
+
 def rule_losses(run: Run) -> pd.DataFrame:
     """The rows of `failures` caused by a timeout rule or a rebrokerage."""
     table = failures(run)

@@ -116,11 +116,11 @@ def test_in_the_code_jobs_that_jedi_did_not_make_are_taken_along():
 
 def test_in_the_code_young_jobs_do_not_make_those_before_dispatch_younger():
     stage = stage_of("deployed")
-    rows = [waiting_job(stage, status=S.DEFINED), waiting_job(stage, status=S.DEFINED, at=10 * HOUR + 1)]
+    rows = [waiting_job(stage, status=S.DEFINED), waiting_job(stage, status=S.DEFINED, at=10 * HOUR)]
     analysis = AnalysisJobs(stage.control)
     stage.run(13 * HOUR)
     assert analysis.waiting().tolist() == rows[::-1]
-    stage.run(13 * HOUR + 2)
+    stage.run(13 * HOUR + 1)
     assert analysis.waiting().tolist() == []
 
 

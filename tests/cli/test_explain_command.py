@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from simgrid_broker.cli.explain import kill_codes
 from simgrid_broker.records import read_run
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
@@ -174,3 +175,24 @@ def test_a_run_without_candidates_names_the_key_to_set(call, tmp_path):
     assert result.exit_code == 0 and "record.candidates=0.1" in result.stdout
     assert "record.tasks=[1]" in call("explain", folder, "--task", 1).stderr
     assert "record.tasks=[1]" in call("explain", folder, "--task", 1, "--why-not", "NORTH").stdout
+
+
+def test_attempts_that_the_server_ended_are_named_with_their_kill_codes(call, tmp_path):
+    keys = {"rebroker.FAST_REBRO_THRESHOLD_NQUEUE_Analysis": 1, "rebroker.FAST_REBRO_THRESHOLD_NQNR_RATIO": 0.1,
+            "rebroker.FAST_REBRO_THRESHOLD_NQUEUE_FRAC": 0.01}
+    settings = dict(edition="deployed", gdpconfig=json.dumps(keys), **{"record.tasks": [TASK]})
+    result = call("run", MINIMAL, *COLD, "--until", "1h", "--out", tmp_path, "--quiet", "--no-report",
+                  *(word for key, value in settings.items() for word in ("--set", f"{key}={value}")))
+    assert result.exit_code == 0, result.stderr
+    run = tmp_path / "minimal" / "seed-1"
+    jobs = read_run(run).jobs
+    number = ((jobs.jeditaskid == TASK) & (jobs.cause == "fast_rebrokerage")).sum()
+    said = " ".join(call("explain", run, "--task", TASK).stdout.split())
+    assert number and f"of task {TASK}: {number} closed for fast_rebrokerage (kill code 10)." in said
+
+
+def test_kill_codes_of_causes():
+    codes = kill_codes("deployed")
+    assert (codes["timeout_defined"], codes["timeout_pending"], codes["timeout_merging"]) == (
+        "2 or 51", "2 or 51 or 4", "2 or 52")
+    assert kill_codes("documented") == {}

@@ -11,7 +11,7 @@ import numpy as np
 
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import rebroker
-from simgrid_broker.names import JOB_QUEUED, JobStatus, QueueStatus
+from simgrid_broker.names import JOB_QUEUED, Cause, JobStatus, QueueStatus
 from simgrid_broker.policy.jobs.timeouts import DEAD_STATUSES
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Gdpconfig
@@ -22,6 +22,8 @@ PROGRESS = (S.ACTIVATED, S.THROTTLED, S.SENT, S.RUNNING, S.HOLDING, S.MERGING, S
 """Statuses of the active table that count as progress of a group; source: lifecycle reference, 4.5."""
 ENDED_WELL = (S.FINISHED, S.CANCELLED)
 """Final statuses that count as progress: all but failed and closed."""
+KILL_CODES = {Cause.FAST_REBROKERAGE: 10, Cause.ANALYSIS_REBROKERAGE: 51}
+"""Kill codes of both rebrokerages in PanDA; source: lifecycle reference, 4.4 and 4.5."""
 QUIET_S = 3 * HOUR
 """Least wait of a group, and time without progress, before it is brokered again, s."""
 
