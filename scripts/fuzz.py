@@ -30,13 +30,13 @@ from typing import Any
 from digest_tables import differences, install_examples
 from fuzzing import acts, cases
 from fuzzing.cases import Outcome
-from fuzzing.reduction import reduced
+from fuzzing.reduction import Trial, reduced
 from fuzzing.workers import Died, Task, answers
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
 WATCHED = 4
-"""Of so many scenarios the agents of one are watched, which takes time."""
+"""Of so many scenarios the agents of one are watched, and the report of another is written, which takes time."""
 WANTED = 10
 """Acts of everything that can act in a thousand scenarios."""
 
@@ -46,7 +46,7 @@ def tasks_of(seeds: Iterable[int], end: float) -> Iterator[Task]:
     for seed in seeds:
         if time.monotonic() > end:
             return
-        yield Task(cases.made, (seed, seed % WATCHED == 0), seed)
+        yield Task(cases.made, (seed, seed % WATCHED == 0, seed % WATCHED == 1), seed)
 
 
 def follow(task: Task, answer: Any, worker: int) -> list[Task]:
@@ -143,7 +143,7 @@ def main() -> int:
         paths = [str(ROOT), folder]
         sys.path[:0] = paths
         if options.reduce:
-            print(reduced(options.reduce.read_text(), paths))
+            print(reduced(options.reduce.read_text(), Trial(paths).failure))
             return 0
         return fuzz(options, paths)
 

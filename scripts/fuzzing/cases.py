@@ -22,7 +22,7 @@ from simgrid_broker.errors import InvariantBroken, ScenarioError, SimgridBrokerE
 from simgrid_broker.records import Run
 
 SECONDS, MEMORY = 20.0, 1 << 30
-"""Time of one of the three parts of a case, s, and memory of its process, bytes, at which a run is cut short."""
+"""Processor time of one run, s, and memory of its process, bytes, at which a run is cut short."""
 
 
 @dataclass
@@ -47,12 +47,12 @@ class Limits:
     """Cuts a run short that takes too long or too much memory, or after a number of steps."""
 
     def __init__(self, most_steps: int | None = None):
-        self.steps, self.most_steps, self.end = 0, most_steps, time.monotonic() + SECONDS
+        self.steps, self.most_steps, self.end = 0, most_steps, time.process_time() + SECONDS
 
     def __call__(self, simulation: Any) -> None:
         """Count a step of a run; raises KeyboardInterrupt at a limit."""
         self.steps += 1
-        over = time.monotonic() > self.end or memory() > MEMORY
+        over = time.process_time() > self.end or memory() > MEMORY
         if self.steps == self.most_steps or self.most_steps is None and over:
             raise KeyboardInterrupt
 
@@ -62,20 +62,21 @@ def memory() -> float:
     return float(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def made(seed: int, watched: bool) -> Outcome:
+def made(seed: int, watched: bool, reported: bool) -> Outcome:
     """The first run of the scenario of a seed."""
     with TemporaryDirectory() as folder:
         try:
             text, _ = scenario_of(seed, Path(folder))
         except Refused as refusal:
             return Outcome(seed, str(refusal), *_told(refusal.__cause__ or refusal))
-    outcome = first(text, watched)
+    outcome = first(text, watched, reported)
     outcome.seed = seed
     return outcome
 
 
-def first(text: str, watched: bool = False) -> Outcome:
-    """The first run of a scenario: with all invariants, its tables checked, its report written."""
+def first(text: str, watched: bool = False, reported: bool = True) -> Outcome:
+    """The first run of a scenario: with all invariants, its tables checked; watched: its agents; reported: its report.
+    """
     begun, outcome, limits = time.monotonic(), Outcome(text=text), Limits()
     with TemporaryDirectory() as folder:
         try:
@@ -93,7 +94,7 @@ def first(text: str, watched: bool = False) -> Outcome:
             outcome.digests, outcome.acts = digests(run.folder), watch.counts + acts.acts_of_run(run)
             if found := tables.faults(run):
                 outcome.failure, outcome.details = _kind(found[0]), "\n".join(found)
-            else:
+            elif reported:
                 sb.write_report(run, plots=False)
         except Exception as error:
             outcome.failure, outcome.details = _told(error)

@@ -7,6 +7,8 @@ from simgrid_broker import editions
 from simgrid_broker.systems.worker_mode import MODES
 
 HOUR, GB, TB = 3600, 1e9, 1e12
+MOST_JOBS = 3000
+"""Jobs of a stream of the core in a run."""
 TAGS = ("simul", "evgen", "reprocessing", "deriv", "pile")
 
 
@@ -18,8 +20,8 @@ def core(random: Random, seed: int) -> dict[str, Any]:
         name for name in sites for _ in range(random.choice([1, 1, 2])))}
     storages = _storages(random, sites)
     shares, leaves = _shares(random)
-    campaigns = [_campaign(random, f"c{n}", random.choice(leaves)) for n in range(random.randint(1, 3))]
-    users = [_users(random, f"u{n}", random.choice(leaves)) for n in range(random.choice([0, 1, 1, 2]))]
+    campaigns = [_campaign(random, f"c{n}", random.choice(leaves), duration) for n in range(random.randint(1, 3))]
+    users = [_users(random, f"u{n}", random.choice(leaves), duration) for n in range(random.choice([0, 1, 1, 2]))]
     return dict(name=f"fuzz{seed}", seed=seed, edition=random.choice(get_args(editions.Name)), duration=duration,
                 warm_up=random.choice([0, 0, duration // 4]), start=random.choice(["empty", "empty", "filled"]),
                 grid=dict(sites=sites, queues=queues, storages=storages,
@@ -67,24 +69,25 @@ def _shares(random: Random) -> tuple[list[dict[str, Any]], list[str]]:
     return tree, leaves
 
 
-def _payload(random: Random, name: str, leaf: str) -> dict[str, Any]:
+def _payload(random: Random, name: str, leaf: str, duration: float) -> dict[str, Any]:
     """A stream whose jobs take between a few minutes and some hours."""
     cores, hours = random.choice([1, 1, 8]), random.choice([0.2, 1, 4])
     return dict(name=name, gshare=leaf, corecount=cores, events_per_job=100, corepower=10,
-                offered_cores=random.choice([20, 100, 300]), backlog_time=random.choice([0, HOUR]),
+                offered_cores=min(random.choice([20, 100, 300]), MOST_JOBS * hours * cores * HOUR / duration),
+                backlog_time=random.choice([0, HOUR]),
                 hs06sec_per_event=dict(median=hours * HOUR * cores * 10 / 100, sigma=0.4),
                 memory_per_core=random.choice([500, 1500, 2500]),
                 jobs_per_task=dict(median=random.choice([3, 20]), sigma=0.5),
                 input_per_job=random.choice([0, 1, 5]) * GB, output_per_job=random.choice([0, 0.1, 2]) * GB)
 
 
-def _campaign(random: Random, name: str, leaf: str) -> dict[str, Any]:
-    return _payload(random, name, leaf) | dict(processingtype=random.choice(TAGS))
+def _campaign(random: Random, name: str, leaf: str, duration: float) -> dict[str, Any]:
+    return _payload(random, name, leaf, duration) | dict(processingtype=random.choice(TAGS))
 
 
-def _users(random: Random, name: str, leaf: str) -> dict[str, Any]:
-    return _payload(random, name, leaf) | dict(users=random.choice([1, 5, 30]), tasks_per_period=random.choice([1, 3]),
-                                               active_period=HOUR, corecount=1)
+def _users(random: Random, name: str, leaf: str, duration: float) -> dict[str, Any]:
+    return _payload(random, name, leaf, duration) | dict(
+        users=random.choice([1, 5, 30]), tasks_per_period=random.choice([1, 3]), active_period=HOUR)
 
 
 def _data(random: Random, storages: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Reducing a scenario that fails: entries are left out as long as it fails in the same way."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -39,19 +39,20 @@ class Trial:
         return worker.answer()
 
 
-def reduced(text: str, paths: list[str]) -> str:
-    """The scenario without all that is not needed for its failure, which is the first line."""
-    trial = Trial(paths)
-    failure = trial.failure(text)
+def reduced(text: str, failure_of: Callable[[str], str]) -> str:
+    """The scenario without all that is not needed for its failure, which is the first line.
+
+    failure_of: says how a scenario fails, empty if it does not.
+    """
+    failure, size = failure_of(text), 0
     if not failure:
         return "# does not fail\n" + text
     values = yaml.load(text, yaml.CSafeLoader)
-    size = 0
     while size != len(text_of(values)):                  # what was needed at first may not be in the end
         size = len(text_of(values))
         for path in tqdm([*_places(values)], unit="key", disable=not sys.stderr.isatty()):
             smaller = _without(values, path)
-            if smaller is not None and trial.failure(text_of(smaller)) == failure:
+            if smaller is not None and failure_of(text_of(smaller)) == failure:
                 values = smaller
     return f"# {failure}\n{text_of(values)}"
 

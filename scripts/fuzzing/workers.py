@@ -3,15 +3,15 @@
 import os
 import resource
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 PATIENCE = 90.0
-"""Time after which a worker that does not answer is ended, s."""
+"""Processor time after which a worker that does not answer is ended, s; other programs do not count."""
 MOST_ADDRESSES = 6 << 30
 """Addresses of a process, bytes: code and libraries are most of them."""
 
@@ -50,8 +50,16 @@ class Worker:
 
     def give(self, task: Task) -> None:
         """Ask for an answer."""
-        self.task, self.begun = task, time.monotonic()
+        self.task, self.begun = task, self._used()
         self.pipe.send((task.call, task.arguments))
+
+    def _used(self) -> float:
+        """Processor time of the process so far, s."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def answer(self) -> Any:
         """The answer, or `Died`; the worker is free again."""
@@ -67,7 +75,7 @@ class Worker:
 
     def end_if_late(self) -> bool:
         """End a process that does not answer in time; True if it was."""
-        late = self.task is not None and time.monotonic() - self.begun > PATIENCE
+        late = self.task is not None and self._used() - self.begun > PATIENCE
         if late:
             self.process.kill()
         return late

@@ -1,0 +1,75 @@
+"""scripts/fuzz.py: scenarios are made from the schema, run, checked and reduced; each check of tables notices a fault."""
+
+import pytest
+import yaml
+from fuzzing import cases, scenarios, tables
+from fuzzing.reduction import reduced
+from fuzzing.scenarios import Refused, scenario_of
+
+import simgrid_broker as sb
+from simgrid_broker.records import Run
+
+
+def test_a_seed_makes_one_scenario(tmp_path):
+    text, scenario = scenario_of(8, tmp_path)
+    assert (text, scenario) == scenario_of(8, tmp_path)
+    assert text != scenario_of(9, tmp_path)[0]
+
+
+@pytest.mark.parametrize("seed", [8, 10])
+def test_a_scenario_runs_twice_with_the_same_tables(seed, tmp_path):
+    found = cases.made(seed, watched=True, reported=False)
+    assert not found.failure, found.details
+    assert found.digests == cases.again(found.text, found.steps).digests
+    assert found.acts["agent statistics"] == 10
+
+
+def test_a_refusal_without_a_sentence_is_a_failure(monkeypatch):
+    def broken(file):
+        raise KeyError("moon")
+    monkeypatch.setattr(scenarios, "load_scenario", broken)
+    assert cases.made(1, watched=False, reported=False).failure == "KeyError at test_fuzz.py:broken: #"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Run:
+    """Three hours of a scenario with input over slow links, in which jobs fail."""
+    plan = sb.load_scenario("scenarios/minimal.yaml", until="3h")
+    return sb.simulate(plan, folder=tmp_path_factory.mktemp("fuzz") / "run")
+
+
+def test_the_tables_of_a_run_agree(run):
+    assert tables.faults(run) == []
+
+
+FAULTS = {
+    "jobs": dict(panda_id=1, running_s=-1.0, jeditaskid=9999, finished_s=1e9, corecount=3),
+    "tasks": dict(n_finished=10**6, n_attempts=0, registered_s=-5.0, arrival_s=1e7),
+    "shares": dict(running=10**6), "queues": dict(free_cores=-1), "storages": dict(free_bytes=-1e15, written_bytes=1e15),
+    "transfers": dict(source=None, ended_s=0.0, bytes=-1.0, jeditaskid=9999),
+    "links": dict(bytes=1e18), "decisions": dict(n_kept=10**6),
+}
+"""Wrong values by table and column, each put into all rows."""
+
+
+@pytest.mark.parametrize(("table", "column"), [(table, column) for table, said in FAULTS.items() for column in said])
+def test_a_wrong_value_is_noticed(run, table, column):
+    other = Run(run.folder)
+    vars(other)[table] = getattr(run, table).copy()
+    vars(other)[table][column] = FAULTS[table][column]
+    assert tables.faults(other)
+
+
+def test_reduction_leaves_what_fails():
+    def failure(text):
+        values = yaml.safe_load(text)
+        return "it fails" if "b" in values.get("a", {}) and 3 in values.get("list", ()) else ""
+    assert reduced("a: {b: 1, c: 2}\nlist: [1, 3, 4]\nother: {d: 4}\n", failure) == (
+        "# it fails\na: {b: 1}\nlist: [3]\n")
+    assert reduced("x: 1\n", failure).startswith("# does not fail")
+
+
+def test_a_refusal_names_its_scenario(tmp_path, monkeypatch):
+    monkeypatch.setattr(scenarios, "load_scenario", lambda file: 1 / 0)
+    with pytest.raises(Refused, match="name: fuzz1"):
+        scenario_of(1, tmp_path)
