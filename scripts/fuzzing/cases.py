@@ -15,6 +15,7 @@ from digest_tables import digests
 
 import simgrid_broker as sb
 from fuzzing import acts, tables
+from fuzzing.core import write_trace
 from fuzzing.scenarios import Refused, scenario_of
 from simgrid_broker.advice import remarks
 from simgrid_broker.cli import check
@@ -119,6 +120,7 @@ def _loaded(text: str, folder: Path) -> sb.Scenario:
     """A scenario as from its file."""
     file = folder / "scenario.yaml"
     file.write_text(text)
+    write_trace(folder)
     return sb.load_scenario(file)
 
 

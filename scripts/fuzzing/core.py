@@ -1,11 +1,26 @@
-"""The core of a random scenario: a small grid with work for some hours, which random keys are laid over."""
+"""The core of a random scenario, which random keys are laid over: a small grid with work for some hours.
 
+It is drawn, or a scenario of the project with fewer jobs: what these show needs several keys that fit each other.
+"""
+
+from contextlib import suppress
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any, get_args
 
-from simgrid_broker import editions
+from simgrid_broker import editions, load_scenario
+from simgrid_broker.errors import ScenarioError
+from simgrid_broker.scenario import Scenario
+from simgrid_broker.scenario.loading.documents import read
 from simgrid_broker.systems.worker_mode import MODES
 
+ROOT = Path(__file__).resolve().parents[2]
+MOST_SITES, LONGEST = 30, 40 * 86400
+"""Sites and time, s, of the largest scenario of the project that is a core."""
+TRACE = "trace.swf"
+"""File of recorded jobs beside a scenario."""
 HOUR, GB, TB = 3600, 1e9, 1e12
 MOST_JOBS = 3000
 """Jobs of a stream of the core in a run."""
@@ -13,7 +28,41 @@ TAGS = ("simul", "evgen", "reprocessing", "deriv", "pile")
 
 
 def core(random: Random, seed: int) -> dict[str, Any]:
-    """A scenario that can be run: sites, queues, storages, shares, and streams of work for them."""
+    """A scenario that can be run, drawn or of the project."""
+    said = dict(name=f"fuzz{seed}", seed=seed, edition=random.choice(get_args(editions.Name)))
+    if random.random() < 0.4:
+        values = deepcopy(random.choice(bases()))
+        values["duration"] = min(values["duration"], random.choice([6, 12, 36]) * HOUR)
+        return values | said | dict(warm_up=0)
+    return said | drawn(random)
+
+
+@cache
+def bases() -> tuple[dict[str, Any], ...]:
+    """The scenarios of the project that are small enough, with as many jobs as a case may have."""
+    found = []
+    for path in sorted([*(ROOT / "scenarios").glob("*.yaml"), *(ROOT / "examples").glob("*.yaml")]):
+        with suppress(ScenarioError):
+            scenario = load_scenario(path)
+            if len(scenario.grid.sites) <= MOST_SITES and scenario.duration < LONGEST:
+                found.append(_smaller(read(path)[0].values, scenario))
+    return tuple(found)
+
+
+def _smaller(values: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
+    """Values of a scenario in which each stream offers less work, so that a day of it has `MOST_JOBS` jobs."""
+    for kind in ("campaigns", "users"):
+        written = values.get("workload", {}).get(kind, ())
+        for said, stream in zip(written, getattr(scenario.workload, kind), strict=True):
+            jobs = stream.tasks_per_s * stream.mean_jobs * 24 * HOUR
+            for key in ("offered_cores", "tasks_per_day"):
+                if key in said and jobs > MOST_JOBS:
+                    said[key] = float(said[key]) * MOST_JOBS / jobs
+    return values | {"duration": scenario.duration}
+
+
+def drawn(random: Random) -> dict[str, Any]:
+    """Sites, queues, storages, shares, and streams of work for them."""
     duration = random.choice([4, 8, 12, 24, 36]) * HOUR
     sites = {f"S{n}": _site(random, n) for n in range(random.randint(2, 6))}
     queues = {f"Q{n}": _queue(random, site) for n, site in enumerate(
@@ -22,11 +71,12 @@ def core(random: Random, seed: int) -> dict[str, Any]:
     shares, leaves = _shares(random)
     campaigns = [_campaign(random, f"c{n}", random.choice(leaves), duration) for n in range(random.randint(1, 3))]
     users = [_users(random, f"u{n}", random.choice(leaves), duration) for n in range(random.choice([0, 1, 1, 2]))]
-    return dict(name=f"fuzz{seed}", seed=seed, edition=random.choice(get_args(editions.Name)), duration=duration,
-                warm_up=random.choice([0, 0, duration // 4]), start=random.choice(["empty", "empty", "filled"]),
+    trace = dict(trace=_trace(random, leaves)) if random.random() < 0.1 else {}
+    return dict(duration=duration, warm_up=random.choice([0, 0, duration // 4]),
+                start=random.choice(["empty", "empty", "filled"]),
                 grid=dict(sites=sites, queues=queues, storages=storages,
                           links={"default": {"bandwidth": random.choice([1e8, 1e9]), "closeness": 4}}),
-                shares=shares, workload=dict(campaigns=campaigns, users=users), data=_data(random, storages))
+                shares=shares, workload=dict(campaigns=campaigns, users=users, **trace), data=_data(random, storages))
 
 
 def _site(random: Random, number: int) -> dict[str, Any]:
@@ -100,3 +150,16 @@ def _data(random: Random, storages: dict[str, Any]) -> dict[str, Any]:
         files=random.choice([1, 20, 200]), bytes=size * random.uniform(0.1, 1), container=random.choice(["box", None]),
         replicas=[dict(storage=name) for name in random.sample(names, random.randint(1, min(2, len(names))))])
         for n in range(random.randint(1, 4))}}
+
+
+def _trace(random: Random, leaves: list[str]) -> dict[str, Any]:
+    """A recorded workload, as tasks or as jobs."""
+    return {"file": TRACE, "share": random.choice(leaves), "as": random.choice(["tasks", "jobs"])}
+
+
+def write_trace(folder: Path) -> None:
+    """Write the recorded jobs of all scenarios with a trace: some hundred of two hours, in SWF."""
+    random = Random(TRACE)
+    lines = [f"{n} {n * 30} 5 {random.randint(60, 7200)} {random.choice([1, 1, 8])} -1 500000 1 -1 -1 1 "
+             f"{random.randint(1, 5)} {random.randint(1, 2)} {random.randint(1, 9)} 1 1 -1 -1" for n in range(1, 250)]
+    (folder / TRACE).write_text("\n".join(lines))

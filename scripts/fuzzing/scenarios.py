@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from fuzzing.core import core
+from fuzzing.core import core, write_trace
 from fuzzing.values import Values, needed_by
 from simgrid_broker import load_scenario
 from simgrid_broker.errors import Problem, ScenarioError, SimgridBrokerError
@@ -21,7 +21,8 @@ from simgrid_broker.schema.part import fields_by_key
 
 Place = tuple[str | int, ...]
 FILES = ("pandaqueues", "rses", "closeness", "software")
-KEPT = {("name",), ("seed",), ("description",), ("workload", "trace"), *(("grid", name) for name in FILES)}
+KEPT = {("name",), ("seed",), ("description",), ("workload", "trace"), ("workload", "trace", "file"),
+        *(("grid", name) for name in FILES)}
 """Keys that no random value replaces: names of the case, and files."""
 ROUNDS = 40
 """Attempts to mend a scenario before its random keys are given up."""
@@ -39,6 +40,7 @@ def scenario_of(seed: int, folder: Path) -> tuple[str, Scenario]:
     random = Random(seed)
     plain = core(random, seed)
     values, file = deepcopy(plain), folder / f"fuzz{seed}.yaml"
+    write_trace(folder)
     whole = _accepted(plain, file)
     lay_keys(values, Values(random, whole, random.choice([0, 0.05, 0.3])), random.choice([2, 8, 20, 40]))
     for attempt in range(ROUNDS):

@@ -114,6 +114,10 @@ EXAMPLES = {
                          ("incidents[0]", None)),
     "too_much_space": ((*GRID, "storages", "CERN-PROD_DATADISK", "free"), "11 PB",
                        ("grid.storages.CERN-PROD_DATADISK.free", None)),
+    "too_much_space: all is free, and more is expired than the sum of both shows": (
+        (*GRID, "storages", "CERN-PROD_DATADISK"),
+        {"site": "CERN-PROD", "total": 1e30, "free": 1e30, "expired": 1e9},
+        ("grid.storages.CERN-PROD_DATADISK.expired", None)),
     "no_queue": ((*GRID, "queues"), {}, ("grid.queues", None)),
     "no_nucleus": ((*GRID, "sites", "CERN-PROD", "nucleus"), False, ("grid.sites", None)),
     "nucleus_without_storage": ((*GRID, "sites", "BNL", "nucleus"), True, ("grid.sites.BNL.nucleus", None)),
