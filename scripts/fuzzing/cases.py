@@ -70,6 +70,8 @@ def made(seed: int, watched: bool, reported: bool) -> Outcome:
             text, _ = scenario_of(seed, Path(folder))
         except Refused as refusal:
             return Outcome(seed, str(refusal), *_told(refusal.__cause__ or refusal))
+        except ScenarioError as error:
+            return Outcome(seed, "", "no core was accepted", str(error))
     outcome = first(text, watched, reported)
     outcome.seed = seed
     return outcome

@@ -32,8 +32,7 @@ def core(random: Random, seed: int) -> dict[str, Any]:
     said = dict(name=f"fuzz{seed}", seed=seed, edition=random.choice(get_args(editions.Name)))
     if random.random() < 0.4:
         values = deepcopy(random.choice(bases()))
-        values["duration"] = min(values["duration"], random.choice([6, 12, 36]) * HOUR)
-        return values | said | dict(warm_up=0)
+        return _shorter(values, min(values["duration"], random.choice([6, 12, 24]) * HOUR)) | said
     return said | drawn(random)
 
 
@@ -58,12 +57,21 @@ def _smaller(values: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
             for key in ("offered_cores", "tasks_per_day"):
                 if key in said and jobs > MOST_JOBS:
                     said[key] = float(said[key]) * MOST_JOBS / jobs
+    for said, incident in zip(values.get("incidents", ()), scenario.incidents, strict=True):
+        said |= {key: getattr(incident, key) for key in ("at", "until") if key in said}
     return values | {"duration": scenario.duration}
+
+
+def _shorter(values: dict[str, Any], duration: float) -> dict[str, Any]:
+    """Values of a scenario that ends earlier, with its incidents in the time that is left."""
+    for said in values.get("incidents", ()):
+        said |= {key: said[key] * duration / values["duration"] for key in ("at", "until") if said.get(key)}
+    return {key: value for key, value in values.items() if key != "record"} | dict(duration=duration, warm_up=0)
 
 
 def drawn(random: Random) -> dict[str, Any]:
     """Sites, queues, storages, shares, and streams of work for them."""
-    duration = random.choice([4, 8, 12, 24, 36]) * HOUR
+    duration = random.choice([3, 6, 12, 24]) * HOUR
     sites = {f"S{n}": _site(random, n) for n in range(random.randint(2, 6))}
     queues = {f"Q{n}": _queue(random, site) for n, site in enumerate(
         name for name in sites for _ in range(random.choice([1, 1, 2])))}

@@ -1,7 +1,7 @@
 """Reducing a scenario that fails: entries are left out as long as it fails in the same way."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -10,7 +10,7 @@ from digest_tables import differences
 from tqdm import tqdm
 
 from fuzzing import cases
-from fuzzing.scenarios import has, text_of
+from fuzzing.scenarios import has, places, text_of
 from fuzzing.workers import Died, Task, Worker
 
 
@@ -50,19 +50,11 @@ def reduced(text: str, failure_of: Callable[[str], str]) -> str:
     values = yaml.load(text, yaml.CSafeLoader)
     while size != len(text_of(values)):                  # what was needed at first may not be in the end
         size = len(text_of(values))
-        for path in tqdm([*_places(values)], unit="key", disable=not sys.stderr.isatty()):
+        for path in tqdm([*places(values)], unit="key", disable=not sys.stderr.isatty()):
             smaller = _without(values, path)
             if smaller is not None and failure_of(text_of(smaller)) == failure:
                 values = smaller
     return f"# {failure}\n{text_of(values)}"
-
-
-def _places(values: Any, path: tuple = ()) -> Iterator[tuple]:
-    """Every place, outer ones first and the last of a list first."""
-    steps = list(values) if isinstance(values, dict) else range(len(values))[::-1] if isinstance(values, list) else ()
-    for step in steps:
-        yield (*path, step)
-        yield from _places(values[step], (*path, step))
 
 
 def _without(values: Any, path: tuple) -> Any:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from random import Random
@@ -26,6 +27,10 @@ KEPT = {("name",), ("seed",), ("description",), ("workload", "trace"), ("workloa
 """Keys that no random value replaces: names of the case, and files."""
 ROUNDS = 40
 """Attempts to mend a scenario before its random keys are given up."""
+DAMAGED = 3
+"""Copies of a scenario with a value of another kind, each of which must be accepted or refused with a sentence."""
+JUNK = (None, "", "moon", [], {}, [[]], {"moon": 1}, -1, 0, True, 1e300, "1e5 parsecs", "*", "é", 2**70)
+"""Values that hardly any key may have."""
 MOST_TASKS, MOST_JOBS, MOST_CORES, MOST_USERS, MOST_DATASETS, MOST_SITES = 1500, 15_000, 5_000, 5_000, 3_000, 30
 MOST_TURNS = 3000
 """Bounds of a scenario: a run of it takes seconds."""
@@ -43,6 +48,9 @@ def scenario_of(seed: int, folder: Path) -> tuple[str, Scenario]:
     write_trace(folder)
     whole = _accepted(plain, file)
     lay_keys(values, Values(random, whole, random.choice([0, 0.05, 0.3])), random.choice([2, 8, 20, 40]))
+    for _ in range(DAMAGED):
+        with suppress(ScenarioError):
+            _accepted(damaged(values, random), file)
     for attempt in range(ROUNDS):
         try:
             scenario = _accepted(values, file)
@@ -94,6 +102,14 @@ def lay_keys(values: dict[str, Any], at_random: Values, number: int) -> None:
     values.setdefault("gdpconfig", {}).update(at_random.setting() for _ in range(random.choice([0, 0, 2, 5])))
 
 
+def damaged(values: dict[str, Any], random: Random) -> dict[str, Any]:
+    """A copy of values one of which is of another kind."""
+    copy = deepcopy(values)
+    *way, last = random.choice([*places(copy)])
+    _at(copy, tuple(way))[last] = random.choice(JUNK)
+    return copy
+
+
 def _parts(values: Any, kind: Any, path: Place = ()) -> Iterator[tuple[Place, type[BaseModel]]]:
     """Places and classes of all parts that are written, or that exist by default."""
     kind = bare(kind)
@@ -119,6 +135,14 @@ def _lay(values: Any, path: Place, value: Any) -> None:
         before.extend(value)
     else:
         at[path[-1]] = value
+
+
+def places(values: Any, path: tuple = ()) -> Iterator[tuple]:
+    """Every place, outer ones first and the last of a list first."""
+    steps = list(values) if isinstance(values, dict) else range(len(values))[::-1] if isinstance(values, list) else ()
+    for step in steps:
+        yield (*path, step)
+        yield from places(values[step], (*path, step))
 
 
 def mend(values: dict[str, Any], problems: tuple[Problem, ...], at_random: Values) -> None:
