@@ -172,7 +172,14 @@ def _about_shares(run: "Run", share: str | None, unplaced: bool, everything: boo
         typer.echo("Every task that arrived an hour or more before the end got a job." if unplaced else
                    f"No broker decided about {share}.")
     else:
-        typer.echo(shares.text(answers, everything or share is not None))
+        typer.echo("\n\n".join([*_sentence(run, share), shares.text(answers, everything or share is not None)]))
+
+
+def _sentence(run: "Run", share: str | None) -> list[str]:
+    """Why a share misses its target, in a paragraph; nothing for all shares, or a run without the records."""
+    from simgrid_broker import metrics
+    from simgrid_broker.metrics.chain_words import sentence
+    return [] if share is None else [paragraph(sentence(each)) for each in metrics.why(run, share)]
 
 
 def task_number(run: "Run", task: str) -> int:

@@ -72,13 +72,10 @@ HEADS = {"target": "target %", "due": "due %", "delivered": "used %", "order": "
          "target_cores": "cores", "offered_cores": "offered"}
 """Columns shown in a terminal."""
 RUN_NOTE = ("due: target with what shares without work leave, to siblings first; order: place in dispatch at the last "
-            "sample, 1 = first; waiting: activated jobs then. Limits: no work; seldom or little work: activated jobs "
-            "were missing, or too few to reach the target; few jobs: the same, but its tasks had input without jobs; "
-            "no slots: of the types of its jobs; not served: below its target and below what was due although work "
-            "waited. At queues with pilot streaming, while its jobs waited: worker limit: the server asked for workers "
-            "of their types, and Harvester's limit of waiting workers, which counts workers, whatever their cores, was "
-            "reached; workers wait: enough for all its jobs wait in the batch systems; not asked for: shares before it "
-            "in the order took all that the server asked for (--workers QUEUE)")
+            "sample, 1 = first; waiting: activated jobs then. Limits, of shares below their target: no work; little "
+            "work: less than the target; else the first link from the tasks that arrived to the running jobs that is "
+            "narrower than what the tasks could have used, with its rule (`why RUN SHARE`; of the workers of a queue "
+            "--workers QUEUE)")
 SCENARIO_NOTE = ("cores: target, of all batch systems; offered: cores that the streams of work keep busy on average, "
                  "without backlogs, a recorded workload, and work that work queues take; – = these alone. Limits: no "
                  "work; little work: less than 90 % of the target")
@@ -184,18 +181,19 @@ def of_run(run: "Run") -> list[dict]:
     import numpy as np
 
     from simgrid_broker import metrics
-    from simgrid_broker.metrics.limits import share_limits
+    from simgrid_broker.metrics.chain_words import limits
     from simgrid_broker.metrics.shares import share_samples
     samples, figures = share_samples(run), metrics.wide(metrics.share_compliance(run))
     tree, order = samples.tree, np.zeros(len(samples.tree.names), int)
     if len(samples.times):
         order[tree.leaves[last_order(samples)]] = 1 + np.arange(len(tree.leaves))
+    limit = limits(run)
     now = {name: getattr(samples, name)[-1] if len(samples.times) else np.zeros(len(tree.names))
            for name in ("activated", "queued")}
     return [{"share": str(row.share), "level": int(row.level), "target": float(row.target), "due": float(row.due),
              "delivered": float(row.delivered), "order": int(order[row.node]) or None,
              "activated": int(now["activated"][row.node]), "queued": int(now["queued"][row.node]),
-             "limit": limit} for row, limit in zip(figures.itertuples(), share_limits(run), strict=True)]
+             "limit": limit.get(str(row.share), "")} for row in figures.itertuples()]
 
 
 def last_order(samples):

@@ -93,7 +93,7 @@ SAYS = {
     "failed attempts": "their tasks are throttled, because attempts failed",
     "moving input": "their tasks are throttled, as too much of the user's input is on its way ({rule})",
     "scouts": "the scouts of their tasks are not over",
-    "turn": "JEDI has not made them yet: the throttler of {share} makes no more jobs than soon find slots",
+    "turn": "JEDI has not made them yet{because}",
     "input": "they are being set up, or their input or the library that they use is on its way",
     "slots": "the slots are taken: they are activated at {places}",
     "stopped": "their task is {rule}",
@@ -107,8 +107,8 @@ class WhyWaits:
 
     tasks, jobs, held, places: of `metrics.tasks_of_users`, `live_jobs`, `held_work` and `places_of`; classes: class of
     each task that has one, by jeditaskid; throttled: of `metrics.throttled_by`; rules: of the last recorded decision
-    about each task the refusing rules, with their words and numbers of candidates; half_since_s: of
-    `metrics.half_since`.
+    about each task the refusing rules, with their words and numbers of candidates; verdicts: of the throttler about
+    each share, in words; half_since_s: of `metrics.half_since`.
     """
 
     about: str
@@ -121,6 +121,7 @@ class WhyWaits:
     throttled: "pd.DataFrame"
     rules: "pd.DataFrame"
     caps: dict[str, float]
+    verdicts: dict[str, str]
     half_since_s: float
     end_s: float
 
@@ -153,6 +154,7 @@ def of_task(run: "Run", task: int) -> WhyWaits | None:
 
 def _answer(run: "Run", about: str, user: str, tasks: "pd.DataFrame") -> WhyWaits:
     from simgrid_broker import metrics
+    from simgrid_broker.metrics.chain_words import verdict_in_words
     numbers = set(tasks.jeditaskid)
     jobs = metrics.live_jobs(run, numbers)
     throttled = metrics.throttled_by(run)
@@ -160,6 +162,7 @@ def _answer(run: "Run", about: str, user: str, tasks: "pd.DataFrame") -> WhyWait
     held = metrics.held_work(run, tasks, jobs)
     return WhyWaits(about, user, tasks, jobs, held, metrics.places_of(run, jobs), metrics.last_classes(run, numbers),
                     throttled[throttled.jeditaskid.isin(numbers)], _last_refusals(run, numbers), caps,
+                    {str(share): verdict_in_words(run, str(share)) for share in set(tasks.share.astype(object))},
                     metrics.half_since(held, jobs), run.end_s)
 
 
@@ -200,7 +203,8 @@ def _says(why: WhyWaits, cause: str) -> str:
     """Sentence of a cause with the figures of the jobs that it holds."""
     rows = why.held[why.held.cause == cause]
     of_task = why.tasks[why.tasks.jeditaskid == rows.jeditaskid.iloc[0]].iloc[0]
-    return SAYS[cause].format(rule=_rule(why, rows), share=of_task.share, places=_places(why), cap=_cap(why, rows))
+    return SAYS[cause].format(rule=_rule(why, rows), share=of_task.share, places=_places(why), cap=_cap(why, rows),
+                              because=why.verdicts.get(of_task.share, ""))
 
 
 def _rule(why: WhyWaits, rows: "pd.DataFrame") -> str:

@@ -50,7 +50,7 @@ KEYS_OF_CAPS = {ThrottledBy.RUNNING_JOBS.word: OF_JOBS, ThrottledBy.QUEUED_JOBS.
                 ThrottledBy.TRANSFER.word: ("USER_TRANSFER_LIMIT",)}
 """Keys behind the caps that throttle tasks of users; source: lifecycle reference, 2.10."""
 UNKNOWN, TOO_LITTLE_WORK = "unknown", "too little work"
-HALF = 0.5
+HALF, SMALL = 0.5, 0.05
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Why:
 
     @property
     def is_short(self) -> bool:
-        """True if the share got too little of what its tasks could have used."""
-        return self.delivered < (1 - NEAR) * self.could_use
+        """True if the share got too little of what its tasks could have used, by a part of its target that counts."""
+        return self.could_use - self.delivered > max(NEAR * self.could_use, SMALL * self.target)
 
     @property
     def is_work_short(self) -> bool:
@@ -102,8 +102,12 @@ class Why:
 
     @property
     def cause(self) -> Cause | None:
-        """The cause that lost most; None for a share that got its target."""
-        return self.causes[0] if self.causes and self.delivered < (1 - NEAR) * self.target else None
+        """The cause that lost most, too little work only if the rest is a small part of the target; None if it has it.
+        """
+        if not self.causes or self.delivered >= (1 - NEAR) * self.target:
+            return None
+        others = [cause for cause in self.causes if cause.link != LINKS[ARRIVED]]
+        return others[0] if others and self.could_use - self.delivered > NEAR * self.target else self.causes[0]
 
     def to_dict(self) -> dict[str, Any]:
         """The chain as JSON-compatible types, but for NaN."""
@@ -121,7 +125,7 @@ def why(run: Run, share: str | None = None) -> tuple[Why, ...]:
     if share is not None and share not in tree.names[1:]:
         raise ValueError(f"{share!r} is no share of the run; the shares are {', '.join(tree.names[1:])}")
     wanted = tree.leaf_names if share is None else (share,)
-    return tuple(each for each in _chains(run) if each.share in wanted)
+    return tuple(each for each in all_chains(run) if each.share in wanted)
 
 
 @dataclass(frozen=True)
@@ -164,7 +168,7 @@ class Flow:
 
 
 @once_per_run
-def _chains(run: Run) -> tuple[Why, ...]:
+def all_chains(run: Run) -> tuple[Why, ...]:
     """The chain of every node of the tree below the root."""
     if not {"backlog", "throttler", "hints", "workers_asked"} <= run.tables.keys():
         return ()
@@ -255,10 +259,22 @@ def _of_throttler(flow: Flow, hour: int, leaf: int) -> Cause | None:
     stopped = rows[(rows.skip == 1) | (2 * rows.used_up > rows.cycles)]
     if 2 * stopped.cycles.sum() <= rows.cycles.sum():
         return None
-    row = stopped.loc[stopped.cycles.idxmax()]
+    return _verdict(stopped.loc[stopped.cycles.idxmax()])
+
+
+def last_verdict(run: Run, work_queue: str) -> Cause | None:
+    """The verdict of most cycles of job generation of a work queue in its last hour; None if none is recorded."""
+    rows = run.table("throttler") if "throttler" in run.tables else pd.DataFrame(columns=["work_queue", "time_s"])
+    rows = rows[rows.work_queue == work_queue]
+    rows = rows[rows.time_s == rows.time_s.max()]
+    return _verdict(rows.loc[rows.cycles.idxmax()]) if len(rows) else None
+
+
+def _verdict(row: Any) -> Cause:
+    """The cause that a row of the throttler tells of."""
     settings = tuple(f"gdpconfig.{key}" for key in row.key.split(", ")) if isinstance(row.key, str) else ()
     counted = row.running if "running >" in row.verdict else row.queued if row.skip else row.made
-    rule = row.verdict if row.skip else "all jobs of a cycle made"
+    rule = row.verdict if row.skip else "all jobs of a cycle made" if 2 * row.used_up > row.cycles else ""
     return Cause(LINKS[THROTTLER], rule, settings, float(counted / row.cycles), float(row.limit / row.cycles))
 
 

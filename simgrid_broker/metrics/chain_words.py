@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from simgrid_broker.metrics.chain import ARRIVED, LINKS, UNKNOWN, Cause, Why
+from simgrid_broker.metrics.chain import ARRIVED, LINKS, UNKNOWN, Cause, Why, all_chains, last_verdict, why
 from simgrid_broker.metrics.shares import NEAR
 from simgrid_broker.records import Run
 from simgrid_broker.wording import plain
@@ -29,6 +29,18 @@ def clause(cause: Cause) -> str:
     figures = "" if math.isnan(cause.limit) else f" ({plain(round(cause.value))}, limit {plain(round(cause.limit))})"
     hours = f"{plain(round(cause.hours))} h" if cause.hours >= 1 else "less than an hour"
     return f"{cause.link}, {cause.rule}{figures}, in {hours}"
+
+
+def verdict_in_words(run: Run, share: str) -> str:
+    """What the throttler said last about a share, as the end of a sentence; empty if nothing is recorded."""
+    cause = last_verdict(run, share)
+    if cause is None:
+        return ""
+    if not cause.rule:
+        return f", although the throttler of {share} lets it"
+    figures = "" if not cause.limit else f", {plain(round(cause.value))} jobs, limit {plain(round(cause.limit))}"
+    keys = " or ".join(setting.removeprefix("gdpconfig.") for setting in cause.settings)
+    return f": the throttler of {share} says {cause.rule}{figures}" + (f" ({keys})" if keys else "")
 
 
 def setting_in_force(run: Run, setting: str) -> Any:
@@ -66,3 +78,24 @@ def sweep_of(run: Run, cause: Cause, share: str) -> str:
 
 def _quoted(text: str) -> str:
     return f"'{text}'" if set(text) & set(" *()|&<>") else text
+
+
+def limits(run: Run) -> dict[str, str]:
+    """In a few words why each node of the share tree is below its target; empty for one that is not."""
+    return {each.share: _limit(each) for each in all_chains(run)}
+
+
+def sentences(run: Run, most: int = 3) -> list[str]:
+    """Why the leaf shares are short that miss most cores, at most so many, each in one sentence."""
+    short = sorted((each for each in why(run) if each.is_short), key=lambda each: each.delivered - each.could_use)
+    return [sentence(each) for each in short[:most]]
+
+
+def _limit(each: Why) -> str:
+    """The cause that lost most in a few words."""
+    cause = each.cause
+    if cause is None:
+        return ""
+    if cause.link == LINKS[ARRIVED]:
+        return "little work" if each.widths[ARRIVED] >= 1 else "no work"
+    return f"{cause.link}: {cause.rule}"

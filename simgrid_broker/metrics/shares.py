@@ -18,9 +18,6 @@ from simgrid_broker.records import Run
 NEAR = 0.1
 """Relative deviation up to which a share counts as near what it is due."""
 
-SEEN = 50
-"""Part of the samples, %, in which a share has work, or work that could run, below which that limits it."""
-
 COUNTED = ("hs06", "running_cores", "running", "activated", "queued")
 """Columns of the series that are summed over resource types and leaves."""
 LAST = 1e-9
@@ -162,25 +159,20 @@ def share_compliance(run: Run) -> pd.DataFrame:
     Dimensions node, share, level. Metrics: delivered, target and due, % of all power; due: the target with what shares
     without enough work left to this one; judged: % of samples in which the share had activated jobs that could have run
     in the slots at hand; over these, deviation: mean absolute deviation of delivered from due, percentage points, and
-    near: % of samples within 10 % of due; waiting: % of samples with work waiting; demand_limited: 1 if the share
-    received less than 90 % of its target and in most of the samples below target had too few activated jobs to reach
-    it; samples: number.
+    near: % of samples within 10 % of due; waiting: % of samples with work waiting; samples: number.
     """
     window, samples = window_of(run), running_samples(run)
     tree, waiting = samples.tree, samples.activated > 0
     delivered, target, due = (samples.percent(name) for name in ("hs06", "target_hs06", "due_hs06"))
     near = np.abs(delivered - due) <= NEAR * due
-    mean_delivered, mean_target = _part(samples.hs06), _part(samples.target_hs06)
-    lacking = _percent(~_enough_waiting(samples), delivered < target)
-    limited = (mean_delivered < (1 - NEAR) * mean_target) & (lacking > 50)
     table = pd.DataFrame({
-        "node": np.arange(len(tree.names)), "share": tree.names, "level": tree.level, "delivered": mean_delivered,
-        "target": mean_target, "due": _part(samples.due_hs06, samples.hs06),
+        "node": np.arange(len(tree.names)), "share": tree.names, "level": tree.level, "delivered": _part(samples.hs06),
+        "target": _part(samples.target_hs06), "due": _part(samples.due_hs06, samples.hs06),
         "deviation": _mean_where(np.abs(delivered - due), samples.able), "near": _percent(near, samples.able),
         "judged": _percent(samples.able, np.ones_like(waiting)), "waiting": _percent(waiting, np.ones_like(waiting)),
-        "demand_limited": limited, "samples": len(delivered)})
+        "samples": len(delivered)})
     units = {"delivered": "%", "target": "%", "due": "%", "deviation": "% points", "near": "%", "judged": "%",
-             "waiting": "%", "demand_limited": "", "samples": "samples"}
+             "waiting": "%", "samples": "samples"}
     return tidy(table, ["node", "share", "level"], units, window)
 
 
@@ -199,25 +191,6 @@ def share_deviation(run: Run) -> pd.DataFrame:
     table = pd.DataFrame({"share_deviation": [judged.mean() if len(judged) else np.nan],
                           "share_misplaced": [_mean(gap.sum(axis=1)) / 2 if is_measured else np.nan]})
     return tidy(table, [], {"share_deviation": "% points", "share_misplaced": "%"}, window)
-
-
-def limited_by(row) -> str:
-    """Reason for which a share, a row of `share_compliance`, is below its target: demand, slots of its types, or ""."""
-    if row.demand_limited:
-        return "demand"
-    is_short = row.delivered < (1 - NEAR) * row.target
-    return "slots" if is_short and row.waiting >= SEEN > row.judged else ""
-
-
-def _enough_waiting(samples: ShareSamples) -> np.ndarray:
-    """Mask of the samples in which the activated jobs of a node suffice to reach its target, (n_times, n_nodes).
-
-    An activated job counts with the mean power of the node's running jobs, or of all running jobs if it has none.
-    """
-    mean = samples.hs06[:, :1] / np.maximum(samples.running[:, :1], 1)
-    power = np.divide(samples.hs06, samples.running, out=np.broadcast_to(mean, samples.hs06.shape).copy(),
-                      where=samples.running > 0)
-    return samples.activated * power >= samples.target_hs06 - samples.hs06
 
 
 def _mean(values: np.ndarray) -> np.ndarray:

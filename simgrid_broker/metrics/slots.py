@@ -163,32 +163,51 @@ def _reason(run: Run, queue: str, kind: str) -> tuple[str, tuple[str, ...], bool
     cores = samples.running_cores.mean() + free if len(samples) else 0.0
     asked = at.asked[(at.asked.queue == queue) & at.asked.resource_type.isin((kind, EVERY_TYPE))]
     if free > FREE * cores and free >= (8 if kind.startswith("MCORE") else 1):
-        return *_of_free_slots(queue, kind, mine, asked), True
-    return _of_full_queue(kind, here), (), False
+        return *_of_free_slots(run, queue, kind, mine, asked), True
+    return *_of_full_queue(run, queue, kind, here, asked), False
 
 
-def _of_free_slots(queue: str, kind: str, mine: pd.DataFrame, asked: pd.DataFrame) -> tuple[str, tuple[str, ...]]:
+def _of_free_slots(run: Run, queue: str, kind: str, mine: pd.DataFrame,
+                   asked: pd.DataFrame) -> tuple[str, tuple[str, ...]]:
     """Why workers of a type do not take the free slots of a queue."""
     if not len(asked) or not asked.wanted.sum():
         return f"no workers of {kind} are asked for", ()
-    lost = (asked.wanted - asked.submitted).groupby(asked.cut_by).sum()
-    lost = lost[lost.index != ""]
-    if len(lost) and lost.max() > MUCH * asked.wanted.sum():
-        limit = str(lost.idxmax())
-        settings = (f"grid.queues.{queue}.params.{limit}",) if limit in LIMIT_OPTIONS else ()
-        return f"workers are cut by {limit}", settings
+    if limit := _cut_by(asked):
+        return f"workers are cut by {limit}", _options(run, queue, limit)
     if mine.waiting.sum() > 0:
         return "workers wait in the batch system although cores are free", ()
     return "cores are free and no worker came", ()
 
 
-def _of_full_queue(kind: str, here: pd.DataFrame) -> str:
-    """Whose jobs hold the slots of a queue without free ones."""
+def _of_full_queue(run: Run, queue: str, kind: str, here: pd.DataFrame,
+                   asked: pd.DataFrame) -> tuple[str, tuple[str, ...]]:
+    """Whose jobs hold the slots of a queue without free ones, and what keeps workers of the type from replacing them.
+    """
     used = here.used_core_h.groupby(here.resource_type).sum()
     others = used[~used.index.isin((kind, EVERY_TYPE))]
-    if len(others) and others.sum() > used.sum() / 2:
-        return f"slots are held by workers of {others.idxmax()}, not {kind}"
-    return f"all slots for {kind} hold jobs"
+    if not len(others) or others.sum() <= used.sum() / 2:
+        return f"all slots for {kind} hold jobs", ()
+    if not asked.wanted.sum():
+        return f"workers of {others.idxmax()} hold the slots, and none of {kind} are asked for", ()
+    limit = _cut_by(asked)
+    if limit:
+        return (f"workers of {others.idxmax()} hold the slots, and those of {kind} are cut by {limit}",
+                _options(run, queue, limit))
+    return f"workers of {others.idxmax()} hold the slots, not {kind}", ()
+
+
+def _cut_by(asked: pd.DataFrame) -> str:
+    """The limit of Harvester that left most of the workers that were wanted; empty if it left few."""
+    lost = (asked.wanted - asked.submitted).groupby(asked.cut_by).sum()
+    lost = lost[lost.index != ""]
+    return str(lost.idxmax()) if len(lost) and lost.max() > MUCH * asked.wanted.sum() else ""
+
+
+def _options(run: Run, queue: str, limit: str) -> tuple[str, ...]:
+    """Options of a queue behind a limit of Harvester: those that are set, or that of its name."""
+    params = run.manifest["scenario"]["grid"]["queues"][queue].get("params") or {}
+    names = [name for name in params if name.startswith(limit)] or ([limit] if limit in LIMIT_OPTIONS else [])
+    return tuple(f"grid.queues.{queue}.params.{name}" for name in names)
 
 
 class _At(NamedTuple):

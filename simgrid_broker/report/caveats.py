@@ -1,16 +1,14 @@
 """Warnings that limit how far the figures of a run can be trusted, read from its manifest and tables."""
 
 from simgrid_broker.metrics import (
-    ABOUT_QUEUES,
-    USED,
     drifting,
     part_of_jobs,
-    reach,
     tasks_without_place,
+    why,
     wide,
     window_of,
-    with_labels,
 )
+from simgrid_broker.metrics.chain_words import sentences
 from simgrid_broker.records import Run
 from simgrid_broker.report.words import number, spoken
 from simgrid_broker.units import format_seconds
@@ -36,6 +34,7 @@ def warnings_of(run: Run) -> tuple[str, ...]:
         warnings.append(f"{100 * part:.3g} % of the jobs have a row (record.jobs). Failures, statuses, attempts and "
                         "throughput count all jobs, hour by hour; waiting times are those of the sample, their numbers "
                         "of jobs scaled up; rebrokerage, memory retries and jobs cut from files count the sample.")
+    warnings += sentences(run)
     if run.manifest["status"] == "complete":
         warnings += [*_tasks_without_place(run), *_drift(run)]
     warnings += [_command_ignored(command) for command in run.manifest.get("commands", ())
@@ -55,27 +54,19 @@ def _command_ignored(command: dict) -> str:
 
 
 def _tasks_without_place(run: Run) -> list[str]:
-    """A sentence on the tasks that never got a job, by stream, with the rule that takes most from their share."""
+    """A sentence on the tasks that never got a job, by stream, with the cause for which their share is short."""
     rows = wide(tasks_without_place(run))
     if not len(rows):
         return []
-    groups = rows.groupby(["name", "share", "kind"]).tasks.sum().sort_values(ascending=False, kind="stable")
-    most = {kind: _takes_most(run, kind) for kind in dict.fromkeys(kind for _, _, kind in groups.index[:MOST_NAMED])}
-    named = [f"{name} ({number:.0f}; {most[kind].get(share, 'not brokered')})"
-             for (name, share, kind), number in groups.head(MOST_NAMED).items()]
+    groups = rows.groupby(["name", "share"]).tasks.sum().sort_values(ascending=False, kind="stable")
+    causes = {each.share: each.cause for each in why(run)}
+    named = [f"{name} ({number:.0f}" + (f"; {cause.link}, {cause.rule})" if (cause := causes.get(share)) else ")")
+             for (name, share), number in groups.head(MOST_NAMED).items()]
     more = f" and {len(groups) - MOST_NAMED} others" if len(groups) > MOST_NAMED else ""
     number = groups.sum()
     tasks = f"{number:.0f} task{'s' if number > 1 else ''}"
-    return [f"No nucleus or queue was found for {tasks}: {', '.join(named)}{more}. "
-            "`simgrid-broker explain RUN --unplaced` shows why."]
-
-
-def _takes_most(run: Run, kind: str) -> dict[str, str]:
-    """By share, the rule of a broker that takes most of the cores, or sites, with its part."""
-    rows = with_labels(run, wide(reach(run, kind)).assign(kind=kind))
-    rows = rows[rows.rule != USED].sort_values("part", ascending=False, kind="stable").drop_duplicates("share")
-    of = "cores" if kind in ABOUT_QUEUES else "sites"
-    return {row.share: f"{row.rule} takes {row.part:.0f} % of the {of}" for row in rows.itertuples()}
+    return [f"{tasks} never got a job: {', '.join(named)}{more}. `simgrid-broker why RUN` says what their shares lack, "
+            "`simgrid-broker explain RUN --unplaced` shows decisions about them."]
 
 
 DRIFTING = {"activated": ("activated jobs", "{}"), "running_cores": ("running cores", "{}"),

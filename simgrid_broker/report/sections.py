@@ -8,7 +8,7 @@ import pandas as pd
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
-from simgrid_broker.metrics.shares import limited_by
+from simgrid_broker.metrics.chain_words import limits
 from simgrid_broker.records import Run, write_whole
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.context import Context, context
@@ -56,7 +56,7 @@ def shares(view: Context) -> Section:
             "delivered power from what the share was due, and the % of samples within 10 % of it, both where it had "
             "work that could have run.",
             (10, 1.3 + 0.245 * len(view.tree.names)), (1, 2)), nothing, "delivered"),
-        _compliance_table(compliance)))
+        _compliance_table(view.run, compliance)))
 
 
 def _largest(compliance: pd.DataFrame, view: Context) -> list[str]:
@@ -67,11 +67,12 @@ def _largest(compliance: pd.DataFrame, view: Context) -> list[str]:
     return [name for name in view.tree.leaf_names if name in kept]
 
 
-def _compliance_table(compliance: pd.DataFrame) -> Block:
+def _compliance_table(run: Run, compliance: pd.DataFrame) -> Block:
     rows = wide(compliance)
     if not rows.samples.any():
         return Note("There is no sample in the window, so there are no compliance figures.")
-    rows["limit"] = [limited_by(row) for row in rows.itertuples()]
+    short = limits(run)
+    rows["limit"] = [short.get(name, "") for name in rows.share]
     rows["difference"] = rows.delivered - rows.due
     frame = rows[["share", "target", "due", "delivered", "difference", "deviation", "near", "judged", "waiting",
                   "limit"]]
@@ -80,9 +81,9 @@ def _compliance_table(compliance: pd.DataFrame) -> Block:
         f"Over {int(rows.samples.iloc[0])} samples, {compliance.window.iloc[0]}. Work is waiting while the share has "
         "activated jobs. What a share is due is its target with what shares without enough work leave, to siblings "
         "first; it is judged by that in the samples in which it had activated jobs that could have run in the slots at "
-        "hand. A share that received less than 90 % of its target is limited by demand if, in most of the samples "
-        "below target, it had too few activated jobs to reach it, and by slots if it had activated jobs in most of the "
-        "samples, but seldom any that could have run.", tuple(rows.level))
+        "hand. A share that received less than 90 % of its target is limited by the first link, from the tasks that "
+        "arrived to the running jobs, that is narrower than what its tasks could have used of it, in the hours that "
+        "cost it most.", tuple(rows.level))
 
 
 def cores(view: Context) -> Section:

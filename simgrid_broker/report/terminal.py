@@ -8,7 +8,7 @@ import pandas as pd
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
-from simgrid_broker.metrics.shares import limited_by
+from simgrid_broker.metrics.chain_words import limits, sentences
 from simgrid_broker.records import Run
 from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.words import number, reason_in_words, shortened, spoken, texts_of_python
@@ -122,13 +122,15 @@ def _shares(run: Run) -> list[str]:
     while len(rows) > MOST_SHARES and rows.level.max() > 1:
         rows = rows[rows.level < rows.level.max()]
     left_out = len(wide(metrics.share_compliance(run))) - 1 - len(rows)
+    limit = limits(run)
     cells = [("  " * (row.level - 1) + row.share,
               *_percents(row.target, row.due, row.delivered, row.deviation, row.near),
-              limited_by(row)) for row in rows.itertuples()]
+              limit.get(row.share, "").partition(":")[0]) for row in rows.itertuples()]
     lines = _table(("share", "target %", "due %", "delivered %", "deviation", "within 10 %", "limit"), cells)
     lines += [f"({left_out} shares at deeper levels are in the report)"] if left_out else []
     return [*lines, "due: target with what shares without work leave; in samples with work that could run:",
-            "mean absolute deviation from due, % points, and % of them within 10 % of due"]
+            "mean absolute deviation from due, % points, and % of them within 10 % of due",
+            *(line for text in sentences(run) for line in wrap(f"{text} `simgrid-broker why RUN` says more.", WIDTH))]
 
 
 def _percents(*values: float) -> tuple[str, ...]:

@@ -60,9 +60,11 @@ def stuck(call, tmp_path_factory):
     return folder / "minimal" / "seed-1", result
 
 
-def test_the_warning_leads_to_the_rule_that_takes_the_cores(call, stuck):
+def test_the_warning_names_the_rule_that_holds_the_work(call, stuck):
     folder, result = stuck
-    assert "-disk (scratch too small) takes 100 % of the cores" in " ".join(result.stdout.split()).replace("! ", "")
+    said = " ".join(result.stdout.split()).replace("! ", "")
+    assert "Analysis got 0 of its 64 cores: job brokerage, -disk (scratch too small)" in said
+    assert "never got a job: " in said
     text = call("explain", folder, "--unplaced").stdout
     assert "-disk (scratch too small)" in text and "without a queue at the end" in text
     assert "recorded candidate by candidate (--task ID)" in text

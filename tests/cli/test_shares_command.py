@@ -1,7 +1,6 @@
 """`shares`: the tree of a scenario or run, with what limits each share; work that no share takes is refused."""
 
 import json
-from math import nan
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +8,6 @@ import pytest
 
 import simgrid_broker as sb
 from simgrid_broker.errors import ScenarioError
-from simgrid_broker.metrics.limits import limit_of
 from simgrid_broker.scenario import load_scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -56,39 +54,6 @@ def test_the_tree_of_a_run_has_use_and_order(call, finished):
     assert {*rows[0]} == {"share", "level", "target", "due", "delivered", "order", "activated", "queued", "limit"}
 
 
-class Row:
-    """Figures of a share; unmet: NaN = pilot streaming does not serve most cores."""
-
-    def __init__(self, **figures):
-        self.__dict__ = dict(delivered=10.0, target=10.0, waiting=100.0, judged=100.0, demand_limited=0.0, due=10.0,
-                             unmade=False, unmet=nan, covered=50.0) | figures
-
-
-@pytest.mark.parametrize(("row", "expected"), [
-    pytest.param(Row(), "", id="it has its target"),
-    pytest.param(Row(delivered=0.0, waiting=0.0), "no work", id="no job at all"),
-    pytest.param(Row(delivered=1.0, demand_limited=1.0, waiting=20.0), "seldom work", id="seldom a job"),
-    pytest.param(Row(delivered=1.0, demand_limited=1.0), "little work", id="some jobs"),
-    pytest.param(Row(delivered=1.0, demand_limited=1.0, unmade=True), "few jobs", id="tasks have input without jobs"),
-    pytest.param(Row(delivered=0.0, judged=10.0), "no slots", id="types of which none runs"),
-    pytest.param(Row(judged=10.0), "", id="types of which none runs, and its target all the same"),
-    pytest.param(Row(delivered=5.0), "not served", id="work waits and could run"),
-    pytest.param(Row(delivered=5.0, due=5.0), "", id="it has what was due, with work for half of the time"),
-    pytest.param(Row(delivered=5.0, due=20.0), "not served", id="siblings left it more than its target"),
-    pytest.param(Row(delivered=5.0, unmet=50.0), "worker limit", id="workers are asked for and not submitted"),
-    pytest.param(Row(delivered=5.0, judged=10.0, unmet=90.0), "worker limit", id="which is why none runs"),
-    pytest.param(Row(delivered=1.0, demand_limited=1.0, unmade=True, unmet=60.0), "worker limit",
-                 id="and why few jobs are made"),
-    pytest.param(Row(delivered=1.0, demand_limited=1.0, unmet=60.0), "little work", id="all its work waits"),
-    pytest.param(Row(delivered=5.0, unmet=49.0), "not asked for", id="no workers are asked for"),
-    pytest.param(Row(delivered=5.0, unmet=49.0, waiting=49.0), "not served", id="nor did work wait"),
-    pytest.param(Row(delivered=5.0, unmet=49.0, covered=90.0), "workers wait", id="enough wait in the batch systems"),
-    pytest.param(Row(unmet=90.0), "", id="it has its target all the same"),
-])
-def test_what_limits_a_share(row, expected):
-    assert limit_of(row) == expected
-
-
 @pytest.fixture(scope="module")
 def siblings(tmp_path_factory):
     """A run of shares of eight cores and of one at queues with pilot streaming."""
@@ -100,7 +65,8 @@ def test_siblings_with_one_core_are_starved_by_the_limit_of_workers(siblings, ca
     rows = {row["share"]: row for row in json.loads(call("shares", siblings.folder, "--json").stdout)}
     assert rows["Monte Carlo"]["delivered"] == pytest.approx(50, abs=2), "their parent has its target"
     assert rows["Event generation"]["delivered"] < 5 and rows["Simulation"]["delivered"] > 45
-    assert [rows[name]["limit"] for name in ("Simulation", "Event generation")] == ["", "worker limit"]
+    assert [rows[name]["limit"] for name in ("Simulation", "Event generation")] == [
+        "", "slots: workers of MCORE hold the slots, and those of SCORE are cut by nQueueLimitWorker"]
     hour = json.loads(call("shares", siblings.folder, "--workers", "EAST", "--at", "20h", "--json").stdout)
     waiting = pd.DataFrame(hour).groupby("time_s").waiting.sum()
     assert len(waiting) == 7 and waiting.max() == 100, "nQueueLimitWorkerMin of the template"

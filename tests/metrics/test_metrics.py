@@ -8,7 +8,7 @@ from small_run import HOUR, job, queue_columns, run_of, share_rows, task_rows
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
-from simgrid_broker.metrics.shares import Tree, due_power, limited_by, shared_out, usable_power
+from simgrid_broker.metrics.shares import Tree, due_power, shared_out, usable_power
 from simgrid_broker.metrics.window import run_times
 from simgrid_broker.names import Cause, JobStatus, TaskStatus
 from simgrid_broker.records import read_run
@@ -154,21 +154,6 @@ def test_jobs_of_a_type_of_which_none_runs_could_not_have_run():
     assert usable_power(*two).tolist() == [[30, 40]]
 
 
-@pytest.mark.parametrize(("activated", "limited"), [
-    pytest.param(0, True, id="no work at all"),
-    pytest.param(1, True, id="too little work to reach the target"),
-    pytest.param(4, False, id="just enough work"),
-])
-def test_a_share_is_limited_by_demand(tmp_path, activated, limited):
-    """B1 lacks 40 HS06 of 50; its running job shows that a job takes 10."""
-    run = run_of(tmp_path, shares=share_rows({k: {"A": (80, 40, 9), "B1": (10, 50, activated), "B2": (10, 10, 0)}
-                                              for k in range(3)}))
-    table = metrics.share_compliance(run)
-    assert value(table, "demand_limited", share="B1") == limited
-    assert value(table, "demand_limited", share="A") == 0
-    assert value(table, "demand_limited", share="B2") == 0
-
-
 def test_power_above_due_is_unknown_if_no_waiting_work_could_have_run(tmp_path):
     """Each share runs jobs of a type of its own; the waiting jobs of B1 are of a type of which none runs."""
     rows = share_rows({k: {"A": (80, 40, 0), "B1": (20, 60, 9)} for k in range(3)})
@@ -176,12 +161,8 @@ def test_power_above_due_is_unknown_if_no_waiting_work_could_have_run(tmp_path):
     rows = {name: column[kept] for name, column in rows.items()}
     run = run_of(tmp_path / "waiting", shares=rows)
     assert np.isnan(value(metrics.share_deviation(run), "share_misplaced"))
-    table = wide(metrics.share_compliance(run)).set_index("share")
-    assert [limited_by(table.loc[name]) for name in ("A", "B1")] == ["", "slots"]
     idle = run_of(tmp_path / "idle", shares=rows | {"activated": 0 * rows["activated"]})
     assert value(metrics.share_deviation(idle), "share_misplaced") == 0
-    table = wide(metrics.share_compliance(idle)).set_index("share")
-    assert [limited_by(table.loc[name]) for name in ("A", "B1")] == ["", "demand"]
 
 
 def test_running_cores_by_site_adds_queues(tmp_path):
