@@ -160,8 +160,8 @@ class Simulation:
         self.own_agents = own_agents(scenario.agents.own, agents)
         agents = (*agents_of(scenario), *AGENTS)
         start_agents(self.control, (*agents, *map(guarded, self.own_agents)))
-        every = as_plugins((*agents, *self.control.policies.dispatch.agents)) + self.own_agents
-        self.tables = tables_of(every, self.world.vocabularies, TAKEN)
+        self.agents = as_plugins((*agents, *self.control.policies.dispatch.agents)) + self.own_agents
+        self.tables = tables_of(self.agents, self.world.vocabularies, TAKEN)
         # last: errors before leave no folder
         self.writer = RunWriter(self.folder, self.world.vocabularies, tables=self.tables)
         self.timings["built"] = time.perf_counter()
@@ -279,7 +279,7 @@ class Simulation:
                 in_force(self.scenario).items(), origins_in_force(self.scenario).values(), strict=True)},
             warm_up_s=self.scenario.warm_up, duration_s=self.scenario.duration,
             share_tree=dict(names=tree.names, parent=tree.parent, value=tree.value, leaves=tree.leaves),
-            criteria=criteria_in_order(self.control.policies), agents=self._own_agents(),
+            criteria=criteria_in_order(self.control.policies), agents=self._agents(),
             tables={name: entry_of(table) for name, table in self.tables.items()},
             versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}))
 
@@ -297,10 +297,11 @@ class Simulation:
                       **({"decisions_checked": self.check.n_checked} if self.check else {})},
             commands=self.control.books.commands.results(), timings=self._durations())
 
-    def _own_agents(self) -> list[dict[str, str]]:
-        """Agents that do not belong to the package: name, module, and where each comes from."""
-        return [dict(name=name, module=function.__module__, source=source)
-                for name, function, source in self.own_agents]
+    def _agents(self) -> list[dict[str, Any]]:
+        """Agents that run, in the order in which they act at the same instant, and where they come from."""
+        return [dict(name=name, module=function.__module__, source=source,
+                     tables=[table.name for table in getattr(function, "tables", ())])
+                for name, function, source in self.agents]
 
     def _durations(self) -> dict[str, float]:
         """Wall time of each stage so far, s."""

@@ -11,11 +11,12 @@ from simgrid_broker.cli.text import count, paragraph
 from simgrid_broker.cli.trouble import BadArgument, moment_of
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import USED
-from simgrid_broker.units import format_seconds
+from simgrid_broker.units import MINUTE, format_seconds
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from simgrid_broker.metrics.task_life import Change
     from simgrid_broker.records import Run
 
 EXAMPLES = """\b
@@ -29,6 +30,8 @@ Examples:
   simgrid-broker explain results/quickstart/seed-1 --why-not T1-DE-01_UCORE
   simgrid-broker explain results/greedy_user/seed-1 --user greedy-0001
 """
+MOST_CHANGES = 30
+"""Lines of the life of a task without --all."""
 THINGS = {"job_brokerage": "site", "task_brokerage": "nucleus", "analysis_brokerage": "site"}
 """Name of a candidate in PanDA's logs."""
 
@@ -87,28 +90,49 @@ def explain(
         return
     assert number is not None
     _about_task(recorded, number, moment, None if queue is None else candidate_names(recorded, "--queue", queue),
-                as_json)
+                as_json, everything)
 
 
-def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str] | None, as_json: bool) -> None:
-    """Print the recorded decisions about a task; of analysis first why it waits, even if no decision was recorded."""
+def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str] | None, as_json: bool,
+                everything: bool) -> None:
+    """Print the life of a task and the recorded decisions about it; of analysis first why it waits."""
     from simgrid_broker import metrics
+    from simgrid_broker.metrics.task_life import task_life
     why, read = users.of_task(run, task), datasets_of(run, task)
-    also = {"datasets": read} if read else {}
+    whole, life = at_s is None and names is None, task_life(run, task)
+    also = ({"datasets": read} if read else {}) | {"life": [each._asdict() for each in life]}
     if why is not None and not len(metrics.explain(run, task)):
         missing = why_not.not_recorded(run, task)
         typer.echo(_json(why.to_dict() | {"missing": missing} | also) if as_json else
-                   "\n\n".join([users.text(why), *told_datasets(task, read), *told_ends(run, task),
+                   "\n\n".join([users.text(why), told_life(life, everything), *told_datasets(task, read),
+                                *told_ends(run, task),
                                 paragraph(f"Task {task}: {missing}.")]))
+        return
+    if whole and not as_json and not len(metrics.explain(run, task)):
+        typer.echo("\n\n".join([told_life(life, everything), *told_datasets(task, read), *told_ends(run, task),
+                                 paragraph(f"Task {task}: {why_not.not_recorded(run, task)}.")]))
         return
     rows = _decisions_of(run, task, at_s)
     if as_json:
         typer.echo(_json(as_dict(run, task, rows, names) | ({} if why is None else {"why": why.to_dict()}) | also))
         return
     said = [] if why is None or at_s is not None or names is not None else [paragraph(users.sentence(why))]
-    whole = at_s is None and names is None
-    typer.echo("\n\n".join([*said, *(told_datasets(task, read) + told_ends(run, task) if whole else ()),
-                            *texts(run, rows, names)]))
+    first = [told_life(life, everything), *told_datasets(task, read), *told_ends(run, task)] if whole else []
+    typer.echo("\n\n".join([*said, *first, *texts(run, rows, names)]))
+
+
+def told_life(life: list["Change"], everything: bool) -> str:
+    """The life of a task, a line for each change; without `everything` the middle of a long one is left out."""
+    lines = [f"{format_seconds(each.start_s):>12}  {_until(each)}{each.what}" for each in life]
+    if not everything and len(lines) > MOST_CHANGES:
+        half = MOST_CHANGES // 2
+        lines = [*lines[:half], f"{'...':>12}  {count(len(lines) - 2 * half, 'change')}: --all", *lines[-half:]]
+    return "\n".join(lines)
+
+
+def _until(each: "Change") -> str:
+    """The end of a stretch; nothing for a moment."""
+    return "" if each.end_s - each.start_s < MINUTE else f"to {format_seconds(each.end_s)}: "
 
 
 def datasets_of(run: "Run", task: int) -> list[dict]:

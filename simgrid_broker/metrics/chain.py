@@ -133,7 +133,7 @@ class Flow:
     """Work of the leaf shares in the hours of the window, cores.
 
     hours: numbers of the hours, (n_hours,); running, target: (n_hours, n_leaves); held: in front of each of LINKS,
-    (n_links, n_hours, n_leaves); idle: free cores of queues in use, (n_hours,); waits_s: mean wait of activated jobs by
+    (n_links, n_hours, n_leaves); idle: free cores of queues, (n_hours,); waits_s: mean wait of activated jobs by
     Little's law; reasons: `held` of tasks with their status and reason; verdicts: cycles of the throttler; hints: rules
     that left no queue; waiting: jobs for slots.
     """
@@ -239,8 +239,10 @@ def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[O
     narrow = flow.widths[1:, hour, leaf] < (1 - NEAR) * flow.could_use[hour, leaf]
     place, stopped = 1 + int(np.argmax(narrow)), _of_throttler(flow, hour, leaf)
     lost = flow.could_use[hour, leaf] - flow.running[hour, leaf]
-    is_idle = flow.idle[hour] >= MUCH * lost and sum(each.part for each in obstacles if each.is_free) < HALF
-    stands = flow.waits_s[hour, leaf] >= STANDS_S and flow.held[SLOTS, hour, leaf] > 0 and not is_idle
+    is_free = sum(each.part for each in obstacles if each.is_free) >= HALF
+    is_idle = flow.idle[hour] >= MUCH * lost and not is_free
+    many = flow.held[SLOTS, hour, leaf] >= HALF * lost
+    stands = flow.waits_s[hour, leaf] >= STANDS_S and (is_free or many and not is_idle)
     if place in (THROTTLER, BROKERAGE):
         answers = stopped is not None and stopped.rule.startswith(OF_QUEUED)
         cause = stopped or _of_tasks(run, flow, hour, leaf, place)
@@ -260,6 +262,20 @@ def _of_throttler(flow: Flow, hour: int, leaf: int) -> Cause | None:
     if 2 * stopped.cycles.sum() <= rows.cycles.sum():
         return None
     return _verdict(stopped.loc[stopped.cycles.idxmax()])
+
+
+def verdicts_of(run: Run, work_queue: str, resource_type: Any) -> dict[int, str]:
+    """Verdicts that stopped job generation of a work queue and resource type in most cycles of hours, by their numbers.
+    """
+    rows = run.table("throttler") if "throttler" in run.tables else pd.DataFrame(columns=["work_queue"])
+    rows = rows[(rows.work_queue == work_queue) & (rows.resource_type.isna() | (rows.resource_type == resource_type))]
+    found = {}
+    for begin_s, cycles in rows.groupby("time_s"):
+        stopped = cycles[(cycles.skip == 1) | (2 * cycles.used_up > cycles.cycles)]
+        if 2 * stopped.cycles.sum() > cycles.cycles.sum():
+            cause = _verdict(stopped.loc[stopped.cycles.idxmax()])
+            found[int(begin_s // HOUR)] = cause.rule
+    return found
 
 
 def last_verdict(run: Run, work_queue: str) -> Cause | None:

@@ -32,7 +32,7 @@ def clause(cause: Cause) -> str:
 
 
 def verdict_in_words(run: Run, share: str) -> str:
-    """What the throttler said last about a share, as the end of a sentence; empty if nothing is recorded."""
+    """The last verdict of the throttler about a share, as the end of a sentence; empty if none is recorded."""
     cause = last_verdict(run, share)
     if cause is None:
         return ""

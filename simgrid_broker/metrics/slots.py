@@ -115,18 +115,18 @@ def slots_behind(run: Run, waiting: Waiting, share: str, missing: float) -> list
 
 
 def idle_cores(run: Run, hours: np.ndarray) -> np.ndarray:
-    """Free cores of the queues that are online, by hour, means over the samples; a pool that queues share once."""
+    """Free cores of all queues by hour, means over the samples; a pool that queues share counts once."""
     rows = _tables(run).queues
-    rows = rows[rows.status == ONLINE].assign(pool=rows.queue.map(pools_of(run)), hour=np.ceil(rows.time_s / HOUR) - 1)
+    rows = rows.assign(pool=rows.queue.map(pools_of(run)), hour=np.ceil(rows.time_s / HOUR) - 1)
     sums = rows.groupby(["hour", "time_s", "pool"]).free_cores.max().groupby(["hour", "time_s"]).sum()
     return sums.groupby("hour").mean().reindex(hours).fillna(0.0).to_numpy()
 
 
 def _idle_elsewhere(run: Run, used: set[str]) -> pd.Series:
-    """Free cores of online queues with many of them, by name, whose batch systems none of the `used` queues has."""
+    """Free cores of queues with many of them, by name, whose batch systems none of the `used` queues has."""
     rows, pools = _tables(run).queues, pools_of(run)
     taken = {pools[name] for name in used}
-    rows = rows[(rows.status == ONLINE) & ~rows.queue.map(pools).isin(taken)]
+    rows = rows[~rows.queue.map(pools).isin(taken)]
     means = rows.groupby("queue")[["free_cores", "running_cores"]].mean()
     return means.free_cores[means.free_cores > FREE * means.sum(axis=1)]
 

@@ -116,8 +116,8 @@ class RunWriter:
         rows of earlier calls, OutputError (complete parts stay readable) and ValueError for codes without a word.
         """
         if name not in self._open:
-            raise ValueError(f"{name!r} is not an open table; the tables are {', '.join(self.tables)}; an agent "
-                             "declares its own with `records`")
+            raise ValueError(f"{name!r} is not an open table; an agent declares its own with `records`; the tables are "
+                             f"{', '.join(self.tables)}")
         table = self._open[name]
         for batch in table.buffer.add(rows, times):
             table.waiting.append(batch)

@@ -54,10 +54,12 @@ def configuration(view: Context) -> Section:
 
 
 def own_tables(run: Run) -> pd.DataFrame:
-    """Tables that agents of this run declared: name, rows, what a row is, columns with their units."""
+    """Tables that agents of other packages declared: name, rows, what a row is, columns with their units."""
+    names = [table for agent in run.manifest.get("agents", ()) if not agent["module"].startswith("simgrid_broker.")
+             for table in agent.get("tables", ())]
     rows = [(name, float(len(run.table(name))), run.tables[name].row,
              ", ".join(f"{column.name} ({column.unit})" if column.unit else column.name
-                       for column in run.tables[name].columns)) for name in run.manifest.get("tables", ())]
+                       for column in run.tables[name].columns)) for name in names]
     return pd.DataFrame(rows, columns=["table", "rows", "a row is", "columns"])
 
 

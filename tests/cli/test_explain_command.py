@@ -137,7 +137,8 @@ def test_json_about_a_queue(call, explained):
     pytest.param(("--why-not", "SUOTH"), "did you mean 'SOUTH'", id="a misspelt queue of --why-not"),
     pytest.param(("--task", TASK, "--at", "3h"), "the last recorded decision of the task was at", id="too late"),
     pytest.param(("--task", TASK, "--at", "soon"), "--at = 'soon'", id="not a time"),
-    pytest.param(("--task", 1), "to record them, run with --set 'record.tasks=[1]'", id="a task without candidates"),
+    pytest.param(("--task", 1, "--at", "1h"), "to record them, run with --set 'record.tasks=[1]'",
+                 id="a task without candidates"),
     pytest.param(("--queue", "NORTH"), "needs a task (--task ID)", id="a queue without a task"),
     pytest.param(("--share", "Analysis", "--task", 4), "cannot be combined with --share", id="a task and a share"),
     pytest.param(("--user", "analysis-00001"), "did you mean 'analysis-0001'", id="a misspelt user"),
@@ -175,7 +176,8 @@ def test_a_run_without_candidates_names_the_key_to_set(call, tmp_path):
     folder = tmp_path / "minimal" / "seed-1"
     result = call("explain", folder, "--why-not", "NORTH")
     assert result.exit_code == 0 and "record.candidates=0.1" in result.stdout
-    assert "record.tasks=[1]" in call("explain", folder, "--task", 1).stderr
+    told = call("explain", folder, "--task", 1).stdout
+    assert "created: " in told and "record.tasks=[1]" in told
     assert "record.tasks=[1]" in call("explain", folder, "--task", 1, "--why-not", "NORTH").stdout
 
 

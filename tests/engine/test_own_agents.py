@@ -12,6 +12,7 @@ from builders import scenario
 from typer.testing import CliRunner
 
 import simgrid_broker as sb
+from simgrid_broker.agents import AGENTS
 from simgrid_broker.agents.own import records
 from simgrid_broker.cli.app import app
 from simgrid_broker.errors import PluginError
@@ -52,8 +53,8 @@ def test_an_agent_given_to_simulate_runs_and_is_in_the_manifest(tmp_path):
     SEEN.clear()
     run = sb.simulate(plan(), tmp_path, agents=[looker])
     assert SEEN == [(3600.0, 0), (7200.0, 0), (10800.0, 0)]
-    assert run.manifest["agents"] == [
-        {"name": "looker", "module": __name__, "source": f"given to simulate, of module {__name__}"}]
+    assert run.manifest["agents"][-1] == {
+        "name": "looker", "module": __name__, "source": f"given to simulate, of module {__name__}", "tables": []}
 
 
 def test_the_tables_of_a_run_that_is_over_take_no_memory(tmp_path):
@@ -75,13 +76,15 @@ def test_an_agent_of_another_package_is_found_by_the_name_of_its_entry_point(tmp
     SEEN.clear()
     run = sb.simulate(plan("looker"), tmp_path / "results")
     assert len(SEEN) == 3
-    assert run.manifest["agents"][0] == {
+    assert run.manifest["agents"][-1] == {
         "name": "looker", "module": __name__,
-        "source": f"entry point of simgrid_broker.agents = {__name__}:looker in watchers 1.0"}
+        "source": f"entry point of simgrid_broker.agents = {__name__}:looker in watchers 1.0",
+        "tables": []}
 
 
-def test_a_run_without_own_agents_says_so(tmp_path):
-    assert sb.simulate(plan(), tmp_path).manifest["agents"] == []
+def test_the_manifest_names_all_agents_in_their_order(tmp_path):
+    names = [agent["name"] for agent in sb.simulate(plan(), tmp_path).manifest["agents"]]
+    assert names == [*(agent.__name__ for agent in AGENTS), "pilot_streaming"]
 
 
 @pytest.mark.parametrize(("lines", "wanted", "message"), [
@@ -208,7 +211,7 @@ def test_its_file_has_types_units_and_meanings(run):
 
 
 def test_manifest_and_report_name_it(run):
-    assert list(run.manifest["tables"]) == ["weather"]
+    assert "weather" in run.manifest["tables"] and run.manifest["agents"][-1]["tables"] == ["weather"]
     assert own_tables(run).to_numpy().tolist() == [
         ["weather", 8.0, "one look out of the window", "time_s (s), degrees (deg C), open, sky, queue"]]
 

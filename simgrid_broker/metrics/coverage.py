@@ -1,0 +1,85 @@
+"""Rules, causes of ends and agents that a run has used, and those that never acted, with what kept them from it."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from simgrid_broker.metrics.refusals import ABOUT_QUEUES, criteria, sums_of_refusals
+from simgrid_broker.metrics.window import once_per_run
+from simgrid_broker.names import Cause, DecisionKind
+from simgrid_broker.records import Run
+
+CAUSES = tuple(cause.word for cause in Cause if cause is not Cause.NONE)
+"""Causes of ends of attempts; source: lifecycle reference, section 3.3."""
+
+
+@once_per_run
+def rules_used(run: Run) -> pd.DataFrame:
+    """Every rule of all brokers: kind, rule (label), refused, alone, why_not.
+
+    refused: candidates that it was the first to refuse; alone: decisions in which it kept the task from the cores of a
+    batch system, or from a site; why_not: what kept a rule that never refused from it, as far as the scenario tells.
+    """
+    columns = {"kind", "criterion", "tag"}
+    counts = {number: sums_of_refusals(run, ["kind", "criterion"], columns, lambda rows: rows, number)
+              for number in ("count", "pool_count")}
+    sums = {number: table.set_index(["kind", "criterion"])["count"].to_dict() for number, table in counts.items()}
+    made = {kind for kind, name in sums["count"] if name}
+    rows = []
+    for kind in DecisionKind.words():
+        for rule in criteria(run, kind).itertuples():
+            refused = int(sums["count"].get((kind, rule.criterion), 0))
+            alone = int(sums["pool_count"].get((kind, rule.criterion), 0)) if kind in ABOUT_QUEUES else refused
+            rows.append((kind, rule.label, refused, alone,
+                         "" if refused else _why_not(run, rule, kind in made)))
+    return pd.DataFrame(rows, columns=["kind", "rule", "refused", "alone", "why_not"])
+
+
+def _why_not(run: Run, rule, is_asked: bool) -> str:
+    """The circumstance that kept a rule from refusing anything."""
+    if not is_asked:
+        return "this broker made no decision"
+    keys = [key for key in rule.keys if _is_unset(run, key)]
+    if rule.keys and len(keys) == len(rule.keys):
+        return f"not set: {', '.join(keys)}"
+    alike = [name for name in rule.queue if _is_alike(run, name)]
+    if rule.queue and len(alike) == len(rule.queue):
+        return f"all queues have one value of {', '.join(alike)}"
+    return "its condition never held"
+
+
+def _is_unset(run: Run, key: str) -> bool:
+    """True if neither a key nor a member of its family is set."""
+    begin = key.partition("<")[0].partition("[")[0].rstrip("_")
+    return not any(name.partition(".")[2].startswith(begin) and entry["value"] is not None
+                   for name, entry in run.manifest["gdpconfig"].items())
+
+
+def _is_alike(run: Run, attribute: str) -> bool:
+    """True if all queues of the scenario have the same value of an attribute."""
+    queues = run.manifest["scenario"]["grid"]["queues"].values()
+    return len({str(queue.get(attribute)) for queue in queues}) == 1
+
+
+@once_per_run
+def ends_used(run: Run) -> pd.DataFrame:
+    """Every cause of the end of an attempt with the attempts that ended so: cause, attempts."""
+    is_sample = len(run.table("ended", ["jobs"])) > 0
+    if is_sample:
+        rows = run.table("ended", ["cause", "jobs"])
+        found = rows.groupby(rows.cause.astype(object)).jobs.sum()
+    else:
+        found = pd.concat([rows.cause.astype(object) for rows in run.batches("jobs", ["cause"])]).value_counts()
+    return pd.DataFrame({"cause": CAUSES, "attempts": [int(found.get(cause, 0)) for cause in CAUSES]})
+
+
+def agents_used(run: Run) -> Sequence[str]:
+    """Names of the agents that ran, in the order in which they act at the same instant."""
+    return [agent["name"] for agent in run.manifest.get("agents", ())]
+
+
+def summary_of(rules: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    """Rules that refused something, and all rules, by broker."""
+    acted = rules[rules.refused > 0].groupby("kind").size()
+    return {kind: (int(acted.get(kind, 0)), int((rules.kind == kind).sum())) for kind in rules.kind.unique()}
+

@@ -1,0 +1,54 @@
+"""What a run has used of the rules, and the life of a task: every rule once, every change in order."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simgrid_broker import load_scenario, metrics, simulate
+from simgrid_broker.metrics.coverage import agents_used, ends_used, rules_used
+from simgrid_broker.metrics.task_life import task_life
+
+MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
+KEY = "gdpconfig.NRUNNINGCAP_Production"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    plan = load_scenario(MINIMAL).with_values({KEY: 1, "edition": "deployed", "duration": "8h"})
+    return simulate(plan, folder=tmp_path_factory.mktemp("coverage") / "run")
+
+
+def test_every_rule_of_every_broker_is_listed_once_and_refusals_add_up(run):
+    rules = rules_used(run)
+    assert not rules.duplicated(["kind", "rule"]).any()
+    assert set(rules.kind) == {"job_brokerage", "task_brokerage", "analysis_brokerage"}
+    for kind in set(rules.kind):
+        assert list(rules.rule[rules.kind == kind]) == list(metrics.criteria(run, kind).label)
+    total = run.refusals["count"][run.refusals.tag.notna()].sum()
+    assert rules.refused.sum() == total > 0 and (rules.alone <= rules.refused).all()
+
+
+def test_a_rule_that_never_refused_says_what_kept_it_from_that(run):
+    rules = rules_used(run).set_index(["kind", "rule"])
+    assert rules.why_not["job_brokerage", "-transferring"] == "all queues have one value of transferringlimit"
+    assert ((rules.refused > 0) == (rules.why_not == "")).all()
+
+
+def test_ends_and_agents_are_those_of_the_run(run):
+    ends = ends_used(run).set_index("cause").attempts
+    assert ends.sum() == (run.jobs.cause != "none").sum() and ends["site_error"] >= 0
+    assert "job_generator" in agents_used(run)
+
+
+def test_the_life_of_a_task_has_no_gap_that_nobody_explains(run):
+    tasks = run.tasks[(run.tasks.share == "Production") & (run.tasks.n_attempts > 0)]
+    life = task_life(run, int(tasks.jeditaskid.iloc[0]))
+    assert life[0].what.startswith("created: ") and [each.start_s for each in life] == sorted(
+        each.start_s for each in life)
+    assert any("jobs made" in each.what for each in life) and any("nucleus" in each.what for each in life)
+    held = [each.what for number in run.tasks.jeditaskid for each in task_life(run, int(number))
+            if "held by the throttler" in each.what]
+    assert held and set(held) == {"held by the throttler of Production: running > NRUNNINGCAP"}
+    assert task_life(run, 10**9) == []
+    json.dumps([each._asdict() for each in life])
