@@ -74,7 +74,8 @@ for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES)
                           (users.users, users.EXAMPLES), (links.links, links.EXAMPLES),
                           (describe.describe, describe.EXAMPLES), (gdpconfig.gdpconfig, gdpconfig.EXAMPLES),
                           (scenarios.scenarios, scenarios.EXAMPLES)):
-    app.command(epilog=examples)(command)
+    dashes = {"ignore_unknown_options": command in (describe.describe, gdpconfig.gdpconfig)}      # tags begin with one
+    app.command(epilog=examples, context_settings=dashes)(command)
 app.add_typer(importing.app, name="import")
 
 

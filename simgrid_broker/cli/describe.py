@@ -23,6 +23,8 @@ Examples:
   simgrid-broker describe queues
   simgrid-broker describe rules
   simgrid-broker describe states task
+  simgrid-broker describe cap_rt
+  simgrid-broker describe workflow
   simgrid-broker describe timeouts deployed
 """
 
@@ -47,12 +49,46 @@ def describe(topic: Annotated[str | None, typer.Argument(
         typer.echo(table(("topic", "where"), [(each.name, each.about) for each in by_name.values()]))
         typer.echo("\nDetails: simgrid-broker describe TOPIC. Keys of gdpconfig: simgrid-broker gdpconfig.")
         return
-    if topic not in by_name:
-        raise BadArgument(topic, None, "unknown topic; `simgrid-broker describe` lists the topics",
-                          nearest(topic, by_name))
-    for section in parts_of(by_name[topic], part):
+    sections = parts_of(by_name[topic], part) if topic in by_name else looked_up(topic, by_name)
+    if not sections:
+        raise BadArgument(topic, None, "no topic, rule, status, key or column; `simgrid-broker describe` lists the "
+                          "topics", nearest(topic, by_name))
+    for section in sections:
         typer.echo(f"{section.title}\n{paragraph(section.about)}\n")
         typer.echo(table(section.head, section.rows) + "\n")
+
+
+def looked_up(name: str, by_name: dict[str, Topic]) -> list[Section]:
+    """Sections about a name that is no topic: the file of a table, a path in a scenario, a rule by its tag, or else all
+    rows with this name, such as a status, a key or a column."""
+    for other in (name.removesuffix(".parquet"), name.rpartition(".")[2]):
+        if other != name and other in by_name:
+            return by_name[other].sections()
+    if found := rules_tagged(name):
+        return found
+    rows = [(section, [row for row in section.rows if row[0].strip("`") == name])
+            for topic in by_name.values() for section in topic.sections()]
+    return [replace(section, rows=tuple(mine)) for section, mine in rows if mine]
+
+
+def rules_tagged(tag: str) -> list[Section]:
+    """Sections about the rules of a tag, with or without its dash: what each does, reads and logs."""
+    from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
+    from simgrid_broker.policy.readings import read_by
+    found = []
+    for broker, rule, editions in broker_rules():
+        if getattr(rule.rule, "tag", None) not in (tag, f"-{tag}", f"+{tag}"):
+            continue
+        edition = editions[-1]
+        reads = read_by(rule, edition, PRODUCTION[edition].count if broker == "job brokerage" else None)
+        says = rule.rule.says_in(edition)
+        rows = {"does": rule.rule.meaning, "keys": ", ".join(reads["keys"]) or "none",
+                "queues": ", ".join(reads["queue"]), "tasks": ", ".join(reads["task"]), "logs": says,
+                "source": rule.rule.source}
+        found.append(Section(f"{rule.rule.tag} ({rule.rule.name})", f"A rule of {broker}, {' and '.join(editions)}; "
+                             "keys are of gdpconfig, queues and tasks list the attributes that the rule reads.",
+                             ("what", "is"), tuple((name, text) for name, text in rows.items() if text)))
+    return found
 
 
 def parts_of(topic: Topic, part: str | None) -> list[Section]:

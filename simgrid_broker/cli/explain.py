@@ -309,7 +309,8 @@ def _line(row, rules: "pd.DataFrame", factors: "pd.DataFrame") -> str:
     if row.tag != USED:
         rule = rules.loc[row.criterion]
         because = f": {row.reason}" if row.reason else ""
-        return f"skip {thing} due to {_reason(rule.panda)}{because} criteria={rule.label}"
+        keys = f" keys={', '.join(rule['keys']).replace('<gshare>', row.share)}" if len(rule["keys"]) else ""
+        return f"skip {thing} due to {_reason(rule.panda)}{because} criteria={rule.label}{keys}"
     product = ", ".join(f"{factor.factor}={factor.multiplier:.4g}" for factor in factors.itertuples())
     return f"use {thing} with weight={row.weight:.4g}" + (f" ({product})" if product else "") + f" criteria={row.tag}"
 

@@ -18,6 +18,8 @@ Examples:
   simgrid-broker gdpconfig
   simgrid-broker gdpconfig jobbroker
   simgrid-broker gdpconfig THROTTLE_THRESHOLD
+  simgrid-broker gdpconfig NQUEUELIMIT
+  simgrid-broker gdpconfig cap_rt
   simgrid-broker gdpconfig "FAST_REBRO_THRESHOLD_NQUEUE_MC simul"
 """
 
@@ -48,9 +50,22 @@ def gdpconfig(key: Annotated[str | None, typer.Argument(
         typer.echo(listed(entry for entry in REGISTRY if key in (None, entry.component)))
         return
     matches = find(key)
-    if not matches:
+    typer.echo("\n\n".join(described(match) for match in matches) if matches else related(key))
+
+
+def related(key: str) -> str:
+    """Keys whose names contain `key`, or those that the rules of a tag read; raises BadArgument if there are none."""
+    from simgrid_broker.cli.describe import rules_tagged
+    from simgrid_broker.gdpconfig import REGISTRY
+    sections = rules_tagged(key)
+    read = {name.strip() for section in sections for what, text in section.rows if what == "keys"
+            for name in text.split(",")}
+    entries = [entry for entry in REGISTRY if entry.key in read or not sections and key.upper() in entry.key.upper()]
+    said = [f"{section.title}: {dict(section.rows)['does']}" for section in sections]
+    if not entries and not sections:
         raise unknown(key)
-    typer.echo("\n\n".join(described(match) for match in matches))
+    return "\n\n".join([*map(paragraph, said), listed(entries) if entries else paragraph(
+        "No key of gdpconfig changes this rule.")])
 
 
 def listed(entries: Iterable["GdpconfigKey"]) -> str:

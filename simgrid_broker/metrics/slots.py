@@ -61,9 +61,10 @@ def waiting_for_slots(run: Run) -> Waiting:
         rows = rows.assign(core_h=_within(window, rows.activated_s, begun) * rows.corecount / HOUR / part,
                            input_s=_within(window, rows.assigned_s, there), jobs=1 / part,
                            with_input=rows.assigned_s.notna() / part, hour=(rows.running_s // HOUR).fillna(-1))[seen]
-        rows = rows.astype({name: object for name in names[:3]})
-        pieces.append(rows.groupby([*names[:3], "hour"])[["core_h", "input_s", "jobs", "with_input"]].sum())
-    sums = pd.concat(pieces).groupby(level=[0, 1, 2, 3]).sum().reset_index()
+        groups = rows.groupby([*names[:3], "hour"], observed=True, sort=False)
+        piece = groups[["core_h", "input_s", "jobs", "with_input"]].sum().reset_index()
+        pieces.append(piece.astype({name: object for name in names[:3]}))       # batches may differ in categories
+    sums = pd.concat(pieces).groupby([*names[:3], "hour"]).sum().reset_index()
     starts = sums[sums.hour >= 0].groupby(["share", "hour"]).jobs.sum().reset_index()
     of_shares = sums.groupby("share")[["input_s", "with_input"]].sum()
     return Waiting(sums.groupby(names[:3]).core_h.sum().reset_index(), starts,
@@ -131,9 +132,15 @@ def _idle_elsewhere(run: Run, used: set[str]) -> pd.Series:
     return means.free_cores[means.free_cores > FREE * means.sum(axis=1)]
 
 
+@once_per_run
+def _refusals_at(run: Run) -> pd.DataFrame:
+    """Refusals by share, candidate and rule."""
+    return refusal_counts(run, by=("share", "candidate"))
+
+
 def _keeps_from(run: Run, waiting: Waiting, share: str, idle: pd.Series) -> Obstacle:
     """The obstacle between the jobs of a share and idle queues: a rule of job brokerage, or input on its way there."""
-    rows = refusal_counts(run, by=("share", "candidate"))
+    rows = _refusals_at(run)
     rows = rows[(rows.share == share) & rows.kind.isin(ABOUT_QUEUES) & rows.candidate.isin(idle.index)]
     rows = with_labels(run, rows.assign(cores=rows.part * rows.candidate.map(idle).astype(float)))
     cores = rows.groupby("rule").cores.sum()
@@ -147,6 +154,7 @@ def _keeps_from(run: Run, waiting: Waiting, share: str, idle: pd.Series) -> Obst
         rule=f"job brokerage chose other queues than idle ones, which {rule} refuses most")
 
 
+@once_per_run
 def _reason(run: Run, queue: str, kind: str) -> tuple[str, tuple[str, ...], bool]:
     """The obstacle between jobs of a type and slots of a queue, settings behind it, and whether slots are free."""
     at = _tables(run)

@@ -74,7 +74,7 @@ def test_a_topic_with_several_meanings_shows_them_all(call):
 
 
 def test_an_unknown_topic_is_reported_with_suggestions(call):
-    result = call("describe", "queue")
+    result = call("describe", "queuse")
     assert result.exit_code == 2 and "did you mean 'queues'" in result.stderr
 
 
@@ -208,3 +208,26 @@ def test_an_import_of_another_format_is_refused(call, tmp_path):
     (tmp_path / "list.json").write_text("[1, 2]")
     result = call("import", "cric", tmp_path / "list.json", "-o", tmp_path / "grid.yaml")
     assert result.exit_code == 2 and "list.json" in result.stderr and not (tmp_path / "grid.yaml").exists()
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    pytest.param(("gdpconfig", "NQUEUELIMIT"), ["NQUEUELIMITSITE_<gshare>", "NQUEUELIMIT_<queue>[_<rtype>]"],
+                 id="a part of keys"),
+    pytest.param(("gdpconfig", "cap_rt"), ["NQUEUELIMITSITE_<gshare>", "over_cap_of_type"], id="keys of a rule"),
+    pytest.param(("gdpconfig", "-cpucore"), ["No key of gdpconfig changes this rule"], id="a rule without a key"),
+    pytest.param(("describe", "-cap"), ["too_many_ready", "over_cap", "NQUEUELIMITSITE_<gshare>"], id="rules of a tag"),
+    pytest.param(("describe", "lowmemory"), ["maxrss", "Refuse queues whose memory limit"], id="a tag without dash"),
+    pytest.param(("describe", "workflow"), ["pull_ups"], id="a key"),
+    pytest.param(("describe", "grid.queues"), ["atlas_site"], id="a path of a scenario"),
+    pytest.param(("describe", "jobs.parquet"), ["panda_id"], id="the file of a table"),
+    pytest.param(("describe", "activated"), ["Activated jobs"], id="a status"),
+])
+def test_what_a_person_types_is_looked_up(call, arguments, words):
+    result = call(*arguments)
+    assert result.exit_code == 0, result.stderr
+    assert [word for word in words if word not in " ".join(result.stdout.split())] == []
+
+
+def test_a_name_of_nothing_is_refused(call):
+    result = call("describe", "activatd")
+    assert result.exit_code == 2 and "no topic, rule, status, key or column" in result.stderr
