@@ -266,6 +266,18 @@ def test_short_scouts_withdraw_the_files_of_a_job(minutes, files):
     assert row["nmaxfilesperjob"] == (10 if files else 200)
 
 
+@pytest.mark.rule("Scouts._assess", "next_update")
+@pytest.mark.parametrize(("more", "again"), [(3, 0), (4, 1)])
+def test_a_scouting_task_is_measured_again_with_its_fifth_job_in_the_code(more, again):
+    """Nine scouts are alive, so that five are no half of those that were made."""
+    world = worked(stage("deployed"), jobs=1)
+    scouts = world.control.books.scouts
+    before = scouts.changes[0]
+    scouts.jobs[0] += scouts.jobs[0][:1] * more
+    world.run(world.now + 1400)
+    assert world.task() == "scouting" and scouts.changes[0] == before + again
+
+
 @pytest.mark.rule("Scouts.judge_running", "exhausted")
 @pytest.mark.parametrize(("edition", "labels", "more", "expected"), [
     pytest.param("deployed", ("panda", "user"), 95, "exhausted", id="the hundredth job"),

@@ -530,6 +530,8 @@ def test_tasks_that_stop_by_themselves_can_be_resumed(where, value):
                  id="no queue reads over WAN"),
     pytest.param("remote_reading_nowhere", *users(allowInputWAN=True),
                  id="the broker of analysis does not ask"),
+    pytest.param("measured_by_no_scout", (*GRID, "queues", "CERN", "cpu_benchmark"), 12, id="a benchmark for no scout"),
+    pytest.param("measured_by_no_scout", *users(buildSpec=True, build_size="1 GB"), id="a library for no scout"),
     pytest.param("queue_of_nothing", (*GRID, "queues", "CERN", "cores"), 0, id="a queue without cores"),
     pytest.param("slot_memory_larger_than_site", (*GRID, "queues", "CERN", "maxrss"), "900 TB",
                  id="slots with more memory than their site"),

@@ -28,6 +28,8 @@ T = TaskStatus
 NOTED = ("walltime_s", "cputime_s", "corecount", "hs06_milli", "n_events", "maxpss_mb", "input_bytes", "output_bytes",
          "n_chunks")
 """Columns of a finished job that are kept for measurements; HS06 follows the benchmark of its queue."""
+NEVER = 2**31
+"""More jobs than a task has."""
 
 
 class Scouts:
@@ -176,7 +178,8 @@ class Scouts:
         """Decide about a scouting task, or only measure it."""
         edition = self.policies.edition
         look = look_of(Progress(T.SCOUTING, datasets_of_task(self.world.arrays, row, mutable=False), due,
-                                self._tried(row), bool(self.changes[row]), row in self.forced), edition)
+                                self._tried(row), bool(self.changes[row]) and not self._is_due(row),
+                                row in self.forced), edition)
         low = False
         if look is Look.OVER or (look is Look.EARLY and rules.TERMS[edition].early_end):
             reason, low = self._verdict(row)
@@ -189,6 +192,7 @@ class Scouts:
             self._evaluate(row, low, now)
         elif look is Look.MEASURED and rules.TERMS[edition].before_end and self.jobs[row]:
             self._take_over(row)
+            self.next_update[row] = rules.next_update(len(self.jobs[row]), edition) or NEVER
 
     def _verdict(self, row: int) -> tuple[str, bool]:
         """Why the scouts of a task so far break it, and whether they exhaust it instead."""

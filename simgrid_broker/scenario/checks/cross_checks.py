@@ -106,6 +106,18 @@ def words_without_meaning(scenario: Scenario) -> Iterator[str]:
             yield f"jobseed {queue.jobseed!r} of queue {name!r} has no effect; known are {', '.join(JOB_SEEDS[1:])}."
 
 
+def measured_by_no_scout(scenario: Scenario) -> Iterator[str]:
+    """Figures that only scouts read where no task has any."""
+    streams, queues = scenario.workload.streams, scenario.grid.queues
+    if not any(stream.useScout for stream in streams):
+        named = [name for name, queue in queues.items() if queue.cpu_benchmark]
+        if named:
+            yield f"cpu_benchmark has no effect ({first_three(named)}): no task has scouts, which alone read it."
+    for group in scenario.workload.users:
+        if group.build_size and not group.useScout:
+            yield f"build_size of {group.name!r} has no effect: its tasks have no scouts, which alone read it."
+
+
 def data_slower_than_the_run(scenario: Scenario) -> Iterator[str]:
     """Work whose typical job moves its data for longer than the run at the fastest site."""
     rate = max((site.stage_in_rate for site in scenario.grid.sites.values()), default=0.0)
@@ -385,4 +397,4 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     more_cores_than_slots, queue_of_nothing, remote_reading_nowhere, slot_memory_larger_than_site,
     storage_without_room, run_too_short, jobs_longer_than_the_run, data_slower_than_the_run, contradicting_incidents,
     closed_too_soon, nuclei_without_space, closed_storages, endpoints_without_use, words_without_meaning,
-    links_that_always_fail, *DATA_REMARKS, *TAPE_REMARKS)
+    links_that_always_fail, measured_by_no_scout, *DATA_REMARKS, *TAPE_REMARKS)
