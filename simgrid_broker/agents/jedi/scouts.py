@@ -181,6 +181,8 @@ class Scouts:
                                 self._tried(row), bool(self.changes[row]) and not self._is_due(row),
                                 row in self.forced), edition)
         low = False
+        if look is not Look.FORCED and not self.jobs[row] and self.world.arrays.tasks["n_finished"][row]:
+            return                                                   # they are not in the outbox yet
         if look is Look.OVER or (look is Look.EARLY and rules.TERMS[edition].early_end):
             reason, low = self._verdict(row)
             if reason and not low:
@@ -214,8 +216,6 @@ class Scouts:
 
     def _evaluate(self, row: int, low_success: bool, now: float) -> None:
         """Measure a task, and let it continue or exhaust it."""
-        if not self.jobs[row]:                                       # they are not in the outbox yet
-            return
         reason = self._judge(row, low_success)
         if reason:
             self.stop(row, reason, judged(True, exhausts=True), now)
