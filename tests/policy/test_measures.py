@@ -278,6 +278,7 @@ def test_measured_cpu_time_withdraws_the_claim_of_wall_time_which_is_measured_wi
 
 @pytest.mark.parametrize(("edition", "n_events", "expected"), [
     pytest.param("deployed", 1000, (864, 7), id="whole HS06 s: its wall time counts"),
+    pytest.param("deployed", 86_400, (10, 7), id="from 10 HS06 s on"),
     pytest.param("deployed", 100_000, (8.64, nan), id="thousandths, which bring their unit"),
     pytest.param("documented", 1000, (864, nan), id="as documented the CPU time counts in any case"),
 ])

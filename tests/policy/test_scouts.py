@@ -252,6 +252,7 @@ def test_split_rules_of_short_jobs(split, expected):
     pytest.param(dict(finished=0), dict(nFilesPerJob=2), (0, 0, 0), (0, 0, 0), id="no file is finished"),
     pytest.param(dict(finished_events=0), dict(nFilesPerJob=2), (450, 500, 0), (450, 500, 0), id="no events are known"),
     pytest.param({}, {}, (45, 50, 100), (450, 500, 1000), id="no rule: jobs of 500 GB follow on scouts of 50"),
+    pytest.param(dict(events=1e8), {}, (45, 50, 100_000), (450, 500, 1_000_000), id="many events"),
     pytest.param(dict(mean_mib=0), dict(minCpuEfficiency=80), (0, 0, 100), (450, 500, 1000), id="without size"),
     *(pytest.param({}, {name: 1}, (450, 500, 1000), (450, 500, 1000), id=name)
       for name in ("nEventsPerJob", "nGBPerJob", "nMaxFilesPerJob")),
