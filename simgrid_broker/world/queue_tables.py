@@ -59,6 +59,8 @@ def storages_of_output(grid, numbers: dict[str, int]) -> list[int]:
     for name, storage in grid.storages.items():
         first.setdefault(storage.site, numbers[name])
     said = {name: numbers[site.storage] if site.storage else first.get(name, -1) for name, site in grid.sites.items()}
+    if not any(queue.endpoints for queue in grid.queues.values()):
+        return list(said.values())
     kinds = [storage.type for storage in grid.storages.values()]
     used = output_of_sites(grid, [(own,) if (own := said[queue.atlas_site]) >= 0 else ()
                                   for queue in grid.queues.values()])
