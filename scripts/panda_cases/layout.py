@@ -25,6 +25,11 @@ def number(value: Any) -> Any:
     return value if isinstance(value, (int, float)) else None
 
 
+def column(value: Any) -> Any:
+    """A whole number that a column of PanDA's tables can hold; nothing for all else."""
+    return max(-2**31, min(int(value), 2**31 - 1)) if isinstance(value, (int, float)) else None
+
+
 def text(value: Any) -> Any:
     """A text, or a number as such."""
     return value if value is None or isinstance(value, str) else str(value)
@@ -128,7 +133,7 @@ OF_SHARES = dict(shares=Rows(SHARE, ("name",)), hs_distribution=Rows(row_of_use)
 OF_STREAMING = OF_SHARES | dict(
     queue=dict(corecount=number, status=text, params=Table(anything), uconfig=Table(COUNTS)),
     worker_stats=Table(Table(Table(COUNTS))), average_memory=COUNTS, resource_types=Rows(resource_type),
-    activated_jobs=Rows(dict(gshare=text, resource_type=text, priority=number), ("gshare", "resource_type")))
+    activated_jobs=Rows(dict(gshare=text, resource_type=text, priority=column), ("gshare", "resource_type")))
 """A case of unified pilot streaming."""
 OF_THROTTLER = dict(
     gs_throttled=bool, total_walltime=number, highest_prio_waiting=number, stats=COUNTS_BY_TYPE, standby_static=COUNTS,

@@ -16,7 +16,7 @@ def answer(case: dict) -> dict:
     case = complete(case, OF_THROTTLER)
     cfg, refused = gdpconfig(case)
     resource_type = case.get("resource_type") or ""
-    limits = throttle_limits(cfg, case["share"], resource_type, edition=case["edition"],
+    limits = throttle_limits(cfg, case.get("share") or "", resource_type, edition=case["edition"],
                              throttled=case["gs_throttled"])       # keys of the production throttler for any label
     limits = limits._replace(analysis=case.get("prod_source_label") == ANALYSIS_LABEL)
     types = list(dict.fromkeys([resource_type, *(kind for by_type in _tables(case) for kind in by_type)]))
