@@ -31,10 +31,8 @@ def calibrate(
                                             "index, CSV or Parquet.", show_default=False)],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the results; default: "
                                              "results/<scenario>/calibration.", show_default=False)] = None,
-    held_out: Annotated[str, typer.Option(metavar="PART", help="Part of the jobs that is not fitted, but predicted; "
-                                          "0 = none.")] = "20%",
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Chooses which jobs are held out, by their "
-                                      "identifiers.")] = 0,
+    held_out: Annotated[str, typer.Option(metavar="PART", help="Part of the jobs, the last ones, that is not "
+                                          "fitted, but predicted; 0 = none.")] = "20%",
     columns: Annotated[list[str] | None, typer.Option("--column", metavar="NAME=COLUMN", help="Column of the records "
                                                       "that holds a field of PanDA; repeatable.",
                                                       show_default=False)] = None,
@@ -50,13 +48,13 @@ def calibrate(
     from simgrid_broker.experiments.study import folder_name
     part, names = part_given(held_out), columns_given(columns or ())
     given = loaded(scenario, None, None, settings)
-    result = fitted(given, records, part, seed, names)
+    result = fitted(given, records, part, names)
     folder = out or Path("results") / folder_name(given.name) / "calibration"
     page = write_calibration(result, scenario, records, folder, part, steps("Writing the report"))
     show(result)
     typer.echo(f"\nReport: {page}\nFitted values: {folder / FRAGMENT}\nTables: {folder} (parameters, errors: .csv and "
-               f".parquet)\nRun it: simgrid-broker run {folder / RUNNABLE}"
-               + "".join(f" --set {quote(one)}" for one in settings or ()))
+               ".parquet)" + (f"\nRun it: simgrid-broker run {folder / RUNNABLE}"
+                              + "".join(f" --set {quote(one)}" for one in settings or ()) if result.is_better else ""))
 
 
 def part_given(text: str) -> float:
@@ -87,7 +85,7 @@ def columns_given(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
 
 
 def show(result: "Calibration") -> None:
-    """Print remarks, fitted values of queues, and errors before and after by site and by share."""
+    """Print remarks, fitted values of queues, errors before and after by site and by share, and what predicts best."""
     from simgrid_broker.experiments.calibrate import left_as_they_were
     from simgrid_broker.experiments.calibration_report import by_dimension
     for remark in (*result.remarks, *left_as_they_were(result.parameters)):
@@ -97,6 +95,8 @@ def show(result: "Calibration") -> None:
         rows = by_dimension(result, by)
         if len(rows):
             typer.echo("\n" + errors_text(rows, by))
+    for sentence in result.verdicts:
+        typer.echo("\n" + paragraph(sentence))
     if not len(result.errors):
         typer.echo("\nNo job with a known work was held out, so there are no errors to show.")
 
@@ -107,23 +107,29 @@ def values_text(parameters: "pd.DataFrame") -> str:
     of = {name: part.set_index("parameter") for name, part in rows.groupby("name", sort=False)}
     most = sorted(of, key=lambda name: -of[name].jobs["corepower"])
     lines = [(name, str(of[name].jobs["corepower"]), f"{of[name].before['corepower']:.4g}",
-              f"{of[name].after['corepower']:.4g}", f"{of[name].error['corepower']:.2g}".replace("nan", "-"),
+              f"{of[name].after['corepower']:.4g}", _interval(of[name], "corepower"),
               f"{of[name].after['cpu_efficiency']:.3f}", f"{of[name].after['payload_overhead']:.0f} s")
              for name in most[:MOST_ROWS]]
     more = len(most) - len(lines)
-    return table(("queue", "jobs", "corepower", "fitted", "error", "efficiency", "overhead"), lines,
+    return table(("queue", "jobs", "corepower", "fitted", "95 %", "efficiency", "overhead"), lines,
                  numbers=(1, 2, 3, 4, 5, 6)) + (f"\n{more} more are in parameters.csv." if more > 0 else "")
 
 
+def _interval(rows: "pd.DataFrame", parameter: str) -> str:
+    low, high = rows.low[parameter], rows.high[parameter]
+    return f"{low:.3g} to {high:.3g}" if low == low else "-"
+
+
 def errors_text(rows: "pd.DataFrame", by: str) -> str:
-    """Errors of predicted wall times by one dimension as a table."""
+    """Median errors of predicted wall times by one dimension: before, after the fit, and by medians of earlier jobs."""
+    from simgrid_broker.experiments.predictors import BEFORE, WHEN
     from simgrid_broker.metrics import wide
     from simgrid_broker.report.words import number
     figures = {when: part.set_index(by) for when, part in wide(rows).groupby("when", sort=False)}
-    before, after = figures["before"], figures["after"]
-    lines = [(name, number(before.jobs[name]), *(f"{part[column][name]:.1f}" for column in ("off_p50", "error_p50")
-                                                 for part in (before, after)))
+    before = figures[BEFORE]
+    shown = [figures[when].off_p50 for when in WHEN]
+    lines = [(name, number(before.jobs[name]), *(f"{off[name]:.1f}" for off in shown))
              for name in before.index[:MOST_ROWS]]
-    head = (by, "jobs", "off before", "off after", "median before", "median after, %")
+    head = (by, "jobs", "before", "after", "task", "group", "group and site, %")
     more = len(before) - len(lines)
-    return table(head, lines, numbers=(1, 2, 3, 4, 5)) + (f"\n{more} more are in errors.csv." if more > 0 else "")
+    return table(head, lines, numbers=range(1, len(head))) + (f"\n{more} more are in errors.csv." if more > 0 else "")

@@ -20,10 +20,11 @@ FRAGMENT, RUNNABLE = "calibrated.yaml", "scenario.yaml"
 MOST_GROUPS = 25
 MOST_ROWS = 400
 
-READING = ("Wall time of finished jobs, predicted by the figures before and after less recorded, % of recorded: line 5 "
-           "to 95 %, box 25 to 75 %, mark median. ")
-ESTIMATES = (f"Huber's estimates from jobs that are not held out; at least {FEWEST} of them for each. Error: standard "
-             "error. cpu_efficiency is a factor on that of the tasks, whose median over all jobs is as before.")
+READING = ("Wall time of finished jobs, predicted by the figures before and after, and by medians of earlier jobs, "
+           "less recorded, % of recorded: line 5 to 95 %, box 25 to 75 %, mark median. ")
+ESTIMATES = (f"Robust estimates from jobs that are not held out; at least {FEWEST} of them for each. Error: standard "
+             "error of clusters of jobs, one a task; low, high: 95 % interval by Student's quantile of the tasks at "
+             "the queue. cpu_efficiency is a factor on that of the tasks, about 1 on average.")
 
 
 def write_calibration(result: Calibration, scenario: Path, records: Path, folder: Path, held_out: float,
@@ -32,7 +33,7 @@ def write_calibration(result: Calibration, scenario: Path, records: Path, folder
     folder = Path(folder)
     write_table(folder, "parameters", result.parameters)
     write_table(folder, "errors", result.errors)
-    remarks = [*result.remarks, *left_as_they_were(result.parameters)]
+    remarks = [*result.verdicts, *result.remarks, *left_as_they_were(result.parameters)]
     fitted = f"Fitted to {len(result.jobs)} jobs of {Path(records).name}."
     write_part(result.part, folder / FRAGMENT, [fitted, *remarks])
     write_whole(folder / RUNNABLE, f"extends: [{os.path.relpath(scenario, folder)}, {FRAGMENT}]\n")
@@ -56,7 +57,8 @@ def _whole(result: Calibration) -> list[Block]:
     rows = result.errors[result.errors.dimension == "all"]
     if not len(rows):
         return [Note("No job with a known work was held out, so there are no errors to compare.")]
-    return [TableBlock("All jobs", wide(rows.drop(columns=["dimension", "name"])), "Off: median size of the error.")]
+    return [*map(Note, result.verdicts),
+            TableBlock("All jobs", wide(rows.drop(columns=["dimension", "name"])), "Off: median size of the error.")]
 
 
 def _errors(result: Calibration, by: str) -> list[Block]:
@@ -79,13 +81,13 @@ def _parameters(result: Calibration) -> tuple[Block, ...]:
     if len(powers):
         shown = powers.nlargest(MOST_GROUPS, "jobs")
         drawn = pd.DataFrame({"name": shown.name, "value": shown.after, "before": shown.before,
-                              "low": shown.after - 1.96 * shown.error, "high": shown.after + 1.96 * shown.error})
+                              "low": shown.low, "high": shown.high})
         blocks.append(Plot("corepower", "Power of the queues", drawn, drawn_by(
             "studies.moved", xlabel="HS06 per core"), "Ring: before; dot: fitted, with its 95 % interval."
             + (f" The {MOST_GROUPS} queues with most jobs." if len(powers) > MOST_GROUPS else ""),
             (10, 1.2 + 0.3 * len(shown))))
     table = result.parameters[list(OF_PARAMETERS)].head(MOST_ROWS)
-    texts = table.assign(**{name: table[name].map(number) for name in ("before", "after", "error")})
+    texts = table.assign(**{name: table[name].map(number) for name in ("before", "after", "error", "low", "high")})
     more = f" {len(result.parameters) - MOST_ROWS} more rows are in parameters.csv." if len(
         result.parameters) > MOST_ROWS else ""
     return (*blocks, TableBlock("All values", texts, ESTIMATES + more, mixed=True))

@@ -273,27 +273,6 @@ def location(values: np.ndarray) -> Estimate:
     return Estimate(value, error, len(kept))
 
 
-def line(x: np.ndarray, y: np.ndarray) -> tuple[Estimate, Estimate]:
-    """Intercept, at least 0, and slope of y over x, both positive, for errors in proportion to x.
-
-    Unknown for fewer than three values, and if all x are the same.
-    """
-    if len(x) < 3 or np.ptp(x) <= 1e-6 * np.median(x):
-        return UNKNOWN, UNKNOWN
-
-    def off(chosen):
-        return (chosen[0] + chosen[1] * x - y) / x
-    slope = float(np.median(y / x))
-    fit = np.array([0.0, slope])
-    for _ in range(3):                                       # the spread is that about the line found before
-        width = spread(off(fit)) or 1e-9 * slope
-        solved = least_squares(lambda chosen, width=width: off(chosen) / width, fit, loss="huber", f_scale=TURN,
-                               bounds=([0, 0], np.inf), x_scale=[float(np.median(x)), slope])
-        fit = solved.x
-    errors = np.sqrt(np.clip(np.diag(np.linalg.pinv(solved.jac.T @ solved.jac)), 0, None))
-    return Estimate(float(fit[0]), float(errors[0]), len(x)), Estimate(float(fit[1]), float(errors[1]), len(x))
-
-
 def polished(values: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Effects of rows and of columns whose sums come closest to `values`, by medians in turn; (n_rows,), (n_columns,).
 

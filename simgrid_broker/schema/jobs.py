@@ -126,7 +126,7 @@ TRACE_VOCABULARIES = ("partitions", "batch_queues")
 ALSO = {
     "pandaid": ("panda_id",), "jeditaskid": ("taskid", "jedi_task_id"), "starttime": ("start_time",),
     "endtime": ("end_time",), "creationtime": ("creation_time",), "durationsec": ("wall_time", "walltime"),
-    "waittimesec": ("queue_time",), "computingsite": ("queue", "pandaqueue"), "jobstatus": ("status",),
+    "waittimesec": ("queue_time", "job_queuetime"), "computingsite": ("queue", "pandaqueue"), "jobstatus": ("status",),
     "corecount": ("actualcorecount",), "cpuconsumptiontime": ("cpu_time", "cputime"), "produsername": ("username",)}
 """Other names under which exports have a column, in the order in which they are looked for."""
 
@@ -173,6 +173,9 @@ class RecordColumns(Part):
     ninputdatafiles: str | None = column("Files of input")
     outputfilebytes: str | None = column("Output, bytes")
     pilottiming: str | None = column("getjob|stagein|payload|stageout|setup, s")
+    timestagein: str | None = column("Stage-in, s, of jobs without pilottiming")
+    timeexe: str | None = column("Payload, s, of jobs without pilottiming")
+    timestageout: str | None = column("Stage-out, s, of jobs without pilottiming")
     piloterrorcode: str | None = column("Error of the pilot, 0 = none")
     exeerrorcode: str | None = column("Error of the payload, 0 = none")
     transexitcode: str | None = column("Exit code of the payload, 0 = none")

@@ -89,12 +89,13 @@ def _with_times(table: pd.DataFrame, timing: pd.DataFrame, tally: Tally) -> pd.D
     run = (table["endtime"] - table["starttime"]).fillna(table["durationsec"])
     cores = table["corecount"].where(table["corecount"] >= 1, 1.0)
     of_slot = table["hs06"].where(table["hs06"] > 0).fillna((table["hs06sec"] / run).where(table["hs06sec"] > 0))
-    power = of_slot / cores
+    power, payload = of_slot / cores, timing["payload"].fillna(table["timeexe"])
     return table.assign(
         submit_s=table["creationtime"], start_s=table["creationtime"] + wait.where(~early),
         run_s=run.where(run > 0), wait_s=wait.where(~early), cores=cores,
-        corepower=power.where(np.isfinite(power)), stage_in_s=timing["stagein"], stage_out_s=timing["stageout"],
-        payload_s=timing["payload"].where((timing["payload"] > 0) & (timing["payload"] <= run)))
+        corepower=power.where(np.isfinite(power)), stage_in_s=timing["stagein"].fillna(table["timestagein"]),
+        stage_out_s=timing["stageout"].fillna(table["timestageout"]),
+        payload_s=payload.where((payload > 0) & (payload <= run)))
 
 
 KB_PER_MB = 1000.0

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Calibrate planted worlds, of which the truth is known: bias and coverage of intervals, and errors of predictions.
+
+    scripts/benchmark_calibration.py                    every kind of world, ten of each
+    scripts/benchmark_calibration.py base_time --worlds 40
+    scripts/benchmark_calibration.py --jobs 100000 --worlds 1
+
+Records are made by the formulas of a run with noise; a kind of world changes one thing. Bias is the mean of fitted over
+true power, less 1; coverage the part of 95 % intervals of powers that hold the true one; errors are medians over worlds
+of the median error of wall times of held-out jobs: before, after, and by the best median of earlier jobs.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from simgrid_broker import calibrate, metrics
+from simgrid_broker.scenario import Scenario
+
+N_QUEUES = 8
+POWERS = np.linspace(7, 16, N_QUEUES)
+"""HS06 per core; a scenario before the fit gives a random power of the same range."""
+
+
+class World(NamedTuple):
+    """What a kind of world changes; see `records`."""
+
+    tasks: int = 30
+    base_s: float = 600.0
+    noise: float = 0.05
+    wild: float = 0.02
+    tail: float = 0.0
+    confounded: bool = False
+    io_s: float = 0.0
+    node_spread: float = 0.0
+    interaction: float = 0.0
+    without: tuple[str, ...] = ()
+
+
+WORLDS = {
+    "plain": World(base_s=0.0), "base_time": World(), "three_tasks": World(tasks=3), "five_tasks": World(tasks=5),
+    "ten_tasks": World(tasks=10), "wrong_values": World(wild=0.05), "heavy_tails": World(tail=0.3),
+    "confounded": World(confounded=True), "no_work": World(without=("work",), base_s=0.0),
+    "no_timing": World(without=("pilottiming",)), "no_times": World(without=("creationtime", "starttime", "endtime")),
+    "io_by_job": World(io_s=600.0), "nodes": World(node_spread=0.1),
+    "efficiency_by_task_and_queue": World(interaction=0.1)}
+
+
+def records(world: World, n_jobs: int, luck: np.random.Generator) -> pd.DataFrame:
+    """Records of a world. io_s: more wall time of a job; node_spread, interaction: of logarithms; tail: Student's."""
+    task = luck.integers(0, world.tasks, n_jobs)
+    queue = luck.integers(0, N_QUEUES, n_jobs)
+    if world.confounded:                                    # two campaigns of which each hardly meets half the queues
+        queue = np.where(luck.random(n_jobs) < 0.9, queue // 2 + N_QUEUES // 2 * (task % 2), queue)
+    size = np.exp(luck.normal(10.2, 0.6, world.tasks))[task] * np.exp(luck.normal(0, 0.3, n_jobs))
+    spent = luck.uniform(0.6, 0.95, world.tasks)[task] * np.exp(
+        luck.normal(0, world.interaction, (world.tasks, N_QUEUES))[task, queue])
+    spent, node = np.minimum(spent, 1.0), np.exp(luck.normal(0, world.node_spread, n_jobs))
+    payload = world.base_s + size / (POWERS[queue] * node * spent)
+    overhead = luck.uniform(0, 300, N_QUEUES)[queue]
+    noise = luck.normal(0, world.noise, n_jobs) + world.tail * world.noise * luck.standard_t(2, n_jobs)
+    cpu = payload * spent * np.exp(noise) * np.where(luck.random(n_jobs) < world.wild, 20, 1)
+    made = np.sort(luck.uniform(0, 7 * 86400, n_jobs)).round()
+    wall = payload + overhead + luck.exponential(1, n_jobs) * world.io_s
+    timing = [f"0|0|{seconds:.0f}|0|0" for seconds in payload]
+    table = pd.DataFrame({
+        "pandaid": np.arange(n_jobs) + 1, "jeditaskid": task + 1, "creationtime": made, "starttime": made + 60,
+        "endtime": made + 60 + wall, "durationsec": wall, "jobstatus": "finished", "corecount": 1, "work": size,
+        "computingsite": [f"Q{number}" for number in queue], "cpuconsumptiontime": cpu, "pilottiming": timing})
+    return table.drop(columns=[*world.without])
+
+
+def scenario(luck: np.random.Generator) -> Scenario:
+    """The queues with powers that are wrong by up to a fifth."""
+    names = [f"Q{number}" for number in range(N_QUEUES)]
+    powers = dict(zip(names, (POWERS * luck.uniform(0.8, 1.2, N_QUEUES)).tolist(), strict=True))
+    return Scenario.from_dict({"name": "planted", "duration": "1d", "shares": [{"name": "All", "value": 1}], "grid": {
+        "sites": {name: {"cores": 100, "nucleus": True} for name in names},
+        "queues": {name: {"atlas_site": name, "corepower": power} for name, power in powers.items()},
+        "storages": {f"{name}_D": {"site": name, "total": "10 PB", "free": "9 PB"} for name in names}}})
+
+
+def measured(world: World, worlds: int, n_jobs: int) -> dict[str, float]:
+    """Figures of a kind of world."""
+    ratios, holds, errors, spent, lost = [], [], [], [], 0
+    for seed in range(worlds):
+        luck = np.random.default_rng(seed)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "jobs.parquet"
+            records(world, n_jobs, luck).to_parquet(path)
+            began = time.process_time()
+            result = calibrate(scenario(luck), path)
+            spent.append(time.process_time() - began)
+        rows = result.parameters[result.parameters.parameter == "corepower"].set_index("name")
+        truth = pd.Series(POWERS, [f"Q{number}" for number in range(N_QUEUES)])[rows.index]
+        ratios += list(rows.after / truth)
+        holds += list((rows.low <= truth) & (truth <= rows.high))
+        off = metrics.wide(result.errors).set_index(["dimension", "when"]).off_p50["all"]
+        best = off[[name for name in off.index if name.startswith("median")]].min()
+        errors.append((off["before"], off["after"], best))
+        lost += bool(best * 1.05 < off["after"] and len(result.verdicts) < 2)
+    before, after, best = np.median(errors, axis=0)
+    return {"bias_%": 100 * (np.mean(ratios) - 1), "coverage_%": 100 * np.mean(holds), "before_%": before,
+            "after_%": after, "best_median_%": best, "lost_unsaid": lost, "cpu_s": float(np.median(spent))}
+
+
+def main(run: Callable[[World, int, int], dict[str, float]] = measured) -> None:
+    """Print a row for each kind of world."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(WORLDS)}; default: all")
+    parser.add_argument("--worlds", type=int, default=10, help="worlds of each kind")
+    parser.add_argument("--jobs", type=int, default=3000, help="jobs of each world")
+    arguments = parser.parse_args()
+    if unknown := [kind for kind in arguments.kinds if kind not in WORLDS]:
+        parser.error(f"no kind {', '.join(unknown)}; there are {', '.join(WORLDS)}")
+    for number, kind in enumerate(arguments.kinds or WORLDS):
+        figures = run(WORLDS[kind], arguments.worlds, arguments.jobs)
+        if not number:
+            print("world".ljust(30) + "".join(f"{name:>15}" for name in figures))
+        print(kind.ljust(30) + "".join(f"{value:15.2f}" for value in figures.values()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
