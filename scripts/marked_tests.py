@@ -74,6 +74,8 @@ def last_name(node: ast.AST) -> str:
 def tests_of_rules(root: Path) -> dict[str, tuple[str, ...]]:
     """Tests of each rule as pytest names them, `file::function`, or `file` where `pytestmark` names the rule.
 
+    A rule that a single parameter names has `file::function[id]`.
+
     Raises ValueError for a marker that names no rule, or several.
     """
     known = rules(root)
@@ -86,14 +88,19 @@ def tests_of_rules(root: Path) -> dict[str, tuple[str, ...]]:
 
 
 def marks(path: Path) -> Iterator[tuple[str, str]]:
-    """(rule as written, test function) of each marker of a file, those of single parameters (`pytest.param`) included.
+    """(rule as written, test function) of each marker of a file, with the id of the parameter that it marks alone.
 
     The function is empty for `pytestmark`.
     """
     for node in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
         if isinstance(node, ast.FunctionDef):
-            yield from ((name, node.name) for decorator in node.decorator_list for call in ast.walk(decorator)
-                        for name in _marked(call))
+            single = sum(last_name(each) == "parametrize" for each in node.decorator_list) == 1
+            for decorator in node.decorator_list:
+                params = [call for call in ast.walk(decorator)
+                          if isinstance(call, ast.Call) and last_name(call) == "param"]
+                of = {call: _id(param) for param in params for call in ast.walk(param)} if single else {}
+                yield from ((name, node.name + of.get(call, "")) for call in ast.walk(decorator)
+                            for name in _marked(call))
         elif isinstance(node, ast.Assign) and any(last_name(target) == "pytestmark" for target in node.targets):
             yield from ((name, "") for call in ast.walk(node.value) for name in _marked(call))
 
@@ -105,6 +112,13 @@ def resolved(name: str, known: dict[str, Path], where: str) -> str:
         raise ValueError(f"{where}: marker {name!r}: expected the end of the dotted name of one rule, not of "
                          f"{' and '.join(fits) if fits else 'none: see ' + PAGE}")
     return fits[0]
+
+
+def _id(param: ast.Call) -> str:
+    """Id of a `pytest.param` in brackets, empty if it does not follow from constants."""
+    said = [each.value for each in param.keywords if each.arg == "id"] or param.args
+    known = [str(each.value) for each in said if isinstance(each, ast.Constant)]
+    return f"[{'-'.join(known)}]" if len(known) == len(said) else ""
 
 
 def _marked(node: ast.AST) -> list[str]:

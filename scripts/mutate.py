@@ -366,7 +366,7 @@ class Breaker:
         groups: dict[str, list] = {}
         for item in session.items:
             name = item.nodeid.split("[")[0]
-            for group in (name, name.split("::")[0]):
+            for group in dict.fromkeys((item.nodeid, name, name.split("::")[0])):
                 groups.setdefault(group, []).append(item)
         for mutation in tqdm(self.chosen, unit=" mutations", disable=None):
             own = {id(item): item for test in tests_of(mutation, self.tests) for item in groups.get(test, ())}

@@ -228,9 +228,11 @@ def test_a_list_runs_nothing(checkout, arguments, n):
 
 def test_a_single_parameter_names_its_rule(tmp_path):
     path = tmp_path / "test_rides.py"
-    path.write_text('@pytest.mark.parametrize("height", [1, pytest.param(6, marks=pytest.mark.rule("is_tall"))])\n'
+    path.write_text('@pytest.mark.parametrize("height", [1, pytest.param(6, marks=pytest.mark.rule("is_tall")),\n'
+                    'pytest.param(7, id="top", marks=pytest.mark.rule("is_tall")),\n'
+                    'pytest.param(TOP, marks=pytest.mark.rule("is_tall"))])\n'
                     'def test_rides(height):\n    pass\n')
-    assert list(marked_tests.marks(path)) == [("is_tall", "test_rides")]
+    assert list(marked_tests.marks(path)) == [("is_tall", "test_rides" + one) for one in ("[6]", "[top]", "")]
 
 
 def test_equivalent_mutations_are_mutations():

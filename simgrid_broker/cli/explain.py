@@ -98,18 +98,20 @@ def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str]
     """Print the life of a task and the recorded decisions about it; of analysis first why it waits."""
     from simgrid_broker import metrics
     from simgrid_broker.metrics.task_life import task_life
-    why, read = users.of_task(run, task), datasets_of(run, task)
+    why, read, changes = users.of_task(run, task), datasets_of(run, task), changes_of(run, task)
     whole, life = at_s is None and names is None, task_life(run, task)
-    also = ({"datasets": read} if read else {}) | {"life": [each._asdict() for each in life]}
+    also = ({"datasets": read} if read else {}) | ({"actions": changes} if changes else {})
+    also |= {"life": [each._asdict() for each in life]}
     if why is not None and not len(metrics.explain(run, task)):
         missing = why_not.not_recorded(run, task)
         typer.echo(_json(why.to_dict() | {"missing": missing} | also) if as_json else
                    "\n\n".join([users.text(why), told_life(life, everything), *told_datasets(task, read),
-                                *told_ends(run, task),
+                                *told_changes(task, changes), *told_ends(run, task),
                                 paragraph(f"Task {task}: {missing}.")]))
         return
     if whole and not as_json and not len(metrics.explain(run, task)):
-        typer.echo("\n\n".join([told_life(life, everything), *told_datasets(task, read), *told_ends(run, task),
+        typer.echo("\n\n".join([told_life(life, everything), *told_datasets(task, read),
+                                *told_changes(task, changes), *told_ends(run, task),
                                  paragraph(f"Task {task}: {why_not.not_recorded(run, task)}.")]))
         return
     rows = _decisions_of(run, task, at_s)
@@ -117,7 +119,8 @@ def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str]
         typer.echo(_json(as_dict(run, task, rows, names) | ({} if why is None else {"why": why.to_dict()}) | also))
         return
     said = [] if why is None or at_s is not None or names is not None else [paragraph(users.sentence(why))]
-    first = [told_life(life, everything), *told_datasets(task, read), *told_ends(run, task)] if whole else []
+    first = [told_life(life, everything), *told_datasets(task, read), *told_changes(task, changes),
+             *told_ends(run, task)] if whole else []
     typer.echo("\n\n".join([*said, *first, *texts(run, rows, names)]))
 
 
@@ -176,6 +179,31 @@ def kill_codes(edition: str) -> dict[str, str]:
             found.setdefault(rule.cause.word, {})[rule.code] = None
     of_rebrokerage = {cause.word: {code: None} for cause, code in KILL_CODES.items()} if found else {}
     return {cause: " or ".join(map(str, codes)) for cause, codes in (found | of_rebrokerage).items()}
+
+
+def changes_of(run: "Run", task: int) -> list[dict]:
+    """Changes that the retry module made to a task: those of one kind together, with the first and the last value."""
+    rows = run.table("task_actions")
+    rows = rows[rows.jeditaskid == task].astype({"action": str, "parameter": str})
+    together = rows.groupby(["action", "parameter", "of_task"], sort=False)
+    return together.agg(times=("time_s", "size"), first_s=("time_s", "min"), before=("before", "first"),
+                        after=("after", "last")).reset_index().to_dict("records")
+
+
+def told_changes(task: int, changes: list[dict]) -> list[str]:
+    """The changes in one paragraph; none without any."""
+    if not changes:
+        return []
+    said = [f"{one['action']} for {'the task' if one['of_task'] else 'the input of single jobs'}, "
+            f"{_change(one)}, {count(one['times'], 'time')}, first at {format_seconds(one['first_s'])}"
+            for one in changes]
+    return [paragraph(f"The retry module changed task {task} after failures: {'; '.join(said)}.")]
+
+
+def _change(one: dict) -> str:
+    """Name and values of a changed parameter; a value that is not known is left out."""
+    before, after = (f"{one[name]:.6g}" if one[name] == one[name] else "" for name in ("before", "after"))
+    return f"{one['parameter']} {f'{before} to ' if before else ''}{after or 'a new measurement'}"
 
 
 def _alone(option: str, others: tuple[tuple[str, str | bool | None], ...]) -> None:

@@ -12,7 +12,7 @@ from simgrid_broker.schema.tasks import RAM_UNITS, SPLITTING, TASK_TIMES, TASKS
 RECORDED = {table.name: table for table in (
     JOBS, series.ENDED, TASKS, SPLITTING, TASK_DATASETS, TRACE, TRANSFERS, series.DECISIONS, series.CANDIDATES,
     series.STEPS, series.FACTORS, series.REFUSALS, series.SHARES, series.QUEUE_SERIES, series.TASK_CLASSES,
-    series.LINK_SERIES, series.STORAGE_SERIES, series.STAGING, series.WORKER_SERIES)}
+    series.TASK_ACTIONS, series.LINK_SERIES, series.STORAGE_SERIES, series.STAGING, series.WORKER_SERIES)}
 """The tables that every run leaves as Parquet, by the name of the file; an agent can declare others beside it."""
 
 WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, NODES, WORKER_ACCOUNTS, LINKS, STORAGES,
@@ -28,6 +28,7 @@ FIXED_WORDS = {
     "decision_kind": names.DecisionKind.words(),
     "full_chain": names.FullChain.words(), "input_lan": ("", *names.InputLan.words()[1:]), "ramunits": RAM_UNITS,
     "throttled_by": ("", *names.ThrottledBy.words()[1:]),
+    "task_action": (*names.RetryAction.words(), "recalculation"), "changed_parameter": series.CHANGED,
     "trace_status": TRACE_STATUS, "dataset_types": DATASET_TYPES, "dataset_status": DATASET_STATUSES,
     "site_class": tuple(names.SiteClass(number).word for number in sorted(names.SiteClass)),
     "task_class": tuple(names.TaskClass(number).name for number in sorted(names.TaskClass)),

@@ -267,8 +267,10 @@ class Queue(Part):
                                    column="meanrss")
     maxtime: Seconds = attribute(0, "Wall-clock limit, s", ge=0, unit="s", zero=inf, seen="f8")
     mintime: Seconds = attribute(0, "Shortest estimated wall time, s", ge=0, unit="s", seen="f8")
-    maxwdir: Megabytes = attribute(0, "Scratch space of a slot, MB", ge=0, unit="MB", zero=inf, scale=per_slot,
-                                   seen="f8")
+    maxwdir: Megabytes | None = attribute(
+        None, "Scratch space of a slot, MB; null = unlimited; 0, as of CRIC's queues without one: brokers do not ask, "
+        "and jobs are cut from files as documented without a limit, in the deployed edition by a limit of 0", ge=0,
+        unit="MB", none=inf, scale=per_slot, zero_means="not asked for by brokers", seen="f8")
     maxinputsize: Megabytes = Field(0, ge=-1, description="Input that may be copied, MB; -1 = read from the storage")
     timefloor: Minutes = attribute(60, "A pilot takes further jobs for this long, minutes", ge=0, unit="s", scale=60)
     transferringlimit: int = attribute(0, "Jobs that may await output transfer", ge=0, unit="jobs",

@@ -48,6 +48,9 @@ class SplitParameters(Part):
     tgtMaxOutputForNG: float = size("Largest output of a job that is aimed at through nGBPerJob, GB", unit="GB",
                                     dtype="f4")
     maxWalltime: float = size("Longest job, h", zero_means="as long as the queue allows", unit="h", dtype="f4")
+    groupBoundaryID: int = size("How files are kept by boundaryID: 1 and 2, or true, no job has files of two; 3 and 4, "
+                                "each job has all files of one, whatever other limits say; 2 and 4 also map the "
+                                "output, which has no effect here", zero_means="not at all", le=4, dtype="i1")
 
 
 SPLITTING = Table("splitting", "how the input of one task is split", (
@@ -67,7 +70,7 @@ SPLITTING = Table("splitting", "how the input of one task is split", (
     Column("files_per_lumiblock", "i4", "files", CONTENTS + " lumiBlockNr",
            "Files of a lumi block that are kept apart from others; 0 = none are"),
     Column("files_per_boundary", "i4", "files", CONTENTS + " boundaryID",
-           "Files of a boundaryID that are kept apart from others; 0 = none are"),
+           "Files of a boundaryID, if groupBoundaryID is given; 0 = files have none"),
     *columns_of(SplitParameters),
 ))
 """Columns of a row of splitting; every task of a world has one, those with files are recorded."""

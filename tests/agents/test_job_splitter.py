@@ -120,9 +120,20 @@ def test_further_secondary_datasets_of_a_stream():
     assert set(rows["input_bytes"].tolist()) == {4e6 + 14e6 + 3e3 + 20.0}
 
 
+@pytest.mark.rule("beside_of")
+@pytest.mark.parametrize(("ratio", "beside"), [(1, {5}), (0.5, {3, 2}), (2, {10})])
+def test_a_job_reads_the_secondary_files_of_its_boundary(ratio, beside):
+    found = stage(files=dict(neventsperjob=200, groupboundaryid=3, files_per_boundary=5, secondary_ratio=ratio,
+                             n_files=20))
+    found.run(HOUR)
+    rows = found.arrays.jobs[found.live()]
+    assert set(rows["n_chunks"].tolist()) == {5} and {*(rows["n_input_files"] - 5).tolist()} == beside
+
+
 def test_parameters_reach_the_splitter():
-    said = dict(ngbperjob=9.5, nmaxfilesperjob=3, secondary_ratio=1.5, secondary_bytes=2e9, files_per_boundary=3)
+    said = dict(ngbperjob=9.5, nmaxfilesperjob=3, secondary_ratio=1.5, secondary_bytes=2e9, files_per_boundary=3,
+                groupboundaryid=3)
     splitting = splitting_of(stage(files=said).arrays, 0, "deployed")
     assert (splitting.nGBPerJob, splitting.nMaxFilesPerJob, splitting.nFilesPerJob) == (9.5, 3, 0)
-    assert (splitting.secondary_bytes, splitting.groupBoundaryID, splitting.respectLB) == (3e9, 1, False)
+    assert (splitting.secondary_bytes, splitting.groupBoundaryID, splitting.respectLB) == (3e9, 3, False)
     assert (splitting.events, splitting.bytes) == (100, 1e9)

@@ -6,6 +6,7 @@ from builders import S, Stage, T, put_job, scenario
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.names import Cause
+from simgrid_broker.schema import FIXED_WORDS
 from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.tasks.input_files import waiting_at
 
@@ -45,6 +46,27 @@ def test_by_default_an_input_that_ran_out_of_memory_is_raised():
     fail(stage, Cause.PAYLOAD_ERROR)
     assert waiting(stage) == [1, 0, 1, 0, 0, 0, 0]
     assert stage.arrays.tasks["ramcount"][0] == 1000
+
+
+def changes(stage):
+    """The changes that will be recorded, by the names of their columns, and filled while jobs fail."""
+    found = []
+
+    def record(rows):
+        found.extend((FIXED_WORDS["task_action"][row["action"]], FIXED_WORDS["changed_parameter"][row["parameter"]],
+                      bool(row["of_task"]), float(row["before"]), float(row["after"])) for row in rows)
+    stage.control.books.retry_module.record = record
+    return found
+
+
+@pytest.mark.rule("RetryModule.learn")
+def test_changes_of_tasks_and_inputs_are_recorded():
+    stage = stage_of()
+    found = changes(stage)
+    for _ in range(3):
+        fail(stage)
+    assert found == [*[("increase_memory", "ramCount", False, 1000, 2000)] * 2,
+                     ("increase_memory", "ramCount", True, 1000, 2000)]
 
 
 @pytest.mark.rule("RetryModule.learn")

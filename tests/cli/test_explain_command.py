@@ -2,9 +2,12 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
+from simgrid_broker.cli import explain
 from simgrid_broker.cli.explain import kill_codes
 from simgrid_broker.records import read_run
 
@@ -200,3 +203,19 @@ def test_kill_codes_of_causes():
     assert (codes["timeout_defined"], codes["timeout_pending"], codes["timeout_merging"]) == (
         "2 or 51", "2 or 51 or 4", "2 or 52")
     assert kill_codes("documented") == {}
+
+
+def test_changes_of_the_retry_module_are_told():
+    rows = pd.DataFrame([(3600.0, 7, "increase_memory_xtimes", "ramCount", 0, 1000.0, 2000.0),
+                         (7200.0, 7, "increase_memory_xtimes", "ramCount", 0, 2000.0, 4000.0),
+                         (7200.0, 7, "reduce_input_per_job", "nGBPerJob", 1, float("nan"), 5.0),
+                         (7200.0, 7, "recalculation", "cpuTime", 1, 10.0, float("nan")),
+                         (7200.0, 8, "increase_memory", "ramCount", 1, 1000.0, 2000.0)],
+                        columns=["time_s", "jeditaskid", "action", "parameter", "of_task", "before", "after"])
+    run = SimpleNamespace(table={"task_actions": rows}.get)
+    told, = explain.told_changes(7, explain.changes_of(run, 7))
+    assert " ".join(told.split()) == (
+        "The retry module changed task 7 after failures: increase_memory_xtimes for the input of single jobs, ramCount "
+        "1000 to 4000, 2 times, first at 1 h; reduce_input_per_job for the task, nGBPerJob 5, 1 time, first at 2 h; "
+        "recalculation for the task, cpuTime 10 to a new measurement, 1 time, first at 2 h.")
+    assert explain.told_changes(9, explain.changes_of(run, 9)) == []

@@ -34,9 +34,9 @@ def run(minimal, tmp_path_factory):
 
 
 USED = [name for name in RECORDED if name not in ("ended", "splitting", "task_datasets", "trace", "staging",
-                                                  "task_classes")]
+                                                  "task_classes", "task_actions")]
 """Tables that have rows in any run; the others only where jobs are a sample, cut from files, recorded or staged, or
-tasks of User Analysis have classes."""
+tasks of User Analysis have classes, or jobs run out of memory or time."""
 
 
 def digests(folder) -> dict[str, str]:

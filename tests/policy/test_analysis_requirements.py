@@ -41,7 +41,7 @@ def test_memory_leaves_the_base_out_in_the_code():
 
 
 @pytest.mark.rule("scratch_too_small")
-@pytest.mark.parametrize(("maxwdir", "expected"), [(3.0, True), (3.1, False)])
+@pytest.mark.parametrize(("maxwdir", "expected"), [(3.0, True), (3.1, False), (0.0, False)])
 def test_scratch_as_documented(maxwdir, expected):
     asked = task(input_bytes_per_job=1e6, output_bytes_per_job=1e6, workdisk_bytes=1e6)
     assert refuses(requirements.scratch_too_small, asked, queues(1, maxwdir_mb=maxwdir)) == expected
@@ -58,7 +58,7 @@ def test_scratch_as_documented(maxwdir, expected):
 ])
 def test_scratch_in_the_code(fields, queue, need_mb):
     asked = task(**dict(input_bytes_per_job=100 * MIB, output_bytes_per_job=50 * MIB, workdisk_bytes=0.0) | fields)
-    for maxwdir, expected in ((need_mb, False), (need_mb - 1, True)):
+    for maxwdir, expected in ((need_mb, False), (need_mb - 1, True), (0, False)):
         grid = queues(1, maxwdir_mb=float(maxwdir), **queue)
         assert refuses(requirements.scratch_too_small_deployed, asked, grid) == expected
 

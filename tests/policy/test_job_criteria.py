@@ -160,6 +160,12 @@ def test_direct_io_needs_no_room_for_input():
 
 
 @pytest.mark.rule("too_little_scratch", "too_little_scratch_deployed")
+@pytest.mark.parametrize("rule", [r.too_little_scratch, r.too_little_scratch_deployed])
+def test_brokers_do_not_ask_for_scratch_of_0(rule):
+    assert not refused(rule, task(output_bytes_per_job=1e12), maxwdir_mb=0)
+    assert refused(rule, task(output_bytes_per_job=1e12), maxwdir_mb=1)
+
+
 @pytest.mark.parametrize(("corecount", "maxwdir", "documented", "deployed"), [
     pytest.param(8, 20000, False, False, id="an eighth is enough"),
     pytest.param(8, 10000, True, False, id="D50 multi-core tasks get all of it in the code"),

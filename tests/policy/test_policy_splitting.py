@@ -58,7 +58,7 @@ def limits(edition="documented", *, task_=None, queue=None, **parameters):
     """Limits at a queue without limits, for a task of 10 s an event, but for what is said."""
     known, one = dict(events=100.0, bytes=1.0 * MIB) | parameters, task_ or task()
     return job_limits(claims_of(one, edition), preferred(Splitting(**known), edition),
-                      queue_limits(one, queues(**(queue or {})), 0), edition)
+                      queue_limits(one, queues(**(queue or {})), 0, edition), edition)
 
 
 def row_of(bound):
@@ -170,6 +170,12 @@ def test_secondary_files_count_towards_size_and_scratch():
     bound = limits("deployed", queue=dict(maxwdir_mb=[4096]))
     assert first_job(pieces(size=MIB), bound, beside(9999, size=255.0 * MIB))[0] == (4096 - 1500) // 256
     assert jobs_of(pieces(3), bound, beside(9, size=7.0))[0]["secondary_bytes"].tolist() == [21]
+
+
+@pytest.mark.parametrize(("edition", "n"), [("documented", 10), ("deployed", 1)])
+def test_no_room_at_all(edition, n):
+    bound = limits(edition, queue=dict(maxwdir_mb=[0.0]), task_=task(is_scout=False))
+    assert first_job(pieces(10), bound)[0] == n
 
 
 @pytest.mark.parametrize(("mode", "counts"), [

@@ -40,7 +40,7 @@ def splitting_of(arrays: Arrays, row: int, edition: str, more: Sequence[Secondar
     part = (split["events_per_piece"] or split["events_per_file"]) / split["events_per_file"]
     return preferred(Splitting(
         **known | dict(nGBPerJob=known["nGBPerJob"] or None), respectLB=bool(split["files_per_lumiblock"]),
-        groupBoundaryID=int(split["files_per_boundary"] > 0), events=float(split["events_per_file"] * part),
+        events=float(split["events_per_file"] * part),
         bytes=float(split["file_bytes"] * part), output_per_event=float(split["output_bytes_per_event"]),
         secondary_bytes=float(split["secondary_ratio"] * split["secondary_bytes"]),
         counts_ratio=any(one.er is not None for one in more)), edition)
@@ -81,7 +81,8 @@ class JobSplitter:
         drawn = self._draw(task, verdict, len(pieces), first_waiting(arrays, row, level))
         made, taken, beside = 0, 0, beside_of(secondaries_of(arrays, row, more), pieces)
         for number, size in drawn:
-            limits = job_limits(claims, splitting, queue_limits(task, control.brokers.queues, number), control.edition)
+            at_queue = queue_limits(task, control.brokers.queues, number, control.edition)
+            limits = job_limits(claims, splitting, at_queue, control.edition)
             jobs = self._cut(pieces, taken, beside, limits, size)
             jobs = jobs[:len(jobs) - self._is_incomplete(row, pieces, taken, jobs)]
             if not len(jobs):

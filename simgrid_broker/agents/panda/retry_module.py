@@ -8,12 +8,15 @@ import numpy as np
 from simgrid_broker.names import PANDA_ERRORS, RAM_LIMITS_MB, Cause, RetryAction
 from simgrid_broker.policy.jobs import retry_module as rules
 from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
+from simgrid_broker.schema.series import CHANGED, TASK_ACTIONS
 from simgrid_broker.world.build import no_retry_rules
 from simgrid_broker.world.columns import limit_input, set_task
 from simgrid_broker.world.tasks.input_files import is_cut
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.world import World
 
+RECALCULATION = len(RetryAction)
+"""Code of a new measurement in `task_actions`."""
 MEMORY_ACTIONS = (RetryAction.INCREASE_MEMORY, RetryAction.INCREASE_MEMORY_XTIMES)
 ANYTHING = rules.Scope()
 """Scope of a rule that concerns all tasks."""
@@ -32,6 +35,7 @@ class RetryModule:
         self.first_limits: dict[int, rules.InputLimits] = {}
         self.recalculated_s: dict[int, float] = {}
         self.measure_again: Callable[[int], None] = lambda row: None
+        self.record: Callable[[np.ndarray], None] = lambda rows: None
         self.scoped = any(rule.active and rule.scope != ANYTHING for rule in self.rules)
         self.handlings: list[dict[Cause, rules.Handling]] = []
         self.classes: dict[rules.Scope, int] = {}
@@ -75,8 +79,9 @@ class RetryModule:
         if not rules.FROM_FIRST_FAILURE[self.edition]:
             if row not in self.with_more_cputime:
                 self.with_more_cputime.add(row)
-                set_task(self.world, row, cputime=rules.increased_cputime(task, int(lesson["n_events"]), slot_hs06,
-                                                                          maxtime_s))
+                new = rules.increased_cputime(task, int(lesson["n_events"]), slot_hs06, maxtime_s)
+                set_task(self.world, row, cputime=new)
+                self._note(row, RetryAction.INCREASE_CPUTIME, "cpuTime", task.cputime, new)
             return
         known_s = 0.0 if np.isinf(maxtime_s) else maxtime_s
         new = rules.first_cputime(
@@ -86,9 +91,11 @@ class RetryModule:
         now = float(self.world.arrays.state["now_s"][0])
         if new:
             set_task(self.world, row, cputime=new)
+            self._note(row, RetryAction.INCREASE_CPUTIME, "cpuTime", task.cputime, new)
         elif rules.may_recalculate(now - self.recalculated_s.get(row, -np.inf)):
             self.recalculated_s[row] = now
             self.measure_again(row)
+            self._note(row, RECALCULATION, "cpuTime", task.cputime, np.nan)
 
     def _reduce_input(self, row: int, lesson: np.void, rule: rules.RetryRule) -> None:
         """Reduce the input of the next jobs of a task whose jobs are cut from files."""
@@ -105,7 +112,17 @@ class RetryModule:
                                   attempt, n_files * float(split["file_bytes"]), n_files, rules.steps_of(rule))
         if new is not None:
             self.first_limits[row] = new
+            for name, old, value in (("nGBPerJob", split["ngbperjob"], new.gb),
+                                     ("nMaxFilesPerJob", split["nmaxfilesperjob"], new.files)):
+                self._note(row, RetryAction.REDUCE_INPUT_PER_JOB, name, float(old) or np.nan, value)
             limit_input(self.world, row, new.gb, new.files)
+
+    def _note(self, row: int, action: int, parameter: str, before: float, after: float, of_task: bool = True) -> None:
+        """Record a change of a task or of the input of one of its jobs; none if the value is as it was."""
+        if before != after:
+            now, number = self.world.arrays.state["now_s"][0], self.world.arrays.tasks["jeditaskid"][row]
+            self.record(np.array([(now, number, action, CHANGED.index(parameter), of_task, before, after)],
+                                 TASK_ACTIONS.dtype))
 
     def _class_of(self, scope: rules.Scope) -> int:
         """Number of the class of tasks with a scope; a new class gets its row in the fabric's table."""
@@ -141,7 +158,13 @@ class RetryModule:
         if new.of_task is not None:
             del self.memory_failures[row]
             self.set_memory(row, new.of_task)
-        return level if new.of_input is None else max(level, 1 + level_of(new.of_input))
+            self._note(row, rule.retryaction, "ramCount", task.ramcount, new.of_task)
+        if new.of_input is None:
+            return level
+        after = max(level, 1 + level_of(new.of_input))
+        before = float(RAM_LIMITS_MB[level - 1]) if level else task.ramcount
+        self._note(row, rule.retryaction, "ramCount", before, float(RAM_LIMITS_MB[after - 1]), of_task=False)
+        return after
 
     def set_memory(self, row: int, ramcount: float) -> None:
         """Set the ramCount of a task, and its resource type to the one that fits; it keeps its own if none does."""

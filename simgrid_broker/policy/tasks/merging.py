@@ -10,7 +10,7 @@ import numpy as np
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import JOBS_PER_SUBDATASET, TaskStatus
 from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
-from simgrid_broker.policy.tasks.splitting import MergeRule, QueueLimits, merge_job_limits
+from simgrid_broker.policy.tasks.splitting import MergeRule, QueueLimits, merge_job_limits, scratch_limit
 from simgrid_broker.units import MIB
 from simgrid_broker.views import Premerge, Task
 
@@ -70,6 +70,7 @@ def merge_limits(rule, scratch_bytes: float, work_bytes: float, edition: str) ->
     rule: anything with nFilesPerMergeJob, nMaxFilesPerMergeJob, nGBPerMergeJob and nEventsPerMergeJob, 0 = not given;
     work_bytes: scratch of the task in addition to input and output. Source: lifecycle reference, section 2.6.
     """
+    scratch_bytes = scratch_limit(scratch_bytes, edition)
     if TERMS[edition].mixed_units:
         asked = MergeRule(rule.nFilesPerMergeJob, rule.nMaxFilesPerMergeJob, rule.nGBPerMergeJob,
                           rule.nEventsPerMergeJob)

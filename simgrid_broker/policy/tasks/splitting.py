@@ -118,7 +118,7 @@ class Terms(NamedTuple):
     output and work space come on top of nGBPerJob, otherwise within it (L9); gigabyte: bytes of a GB in
     tgtMaxOutputForNG; reserve: bytes that are taken off its size; one_size: of the parameters of size only the first
     counts, otherwise the targets alone give way; shares_base: consumers of event service share baseWalltime, too;
-    whole_files: part of a file counts with its whole size.
+    whole_files: part of a file counts with its whole size; zero_is_limit: maxwdir 0 leaves jobs no room, otherwise any.
     """
 
     work_margin: bool
@@ -129,13 +129,15 @@ class Terms(NamedTuple):
     one_size: bool
     shares_base: bool
     whole_files: bool
+    zero_is_limit: bool
 
 
 TERMS = ByEdition(
     documented=Terms(work_margin=False, whole_numbers=False, adds_output=False, gigabyte=1e9, reserve=0.0,
-                     one_size=True, shares_base=True, whole_files=False),
+                     one_size=True, shares_base=True, whole_files=False, zero_is_limit=False),
     deployed=Terms(work_margin=True, whole_numbers=True, adds_output=True, gigabyte=GIB,
-                   reserve=estimates.MIN_OUTPUT_DEPLOYED, one_size=False, shares_base=False, whole_files=True))
+                   reserve=estimates.MIN_OUTPUT_DEPLOYED, one_size=False, shares_base=False, whole_files=True,
+                   zero_is_limit=True))
 
 
 def preferred(splitting: Splitting, edition: str) -> Splitting:
@@ -158,12 +160,18 @@ def claims_of(task: Task, edition: str) -> Claims:
         most_events=float(task.max_events_per_job))
 
 
-def queue_limits(task: Task, queues: Queues, number: int) -> QueueLimits:
+def scratch_limit(maxwdir: float, edition: str) -> float:
+    """Limit of scratch, as a queue has it; inf = none."""
+    return maxwdir if maxwdir > 0 or TERMS[edition].zero_is_limit else math.inf
+
+
+def queue_limits(task: Task, queues: Queues, number: int, edition: str) -> QueueLimits:
     """Limits of candidate `number` for a job of a task."""
     record = queues.records[number]
     return QueueLimits(
-        maxwdir_bytes=float(queues.maxwdir_mb[number] * MIB), maxtime_s=float(queues.maxtime_s[number]),
-        mintime_s=float(record["mintime_s"]), cores=float(max(queues.corecount[number], 1)),
+        maxwdir_bytes=scratch_limit(float(queues.maxwdir_mb[number]), edition) * MIB,
+        maxtime_s=float(queues.maxtime_s[number]), mintime_s=float(record["mintime_s"]),
+        cores=float(max(queues.corecount[number], 1)),
         corepower=float(queues.corepower[number]),
         copies=not estimates.is_read_directly(task.is_merging, estimates.reads_lan(task), record))
 
@@ -257,7 +265,10 @@ def merge_job_limits(rule: MergeRule, offset_bytes: float, base_s: float, queue:
 
 
 def beside_of(datasets: Sequence[Any], pieces: np.ndarray) -> Beside:
-    """Secondary files for some pieces of a task, those of a dataset all alike; datasets: of `SecondaryInput`."""
+    """Secondary files for some pieces of a task, those of a dataset all alike; datasets: of `SecondaryInput`.
+
+    Files of which there are so many for each master file have its boundaryID; others have none.
+    """
     events = float(pieces["events"].sum())
     numbers = [one.files or math.ceil(max(one.files_for(1.0) * len(pieces), one.files_for(events))) + len(pieces)
                for one in datasets]
@@ -270,6 +281,9 @@ def beside_of(datasets: Sequence[Any], pieces: np.ndarray) -> Beside:
         table["first"], table["number"], table["ratio"] = begin, number, one.ratio
         table["per_job"], table["event_ratio"] = one.np or -1, math.nan if one.er is None else one.er
         table["nosplit"], table["repeat"], table["reusable"] = one.nosplit, one.repeat, one.ru
+        if one.np is None and one.er is None and one.files is None:
+            place = (np.arange(number) / one.ratio).astype(np.int64)
+            own["boundary"][place < len(pieces)] = pieces["boundary"][place[place < len(pieces)]]
     return Beside(rows, tables)
 
 

@@ -98,7 +98,6 @@ class SplitRule(SplitParameters):
     input: InputFiles | None = Field(None, description="Files from which jobs are cut as JEDI does; default: all jobs "
                                      "of a task have one size, jobs_per_task and the like")
     respectLB: bool = Field(False, description="No job has files of two lumi blocks")
-    groupBoundaryID: bool = Field(False, description="No job has files of two boundaryIDs")
 
     @model_validator(mode="after")
     def needs_files(self) -> "SplitRule":

@@ -71,7 +71,7 @@ def scratch_too_small(task, queue, load, user, store, data):
     need = task["output_bytes_per_job"] + (0.0 if np.isnan(task["workdisk_bytes"]) else task["workdisk_bytes"])
     need += 0.0 if queue["direct_io"] else task["input_bytes_per_job"]
     limit = queue["maxwdir_mb"] * 1e6 / estimates.slot_cores(queue)
-    return need >= limit, need, limit
+    return 0 < limit <= need, need, limit
 
 
 @candidate_criterion("-disk", unit="MiB", **SCRATCH_DISK, **DEPLOYED, source="brokerage reference, 3.3 A13 and 8.2")
@@ -79,7 +79,7 @@ def scratch_too_small_deployed(task, queue, load, user, store, data):
     """Refuse queues whose maxwdir, for single-core tasks per core, is below the disk usage of a job (D50, D51)."""
     limit = queue["maxwdir_mb"] / (estimates.slot_cores(queue) if task["single_core"] else 1)
     need = copied_mib(task, queue)
-    return need > limit, need, limit
+    return 0 < limit < need, need, limit
 
 
 # ---- storage -------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def too_little_scratch(task, queue, load, link, store, numbers):
     """Refuse queues whose maxwdir divided by their core count is not larger than the disk usage of a job (D50)."""
     need_bytes = estimates.scratch_bytes(task, queue)
     limit_bytes = queue["maxwdir_mb"] * 1e6 / estimates.slot_cores(queue)
-    return need_bytes >= limit_bytes, need_bytes, limit_bytes
+    return 0 < limit_bytes <= need_bytes, need_bytes, limit_bytes
 
 
 @candidate_criterion("-disk", unit="MiB", says=SCRATCH, panda="selection for scratch disk", stage="disk check",
@@ -61,7 +61,7 @@ def too_little_scratch_deployed(task, queue, load, link, store, numbers):
     """Refuse queues whose maxwdir, for single-core tasks but event service per core, is below the disk usage (D50)."""
     limit = queue["maxwdir_mb"] / (estimates.slot_cores(queue) if task["single_core"] else 1)
     need = estimates.scratch_deployed_mib(task, queue)
-    return need > limit, need, limit
+    return 0 < limit < need, need, limit
 
 
 def knows_walltime(task):
