@@ -227,6 +227,7 @@ def test_work_queues_that_are_no_share_come_first():
     special, share, kind = np.array([-1, -1, -1, 3, 0]), np.array([1, 0, 0, 0, 1]), np.array([0, 1, 0, 0, 0])
     places = watchdogs.queue_places(special, share, kind, 2)
     assert places.tolist() == [2, 1, 0, -1, -4]
+    assert watchdogs.queue_places(special[4:], share[4:], kind[4:], 2).tolist() == [-1]
     assert watchdogs.in_turn(places, np.array([5, 4, 6, 9, 1])).tolist() == [4, 3, 2, 1, 0]
 
 

@@ -10,6 +10,7 @@ from simgrid_broker.policy.users.limits import (
     Moving,
     UserTasks,
     Work,
+    counts_after,
     exceeded,
     far_below,
     moves_too_much,
@@ -19,7 +20,7 @@ from simgrid_broker.policy.users.limits import (
     throttled_for_work,
     work_limits,
 )
-from simgrid_broker.units import GIB
+from simgrid_broker.units import DAY, GIB
 
 CAPS = cfg("deployed", prio_mgr={"CAP_RUNNING_USER_JOBS": 100, "CAP_RUNNING_USER_CORES": 1000,
                                  "CAP_RUNNING_GROUP_JOBS": 200, "CAP_RUNNING_GROUP_CORES": 2000})
@@ -91,6 +92,12 @@ def seen(status=T.RUNNING, old_status=-1, cause=C.NONE, locked=False):
 
 YES, NO = np.array([True]), np.array([False])
 BOTH = Moving(YES, YES)
+
+
+@pytest.mark.rule("limits.counts_after")
+def test_dispatch_datasets_of_two_weeks_do_not_count_in_the_code():
+    assert counts_after(15 * DAY, "deployed") == DAY
+    assert counts_after(15 * DAY, "documented") == -np.inf
 
 
 @pytest.mark.rule("throttled_for_input", "throttled_for_work")
