@@ -163,7 +163,7 @@ def test_direct_io_needs_no_room_for_input():
 @pytest.mark.parametrize("rule", [r.too_little_scratch, r.too_little_scratch_deployed])
 def test_brokers_do_not_ask_for_scratch_of_0(rule):
     assert not refused(rule, task(output_bytes_per_job=1e12), maxwdir_mb=0)
-    assert refused(rule, task(output_bytes_per_job=1e12), maxwdir_mb=1)
+    assert refused(rule, task(output_bytes_per_job=1e12), maxwdir_mb=1e-6)
 
 
 @pytest.mark.parametrize(("corecount", "maxwdir", "documented", "deployed"), [

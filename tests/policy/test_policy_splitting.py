@@ -25,6 +25,7 @@ from simgrid_broker.policy.tasks.splitting import (
     Claims,
     QueueLimits,
     Splitting,
+    beside_of,
     claims_of,
     job_limits,
     ng_for_target,
@@ -33,6 +34,7 @@ from simgrid_broker.policy.tasks.splitting import (
     size_limit,
     typical_files,
 )
+from simgrid_broker.schema.secondaries import SecondaryInput
 from simgrid_broker.units import MIB
 from simgrid_broker.views import PIECE
 
@@ -170,6 +172,17 @@ def test_secondary_files_count_towards_size_and_scratch():
     bound = limits("deployed", queue=dict(maxwdir_mb=[4096]))
     assert first_job(pieces(size=MIB), bound, beside(9999, size=255.0 * MIB))[0] == (4096 - 1500) // 256
     assert jobs_of(pieces(3), bound, beside(9, size=7.0))[0]["secondary_bytes"].tolist() == [21]
+
+
+@pytest.mark.rule("beside_of")
+@pytest.mark.parametrize(("said", "boundaries"), [
+    pytest.param(dict(ratio=2), [0, 0, 1, 1, -1, -1], id="so many for each master file"),
+    pytest.param(dict(np=2), [-1] * 6, id="so many for each job"),
+    pytest.param(dict(files=3), [-1] * 3, id="a dataset of its own size"),
+])
+def test_boundaries_of_secondary_files(said, boundaries):
+    found = beside_of([SecondaryInput(**said)], pieces(2, boundary=np.arange(2)))
+    assert found.files["boundary"].tolist() == boundaries
 
 
 @pytest.mark.parametrize(("edition", "n"), [("documented", 10), ("deployed", 1)])

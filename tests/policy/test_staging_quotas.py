@@ -71,6 +71,7 @@ def test_behind_requests_to_pin_those_without_files_start_with_the_last_one():
     asked = [ask(1, 10), ask(2, 0), ask(3, 0), ask(4, 1)]
     assert carousel.to_stage(asked, 10, {}) == [1]
     assert carousel.to_stage([*asked, ask(5, 9, to_pin=True)], 10, {}) == [5, 1, 2, 3]
+    assert carousel.to_stage([ask(2, 0), ask(5, 9, to_pin=True)], 0, {}) == [5]
 
 
 @pytest.mark.rule("to_stage")
