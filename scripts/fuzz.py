@@ -22,6 +22,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -86,11 +87,11 @@ def table_of(counts: Counter[str], number: int) -> Iterator[str]:
 
 
 def fuzz(options: argparse.Namespace, paths: list[str]) -> int:
-    """Run the scenarios and print what failed, and the table."""
+    """Run the scenarios, until Ctrl-C, and print what failed, and the table."""
     begun, counts, failures, number = time.monotonic(), Counter[str](), Counter[str](), 0
     end = begun + 60 * options.minutes if options.minutes else float("inf")
     seeds = range(options.seeds[0], options.seeds[1] + 1) if options.seeds else count()
-    with tqdm(total=len(seeds) if isinstance(seeds, range) else None, unit="scenario",
+    with suppress(KeyboardInterrupt), tqdm(total=len(seeds) if isinstance(seeds, range) else None, unit="scenario",
               disable=not sys.stderr.isatty()) as bar:
         for task, answer in answers(tasks_of(seeds, end), follow, options.workers, paths):
             outcome = judged(task, answer)

@@ -16,9 +16,7 @@ from digest_tables import digests
 import simgrid_broker as sb
 from fuzzing import acts, tables
 from fuzzing.core import write_trace
-from fuzzing.scenarios import Refused, scenario_of
-from simgrid_broker.advice import remarks
-from simgrid_broker.cli import check
+from fuzzing.scenarios import Refused, described, scenario_of
 from simgrid_broker.errors import InvariantBroken, ScenarioError, SimgridBrokerError
 from simgrid_broker.records import Run
 
@@ -70,8 +68,8 @@ def made(seed: int, watched: bool, reported: bool) -> Outcome:
             text, _ = scenario_of(seed, Path(folder))
         except Refused as refusal:
             return Outcome(seed, str(refusal), *_told(refusal.__cause__ or refusal))
-        except ScenarioError as error:
-            return Outcome(seed, "", "no core was accepted", str(error))
+        except Exception as error:
+            return Outcome(seed, "", *_told(error))
     outcome = first(text, watched, reported)
     outcome.seed = seed
     return outcome
@@ -88,7 +86,6 @@ def first(text: str, watched: bool = False, reported: bool = True) -> Outcome:
             outcome.failure, outcome.details = ("", str(error)) if isinstance(error, ScenarioError) else _told(error)
             return outcome
         try:
-            described(scenario)
             watch = acts.Watch(scenario.dispatch)
             with ExitStack() as stack:
                 if watched:
@@ -119,18 +116,13 @@ def again(text: str, steps: int) -> Outcome:
 
 
 def _loaded(text: str, folder: Path) -> sb.Scenario:
-    """A scenario as from its file."""
+    """A scenario as from its file, as `check` sees it."""
     file = folder / "scenario.yaml"
     file.write_text(text)
     write_trace(folder)
-    return sb.load_scenario(file)
-
-
-def described(scenario: sb.Scenario) -> None:
-    """Everything that `check` says about a scenario."""
-    for describe in (check.described_time, check.described_grid, check.described_shares, check.described_work,
-                     check.described_rules, remarks):
-        describe(scenario)
+    scenario = sb.load_scenario(file)
+    described(scenario)
+    return scenario
 
 
 def simulated(scenario: sb.Scenario, folder: Path, limits: Limits) -> Run:

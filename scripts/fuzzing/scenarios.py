@@ -14,6 +14,8 @@ from pydantic import BaseModel
 from fuzzing.core import core, write_trace
 from fuzzing.values import Values, needed_by
 from simgrid_broker import load_scenario
+from simgrid_broker.advice import remarks
+from simgrid_broker.cli import check
 from simgrid_broker.errors import Problem, ScenarioError, SimgridBrokerError
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.loading.validate import bare, inside, is_part, validated
@@ -54,6 +56,8 @@ def scenario_of(seed: int, folder: Path) -> tuple[str, Scenario]:
     for attempt in range(ROUNDS):
         try:
             scenario = _accepted(values, file)
+            if not (excess := _excess(scenario)):
+                described(scenario)
         except ScenarioError as error:
             if random.random() < attempt / ROUNDS:
                 path, _ = _place(values, random.choice(error.problems).key)
@@ -61,7 +65,7 @@ def scenario_of(seed: int, folder: Path) -> tuple[str, Scenario]:
                 continue
             mend(values, error.problems, Values(random, validated(values, Scenario).whole or whole, 0.02))
             continue
-        if not (excess := _excess(scenario)):
+        if not excess:
             return file.read_text(), scenario
         for path in excess:
             _restore(values, plain, path)
@@ -84,6 +88,13 @@ def _accepted(values: Any, file: Path) -> Scenario:
         raise ScenarioError([Problem(None, None, "policies", None, str(error))]) from error
     except Exception as error:
         raise Refused(file.read_text()) from error
+
+
+def described(scenario: Scenario) -> None:
+    """Ask for everything that `check` says about a scenario; raises ScenarioError."""
+    for describe in (check.described_time, check.described_grid, check.described_shares, check.described_work,
+                     check.described_rules, remarks):
+        describe(scenario)
 
 
 def lay_keys(values: dict[str, Any], at_random: Values, number: int) -> None:
