@@ -223,6 +223,7 @@ def test_keys_of_panda_records_are_refused_for_other_formats(tmp_path, options, 
     path.write_text("1 0 -1 100 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n")
     with pytest.raises(ScenarioError, match=f"workload.trace.{key}: has an effect on PanDA job records only"):
         read_trace(path, **options)
+    read_trace(path, columns=RecordColumns(**RecordColumns().model_dump()))            # as a manifest has it
 
 
 def test_a_column_that_is_no_field_is_refused_with_the_nearest(tmp_path):

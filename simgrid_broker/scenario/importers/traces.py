@@ -92,7 +92,7 @@ def read_trace(path: Path, format: str | None = None, *, grid: Grid | None = Non
 
 def _refuse_unused(path: Path, format: str, columns: RecordColumns | None, work: str) -> None:
     """Raise ScenarioError for keys of a trace that act on PanDA job records only."""
-    given = {"columns": columns if columns and columns.model_fields_set else None,
+    given = {"columns": columns if columns != RecordColumns() else None,
              "work": work if work != "recorded" else None}
     if problems := [Problem(None, None, f"workload.trace.{key}", None, f"has an effect on PanDA job records only, and "
                             f"{path} has the format {format}") for key, value in given.items() if value is not None]:
