@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel
 
 from fuzzing.core import core, write_trace
-from fuzzing.values import Values, needed_by
+from fuzzing.values import DOORS, Values, needed_by
 from simgrid_broker import load_scenario
 from simgrid_broker.advice import remarks
 from simgrid_broker.cli import check
@@ -49,7 +49,7 @@ def scenario_of(seed: int, folder: Path) -> tuple[str, Scenario]:
     values, file = deepcopy(plain), folder / f"fuzz{seed}.yaml"
     write_trace(folder)
     whole = _accepted(plain, file)
-    lay_keys(values, Values(random, whole, random.choice([0, 0.05, 0.3])), random.choice([2, 8, 20, 40]))
+    lay_keys(values, Values(random, whole, random.choice([0, 0.05, 0.3])), random.choice([1, 3, 8, 20]))
     for _ in range(DAMAGED):
         with suppress(ScenarioError):
             _accepted(damaged(values, random), file)
@@ -109,7 +109,11 @@ def lay_keys(values: dict[str, Any], at_random: Values, number: int) -> None:
         key = random.choice([key for key in fields_by_key(part) if (*path, key) not in KEPT])
         for name in (key, *needed_by(part, key)):
             _lay(values, (*path, name), at_random.of_key(part, name))
-    values.setdefault("incidents", []).extend(at_random.incident() for _ in range(random.choice([0, 1, 2, 5])))
+    by_part = {part: path for path, part in _parts(values, Scenario)}
+    for part, key in random.sample([*DOORS], random.choice([0, 1, 2])):         # systems and policies of all packages
+        if part in by_part:
+            _lay(values, (*by_part[part], key), at_random.of_key(part, key))
+    values.setdefault("incidents", []).extend(at_random.incident() for _ in range(random.choice([1, 2, 5, 10])))
     values.setdefault("gdpconfig", {}).update(at_random.setting() for _ in range(random.choice([0, 0, 2, 5])))
 
 
