@@ -326,14 +326,14 @@ def _behind(flow: Flow, hour: int, leaf: int) -> str:
 
 
 def _settings_of(run: Run, label: str, share: str) -> tuple[str, ...]:
-    """Settings that a rule of a broker reads: keys of gdpconfig, then attributes of queues."""
+    """Settings that the rules of a label read: keys of gdpconfig, then attributes of queues."""
+    found: dict[str, tuple[str, ...]] = {"gdpconfig": (), "queue": ()}
     for kind in DecisionKind.words():
-        rows = criteria(run, kind)
-        if label in set(rows.label):
-            rule = rows[rows.label == label].iloc[0]
-            keys = [key.replace("<gshare>", share) for key in rule["keys"]]
-            return (*(f"gdpconfig.{key}" for key in keys), *(f"grid.queues.*.{name}" for name in rule.queue))
-    return ()
+        for rule in criteria(run, kind).itertuples():
+            if rule.label == label:
+                found["gdpconfig"] += tuple(f"gdpconfig.{key.replace('<gshare>', share)}" for key in rule.keys)
+                found["queue"] += tuple(f"grid.queues.*.{name}" for name in rule.queue)
+    return tuple(dict.fromkeys((*found["gdpconfig"], *found["queue"])))
 
 
 def _flow(run: Run) -> Flow:

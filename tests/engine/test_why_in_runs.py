@@ -49,6 +49,8 @@ BROKEN = {
                              "task brokerage", "-job: no queue passes -cpucore", None),
     "workers": ({QUEUES + f"{name}.params": {"maxWorkers": 5} for name in ("CENTRE", "NORTH", "SOUTH")}, "slots",
                 "workers are cut by maxWorkers", QUEUES + "SOUTH.params.maxWorkers"),
+    "closed queues": ({QUEUES + f"{name}.status": "brokeroff" for name in ("NORTH", "SOUTH")}, "job brokerage",
+                      "-status", QUEUES + "*.status"),
     "transfers": ({"grid.links.default.bandwidth": "0.3 Mb/s", CAMPAIGN + "input_per_job": "150 MB"}, "input of jobs",
                   "jobs wait for their input at idle queues", None),
     "work": ({CAMPAIGN + "offered_cores": 20, CAMPAIGN + "backlog_time": 0}, "tasks that arrived", "too little work",
