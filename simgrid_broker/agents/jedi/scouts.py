@@ -237,8 +237,8 @@ class Scouts:
         """Split rules of a task; one whose jobs all have one size says the files of a job."""
         arrays = self.world.arrays
         split = arrays.splitting[row]
-        said = rules.SplitRules(*(split[name.lower()].item() for name in rules.SplitRules._fields[:-1]),
-                                self._stream(row).minCpuEfficiency)
+        given = {name: split[name.lower()].item() for name in rules.SplitRules._fields[:-1]}
+        said = rules.SplitRules(**given, minCpuEfficiency=self._stream(row).minCpuEfficiency)
         return said if is_cut(arrays, row) else said._replace(nFilesPerJob=max(1, pieces_at_once(arrays, row)))
 
     def _input_of(self, row: int, jobs: measures.Jobs) -> rules.Input:

@@ -4,7 +4,6 @@ ioIntensity, HS06sPerEvent and the columns of JEDI_Tasks; lifecycle reference, s
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -135,7 +134,7 @@ def measure_merging(jobs: Jobs, claims: Task, walltime_s_per_mib: float, cfg: Gd
 
     walltime_s_per_mib: of the task after its scouts, NaN = not measured. baseRamCount is not taken off.
     """
-    whole = replace(claims, baseramcount=0.0, walltime_s_per_mib=walltime_s_per_mib)
+    whole = Task.of(vars(claims) | dict(baseramcount=0.0, walltime_s_per_mib=walltime_s_per_mib))
     return measured_walltime(jobs, whole), measured_ramcount(jobs, whole, cfg, edition)
 
 
