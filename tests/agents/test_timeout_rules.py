@@ -157,19 +157,21 @@ def test_in_the_code_changes_of_status_do_not_make_a_job_younger(limit, created,
     pytest.param(4 * HOUR + 1, dict(assigned=4 * HOUR), False, id="at the limit"),
     pytest.param(4 * HOUR + 1, dict(assigned=5 * HOUR, queue=1), False, id="at another queue"),
     pytest.param(4 * HOUR + 1, dict(assigned=5 * HOUR, priority=799), False, id="of a lower priority"),
+    pytest.param(4 * HOUR + 1, dict(assigned=5 * HOUR, status=S.STARTING), False, id="starting lately"),
     pytest.param(4 * HOUR, dict(assigned=5 * HOUR), None, id="no job chooses the queue"),
 ])
 def test_high_priority_at_an_idle_queue_draws_others_along(edition, first, other, both):
     queues = {name: dict(atlas_site="HERE") for name in ("HERE", "OTHER")}
     stage = Stage((), scenario(queues=queues, edition=edition), {})
     stage.run(1e9)
-    rows = [put_job(stage, S.ACTIVATED, priority=800), put_job(stage, S.ACTIVATED, **(
+    status = other.get("status", S.ACTIVATED)
+    rows = [put_job(stage, S.ACTIVATED, priority=800), put_job(stage, status, **(
         dict(priority=800) | {key: other[key] for key in ("queue", "priority") if key in other}))]
     stage.arrays.job_times[rows, S.PENDING] = stage.now - DAY
-    for row, ages in zip(rows, ({S.ACTIVATED: first}, {S.ACTIVATED: HOUR, S.ASSIGNED: other["assigned"]}), strict=True):
-        for status, age in ages.items():
-            stage.arrays.job_times[row, status] = stage.now - age
-        stage.arrays.jobs["modification_s"][row] = stage.now - ages[S.ACTIVATED]
+    for row, ages in zip(rows, ({S.ACTIVATED: first}, {status: HOUR, S.ASSIGNED: other["assigned"]}), strict=True):
+        for moment, age in ages.items():
+            stage.arrays.job_times[row, moment] = stage.now - age
+        stage.arrays.jobs["modification_s"][row] = stage.now - min(ages.values())
     found, broken = overdue(stage.control, in_force := rules(stage.control.cfg, edition))
     taken = [] if both is None else rows if both and edition == "deployed" else rows[:1]
     assert found.tolist() == taken and all(in_force[rule].idle_queue for rule in broken)

@@ -103,6 +103,17 @@ def test_heartbeats(due_sequence, is_found):
     assert found(bench, rule(S.RUNNING, clock=ENTERED)) == [(row, 0)]
 
 
+@pytest.mark.parametrize(("status", "slot", "is_found"), [
+    pytest.param(S.STARTING, 3, False, id="Harvester reports a starting job that waits with its worker"),
+    pytest.param(S.STARTING, -1, False, id="and one that waits for it"),
+    pytest.param(S.STARTING, 0, True, id="not one whose worker is gone"),
+    pytest.param(S.SENT, 3, True, id="nothing is reported of a sent job"),
+])
+def test_reports_of_harvester(status, slot, is_found):
+    bench, row = bench_at(1000.0, status, slot=slot)
+    assert found(bench, rule(status, clock=MODIFICATION)) == ([(row, 0)] if is_found else [])
+
+
 def test_place_and_label():
     bench, row = bench_at(1000.0)
     far = put_job(bench, S.ACTIVATED, queue=1, pseudo_queue=1)
