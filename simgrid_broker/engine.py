@@ -5,8 +5,10 @@ between two of them. At equal times, events of the fabric come first.
 """
 
 import platform
+import shlex
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,9 +30,18 @@ from simgrid_broker.agents.own import as_plugins, guarded, own_agents, tables_of
 from simgrid_broker.agents.run.samples import take_sample
 from simgrid_broker.dry_run.check import DecisionCheck
 from simgrid_broker.editions import edition_of
-from simgrid_broker.errors import OutputError, Problem, ScenarioError
+from simgrid_broker.errors import (
+    DecisionsDiffer,
+    ForbiddenMove,
+    InvariantBroken,
+    OutOfRows,
+    OutputError,
+    Problem,
+    ScenarioError,
+)
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.records import (
+    FAILURE,
     TAKEN,
     EndedJobs,
     Run,
@@ -39,6 +50,7 @@ from simgrid_broker.records import (
     new_run_folder,
     read_run,
     texts_of,
+    write_failure,
     write_manifest,
     write_snapshot,
 )
@@ -102,6 +114,8 @@ class FabricEnvironment(simpy.Environment):
 STEPS = 200
 """Number of calls of `progress` in a run."""
 
+FAULTS = ForbiddenMove, OutOfRows, InvariantBroken, DecisionsDiffer
+"""Errors of the program that end a run."""
 PACKAGES = ("simgrid_broker", "simpy", "numpy", "numba", "pyarrow", "pandas", "pydantic")
 """Packages whose versions the manifest records."""
 
@@ -219,17 +233,29 @@ class Simulation:
         self._write_manifest("running")
         return self
 
-    def __exit__(self, kind, *_) -> None:
+    def __exit__(self, kind, fault, _) -> None:
         self.timings["ran"] = time.perf_counter()
         status = "complete" if kind is None else "interrupted" if kind is KeyboardInterrupt else "failed"
         try:
             if status != "failed":
                 self._write_what_is_left()
         except BaseException as error:
-            status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            status, fault = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error
             raise
         finally:
             self._close(status)
+            if isinstance(fault, FAULTS):
+                self._keep_failure(fault)
+
+    def _keep_failure(self, fault: BaseException) -> None:
+        """Write a scenario that ends with the same error of the program, and say where it is."""
+        at = f"{self.env.now:.15g} s of simulated time, seed {self.scenario.seed}"
+        with suppress(OutputError):
+            path = write_failure(self.folder, self.scenario.to_dict(), (
+                f"ended at {at}, by: {shlex.join(sys.argv)}", f"simgrid_broker {version('simgrid_broker')}",
+                f"again: simgrid-broker run {shlex.quote(str(self.folder / FAILURE))} --validate", str(fault)))
+            fault.add_note(f"The run ended at {at}; what it recorded is in {self.folder}, and {path} is the scenario "
+                           "that ends so again.")
 
     def _close(self, status: str) -> None:
         """Close the tables and write how the run ended, even if the tables cannot be closed."""

@@ -99,7 +99,7 @@ class Run:
             raise ValueError(f"{name!r} is not a recorded table; the tables are {', '.join(self.tables)}")
         n_groups = 0
         for file in self._files(name):
-            for table in self._read(file, columns):
+            for table in self._read(name, file, columns):
                 n_groups += 1
                 yield table
         if n_groups == 0:
@@ -118,10 +118,11 @@ class Run:
             self._remark(f"{path.name} is missing; read as a table without rows")
         return parts
 
-    def _read(self, file: Path, columns: Sequence[str] | None) -> Iterator[pa.Table]:
+    def _read(self, name: str, file: Path, columns: Sequence[str] | None) -> Iterator[pa.Table]:
         """One file in pieces of some row groups; none, with a remark, if it is an unreadable last part."""
         try:
             with pq.ParquetFile(file) as parquet:
+                self._check_kind(name, file, parquet.schema_arrow, columns)
                 for groups in _groups_at_once([parquet.metadata.row_group(k).num_rows
                                                for k in range(parquet.num_row_groups)]):
                     yield parquet.read_row_groups(groups, None if columns is None else list(columns))
@@ -131,9 +132,32 @@ class Run:
                 raise InputFileError([Problem(str(file), None, "", None, f"cannot be read: {error}")]) from error
             self._remark(f"{file.relative_to(self.folder)} cannot be read and was skipped: {error}")
 
+    def _check_kind(self, name: str, file: Path, found: pa.Schema, columns: Sequence[str] | None) -> None:
+        """Raise InputFileError if a file is no table of this name: it lacks columns, or they hold something else.
+
+        A table that is read as a whole may lack some columns, as one of an earlier version does.
+        """
+        expected = arrow_schema(self.tables[name])
+        asked = expected.names if columns is None else columns
+        lacking = [column for column in asked if column not in found.names]
+        others = [column for column in asked if column not in lacking
+                  and _holds(found.field(column).type) != _holds(expected.field(column).type)]
+        if others or (lacking and (columns is not None or 2 * len(lacking) > len(asked))):
+            why = f"lacks {', '.join(lacking)}" if lacking else f"holds something else in {', '.join(others)}"
+            raise InputFileError([Problem(str(file), None, "", None, f"is not the table {name} of a run of this "
+                                          f"version: it {why}")])
+
     def _remark(self, text: str) -> None:
         if text not in self.remarks:
             self.remarks.append(text)
+
+
+def _holds(kind: pa.DataType) -> str:
+    """What a column of a type holds: text, numbers, or the name of any other type."""
+    if pa.types.is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "text"
+    numbers = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean
+    return "number" if any(is_of(kind) for is_of in numbers) else str(kind)
 
 
 def _groups_at_once(n_rows: Sequence[int]) -> Iterator[list[int]]:

@@ -7,7 +7,7 @@ readable, and written in a fraction of the time of YAML's block style.
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from types import MappingProxyType
@@ -181,9 +181,23 @@ UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """Characters allowed in JSON but not in YAML."""
 
 
+FAILURE = "failure.yaml"
+"""File of a run that an error of the program ended: a scenario that ends in the same way."""
+
+
 def write_snapshot(run_folder: Path, values: dict) -> Path:
     """Write a snapshot into the folder of a run and return its path; raises OutputError."""
     return write_whole(Path(run_folder) / FOLDER / f"t={values['time']:.15g}.yaml", snapshot_text(values))
+
+
+def write_failure(run_folder: Path, values: dict, lines: Iterable[str]) -> Path:
+    """Write the scenario of a run that an error of the program ended, with lines about it at its head; its path.
+
+    Running the file again ends in the same way. Raises OutputError.
+    """
+    head = "".join(f"# {line}\n" for text in lines for line in text.splitlines())
+    body = "".join(f"{name}: {_json(value)}\n" for name, value in values.items())
+    return write_whole(Path(run_folder) / FAILURE, head + body)
 
 
 def snapshot_text(values: dict) -> str:

@@ -31,6 +31,17 @@ def test_the_reach_of_each_stream_is_told_before_the_run(call, tmp_path):
         assert said in words and ("auto_as_any: 3 queue(s)" in words) == ("grid.auto_as_any=true" in settings)
 
 
+@pytest.mark.parametrize(("settings", "remarked"), [
+    ({}, ()), ({"nJumboJobs": 3}, ("nJumboJobs",)), ({"eventService": "true"}, ("eventService",)),
+])
+def test_event_service_that_makes_ordinary_jobs_is_noted(call, settings, remarked):
+    given = [word for key, value in settings.items()
+             for word in ("--set", f"workload.campaigns.simulation.{key}={value}")]
+    words = " ".join(call("check", MINIMAL, *given).stdout.split())
+    assert words.count("makes ordinary jobs") == len(remarked)
+    assert all(f"note: {key} of 'simulation' makes ordinary jobs" in words for key in remarked)
+
+
 @pytest.mark.parametrize("name", ["quickstart.yaml", "gpu_campaign.yaml", "atlas_day.yaml", "atlas_week.yaml"])
 def test_the_scenarios_of_the_project_are_valid(call, name):
     assert call("check", SCENARIOS / name).exit_code == 0

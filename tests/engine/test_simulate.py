@@ -13,7 +13,7 @@ from builders import EVENTFUL
 
 from simgrid_broker import engine
 from simgrid_broker.engine import simulate
-from simgrid_broker.errors import OutputError, PluginError
+from simgrid_broker.errors import InvariantBroken, OutputError, PluginError
 from simgrid_broker.records import JOB_END_TIMES, read_run
 from simgrid_broker.scenario import load_scenario
 from simgrid_broker.schema import RECORDED
@@ -229,3 +229,24 @@ def test_what_is_wrong_before_the_start_leaves_no_folder(minimal, tmp_path):
     with pytest.raises(PluginError):
         simulate(minimal.with_values({"policies.throttle": "by moonlight"}), folder=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_an_invariant_that_fails_leaves_what_reproduces_it(minimal, tmp_path, monkeypatch):
+    calls = []
+
+    def check(arrays):
+        calls.append(1)
+        if len(calls) > 8:
+            raise InvariantBroken(["storage 1: five bytes too many"])
+
+    monkeypatch.setattr("simgrid_broker.agents.run.samples.invariants.check", check)
+    monkeypatch.setattr(sys, "argv", ["simgrid-broker", "run", "a file.yaml", "--validate"])
+    with pytest.raises(InvariantBroken) as caught:
+        simulate(minimal, folder=tmp_path / "run", validate=True)
+    kept = read_run(tmp_path / "run")
+    assert kept.manifest["status"] == "failed" and len(kept.shares) and len(kept.jobs)
+    text = (tmp_path / "run" / "failure.yaml").read_text()
+    assert str(tmp_path / "run" / "failure.yaml") in "".join(caught.value.__notes__)
+    at = f"{kept.manifest['simulated_s']:g} s"
+    assert all(words in text for words in ("five bytes too many", "seed 1", "run 'a file.yaml' --validate", at))
+    assert load_scenario(tmp_path / "run" / "failure.yaml").to_dict() == minimal.to_dict()

@@ -165,3 +165,19 @@ def test_a_run_killed_at_any_moment_keeps_its_first_rows(tmp_path, n_writes):
     assert read_run(tmp_path).jobs.panda_id.tolist() == list(range(1, n_rows + 1))
     assert pd.read_parquet(tmp_path / "jobs.parquet").panda_id.tolist() == list(range(1, n_rows + 1))
     assert read_run(tmp_path).remarks == []
+
+
+def test_a_table_of_another_kind_is_an_error(tmp_path):
+    folder = write_fake_run(tmp_path, n_jobs=100, sample_s=3600.0)
+    whole = pd.read_parquet(folder / "shares.parquet")
+    for name, found, columns, said in (
+            ("another table", pd.read_parquet(folder / "queues.parquet"), ["share"], "lacks share"),
+            ("read as a whole", pd.DataFrame({"a": [1]}), None, "lacks time_s, share"),
+            ("text for numbers", whole.assign(hs06="a"), ["time_s", "hs06"], "something else in hs06"),
+            ("no text", whole.assign(share=1.0), ["share"], "something else in share")):
+        found.to_parquet(folder / "shares.parquet")
+        with pytest.raises(InputFileError, match="is not the table shares") as caught:
+            read_run(folder).table("shares", columns)
+        assert said in str(caught.value), name
+    whole.drop(columns="queued").to_parquet(folder / "shares.parquet")
+    assert len(read_run(folder).shares) == len(whole), "as of an earlier version"

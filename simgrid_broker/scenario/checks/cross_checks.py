@@ -375,6 +375,17 @@ def software_without_transhome(scenario: Scenario) -> Iterator[str]:
                    "edition ignores them without a transhome.")
 
 
+def ordinary_jobs(scenario: Scenario) -> Iterator[str]:
+    """Event service that is asked of a task and makes ordinary jobs."""
+    for stream in scenario.workload.streams:
+        asked = {"eventService": stream.eventService and not getattr(stream, "nEventsPerWorker", 0),
+                 "nJumboJobs": stream.nJumboJobs > 0}
+        for key in (key for key, without_effect in asked.items() if without_effect):
+            yield (f"{key} of {stream.name!r} makes ordinary jobs: " + (
+                "brokerage minds it, and jobs of event service need nEventsPerWorker." if key == "eventService"
+                else "brokerage minds it, and no run makes jumbo jobs."))
+
+
 def software_unknown(scenario: Scenario) -> Iterator[str]:
     """Queues whose software is to be checked and that publish none, if there is work of which software is asked.
 
@@ -392,7 +403,7 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, labels_without_pilots, rule_of_inner_share, site_without_anything, no_open_queue,
     queue_refuses_all, cut_off, remarks_of_systems,
     setting_without_match, option_of_full_chain, option_no_number, option_unread, standby_of_nothing,
-    software_without_transhome,
+    software_without_transhome, ordinary_jobs,
     software_unknown, boosts_without_effect, patterns_without_queue, unread_parameters, accounts_without_effect,
     more_cores_than_slots, queue_of_nothing, remote_reading_nowhere, slot_memory_larger_than_site,
     storage_without_room, run_too_short, jobs_longer_than_the_run, data_slower_than_the_run, contradicting_incidents,
