@@ -153,7 +153,7 @@ class Run:
 
 
 def _holds(kind: pa.DataType) -> str:
-    """What a column of a type holds: text, numbers, or the name of any other type."""
+    """Content of a column of a type: text, number, or the name of any other type."""
     if pa.types.is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return "text"
     numbers = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean
