@@ -10,7 +10,7 @@ from simgrid_broker.scenario.checks.grid import GRID_RULES
 from simgrid_broker.scenario.checks.rows import constraints_of_rows, remarks_of_rows
 from simgrid_broker.scenario.checks.shares import SHARE_RULES
 from simgrid_broker.scenario.checks.workers import unknown_workflow
-from simgrid_broker.scenario.loading.origins import Finding, dotted, value_at
+from simgrid_broker.scenario.loading.origins import Finding, Rules, dotted, value_at
 from simgrid_broker.scenario.model import Policies
 from simgrid_broker.scenario.snapshot import BROKERAGES, JOB_BROKERAGE, NOT_COUNTED, Snapshot, SnapshotTask
 from simgrid_broker.scenario.terms import TERMS
@@ -131,8 +131,8 @@ def sums_too_large(snapshot: Snapshot) -> Iterator[Finding]:
             files[link.destination] = 0
 
 
-SNAPSHOT_RULES = (constraints_of_rows, unknown_workflow, *GRID_RULES, *SHARE_RULES, numbers_twice, unknown_lock,
-                  task_numbers, times_to_come, jobs_of_tasks, input_of_tasks, keys_of_the_broker, sums_too_large)
+SNAPSHOT_RULES: Rules = (constraints_of_rows, unknown_workflow, *GRID_RULES, *SHARE_RULES, numbers_twice, unknown_lock,
+                         task_numbers, times_to_come, jobs_of_tasks, input_of_tasks, keys_of_the_broker, sums_too_large)
 
 
 ONLY_DEPLOYED = "has no effect: only the deployed edition reads it"
