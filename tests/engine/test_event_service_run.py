@@ -6,6 +6,7 @@ import pytest
 
 from simgrid_broker.engine import simulate
 from simgrid_broker.scenario import Scenario, load_scenario
+from simgrid_broker.scenario.checks.event_service import event_service_as_asked
 
 EVENT_S = 360.0
 CLOSED_FORMS = [pytest.param(1.0, 2, id="rate x range = 1"), pytest.param(0.05, 40, id="rate x range = 0.05")]
@@ -73,6 +74,14 @@ def test_consumers_share_inputs_while_everything_happens(tmp_path):
     assert {"merging", "closed", "failed"} <= set(run.event_service.status)
     assert {"es_retry", "es_merge", "es_wait"} <= set(run.event_service.sub_status.dropna())
     assert len(jobs[(jobs.n_chunks == 0) & (jobs.status == "finished")]) >= len(holders)
+
+
+@pytest.mark.parametrize(("campaign", "remark"), [
+    (dict(eventService=True), "ordinary ones"), (dict(eventService=True, nJumboJobs=2), "no jumbo jobs"),
+    (RANGES | dict(nEventsPerWorker=3), "above the 2 events"), (RANGES | dict(nSitesPerJob=2), "above the 1 queues")])
+def test_remarks(campaign, remark):
+    assert any(remark in one for one in event_service_as_asked(plan(0, 2, **campaign)))
+    assert not list(event_service_as_asked(plan(0, 2, **RANGES)))
 
 
 @pytest.mark.parametrize(("campaign", "message"), [

@@ -177,7 +177,7 @@ def test_queues_without_event_service_get_no_retry(queue, made):
     assert task.jobs[ME].status == (J.MERGING if made else J.FAILED)
 
 
-@pytest.mark.rule("single_core_queue")
+@pytest.mark.rule("single_core_queue", "fewest_ranges")
 @pytest.mark.parametrize(("n_left", "minimum", "queue"), [
     (7, None, "ONE"), (8, None, "Q"), (9, 10, "ONE"), (10, 10, "Q")])
 def test_few_ranges_are_retried_on_one_core(n_left, minimum, queue):

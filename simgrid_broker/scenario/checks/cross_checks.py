@@ -8,6 +8,7 @@ from typing import Any
 from simgrid_broker.errors import first_three, nearest
 from simgrid_broker.names import ASKED_LABELS, JOB_TYPE_OF_TESTS
 from simgrid_broker.scenario.checks.data import DATA_REMARKS, DATA_RULES, TAPE_REMARKS, TAPE_RULES
+from simgrid_broker.scenario.checks.event_service import event_service_as_asked
 from simgrid_broker.scenario.checks.grid import GRID_RULES, NETWORK_RULES, too_much_space
 from simgrid_broker.scenario.checks.rows import constraints_of_rows, remarks_of_rows
 from simgrid_broker.scenario.checks.shares import SHARE_RULES, WORK_QUEUE_RULES, work_without_share
@@ -408,4 +409,4 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     more_cores_than_slots, queue_of_nothing, remote_reading_nowhere, slot_memory_larger_than_site,
     storage_without_room, run_too_short, jobs_longer_than_the_run, data_slower_than_the_run, contradicting_incidents,
     closed_too_soon, nuclei_without_space, closed_storages, endpoints_without_use, words_without_meaning,
-    links_that_always_fail, measured_by_no_scout, *DATA_REMARKS, *TAPE_REMARKS)
+    links_that_always_fail, measured_by_no_scout, event_service_as_asked, *DATA_REMARKS, *TAPE_REMARKS)

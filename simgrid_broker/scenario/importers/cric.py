@@ -281,7 +281,7 @@ def _remark_on(fields: Fields, found: Mapping[str, Any]) -> None:
         (not fields.raw("astorages"), "without storages of their own in astorages"),
         (not found["workflow"], "without a workflow, served by pilot streaming"),
         ("AUTO" in found["releases"], "with releases AUTO, whose software tags are not in this file"),
-        (found["jobseed"] in ("es", "eshigh", "all"), "for event service, simulated for ordinary jobs"),
+        (found["jobseed"] in ("es", "eshigh", "all"), "for event service, which tasks with nEventsPerWorker have"),
         (found["pledgedcpu"] == -1, "that are opportunistic (pledgedcpu -1)"),
         (found["maxinputsize"] == -1, "that always read directly from the storage (maxinputsize -1)"),
     ):

@@ -8,9 +8,9 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
-from simgrid_broker.gdpconfig import pandaserver_dbproxy
 from simgrid_broker.names import EventService, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.brokerage.production.selection import spread_jobs
+from simgrid_broker.policy.jobs.event_service import fewest_ranges
 from simgrid_broker.policy.jobs.resource_types import asked_ramcount
 from simgrid_broker.scenario.work.event_rule import EventRule
 from simgrid_broker.systems.events.policy.jobset import EventFile, EventJob, EventQueue, Jobset
@@ -82,7 +82,7 @@ class Jobsets:
         jobset = Jobset(TaskStatus.RUNNING, {panda_id: found},
                         {1: EventFile(1, "running", "running", attempt, None, 0, None, panda_id)},
                         self.ranges, queues=self.queues(), chunks=np.array(chunks),
-                        minimum=control.cfg.value(pandaserver_dbproxy.AES_MINEVENTSFORMCORE))
+                        minimum=fewest_ranges(control.cfg))
         live = Live(jobset, task, panda_id, {panda_id: row}, output_bytes=float(job["output_bytes"]), key=key)
         self.of_job[panda_id] = live
         control.fabric.join_jobset(row, chunks[-1])

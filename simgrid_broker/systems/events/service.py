@@ -23,7 +23,7 @@ from simgrid_broker.systems.events.jobsets import Jobsets, Live
 from simgrid_broker.systems.events.policy.ends import end_job
 from simgrid_broker.systems.events.policy.jobset import EventJob
 from simgrid_broker.systems.events.policy.kills import close_unused, kill
-from simgrid_broker.systems.events.table import ANY, CANCELLABLE, GONE, KEPT, PROCESSED, TAKEN, mask
+from simgrid_broker.systems.events.table import ANY, CANCELLABLE, GONE, KEPT, PROCESSED, TAKEN, events_of, mask
 from simgrid_broker.units import MINUTE
 
 J, S = JobStatus, EventStatus
@@ -164,13 +164,9 @@ class Desk:
 
     def _tally(self, live: Live, panda_id: int) -> tuple[tuple[int, int], int]:
         """Ranges that a consumer processed, and their events, and ranges that it has in hand."""
-        rows = [row for chunk in live.jobset.chunks for row in self.jobsets.rows_of(chunk)
-                if self.ranges.rows["owner"][row] == panda_id]
-        table = self.ranges.rows[rows]
-        good = (PROCESSED >> table["status"].astype(np.int64)) & 1 == 1
-        in_hand = (TAKEN >> table["status"].astype(np.int64)) & 1 == 1
-        events = int((table["last"] - table["first"] + 1)[good].sum())
-        return (int(good.sum()), events), int(in_hand.sum())
+        jobset = live.jobset
+        events = events_of(self.ranges.rows, self.ranges.chunks, jobset.chunks, panda_id, PROCESSED)
+        return (jobset.count(None, panda_id, PROCESSED), int(events)), jobset.count(None, panda_id, TAKEN)
 
     def _count(self, job: EventJob, row: int, done: tuple[int, int], released: int) -> None:
         """Add a consumer that has ended to the sums of its queue and hour."""
@@ -272,15 +268,18 @@ class Desk:
             self.ranges.remove(chunk)
 
     def check(self) -> None:
-        """Raise InvariantBroken if a range is with a job that is not alive, or two live ranges have the same events."""
-        for live in self.jobsets.all():
-            known: set[int] = set()
-            for chunk in live.jobset.chunks:
-                for row in self.jobsets.rows_of(chunk):
-                    one = self.ranges.rows[row]
-                    if (TAKEN >> int(one["status"])) & 1 and int(one["owner"]) not in live.rows:
-                        raise InvariantBroken([f"range {row} is in work at job {one['owner']}, which has ended"])
-                    replaced = one["is_settled"] or (GONE >> int(one["status"])) & 1
-                    if not replaced and int(one["first"]) in known:
-                        raise InvariantBroken([f"events {one['first']} of jobset {live.key} are in two ranges"])
-                    known |= set() if replaced else {int(one["first"])}
+        """Raise InvariantBroken if a range is with a job that is not alive, or events of an input are in two ranges."""
+        rows, jobset_of = self.ranges.rows, np.full(len(self.ranges.chunks), -1)
+        for number, live in enumerate(self.jobsets.all()):
+            jobset_of[live.jobset.chunks] = number
+        status, jobset = rows["status"].astype(np.int64), jobset_of[rows["chunk"]]
+        used = (rows["owner"] != 0) & (jobset >= 0)
+        lost = used & ((TAKEN >> status) & 1 == 1) & ~np.isin(rows["owner"], [*self.of_job])
+        current = used & ~rows["is_settled"] & ((GONE >> status) & 1 == 0)
+        known = np.unique(np.stack([jobset[current], rows["first"][current]]), axis=1)
+        messages = [f"event ranges are in work at job {owner}, which has ended" for owner in np.unique(
+            rows["owner"][lost])[:5]]
+        if known.shape[1] < np.count_nonzero(current):
+            messages.append("events of an input are in two ranges")
+        if messages:
+            raise InvariantBroken(messages)

@@ -96,6 +96,20 @@ def count(rows, chunks, which, owner, statuses, least, most):
 
 
 @compiled
+def events_of(rows, chunks, which, owner, statuses):
+    """Number of events of the ranges of an owner in one of `statuses`."""
+    n = 0
+    for k in range(len(which)):
+        row = chunks[which[k]]["head"]
+        while row >= 0:
+            one = rows[row]
+            if _is_in(one, statuses) and _is_of(one, owner):
+                n += one["last"] - one["first"] + 1
+            row = one["next"]
+    return n
+
+
+@compiled
 def take(rows, chunks, which, jobset, job, jumbo, most, taken):
     """Give a job up to `most` ready ranges of a jobset, or of any, in the order of jobset, file and first event.
 
