@@ -95,7 +95,7 @@ def test_the_dry_run_refuses_for_the_same_reason(edition):
         remark, = said(queues={"ONE": limits, "TWO": limits}, edition=edition)
         queue = QUEUE | dict(atlas_site="HERE", maxrss="4 GB", maxtime="48h", maxwdir="20 GB") | limits
         task = dict(n_jobs=1, corecount=1, events_per_job=1, cputime=8500, cpuefficiency=100, basewalltime=0,
-                    ramunit="MB", ramcount=1000, brokerage="job_brokerage")
+                    ramunit="MB", ramcount=1000, brokerage="job_brokerage", nucleus="HERE")
         answer = broker(Snapshot.from_dict(dict(
             edition=edition, shares=[dict(name="All", value=1)], resource_types=TYPES, tasks={"1": task},
             grid=dict(sites={"HERE": SITE}, storages=DISK, queues={"ONE": queue}))))

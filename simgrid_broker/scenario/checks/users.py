@@ -8,7 +8,7 @@ from simgrid_broker.scenario.gdpconfig import json_as_written
 from simgrid_broker.scenario.loading.origins import Finding, dotted
 from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.scenario.terms import TERMS
-from simgrid_broker.scenario.work.campaigns import group_names, owner_names, user_names
+from simgrid_broker.scenario.work.campaigns import UserActivity, group_names, owner_names, user_names
 from simgrid_broker.schema.queues import Queue, in_scope
 from simgrid_broker.schema.tasks import UserParameters
 from simgrid_broker.systems.dispatch import dispatcher
@@ -88,11 +88,11 @@ def _reads(queue: Queue, storage: str, grid: Grid) -> bool:
     return any(one.storage == storage for one in in_scope(readable, analysis=True))
 
 
-def _unread_of_jobs(scenario: Scenario, stream: UserParameters, key: tuple) -> Iterator[str]:
+def _unread_of_jobs(scenario: Scenario, stream: UserActivity, key: tuple) -> Iterator[str]:
     """Parameters about the jobs of a task of a user that make no difference."""
-    if stream.nSitesPerJob > 1:
+    if stream.nSitesPerJob > 1 and not stream.nEventsPerWorker:
         yield _remark(scenario, (*key, "nSitesPerJob"), stream.nSitesPerJob, "brokerage looks for so many queues, but "
-                      "jobs are not cloned: clones share the events of event service, which is not implemented")
+                      "jobs are not cloned: only consumers of event service (nEventsPerWorker) go to several")
     if stream.buildSpec and not (dispatch := dispatcher(scenario.dispatch)).binds_jobs:
         yield _remark(scenario, (*key, "buildSpec"), True,
                       f"has no effect: {dispatch.name}'s jobs have no site before they run")

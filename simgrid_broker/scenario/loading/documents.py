@@ -44,6 +44,9 @@ for _tag, _pattern, _first in _SCALARS:
 
 MOST_LEVELS = 100
 """Deepest nesting of a document; libyaml itself would overflow its stack at some ten thousand levels."""
+TOO_DEEP = f"nested too deeply: at most {MOST_LEVELS} levels are read"
+OF_DEPTH = "maximum nesting depth"
+"""Words of the limit that newer versions of libyaml have themselves."""
 MOST_REPEATED = 50_000
 """Most values that aliases may repeat; a few lines of nested aliases can describe billions."""
 
@@ -91,7 +94,7 @@ def _refuse_deep(text: str) -> None:
     for event in yaml.parse(text, Loader=_Loader):
         level += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if level > MOST_LEVELS:
-            raise _TooMuch(event, f"nested too deeply: at most {MOST_LEVELS} levels are read")
+            raise _TooMuch(event, TOO_DEEP)
 
 
 class _Builder:
@@ -164,7 +167,8 @@ class _Builder:
 def _syntax_problem(error: yaml.YAMLError, file: str | None) -> Problem:
     mark = getattr(error, "problem_mark", None)
     what = getattr(error, "problem", None) or str(error).splitlines()[0]
-    return Problem(file, mark.line + 1 if mark else None, "", None, f"this is not YAML: {what}")
+    said = TOO_DEEP if OF_DEPTH in what else f"this is not YAML: {what}"
+    return Problem(file, mark.line + 1 if mark else None, "", None, said)
 
 
 EXTENDS = "extends"

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -129,6 +129,8 @@ class MergeRule(Part):
 class Payload(SplitRule, ScoutRule, MergeRule, EventRule, TaskParameters):
     """The jobs of a task: their names for the tagging of shares, their claims, and their true figures."""
 
+    READ_ALONE: ClassVar[frozenset[str]] = frozenset()
+    """Parameters of event service that are also read of tasks without it."""
     _shared_files: float | None = PrivateAttr(None)       # mean files of the shared datasets that the tasks read
     _datasets: int = PrivateAttr(1)                       # number of those of a task
 
@@ -231,9 +233,9 @@ class Payload(SplitRule, ScoutRule, MergeRule, EventRule, TaskParameters):
     def parts_of_ranges(self) -> "Payload":
         """Refuse parameters of event service without ranges, and ranges without event service or with merging."""
         given = [name for name, field in EventRule.model_fields.items() if getattr(self, name) != field.default]
-        if given and not (self.nEventsPerWorker and self.eventService):
+        if set(given) - self.READ_ALONE and not (self.nEventsPerWorker and self.eventService):
             raise ValueError(f"{', '.join(given)}: consumers need eventService: true and nEventsPerWorker")
-        if given and self.mergeOutput:
+        if self.nEventsPerWorker and self.mergeOutput:
             raise ValueError("mergeOutput: event service with nEventsPerWorker has merge jobs of its own")
         return self
 
@@ -319,6 +321,8 @@ class UserActivity(UserParameters, Payload):
     lasts an exponential time and brings a geometric number of tasks. Source of the shape: bursts and bags of tasks
     in workload statistics, section 12 (L24); the figures are assumptions (section 13, item 4).
     """
+
+    READ_ALONE: ClassVar[frozenset[str]] = frozenset({"nSitesPerJob"})
 
     prodsourcelabel: str = Field("user", description="user and panda are analysis, managed and test production")
     processingtype: str = Field("panda-client", description="Kind of payload, as rules and shares address it")
