@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,9 @@ from simgrid_broker.editions import DEPLOYED, RELEASES, edition_of
 from simgrid_broker.editions import editions as all_editions
 from simgrid_broker.errors import nearest
 from simgrid_broker.units import format_seconds
+
+if TYPE_CHECKING:
+    from simgrid_broker.policy.rule import RuleFunction
 
 EXAMPLES = """\b
 Examples:
@@ -75,17 +78,18 @@ def rules_tagged(tag: str) -> list[Section]:
     """Sections about the rules of a tag, with or without its dash: what each does, reads and logs."""
     from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
     from simgrid_broker.policy.readings import read_by
+    from simgrid_broker.policy.rule import Criterion
     found = []
     for broker, rule, editions in broker_rules():
-        if getattr(rule.rule, "tag", None) not in (tag, f"-{tag}", f"+{tag}"):
+        about = rule.rule
+        if not isinstance(about, Criterion) or about.tag not in (tag, f"-{tag}", f"+{tag}"):
             continue
         edition = editions[-1]
         reads = read_by(rule, edition, PRODUCTION[edition].count if broker == "job brokerage" else None)
-        says = rule.rule.says_in(edition)
-        rows = {"does": rule.rule.meaning, "keys": ", ".join(reads["keys"]) or "none",
-                "queues": ", ".join(reads["queue"]), "tasks": ", ".join(reads["task"]), "logs": says,
-                "source": rule.rule.source}
-        found.append(Section(f"{rule.rule.tag} ({rule.rule.name})", f"A rule of {broker}, {' and '.join(editions)}; "
+        rows = {"does": about.meaning, "keys": ", ".join(reads["keys"]) or "none",
+                "queues": ", ".join(reads["queue"]), "tasks": ", ".join(reads["task"]),
+                "logs": about.says_in(edition), "source": about.source}
+        found.append(Section(f"{about.tag} ({about.name})", f"A rule of {broker}, {' and '.join(editions)}; "
                              "keys are of gdpconfig, queues and tasks list the attributes that the rule reads.",
                              ("what", "is"), tuple((name, text) for name, text in rows.items() if text)))
     return found
@@ -187,7 +191,7 @@ def rules() -> Section:
                    RULE_HEAD, rows)
 
 
-def broker_rules() -> Iterator[tuple[str, Callable, tuple[str, ...]]]:
+def broker_rules() -> Iterator[tuple[str, "RuleFunction", tuple[str, ...]]]:
     """(broker, rule, editions that have it) of every rule in the chains, documented before deployed, each once."""
     from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
     from simgrid_broker.policy.brokerage.production.editions import PRODUCTION as JOBS
@@ -234,14 +238,15 @@ def state_sections() -> list[Section]:
 
 def timeout_sections() -> list[Section]:
     """One section per edition with the rules of copyArchive, under the default values of gdpconfig."""
-    from simgrid_broker.policy.jobs.timeouts import TABLES, rules
+    from simgrid_broker.names import Cause
+    from simgrid_broker.policy.jobs.timeouts import TABLES, TimeoutRule, rules
     from simgrid_broker.scenario.gdpconfig import DEFAULTS
     from simgrid_broker.views import Gdpconfig
     found = []
     for edition in TABLES:
-        alike: dict[Any, list] = {}
+        alike: dict[TimeoutRule, list[TimeoutRule]] = {}
         for rule in rules(Gdpconfig(DEFAULTS), edition):
-            alike.setdefault(replace(rule, statuses=(), cause=None), []).append(rule)
+            alike.setdefault(replace(rule, statuses=(), cause=Cause.NONE), []).append(rule)
         found.append(Section(
             f"timeouts in {edition}", "The first rule that applies to a job counts; keys of gdpconfig have their "
             "defaults. `cause` in jobs.parquet is lost_heartbeat for EC_Watcher, timeout_merging for merge jobs "
@@ -256,7 +261,7 @@ def timeout_row(alike: list) -> tuple[str, ...]:
     from simgrid_broker.names import DEFINED_TABLE
     from simgrid_broker.policy.jobs.timeouts import ACTIVE_TABLE
     rule, statuses = alike[0], [status for each in alike for status in each.statuses]
-    left, words = set(statuses), []
+    left, words = set(statuses), list[str]()
     for members, word in ((DEFINED_TABLE, "defined table"), (ACTIVE_TABLE, "active table")):
         if left >= {*members}:
             left, words = left - {*members}, [*words, word]

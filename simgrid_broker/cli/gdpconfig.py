@@ -61,7 +61,7 @@ def related(key: str) -> str:
     read = {name.strip() for section in sections for what, text in section.rows if what == "keys"
             for name in text.split(",")}
     entries = [entry for entry in REGISTRY if entry.key in read or not sections and key.upper() in entry.key.upper()]
-    said = [f"{section.title}: {dict(section.rows)['does']}" for section in sections]
+    said = [f"{section.title}: {text}" for section in sections for what, text in section.rows if what == "does"]
     if not entries and not sections:
         raise unknown(key)
     return "\n\n".join([*map(paragraph, said), listed(entries) if entries else paragraph(

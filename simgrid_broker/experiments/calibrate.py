@@ -149,11 +149,11 @@ class Fit:
             for (key, unit), before, estimate in zip(OF_QUEUES.items(), self.before[name], estimates, strict=True):
                 yield ("queue", name, key, before, *_chosen(before, estimate), int(self.figures.n_tasks[number]), unit,
                        _state(estimate[0]))
-        for name, estimate in self._failures():
+        for name, failures in self._failures():
             before = self.scenario.grid.sites[name].failure_rate
             tasks = self.jobs["task"][self.jobs["site"] == name].nunique()
-            yield ("site", name, "failure_rate", before, *_chosen(before, _symmetric(estimate)), tasks, "",
-                   _state(estimate))
+            yield ("site", name, "failure_rate", before, *_chosen(before, _symmetric(failures)), tasks, "",
+                   _state(failures))
 
     def predicted(self, when: str, table: pd.DataFrame) -> np.ndarray:
         """Wall time of each job with the figures before or after, s, NaN = its work is unknown."""

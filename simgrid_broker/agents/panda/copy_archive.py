@@ -73,7 +73,8 @@ def overdue(control: Control, in_force: Sequence[TimeoutRule]) -> tuple[np.ndarr
     workflows = np.array([queue.workflow or "" for queue in world.scenario.grid.queues.values()])
     return with_others(in_force, limits(in_force, world.arrays.queues, workflows, control.now),
                        labels_of(in_force, world.vocabularies["labels"]), world.arrays.jobs["queue"],
-                       lambda table, *tables: control.fabric.overdue(as_table(table), *tables, control.now))
+                       lambda table, limits_s, for_label: control.fabric.overdue(
+                           as_table(table), limits_s, for_label, control.now))
 
 
 def apply(control: Control, in_force: Sequence[TimeoutRule], stage: int, rows: np.ndarray, broken: np.ndarray) -> None:

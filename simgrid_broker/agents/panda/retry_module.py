@@ -79,9 +79,9 @@ class RetryModule:
         if not rules.FROM_FIRST_FAILURE[self.edition]:
             if row not in self.with_more_cputime:
                 self.with_more_cputime.add(row)
-                new = rules.increased_cputime(task, int(lesson["n_events"]), slot_hs06, maxtime_s)
-                set_task(self.world, row, cputime=new)
-                self._note(row, RetryAction.INCREASE_CPUTIME, "cpuTime", task.cputime, new)
+                claim = rules.increased_cputime(task, int(lesson["n_events"]), slot_hs06, maxtime_s)
+                set_task(self.world, row, cputime=claim)
+                self._note(row, RetryAction.INCREASE_CPUTIME, "cpuTime", task.cputime, claim)
             return
         known_s = 0.0 if np.isinf(maxtime_s) else maxtime_s
         new = rules.first_cputime(

@@ -206,7 +206,8 @@ def rules(cfg: Gdpconfig, edition: str) -> tuple[TimeoutRule, ...]:
 def _failures_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
     """Rows 1 to 8; a paused queue turns off the heartbeats of rows 7 and 8 only, disableReassign none."""
     s, never, or_ended = JobStatus, NEVER_OFF, "modification or ended"
-    silence = {"limit_s": _s(cfg, watcher.HEARTBEAT_TIMEOUT_analysis), "silent_s": WATCHER_S, "labels": "analysis"}
+    silence: dict[str, Any] = {"limit_s": _s(cfg, watcher.HEARTBEAT_TIMEOUT_analysis), "silent_s": WATCHER_S,
+                               "labels": "analysis"}
     return (
         TimeoutRule(Cause.LOST_HEARTBEAT, (s.STARTING, s.RUNNING), "modification", action="fail", **silence, **never),
         *_each((s.TRANSFERRING,), "modification", action="fail", **silence, **never),
@@ -318,7 +319,7 @@ def with_others(in_force: Sequence[TimeoutRule], limits: np.ndarray, for_label: 
     here = np.isin(np.arange(limits.shape[1]), queue[rows[np.isin(broken, own)]])
     if not here.any():
         return rows, broken
-    wider = [replace(in_force[number], clock=in_force[number].clock_of_others) for number in own]
+    wider = [replace(in_force[number], clock=in_force[number].clock_of_others) for number in own.tolist()]
     others, which = scan(wider, np.where(here, limits[own], np.inf), for_label[own])
     new = ~np.isin(others, rows)
     return np.concatenate([rows, others[new]]), np.concatenate([broken, own[which[new]]])

@@ -134,10 +134,9 @@ def _software(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
 
 def _auto_as_any(grid: dict, expansion: Expansion) -> dict:
     """`grid` with releases ANY at the queues with AUTO that publish no software."""
-    queues = grid.get("queues")
+    queues = grid["queues"] if isinstance(grid.get("queues"), dict) else {}
     silent = {name: queue | {"releases": ["ANY"]} for name, queue in queues.items() if isinstance(queue, dict)
-              and not queue.get("software") and isinstance(queue.get("releases"), list) and "AUTO" in queue["releases"]
-              } if isinstance(queues, dict) else {}
+              and not queue.get("software") and isinstance(queue.get("releases"), list) and "AUTO" in queue["releases"]}
     expansion.remarks.append(f"auto_as_any: {len(silent)} queue(s) with releases AUTO publish no software and take "
                              "tasks as with ANY, whatever release they ask for; PanDA would compare CRIC's tags.")
     return grid | {"queues": queues | silent} if silent else grid

@@ -75,17 +75,17 @@ def readable(model: type[Whole], values: dict, findings: list[Finding]) -> tuple
 def _reading(model: type[Whole], found: Finding) -> Reading | None:
     """Another reading of a value that cannot be read as it is; None if PanDA has none either."""
     key, value, name = found.key, found.value, str(found.key[-1])
-    alone, is_number = is_optional(model, key), isinstance(value, (int, float))
+    alone, number = is_optional(model, key), value if isinstance(value, (int, float)) else None
     if name == "type" and found.kind == "literal_error" and key[:2] == ("grid", "queues"):
         return Reading(key[:-1], LEFT_OUT, "queues of types to which no broker sends work are left out")
-    if found.limit is not None and is_number and not (alone and found.kind in OPEN_LIMITS):
+    if found.limit is not None and number is not None and not (alone and found.kind in OPEN_LIMITS):
         return Reading(key, _nearest_in_range(found), "numbers are out of range, and are read as the nearest that have "
                        "a meaning")
     if found.kind == "literal_error" and name in OTHER_WORDS:
         return Reading(key, OTHER_WORDS[name], "words are unknown, and are read as PanDA reads all others")
-    if found.kind in ("int_from_float", BOOLEAN):
-        return Reading(key, int(value), "numbers are not whole, and are read without their fractions")      # type: ignore[call-overload]
-    if found.kind == "string_type" and is_number:
+    if found.kind in ("int_from_float", BOOLEAN) and number is not None:
+        return Reading(key, int(number), "numbers are not whole, and are read without their fractions")
+    if found.kind == "string_type" and number is not None:
         return Reading(key, str(value), "numbers are written for text, and are read as such")
     if found.kind == "too_short" and key == ("shares",):
         return Reading(key, [dict(name=WITHOUT_SHARES, value=0)], "no share is there, which is read as one")

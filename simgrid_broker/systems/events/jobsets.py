@@ -81,7 +81,7 @@ class Jobsets:
         found = self._described(row, owner, attempt, flags, most)
         jobset = Jobset(TaskStatus.RUNNING, {panda_id: found},
                         {1: EventFile(1, "running", "running", attempt, None, 0, None, panda_id)},
-                        self.ranges, queues=self.queues(), chunks=np.array(chunks),
+                        self.ranges, queues=self.queues(), own_chunks=np.array(chunks),
                         minimum=fewest_ranges(control.cfg))
         live = Live(jobset, task, panda_id, {panda_id: row}, output_bytes=float(job["output_bytes"]), key=key)
         self.of_job[panda_id] = live
@@ -147,7 +147,7 @@ class Jobsets:
     def make(self, live: Live, like: EventJob, number: int) -> None:
         """Make a consumer like another one at a pseudo-queue."""
         control, world = self.control, self.control.world
-        source = live.rows.get(like.panda_id, live.rows.get(live.holder))
+        source = live.rows[like.panda_id if like.panda_id in live.rows else live.holder]
         pseudo = world.arrays.pseudo_queues[number]
         ram = like.ramcount if like.ramcount else asked_ramcount(
             observe.task(world, live.task), int(pseudo["corecount"]))

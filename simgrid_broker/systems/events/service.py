@@ -26,7 +26,8 @@ from simgrid_broker.systems.events.policy.kills import close_unused, kill
 from simgrid_broker.systems.events.table import ANY, CANCELLABLE, GONE, KEPT, PROCESSED, TAKEN, events_of, mask
 from simgrid_broker.units import MINUTE
 
-J, S = JobStatus, EventStatus
+J = JobStatus
+S = EventStatus
 PERIOD = MINUTE
 """Period in which consumers that are not needed are closed, s."""
 KILL_CODES = {Cause.TASK_ABORTED: 50, Cause.TASK_FINISHED: 52, Cause.REASSIGNED: 51, Cause.FAST_REBROKERAGE: 10}

@@ -321,7 +321,8 @@ class EventRanges:
         self.rows["next"] = np.append(np.arange(1, len(self.rows)), -1)
         self.n_chunks = 0
 
-    def add_chunk(self, jobset: int, file: int, firsts: Sequence[int], lasts: Sequence[int], **values: Any) -> int:
+    def add_chunk(self, jobset: int, file: int, firsts: Sequence[int] | np.ndarray, lasts: Sequence[int] | np.ndarray,
+                  **values: Any) -> int:
         """A chunk of new ranges with these first and last events, and values of other columns; its number."""
         self.make_room(len(firsts))
         chunk = self.free_chunks.pop() if self.free_chunks else self.n_chunks

@@ -197,13 +197,12 @@ def _overrule(jobset: Jobset, job: EventJob, reported: str | None) -> None:
     A failed pilot or a lost heartbeat fails it, or closes it on a queue that preempts; events that were processed wait
     for others; the last consumer that did nothing without an error is closed.
     """
+    over = (job.status, job.sub_status)
     if reported in ("pilot_failed", "es_heartbeat") or (
             reported == "pilot_killed" and job.sub_status in ("es_noevent", "es_inaction")):
         queue = jobset.queues.get(job.queue)
         is_preempted = queue is not None and queue.is_preemptable and reported != "pilot_failed"
         over = (J.CLOSED, "es_preempted") if is_preempted else (J.FAILED, reported)
-    else:
-        over = (job.status, job.sub_status)
     if job.is_consumer and job.status in (J.FAILED, J.CLOSED) and job.error in INACTIVE_ERRORS:
         if job.n_events > 0:
             over = J.MERGING, reported if reported == "es_toolong" else "es_wait"

@@ -119,8 +119,8 @@ class EventQueue:
 class Jobset:
     """A task with event service: its jobs and files by identifier, ranges, and the grid.
 
-    use_jumbo: flag W, R, P, L or D, "" = no jumbo jobs. minimum: AES_MINEVENTSFORMCORE. chunks: numbers of its chunks
-    of ranges, None = all.
+    use_jumbo: flag W, R, P, L or D, "" = no jumbo jobs. minimum: AES_MINEVENTSFORMCORE. own_chunks: numbers of its
+    chunks of ranges, None = all.
     """
 
     status: TaskStatus
@@ -130,7 +130,7 @@ class Jobset:
     use_jumbo: str = ""
     queues: Mapping[str, EventQueue] = field(default_factory=dict)
     minimum: int | None = None
-    chunks: np.ndarray | None = None
+    own_chunks: np.ndarray | None = None
     made: list[EventJob] = field(default_factory=list)
 
     @property
@@ -138,14 +138,18 @@ class Jobset:
         """True if results of jobs are told to JEDI."""
         return self.status not in NOT_LIVE
 
+    @property
+    def chunks(self) -> np.ndarray:
+        """Numbers of its chunks of ranges."""
+        return np.arange(self.ranges.n_chunks) if self.own_chunks is None else self.own_chunks
+
     def active(self) -> Iterator[EventJob]:
         """Jobs that are not archived, by PandaID."""
         return (job for _, job in sorted(self.jobs.items()) if not job.is_archived)
 
     def chunks_of(self, files: Iterable[int] | None = None) -> np.ndarray:
         """Numbers of the chunks of some files, or of all, in the order of jobset and file."""
-        chunks = self.ranges.chunks
-        which = np.arange(self.ranges.n_chunks) if self.chunks is None else self.chunks
+        chunks, which = self.ranges.chunks, self.chunks
         if files is not None:
             which = which[np.isin(chunks["file"][which], [*files])]
         return which[np.lexsort((chunks["file"][which], chunks["jobset"][which]))]
