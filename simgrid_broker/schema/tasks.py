@@ -331,10 +331,11 @@ ORDER = (
     "workdiskcount_mb iointensity diskio cpuefficiency basewalltime_s n_jobs n_events_per_job "
     "n_input_files n_finished n_failed n_attempts priority name user max_attempt max_failure corecount "
     "share resource_type processing_type label working_group campaign transpath ramunit work_queue "
-    "nucleus status failed_attempts user_parameters allowinputwan lost_walltime_s used_hs06s parent fullchain "
-    "architecture transhome container_name preassigned eventservice errordialog "
+    "nucleus status failed_attempts user_parameters allowinputwan old_status lost_walltime_s used_hs06s parent "
+    "fullchain architecture transhome container_name preassigned eventservice errordialog "
 ).split()
-"""Columns with which a row begins, in the order of `tasks.parquet`; all others follow."""
+"""Columns with which a row begins, in the order of `tasks.parquet`; all others follow. old_status, which is not
+recorded, stands here so that no byte is lost before a column of eight."""
 
 
 def _place(column: Column) -> tuple[int, str]:

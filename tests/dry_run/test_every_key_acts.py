@@ -285,7 +285,7 @@ OF_SCENARIOS = {
 NAMES_OR_WORDS = {"strict", "description", "tasks.<name>.username"}
 """Keys for the reader, and that of the reading itself."""
 REMARKED = {"tasks.<name>.allowInputWAN", *(f"tasks.<name>.{name}" for name in OF_ENDS),
-            *(f"tasks.<name>.splitting.{name}" for name in LARGER_JOBS),
+            *(f"tasks.<name>.splitting.{name}" for name in ("groupBoundaryID", *LARGER_JOBS)),
             *(f"jobs[].{status}" for status in NOT_COUNTED),
             "policies"}
 
@@ -360,6 +360,8 @@ WITHOUT_EFFECT = [
                  id="input said twice"),
     pytest.param(102, OLD | FILE_BY_FILE, of_task(splitting={"nGBPerJob": 7}), "nGBPerJob = 7.0: has no effect",
                  id="larger jobs"),
+    pytest.param(102, OLD | FILE_BY_FILE, of_task(splitting={"groupBoundaryID": 1}),
+                 "groupBoundaryID = 1: has no effect: files of a snapshot have no boundaryID", id="no boundaryID"),
     pytest.param(102, OLD | FILE_BY_FILE, of_task(splitting={"nFilesPerMergeJob": 7}),
                  "nFilesPerMergeJob = 7: has no effect: the jobs do not merge", id="files of merge jobs"),
     pytest.param(102, OLD | MERGED_FILES, of_task(splitting={"nFilesPerJob": 7}),

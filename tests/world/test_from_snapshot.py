@@ -24,7 +24,8 @@ ALSO_READ = {"jeditaskid", "luck", "n_nuclei", "parent", "status", "frozen_s", "
 OF_A_RUN = {"user_row", "user_parameters", "throttled_by", "throttled_total_s", "priority_boost",
             "arrival_s", "modification_s", "next_chunk", "n_retry", "n_alive", "n_attempts",
             "max_attempt", "max_failure", "retry_class", "server_retries", "old_status", "failed_attempts",
-            "errordialog", "lost_walltime_s", "used_hs06s", "work_queue", "first_record"}
+            "errordialog", "lost_walltime_s", "used_hs06s", "work_queue", "first_record",
+            "memory_leak_core", "memory_leak_x2", "mergeramcount", "mergewalltime"}
 """Columns that only a run needs."""
 
 
