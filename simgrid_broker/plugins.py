@@ -1,5 +1,6 @@
 """Plug-ins: policies, agents, worker modes and dispatchers that other packages offer as entry points."""
 
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -82,7 +83,10 @@ def load(group: str, name: str, known: tuple[str, ...] = ()) -> Plugin:
 
 
 def _package(entry: EntryPoint) -> str:
-    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unnamed package"
+    """Name and version of a package; the name as PEP 503 normalises it, since build tools spell it in several ways."""
+    if entry.dist is None:
+        return "an unnamed package"
+    return f"{re.sub('[-_.]+', '-', entry.dist.name).lower()} {entry.dist.version}"
 
 
 @dataclass(frozen=True)

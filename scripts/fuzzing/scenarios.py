@@ -20,6 +20,7 @@ from simgrid_broker.errors import Problem, ScenarioError, SimgridBrokerError
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.loading.validate import bare, inside, is_part, validated
 from simgrid_broker.scenario.model import Incident
+from simgrid_broker.scenario.work.synthetic import task_list
 from simgrid_broker.schema.part import fields_by_key
 
 Place = tuple[str | int, ...]
@@ -92,9 +93,12 @@ def _accepted(values: Any, file: Path) -> Scenario:
 
 def described(scenario: Scenario) -> None:
     """Ask for everything that `check` says about a scenario; raises ScenarioError."""
-    for describe in (check.described_time, check.described_grid, check.described_shares, check.described_work,
-                     check.described_rules, remarks):
+    tasks = task_list(scenario)
+    for describe in (check.described_time, check.described_grid, check.described_shares, check.described_rules,
+                     check.remarks_on_zero_share, remarks):
         describe(scenario)
+    for describe in (check.described_work, check.described_reach):
+        describe(scenario, tasks)
 
 
 def lay_keys(values: dict[str, Any], at_random: Values, number: int) -> None:

@@ -253,8 +253,8 @@ def rules_of(policies: Policies, kind: str, verdict: Verdict) -> tuple[Sequence[
     """
     steps, ordered = steps_of(policies)[DecisionKind.of(kind)], in_order(policies)[DecisionKind.of(kind)]
     if verdict.tags == tuple(step.tag for step in steps):
-        places = {id(step): place for place, step in enumerate(steps)}      # to compare rules takes ten times as long
-        return steps, [places[id(step)] for step in ordered]
+        places = {(step.tag, step.name): place for place, step in enumerate(steps)}     # equal rules may be copies
+        return steps, [places[step.tag, step.name] for step in ordered]
     return (None,) * len(verdict.tags), range(len(verdict.tags))
 
 

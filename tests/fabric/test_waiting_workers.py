@@ -91,12 +91,13 @@ def test_workers_that_wait_for_too_long_are_cancelled(age, cancelled):
 def test_workers_that_were_cancelled_are_recorded_once():
     bench = bench_with(cores=0)
     bench.workers(3)
-    series, targets = Series(bench.world), np.zeros(len(bench.arrays.hs06_milli))
+    series = Series(bench.world)
+    targets, asked = np.zeros(len(bench.arrays.hs06_milli)), np.zeros(len(bench.arrays.pseudo_queues))
     bench.run(QUEUED_MOST_S + 1)
     bench.fabric.cancel_old_workers(bench.now)
-    row, = dict(series.rows(bench.now, targets))["workers"]
+    row, = dict(series.rows(bench.now, targets, asked))["workers"]
     assert (row["cancelled"], row["waiting"], row["missed"]) == (3, 0, 0)
-    assert "workers" not in dict(series.rows(bench.now + 1, targets))
+    assert "workers" not in dict(series.rows(bench.now + 1, targets, asked))
 
 
 @pytest.mark.rule("cancel_old")
