@@ -28,7 +28,7 @@ RARE = {
 """Times of what happens only to tasks with scouts, commands or troubles; the tests of those see them."""
 
 ONLY_ELSEWHERE = {"tasks": {"parent", "diskio", "eventservice", "throttled_total_s", "throttled_by"},
-                  "splitting": {"files_per_boundary", "tgtnumeventsperjob", "tgtmaxoutputforng"},
+                  "splitting": {"tgtnumeventsperjob", "tgtmaxoutputforng"},
                   "workers": {"cancelled"}}
 """Columns that are 0 in these runs: their campaigns have no parents, which those of `scenarios/full_chain.yaml` have,
 no task is throttled, and no worker waits for 48 h."""
@@ -45,8 +45,13 @@ def eventful(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cut(tmp_path_factory):
-    """A run in which jobs are cut from files."""
-    plan = load_scenario(SCENARIOS / "splitting.yaml").with_values({"duration": 4 * 3600.0})
+    """A run in which jobs are cut from files, those of one task by boundaryID, and get less input after failures."""
+    less = dict(errorsource="pilotErrorCode", errorcode=1305, retryaction="reduce_input_per_job",
+                parameters=dict(steps="1,2,3"))
+    plan = load_scenario(SCENARIOS / "splitting.yaml").with_values({
+        "duration": 4 * 3600.0, "retry_rules": [less],
+        "workload.campaigns.lumi blocks apart.groupBoundaryID": 1,
+        "workload.campaigns.lumi blocks apart.input.files_per_boundary": 5})
     return simulate(plan, folder=tmp_path_factory.mktemp("cut") / "run", validate=True)
 
 
@@ -61,6 +66,23 @@ def sampled(tmp_path_factory):
          "shares.Analysis.name": "User Analysis",
          "grid.sites.NORTH.node": dict(cores=16, whole=True), "grid.queues.SOUTH.submission_failures": 0.3})
     return simulate(plan, folder=tmp_path_factory.mktemp("sampled") / "run", validate=True)
+
+
+@pytest.fixture(scope="module")
+def passed_over(tmp_path_factory):
+    """A run in which pilots pass over jobs.
+
+    Workers of CENTRE have less memory than its jobs ask for, and later ask for tests alone; NORTH has a target of the
+    mean memory that all jobs exceed; pilots of SOUTH send the time that is left.
+    """
+    plan = load_scenario(SCENARIOS / "minimal.yaml").with_values({
+        "edition": "deployed", "duration": 4 * 3600.0, "warm_up": 0, "agents.sampler": 200,
+        "workload.campaigns.simulation.ramcount": 1900,
+        "grid.sites.CENTRE.memory_per_core": 1500, "grid.sites.CENTRE.node": dict(cores=8),
+        "grid.queues.NORTH.workflow": "push", "grid.queues.NORTH.meanrss": 100,
+        "grid.queues.SOUTH.sends_time": True, "grid.queues.SOUTH.timefloor": 600, "grid.queues.SOUTH.maxtime": "3h",
+        "incidents": [dict(at=3600, what="queue_status", queue="CENTRE", status="test")]})
+    return simulate(plan, folder=tmp_path_factory.mktemp("passed_over") / "run", validate=True)
 
 
 @pytest.fixture(scope="module")
@@ -88,12 +110,15 @@ def replayed(tmp_path_factory):
     return simulate(plan, folder=path.parent / "run", validate=True)
 
 
-def test_columns_have_values(eventful, cut, sampled, staged, replayed):
-    of_table = {"splitting": cut, "trace": replayed, "staging": staged, "task_datasets": staged,
+def test_columns_have_values(eventful, cut, sampled, passed_over, staged, replayed):
+    of_table = {"splitting": cut, "task_actions": cut, "trace": replayed, "staging": staged, "task_datasets": staged,
                 **dict.fromkeys(("ended", "workers", "task_classes"), sampled)}
+    of_column = {**dict.fromkeys(("read_bytes", "mounted"), staged),
+                 **dict.fromkeys(("none_suits", "other_label", "more_memory", "more_time", "above_meanrss"),
+                                 passed_over)}
 
     def check(name, column):
-        run = staged if column.name in ("read_bytes", "mounted") else of_table.get(name, eventful)
+        run = of_column.get(column.name, of_table.get(name, eventful))
         values = run.table(name, [column.name])[column.name]
         assert values.notna().any() != (column.name in NEVER_HERE.get(name, ()))
         empty = values.isna().all() or column.name in ONLY_ELSEWHERE.get(name, ())
