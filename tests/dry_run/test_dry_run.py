@@ -12,6 +12,7 @@ from simgrid_broker.dry_run.decision import FORMAT, OF_CANDIDATE, OF_DECISION
 from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import SnapshotError
 from simgrid_broker.scenario import load_snapshot
+from simgrid_broker.turns import broker_rules
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "scenarios" / "snapshot.yaml"
@@ -187,3 +188,9 @@ def test_a_policy_of_one_s_own_is_asked_as_well(example, monkeypatch):
 
 def test_it_is_public():
     assert simgrid_broker.broker is broker and simgrid_broker.load_snapshot is load_snapshot
+
+
+def test_a_rule_that_is_a_copy_of_itself_keeps_its_place(example, monkeypatch):
+    told = broker(example, 102, "deployed").to_dict()
+    monkeypatch.setattr(broker_rules, "RANKING", tuple(replace(rule) for rule in broker_rules.RANKING))
+    assert broker(example, 102, "deployed").to_dict() == told
