@@ -102,7 +102,7 @@ def measured(world: World, worlds: int, n_jobs: int) -> dict[str, float]:
         ratios += list(rows.after / truth)
         holds += list((rows.low <= truth) & (truth <= rows.high))
         off = metrics.wide(result.errors).set_index(["dimension", "when"]).off_p50["all"]
-        best = off[[name for name in off.index if name.startswith("median")]].min()
+        best = off[[name for name in off.index if name.endswith("median")]].min()
         errors.append((off["before"], off["after"], best))
         lost += bool(best * 1.05 < off["after"] and len(result.verdicts) < 2)
     before, after, best = np.median(errors, axis=0)

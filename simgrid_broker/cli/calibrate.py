@@ -130,6 +130,6 @@ def errors_text(rows: "pd.DataFrame", by: str) -> str:
     shown = [figures[when].off_p50 for when in WHEN]
     lines = [(name, number(before.jobs[name]), *(f"{off[name]:.1f}" for off in shown))
              for name in before.index[:MOST_ROWS]]
-    head = (by, "jobs", "before", "after", "task", "group", "group and site, %")
+    head = (by, "jobs", "before", "after", "task", "group", "site, %")
     more = len(before) - len(lines)
     return table(head, lines, numbers=range(1, len(head))) + (f"\n{more} more are in errors.csv." if more > 0 else "")

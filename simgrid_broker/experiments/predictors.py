@@ -9,10 +9,10 @@ from simgrid_broker.metrics import tidy, walltime_errors, wide
 from simgrid_broker.metrics.replay import OF_WALLTIMES
 
 BEFORE, AFTER = "before", "after"
-PREDICTORS = {"task": ["task"], "group": ["group"], "group and site": ["group", "site"]}
+PREDICTORS = {"task": ["task"], "group": ["group"], "site": ["group", "site"]}
 """Medians of recorded wall times of earlier jobs of the same task; of the same task, type, cores and events; of these
 at the same site."""
-WHEN = (BEFORE, AFTER, *(f"median of {name}" for name in PREDICTORS))
+WHEN = (BEFORE, AFTER, *(f"{name} median" for name in PREDICTORS))
 DIMENSIONS = ("site", "queue", "share", "task")
 CLEARLY = 1.05
 """Ratio of errors from which a predictor is said to be better."""
@@ -29,7 +29,7 @@ def predictions(jobs: pd.DataFrame, held_out: float) -> pd.DataFrame:
         medians = earlier.groupby(by)["run_s"].median()
         found = pd.MultiIndex.from_frame(jobs[by]) if len(by) > 1 else pd.Index(jobs[by[0]])
         wider = pd.Series(medians.reindex(found).to_numpy(), jobs.index).fillna(wider)
-        jobs = jobs.assign(**{f"predicted_median of {name}_s": wider})
+        jobs = jobs.assign(**{f"predicted_{name} median_s": wider})
     return jobs
 
 

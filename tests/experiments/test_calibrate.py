@@ -194,7 +194,7 @@ def test_the_command_shows_errors_before_and_after(tmp_path):
         "calibrate", str(base), str(path), "--column", "work=hs", "--held-out", "25%", "--out", str(tmp_path / "out"),
         "--set", "agents.setupper=70"])
     assert called.exit_code == 0, called.output
-    assert "group and site" in called.stdout and "SITE-A" in called.stdout and "Simulation" in called.stdout
+    assert "site, %" in called.stdout and "SITE-A" in called.stdout and "Simulation" in called.stdout
     assert f"run {tmp_path / 'out' / 'scenario.yaml'} --set agents.setupper=70" in called.stdout and (
         tmp_path / "out" / "calibrated.yaml").is_file()
     assert max(map(len, called.stdout.split("Report:")[0].splitlines())) <= 100
@@ -231,8 +231,8 @@ def test_a_median_that_predicts_better_than_the_fit_is_named(tmp_path):
     table = table.assign(nevents=slow + 1, endtime=table.endtime + 1800 * slow)
     found = calibrate(planted.scenario(), written(tmp_path, table))
     off = metrics.wide(found.errors).set_index(["dimension", "when"]).off_p50["all"]
-    assert off["median of group"] == 0 and off["after"] > 5
-    assert found.verdicts[1].startswith("The median of group of earlier jobs predicts them better: 0.0 %; most at A")
+    assert off["group median"] == 0 and off["after"] > 5
+    assert found.verdicts[1].startswith("The group median of earlier jobs predicts them better: 0.0 %; most at A")
 
 
 def test_a_base_time_of_the_tasks_is_not_taken_for_a_lack_of_power(tmp_path):
