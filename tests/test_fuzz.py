@@ -28,7 +28,9 @@ def test_a_seed_makes_one_scenario(tmp_path):
     assert text != scenario_of(9, tmp_path)[0]
 
 
-def test_a_scenario_runs_twice_with_the_same_tables():
+def test_a_scenario_runs_twice_with_the_same_tables(monkeypatch):
+    monkeypatch.setattr(cases, "SECONDS", 600)               # this process may still have to compile
+    monkeypatch.setattr(cases, "MEMORY", 1 << 36)            # and holds what other tests left
     found = cases.first(TEXT, watched=True, reported=False)
     assert not found.failure, found.details
     assert found.digests == cases.again(found.text, found.steps).digests
