@@ -29,7 +29,7 @@ POWERS = np.linspace(7, 16, N_QUEUES)
 
 
 class World(NamedTuple):
-    """What a kind of world changes; see `records`."""
+    """Parameters of a kind of world; see `records`."""
 
     tasks: int = 30
     base_s: float = 600.0

@@ -158,7 +158,7 @@ def _shown(thing: Any) -> Any:
 
 
 def acts_of_run(run: Run) -> Counter[str]:
-    """What a run itself tells: commands that were carried out, workers of each mode that had a job, policies."""
+    """Acts that a run itself records: commands that were carried out, workers of each mode that had a job, policies."""
     counts: Counter[str] = Counter()
     scenario, simulated = run.manifest["scenario"], run.manifest["simulated_s"]
     for incident in scenario["incidents"]:

@@ -148,5 +148,5 @@ def _told(error: BaseException) -> tuple[str, str]:
 
 
 def _kind(text: str) -> str:
-    """A message without its numbers and names, so that the same fault is told in the same words."""
+    """A message without its numbers and names, so that equal faults have equal messages."""
     return re.sub(r"'[^']*'|\{.*\}|\[.*\]|[-+]?\d[\d.e+]*", "#", text)[:160]

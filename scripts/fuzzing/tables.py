@@ -20,7 +20,7 @@ def faults(run: Run) -> list[str]:
 
 
 def _rows(frame: pd.DataFrame, wrong: pd.Series, key: str) -> str:
-    """How many rows are wrong, and the first of them."""
+    """Number of wrong rows, and the first of them."""
     return f"{int(wrong.sum())} of {len(frame)} rows, such as {key} {frame.loc[wrong, key].head(MOST).tolist()}"
 
 

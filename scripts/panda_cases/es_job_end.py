@@ -12,7 +12,7 @@ MULTI_CORE, HIGH_MEMORY_MB = ("SCORE", "MCORE"), 2000
 
 
 def answer(case: dict) -> dict:
-    """What the end of a job changes."""
+    """Changes by the end of a job."""
     before, after, ended = event_service.jobset(case), event_service.jobset(case), case["ended"]
     stored = after.jobs[ended["PandaID"]]
     code, is_told = end_job(after, replace(

@@ -5,7 +5,7 @@ from simgrid_broker.systems.events.policy.kills import kill
 
 
 def answer(case: dict) -> dict:
-    """What the kill of a job changes."""
+    """Changes by the kill of a job."""
     before, after = event_service.jobset(case), event_service.jobset(case)
     accepted, is_told = kill(after, case["kill"]["PandaID"], int(case["kill"]["code"]))
     return dict(

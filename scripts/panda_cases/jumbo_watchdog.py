@@ -17,7 +17,7 @@ KEYS = {"JUMBO_MIN_EVENTS_DISABLE": "least", "JUMBO_PROG_TO_BOOST": "progress", 
 
 
 def answer(case: dict) -> dict:
-    """What one pass changes."""
+    """Changes by one pass."""
     config = case["config"]
     limits = Limits(**{name: config[key] for key, name in KEYS.items() if config.get(key) is not None})
     return dict(tasks={str(task["jediTaskID"]): after(task, limits) for task in case["tasks"]})

@@ -53,7 +53,7 @@ def answer(case: dict) -> dict:
 
 
 def merge_measures(case: dict, claims: Task, attributes: dict, cfg: Any) -> tuple[bool | None, dict]:
-    """Whether merge jobs succeeded, None = there are none, and the attributes of merge jobs that they tell."""
+    """Success of merge jobs, None = there are none, and the attributes that they measure."""
     if not (case["task"]["splitRules"] or {}).get("mergeOutput"):
         return None, {}
     jobs = jobs_of(case, MERGED)
@@ -156,7 +156,7 @@ def rules_of(split: dict) -> scouts.SplitRules:
 
 
 def number(value: Any, unknown: float = math.nan) -> float:
-    """A number, or what stands for an unknown one."""
+    """A number, or the value of an unknown one."""
     return unknown if value is None else float(value)
 
 

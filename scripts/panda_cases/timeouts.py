@@ -212,7 +212,7 @@ def _rebrokered(case: dict, cfg: Gdpconfig, world: Rows, alive: np.ndarray) -> s
 
 
 def _is_grouped(job: dict, case: dict) -> bool:
-    """Whether analysis rebrokerage looks at a job: one of analysis, of a task, at a queue that is known."""
+    """True if analysis rebrokerage looks at a job: one of analysis, of a task, at a queue that is known."""
     known = not case["queues"][job["computingSite"]].get("unknown")
     return job.get("prodSourceLabel") in ANALYSIS_LABELS and bool(job.get("jediTaskID")) and known
 

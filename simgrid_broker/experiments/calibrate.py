@@ -28,7 +28,7 @@ OF_SITES = {"failure_rate": ""}
 
 OF_PARAMETERS = ("noun", "name", "parameter", "before", "after", "error", "low", "high", "jobs", "tasks", "unit",
                  "state")
-"""Columns of the table of parameters; error: standard error, low and high: the ends of a 95 % interval."""
+"""Columns of the table of parameters; low and high: the ends of a 95 % interval; error: half of it over 1.96."""
 
 FITTED, TOO_FEW, UNSEEN = "fitted", "too few jobs", "not to be seen"
 CONFLICT = 0.1
@@ -65,8 +65,7 @@ def calibrate(scenario: Scenario | str | Path, records: str | Path, held_out: fl
     jobs, remarks = calibration_jobs(loaded, Path(records), given, held_out)
     fit = Fit(loaded, jobs)
     table = pd.DataFrame(list(fit.parameters()), columns=list(OF_PARAMETERS))
-    jobs = predictions(jobs.assign(**{f"predicted_{when}_s": fit.predicted(when, table) for when in (BEFORE, AFTER)}),
-                       held_out)
+    jobs = predictions(jobs.assign(**{f"predicted_{when}_s": fit.predicted(when, table) for when in (BEFORE, AFTER)}))
     errors = errors_of(jobs, held_out)
     sentences, is_better = verdicts(errors)
     return Calibration(table, errors, part_of(table), jobs, (*remarks, *fit.remarks), sentences, is_better)
@@ -99,6 +98,7 @@ class Fit:
                        & (rest > 0) & np.isfinite(self.log_size)).to_numpy()
         self.before = {name: [self._today(name, key) for key in OF_QUEUES] for name in self.names}
         self.counts = np.bincount(self.queues[self.fitted], minlength=len(self.names))
+        self.begin = {name: values[:3] for name, values in self.before.items()}
         self._say_what_is_there(work)
         self.figures = self._figures(rest.to_numpy(float))
 
@@ -115,7 +115,7 @@ class Fit:
             if abs(np.log(power / declared)) > CONFLICT:
                 self.remarks.append(f"{self.names[int(number)]}: the records give {power:.3g} HS06 per core by hs06 or "
                                     f"hs06sec, the scenario {declared:.3g}; the fit begins with that of the records.")
-                self.before[self.names[int(number)]][0] = float(power)
+                self.begin[self.names[int(number)]][0] = float(power)
 
     def _figures(self, rest_s: np.ndarray) -> Fitted:
         """Figures of the joint fit of the jobs."""
@@ -126,7 +126,7 @@ class Fit:
             chosen = np.sort(chosen[np.argsort(drawn, kind="stable")[:MOST_JOBS]])
             self.remarks.append(f"{MOST_JOBS:,} of {self.fitted.sum():,} jobs are fitted, drawn by their identifiers; "
                                 "all are predicted.")
-        today = Before(*np.array([self.before[name][:3] for name in self.names]).T)
+        today = Before(*np.array([self.begin[name] for name in self.names]).T)
         if not len(chosen):
             return unfitted(today, self.task_of)
         if not self.is_known and (n_parts := parts(self.tasks[chosen], self.queues[chosen]).max() + 1) > 1:

@@ -18,7 +18,7 @@ CLEARLY = 1.05
 """Ratio of errors from which a predictor is said to be better."""
 
 
-def predictions(jobs: pd.DataFrame, held_out: float) -> pd.DataFrame:
+def predictions(jobs: pd.DataFrame) -> pd.DataFrame:
     """The jobs with the predictions by medians, s; a job without earlier ones of its kind gets that of the next wider.
 
     Without held-out jobs the medians are those of all.

@@ -29,7 +29,7 @@ FIRST_TASK_QUEUES = 256
 
 
 class EventDesk(Protocol):
-    """Event service, which is told of its jobs; rows: (n,) of jobs."""
+    """Calls by which the fabric reports jobs to event service; rows: (n,) of jobs."""
 
     def made(self) -> None:
         """New jobs are in the inbox of the Setupper."""

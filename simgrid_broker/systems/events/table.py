@@ -1,7 +1,7 @@
 """The table of event ranges, one compiled row each, and the compiled functions that change it.
 
 Ranges of one input file inserted for one jobset are a chunk: a list of rows in the order of their first events. A
-function walks the chunks that it is told, `which`, an array of their numbers in the order of jobset and file.
+function walks the chunks in its argument `which`, an array of their numbers in the order of jobset and file.
 
 Source: JEDI TWiki, status of events; lifecycle reference, 6.1; panda-server, task_event_module and job_complex_module.
 """

@@ -27,7 +27,7 @@ CODES: dict[int, tuple[JobStatus, str | None, int]] = {
 
 
 def kill(jobset: Jobset, panda_id: int, code: int) -> tuple[bool, bool]:
-    """Kill a job; whether the kill was accepted, and whether JEDI is told."""
+    """Kill a job; returns two bools: the kill was accepted, and its result is passed on to JEDI."""
     job = jobset.jobs.get(panda_id)
     if job is None or job.is_archived:
         return False, False
