@@ -229,21 +229,44 @@ def test_storages_and_their_sites(tmp_path):
     grid, remarks = read(tmp_path, {
         "A": pandaqueue(astorages={"read_lan": ["S-EOS_DATADISK", "X_DATADISK", "S_DATATAPE"], "pr": ["OLD"]}),
         "B": pandaqueue(atlas_site="T", tier="T1", tier_level=1, astorages={"read_lan": ["X_DATADISK"]})})
-    assert {name: storage["site"] for name, storage in grid["storages"].items()} == {
-        "S-EOS_DATADISK": "S", "X_DATADISK": "T"}
-    assert any(remark.startswith("storages left out") and "S_DATATAPE" in remark for remark in remarks)
+    assert {name: (storage["site"], storage["type"], storage.get("tape", False))
+            for name, storage in grid["storages"].items()} == {
+        "S-EOS_DATADISK": ("S", "DATADISK", False), "X_DATADISK": ("T", "DATADISK", False),
+        "S_DATATAPE": ("S", "DATATAPE", True)}
     assert any("given to the site" in remark and "X_DATADISK" in remark for remark in remarks)
     assert any("does not read: pr" in remark for remark in remarks)
+
+
+def test_endpoints_of_queues(tmp_path):
+    """The first of a role and scope is its default; places differ by role; without any list a queue has none."""
+    grid, remarks = read(tmp_path, {
+        "A": pandaqueue(astorages={"read_lan": ["S_DATADISK", "T_VP_DISK"], "write_lan": ["T_DATADISK", "S_DATADISK"],
+                                   "write_lan_analysis": ["S_SCRATCHDISK"], "read_lan_odd": ["S_DATADISK"]}),
+        "B": pandaqueue(atlas_site="T", astorages={}), "C": pandaqueue(atlas_site="T", astorages={"pr": ["OLD"]})})
+    first = {"default_read": True, "default_write": True}
+    assert grid["queues"]["A"]["endpoints"] == [
+        dict(storage="S_DATADISK", write=False, default_read=True),
+        dict(storage="T_DATADISK", read=False, is_local=False, default_write=True),
+        dict(storage="S_DATADISK", read=False, order=2),
+        dict(storage="T_VP_DISK", write=False, is_local=False, order=2),
+        dict(storage="S_SCRATCHDISK", scope="analysis", read=False, default_write=True)]
+    assert grid["queues"]["B"]["endpoints"] == grid["queues"]["C"]["endpoints"] == []
+    assert any("scopes of storages" in remark and "(odd)" in remark for remark in remarks)
+    plain, _ = read(tmp_path, {"A": pandaqueue()})
+    assert plain["queues"]["A"]["endpoints"] == [dict(storage="S_DATADISK", **first)]
+    bare, _ = read(tmp_path, {"A": pandaqueue(astorages={})})
+    assert "endpoints" not in bare["queues"]["A"]
 
 
 def test_ddm_endpoints_tell_site_type_and_state(tmp_path):
     queues = {"A": pandaqueue(astorages={"write_lan": ["GONE_DATADISK", "OFF_DATADISK", "ODD"]}),
               "B": pandaqueue(atlas_site="T")}
-    rses = {"OFF_DATADISK": {"state": "DISABLED", "site": "S"}, "ODD": {"state": "ACTIVE", "site": "T",
-                                                                        "type": "DATADISK"}}
+    rses = {"OFF_DATADISK": {"state": "DISABLED", "site": "S"},
+            "ODD": {"state": "ACTIVE", "site": "T", "type": "DATADISK", "is_tape": True}}
     grid, remarks = read(tmp_path, queues, rses)
-    assert {name: (storage["site"], storage["type"]) for name, storage in grid["storages"].items()} == {
-        "ODD": ("T", "DATADISK")}
+    assert {name: (storage["site"], storage["type"], storage["tape"]) for name, storage in grid["storages"].items()
+            } == {"ODD": ("T", "DATADISK", True)}
+    assert grid["queues"]["A"]["endpoints"] == [dict(storage="ODD", read=False, is_local=False, order=3)]
     assert any("the DDM endpoints do not: 2 (GONE_DATADISK, S_DATADISK)" in remark for remark in remarks)
     assert any("state is not ACTIVE: 1 (OFF_DATADISK)" in remark for remark in remarks)
 
@@ -385,6 +408,11 @@ def test_the_real_dump(tmp_path):
     assert checked.storages["NDGF-T1_DATADISK"].site == "NDGF-T1"
     assert {storage.site for storage in checked.storages.values()} <= set(checked.sites)
     assert checked.queues["AGLT2"].maxrss == 48000
+    assert [one.storage for one in checked.queues["AGLT2"].endpoints if one.default_write] == [
+        "AGLT2_DATADISK", "AGLT2_SCRATCHDISK"]
+    assert checked.queues["CA-WATERLOO-T2"].endpoints == ()
+    assert checked.storages["BNL-OSG2_DATATAPE"].tape
+    assert sum(storage.type == "DATADISK" for storage in checked.storages.values()) == 52
     assert 2e5 < sum(site.cores for site in checked.sites.values()) < 8e5
     assert any("malformed fairsharepolicy" in remark and ": 2 (" in remark for remark in remarks)
     assert any("without any computing element" in remark and ": 18," in remark for remark in remarks)

@@ -1,5 +1,6 @@
 """All checks between the parts of a scenario, and remarks on what is legal but suspicious, or cannot work."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import permutations
 from math import inf
@@ -85,12 +86,13 @@ def endpoints_without_use(scenario: Scenario) -> Iterator[str]:
     """Endpoints of queues that are neither read nor written, listed twice, or not the first default."""
     for name, queue in scenario.grid.queues.items():
         used = queue.endpoints or ()
-        listed = [(one.storage, one.scope) for one in used]
-        for place, one in enumerate(used):
+        listed = Counter((one.storage, one.scope, use) for one in used for use in ("read", "write")
+                         if getattr(one, use))
+        for one in used:
             if not (one.read or one.write):
                 yield f"Queue {name!r} neither reads from endpoint {one.storage!r} nor writes to it."
-            if listed[place] in listed[:place]:
-                yield f"Queue {name!r} lists endpoint {one.storage!r} twice for scope {one.scope}."
+        for storage, scope in dict.fromkeys(each[:2] for each, times in listed.items() if times > 1):
+            yield f"Queue {name!r} lists endpoint {storage!r} twice for scope {scope}."
         first = [one.storage for one in used if one.default_write and one.scope == "default"]
         if len(first) > 1:
             yield f"Queue {name!r} has {len(first)} default endpoints for output; the first, {first[0]!r}, counts."

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.loading.origins import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.schema.grid import DATADISK
 from simgrid_broker.schema.part import LARGEST_WHOLE, MOST_CORES
 
 
 def storage_of_site(scenario: Scenario) -> Iterator[Finding]:
-    """A site's `storage` exists, and is the site's own if the site has one or is a nucleus.
+    """A site's `storage` exists, and is the site's own if the site has a DATADISK or is a nucleus.
 
-    Only a site without storage may send its output to another site's.
+    Only a site without DATADISK may send its output to another site's: one with a cache or a tape has no place for it.
     """
     storages = scenario.grid.storages
     for name, site in scenario.grid.sites.items():
@@ -19,8 +20,9 @@ def storage_of_site(scenario: Scenario) -> Iterator[Finding]:
         own = [endpoint for endpoint, storage in storages.items() if storage.site == name]
         if site.storage is not None and site.storage not in storages:
             yield Finding(key, site.storage, "unknown storage", nearest(site.storage, own or storages))
-        elif site.storage is not None and site.storage not in own and (own or site.nucleus):
-            why = "because the site has storage itself" if own else "because the site is a nucleus"
+        elif site.storage is not None and site.storage not in own and (
+                (has_disk := any(storages[one].type == DATADISK for one in own)) or site.nucleus):
+            why = f"because the site has a {DATADISK} itself" if has_disk else "because the site is a nucleus"
             yield Finding(key, site.storage, f"must be a storage of this site, {why}", tuple(own[:3]))
 
 

@@ -127,6 +127,8 @@ def read_cric(pandaqueues: Path, rses: Path | None = None, closeness: Path | Non
         refuse(dump.path, None, "", None, "; ".join(("at least one queue to simulate was expected", *tally.remarks())))
     tiers = site_tiers(objects)
     storages = read_storages(objects, tiers, None if rses is None else read_json(rses), tally)
+    for name, used in storages.used.items():
+        queues[name]["endpoints"] = used
     sites = _sites(objects, queues, tiers, storages, tally)
     links: dict[str, Any] = {"default": {}, "pairs": []}
     if closeness is not None:
@@ -376,8 +378,8 @@ def _say_assumptions(tally: Tally) -> None:
               f"per queue (19 September 2021) times {CORES_PER_RUNNING_JOB:.2f} cores per job, placed within the band "
               "of the site's tier by a hash of the queue's name; the queues of a site share the cores of the online "
               "ones")
-    tally.say("sizes of storages are assumed: quantiles of 84 DATADISK endpoints with 283 PB (September 2021), placed "
-              "within the band of the tier by a hash of the name; 10.9 % free and 25 % deletable everywhere, deletion "
-              "only when the storage is full")
+    tally.say("sizes of storages are assumed: quantiles of 84 DATADISK endpoints with 283 PB (September 2021), of "
+              "whatever type, placed within the band of the tier by a hash of the name; 10.9 % free and 25 % deletable "
+              "everywhere, deletion only when the storage is full")
     tally.say("CRIC gives no capacity or latency of links, memory of batch systems, staging rate or failure rate: the "
               "defaults of the scenario hold")

@@ -23,6 +23,7 @@ from simgrid_broker.scenario.importers.files import (
     refuse,
 )
 from simgrid_broker.schema.grid import ACTIVITIES, DATADISK, OFF
+from simgrid_broker.schema.queues import VIRTUAL, QueueEndpoint
 
 SEED = 1
 """Seed of all sizes estimated for CRIC dumps."""
@@ -90,8 +91,11 @@ READ, WRITE = "read_lan", "write_lan"
 DEFAULT_SCOPE = "default"
 """Scope of a role without suffix."""
 
-CACHE_SUFFIX = "_VP_DISK"
-"""Suffix of endpoints for virtual placement."""
+SCOPES = (DEFAULT_SCOPE, "analysis")
+"""Scopes of which brokerage reads endpoints; source: brokerage reference, 0.2."""
+
+TAPE = "TAPE"
+"""End of the types of endpoints of tape."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +112,14 @@ class Relation:
 
 @dataclass(frozen=True)
 class Storages:
-    """Endpoints as a scenario writes them, by name, and the endpoint that takes the output of each site."""
+    """Endpoints as a scenario writes them, by name, and the endpoint that takes the output of each site.
+
+    used: endpoints of each queue, as a scenario writes them, `[]` = none; empty if the dump names no endpoint at all.
+    """
 
     described: dict[str, dict]
     default: dict[str, str]
+    used: dict[str, list[dict]]
 
     def owns_default(self, site: str) -> bool:
         """True if the site writes to a DATADISK of its own."""
@@ -121,7 +129,7 @@ class Storages:
 
 def read_storages(objects: Mapping[str, Fields], tiers: Mapping[str, str], rses: JsonFile | None,
                   tally: Tally) -> Storages:
-    """The endpoints that matter: each DATADISK that queues use, and the default endpoint of each site.
+    """Each endpoint that a queue reads or writes, and the default endpoint of each site.
 
     objects: the queues; tiers: of their sites; rses: CRIC's DDM endpoints (objects) or relations (lists), or None.
     Raises InputFileError if `rses` is neither.
@@ -138,11 +146,41 @@ def read_storages(objects: Mapping[str, Fields], tiers: Mapping[str, str], rses:
     kind = {rse: _type(rse, endpoints) for rse in dict.fromkeys(each.rse for each in relations)}
     owner = _owners(relations, endpoints, tiers, tally)
     default = {site: rse for site in tiers if (rse := _default(site, relations, owner, kind))}
-    kept = [rse for rse in kind if kind[rse] == DATADISK or rse in default.values()]
-    tally.count_all("storages left out because no rule of the simulation reads endpoints of their type",
-                    (rse for rse in kind if rse not in kept))
-    described = {rse: {"site": owner[rse], **assumed_space(rse, tiers[owner[rse]]), "type": kind[rse]} for rse in kept}
-    return Storages(described, default)
+    described = {rse: {"site": owner[rse], **assumed_space(rse, tiers[owner[rse]]), "type": kind[rse],
+                       **({"tape": True} if _is_tape(rse, kind[rse], endpoints) else {})} for rse in kind}
+    used = _used(objects, relations, owner, tally) if relations else {}
+    return Storages(described, default, used)
+
+
+def _used(objects: Iterable[str], relations: Iterable[Relation], owner: Mapping[str, str],
+          tally: Tally) -> dict[str, list[dict]]:
+    """The endpoints of each queue; one with different places in the lists of a scope stands twice.
+
+    Source: formats reference, 1.2: the first of a role and scope is its default.
+    """
+    found: dict[str, dict[tuple, dict]] = {name: {} for name in objects}
+    for each in relations:
+        if each.scope not in SCOPES:
+            tally.count("scopes of storages to which no broker sends work, left out", each.scope)
+            continue
+        row = found[each.queue].setdefault((SCOPES.index(each.scope), each.order, each.rse), dict(
+            storage=each.rse, scope=each.scope, read=False, write=False, is_local=owner[each.rse] == each.site,
+            order=max(0, each.order)))
+        use = "read" if each.role == READ else "write"
+        row |= {use: True, f"default_{use}": each.order == 1}
+    return {queue: [_shortened(rows[key]) for key in sorted(rows)] for queue, rows in found.items()}
+
+
+def _shortened(row: dict) -> dict:
+    """An endpoint of a queue without what is the default of the scenario."""
+    return {key: value for key, value in row.items()
+            if value != QueueEndpoint.model_fields[key].get_default(call_default_factory=True)}
+
+
+def _is_tape(rse: str, kind: str, endpoints: Mapping[str, Fields] | None) -> bool:
+    """True if an endpoint is of tape: as its own object says, else by its type."""
+    said = None if endpoints is None else endpoints[rse].raw("is_tape")
+    return kind.endswith(TAPE) if said is None else said is True
 
 
 def astorages_relations(objects: Mapping[str, Fields]) -> list[Relation]:
@@ -214,7 +252,7 @@ def _active(relations: Iterable[Relation], endpoints: Mapping[str, Fields] | Non
 def _type(rse: str, endpoints: Mapping[str, Fields] | None) -> str:
     """Type of an endpoint: that of its own object, else what its name ends in."""
     said = endpoints[rse].text("type") if endpoints is not None else ""
-    by_name = CACHE_SUFFIX[1:] if rse.endswith(CACHE_SUFFIX) else rse.rpartition("_")[2]
+    by_name = VIRTUAL[1:] if rse.endswith(VIRTUAL) else rse.rpartition("_")[2]
     return said or by_name
 
 

@@ -5,10 +5,11 @@ views are taken of them as of those of a run.
 """
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 import numpy as np
 
-from simgrid_broker.names import TaskStatus, TransferKind
+from simgrid_broker.names import JobStatus, TaskStatus, TransferKind
 from simgrid_broker.scenario.snapshot import (
     JOB_BROKERAGE,
     TASK_BROKERAGE,
@@ -31,6 +32,9 @@ from simgrid_broker.world.queues.statistics import unwritable_sites
 from simgrid_broker.world.shares import leaf_shares
 from simgrid_broker.world.snapshot.records import NucleusWork
 from simgrid_broker.world.world import World
+
+NUMBERS_OF = attrgetter(*(status.word for status in COUNTED))
+"""Numbers of jobs of a row of statistics, in the order of `COUNTED`."""
 
 
 class Numbers:
@@ -77,8 +81,7 @@ def statistics_of(world: World, snapshot: Snapshot) -> Statistics:
     statistics = take_snapshot(world.arrays, at, by_queue=True)
     statistics.activity.update(_activity(world, snapshot, statistics.activity))
     statistics.known = np.zeros(world.arrays.counts.shape[:3], bool)       # those with a row, even without any job
-    for row in snapshot.jobs:
-        statistics.known[_place(numbers, row)] = True
+    statistics.known[_places(numbers, snapshot.jobs)] = True
     statistics.types_at = {
         jeditaskid: tuple((numbers("queues", name), tuple(numbers("resource_types", kind) for kind in kinds))
                           for name, kinds in task.next_jobs.resource_types.items())
@@ -157,29 +160,27 @@ def _replicas(snapshot: Snapshot, sites: list[str], n: int) -> tuple[np.ndarray,
     return site, fraction, tape
 
 
-def _place(numbers: Numbers, row: JobNumbers) -> tuple[int, int, int]:
-    """Queue, share and resource type of a row of numbers; the type that is not there comes last."""
-    kind = -1 if row.resource_type is None else numbers("resource_types", row.resource_type)
-    return numbers("queues", row.queue), numbers("shares", row.share), kind
+def _places(numbers: Numbers, jobs: Sequence[JobNumbers]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Queue, share and resource type of each row of numbers; the type that is not there comes last."""
+    places = [(numbers("queues", row.queue), numbers("shares", row.share),
+               -1 if row.resource_type is None else numbers("resource_types", row.resource_type)) for row in jobs]
+    queue, share, kind = np.array(places, np.int64).reshape(-1, 3).T
+    return queue, share, kind
 
 
 def _fill_counts(world: World, snapshot: Snapshot, numbers: Numbers) -> None:
-    """Jobs and cores by queue, share and resource type."""
-    arrays = world.arrays
-    if any(row.resource_type is None for row in snapshot.jobs):
+    """Jobs and cores by queue, share and resource type; sums are at most LARGEST_WHOLE, as a table holds no more."""
+    arrays, rows = world.arrays, snapshot.jobs
+    if any(row.resource_type is None for row in rows):
         world.arrays = arrays = arrays.with_arrays(counts=_with_no_type(arrays.counts),
                                                    running_cores=_with_no_type(arrays.running_cores))
-    for row in snapshot.jobs:
-        at = _place(numbers, row)
-        for status in COUNTED:
-            arrays.counts[*at, status] = _countable(int(arrays.counts[*at, status]) + getattr(row, status.word))
-        cores = row.running * _slot(arrays, at[0], at[2])
-        arrays.running_cores[at] = _countable(int(arrays.running_cores[at]) + cores)
-
-
-def _countable(number: int) -> int:
-    """Sum of counters of a lenient snapshot as a table holds it: at most LARGEST_WHOLE."""
-    return min(number, LARGEST_WHOLE)
+    places = queue, _, kind = _places(numbers, rows)
+    jobs = np.array([NUMBERS_OF(row) for row in rows], np.int64).reshape(-1, len(COUNTED))
+    cores = np.minimum(jobs[:, COUNTED.index(JobStatus.RUNNING)] * _slots(arrays)[queue, kind], LARGEST_WHOLE)
+    for counts, number in ((arrays.counts[..., COUNTED[0]:COUNTED[-1] + 1], jobs), (arrays.running_cores, cores)):
+        total = np.zeros(counts.shape, np.int64)
+        np.add.at(total, places, number)
+        counts[:] = np.minimum(total, LARGEST_WHOLE)
 
 
 def _with_no_type(counts: np.ndarray) -> np.ndarray:
@@ -188,11 +189,13 @@ def _with_no_type(counts: np.ndarray) -> np.ndarray:
     return np.zeros((n_queues, n_shares, n_types + 1, *rest), counts.dtype)
 
 
-def _slot(arrays: Arrays, queue: int, resource_type: int) -> int:
-    """Cores of a slot of a resource type at a PanDA queue."""
+def _slots(arrays: Arrays) -> np.ndarray:
+    """Cores of a slot of each resource type at each PanDA queue, (n_queues, n_types): of its first pseudo-queue."""
     pseudo = arrays.pseudo_queues
-    mine = pseudo[(pseudo["queue"] == queue) & np.isin(pseudo["resource_type"], (resource_type, -1))]
-    return int(mine["corecount"][0]) if len(mine) else int(arrays.queues["corecount"][queue])
+    cores = np.repeat(arrays.queues["corecount"][:, None], arrays.running_cores.shape[2], axis=1).astype(np.int64)
+    for queue, kind, corecount in reversed(pseudo[["queue", "resource_type", "corecount"]].tolist()):
+        cores[queue, kind if kind >= 0 else slice(None)] = corecount
+    return cores
 
 
 def _fill_queues(world: World, snapshot: Snapshot, numbers: Numbers) -> None:
@@ -213,7 +216,7 @@ def _fill_queues(world: World, snapshot: Snapshot, numbers: Numbers) -> None:
         for row in np.flatnonzero(arrays.pseudo_queues["queue"] == number)[:1]:
             workers = queue.workers.values()
             submitted, running = (sum(getattr(each, what) for each in workers) for what in ("submitted", "running"))
-            waiting = _countable(queue.workers_submitted + submitted)
+            waiting = min(queue.workers_submitted + submitted, LARGEST_WHOLE)
             arrays.pseudo_queues["n_submitted"][row] = waiting
             arrays.pseudo_queues["n_running"][row] = min(queue.workers_running + running, LARGEST_WHOLE - waiting)
     world.forget_expired(snapshot.time)
@@ -243,5 +246,5 @@ def _fill_traffic(world: World, snapshot: Snapshot, numbers: Numbers) -> None:
     for number, name in enumerate(sites):
         row = world.arrays.transfers[number]
         row["transfer_id"], row["kind"], row["destination"] = number + 1, TransferKind.OUTPUT, number
-        row["n_files"] = row["left_files"] = _countable(files.get(name, 0))
+        row["n_files"] = row["left_files"] = min(files.get(name, 0), LARGEST_WHOLE)
         row["bytes"] = row["left_bytes"] = sizes.get(name, 0)
