@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from math import nan
 from pkgutil import walk_packages
 from types import FunctionType
 
 from simgrid_broker import policy
 from simgrid_broker.editions import family_of
+from simgrid_broker.errors import first_three
 from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey, jobgen, taskrefiner
 from simgrid_broker.gdpconfig.components import user_output
 from simgrid_broker.names import EDITIONS
@@ -17,6 +19,7 @@ from simgrid_broker.policy.brokerage.analysis.users import count
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION as JOBS
 from simgrid_broker.policy.brokerage.task.editions import PRODUCTION as TASKS
 from simgrid_broker.policy.funnel import Liftable
+from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.policy.readings import asks_a_record, keys_named, plain
 from simgrid_broker.policy.registry import BUILT_IN
 from simgrid_broker.scenario import Scenario, Snapshot, find
@@ -39,9 +42,20 @@ def remarks(scenario: Scenario | Snapshot) -> tuple[str, ...]:
     Of a snapshot, keys that no rule reads.
     """
     if isinstance(scenario, Snapshot):
-        return (*scenario.import_remarks, *map(str, unread_keys(scenario)),
+        return (*scenario.import_remarks, *map(str, unread_keys(scenario)), *tasks_without_type(scenario),
                 *settings_without_effect(scenario.scenario()))
     return (*cross_checks.remarks(scenario), *work_that_no_queue_takes(scenario), *settings_without_effect(scenario))
+
+
+def tasks_without_type(snapshot: Snapshot) -> Iterator[str]:
+    """Tasks of a lenient snapshot that no resource type fits, in one line."""
+    bounds = tuple(snapshot.resource_types.values())
+    found = [f"tasks.{name}" for name, task in snapshot.tasks.items()
+             if not snapshot.strict and task.resource_type is None and UNDEFINED == resource_type_of(
+                 bounds, task.corecount, task.ramcount or nan, task.ramunit, task.baseramcount)]
+    if found:
+        yield (f"{len(found)} x no resource type fits a task, which then has that of none, as PanDA's Undefined: "
+               f"{first_three(found)}")
 
 
 def settings_without_effect(scenario: Scenario) -> Iterator[str]:

@@ -17,6 +17,7 @@ from simgrid_broker.policy.brokerage.analysis.lists import FATAL
 from simgrid_broker.policy.brokerage.production.candidates import has_unknown_nucleus
 from simgrid_broker.policy.brokerage.production.storage import input_incomplete, readable
 from simgrid_broker.policy.brokerage.task.nuclei import cannot_run, no_complete_replica, output_unmatched
+from simgrid_broker.policy.jobs.resource_types import UNDEFINED
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, TASK_BROKERAGE
@@ -138,10 +139,15 @@ def _row_of(snapshot: Snapshot, task: int | str | None) -> int:
 
 
 def _tag(world: World, snapshot: Snapshot, rows: Sequence[int]) -> None:
-    """Give all tasks share and resource type as JEDI does; raises SnapshotError if one in `rows` gets none."""
+    """Give all tasks share and resource type as JEDI does; raises SnapshotError if one in `rows` gets none.
+
+    A lenient snapshot may have tasks that no resource type fits, as PanDA's tables may.
+    """
     tagger = Tagger(world, snapshot.shares)
-    has_share = [tag_task(world, number, tagger) for number in range(len(snapshot.tasks))]
-    for row in (row for row in rows if not has_share[row]):
+    is_tagged = [tag_task(world, number, tagger) for number in range(len(snapshot.tasks))]
+    for row in (row for row in rows if not is_tagged[row]):
+        if not snapshot.strict and world.arrays.tasks["share"][row] != UNDEFINED:
+            continue
         key = f"tasks.{list(snapshot.tasks)[row]}"
         place = snapshot.origin(key)
         raise SnapshotError([Problem(place.file, place.line, key, None, "no share takes the task, or no resource type "

@@ -76,15 +76,15 @@ def fill_load(of_all, by_share, placed, account, load, row):
 def slots_of(world: World, rows, account: int, resource_type: int | None) -> int:
     """numslots that hold for a share and resource type, -1 = none; rows: of Harvester_Slots, of one PanDA queue.
 
-    Rows of the share win over those of any, and of these the row of the type over that of any; without a type they add
-    up. Source: brokerage reference, 0.3.
+    Rows of the share win over those of any, and of these the row of the type over that of any, which alone holds for a
+    task that fits no type, -1; None = all types, which add up. Source: brokerage reference, 0.3.
     """
     words = world.vocabularies
     share = words["shares"][account] if account < len(words["shares"]) else None
     mine = [row for row in rows if row.gshare == share] or [row for row in rows if row.gshare is None]
-    if resource_type is None or resource_type < 0:
+    if resource_type is None:
         return sum(row.slots for row in mine) if mine else -1
-    kind = words["resource_types"][resource_type]
+    kind = words["resource_types"][resource_type] if resource_type >= 0 else None
     of_type = [row for row in mine if row.resource_type == kind] or [row for row in mine if row.resource_type is None]
     return of_type[-1].slots if of_type else -1
 

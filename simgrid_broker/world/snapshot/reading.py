@@ -169,9 +169,12 @@ def _places(numbers: Numbers, jobs: Sequence[JobNumbers]) -> tuple[np.ndarray, n
 
 
 def _fill_counts(world: World, snapshot: Snapshot, numbers: Numbers) -> None:
-    """Jobs and cores by queue, share and resource type; sums are at most LARGEST_WHOLE, as a table holds no more."""
+    """Jobs and cores by queue, share and resource type; sums are at most LARGEST_WHOLE, as a table holds no more.
+
+    Of a lenient snapshot jobs, and the tasks that ask, may be of no type that is there.
+    """
     arrays, rows = world.arrays, snapshot.jobs
-    if any(row.resource_type is None for row in rows):
+    if not snapshot.strict or any(row.resource_type is None for row in rows):
         world.arrays = arrays = arrays.with_arrays(counts=_with_no_type(arrays.counts),
                                                    running_cores=_with_no_type(arrays.running_cores))
     places = queue, _, kind = _places(numbers, rows)
