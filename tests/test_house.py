@@ -28,7 +28,7 @@ MAY_IMPORT = {
                       "policy", "scenario", "views", "errors"},
     "policy": {"editions", "systems", "plugins", "errors", "views", "gdpconfig", "names", "units", "wording",
                "compiled", "bundle"},
-    "advice": {"editions", "obstacles", "scenario", "policy", "gdpconfig", "names"},
+    "advice": {"editions", "obstacles", "scenario", "policy", "gdpconfig", "names", "errors"},
     "obstacles": {"systems", "scenario", "policy", "world", "views", "names", "wording", "compiled"},
     "world": {"editions", "systems", "systems.events.table",
               "scenario", "schema", "views", "names", "units", "errors", "luck", "compiled",

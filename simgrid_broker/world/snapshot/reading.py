@@ -151,7 +151,7 @@ def _replicas(snapshot: Snapshot, sites: list[str], n: int) -> tuple[np.ndarray,
     """Site, part of the input, and whether it is on tape, of the replicas of `n` tasks, (n, most replicas) each."""
     replicas_of = [[(sites.index(name), part, is_tape) for name, at in task.input.items()
               for part, is_tape in ((at.disk, False), (at.tape, True)) if part > 0] for task in snapshot.tasks.values()]
-    most = max(1, *map(len, replicas_of))
+    most = max((1, *map(len, replicas_of)))
     site, fraction = np.full((n, most), -1, np.int32), np.zeros((n, most))
     tape = np.zeros((n, most), bool)
     for row, replicas in enumerate(replicas_of):
