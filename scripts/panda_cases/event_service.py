@@ -76,15 +76,10 @@ def changed_files(before: Jobset, after: Jobset) -> dict[str, dict]:
 
 def all_ranges(after: Jobset) -> list[dict]:
     """All event ranges."""
-    found, rows = [], after.ranges.rows
-    for chunk in after.ranges.chunks[:after.ranges.n_chunks]:
-        row = chunk["head"]
-        while row >= 0:
-            one = rows[row]
-            found.append(dict(fileID=int(chunk["file"]), startEvent=int(one["first"]), owner=int(one["owner"]),
-                              attemptNr=int(one["attempts"]), status=EventStatus(int(one["status"])).word))
-            row = one["next"]
-    return found
+    table = after.ranges
+    return [dict(fileID=int(table.chunks["file"][chunk]), startEvent=int(one["first"]), owner=int(one["owner"]),
+                 attemptNr=int(one["attempts"]), status=EventStatus(int(one["status"])).word)
+            for chunk in range(table.n_chunks) for one in table.rows[[*table.rows_of(chunk)]]]
 
 
 def _file(one: dict) -> EventFile:

@@ -3,6 +3,8 @@
 import math
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from simgrid_broker.engine import simulate
 from simgrid_broker.scenario import Scenario, load_scenario
@@ -74,6 +76,36 @@ def test_consumers_share_inputs_while_everything_happens(tmp_path):
     assert {"merging", "closed", "failed"} <= set(run.event_service.status)
     assert {"es_retry", "es_merge", "es_wait"} <= set(run.event_service.sub_status.dropna())
     assert len(jobs[(jobs.n_chunks == 0) & (jobs.status == "finished")]) >= len(holders)
+
+
+COMMANDS = st.sampled_from([(), ("pause", "resume"), ("reassign",), ("finish", "retry"), ("pause", "abort")])
+CONSUMERS = st.fixed_dictionaries(dict(
+    nEventsPerWorker=st.integers(1, 5), nEsConsumers=st.integers(1, 3), nSitesPerJob=st.integers(1, 2),
+    maxAttemptES=st.integers(1, 4), maxAttemptEsJob=st.integers(1, 4), max_attempt=st.integers(1, 4),
+    notDiscardEvents=st.booleans(), decAttOnFailedES=st.booleans(), acceptPartialFinish=st.booleans(),
+    failure_rate=st.sampled_from([0, 0.3])))
+SLOW = dict(copy_archive=600, job_generator=300, job_generator_lacking=300, statistics=600, setupper=300, adder=300)
+"""Agents wake seldom, so that a run is short."""
+
+
+@pytest.mark.rule("table.audit", "Desk.check")
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(consumers=CONSUMERS, commands=COMMANDS, begin=st.integers(20, 90), rate=st.sampled_from([0.0, 0.05, 0.5]),
+       notice=st.sampled_from([None, 0, 600]), loss=st.sampled_from([0, 0.3]), outage=st.booleans())
+def test_no_event_is_lost_or_counted_twice(tmp_path_factory, consumers, commands, begin, rate, notice, loss, outage):
+    """Random commands, failures, evictions, lost heartbeats and outages: the invariants hold at every sample."""
+    out = [dict(at="90 min", what="site_outage", site="A", until="2h")] if outage else []
+    told = [dict(at=f"{begin * (place + 1)} min", what="task_command", task=1, command=command)
+            for place, command in enumerate(commands)]
+    scenario = plan(rate, 12, jobs=6, backlog=2, eventService=True, **consumers).with_values({
+        "duration": "5h", "agents": SLOW, "grid.sites.A.cores": 8, "grid.sites.A.failure_rate": loss, "grid.sites.A.lost_heartbeats": 1,
+        "grid.queues.A.eviction_notice": notice, "gdpconfig.HEARTBEAT_TIMEOUT_production": 1,
+        "incidents": [*told, *out]})
+    run = simulate(scenario, folder=tmp_path_factory.mktemp("events") / "run", validate=True)
+    jobs = run.jobs[run.jobs.status == "finished"]
+    holders, merges = jobs[jobs.n_chunks > 0], jobs[jobs.n_chunks == 0]
+    assert not holders.duplicated(["jeditaskid", "chunk"]).any()
+    assert len(merges) == len(holders), "each input in use is merged once"
 
 
 @pytest.mark.parametrize(("campaign", "remark"), [

@@ -45,13 +45,9 @@ def jobset(letters, *jobs, owners=None, attempts=3, queue=None, **values):
 
 def letters(task):
     """Statuses of all ranges in order, in letters."""
-    back, rows, found, row = {status: letter for letter, status in LETTERS.items()}, task.ranges.rows, "", None
-    for chunk in task.ranges.chunks[:task.ranges.n_chunks]:
-        row = chunk["head"]
-        while row >= 0:
-            found += back[int(rows[row]["status"])]
-            row = rows[row]["next"]
-    return found
+    back, table = {status: letter for letter, status in LETTERS.items()}, task.ranges
+    return "".join(back[int(table.rows["status"][row])] for chunk in range(table.n_chunks)
+                   for row in table.rows_of(chunk))
 
 
 def ended(task, status=J.FINISHED, **values):
@@ -62,7 +58,7 @@ def ended(task, status=J.FINISHED, **values):
 
 
 def test_a_range_takes_less_than_40_bytes():
-    assert ranges.RANGE.itemsize == 29
+    assert ranges.RANGE.itemsize == 33
 
 
 @pytest.mark.rule("get_event_ranges", "table.take")
@@ -118,11 +114,7 @@ def test_ranges_at_the_end_of_a_consumer(given, flags, left, attempts):
     task = jobset(given, consumer(ME, flags=frozenset({"eventservice", *flags, "notDiscardEvents"})))
     ended(task)
     assert letters(task) == left
-    rows, row, found = task.ranges.rows, task.ranges.chunks[0]["head"], []
-    while row >= 0:
-        found.append(int(rows[row]["attempts"]))
-        row = rows[row]["next"]
-    assert found == attempts
+    assert [int(task.ranges.rows["attempts"][row]) for row in task.ranges.rows_of(0)] == attempts
 
 
 RETRY, MERGE, FAKE = (E.CONSUMER, "Q"), (E.MERGE, "Q"), (E.CONSUMER, WAITING_CO_JUMBO)
@@ -284,7 +276,7 @@ def test_rows_are_used_again_and_copies_keep_their_place():
     which = np.array([chunk])
     assert ranges.copy_failed(table.rows, table.chunks, table.state, which, ME, SET, ANY) == 39
     assert ranges.copy_failed(table.rows, table.chunks, table.state, which, ME, SET, ANY) == 0, "copied once"
-    assert ranges.count(table.rows, table.chunks, which, SET, 1 << S.READY, 1, 1) == 39
+    assert ranges.tally(table.rows, table.chunks, which, SET, 1 << S.READY, 1, 1, ranges.STAYS) == (39, 39)
     taken = np.empty(9, np.int64)
     assert ranges.take(table.rows, table.chunks, which, SET, OTHER, False, 8, taken) == 9
     assert table.rows["first"][taken[:8]].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]

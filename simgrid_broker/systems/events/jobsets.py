@@ -1,7 +1,6 @@
 """Jobsets of a run: made of the new jobs of tasks with event service, with their ranges, further consumers, and merge
 jobs; source: lifecycle reference, 6.1 and 6.2."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -33,7 +32,8 @@ class Live:
     """A jobset that is not over.
 
     jobset: as the rules read it; rows: of its live jobs by PandaID; holder: the consumer that holds the input; numbers:
-    consumers so far; merge, merge_row: the merge job, 0 = none; key: task and input, for what later attempts keep.
+    consumers so far; merge, merge_row: the merge job, 0 = none; n_events: of the input; key: task and input, for what
+    later attempts keep.
     """
 
     jobset: Jobset
@@ -44,6 +44,7 @@ class Live:
     merge: int = 0
     merge_row: int = -1
     output_bytes: float = 0.0
+    n_events: int = 0
     key: tuple[int, int, int] = (0, 0, 0)
 
 
@@ -83,7 +84,8 @@ class Jobsets:
                         {1: EventFile(1, "running", "running", attempt, None, 0, None, panda_id)},
                         self.ranges, queues=self.queues(), own_chunks=np.array(chunks),
                         minimum=fewest_ranges(control.cfg))
-        live = Live(jobset, task, panda_id, {panda_id: row}, output_bytes=float(job["output_bytes"]), key=key)
+        live = Live(jobset, task, panda_id, {panda_id: row}, output_bytes=float(job["output_bytes"]),
+                    n_events=n_events, key=key)
         self.of_job[panda_id] = live
         control.fabric.join_jobset(row, chunks[-1])
         for queue in self._further_queues(live, row, rule):
@@ -93,17 +95,16 @@ class Jobsets:
         """Insert the ranges of an input but those that earlier attempts have kept; their chunk."""
         firsts = np.arange(1, n_events + 1, rule.nEventsPerWorker)
         lasts = np.minimum(firsts + rule.nEventsPerWorker - 1, n_events)
-        done = [int(self.ranges.rows["first"][row]) for chunk in kept for row in self.rows_of(chunk)
+        done = [int(self.ranges.rows["first"][row]) for chunk in kept for row in self.ranges.rows_of(chunk)
                 if (PROCESSED >> int(self.ranges.rows["status"][row])) & 1]
         new = ~np.isin(firsts, done)
         return self.ranges.add_chunk(owner, 1, firsts[new], lasts[new], attempts=rule.maxAttemptES)
 
-    def rows_of(self, chunk: int) -> Iterator[int]:
-        """Rows of the ranges of a chunk."""
-        row = int(self.ranges.chunks["head"][chunk])
-        while row >= 0:
-            yield row
-            row = int(self.ranges.rows["next"][row])
+    def free_kept(self) -> None:
+        """Free what was kept for further attempts at the input of tasks that are over and forgotten."""
+        for key in [key for key in self.kept if key[0] not in self.control.world.row_of]:
+            for chunk in self.kept.pop(key):
+                self.ranges.remove(chunk)
 
     def _described(self, row: int, owner: int, attempt: int, flags: frozenset[str], most: int) -> EventJob:
         """A consumer as the rules read it."""

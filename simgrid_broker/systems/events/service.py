@@ -23,11 +23,25 @@ from simgrid_broker.systems.events.jobsets import Jobsets, Live
 from simgrid_broker.systems.events.policy.ends import end_job
 from simgrid_broker.systems.events.policy.jobset import EventJob
 from simgrid_broker.systems.events.policy.kills import close_unused, kill
-from simgrid_broker.systems.events.table import ANY, CANCELLABLE, GONE, KEPT, PROCESSED, TAKEN, events_of, mask
+from simgrid_broker.systems.events.table import (
+    ALL,
+    ANY,
+    FAULTS,
+    GONE,
+    KEPT,
+    N_COPIED,
+    N_INSERTED,
+    N_REMOVED,
+    PROCESSED,
+    TAKEN,
+    audit,
+    mask,
+)
 from simgrid_broker.units import MINUTE
 
 J = JobStatus
 S = EventStatus
+NO_JOBS = np.zeros(0, np.int64)
 PERIOD = MINUTE
 """Period in which consumers that are not needed are closed, s."""
 KILL_CODES = {Cause.TASK_ABORTED: 50, Cause.TASK_FINISHED: 52, Cause.REASSIGNED: 51, Cause.FAST_REBROKERAGE: 10}
@@ -122,6 +136,7 @@ class Desk:
         ended, self.ended_merges = self.ended_merges, []
         for panda_id, status in ended:
             self._end_merge(self.of_merge.pop(panda_id), J(status))
+        self.jobsets.free_kept()
         if self.control.recorder.validate:
             self.check()
 
@@ -165,9 +180,7 @@ class Desk:
 
     def _tally(self, live: Live, panda_id: int) -> tuple[tuple[int, int], int]:
         """Ranges that a consumer processed, and their events, and ranges that it has in hand."""
-        jobset = live.jobset
-        events = events_of(self.ranges.rows, self.ranges.chunks, jobset.chunks, panda_id, PROCESSED)
-        return (jobset.count(None, panda_id, PROCESSED), int(events)), jobset.count(None, panda_id, TAKEN)
+        return live.jobset.tally(None, panda_id, PROCESSED), live.jobset.count(None, panda_id, TAKEN)
 
     def _count(self, job: EventJob, row: int, done: tuple[int, int], released: int) -> None:
         """Add a consumer that has ended to the sums of its queue and hour."""
@@ -263,24 +276,26 @@ class Desk:
         keeps = live.jobset.jobs[live.holder].has("notDiscardEvents") and live.jobset.count(None, ANY, KEPT) > 0
         if keeps:
             live.jobset.change(None, ANY, mask(S.FINISHED), S.DONE)
-            live.jobset.change(None, ANY, CANCELLABLE & ~mask(S.MERGED), S.CANCELLED)
+            live.jobset.change(None, ANY, ALL & ~(PROCESSED | GONE), S.CANCELLED)
             self.jobsets.kept[live.key] = live.jobset.chunks.tolist()
         for chunk in () if keeps else live.jobset.chunks.tolist():
             self.ranges.remove(chunk)
 
     def check(self) -> None:
-        """Raise InvariantBroken if a range is with a job that is not alive, or events of an input are in two ranges."""
-        rows, jobset_of = self.ranges.rows, np.full(len(self.ranges.chunks), -1)
-        for number, live in enumerate(self.jobsets.all()):
-            jobset_of[live.jobset.chunks] = number
-        status, jobset = rows["status"].astype(np.int64), jobset_of[rows["chunk"]]
-        used = (rows["owner"] != 0) & (jobset >= 0)
-        lost = used & ((TAKEN >> status) & 1 == 1) & ~np.isin(rows["owner"], [*self.of_job])
-        current = used & ~rows["is_settled"] & ((GONE >> status) & 1 == 0)
-        known = np.unique(np.stack([jobset[current], rows["first"][current]]), axis=1)
-        messages = [f"event ranges are in work at job {owner}, which has ended" for owner in np.unique(
-            rows["owner"][lost])[:5]]
-        if known.shape[1] < np.count_nonzero(current):
-            messages.append("events of an input are in two ranges")
+        """Raise InvariantBroken unless each event of an input in use is in one range that no copy has replaced, ranges
+        in work are with jobs that are alive, and there are as many ranges as were inserted, copied and not removed."""
+        table, status, messages, n = self.ranges, self.control.arrays.jobs["status"], [], 0
+        for live in self.jobsets.all():
+            alive = np.array([one for one, row in live.rows.items() if status[row] != J.MERGING], np.int64)
+            faults, n_of_input = audit(table.rows, table.chunks, live.jobset.chunks, alive,
+                                       np.zeros(live.n_events + 1, bool))
+            messages += [f"{fault}: input {live.key[1]} of task {live.key[0]}" for place, fault in enumerate(FAULTS)
+                         if faults >> place & 1]
+            n += n_of_input
+        for chunks in self.jobsets.kept.values():
+            n += audit(table.rows, table.chunks, np.array(chunks), NO_JOBS, np.zeros(1, bool))[1]
+        if not n == table.state[N_INSERTED] + table.state[N_COPIED] - table.state[N_REMOVED] == table.n_used:
+            messages.append(f"{table.n_used} event ranges are in use, {n} of them with inputs, of "
+                            f"{table.state[N_INSERTED:].tolist()} inserted, copied and removed")
         if messages:
             raise InvariantBroken(messages)

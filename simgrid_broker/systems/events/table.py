@@ -6,7 +6,7 @@ function walks the chunks in its argument `which`, an array of their numbers in 
 Source: JEDI TWiki, status of events; lifecycle reference, 6.1; panda-server, task_event_module and job_complex_module.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,19 @@ RANGE = np.dtype([
     ("status", "i1"),
     ("is_settled", "?"),             # of a failed range: it has its copy
     ("is_jumbo", "?"),               # a jumbo job took it
+    ("hand", "i4"),                  # row of the next range that its job has in hand, -1 = none
 ])
-"""An event range, 29 bytes."""
-CHUNK = np.dtype([("jobset", "i8"), ("file", "i8"), ("head", "i4"), ("ready", "i4")])
-"""Ranges of a file for a jobset. head: first row; ready: first row that can be ready; -1 = none."""
+"""An event range, 33 bytes."""
+CHUNK = np.dtype([("jobset", "i8"), ("file", "i8"), ("head", "i4"), ("ready", "i4"), ("before", "i4"), ("after", "i4")])
+"""Ranges of a file for a jobset. head: first row; ready: first row that can be ready; -1 = none.
+
+before, after: neighbours in the ring of the chunks of a task with jumbo jobs, -1 = it is in none. A ring begins and
+ends with a chunk of file 0, which has no ranges.
+"""
 ANY, OF_JUMBO = -1, -2
 """Owners: any; any jumbo job."""
-FIRST_FREE, N_FREE = range(2)
-"""Cells of the state of the table: first free row, number of free rows."""
+FIRST_FREE, N_FREE, N_INSERTED, N_COPIED, N_REMOVED = range(5)
+"""Cells of the state of the table: first free row, number of free rows; ranges ever inserted, copied and removed."""
 
 
 def mask(*statuses: EventStatus) -> int:
@@ -37,7 +42,7 @@ def mask(*statuses: EventStatus) -> int:
     return sum(1 << status for status in statuses)
 
 
-READY, SENT, FAILED, FATAL = (int(status) for status in (S.READY, S.SENT, S.FAILED, S.FATAL))
+READY, SENT, FAILED = (int(status) for status in (S.READY, S.SENT, S.FAILED))
 ALL = mask(*S)
 KEPT = mask(S.FINISHED, S.DONE)
 """Statuses of ranges that were processed and not merged yet."""
@@ -52,6 +57,11 @@ CANCELLABLE = ALL & ~(OVER | KEPT)
 """Statuses of ranges that a kill cancels; QUIRK: merged ones too."""
 NO_LIMIT = 2**15
 """Attempts above those of any range."""
+STAYS = -1
+"""Status of ranges that keep theirs."""
+FAULTS = ("event ranges are in work at a job that has ended", "events of an input are in two ranges",
+          "events of an input are in no range")
+"""Faults that `audit` finds."""
 
 
 @compiled
@@ -67,46 +77,57 @@ def _is_in(one, statuses):
 
 
 @compiled
-def change(rows, chunks, which, owner, statuses, status):
-    """Set the status of the ranges of an owner that are in one of `statuses`; their number."""
-    n = 0
-    for k in range(len(which)):
-        row = chunks[which[k]]["head"]
-        while row >= 0:
-            one = rows[row]
-            if _is_in(one, statuses) and _is_of(one, owner):
-                one["status"] = status
-                n += 1
-            row = one["next"]
-    return n
+def tally(rows, chunks, which, owner, statuses, least, most, status):
+    """Numbers of the ranges, and of their events, of an owner in one of `statuses` with `least` to `most` attempts left.
 
-
-@compiled
-def count(rows, chunks, which, owner, statuses, least, most):
-    """Number of ranges of an owner in one of `statuses` that have `least` to `most` attempts left."""
-    n = 0
+    status: which they get, STAYS = none.
+    """
+    n = n_events = 0
     for k in range(len(which)):
         row = chunks[which[k]]["head"]
         while row >= 0:
             one = rows[row]
             if _is_in(one, statuses) and least <= one["attempts"] <= most and _is_of(one, owner):
+                if status != STAYS:
+                    one["status"] = status
                 n += 1
+                n_events += one["last"] - one["first"] + 1
             row = one["next"]
-    return n
+    return n, n_events
 
 
 @compiled
-def events_of(rows, chunks, which, owner, statuses):
-    """Number of events of the ranges of an owner in one of `statuses`."""
-    n = 0
+def _is_among(owner, alive):
+    """True if an owner is one of some jobs."""
+    for panda_id in alive:
+        if panda_id == owner:
+            return True
+    return False
+
+
+@compiled
+def audit(rows, chunks, which, alive, seen):
+    """Faults of the ranges of one input as bits, FAULTS in their order, and the number of its ranges.
+
+    alive: PandaIDs of jobs that may hold ranges; seen: (n_events + 1,) of False, by event of the input.
+    """
+    faults = n = n_seen = 0
     for k in range(len(which)):
         row = chunks[which[k]]["head"]
         while row >= 0:
             one = rows[row]
-            if _is_in(one, statuses) and _is_of(one, owner):
-                n += one["last"] - one["first"] + 1
+            n += 1
+            if _is_in(one, TAKEN) and not _is_among(one["owner"], alive):
+                faults |= 1
+            if not (one["is_settled"] or _is_in(one, GONE)):
+                for event in range(one["first"], one["last"] + 1):
+                    if event >= len(seen) or seen[event]:
+                        faults |= 2
+                    else:
+                        seen[event] = True
+                        n_seen += 1
             row = one["next"]
-    return n
+    return faults | (4 if n_seen < len(seen) - 1 else 0), n
 
 
 @compiled
@@ -151,6 +172,7 @@ def give(rows, chunks, job, jumbo, most, taken, n):
     for place in range(min(n, most)):
         one = rows[taken[place]]
         one["owner"], one["status"], one["is_jumbo"] = job, SENT, jumbo
+        one["hand"] = taken[place + 1] if place + 1 < min(n, most) else -1
 
 
 @compiled
@@ -213,6 +235,7 @@ def copy_failed(rows, chunks, state, which, owner, jobset, new_owner):
             if one["status"] == FAILED and not one["is_settled"] and _is_of(one, owner):
                 free = state[FIRST_FREE]
                 state[FIRST_FREE], state[N_FREE] = rows[free]["next"], state[N_FREE] - 1
+                state[N_COPIED] += 1
                 copy = rows[free]
                 copy["chunk"], copy["first"], copy["last"], copy["next"] = one["chunk"], one["first"], one["last"], row
                 copy["owner"] = chunk["jobset"] if jobset == ANY else jobset
@@ -238,21 +261,6 @@ def is_awaited(rows, chunks, which):
                 return True
             row = one["next"]
     return False
-
-
-@compiled
-def make_hopeless_fatal(rows, chunks, which, jobset):
-    """Make the ranges of a jobset without attempts left fatal; their number."""
-    n = 0
-    for k in range(len(which)):
-        row = chunks[which[k]]["head"]
-        while row >= 0:
-            one = rows[row]
-            if one["owner"] == jobset and one["attempts"] == 0 and one["status"] != FATAL:
-                one["status"] = FATAL
-                n += 1
-            row = one["next"]
-    return n
 
 
 @compiled
@@ -293,6 +301,7 @@ def take_free(rows, state, new):
     """Allocate as many rows as `new` has places."""
     for k in range(len(new)):
         new[k] = state[FIRST_FREE]
+        state[N_INSERTED] += 1
         state[FIRST_FREE], state[N_FREE] = rows[new[k]]["next"], state[N_FREE] - 1
 
 
@@ -304,6 +313,7 @@ def free_chunk(rows, chunks, state, number):
         after = np.int64(rows[row]["next"])
         rows[row]["next"], rows[row]["owner"] = state[FIRST_FREE], 0
         state[FIRST_FREE], state[N_FREE] = row, state[N_FREE] + 1
+        state[N_REMOVED] += 1
         row = after
     chunks[number]["head"] = chunks[number]["ready"] = -1
 
@@ -317,7 +327,7 @@ class EventRanges:
     def __init__(self, hold: Callable[["EventRanges"], None] | None = None) -> None:
         self.hold, self.free_chunks = hold, list[int]()
         self.rows, self.chunks = np.zeros(16, RANGE), np.zeros(4, CHUNK)
-        self.state = np.array([0, len(self.rows)], np.int64)
+        self.state = np.array([0, len(self.rows), 0, 0, 0], np.int64)
         self.rows["next"] = np.append(np.arange(1, len(self.rows)), -1)
         self.n_chunks = 0
 
@@ -329,15 +339,27 @@ class EventRanges:
         new = np.empty(len(firsts), np.int64)
         take_free(self.rows, self.state, new)
         for name, value in dict(owner=jobset, attempts=0, status=S.READY, is_settled=False, is_jumbo=False,
-                                chunk=chunk, first=firsts, last=lasts, next=np.append(new[1:], -1)[:len(new)]).items():
+                                chunk=chunk, first=firsts, last=lasts, hand=-1, next=np.append(new[1:], -1)[:len(new)]).items():
             self.rows[name][new] = values.get(name, value)
         if chunk == len(self.chunks):
             self.chunks = np.append(self.chunks, np.zeros_like(self.chunks))
             self._tell()
         head = new[0] if len(new) else -1
-        self.chunks[chunk] = (jobset, file, head, head)
+        self.chunks[chunk] = (jobset, file, head, head, -1, -1)
         self.n_chunks = max(self.n_chunks, chunk + 1)
         return chunk
+
+    @property
+    def n_used(self) -> int:
+        """Rows in use."""
+        return len(self.rows) - int(self.state[N_FREE])
+
+    def rows_of(self, chunk: int) -> Iterator[int]:
+        """Rows of the ranges of a chunk in order."""
+        row = int(self.chunks["head"][chunk])
+        while row >= 0:
+            yield row
+            row = int(self.rows["next"][row])
 
     def remove(self, chunk: int) -> None:
         """Free a chunk and its rows."""
@@ -357,5 +379,5 @@ class EventRanges:
         rows = np.zeros(old + more, RANGE)
         rows[:old] = self.rows
         rows["next"][old:] = np.append(np.arange(old + 1, old + more), self.state[FIRST_FREE] if free else -1)
-        self.rows, self.state[:] = rows, (old, free + more)
+        self.rows, self.state[:N_INSERTED] = rows, (old, free + more)
         self._tell()

@@ -115,8 +115,7 @@ def process_ranges(jobset: Jobset, job: EventJob) -> tuple[End, EventJob | None]
     n_done, n_jumbo = settle_ranges(jobset, job)
     n_hopeless = jobset.count(job.files, ANY, ALL & ~GONE, 0, 0)
     if n_hopeless and job.has("acceptPartial"):
-        table = jobset.ranges
-        ranges.make_hopeless_fatal(table.rows, table.chunks, jobset.chunks_of(), job.jobset)
+        jobset.tally(None, job.jobset, ALL, 0, 0, S.FATAL)
     n_left = jobset.count(None, job.jobset, mask(S.READY), least=1)
     if not n_left:
         if ranges.is_awaited(jobset.ranges.rows, jobset.ranges.chunks, jobset.chunks_of(job.files)):

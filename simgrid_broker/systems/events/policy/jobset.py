@@ -5,6 +5,7 @@ Source: lifecycle reference, 6.1 and 6.6; panda-server, `task_event_module`.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from simgrid_broker.names import (
     QueueStatus,
     TaskStatus,
 )
-from simgrid_broker.systems.events.table import ALL, ANY, NO_LIMIT, EventRanges
+from simgrid_broker.systems.events.table import ALL, ANY, NO_LIMIT, STAYS, EventRanges
 
 T = TaskStatus
 NOT_LIVE = (T.DONE, T.FINISHED, T.FAILED, T.BROKEN, T.ABORTED, T.PREPARED)
@@ -154,14 +155,19 @@ class Jobset:
             which = which[np.isin(chunks["file"][which], [*files])]
         return which[np.lexsort((chunks["file"][which], chunks["jobset"][which]))]
 
-    def change(self, files: Iterable[int] | None, owner: int, statuses: int, status: EventStatus) -> int:
-        """Set the status of ranges; as `ranges.change`."""
-        return ranges.change(self.ranges.rows, self.ranges.chunks, self.chunks_of(files), owner, statuses, status)
+    def tally(self, files: Iterable[int] | None, owner: int = ANY, statuses: int = ALL, least: int = -NO_LIMIT,
+              most: int = NO_LIMIT, status: int = STAYS) -> tuple[int, int]:
+        """Numbers of ranges and of their events; as `table.tally`."""
+        return ranges.tally(self.ranges.rows, self.ranges.chunks, self.chunks_of(files), owner, statuses, least, most,
+                            status)
 
-    def count(self, files: Iterable[int] | None, owner: int = ANY, statuses: int = ALL, least: int = -NO_LIMIT,
-              most: int = NO_LIMIT) -> int:
-        """Number of ranges; as `ranges.count`."""
-        return ranges.count(self.ranges.rows, self.ranges.chunks, self.chunks_of(files), owner, statuses, least, most)
+    def change(self, files: Iterable[int] | None, owner: int, statuses: int, status: EventStatus) -> int:
+        """Set the status of ranges; their number."""
+        return self.tally(files, owner, statuses, status=status)[0]
+
+    def count(self, *which: Any, **attempts: int) -> int:
+        """Number of ranges; arguments as of `tally`."""
+        return self.tally(*which, **attempts)[0]
 
     def owners(self, files: Iterable[int], statuses: int) -> list[int]:
         """Distinct owners of ranges in one of `statuses`, sorted."""
