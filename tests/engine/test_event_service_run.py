@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from simgrid_broker.engine import simulate
@@ -89,7 +89,8 @@ SLOW = dict(copy_archive=600, job_generator=300, job_generator_lacking=300, stat
 
 
 @pytest.mark.rule("table.audit", "Desk.check")
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck),
+          phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(consumers=CONSUMERS, commands=COMMANDS, begin=st.integers(20, 90), rate=st.sampled_from([0.0, 0.05, 0.5]),
        notice=st.sampled_from([None, 0, 600]), loss=st.sampled_from([0, 0.3]), outage=st.booleans())
 def test_no_event_is_lost_or_counted_twice(tmp_path_factory, consumers, commands, begin, rate, notice, loss, outage):

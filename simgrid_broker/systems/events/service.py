@@ -99,11 +99,12 @@ class Desk:
 
     def ended(self, rows: np.ndarray, now: float) -> None:
         """End consumers whose payloads are over."""
-        for row in rows.tolist():
+        for panda_id, row in zip(self.control.arrays.jobs["panda_id"][rows].tolist(), rows.tolist(), strict=True):
             job = self.control.arrays.jobs[row]
-            failed = job["cause"] != Cause.NONE
-            self._end(int(job["panda_id"]), J.FAILED if failed else J.FINISHED,
-                      "pilot_killed" if job["cause"] == Cause.PREEMPTED else None)
+            if job["panda_id"] == panda_id and job["status"] == J.HOLDING:       # else the end of another ended it
+                failed = job["cause"] != Cause.NONE
+                self._end(panda_id, J.FAILED if failed else J.FINISHED,
+                          "pilot_killed" if job["cause"] == Cause.PREEMPTED else None)
 
     def taken_back(self, rows: np.ndarray, status: int, cause: int, now: float) -> np.ndarray:
         """End consumers by force: those without heartbeats fail, and give their events back; others are killed."""
@@ -174,9 +175,11 @@ class Desk:
         after = jobset.jobs[panda_id]
         self._count(after, row, n_events, released)
         self._successors(live)
-        self._apply(live, caused)
         if is_told or not jobset.is_live:
+            self._give(live, panda_id)
             self._over(live, J.FAILED if is_told else J.CLOSED, caused)
+        else:
+            self._apply(live, caused)
 
     def _tally(self, live: Live, panda_id: int) -> tuple[tuple[int, int], int]:
         """Ranges that a consumer processed, and their events, and ranges that it has in hand."""
@@ -230,11 +233,15 @@ class Desk:
         others = [other for other in live.rows if other != live.holder]
         if not others:
             return False
-        chosen = min(others, key=lambda other: (jobs["status"][live.rows[other]] != J.MERGING, other))
-        for panda_id in (live.holder, chosen):
-            jobs["n_chunks"][live.rows[panda_id]] *= -1
-        live.holder = chosen
+        self._give(live, min(others, key=lambda other: (jobs["status"][live.rows[other]] != J.MERGING, other)))
         return True
+
+    def _give(self, live: Live, chosen: int) -> None:
+        """Give the input of a jobset to one of its live jobs."""
+        if chosen != live.holder:
+            for panda_id in (live.holder, chosen):
+                self.control.arrays.jobs["n_chunks"][live.rows[panda_id]] *= -1
+            live.holder = chosen
 
     def _leave(self, live: Live, panda_id: int, status: J, cause: int) -> None:
         """End a live job of a jobset by force."""
