@@ -99,7 +99,8 @@ def test_no_event_is_lost_or_counted_twice(tmp_path_factory, consumers, commands
     told = [dict(at=f"{begin * (place + 1)} min", what="task_command", task=1, command=command)
             for place, command in enumerate(commands)]
     scenario = plan(rate, 12, jobs=6, backlog=2, eventService=True, **consumers).with_values({
-        "duration": "5h", "agents": SLOW, "grid.sites.A.cores": 8, "grid.sites.A.failure_rate": loss, "grid.sites.A.lost_heartbeats": 1,
+        "duration": "5h", "agents": SLOW, "grid.sites.A.cores": 8,
+        "grid.sites.A.failure_rate": loss, "grid.sites.A.lost_heartbeats": 1,
         "grid.queues.A.eviction_notice": notice, "gdpconfig.HEARTBEAT_TIMEOUT_production": 1,
         "incidents": [*told, *out]})
     run = simulate(scenario, folder=tmp_path_factory.mktemp("events") / "run", validate=True)

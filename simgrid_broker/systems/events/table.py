@@ -78,7 +78,7 @@ def _is_in(one, statuses):
 
 @compiled
 def tally(rows, chunks, which, owner, statuses, least, most, status):
-    """Numbers of the ranges, and of their events, of an owner in one of `statuses` with `least` to `most` attempts left.
+    """Numbers of ranges, and of their events, of an owner in one of `statuses` with `least` to `most` attempts left.
 
     status: which they get, STAYS = none.
     """
@@ -339,7 +339,8 @@ class EventRanges:
         new = np.empty(len(firsts), np.int64)
         take_free(self.rows, self.state, new)
         for name, value in dict(owner=jobset, attempts=0, status=S.READY, is_settled=False, is_jumbo=False,
-                                chunk=chunk, first=firsts, last=lasts, hand=-1, next=np.append(new[1:], -1)[:len(new)]).items():
+                                chunk=chunk, first=firsts, last=lasts, hand=-1,
+                                next=np.append(new[1:], -1)[:len(new)]).items():
             self.rows[name][new] = values.get(name, value)
         if chunk == len(self.chunks):
             self.chunks = np.append(self.chunks, np.zeros_like(self.chunks))
