@@ -88,7 +88,6 @@ SLOW = dict(copy_archive=600, job_generator=300, job_generator_lacking=300, stat
 """Agents wake seldom, so that a run is short."""
 
 
-@pytest.mark.rule("table.audit", "Desk.check")
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck),
           phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(consumers=CONSUMERS, commands=COMMANDS, begin=st.integers(20, 90), rate=st.sampled_from([0.0, 0.05, 0.5]),
