@@ -92,7 +92,7 @@ def compare_two(base: Path, changed: Path, figures: list[str] | None, out: Path 
     """Compare two single runs in tables and curves."""
     from simgrid_broker.experiments.compare import recorded
     from simgrid_broker.report import write_comparison
-    from simgrid_broker.report.comparison import scenario_note
+    from simgrid_broker.report.comparison import first_jobs_table, scenario_note
     if figures:
         raise BadArgument("--figure", figures[0], "has no effect on two single runs, whose figures are all compared")
     run_a, run_b = (recorded(folder)[0][1][0] for folder in (base, changed))
@@ -102,6 +102,10 @@ def compare_two(base: Path, changed: Path, figures: list[str] | None, out: Path 
     if note := scenario_note(run_a, run_b):
         typer.echo(paragraph(f"note: {note}") + "\n")
     typer.echo(differences(run_a, run_b))
+    first = first_jobs_table(run_a, run_b, 3)
+    typer.echo("\nJobs that differ first:" if len(first) else "\nNo job differs.")
+    for row in first.itertuples():
+        typer.echo(paragraph(f"{row.Job}: {row.State} {row.A} in A, {row.B} in B; {row.Cause}"))
     typer.echo(f"\nReport: {page}")
 
 

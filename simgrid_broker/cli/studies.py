@@ -18,7 +18,7 @@ from simgrid_broker.cli.study_options import (
     grouped_options,
     seeds_given,
 )
-from simgrid_broker.cli.text import table
+from simgrid_broker.cli.text import paragraph, table
 from simgrid_broker.cli.trouble import BAD_INPUT, FAILED, BadArgument
 
 if TYPE_CHECKING:
@@ -49,12 +49,15 @@ def replicate(
     Each run is an ordinary folder below DIR. An interrupted study is continued by the same command.
     """
     given, chosen = loaded(scenario, None, until, settings), seeds_given(seeds)
-    from simgrid_broker.experiments.figures import means
+    from simgrid_broker.experiments.figures import means, without_value
     from simgrid_broker.experiments.replicate import replicated, write_replicate_report
     with run_on.watched() as workers:
         study = replicated(given, chosen, out, workers, tuple(figures or ()))
     page = write_replicate_report(study, figures or (), steps("Writing the report"))
-    typer.echo(means_text(means(study.results(), shown_figures(study, figures))))
+    results, shown = study.results(), shown_figures(study, figures)
+    typer.echo(means_text(means(results, shown)))
+    for note in without_value(results, shown):
+        typer.echo(paragraph(f"note: {note}"))
     finish(study, page)
 
 

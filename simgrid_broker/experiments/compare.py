@@ -1,6 +1,6 @@
 """`compare`: groups of runs against the first of them, with intervals of paired differences."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,15 @@ from typing import Any
 import pandas as pd
 
 from simgrid_broker.errors import InputFileError, Problem, StudyError, nearest
-from simgrid_broker.experiments.figures import differences, figures, headlines, known_figures, means, unknown_figures
+from simgrid_broker.experiments.figures import (
+    differences,
+    figures,
+    headlines,
+    known_figures,
+    means,
+    unknown_figures,
+    without_value,
+)
 from simgrid_broker.experiments.pages import (
     in_percent,
     label_of,
@@ -24,7 +32,7 @@ from simgrid_broker.experiments.study_file import seeds_of
 from simgrid_broker.records import Run, read_run
 from simgrid_broker.records.manifest import MANIFEST
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
-from simgrid_broker.report.comparison import settings_of
+from simgrid_broker.report.comparison import first_jobs_block, settings_of
 from simgrid_broker.report.settings import ABSENT, differing, differing_names
 from simgrid_broker.report.words import number
 from simgrid_broker.scenario import Scenario, load_scenario
@@ -94,6 +102,8 @@ def scenario_names(groups: Sequence[Group]) -> list[str]:
     return list(dict.fromkeys(run.manifest["scenario"]["name"] for group in groups for run in group.runs))
 
 
+MOST_PAIRS = 4
+"""Groups of which a page shows the jobs that differ first, the base included."""
 MOST_SETTINGS = 60
 """Differing settings that a page lists; the others are counted."""
 READING = ("Difference from {base}, with its standard error and 95 % interval. Real: such a difference by chance has a "
@@ -172,7 +182,7 @@ def remarks_on(groups: Sequence[Group], table: pd.DataFrame) -> list[str]:
     elif not table.is_paired.any():
         remarks.append("The groups have fewer than two seeds in common, so means are compared instead of pairs, which "
                        "takes more runs.")
-    return remarks
+    return remarks + without_value(all_results(groups), tuple(dict.fromkeys(table.figure)))
 
 
 def write_groups_report(groups: Sequence[Group], folder: Path, figures: tuple[str, ...] = (),
@@ -186,7 +196,7 @@ def write_groups_report(groups: Sequence[Group], folder: Path, figures: tuple[st
     about = {f"Group {k + 1}{', the base' if k == 0 else ''}": f"{group.name}: {len(group.runs)} runs, seeds "
              + ", ".join(map(str, group.seeds())) for k, group in enumerate(groups)}
     sections = [terms(about, remarks_on(groups, table)), _settings(groups), _differences(table, base),
-                Section("means", "Means", (means_block(averages, ""),)), _curves(groups)]
+                Section("means", "Means", (means_block(averages, ""),)), *_first(groups), _curves(groups)]
     lead = " against ".join(group.name for group in reversed(groups))
     return write_study_page(folder, "Comparison of groups of runs", lead, sections, steps), table
 
@@ -271,6 +281,17 @@ def difference_rows(table: pd.DataFrame) -> pd.DataFrame:
              "needed": "Seeds needed", "count": "Runs", "pairs": "Of", "unit": "Unit", "window": "Window"}
     groups = ["group"] if table.group.nunique() > 1 else []
     return rows[[*groups, *names]].rename(columns=names)
+
+
+def _first(groups: Sequence[Group]) -> Iterator[Section]:
+    """Jobs with which the first pair of runs of each group begins to differ."""
+    for group in groups[1:MOST_PAIRS]:
+        pairs = [(base, run) for base in groups[0].runs for run in group.runs
+                 if base.manifest["seed"] == run.manifest["seed"]]
+        if pairs:
+            seed, name = pairs[0][0].manifest["seed"], f"A: {groups[0].name}, B: {group.name}"
+            yield Section(folder_name(f"first-{group.name}"), f"Jobs that differ first, seed {seed}",
+                          (Note(name), first_jobs_block(*pairs[0])))
 
 
 def _curves(groups: Sequence[Group]) -> Section:

@@ -45,9 +45,10 @@ OF_TASKS = ("ended", "open", "turnaround_p50", "turnaround_p95")
 """Figures of each stream of work, `tasks.<stream>.<figure>`, from `metrics.task_turnaround`."""
 OF_SITE = ("running_cores",)
 """Figures of each site, `sites.<site>.<figure>`: means over the window."""
-HEADLINES = ("finished", "failure_rate", "core_occupancy", "lost_core_hours", "wait_p50", "wait_p95", "wait_km_p50",
-             "share_deviation", "share_misplaced")
-"""Figures of every run that reports show unless others are asked for."""
+HEADLINES = ("finished", "failure_rate", "core_occupancy", "lost_core_hours", "wait_km_p50", "wait_km_p95",
+             "wait_little", "wait_p50", "wait_p95", "share_deviation", "share_misplaced")
+"""Figures of every run that reports show unless others are asked for; waits with the jobs that still wait come before
+those of the started jobs alone, which lack the longest waits where slots are short."""
 
 
 def figures_in(folder: Path) -> pd.DataFrame:
@@ -85,8 +86,19 @@ def unknown_figures(names: Iterator[str] | tuple[str, ...], figures: tuple[str, 
 
 def headlines(figures: tuple[str, ...]) -> tuple[str, ...]:
     """Figures that reports show: those of every run in HEADLINES, and power and median wait of each share."""
-    return tuple(name for name in figures if name in HEADLINES or name.startswith(("shares.", "waiting."))
-                 and name.endswith((".delivered", ".wait_p50")))
+    return (*(name for name in HEADLINES if name in figures),
+            *(name for name in figures if name.startswith(("shares.", "waiting."))
+              and name.endswith((".delivered", ".wait_km_p50"))))
+
+
+def without_value(results: pd.DataFrame, figures: Sequence[str] = ()) -> list[str]:
+    """A sentence for each figure that some runs do not have: its mean is that of the others."""
+    some = _chosen(results, figures)
+    counts = some.assign(is_absent=some.value.isna()).groupby(["group", "figure"], sort=False).is_absent.agg(
+        absent="sum", runs="size").reset_index()
+    several = counts.group.nunique() > 1
+    return [f"{row.figure}{f' of {row.group}' if several else ''}: {row.absent} of {row.runs} runs have no value and "
+            "are left out of the mean." for row in counts.itertuples() if 0 < row.absent < row.runs]
 
 
 def _named(run: Run) -> Iterator[tuple[pd.Series, pd.DataFrame]]:

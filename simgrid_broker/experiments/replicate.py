@@ -9,7 +9,7 @@ import pandas as pd
 from simgrid_broker import metrics
 from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import StudyError
-from simgrid_broker.experiments.figures import headlines, known_figures, means, unknown_figures
+from simgrid_broker.experiments.figures import headlines, known_figures, means, unknown_figures, without_value
 from simgrid_broker.experiments.intervals import steadiness, student
 from simgrid_broker.experiments.pages import (
     failed_notes,
@@ -99,7 +99,7 @@ def write_replicate_report(study: Study, figures: Iterable[str] = (),
     sections = [terms({"Scenario": scenario["name"], "Description": scenario["description"],
                        "Edition": edition_of(scenario["edition"]).name, "Seeds": _listed(seeds),
                        "Finished runs": len(study.finished())},
-                      failed_notes(study))]
+                      [*failed_notes(study), *without_value(results, shown)])]
     if len(results):
         sections += [_figures(results, table, shown), _series(study), _steadiness(study)]
     return write_study_page(study.folder, f"{scenario['name']}: {len(seeds)} seeds", scenario["description"],

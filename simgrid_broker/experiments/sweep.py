@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import qmc
 
 from simgrid_broker.errors import StudyError
-from simgrid_broker.experiments.figures import headlines, known_figures, means, unknown_figures
+from simgrid_broker.experiments.figures import headlines, known_figures, means, unknown_figures, without_value
 from simgrid_broker.experiments.intervals import paired, student
 from simgrid_broker.experiments.pages import (
     failed_notes,
@@ -200,15 +200,16 @@ def write_sweep_report(study: Study, file: SweepFile, steps: Callable[[Iterable]
     write_table(study.folder, "results", results)
     write_table(study.folder, "points", study.points())
     scenario = study.manifest["definition"]["scenario"]
+    figures = tuple(dict.fromkeys(results.figure))
+    shown = file.figures or headlines(figures)
     sections = [terms({"Scenario": scenario["name"], "Design": f"{file.design}, "
                        f"{len({point.group for point in study.plan})} points", "Seeds of each point": file.seeds,
                        **{f"Varied: {key}": described(axis) for key, axis in file.vary.items()},
-                       **{f"Set: {key}": value for key, value in file.settings.items()}}, failed_notes(study))]
+                       **{f"Set: {key}": value for key, value in file.settings.items()}},
+                      [*failed_notes(study), *without_value(results, shown)])]
     if len(results):
-        figures = tuple(dict.fromkeys(results.figure))
         table = point_means(study, results)
         write_table(study.folder, "means", table)
-        shown = file.figures or headlines(figures)
         drawn = file.figures or tuple(figure for figure in DRAWN if figure in figures)
         sections += [_main_effects(results, tuple(file.vary), shown, file.design), _extremes(table, file, shown),
                      *(_drawn(results, table, figure, file) for figure in drawn)]

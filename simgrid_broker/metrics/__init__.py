@@ -13,6 +13,7 @@ from simgrid_broker.metrics.attempts import (
     rule_losses,
 )
 from simgrid_broker.metrics.chain import Cause, Why, why
+from simgrid_broker.metrics.first_differences import first_differences
 from simgrid_broker.metrics.refusals import (
     ABOUT_QUEUES,
     JOB_BROKERAGE,
@@ -115,7 +116,8 @@ __all__ = ["ABOUT_QUEUES", "Cause", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWH
            "STATES", "USED", "Why", "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity",
            "cores_lost", "criteria", "cut_jobs", "data_waits", "decisions", "difference", "direct_reading",
            "door_series", "door_use", "drift", "drifting", "drives_series", "ended_by_rules", "explain", "factors",
-           "failures", "fairness", "first_jobs", "funnels", "half_since", "held_work", "jobs_by_status",
+           "failures", "fairness", "first_differences", "first_jobs", "funnels", "half_since", "held_work",
+           "jobs_by_status",
            "jobs_over_time", "last_classes", "link_series", "link_use", "link_waits", "live_jobs", "matrix",
            "mean_cores", "memory_retries", "moved_input", "part_of_jobs", "phase_of", "places_of", "queue_of", "reach",
            "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits", "recorded_walltimes",

@@ -1,5 +1,6 @@
 """The page that compares two runs; two runs alone cannot show whether a difference exceeds the noise."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from simgrid_broker.report.drawing.pictures import plots_of, save_plots
 from simgrid_broker.report.page import page
 from simgrid_broker.report.settings import differing, differing_names
 from simgrid_broker.report.words import SUMMARY_LABELS, spoken, texts_of_python
+from simgrid_broker.units import format_seconds
 
 MOST_DIFFERENCES = 40
 """Maximum number of differing settings that are listed; the rest is only counted."""
@@ -50,6 +52,8 @@ REST = (
                                                    "turnaround_p50": "Median turnaround, h"}),
 )
 """Tables of the last section, in the same form as LIFE."""
+FIRST = ("State, and when the job entered it in each run. Random draws belong to tasks, files and attempts and are the "
+         "same in both, so these jobs differ for the cause given; later differences follow from these too.")
 BUSIEST = ("links", "doors", "storages")
 """Tables of these of which the largest rows are shown, as of those in LIFE."""
 
@@ -113,9 +117,26 @@ def _differences(run_a: Run, run_b: Run, tables: Mapping[str, pd.DataFrame]) -> 
                   else Note("No setting differs."))
     summary = tables["summary"].assign(metric=tables["summary"].metric.map(SUMMARY_LABELS))
     summary = summary.rename(columns={"base": "A", "changed": "B", "difference": "B − A"})
+    blocks.append(first_jobs_block(run_a, run_b))
     blocks.append(TableBlock("Summary", summary, f"A over {metrics.window_of(run_a)}, B over "
                              f"{metrics.window_of(run_b)}.", mixed=True))
     return Section("summary", "Summary", tuple(blocks))
+
+
+def first_jobs_block(run_a: Run, run_b: Run) -> Block:
+    """The jobs with which two runs begin to differ, as a block of a page."""
+    table = first_jobs_table(run_a, run_b)
+    return TableBlock("Jobs that differ first", table, FIRST) if len(table) else Note("No job differs.")
+
+
+def first_jobs_table(run_a: Run, run_b: Run, most: int = 10) -> pd.DataFrame:
+    """The jobs with which two runs begin to differ in words: see `metrics.first_differences`."""
+    def when(seconds: float) -> str:
+        return "never" if math.isnan(seconds) else format_seconds(seconds)
+    rows = metrics.first_differences(run_a, run_b, most)
+    jobs = [f"{row.task} {row.jeditaskid}, job {row.chunk + 1}, attempt {row.attempt}" for row in rows.itertuples()]
+    return pd.DataFrame({"Job": jobs, "State": rows.state, "A": rows.base_s.map(when),
+                         "B": rows.changed_s.map(when), "Cause": rows.cause})
 
 
 def _shares(table: pd.DataFrame, trees: list[Tree]) -> Section:
@@ -161,7 +182,8 @@ def _queued(run: Run) -> pd.DataFrame:
 
 def _waiting(run_a: Run, run_b: Run, table: pd.DataFrame) -> Section:
     both = _both(run_a, run_b, metrics.waiting_times)
-    columns = {"wait_p50": "Median, h", "wait_p95": "95 %, h", "still_waiting": "Still waiting"}
+    columns = {"wait_km_p50": "Median, h", "wait_km_p95": "95 %, h", "wait_p50": "Median of started, h",
+               "wait_p95": "95 % of started, h", "still_waiting": "Still waiting"}
     return Section("waiting", "Waiting times", (
         plot_or_note(Plot("waiting", "Waiting time by share", both, drawn_by("bars.waiting_pair"),
                           "From activated to running, for jobs that started in the window: line 5 to 95 %, box 25 to "

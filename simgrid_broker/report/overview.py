@@ -18,7 +18,7 @@ HEADLINES = (
     ("finished", "", "Jobs finished", "in the window"),
     ("failure_rate", " %", "Failure rate", "of finished and failed jobs"),
     ("core_occupancy", " %", "Core occupancy", "of all cores, on average"),
-    ("wait_p50", " h", "Waiting time", "median, activated to running"),
+    ("wait_km_p50", " h", "Waiting time", "median, with jobs that still wait"),
     ("share_misplaced", " %", "Power above due", "of all power in use"),
     ("ended_per_hour", " /h", "Throughput", "jobs ended, in any final status"),
 )

@@ -41,17 +41,17 @@ def jobs_per_second(manifest: Mapping) -> float:
 
 def _figures(run: Run, value: Mapping[str, str]) -> list[str]:
     """Lines on cores, waiting times, losses, tasks, shares and speed; value: metrics of the summary as text."""
-    waiting = [f"waiting   median {value['wait_p50']} h, mean {value['wait_mean']} h, 95 % {value['wait_p95']} h, "
-               f"of {value['started']} started jobs;"]
+    waiting = [f"waiting   median {value['wait_km_p50']} h, 95 % {value['wait_km_p95']} h (Kaplan-Meier), "
+               f"mean {value['wait_little']} h (Little)",
+               f"          of the {value['started']} started jobs alone: median {value['wait_p50']} h, "
+               f"95 % {value['wait_p95']} h, mean {value['wait_mean']} h"]
     if value["started"] == "0":
-        waiting = ["waiting   no job started;"]
+        waiting = ["waiting   no job started"]
     return [f"cores     busy on average: {value['running_cores']} of {value['capacity']} "
             f"(occupancy {value['core_occupancy']} %)",
             *waiting,
             f"          still waiting at the end: {value['still_waiting']}, "
             f"withdrawn before start: {value['taken_back']}",
-            f"          with these: median {value['wait_km_p50']} h, 95 % {value['wait_km_p95']} h (Kaplan-Meier), "
-            f"mean {value['wait_little']} h (Little)",
             *_from_submission(value),
             *_out_of_memory(run), *_lost(run), *_tasks(run),
             "shares    power above due: " + ("not known, no work that waited could have run" if

@@ -93,7 +93,7 @@ class Generator:
         self.levels: dict[bool, tuple[tuple[int, ...], ...]] = {}
         self.selection: dict[bool, Selection] = {}
         self.splitter = JobSplitter(control, tables)
-        self.n_polls = self.n_turns = 0                    # number the random draws
+        self.round = self.n_in_round = 0
 
     def cycle(self) -> float | None:
         """Make as many jobs as the throttler allows; returns the delay to the next cycle if more are to be made.
@@ -117,8 +117,14 @@ class Generator:
             return False
         if not TERMS[control.edition].polls or not self.queue.resource_type or self.numbers.has_jobs(self.queue):
             return True
-        self.n_polls += 1
-        return luck.uniform(control.seed, INACTIVE_POLL, self.key, self.n_polls, 0) < POLL_PROBABILITY
+        return luck.uniform(control.seed, INACTIVE_POLL, self.key, self._number(), 0) < POLL_PROBABILITY
+
+    def _number(self) -> int:
+        """Number of a random draw, made of the period and the draws in it so far: none moves those of later periods."""
+        current = int(self.control.now // self.control.periods.job_generator)
+        self.n_in_round = self.n_in_round + 1 if current == self.round else 0
+        self.round = current
+        return luck.ATTEMPTS * current + self.n_in_round
 
     def _serve(self, rows: np.ndarray, analysis: bool) -> bool:
         """Make jobs of production or analysis tasks; returns whether more are to be made at once."""
@@ -132,8 +138,7 @@ class Generator:
         left, rule = int(decision.max_jobs), self.selection[analysis]
         least = NO_PRIORITY if decision.min_priority is None else decision.min_priority
         if rule.attribute:
-            self.n_turns += 1
-            rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.key, self.n_turns)
+            rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.key, self._number())
         left = self._generate(rows, left, rule, least, analysis)
         self._note(analysis, decision, of_limits, counts, int(decision.max_jobs) - left)
         return decision.lacking and left <= 0
