@@ -54,7 +54,7 @@ def _in_both(base: Run, changed: Run) -> pd.DataFrame:
 
 
 def _cause(row, both: pd.DataFrame, base: Run, changed: Run) -> str:
-    """What differed for a job."""
+    """Cause of the difference of a job, as a sentence."""
     if row.state in MADE:
         if row.queue_base != row.queue_changed and "none" not in (row.queue_base, row.queue_changed):
             return f"queue: brokerage chose {row.queue_changed} instead of {row.queue_base}"
