@@ -20,12 +20,13 @@ def rules(root: Path) -> dict[str, Path]:
 
     Raises ValueError for a name on the page that is not a function.
     """
+    known: dict[Path, set[str]] = {}
     found = {f"{module_name(path, root)}.{function.name}": path
              for room in ("policy", "systems") for path in sorted((root / PACKAGE / room).rglob("*.py"))
              for function in functions(path) if MAKES_RULES & {last_name(each) for each in function.decorator_list}}
     for name in dict.fromkeys(NAMED.findall((root / PAGE).read_text(encoding="utf-8"))):
         if name not in found:
-            found[name] = _file_of(name, root)
+            found[name] = _file_of(name, root, known)
     return found
 
 
@@ -71,14 +72,14 @@ def last_name(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def tests_of_rules(root: Path) -> dict[str, tuple[str, ...]]:
+def tests_of_rules(root: Path, known: dict[str, Path] | None = None) -> dict[str, tuple[str, ...]]:
     """Tests of each rule as pytest names them, `file::function`, or `file` where `pytestmark` names the rule.
 
-    A rule that a single parameter names has `file::function[id]`.
+    A rule that a single parameter names has `file::function[id]`. known: as `rules` finds them.
 
     Raises ValueError for a marker that names no rule, or several.
     """
-    known = rules(root)
+    known = rules(root) if known is None else known
     found: dict[str, list[str]] = {name: [] for name in known}
     for path in sorted((root / "tests").rglob("test_*.py")):
         for name, test in marks(path):
@@ -123,7 +124,7 @@ def _id(param: ast.Call) -> str:
 
 def _marked(node: ast.AST) -> list[str]:
     """Names in a call of `pytest.mark.rule`; empty for anything else."""
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rule":
+    if isinstance(node, ast.Call) and last_name(node) == "rule" and ast.unparse(node.func) == "pytest.mark.rule":
         return [ast.literal_eval(argument) for argument in node.args]
     return []
 
@@ -133,10 +134,13 @@ def module_name(path: Path, root: Path) -> str:
     return ".".join(path.relative_to(root / PACKAGE).with_suffix("").parts).removesuffix(".__init__")
 
 
-def _file_of(name: str, root: Path) -> Path:
+def _file_of(name: str, root: Path, known: dict[Path, set[str]]) -> Path:
+    """File of a function that the page names; known: functions by file, of the files that were read before."""
     parts = name.split(".")
     for k in (len(parts) - 1, len(parts) - 2):
         path = root.joinpath(PACKAGE, *parts[:k]).with_suffix(".py")
-        if path.is_file() and ".".join(parts[k:]) in by_name(ast.parse(path.read_text(encoding="utf-8"))):
+        if path not in known:
+            known[path] = set(by_name(ast.parse(path.read_text(encoding="utf-8")))) if path.is_file() else set()
+        if ".".join(parts[k:]) in known[path]:
             return path
     raise ValueError(f"{PAGE}: `{name}` is not a function")

@@ -5,6 +5,7 @@ Its folder is importable, so that every test can say `from builders import ...`.
 
 import fcntl
 import os
+import sys
 from pathlib import Path
 
 import numba
@@ -18,6 +19,21 @@ settings.load_profile("house")
 
 
 os.environ["COLUMNS"] = "110"       # the width of the outputs that the tests compare with, in every worker process
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Keeps the bytecode of the tests in pytest's own folder where Python may not write it beside the sources.
+
+    Otherwise each process of a session would rewrite and compile the assertions of all tests, half a minute's work.
+    """
+    kept = sys.dont_write_bytecode, sys.pycache_prefix
+    if sys.dont_write_bytecode:
+        sys.dont_write_bytecode, sys.pycache_prefix = False, str(session.config.rootpath / ".pytest_cache" / "bytecode")
+    try:
+        return (yield)
+    finally:
+        sys.dont_write_bytecode, sys.pycache_prefix = kept
 
 
 def pytest_addoption(parser):

@@ -252,8 +252,9 @@ def scored(script, kind, tmp_path, folder, *release):
     if not folder.exists():
         pytest.skip("the folder of recorded decisions is absent")
     compare = [sys.executable, RECORDED / "compare.py", kind]
-    given = json.loads(subprocess.check_output([*compare, "--dump-inputs", "--expand", "--expected", folder]))
-    cases = given["cases"][::EVERY.get(kind, 10)]
+    recorded = importlib.import_module("recorded_answers")
+    given = recorded.document(folder / f"{kind}.json.gz")
+    cases = recorded.whole_cases(given | dict(cases=given["cases"][::EVERY.get(kind, 10)]))
     (tmp_path / "results.json").write_text(json.dumps(script.answers(kind, cases, *release)))
     said = subprocess.run([*compare, tmp_path / "results.json", "--expected", folder], capture_output=True, text=True)
     return json.loads(said.stdout), said.stderr

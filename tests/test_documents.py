@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from functools import cache
 from pathlib import Path
 
 import marked_tests
@@ -40,19 +41,28 @@ def test_rules_name_the_editions_whose_chains_have_them():
     assert differ == {}
 
 
-TESTS = marked_tests.tests_of_rules(ROOT)
-"""Tests of each rule by their markers, all of which name rules that exist."""
+@cache
+def rules():
+    """Rules of brokers and of the fidelity page."""
+    return marked_tests.rules(ROOT)
 
 
-def test_every_rule_has_a_test_with_its_name():
-    assert [rule for rule, tests in TESTS.items() if not tests] == [], "no test has the marker pytest.mark.rule"
+@pytest.fixture(scope="module")
+def tests_of_rules():
+    """Tests of each rule by their markers, all of which name rules that exist."""
+    return marked_tests.tests_of_rules(ROOT, rules())
 
 
-def test_rows_name_the_files_of_marked_tests():
+def test_every_rule_has_a_test_with_its_name(tests_of_rules):
+    silent = [rule for rule, tests in tests_of_rules.items() if not tests]
+    assert silent == [], "no test has the marker pytest.mark.rule"
+
+
+def test_rows_name_the_files_of_marked_tests(tests_of_rules):
     rows = [re.split(r"(?<!\\)\|", line) for line in FIDELITY.split("<!-- end of it -->")[1].splitlines()
             if line.startswith("| ")]
     silent = [(rule, row[1]) for row in rows for rule in marked_tests.NAMED.findall(row[-3])
-              if not any(f"`{test.split('::')[0]}`" in row[-2] for test in TESTS[rule])]
+              if not any(f"`{test.split('::')[0]}`" in row[-2] for test in tests_of_rules[rule])]
     assert silent == [], "the column of tests lacks the file of the marked test"
 
 
@@ -62,7 +72,7 @@ def test_rows_name_the_files_of_marked_tests():
 ])
 def test_a_marker_names_one_rule(marker, message):
     with pytest.raises(ValueError, match=message):
-        marked_tests.resolved(marker, marked_tests.rules(ROOT), "test_x.py")
+        marked_tests.resolved(marker, rules(), "test_x.py")
 
 
 def test_files_that_the_fidelity_page_names_are_there():

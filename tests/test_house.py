@@ -1,6 +1,7 @@
 """The house is as the plan has it: who may import whom, no cycles, sizes, and a docstring everywhere."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "simgrid_broker"
@@ -57,7 +58,12 @@ LONGEST_FUNCTION, USUAL_FUNCTION, LONGEST_FILE = 60, 30, 400
 """Lines of code of any function, of nine functions in ten, and of any file."""
 
 FILES = sorted(PACKAGE.rglob("*.py"))
-TREES = {path: ast.parse(path.read_text(), str(path)) for path in FILES}
+
+
+@cache
+def trees():
+    """Syntax tree of each file of the package."""
+    return {path: ast.parse(path.read_text(), str(path)) for path in FILES}
 
 
 def room(path):
@@ -125,20 +131,20 @@ def test_every_room_is_in_the_table():
 
 
 def test_rooms_import_only_what_they_may():
-    others = {path: rooms_of(imported(ast.walk(tree))) - {room(path)} for path, tree in TREES.items()
+    others = {path: rooms_of(imported(ast.walk(tree))) - {room(path)} for path, tree in trees().items()
               if room(path) not in DOOR}
     assert [f"{path.relative_to(PACKAGE)} may not import {', '.join(sorted(names - MAY_IMPORT[room(path)]))}"
             for path, names in others.items() if not names <= MAY_IMPORT[room(path)]] == []
 
 
 def test_imports_are_absolute():
-    relative = [f"{path}:{node.lineno}" for path, tree in TREES.items() for node in ast.walk(tree)
+    relative = [f"{path}:{node.lineno}" for path, tree in trees().items() for node in ast.walk(tree)
                 if isinstance(node, ast.ImportFrom) and node.level]
     assert relative == []
 
 
 def test_no_import_circle_even_inside_functions():
-    edges = {name: set(needed(ast.walk(TREES[path]))) - {name} for name, path in MODULES.items()}
+    edges = {name: set(needed(ast.walk(trees()[path]))) - {name} for name, path in MODULES.items()}
 
     def reached(name):
         seen, todo = set(), list(edges[name])
@@ -152,7 +158,7 @@ def test_no_import_circle_even_inside_functions():
 
 
 def test_only_the_door_imports_inside_functions():
-    inside = [f"{path.relative_to(PACKAGE)}:{node.lineno}" for path, tree in TREES.items() if room(path) not in DOOR
+    inside = [f"{path.relative_to(PACKAGE)}:{node.lineno}" for path, tree in trees().items() if room(path) not in DOOR
               for function in functions(tree) for node in ast.walk(function)
               if isinstance(node, (ast.Import, ast.ImportFrom))]
     assert inside == [], "only commands import late, so that --help is fast"
@@ -172,15 +178,15 @@ def constants(tree):
 
 def test_constants_of_a_leaf_are_defined_once():
     leaves = {MODULES[f"{NAME}.{leaf}"] for leaf in ("names", "units")}
-    names = {name for leaf in leaves for name, _ in constants(TREES[leaf])}
-    words = {value for leaf in leaves for _, value in constants(TREES[leaf]) if value[0] in "'({"}
-    again = [f"{path.relative_to(PACKAGE)}: {name} = {value}" for path, tree in TREES.items() if path not in leaves
+    names = {name for leaf in leaves for name, _ in constants(trees()[leaf])}
+    words = {value for leaf in leaves for _, value in constants(trees()[leaf]) if value[0] in "'({"}
+    again = [f"{path.relative_to(PACKAGE)}: {name} = {value}" for path, tree in trees().items() if path not in leaves
              for name, value in constants(tree) if name in names or value in words]
     assert again == [], "import it from names or units"
 
 
 def test_modules_say_what_lives_in_them():
-    assert [str(path.relative_to(PACKAGE)) for path, tree in TREES.items() if not ast.get_docstring(tree)] == []
+    assert [str(path.relative_to(PACKAGE)) for path, tree in trees().items() if not ast.get_docstring(tree)] == []
 
 
 RULES_AND_FIGURES = {"lexsort", "argsort", "sort", "bincount", "histogram", "median", "mean", "average", "std",
@@ -194,7 +200,7 @@ AGENTS_MAY = {
 
 
 def test_agents_leave_orders_and_figures_to_policy_world_and_metrics():
-    found = {(path.stem, function.name, node.func.attr) for path, tree in TREES.items()
+    found = {(path.stem, function.name, node.func.attr) for path, tree in trees().items()
              if room(path) in ("agents", "ledgers") for function in functions(tree) for node in ast.walk(function)
              if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
              and node.func.attr in RULES_AND_FIGURES}
@@ -202,7 +208,7 @@ def test_agents_leave_orders_and_figures_to_policy_world_and_metrics():
 
 
 def test_public_functions_and_classes_are_explained():
-    silent = [f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}" for path, tree in TREES.items()
+    silent = [f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}" for path, tree in trees().items()
               for holder in ast.walk(tree) if isinstance(holder, (ast.Module, ast.ClassDef))
               for node in holder.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))
               if not node.name.startswith("_") and ast.get_docstring(node) is None]
@@ -211,7 +217,7 @@ def test_public_functions_and_classes_are_explained():
 
 def test_functions_fit_on_a_screen():
     sizes = sorted((code_lines(node, path.read_text().splitlines()), f"{path.relative_to(PACKAGE)}: {node.name}")
-                   for path, tree in TREES.items() for node in functions(tree))
+                   for path, tree in trees().items() for node in functions(tree))
     assert sizes[-1][0] <= LONGEST_FUNCTION, sizes[-1]
     assert sizes[int(0.9 * len(sizes))][0] <= USUAL_FUNCTION
 
@@ -230,7 +236,7 @@ def test_editions_are_compared_in_records_alone():
     def is_name(node):
         return getattr(node, "value", None) in names if isinstance(node, ast.Constant) else (
             isinstance(node, ast.Name) and node.id in names)
-    compared = [f"{path.relative_to(PACKAGE)}:{node.lineno}" for path, tree in TREES.items() if room(path) != "editions"
-                for node in ast.walk(tree) if isinstance(node, ast.Compare)
+    compared = [f"{path.relative_to(PACKAGE)}:{node.lineno}" for path, tree in trees().items()
+                if room(path) != "editions" for node in ast.walk(tree) if isinstance(node, ast.Compare)
                 and any(is_name(one) for one in (node.left, *node.comparators))]
     assert compared == []

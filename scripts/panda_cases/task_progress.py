@@ -9,7 +9,7 @@ from simgrid_broker.policy.tasks import progress
 from simgrid_broker.policy.tasks.progress import Look
 from simgrid_broker.policy.tasks.scouts import ASSESS_AGAIN_S, Scouting
 from simgrid_broker.views import DatasetRow
-from simgrid_broker.views.datasets import usable_files
+from simgrid_broker.views.tasks import usable_files
 
 T = TaskStatus
 FORCED = "ava"

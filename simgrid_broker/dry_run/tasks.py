@@ -24,7 +24,7 @@ from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, OwnerNumbers, S
 from simgrid_broker.schema.attribute import fields_shown
 from simgrid_broker.units import GIB, KIB, MIB
 from simgrid_broker.views import USER_AT, Gdpconfig, InputAt, JobInput, Owner, Premerge, Quota, UserView
-from simgrid_broker.world.queues.nuclei import input_of_sites
+from simgrid_broker.world.queues.places import input_of_sites
 from simgrid_broker.world.snapshot.records import TaskFacts
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.world import World

@@ -9,7 +9,7 @@ A rule about the attempt (`attempt_criterion`) is a compiled function of the rec
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, wraps
 from operator import ge, gt, le, lt
 from typing import Any, NamedTuple, Protocol
 
@@ -147,7 +147,7 @@ OfTables = Callable[[Any, Any], None]
 def criterion(tag: str, **description: Any) -> Callable[[OfCase], CriterionFunction]:
     """Mark a function of a case as a criterion: it returns the mask of refused candidates, (n,) bool, or an `Answer`.
 
-    description: fields of `Criterion`.
+    description: fields of `Criterion`; where `applies` does not hold, the function is not called.
     """
     return _marking(Criterion(tag=tag, **description))
 
@@ -197,10 +197,22 @@ def _marking(rule: Rule, plain: bool = False) -> Callable[[Any], Any]:
     def mark(function: Any) -> Any:
         about: dict[str, Any] = {"meaning": first_sentence(function.__doc__)}
         about |= {"name": function.__name__} if isinstance(rule, Criterion) else {}
-        function = compiled(function) if rule.by_records and not plain else function
+        if rule.by_records:
+            function = function if plain else compiled(function)
+        elif isinstance(rule, Criterion) and rule.applies is not None:
+            function = _of_tasks_concerned(function, rule)
         function.rule = replace(rule, **about)
         return function
     return mark
+
+
+def _of_tasks_concerned(function: OfCase, rule: Criterion) -> OfCase:
+    """A function of a case that refuses no candidate of tasks which the rule does not concern."""
+    @wraps(function)
+    def answer(case: Any) -> Any:
+        return function(case) if rule.concerns(case) else np.zeros(case.n_candidates, bool)
+    vars(answer)["py_func"] = function
+    return answer
 
 
 @cache

@@ -27,13 +27,13 @@ from simgrid_broker.views.candidates import (
     Verdict,
     same_type,
 )
-from simgrid_broker.views.datasets import DatasetRow
 from simgrid_broker.views.gdpconfig import Gdpconfig, ShareTree
 from simgrid_broker.views.records import UNKNOWN, columns_seen, records
 from simgrid_broker.views.tasks import (
     PIECE,
     SOURCE,
     TASK_FIELDS,
+    DatasetRow,
     InputDataset,
     InputOfNuclei,
     JobInput,

@@ -1,5 +1,6 @@
 """A task as the brokers see it, the pieces of input that await its jobs, and its datasets and replicas."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, make_dataclass
 from functools import cached_property
 from math import nan
@@ -170,3 +171,46 @@ class InputOfNuclei(NamedTuple):
     any_bytes: np.ndarray
     any_files: np.ndarray
     missing: str = ""
+
+
+INPUT_TYPES = ("input", "pseudo_input")
+PROCESS_TYPES = (*INPUT_TYPES, "pp_input", "trn_log", "trn_output")
+"""Types of datasets of which jobs are made: input, and output that is to be merged."""
+OUTPUT_TYPES = ("output", "log", "lib")
+UNUSABLE = "pending", "lost", "missing", "staging"
+"""Statuses of files that no job can read."""
+
+
+class DatasetRow(NamedTuple):
+    """A dataset of a task; counts are numbers of files, None = not set.
+
+    secondary: it is read beside a master dataset (masterID is set); state: open, closed or mutable; used: files for
+    which jobs were made.
+    """
+
+    type: str = "input"
+    secondary: bool = False
+    status: str = "ready"
+    state: str | None = "closed"
+    n_files: int = 0
+    to_be_used: int | None = 0
+    used: int = 0
+    finished: int = 0
+    failed: int = 0
+    events: int | None = None
+    events_used: int | None = None
+
+    @property
+    def is_master(self) -> bool:
+        """True if jobs are made of it: master input, or output to be merged."""
+        return not self.secondary and self.type in PROCESS_TYPES
+
+    @property
+    def is_master_input(self) -> bool:
+        """True if it is master input."""
+        return not self.secondary and self.type in INPUT_TYPES
+
+
+def usable_files(files: Mapping[str, int]) -> int:
+    """Files of a dataset that jobs may use once its scouts are over; files: numbers by status."""
+    return sum(number for status, number in files.items() if status not in UNUSABLE)

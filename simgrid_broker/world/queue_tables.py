@@ -12,7 +12,7 @@ from simgrid_broker.schema.queues import option_value
 from simgrid_broker.systems.dispatch import dispatcher
 from simgrid_broker.systems.worker_mode import FLAGS, WorkerMode, mode_of
 from simgrid_broker.world.arrays import WORKER_MODE
-from simgrid_broker.world.queues.nuclei import output_of_sites
+from simgrid_broker.world.queues.places import output_of_sites
 
 OF_THE_SITE = {"batch_latency": "batch_latency_s", "batch_latency_spread": "batch_latency_spread",
                "submission_failures": "submission_failures"}

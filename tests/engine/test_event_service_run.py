@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from simgrid_broker.engine import simulate
 from simgrid_broker.scenario import Scenario, load_scenario
-from simgrid_broker.scenario.checks.event_service import event_service_as_asked
+from simgrid_broker.scenario.checks.cross_checks import remarks
 
 EVENT_S = 360.0
 CLOSED_FORMS = [pytest.param(1.0, 2, id="rate x range = 1"), pytest.param(0.05, 40, id="rate x range = 0.05")]
@@ -110,11 +110,12 @@ def test_no_event_is_lost_or_counted_twice(tmp_path_factory, consumers, commands
 
 
 @pytest.mark.parametrize(("campaign", "remark"), [
-    (dict(eventService=True), "ordinary ones"), (dict(eventService=True, nJumboJobs=2), "no jumbo jobs"),
+    (dict(eventService=True), "makes ordinary jobs"), (dict(eventService=True, nJumboJobs=2), "makes jumbo jobs"),
     (RANGES | dict(nEventsPerWorker=3), "above the 2 events"), (RANGES | dict(nSitesPerJob=2), "above the 1 queues")])
 def test_remarks(campaign, remark):
-    assert any(remark in one for one in event_service_as_asked(plan(0, 2, **campaign)))
-    assert not list(event_service_as_asked(plan(0, 2, **RANGES)))
+    assert sum(remark in one for one in remarks(plan(0, 2, **campaign))) == 1
+    words = " ".join(remarks(plan(0, 2, **RANGES)))
+    assert "queues with event service" not in words and "events of a job" not in words
 
 
 @pytest.mark.parametrize(("campaign", "message"), [

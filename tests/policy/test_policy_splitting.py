@@ -34,7 +34,7 @@ from simgrid_broker.policy.tasks.splitting import (
     size_limit,
     typical_files,
 )
-from simgrid_broker.schema.secondaries import SecondaryInput
+from simgrid_broker.schema.datasets import SecondaryInput
 from simgrid_broker.units import MIB
 from simgrid_broker.views import PIECE
 

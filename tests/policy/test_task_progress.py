@@ -7,7 +7,7 @@ from simgrid_broker.policy.tasks import progress
 from simgrid_broker.policy.tasks.progress import Look, Progress, Step
 from simgrid_broker.policy.tasks.scouts import Scouting
 from simgrid_broker.views import DatasetRow
-from simgrid_broker.views.datasets import usable_files
+from simgrid_broker.views.tasks import usable_files
 
 T = TaskStatus
 READ = DatasetRow(n_files=4, to_be_used=4, used=4, finished=3, failed=1)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.work.campaigns import Campaign
 from simgrid_broker.scenario.work.synthetic import task_list
-from simgrid_broker.schema.secondaries import SecondaryInput
+from simgrid_broker.schema.datasets import SecondaryInput
 
 PLAIN = dict(name="mc", hs06sec_per_event=10, backlog=2)
 FILES = dict(files=40, events_per_file=150, file_size="3 GB")

@@ -11,7 +11,7 @@ from simgrid_broker.policy.brokerage.task.question import task_record
 from simgrid_broker.scenario import in_force
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.data.replicas import add_replica_of
-from simgrid_broker.world.queues.nuclei import input_of_sites
+from simgrid_broker.world.queues.places import input_of_sites
 from simgrid_broker.world.snapshot.records import TaskFacts
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.views.nuclei import COMPLETE, Burden, candidates, claimed_work, nuclei, output_on_the_way

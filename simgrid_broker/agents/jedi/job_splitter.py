@@ -22,7 +22,7 @@ from simgrid_broker.policy.tasks.splitting import (
     typical_files,
 )
 from simgrid_broker.schema.attribute import columns_of
-from simgrid_broker.schema.secondaries import SecondaryInput
+from simgrid_broker.schema.datasets import SecondaryInput
 from simgrid_broker.schema.tasks import SplitParameters
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.views import Task, Verdict

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simgrid_broker.editions import ByEdition
+from simgrid_broker.gdpconfig import pandaserver_dbproxy
 from simgrid_broker.names import COMPENSATION, RAM_LIMITS_MB, PandaError, RetryAction
 from simgrid_broker.policy.jobs.resource_types import PER_CORE_UNITS
 from simgrid_broker.units import GIB
-from simgrid_broker.views import Task
+from simgrid_broker.views import Gdpconfig, Task
 
 WHOLE_TASK = 0.30
 """Fraction of the inputs from which memory is raised for the whole task; JEDI TWiki, Memory increase in job retry."""
@@ -438,3 +439,8 @@ def increased_cputime(task: Task, n_events: int, slot_hs06: float, maxtime_s: fl
         return task.cputime
     used = max(0.0, maxtime_s - task.basewalltime_s) * slot_hs06 * task.cpuefficiency / 100
     return float(np.fmax(task.cputime, used * CPUTIME_MARGIN / n_events))          # an unknown one is less
+
+
+def fewest_ranges(cfg: Gdpconfig) -> int | None:
+    """Event ranges below which a retry goes to a single-core queue; None = the cores of its queue alone."""
+    return cfg.value(pandaserver_dbproxy.AES_MINEVENTSFORMCORE)

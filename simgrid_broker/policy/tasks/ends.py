@@ -7,7 +7,7 @@ from typing import NamedTuple
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import TEST_SHARE, TaskStatus
 from simgrid_broker.views import DatasetRow
-from simgrid_broker.views.datasets import OUTPUT_TYPES
+from simgrid_broker.views.tasks import OUTPUT_TYPES
 
 T = TaskStatus
 

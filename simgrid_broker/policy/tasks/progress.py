@@ -8,7 +8,7 @@ from typing import NamedTuple
 from simgrid_broker.names import TASK_PREPARABLE, TaskStatus
 from simgrid_broker.policy.tasks import scouts
 from simgrid_broker.views import DatasetRow
-from simgrid_broker.views.datasets import INPUT_TYPES, PROCESS_TYPES
+from simgrid_broker.views.tasks import INPUT_TYPES, PROCESS_TYPES
 
 T = TaskStatus
 

@@ -9,7 +9,6 @@ from typing import Any
 from simgrid_broker.errors import first_three, nearest
 from simgrid_broker.names import ASKED_LABELS, JOB_TYPE_OF_TESTS
 from simgrid_broker.scenario.checks.data import DATA_REMARKS, DATA_RULES, TAPE_REMARKS, TAPE_RULES
-from simgrid_broker.scenario.checks.event_service import event_service_as_asked
 from simgrid_broker.scenario.checks.grid import GRID_RULES, NETWORK_RULES, too_much_space
 from simgrid_broker.scenario.checks.rows import constraints_of_rows, remarks_of_rows
 from simgrid_broker.scenario.checks.shares import SHARE_RULES, WORK_QUEUE_RULES, work_without_share
@@ -21,7 +20,7 @@ from simgrid_broker.scenario.checks.users import (
     patterns_without_queue,
     unread_parameters,
 )
-from simgrid_broker.scenario.checks.work import WORK_RULES
+from simgrid_broker.scenario.checks.work import WORK_RULES, event_service_as_asked
 from simgrid_broker.scenario.checks.workers import WORKER_RULES, option_unread, remarks_of_systems
 from simgrid_broker.scenario.gdpconfig import find, in_force, values_as_written
 from simgrid_broker.scenario.loading.origins import Finding
@@ -381,7 +380,7 @@ def software_without_transhome(scenario: Scenario) -> Iterator[str]:
 def ordinary_jobs(scenario: Scenario) -> Iterator[str]:
     """Event service that is asked of a task and makes ordinary jobs."""
     for stream in scenario.workload.streams:
-        asked = {"eventService": stream.eventService and not getattr(stream, "nEventsPerWorker", 0),
+        asked = {"eventService": stream.eventService and not stream.nEventsPerWorker,
                  "nJumboJobs": stream.nJumboJobs > 0}
         for key in (key for key, without_effect in asked.items() if without_effect):
             yield (f"{key} of {stream.name!r} makes ordinary jobs: " + (

@@ -269,3 +269,22 @@ def incident_ends_too_early(scenario: Scenario) -> Iterator[Finding]:
 WORK_RULES = (warm_up_too_long, load_without_work, too_many_tasks, incident_fields, incident_status,
               incident_on_link_to_itself, incident_values, incident_after_the_end, incident_ends_too_early,
               snapshot_after_the_end, sample_of_a_trace, parents_of_campaigns, queues_of_work, *COMMAND_RULES)
+
+
+# ---- event service ---------------------------------------------------------------------------------------------------
+
+NO_EVENTS = "std"
+"""Value of jobseed at a queue without event service."""
+
+
+def event_service_as_asked(scenario: Scenario) -> Iterator[str]:
+    """Streams whose consumers share less than they ask for."""
+    n_queues = sum(queue.jobseed != NO_EVENTS for queue in scenario.grid.queues.values())
+    for stream in scenario.workload.streams:
+        name, events = stream.name, stream.events_per_job
+        if stream.nEventsPerWorker and stream.input is None and stream.nEventsPerWorker > events:
+            yield (f"nEventsPerWorker of {name!r}, {stream.nEventsPerWorker}, is above the {events} events of a job, "
+                   "so that the consumers of an input share one range.")
+        if stream.nSitesPerJob > max(n_queues, 1):
+            yield (f"nSitesPerJob of {name!r}, {stream.nSitesPerJob}, is above the {n_queues} queues with event "
+                   "service in their jobseed.")

@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from simgrid_broker.names import MOST_FILES_OF_JOB, TYPICAL_FILES
+from simgrid_broker.schema.datasets import SecondaryInput
 from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part
-from simgrid_broker.schema.secondaries import SecondaryInput
 from simgrid_broker.schema.tasks import SplitParameters
 
 

@@ -9,8 +9,8 @@ from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.names import EventService, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.brokerage.production.selection import spread_jobs
-from simgrid_broker.policy.jobs.event_service import fewest_ranges
 from simgrid_broker.policy.jobs.resource_types import asked_ramcount
+from simgrid_broker.policy.jobs.retry_module import fewest_ranges
 from simgrid_broker.scenario.work.event_rule import EventRule
 from simgrid_broker.systems.events.policy.jobset import EventFile, EventJob, EventQueue, Jobset
 from simgrid_broker.systems.events.policy.queues import NUCLEUS

@@ -1,7 +1,7 @@
 """Rows of the datasets of a task of the world, as the rules of its progress and end read them."""
 
 from simgrid_broker.views import DatasetRow
-from simgrid_broker.views.datasets import usable_files
+from simgrid_broker.views.tasks import usable_files
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.datasets import members_of
 from simgrid_broker.world.tasks.input_files import inputs_to_use, staged_inputs_of

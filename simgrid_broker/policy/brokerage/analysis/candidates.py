@@ -69,11 +69,6 @@ TERMS = ByEdition(
 """Source: brokerage reference, 3.2 and 3.3 A2 (D30, D31); a pattern with `*` is looked for anywhere in the name."""
 
 
-def no_mask(case: AnalysisCase) -> np.ndarray:
-    """The mask that refuses no candidate, (n,)."""
-    return np.zeros(case.n_candidates, bool)
-
-
 def is_preassigned(case: AnalysisCase) -> np.ndarray:
     """Candidates of the PanDA queue to which the task is pre-assigned, (n,) bool."""
     return case.queues.queue == preassigned_queue(case.task)
@@ -104,7 +99,7 @@ def not_for_analysis(case: AnalysisCase) -> np.ndarray:
            panda="list of preliminary candidates", source=STEP_2, editions=("documented",))
 def names_another_queue(case: AnalysisCase) -> np.ndarray:
     """Refuse all queues but the one to which the task is pre-assigned."""
-    return ~is_preassigned(case) if has_site(case) else no_mask(case)
+    return ~is_preassigned(case)
 
 
 @criterion("-status", says="{text}", text=named_values.status, panda="selection for status", stage="status check",
@@ -133,8 +128,6 @@ def is_named(case: AnalysisCase) -> np.ndarray:
            editions=("deployed",), source="brokerage reference, 3.3 A3 and 6")
 def no_share_there(case: AnalysisCase) -> np.ndarray:
     """Refuse queues whose `fairsharepolicy` gives the task nothing, unless the task names its queue."""
-    if has_site(case):
-        return no_mask(case)
     fields = {name: getattr(case.task, name) for name in TASK_FIELDS}
     policies = case.queues.fairsharepolicy
     zero = {policy: has_zero_share(policy, edition=case.edition, **fields) for policy in dict.fromkeys(policies)}
@@ -152,10 +145,8 @@ def asks_for_cores(case: AnalysisCase) -> bool:
 
 @criterion("-cpucore", unit="cores", says="slots of {value}, jobs of {limit}", applies=asks_for_cores,
            static=("corecount",), **CORES)
-def cores_mismatch(case: AnalysisCase) -> Answer | np.ndarray:
+def cores_mismatch(case: AnalysisCase) -> Answer:
     """Refuse single-core queues to multi-core jobs and the reverse; jobs of any core count may go to both."""
-    if not asks_for_cores(case):
-        return no_mask(case)
     cores, slots = case.task.corecount, case.queues.corecount
     return Answer(slots > 1 if cores == 1 else slots <= 1, slots, cores)
 
@@ -180,8 +171,8 @@ def gpu_without_platform(case: AnalysisCase) -> np.ndarray:
 
     Optimisation of hyper-parameters is spared. What the task asks of CPU or GPU does not count here.
     """
-    if not brings_no_software(case) or not case.queues.gpu.any():
-        return no_mask(case)
+    if not case.queues.gpu.any():
+        return case.queues.gpu
     platform = parse_architecture(case.task.architecture, case.edition).sw_platform
     distinct, number = case.queues.distinct_software
     entries = [entry_of(software, case.edition) for software in distinct]
@@ -201,7 +192,7 @@ def reads_directly_only(case: AnalysisCase) -> bool:
            static=("allowinputlan", "is_merging"), source="brokerage reference, 3.3 A12 and 2.3 P13")
 def cannot_read_directly(case: AnalysisCase) -> np.ndarray:
     """Refuse queues without direct reading to tasks that use nothing else, merge jobs apart."""
-    return ~case.queues.direct_io if reads_directly_only(case) else no_mask(case)
+    return ~case.queues.direct_io
 
 
 # ---- lists ---------------------------------------------------------------------------------------------------------
@@ -223,7 +214,7 @@ def includes(case: AnalysisCase) -> bool:
 @criterion("-excluded", says="on the task's excludedSite", applies=excludes, static=("excludedsite",), **SITES)
 def excluded(case: AnalysisCase) -> np.ndarray:
     """Refuse queues that match an item of excludedSite; `*` is any text (D30)."""
-    return matched(case, case.task.excludedsite) if excludes(case) else no_mask(case)
+    return matched(case, case.task.excludedsite)
 
 
 @criterion("-notincluded", says="not on the task's includedSite", applies=includes, static=LISTED, **SITES)
@@ -232,8 +223,6 @@ def not_included(case: AnalysisCase) -> np.ndarray:
 
     Queues that the item AUTO lets in are refused later if listed ones are left.
     """
-    if not includes(case):
-        return no_mask(case)
     reads = case.queues.reads_analysis
     if case.task.siteendpoint >= 0:
         inside = np.array([case.task.siteendpoint in used for used in reads], bool)
@@ -241,7 +230,7 @@ def not_included(case: AnalysisCase) -> np.ndarray:
             return ~inside
     patterns = case.task.includedsite
     if patterns is None or (AUTO in patterns and TERMS[case.edition].reads_auto):
-        return no_mask(case)
+        return np.zeros(case.n_candidates, bool)
     return ~matched(case, patterns)
 
 
@@ -254,8 +243,6 @@ def names_cloud(case: AnalysisCase) -> bool:
            **SITES | {"source": "brokerage reference, 3.3 A18"})
 def of_another_cloud(case: AnalysisCase) -> np.ndarray:
     """Refuse queues of another cloud than the one that the task names."""
-    if not names_cloud(case):
-        return no_mask(case)
     return np.array([cloud != case.task.cloud for cloud in case.queues.cloud], bool)
 
 
@@ -302,8 +289,6 @@ def platform_unresolved(case: AnalysisCase) -> np.ndarray:
 
 def _answered(case: AnalysisCase, tag: str) -> np.ndarray:
     """Candidates for which the check gives `tag`, (n,) bool."""
-    if not has_none(case):
-        return no_mask(case)
     distinct, number = case.queues.distinct_software
     tags = [ANSWERS[case.edition](case, software) for software in distinct]
     return np.array([each == tag for each in tags], bool)[number]

@@ -169,8 +169,6 @@ def is_open(case: JobCase) -> bool:
            editions=("documented",), static=NAMED, source=f"{JOB_BROKERAGE}, step 1 (D16)")
 def named_test(case: JobCase) -> np.ndarray:
     """Refuse queues with `test` in the name, whatever the case, unless the task is pre-assigned; PanDA logs none."""
-    if not is_open(case):
-        return np.zeros(case.n_candidates, bool)
     return case.queues.has_in_name(NAME_OF_TEST_QUEUES)
 
 
@@ -178,8 +176,6 @@ def named_test(case: JobCase) -> np.ndarray:
            stage="status check", static=NAMED, source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P3 (D19)")
 def not_open(case: JobCase) -> np.ndarray:
     """Refuse queues that are not online, or standby in the deployed edition, unless the task is pre-assigned (D19)."""
-    if not is_open(case):
-        return np.zeros(case.n_candidates, bool)
     return np.logical_and.reduce([case.queues.status != status for status in TERMS[case.edition].statuses])
 
 
@@ -199,8 +195,6 @@ def zero_share(case: JobCase) -> np.ndarray:
 
     The deployed edition spares work of the shares `test` and `validation` unless it names one queue and is not managed.
     """
-    if not asks_policies(case):
-        return np.zeros(case.n_candidates, bool)
     policies, number = case.queues.distinct("fairsharepolicy")
     fields = {name: getattr(case.task, name) for name in TASK_FIELDS}
     return np.array([has_zero_share(policy, edition=case.edition, **fields) for policy in policies], bool)[number]
@@ -214,14 +208,12 @@ CORE_FIELDS = (*NAMED, "corecount", "is_merging", "mergecorecount")
            panda="selection for CPU core count", stage="core count check",
            static=(*CORE_FIELDS, "currentpriority", "is_scout"),
            source=f"{JOB_BROKERAGE}, core count; brokerage reference, 2.2 and 2.3 P10")
-def core_count_mismatch(case: JobCase) -> Answer | np.ndarray:
+def core_count_mismatch(case: JobCase) -> Answer:
     """Refuse single-core queues to multi-core jobs and the reverse; jobs of any core count may go to both.
 
     Jobs of any core count that are scouting or of high priority go to multi-core queues only. The deployed
     edition does not ask a single queue that the task names.
     """
-    if is_spared(case) or not asks_for_cores(case):
-        return np.zeros(case.n_candidates, bool)
     cores, slots = cores_of_job(case), case.queues.corecount
     is_single_core = cores <= 1 and cores != ANY_CORES
     return Answer(slots > 1 if is_single_core else slots <= 1, slots, nan if cores == ANY_CORES else cores)
@@ -238,13 +230,11 @@ def asks_for_cores(case: JobCase) -> bool:
            panda="selection for CPU core count", stage="core count check",
            static=(*NAMED, "maxcorecount"),
            source=f"{JOB_BROKERAGE}, core count; brokerage reference, 2.3 P10")
-def too_many_cores(case: JobCase) -> np.ndarray | Answer:
+def too_many_cores(case: JobCase) -> Answer:
     """Refuse queues with more cores than the task's maxCoreCount.
 
     The deployed edition does not ask a single queue that the task names.
     """
-    if is_spared(case):
-        return np.zeros(case.n_candidates, bool)
     return above(case.queues.corecount, case.task.maxcorecount)
 
 
@@ -303,8 +293,6 @@ def preferences(case: JobCase) -> np.ndarray | None:
 def _answered(case: JobCase, tag: str) -> np.ndarray:
     """Candidates for which the check gives `tag`, (n,) bool."""
     need = _need(case)
-    if need is None:
-        return np.zeros(case.n_candidates, bool)
     distinct, number = case.queues.distinct_software
     tags = [answer(software, need, case.queues.software_of_all, case.edition) for software in distinct]
     return np.array([each == tag for each in tags], bool)[number]

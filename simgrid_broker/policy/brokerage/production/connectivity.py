@@ -42,15 +42,13 @@ def makes_jumbo_jobs(case: JobCase) -> bool:
            **JUMBO)
 def kept_for_jumbo(case: JobCase) -> np.ndarray:
     """Refuse queues with useJumboJobs to tasks that make no jumbo jobs."""
-    return case.queues.use_jumbo_jobs if makes_no_jumbo_jobs(case) else _none(case)
+    return case.queues.use_jumbo_jobs
 
 
 @criterion("-fewevents", unit="events", says="{value} ready, jumbo jobs need {limit:plain}", applies=makes_jumbo_jobs,
            stage="jumbo events check", **JUMBO)
-def too_few_events(case: JobCase) -> np.ndarray | Answer:
+def too_few_events(case: JobCase) -> Answer:
     """Refuse queues with useJumboJobs whose minEventsForJumbo is above the events that a task has ready."""
-    if not makes_jumbo_jobs(case):
-        return _none(case)
     return below(case.task.jumbo_events, case.queues.min_events_for_jumbo, case.queues.use_jumbo_jobs)
 
 
@@ -65,7 +63,7 @@ def reads_directly_only(case: JobCase) -> bool:
            source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P13")
 def only_copies(case: JobCase) -> np.ndarray:
     """Refuse queues without direct reading to tasks that use nothing else; the deployed edition spares merge jobs."""
-    return ~case.queues.direct_io if reads_directly_only(case) else _none(case)
+    return ~case.queues.direct_io
 
 
 def asks_for_network(case: JobCase) -> bool:
@@ -79,8 +77,6 @@ def asks_for_network(case: JobCase) -> bool:
            source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P18 (D24)")
 def network_mismatch(case: JobCase) -> np.ndarray:
     """Refuse queues whose wnconnectivity is not consistent with the task's ipConnectivity, if it has one (D24)."""
-    if not asks_for_network(case):
-        return _none(case)
     asked, offers = case.task.ipconnectivity, case.queues.wnconnectivity
     refused = {offer: not ACCEPTS[case.edition](offer, asked) for offer in dict.fromkeys(offers)}
     return np.array([refused[offer] for offer in offers], bool)
@@ -117,7 +113,7 @@ def by_events(case: JobCase) -> bool:
 @criterion("-es", says="jobseed std: no event service", applies=by_events, **EVENT_SERVICE)
 def without_event_service(case: JobCase) -> np.ndarray:
     """Refuse queues with jobseed std to event service tasks."""
-    return _seeded(case, "std") if by_events(case) else _none(case)
+    return _seeded(case, "std")
 
 
 @criterion("-eshigh", says="jobseed eshigh: for scouts and high priorities only", applies=by_events,
@@ -125,21 +121,19 @@ def without_event_service(case: JobCase) -> np.ndarray:
 def kept_for_high_event_service(case: JobCase) -> np.ndarray:
     """Refuse queues with jobseed eshigh to event service tasks that are neither scouting nor of high priority."""
     high = case.task.is_scout or case.task.currentpriority >= VERY_HIGH_PRIORITY
-    return _seeded(case, "eshigh") if by_events(case) and not high else _none(case)
+    return _seeded(case, "eshigh") & (not high)
 
 
 @criterion("-es_ucore", says="one core of a unified queue", applies=by_events, **EVENT_SERVICE)
 def single_core_of_unified(case: JobCase) -> np.ndarray:
     """Refuse single-core pseudo-queues of unified queues to event service tasks."""
-    if not by_events(case):
-        return _none(case)
     return (case.queues.resource_type >= 0) & (case.queues.corecount == 1)
 
 
 @criterion("-nones", says="jobseed es: event service only", **EVENT_SERVICE)
 def only_event_service(case: JobCase) -> np.ndarray:
     """Refuse queues with jobseed es to all other tasks, including those with job cloning."""
-    return _none(case) if _uses_events(case) or is_spared(case) else _seeded(case, "es")
+    return _seeded(case, "es") & (not (_uses_events(case) or is_spared(case)))
 
 
 def _uses_events(case: JobCase) -> bool:
@@ -151,8 +145,3 @@ def _seeded(case: JobCase, seed: str) -> np.ndarray:
     """Candidates with a jobseed, (n,) bool."""
     seeds, number = case.queues.distinct("jobseed")
     return np.array([each == seed for each in seeds], bool)[number]
-
-
-def _none(case: JobCase) -> np.ndarray:
-    """The mask that refuses no candidate, (n,)."""
-    return np.zeros(case.n_candidates, bool)
