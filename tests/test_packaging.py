@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
@@ -41,6 +42,27 @@ def test_the_wheel_holds_every_scenario_and_runs_one_by_its_name(wheel, tmp_path
         [sys.executable, "-P", "-m", "simgrid_broker", "check", "full_chain"], cwd=tmp_path, capture_output=True,
         text=True, env={"PYTHONPATH": str(tmp_path / "installed"), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
     assert ran.returncode == 0 and "full_chain" in ran.stdout, ran.stderr
+
+
+USES = (
+    (("run", "minimal", "--until", "1h", "--set", "warm_up=0h", "--no-report", "--out", "runs"), "runs/minimal/seed-1"),
+    (("report", "runs/minimal/seed-1"), "report.html"),
+    (("broker", "snapshot", "--task", "101"), "101"),
+    (("replicate", "minimal", "--until", "1h", "--set", "warm_up=0h", "--seeds", "2", "--out", "studies"), "studies"),
+)
+"""Arguments of the command of the wheel, and a part of its answer."""
+
+
+def test_the_installed_wheel_runs_reports_brokers_and_studies(wheel, tmp_path):
+    home = tmp_path / "environment"
+    venv.create(home, with_pip=False)
+    subprocess.run([sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "--quiet", "--no-deps",
+                    "--no-index", "--disable-pip-version-check", wheel], check=True)
+    libraries = [path for path in sys.path if path.endswith("site-packages")]
+    (next(home.glob("lib/python*/site-packages")) / "libraries.pth").write_text("\n".join(libraries))
+    for words, answer in USES:
+        told = subprocess.run([home / "bin" / "simgrid-broker", *words], cwd=tmp_path, capture_output=True, text=True)
+        assert told.returncode == 0 and answer in told.stdout, (words, told.stdout, told.stderr)
 
 
 def test_scenarios_are_listed_and_copied_with_what_they_read(tmp_path):

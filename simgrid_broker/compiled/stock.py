@@ -19,8 +19,8 @@ with suppress(Exception):                          # without it each run compile
     from simgrid_broker.compiled.kept_code import KeptStockCode
 
 TRIED = ("0.61.2", "0.68.1")
-"""Versions of Numba with which the own compiler was tried (`scripts/try_numba.py`), from the lowest to the highest that
-`pyproject.toml` allows."""
+"""Versions of Numba with which the own compiler was tried (`scripts/try_versions.py`), from the lowest to the highest
+that `pyproject.toml` allows."""
 OPTIONS = dict(error_model="numpy", _nrt=False, no_cfunc_wrapper=True)
 """IEEE arithmetic, and without reference counting: six times faster here, but no array can be created."""
 CHOICE = "SIMGRID_BROKER_STOCK_NUMBA"
