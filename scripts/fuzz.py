@@ -2,20 +2,24 @@
 """Run random scenarios of all features, check them, and reduce what fails to a few lines of YAML.
 
     scripts/fuzz.py --minutes 10                    as many scenarios as fit into ten minutes, from seed 0 on
-    scripts/fuzz.py --seeds 0-999 --keep fuzzed     a thousand scenarios; those that fail are kept in a folder
+    scripts/fuzz.py --seeds 0-999 --keep fuzzed     a thousand scenarios; a folder keeps a log, and those that fail
     scripts/fuzz.py --reduce fuzzed/17.yaml         the smallest scenario that fails in the same way
 
 A scenario is made from the schema: random keys of all parts, incidents and keys of gdpconfig over a small grid with
 work, mended by what `check` says until it accepts them. It is run twice with all invariants checked, in two processes
 that hash texts differently, the second time from what the first resolved; the tables must be the same byte for byte,
 must not contradict each other, and the report must be written. What `check` accepts must run; what it refuses must be
-refused with a sentence. At the end a table says how often each agent, incident, command and worker mode has acted.
+refused with a sentence. Each seed is made for three to six lines of a table, printed at the end, which says how often
+each agent, incident, command, worker mode, dispatcher, edition and policy has acted.
 
-Exit status 1 if a scenario failed. A run is cut short at 20 s or 1 GiB and checked as far as it came; a process that
+The log of a folder lets the same command go on where it ended: seeds that passed are not run again.
+
+Exit status 1 if a scenario failed. A run is cut short at 6 s or 1 GiB and checked as far as it came; a process that
 does not answer within 90 s is ended, which is a failure.
 """
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -35,9 +39,13 @@ from fuzzing.reduction import Trial, reduced
 from fuzzing.workers import Died, Task, answers
 from tqdm import tqdm
 
+from simgrid_broker.engine import STEPS
+
 ROOT = Path(__file__).resolve().parents[1]
-WATCHED = 4
-"""Of so many scenarios the agents of one are watched, and the report of another is written, which takes time."""
+REPORTED = 4
+"""Of so many scenarios the report of one is written, which takes time."""
+LOG = "log.jsonl"
+"""File in the folder that is kept: what is known of a seed in each line, the last of which counts."""
 WANTED = 10
 """Acts of everything that can act in a thousand scenarios."""
 
@@ -47,7 +55,7 @@ def tasks_of(seeds: Iterable[int], end: float) -> Iterator[Task]:
     for seed in seeds:
         if time.monotonic() > end:
             return
-        yield Task(cases.made, (seed, seed % WATCHED == 0, seed % WATCHED == 1), seed)
+        yield Task(cases.made, (seed, seed % REPORTED == 0), seed)
 
 
 def follow(task: Task, answer: Any, worker: int) -> list[Task]:
@@ -77,7 +85,7 @@ def table_of(counts: Counter[str], number: int) -> Iterator[str]:
     """Lines of what acted how often, with the number of those that are too rare."""
     names = sorted(acts.all_acts(), key=lambda name: (counts[name], name))
     rare = [name for name in names if counts[name] < WANTED]
-    yield f"Acts in {number} scenarios (agents: in one of {WATCHED}, at most {acts.ENOUGH} in each)"
+    yield f"Acts in {number} scenarios (of an agent: at most {acts.ENOUGH} in each)"
     width = max(map(len, names))
     names.sort()
     half = (len(names) + 1) // 2
@@ -86,37 +94,62 @@ def table_of(counts: Counter[str], number: int) -> Iterator[str]:
     yield f"{len(rare)} of {len(names)} acted less than {WANTED} times{': ' + ', '.join(rare) if rare else ''}"
 
 
+class Log:
+    """What is known of each seed: failure, acts, whether it ran to its end; kept in a folder if there is one."""
+
+    def __init__(self, folder: Path | None):
+        self.folder, self.seeds = folder, dict[int, dict[str, Any]]()
+        if folder:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.path = folder / LOG
+            for line in self.path.read_text().splitlines() if self.path.exists() else ():
+                self.seeds[json.loads(line)["seed"]] = json.loads(line)
+
+    def is_to_run(self, seed: int) -> bool:
+        """True unless a seed has passed before."""
+        return seed not in self.seeds or bool(self.seeds[seed]["failure"])
+
+    def add(self, outcome: Outcome) -> None:
+        """Note an outcome; a scenario that failed is written, with the message as a comment."""
+        known = dict(seed=outcome.seed, failure=outcome.failure, whole=outcome.steps == STEPS,
+                     seconds=round(outcome.seconds, 2), acts={name: int(n) for name, n in outcome.acts.items() if n})
+        self.seeds[outcome.seed] = known
+        if self.folder:
+            with self.path.open("a") as file:
+                file.write(json.dumps(known) + "\n")
+            if outcome.failure:
+                said = "".join(f"# {line}\n" for line in (outcome.failure, *outcome.details.splitlines()))
+                (self.folder / f"{outcome.seed}.yaml").write_text(said + outcome.text)
+
+    def print(self) -> int:
+        """Print the table and what failed; returns the number of failures."""
+        known = self.seeds.values()
+        failures = Counter(one["failure"] for one in known if one["failure"])
+        print(*table_of(sum((Counter(one["acts"]) for one in known), Counter()), len(known)), sep="\n")
+        print(f"{len(known)} scenarios, {sum(one['whole'] for one in known)} to their end, "
+              f"{sum(failures.values())} failed")
+        for failure, times in failures.most_common():
+            print(f"  {times:4}  {failure}")
+        return sum(failures.values())
+
+
 def fuzz(options: argparse.Namespace, paths: list[str]) -> int:
     """Run the scenarios, until Ctrl-C, and print what failed, and the table."""
-    begun, counts, failures, number = time.monotonic(), Counter[str](), Counter[str](), 0
+    begun, log = time.monotonic(), Log(options.keep)
     end = begun + 60 * options.minutes if options.minutes else float("inf")
     seeds = range(options.seeds[0], options.seeds[1] + 1) if options.seeds else count()
-    with suppress(KeyboardInterrupt), tqdm(total=len(seeds) if isinstance(seeds, range) else None, unit="scenario",
+    left = [*filter(log.is_to_run, seeds)] if isinstance(seeds, range) else filter(log.is_to_run, seeds)
+    with suppress(KeyboardInterrupt), tqdm(total=len(left) if isinstance(left, list) else None, unit="scenario",
               disable=not sys.stderr.isatty()) as bar:
-        for task, answer in answers(tasks_of(seeds, end), follow, options.workers, paths):
-            outcome = judged(task, answer)
-            if outcome is None:
-                continue
-            number += 1
-            bar.update()
-            counts.update(outcome.acts)
-            if outcome.failure:
-                failures[outcome.failure] += 1
-                bar.write(f"seed {outcome.seed}: {outcome.failure}")
-                if options.keep:
-                    keep(options.keep, outcome)
-    print(*table_of(counts, number), sep="\n")
-    print(f"{number} scenarios in {(time.monotonic() - begun) / 60:.1f} min, {sum(failures.values())} failed")
-    for failure, times in failures.most_common():
-        print(f"  {times:4}  {failure}")
-    return int(bool(failures))
-
-
-def keep(folder: Path, outcome: Outcome) -> None:
-    """Write a scenario that failed, with the message as a comment."""
-    folder.mkdir(parents=True, exist_ok=True)
-    said = "".join(f"# {line}\n" for line in (outcome.failure, *outcome.details.splitlines()))
-    (folder / f"{outcome.seed}.yaml").write_text(said + outcome.text)
+        for task, answer in answers(tasks_of(left, end), follow, options.workers, paths):
+            if (outcome := judged(task, answer)) is not None:
+                bar.update()
+                log.add(outcome)
+                if outcome.failure:
+                    bar.write(f"seed {outcome.seed}: {outcome.failure}")
+    failed = log.print()
+    print(f"{(time.monotonic() - begun) / 60:.1f} min")
+    return int(failed > 0)
 
 
 def first_and_last(text: str) -> tuple[int, int]:
@@ -132,10 +165,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=first_and_last, metavar="A-B", help="seeds; default: from 0 on")
     parser.add_argument("--minutes", type=float, metavar="N", help="time after which no scenario is begun")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="folder for scenarios that fail")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="folder for the log, and scenarios that fail")
     parser.add_argument("--reduce", type=Path, metavar="FILE", help="reduce a scenario that fails, and print it")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N",
-                        help="processes; default: one a core")
+                        help="processes at work at once; default: one a core")
     options = parser.parse_args()
     if not (options.seeds or options.minutes or options.reduce):
         parser.error("give --seeds, --minutes or --reduce")

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+import fuzz
 import pytest
 import yaml
-from fuzzing import cases, scenarios, tables
+from fuzzing import acts, cases, scenarios, tables, themes
 from fuzzing.reduction import reduced
 from fuzzing.scenarios import Refused, scenario_of
 
@@ -28,6 +29,26 @@ def test_a_seed_makes_one_scenario(tmp_path):
     assert text != scenario_of(9, tmp_path)[0]
 
 
+def test_themes_are_lines_of_the_table_and_lay_what_they_need(tmp_path):
+    lines = ["agent merger", "agent data_carousel", "agent event_service", "command retry", "incident replica_lost"]
+    assert {*themes.themes()} <= {*acts.all_acts()} and {*themes.wanted(3)} <= {*themes.themes()}
+    core = scenarios.core(scenarios.Random(5), 5)
+    values, scenario = scenarios.themed(core, scenarios.Random(5), lines, tmp_path / "themed.yaml")
+    work = scenario.workload.campaigns
+    assert any(one.mergeOutput for one in work) and any(one.nEventsPerWorker for one in work)
+    assert {"retry", "replica_lost"} <= {one.command or one.what for one in scenario.incidents}
+    assert "tapes" in scenario.data.containers and len(values["incidents"]) == 4
+
+
+def test_a_folder_remembers_the_seeds_that_passed(tmp_path):
+    log = fuzz.Log(tmp_path)
+    log.add(cases.Outcome(1, acts=acts.Counter({"command pause": 2})))
+    log.add(cases.Outcome(2, "name: two\n", "it fails", "at length"))
+    again = fuzz.Log(tmp_path)
+    assert [again.is_to_run(seed) for seed in (1, 2, 3)] == [False, True, True]
+    assert (tmp_path / "2.yaml").read_text() == "# it fails\n# at length\nname: two\n" and again.print() == 1
+
+
 def test_a_scenario_runs_twice_with_the_same_tables(monkeypatch):
     monkeypatch.setattr(cases, "SECONDS", 600)               # this process may still have to compile
     monkeypatch.setattr(cases, "MEMORY", 1 << 36)            # and holds what other tests left
@@ -35,14 +56,14 @@ def test_a_scenario_runs_twice_with_the_same_tables(monkeypatch):
     assert not found.failure, found.details
     assert found.digests == cases.again(found.text, found.steps).digests
     acts = [found.acts[name] for name in ("agent statistics", "incident site_outage", "command pause", "mode pull")]
-    assert acts == [10, 1, 1, 0] and found.acts["mode push"]
+    assert acts == [3, 1, 1, 0] and found.acts["mode push"]
 
 
 def test_a_refusal_without_a_sentence_is_a_failure(monkeypatch):
     def broken(file):
         raise KeyError("moon")
     monkeypatch.setattr(scenarios, "load_scenario", broken)
-    assert cases.made(1, watched=False, reported=False).failure == "KeyError at test_fuzz.py:broken: #"
+    assert cases.made(1, reported=False).failure == "KeyError at test_fuzz.py:broken: #"
 
 
 @pytest.fixture(scope="module")

@@ -1,47 +1,57 @@
 """Acts in a run: agents that changed something, incidents that took effect, worker modes and policies in use.
 
-An agent has acted when the tables of the world, or what agents remember together, are not the same after its turn.
+An agent acts in a turn, from when it wakes until it waits, in which a table of the world, or what agents share in their
+books, is not the same afterwards, or in which it records something. The processes that it starts act for it. Before its
+first wait it only prepares itself: there, what it puts into the books does not count. An incident acts if its effect is
+a change; a command, or a change of tasks, for each task that takes it; a worker mode, a dispatcher for each job that
+starts by it; an edition or a policy in a run in which jobs start.
 """
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cached_property, partial, wraps
 from typing import Any, get_args
 
 import numpy as np
 
 from simgrid_broker import agents as package
-from simgrid_broker import engine
+from simgrid_broker import editions, engine
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.own import GROUP
+from simgrid_broker.agents.run import timeline
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.plugins import offered
 from simgrid_broker.policy import registry
 from simgrid_broker.records import Run
+from simgrid_broker.scenario.checks.work import TASK_INCIDENTS
 from simgrid_broker.scenario.model import Incident, Policies
 from simgrid_broker.systems.dispatch import DISPATCHERS
+from simgrid_broker.systems.events.service import event_service
 from simgrid_broker.systems.worker_mode import MODES, WITHOUT_WORKFLOW
 from simgrid_broker.world.arrays import GROWING, REUSED
 
-OUTBOXES = {*GROWING} - {*REUSED}
+OUTBOXES = {*GROWING} - {*REUSED} | {"done_times", "done_jobs"}
 """Tables that a fingerprint leaves out: counters of the world change with them."""
-PATIENCE, SELDOM = 20, 7
-"""Turns of an agent after which only one of so many is looked at."""
-ENOUGH = 10
+PATIENCE = 10
+"""Turns of an agent that are all looked at; then ever fewer, one of n after so many times n."""
+ENOUGH = 3
 """Acts of an agent in one run after which its turns are no longer looked at."""
 
 
 def all_acts() -> list[str]:
     """Everything that can act, as lines of the table."""
     dispatchers = [(name, DISPATCHERS.member(name)) for name in DISPATCHERS.names()]
-    return [*(f"agent {agent.__name__}" for agent in package.AGENTS if agent is not package.agents_of_dispatch),
+    return [*(f"agent {agent.__name__}" for agent in (*package.AGENTS, event_service)
+              if agent is not package.agents_of_dispatch),
             *(f"agent {agent.__name__} of {name}" for name, one in dispatchers for agent in one.agents),
             *(f"own agent {name}" for name in offered(GROUP)),
-            *(f"incident {what}" for what in get_args(Incident.model_fields["what"].annotation)),
+            *(f"incident {what}" for what in get_args(Incident.model_fields["what"].annotation)
+              if what != "task_command"),
             *(f"command {word}" for word in commands()), *(f"mode {name}" for name in MODES.names()),
             *(f"dispatch {name}" for name, _ in dispatchers),
+            *(f"edition {name}" for name in get_args(editions.Name)),
             *(f"policy {kind} {name}" for kind in Policies.model_fields for name in registry.names(kind))]
 
 
@@ -52,47 +62,83 @@ def commands() -> tuple[str, ...]:
 
 
 class Watch:
-    """Counts the turns of agents that changed something; `counts` is by line of the table."""
+    """Counts turns of agents, and effects of incidents, that changed something; `counts` is by line of the table."""
 
     def __init__(self, dispatch: str):
         self.counts, self.turns = Counter[str](), Counter[str]()
-        self.dispatch, self.control, self.agent = dispatch, None, ""
+        self.dispatch, self.control, self.agent, self.records = dispatch, None, "", 0
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Within, agents are watched that are started."""
-        every, agents, guarded = Control.every, engine.AGENTS, engine.guarded
-        engine.guarded = lambda plugin: self._watched(guarded(plugin), f"own agent {plugin.name}")
-        Control.every = self._every(every)
-        engine.AGENTS = tuple(self._watched(agent, f"agent {agent.__name__}") for agent in agents)
+    def watching(self, agents: bool) -> Iterator[None]:
+        """Within, incidents are watched, and agents that are started if that is asked for."""
+        every, in_package, of_scenario, guarded = Control.every, engine.AGENTS, engine.agents_of, engine.guarded
+        effects = timeline.EFFECTS
+        timeline.EFFECTS = {what: self._effect(effect, what) for what, effect in effects.items()}
+        if agents:
+            engine.guarded = lambda plugin: self._watched(guarded(plugin), f"own agent {plugin.name}")
+            Control.every = self._every(every)
+            engine.AGENTS = tuple(self._watched(agent, f"agent {agent.__name__}") for agent in in_package)
+            engine.agents_of = lambda scenario: tuple(
+                self._watched(agent, f"agent {agent.__name__}") for agent in of_scenario(scenario))
         try:
             yield
         finally:
-            Control.every, engine.AGENTS, engine.guarded = every, agents, guarded
+            Control.every, engine.AGENTS, engine.agents_of, engine.guarded = every, in_package, of_scenario, guarded
+            timeline.EFFECTS = effects
+
+    def _effect(self, effect: Callable, what: str) -> Callable:
+        """The effect of incidents of a kind, each of which is counted if it changes something."""
+        def watched(control: Control, incident: Incident) -> None:
+            before = of_tables(control), of_books(control)
+            effect(control, incident)
+            changed = before != (of_tables(control), of_books(control))
+            self.counts[f"incident {what}"] += changed and what not in TASK_INCIDENTS
+        return watched
 
     def _watched(self, agent: Callable, name: str) -> Callable:
-        """An agent whose own steps are looked at."""
+        """An agent whose own turns are looked at."""
         @wraps(agent)
-        def watched(control: Control) -> Iterator[Any]:
-            self.control = control
+        def watched(control: Control) -> Generator[Any, Any, Any]:
+            self._meet(control)
             if agent is package.agents_of_dispatch:
-                started = [control.env.process(self._steps(one, f"agent {one.__name__} of {self.dispatch}"))
+                started = [control.env.process(self._turns(one(control), f"agent {one.__name__} of {self.dispatch}"))
                            for one in control.policies.dispatch.agents]
                 yield control.env.all_of(started)
                 return
-            yield from self._steps(agent, name)
+            yield from self._turns(agent(control), name)
         return watched
 
-    def _steps(self, agent: Callable, name: str) -> Iterator[Any]:
-        """The events of an agent, one after the other."""
-        steps, sent = agent(self.control), None
+    def _meet(self, control: Control) -> None:
+        """Know the control of a run; what is recorded by it is counted, and processes belong to who starts them."""
+        if self.control is control:
+            return
+        self.control, env, recorder = control, control.env, control.recorder
+        process, write, keep = env.process, recorder.write, recorder.keep_snapshot
+
+        def begun(steps: Generator) -> Any:
+            return process(self._turns(steps, self.agent, False) if self.agent else steps)
+
+        def counted(record: Callable) -> Callable:
+            def recorded(*args: Any) -> None:
+                self.records += 1
+                record(*args)
+            return recorded
+        env.process, recorder.write, recorder.keep_snapshot = begun, counted(write), counted(keep)
+
+    def _turns(self, steps: Generator, name: str, prepares: bool = True) -> Generator[Any, Any, Any]:
+        """The events of an agent, one after the other; prepares: whether it does so before the first one."""
+        advance, first = partial(next, steps), prepares
         while True:
             try:
-                with self._turn(name):
-                    event = steps.send(sent)
-            except StopIteration:
-                return
-            sent = yield event
+                with self._turn(name, first):
+                    event = advance()
+            except StopIteration as end:
+                return end.value
+            first = False
+            try:
+                advance = partial(steps.send, (yield event))
+            except Exception as thrown:             # a failed event, or an interrupt of the process
+                advance = partial(steps.throw, thrown)
 
     def _every(self, every: Callable) -> Callable:
         """`Control.every` whose work is a turn of the agent that calls it."""
@@ -107,28 +153,45 @@ class Watch:
         return watched
 
     @contextmanager
-    def _turn(self, name: str) -> Iterator[None]:
-        """One turn of an agent, counted if it changes something."""
+    def _turn(self, name: str, prepares: bool = False) -> Iterator[None]:
+        """One turn of an agent, counted if it changes or records something."""
         outer, self.agent = self.agent, name
         self.turns[name] += not outer
         look = self.counts[name] < ENOUGH and not outer and (
-            self.turns[name] < PATIENCE or self.turns[name] % SELDOM == 0)
-        before = fingerprint(self.control) if look else 0
+            self.turns[name] % (self.turns[name] // PATIENCE + 1) == 0)
+        before = self._state(prepares) if look else ()
         try:
             yield
         finally:
             self.agent = outer
-        if look and fingerprint(self.control) != before:
+        if look and self._state(prepares) != before:
             self.counts[name] += 1
 
+    def _state(self, prepares: bool) -> tuple[int, ...]:
+        """What a turn that counts changes."""
+        return self.records, of_tables(self.control), 0 if prepares else of_books(self.control)
 
-def fingerprint(control: Control) -> int:
-    """A number that changes with the tables of the world and with what agents remember together."""
-    found = _of_bundle(control.world.arrays, 0)
-    for holder in (control.books, control.policies, control.brokers):
-        for thing in vars(holder).values():
-            found += hash(repr([_shown(thing), *map(_shown, getattr(thing, "__dict__", {}).values())]))
+
+def of_tables(control: Control) -> int:
+    """A number that changes with the tables of the world."""
+    return _of_bundle(control.world.arrays, 0)
+
+
+def of_books(control: Control) -> int:
+    """A number that changes with what agents share beside the tables: public attributes that are no cached values."""
+    found = 0
+    for holder in (control.world, control.books, control.policies, control.brokers):
+        for thing in _shared(holder):
+            found += hash(repr([_shown(thing), *map(_shown, _shared(thing))]))
     return found
+
+
+def _shared(thing: Any) -> list[Any]:
+    """The public attributes of a thing, but the tables, in the order of their names."""
+    if isinstance(thing, Bundle):
+        return []
+    return [value for name, value in sorted(getattr(thing, "__dict__", {}).items()) if not name.startswith("_")
+            and not isinstance(getattr(type(thing), name, None), cached_property)]
 
 
 def _of_bundle(bundle: Bundle, found: int) -> int:
@@ -158,20 +221,21 @@ def _shown(thing: Any) -> Any:
 
 
 def acts_of_run(run: Run) -> Counter[str]:
-    """Acts that a run itself records: commands that were carried out, workers of each mode that had a job, policies."""
+    """Acts that a run itself records: commands that were carried out, jobs of each mode, policies of runs with jobs."""
     counts: Counter[str] = Counter()
     scenario, simulated = run.manifest["scenario"], run.manifest["simulated_s"]
-    for incident in scenario["incidents"]:
-        counts[f"incident {incident['what']}"] += incident["at"] < simulated
+    counts["incident task_arrival"] += sum(one["what"] == "task_arrival" and one["at"] < simulated
+                                           for one in scenario["incidents"])
     for given in run.manifest["commands"]:
-        if given["command"] in commands():
-            counts[f"command {given['command']}"] += given["n_done"]
+        word = given["command"]
+        counts[f"command {word}" if word in commands() else f"incident task_{word}"] += given["n_done"]
     if scenario["record"]["jobs"] and len(run.jobs):
         started = run.jobs[run.jobs.running_s.notna()]
         for queue, number in started.queue.value_counts().items():
             workflow = scenario["grid"]["queues"][queue]["workflow"] or WITHOUT_WORKFLOW
             counts[f"mode {workflow}"] += int(number)
         counts[f"dispatch {scenario['dispatch']}"] += len(started)
+        counts[f"edition {scenario['edition']}"] += bool(len(started))
         for kind, name in scenario["policies"].items():
             counts[f"policy {kind} {name}"] += bool(len(started))
     return counts

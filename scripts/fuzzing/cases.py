@@ -5,7 +5,6 @@ import resource
 import time
 import traceback
 from collections import Counter
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,10 +16,11 @@ import simgrid_broker as sb
 from fuzzing import acts, tables
 from fuzzing.core import write_trace
 from fuzzing.scenarios import Refused, described, scenario_of
+from fuzzing.themes import wanted
 from simgrid_broker.errors import InvariantBroken, ScenarioError, SimgridBrokerError
 from simgrid_broker.records import Run
 
-SECONDS, MEMORY = 20.0, 1 << 30
+SECONDS, MEMORY = 6.0, 1 << 30
 """Processor time of one run, s, and memory of its process, bytes, at which a run is cut short."""
 
 
@@ -61,7 +61,7 @@ def memory() -> float:
     return float(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def made(seed: int, watched: bool, reported: bool) -> Outcome:
+def made(seed: int, reported: bool) -> Outcome:
     """The first run of the scenario of a seed."""
     with TemporaryDirectory() as folder:
         try:
@@ -70,7 +70,7 @@ def made(seed: int, watched: bool, reported: bool) -> Outcome:
             return Outcome(seed, str(refusal), *_told(refusal.__cause__ or refusal))
         except Exception as error:
             return Outcome(seed, "", *_told(error))
-    outcome = first(text, watched, reported)
+    outcome = first(text, any("agent" in line for line in wanted(seed)), reported)
     outcome.seed = seed
     return outcome
 
@@ -87,9 +87,7 @@ def first(text: str, watched: bool = False, reported: bool = True) -> Outcome:
             return outcome
         try:
             watch = acts.Watch(scenario.dispatch)
-            with ExitStack() as stack:
-                if watched:
-                    stack.enter_context(watch.watching())
+            with watch.watching(watched):
                 run = simulated(scenario, Path(folder) / "run", limits)
             outcome.digests, outcome.acts = digests(run.folder), watch.counts + acts.acts_of_run(run)
             if found := tables.faults(run):

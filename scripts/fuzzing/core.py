@@ -78,13 +78,14 @@ def drawn(random: Random) -> dict[str, Any]:
     storages = _storages(random, sites)
     shares, leaves = _shares(random)
     campaigns = [_campaign(random, f"c{n}", random.choice(leaves), duration) for n in range(random.randint(1, 3))]
-    users = [_users(random, f"u{n}", random.choice(leaves), duration) for n in range(random.choice([0, 1, 1, 2]))]
+    users = [users_of(random, f"u{n}", random.choice(leaves), duration) for n in range(random.choice([0, 1, 1, 2]))]
     trace = dict(trace=_trace(random, leaves)) if random.random() < 0.1 else {}
+    data = dict(datasets=datasets_of(random, storages)) if random.random() < 0.7 else {}
     return dict(duration=duration, warm_up=random.choice([0, 0, duration // 4]),
                 start=random.choice(["empty", "empty", "filled"]),
                 grid=dict(sites=sites, queues=queues, storages=storages,
                           links={"default": {"bandwidth": random.choice([1e8, 1e9]), "closeness": 4}}),
-                shares=shares, workload=dict(campaigns=campaigns, users=users, **trace), data=_data(random, storages))
+                shares=shares, workload=dict(campaigns=campaigns, users=users, **trace), data=data)
 
 
 def _site(random: Random, number: int) -> dict[str, Any]:
@@ -143,21 +144,20 @@ def _campaign(random: Random, name: str, leaf: str, duration: float) -> dict[str
     return _payload(random, name, leaf, duration) | dict(processingtype=random.choice(TAGS))
 
 
-def _users(random: Random, name: str, leaf: str, duration: float) -> dict[str, Any]:
+def users_of(random: Random, name: str, leaf: str, duration: float) -> dict[str, Any]:
+    """A stream of tasks of users."""
     return _payload(random, name, leaf, duration) | dict(
         users=random.choice([1, 5, 30]), tasks_per_period=random.choice([1, 3]), active_period=HOUR)
 
 
-def _data(random: Random, storages: dict[str, Any]) -> dict[str, Any]:
+def datasets_of(random: Random, storages: dict[str, Any]) -> dict[str, Any]:
     """Datasets that lie at some storages, of 1 % of the smallest of these."""
-    if random.random() < 0.3:
-        return {}
     size = min(said["total"] - said["free"] for said in storages.values()) / 200
     names = sorted(storages)
-    return {"datasets": {f"D{n}": dict(
+    return {f"D{n}": dict(
         files=random.choice([1, 20, 200]), bytes=size * random.uniform(0.1, 1), container=random.choice(["box", None]),
         replicas=[dict(storage=name) for name in random.sample(names, random.randint(1, min(2, len(names))))])
-        for n in range(random.randint(1, 4))}}
+        for n in range(random.randint(1, 4))}
 
 
 def _trace(random: Random, leaves: list[str]) -> dict[str, Any]:

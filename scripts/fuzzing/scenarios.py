@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel
 
 from fuzzing.core import core, write_trace
+from fuzzing.themes import themes, wanted
 from fuzzing.values import DOORS, Values, needed_by
 from simgrid_broker import load_scenario
 from simgrid_broker.advice import remarks
@@ -30,6 +31,8 @@ KEPT = {("name",), ("seed",), ("description",), ("workload", "trace"), ("workloa
 """Keys that no random value replaces: names of the case, and files."""
 ROUNDS = 40
 """Attempts to mend a scenario before its random keys are given up."""
+TRIES = 3
+"""Attempts to lay a theme over a core."""
 DAMAGED = 3
 """Copies of a scenario with a value of another kind, each of which must be accepted or refused with a sentence."""
 JUNK = (None, "", "moon", [], {}, [[]], {"moon": 1}, -1, 0, True, 1e300, "1e5 parsecs", "*", "é", 2**70)
@@ -45,11 +48,10 @@ class Refused(Exception):
 
 def scenario_of(seed: int, folder: Path) -> tuple[str, Scenario]:
     """Text and value of the random scenario of a seed; folder: for its file. Raises Refused."""
-    random = Random(seed)
-    plain = core(random, seed)
-    values, file = deepcopy(plain), folder / f"fuzz{seed}.yaml"
+    random, file = Random(seed), folder / f"fuzz{seed}.yaml"
     write_trace(folder)
-    whole = _accepted(plain, file)
+    plain, whole = themed(core(random, seed), random, wanted(seed), file)
+    values = deepcopy(plain)
     lay_keys(values, Values(random, whole, random.choice([0, 0.05, 0.3])), random.choice([1, 3, 8, 20]))
     for _ in range(DAMAGED):
         with suppress(ScenarioError):
@@ -71,6 +73,22 @@ def scenario_of(seed: int, folder: Path) -> tuple[str, Scenario]:
         for path in excess:
             _restore(values, plain, path)
     return text_of(plain), _accepted(plain, file)
+
+
+def themed(values: dict[str, Any], random: Random, lines: list[str], file: Path) -> tuple[dict[str, Any], Scenario]:
+    """A core with the themes that it can take, and the scenario; lines: of the table of acts."""
+    whole = _accepted(values, file)
+    for line in lines:
+        for _ in range(TRIES):
+            changed = deepcopy(values)
+            with suppress(ScenarioError, LookupError, ValueError):
+                themes()[line](changed, Values(random, whole, 0))
+                scenario = _accepted(changed, file)
+                if not _excess(scenario):
+                    described(scenario)
+                    values, whole = changed, scenario
+                    break
+    return values, whole
 
 
 def text_of(values: Any) -> str:

@@ -95,12 +95,16 @@ def serve(pipe: Connection, paths: list[str]) -> None:
 
 def answers(tasks: "Iterator[Task]", more: Callable[[Task, Any, int], list[Task]], number: int,
             paths: list[str]) -> Iterator[tuple[Task, Any]]:
-    """Each task with its answer, as they come; more: gives the tasks that follow from an answer of a worker."""
-    workers = [Worker(one, paths) for one in range(number)]
+    """Each task with its answer, as they come; more: gives the tasks that follow from an answer of a worker.
+
+    number: workers that are busy at once; there are two at least, as a second run is by another process.
+    """
+    workers = [Worker(one, paths) for one in range(max(number, 2))]
     waiting: list[Task] = []
     while True:
         for worker in workers:
-            if worker.task is None and (task := _next(worker.number, waiting, tasks, number)) is not None:
+            free = number - sum(one.task is not None for one in workers)
+            if free and worker.task is None and (task := _next(worker.number, waiting, tasks, number)) is not None:
                 worker.give(task)
         busy = [worker for worker in workers if worker.task is not None]
         if not busy:
@@ -114,8 +118,8 @@ def answers(tasks: "Iterator[Task]", more: Callable[[Task, Any, int], list[Task]
 
 
 def _next(worker: int, waiting: list[Task], tasks: Iterator[Task], number: int) -> Task | None:
-    """The next task of a worker: one that waits and may be done by it, or a new one."""
+    """The next task of a worker: one that waits and may be done by it, or a new one if few wait."""
     for place, task in enumerate(waiting):
-        if task.not_by != worker or number == 1:
+        if task.not_by != worker:
             return waiting.pop(place)
-    return next(tasks, None)
+    return next(tasks, None) if len(waiting) < number else None

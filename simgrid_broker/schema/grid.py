@@ -415,10 +415,12 @@ STORAGES = Table("storages", "one DDM endpoint", (
 
 TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("transfer_id", "i8", "", OURS, "Identifier, counted from 1"),
-    Column("bytes", "f8", "bytes", OURS, "Size of all files together; of a job that ended before, what it had read"),
+    Column("bytes", "f8", "bytes", OURS, "Size of the files that have arrived or will; of a job that ended before, "
+           "what it had read"),
     Column("submitted_s", "f8", "s", OURS, "When the transfer was asked for"),
     Column("started_s", "f8", "s", OURS, "When its first byte moved"),
-    Column("ended_s", "f8", "s", OURS, "When its last file had arrived; null = it was under way at the end"),
+    Column("ended_s", "f8", "s", OURS, "When its last file had arrived, or the rest was given up; null = it was under "
+           "way at the end"),
     Column("finish_tag", "f8", "bytes/file", OURS, "Value of the link's clock at which it ends", recorded=False),
     Column("attempt_s", "f8", "s", OURS, "When the first byte of the present attempt moved", recorded=False),
     Column("left_bytes", "f8", "bytes", OURS, "Size of the files that have not arrived yet", recorded=False),
@@ -434,7 +436,7 @@ TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("dataset", "i4", "", OURS, "Shared dataset to which the files belong; -1 = none", recorded=False),
     Column("first_job", "i4", "", OURS, "First job that awaits it; -1 = none", recorded=False),
     Column("next", "i4", "", OURS, "Next transfer in its list", recorded=False),
-    Column("n_files", "i4", "files", OURS, "Files"),
+    Column("n_files", "i4", "files", OURS, "Files that have arrived or will"),
     Column("n_jobs", "i4", "jobs", OURS, "Jobs that await it"),
     Column("left_files", "i4", "files", OURS, "Files that have not arrived yet", recorded=False),
     Column("width", "i4", "files", OURS, "Files of it that move at once", recorded=False),

@@ -366,6 +366,8 @@ def test_jobs_go_on_when_all_files_have_come_by_another_way():
     bench.run(100.0)
     assert bench.statuses() == ["activated"] * 5 and bench.link()["bytes_moved"] == 0
     assert replica(bench)["part"] == 1 and replica(bench)["coming"] == pytest.approx(0)
+    moved = bench.moved()
+    assert (moved["bytes"].tolist(), moved["n_files"].tolist()) == ([0.0], [0])       # no link has carried them
     bench.check()
 
 

@@ -148,12 +148,14 @@ def source_is_gone(world: Arrays, transfer):
 
 @compiled
 def give_up_files(world: Arrays, transfer):
-    """Note that the files of a transfer that have not arrived will not come."""
-    number = transfer["dataset"]
+    """Leave to a transfer the files that have arrived; the others will not come."""
+    number, given_up = transfer["dataset"], transfer["left_bytes"]
+    transfer["bytes"], transfer["n_files"] = transfer["bytes"] - given_up, transfer["n_files"] - transfer["left_files"]
+    transfer["left_bytes"], transfer["left_files"] = 0.0, 0
     row = replica_on_disk(world, number, transfer["destination"]) if number >= 0 else -1
     if row < 0:
         return
-    replica, part = world.replicas[row], transfer["left_bytes"] / world.datasets[number]["bytes"]
+    replica, part = world.replicas[row], given_up / world.datasets[number]["bytes"]
     replica["coming"] = max(replica["coming"] - part, 0.0)
     if replica["own_task"] == transfer["jeditaskid"]:
         replica["own_coming"] = max(replica["own_coming"] - part, 0.0)

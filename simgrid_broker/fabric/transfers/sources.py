@@ -32,7 +32,6 @@ def try_again(world: Arrays, row, now):
         enqueue(world, row, now)
     elif transfer["n_jobs"] == 0 or all_is_there(world, transfer):
         give_up_files(world, transfer)
-        transfer["left_files"], transfer["left_bytes"] = 0, 0.0
         transfer_done(world, row, now)
     elif takes_other_source(world, transfer):
         enqueue(world, row, now)

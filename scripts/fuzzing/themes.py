@@ -1,0 +1,235 @@
+"""Themes: what each line of the table of acts needs in order to act, laid over the core of a random scenario.
+
+Lines of policies, dispatchers, modes, editions, incidents and commands have themes that are derived from what the
+program and its packages offer. Agents that act in any scenario need none; the others have one below.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Any
+
+from fuzzing import core
+from fuzzing.acts import all_acts
+from fuzzing.core import HOUR, TB
+from fuzzing.values import Values
+from simgrid_broker.names import EXPRESS_ANALYSIS, USER_ANALYSIS
+
+Theme = Callable[[dict[str, Any], Values], None]
+"""Changes the values of a scenario; may raise LookupError or ValueError where these lack what it needs."""
+
+MINUTES = 10
+"""Wall time of a short job."""
+OF_OWN_INPUT = ("input_per_job", "input_per_event", "input", "replicas", "jobs_per_task", "dataset", "container",
+                "open_input", "whole_container", "lost_input", "broken_input")
+"""Keys of a stream that contradict input from a container."""
+
+
+def wanted(seed: int) -> list[str]:
+    """Lines of the table that the scenario of a seed is made for: three to six, one as likely as the other."""
+    random = Random(f"themes of {seed}")
+    return random.sample([*themes()], random.randint(3, 6))
+
+
+def themes() -> dict[str, Theme]:
+    """Themes by the line of the table that they let act."""
+    derived = {line: partial(KINDS[kind], name) for line in all_acts() for kind, _, name in [line.partition(" ")]
+               if kind in KINDS}
+    of_dispatch = {line: partial(_dispatch, line.rpartition(" of ")[2]) for line in all_acts()
+                   if line.startswith("agent ") and " of " in line}
+    own = {line: partial(_own_agent, line.removeprefix("own agent ")) for line in all_acts()
+           if line.startswith("own agent ")}
+    return derived | of_dispatch | own | {f"agent {name}": theme for name, theme in OF_AGENTS.items()}
+
+
+def _streams(values: dict[str, Any], *kinds: str) -> list[dict[str, Any]]:
+    """Streams of work of some kinds."""
+    return [stream for kind in kinds for stream in values["workload"].get(kind, ())]
+
+
+def _campaign(values: dict[str, Any], at_random: Values) -> dict[str, Any]:
+    """One of the campaigns; those that extend nothing have all keys in sight."""
+    return at_random.random.choice(_streams(values, "campaigns"))
+
+
+def _shorten(stream: dict[str, Any], duration: float) -> dict[str, Any]:
+    """Let the jobs of a stream take minutes, so that tasks end within the run."""
+    cores, events = stream.get("corecount", 8) or 1, stream.get("events_per_job", 1000)
+    stream |= dict(hs06sec_per_event=dict(median=60 * MINUTES * cores * 10 / events, sigma=0.3),
+                   jobs_per_task=dict(median=5, sigma=0.5), memory_per_core=500)
+    if "offered_cores" in stream:
+        most = core.MOST_JOBS / 4 * 60 * MINUTES * cores / duration
+        stream["offered_cores"] = min(float(stream["offered_cores"]), most)
+    return stream
+
+
+def _queue(values: dict[str, Any], at_random: Values) -> dict[str, Any]:
+    """One of the queues that are written."""
+    return values["grid"]["queues"][at_random.random.choice(sorted(values["grid"]["queues"]))]
+
+
+def _policy(line: str, values: dict[str, Any], _at_random: Values) -> None:
+    kind, name = line.split()
+    values.setdefault("policies", {})[kind] = name
+
+
+def _dispatch(name: str, values: dict[str, Any], _at_random: Values) -> None:
+    values["dispatch"] = name
+
+
+def _edition(name: str, values: dict[str, Any], _at_random: Values) -> None:
+    values["edition"] = name
+
+
+def _mode(name: str, values: dict[str, Any], at_random: Values) -> None:
+    """Half of the queues."""
+    queues = values["grid"]["queues"]
+    for queue in at_random.random.sample(sorted(queues), (len(queues) + 1) // 2):
+        queues[queue]["workflow"] = name
+
+
+def _own_agent(name: str, values: dict[str, Any], _at_random: Values) -> None:
+    own = values.setdefault("agents", {}).setdefault("own", [])
+    own += [name] * (name not in own)
+
+
+def _incident(what: str, values: dict[str, Any], at_random: Values) -> None:
+    """One of a kind, in the first half of the run, about things that exist."""
+    if what == "task_command":
+        raise LookupError("each command has a theme")
+    said = at_random.incident(what)
+    said["at"] = round(said["at"] / 2)
+    if "dataset" in said and not at_random.names["dataset"]:
+        values["data"] = dict(datasets=core.datasets_of(at_random.random, {
+            name: dict(total=one.total, free=one.free) for name, one in at_random.whole.grid.storages.items()}))
+        said["dataset"] = at_random.random.choice(sorted(values["data"]["datasets"]))
+    if what == "network_capacity":
+        for key in ("source", "destination", "backbone"):
+            said.pop(key, None)
+        said["site"] = at_random.random.choice(at_random.names["site"])
+    if what.startswith("task_") and "task" in said:
+        said["task"] = _campaign(values, at_random)["name"]
+    values.setdefault("incidents", []).append(said)
+
+
+def _command(word: str, values: dict[str, Any], at_random: Values) -> None:
+    """To a stream whose tasks are in the state in which it is carried out, at several moments."""
+    stream, duration = _campaign(values, at_random), values["duration"]
+    moments = [0.1, 0.3, 0.6]
+    if word in ("retry", "incexec"):
+        _shorten(stream, duration)
+        stream |= dict(failure_rate=0.4, max_attempt=2)
+        moments = [0.5, 0.7, 0.9]
+    elif word == "avalanche":
+        _shorten(stream, duration)
+        stream |= dict(useScout=True, jobs_per_task=dict(median=40), backlog_time=duration / 10)
+        moments = [0.02, 0.05, 0.1, 0.3]
+    incidents = values.setdefault("incidents", [])
+    for moment in moments:
+        if word == "resume":
+            incidents.append(dict(at=moment * duration, what="task_command", task=stream["name"], command="pause"))
+        incidents.append(dict(at=(moment + 0.05 * (word == "resume")) * duration, what="task_command",
+                              task=stream["name"], command=word))
+
+
+KINDS: dict[str, Callable[..., None]] = {
+    "policy": _policy, "dispatch": _dispatch, "edition": _edition, "mode": _mode, "incident": _incident,
+    "command": _command}
+"""Themes of all lines of a kind."""
+
+
+def _merge(values: dict[str, Any], at_random: Values) -> None:
+    _shorten(_campaign(values, at_random), values["duration"])["mergeOutput"] = True
+
+
+def _stage(values: dict[str, Any], at_random: Values) -> None:
+    """Datasets on a tape, a nucleus with room for them, and a campaign that reads them."""
+    random, grid = at_random.random, values["grid"]
+    disks = sorted(name for name, storage in grid["storages"].items() if not storage.get("tape"))
+    nuclei = [name for name in disks if grid["sites"][grid["storages"][name]["site"]].get("nucleus")]
+    grid["storages"][random.choice(nuclei)] |= dict(total=2000 * TB, free=1000 * TB)
+    tape = f"{grid['storages'][random.choice(disks)]['site']}_THEMETAPE"
+    grid["storages"][tape] = dict(site=tape.removesuffix("_THEMETAPE"), total=1000 * TB, free=500 * TB, tape=True,
+                                  type="DATATAPE", drives=random.randint(1, 3))
+    values.setdefault("data", {}).setdefault("datasets", {}).update({f"tape{n}": dict(
+        files=20, bytes=2e10, container="tapes", replicas=[dict(storage=tape)]) for n in range(3)})
+    stream = _shorten(_campaign(values, at_random), values["duration"])
+    for key in OF_OWN_INPUT:
+        stream.pop(key, None)
+    stream |= dict(container="tapes", inputPreStaging=True)
+    config = values.setdefault("gdpconfig", {}).setdefault("DATA_CAROUSEL_CONFIG", {})
+    config.setdefault("source_tapes_config", {})[tape] = dict(active=True, max_size=random.choice([10, 50]))
+
+
+def _slots(values: dict[str, Any], at_random: Values) -> None:
+    duration = values["duration"]
+    _queue(values, at_random)["slot_requests"] = [
+        dict(slots=5, opens=duration / 4, expires=duration / 2), dict(slots=3, opens=duration / 3)]
+
+
+def _troubles(values: dict[str, Any], at_random: Values) -> None:
+    values["grid"].setdefault("links", {})["troubles"] = [dict(
+        of=at_random.random.choice(["sites", "links"]), every=2 * HOUR, lasts=HOUR / 2,
+        factor=at_random.random.choice([0, 0.2]))]
+
+
+def _doors(values: dict[str, Any], at_random: Values) -> None:
+    for site in values["grid"]["sites"].values():
+        site |= dict(door_in=at_random.random.choice([1e7, 1e9]), door_out=at_random.random.choice([1e7, 1e9]))
+
+
+def _open_input(values: dict[str, Any], at_random: Values) -> None:
+    _campaign(values, at_random)["open_input"] = dict(at_first=0.1, frozen_after=values["duration"] / 3)
+
+
+def _tests(values: dict[str, Any], at_random: Values) -> None:
+    """Tests of queues, at a site where half of them fail."""
+    values["workload"]["tests"] = dict(period=1800, failures=1, successes=1)
+    values["grid"]["sites"][_queue(values, at_random)["atlas_site"]]["failure_rate"] = 0.5
+
+
+def _users(values: dict[str, Any], at_random: Values) -> None:
+    """Users whose share has one of the names that PanDA knows."""
+    share = at_random.random.choice([USER_ANALYSIS, EXPRESS_ANALYSIS])
+    values["shares"].append(dict(name=share, value=20))
+    stream = core.users_of(at_random.random, "analysers", share, values["duration"])
+    values["workload"].setdefault("users", []).append(
+        _shorten(stream, values["duration"]) | dict(backlog_time=HOUR))
+
+
+def _snapshots(values: dict[str, Any], _at_random: Values) -> None:
+    values.setdefault("record", {})["snapshots"] = [values["duration"] / 3, values["duration"] / 2]
+
+
+def _trace(values: dict[str, Any], at_random: Values) -> None:
+    values["workload"]["trace"] = {"file": core.TRACE, "as": "tasks",
+                                   "share": at_random.random.choice(at_random.names["leaf share"])}
+
+
+def _event_service(values: dict[str, Any], at_random: Values) -> None:
+    _campaign(values, at_random).update(eventService=True, nEventsPerWorker=at_random.random.choice([1, 10]),
+                                        nEsConsumers=at_random.random.choice([1, 2]), events_per_job=100)
+    for queue in values["grid"]["queues"].values():
+        queue["jobseed"] = "all"
+
+
+def _late_workers(values: dict[str, Any], at_random: Values) -> None:
+    """Two days and more, with a queue whose batch system considers no worker in that time."""
+    values["duration"] = 54 * HOUR
+    _queue(values, at_random).update(batch_latency=200 * HOUR, batch_latency_spread=0)
+    for stream in _streams(values, "campaigns", "users"):
+        if "offered_cores" in stream:
+            stream["offered_cores"] = float(stream["offered_cores"]) / 4
+
+
+def _reload(values: dict[str, Any], at_random: Values) -> None:
+    values.setdefault("agents", {})["gdpconfig"] = 600
+    _incident("gdpconfig", values, at_random)
+
+
+OF_AGENTS: dict[str, Theme] = {
+    "merger": _merge, "data_carousel": _stage, "harvester_slots": _slots, "network_troubles": _troubles,
+    "transfer_optimiser": _doors, "contents_feeder": _open_input, "queue_tests": _tests, "task_evaluator": _users,
+    "snapshots": _snapshots, "trace_source": _trace, "event_service": _event_service,
+    "harvester_monitor": _late_workers, "gdpconfig_cache": _reload}
+"""Themes of the agents that do not act in any scenario."""
