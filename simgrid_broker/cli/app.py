@@ -11,6 +11,7 @@ from simgrid_broker.cli import (
     coverage,
     describe,
     explain,
+    exporting,
     gdpconfig,
     importing,
     links,
@@ -77,6 +78,7 @@ for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES)
     dashes = {"ignore_unknown_options": command in (describe.describe, gdpconfig.gdpconfig)}      # tags begin with one
     app.command(epilog=examples, context_settings=dashes)(command)
 app.add_typer(importing.app, name="import")
+app.add_typer(exporting.app, name="export")
 
 
 def main() -> None:

@@ -22,6 +22,8 @@ from simgrid_broker.cli.text import paragraph, table
 from simgrid_broker.cli.trouble import BAD_INPUT, FAILED, BadArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from simgrid_broker.experiments.study import Study
@@ -146,12 +148,16 @@ def sensitivity(
 
     Writes a table of indices with their errors, and a report. An interrupted study is continued by the same command.
     """
-    from simgrid_broker.experiments.sensitivity import analysed, write_sensitivity_report
+    from simgrid_broker.experiments.sensitivity import analysed, indices, too_few, write_sensitivity_report
     from simgrid_broker.experiments.study_file import SensitivityFile, read_study_file
     file = instead.of(read_study_file(study, SensitivityFile))
     with run_on.watched() as workers:
         done = analysed(file, out, workers, study.stem, refuse_unusable)
     page = write_sensitivity_report(done, file, steps("Writing the report"))
+    rows = indices(done.results(), file)
+    typer.echo(indices_text(rows[rows["index"] != "mu"]))
+    for note in too_few(file, rows):
+        typer.echo(paragraph(f"note: {note}"))
     finish(done, page)
 
 
@@ -168,11 +174,20 @@ def tune(
     interrupted search is continued by the same command.
     """
     from simgrid_broker.experiments.study_file import TuneFile, base_scenario, read_study_file
-    from simgrid_broker.experiments.tune import confirmation, in_words, today, tuned, winner_settings, write_tune_report
+    from simgrid_broker.experiments.tune import (
+        confirmation,
+        in_words,
+        today,
+        tuned,
+        undecided,
+        winner_settings,
+        write_tune_report,
+    )
     file = Instead(settings=settings).of(read_study_file(study, TuneFile))
     with run_on.watched() as workers:
         result = tuned(file, out, workers, study.stem, refuse_unusable)
     page = write_tune_report(result, file, steps("Writing the report"))
+    typer.echo(trials_text(result.trials, file.objectives) + "\n")
     if result.winner is None:
         typer.echo("No trial keeps all constraints.")
     else:
@@ -183,7 +198,31 @@ def tune(
                                                      for key in before]))
         rows = confirmation(result, file)
         typer.echo("\n" + difference_text(rows[rows.figure.isin([*file.objectives, *file.constraints])]))
+        for note in undecided(rows, file):
+            typer.echo(paragraph(f"note: {note}"))
     finish(result.study, page)
+
+
+def indices_text(rows: "pd.DataFrame") -> str:
+    """Sensitivity indices with their intervals as a table."""
+    from simgrid_broker.report.words import number
+    return table(("figure", "setting", "index", "value", "95 % low", "high", "unit"),
+                 [(*(row[name] for name in ("figure", "setting", "index")),
+                   *(number(row[name]) for name in ("value", "low", "high")), row["unit"])
+                  for row in rows.to_dict("records")], numbers=(3, 4, 5))
+
+
+def trials_text(trials: "pd.DataFrame", objectives: "Mapping[str, str]", most: int = 10) -> str:
+    """The best trials by the first objective as a table, those within the constraints first."""
+    from simgrid_broker.report.words import number
+    first, way = next(iter(objectives.items()))
+    shown = trials.sort_values(["feasible", first], ascending=[False, way == "minimise"], kind="stable").head(most)
+    names = [name for name in shown.columns if name != "state"]
+    text = table(tuple(names), [tuple(("yes" if value else "no") if isinstance(value, bool) else number(value)
+                                      if isinstance(value, float) else str(value) for value in row)
+                                for row in shown[names].astype(object).itertuples(index=False, name=None)])
+    more = len(trials) - len(shown)
+    return f"{text}\n{more} more trials are in trials.csv." if more > 0 else text
 
 
 def of_options(scenario: Path, vary: list[str]) -> "Any":

@@ -78,7 +78,8 @@ def replicated(scenario: Scenario, seeds: int | str, out: str | Path | None, wor
         raise StudyError(problems)
     check_points(points, [scenario])
     folder = Path(out) if out is not None else Path("results") / name / "replicate"
-    return run_study(folder, Plan("replicate", {"scenario": without_seed(scenario)}, points, (scenario,)), workers)
+    return run_study(folder, Plan("replicate", {"scenario": without_seed(scenario)}, points, (scenario,), figures),
+                     workers)
 
 
 def without_seed(scenario: Scenario) -> dict:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simgrid_broker.engine import simulate
 from simgrid_broker.errors import Problem, ScenarioError, SimgridBrokerError, StudyError, extras_named
-from simgrid_broker.experiments.figures import figures
+from simgrid_broker.experiments.figures import figures, figures_in
 from simgrid_broker.experiments.processes import Processes
 from simgrid_broker.experiments.study import (
     DONE,
@@ -107,12 +107,16 @@ LOCAL = Workers()
 
 
 class Plan(NamedTuple):
-    """A study before it runs: its kind, what it asks as JSON has it, its points and their scenarios."""
+    """A study before it runs: its kind, what it asks as JSON has it, its points and their scenarios.
+
+    figures: those that every run must have; the study ends at the first run that lacks one.
+    """
 
     kind: str
     definition: Mapping[str, Any]
     points: Sequence[Point]
     scenarios: Sequence[Scenario]
+    figures: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -134,16 +138,30 @@ def started(workers: Workers) -> "Iterator[Cluster | Processes]":
 def run_study(folder: Path, plan: Plan, workers: Workers) -> Study:
     """Begin or continue a study and run its points that are not finished; without any, no worker is started.
 
-    Raises StudyError, before the folder is made, if it holds another study or a scheduler does not answer.
+    Raises StudyError, before the folder is made, if it holds another study or a scheduler does not answer; and at the
+    first run without one of the figures of the plan.
     """
     refuse_changes(folder, plan.kind, plan.definition)
     with ExitStack() as stack:
         cluster = stack.enter_context(started(workers)) if unfinished(plan.points, folder) else None
         study = begin(folder, plan.kind, plan.definition, plan.points)
-        if cluster is not None:
+        for point in study.finished()[:1]:
+            refuse_without_value(point, study.folder, plan.figures)
+        if cluster is not None and (left := unfinished(study.plan, folder)):
             common = Common(Path(folder).resolve(), tuple(plan.scenarios), workers.pages)
-            run_on(cluster, study.plan, unfinished(study.plan, folder), common, workers)
+            run_on(cluster, study.plan, left, common, workers, plan.figures)
     return study
+
+
+def refuse_without_value(point: Point, folder: Path, names: Sequence[str]) -> None:
+    """Raise StudyError for figures that a finished point does not have."""
+    if not names:
+        return
+    values = figures_in(point.folder(folder)).set_index("figure").value.reindex(list(names))
+    if problems := [Problem(None, None, "figures", name, f"has no value in the run {point.folder(folder)}, with which "
+                            "the study ends: a longer run or more work may give it one")
+                    for name in values.index[values.isna()]]:
+        raise StudyError(problems)
 
 
 def unfinished(points: Sequence[Point], folder: Path) -> list[Point]:
@@ -152,8 +170,11 @@ def unfinished(points: Sequence[Point], folder: Path) -> list[Point]:
 
 
 def run_on(cluster: "Cluster | Processes", points: Sequence[Point], left: Sequence[Point], common: Common,
-           workers: Workers) -> None:
-    """Run the points that are `left` of all `points` on workers that are there."""
+           workers: Workers, wanted: Sequence[str] = ()) -> None:
+    """Run the points that are `left` of all `points` on workers that are there.
+
+    Raises StudyError if the first run does not have a value of each figure that is wanted.
+    """
     clear_unfinished(common.folder)
     pace = _Pace(len(points), len(points) - len(left))
     watch = workers.watcher or (lambda progress: None)
@@ -162,6 +183,9 @@ def run_on(cluster: "Cluster | Processes", points: Sequence[Point], left: Sequen
         if isinstance(result, BaseException):
             result = FAILED, f"{type(result).__name__}: {result}"
             keep_message(result[1], left[place], common.folder)
+        if result[0] == DONE and wanted:
+            refuse_without_value(left[place], common.folder, wanted)
+            wanted = ()
         pace.count(result[0])
         watch(pace.now(cluster.n_workers))
 

@@ -7,9 +7,10 @@ import platform
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from html import escape
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -122,10 +123,11 @@ MOST_SHOWN = 5
 class Study:
     """A study on disk, finished or not; its tables are DataFrames."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, plan: Iterable[Point] | None = None):
+        """plan: some of the points of the study, default all."""
         self.folder = Path(folder)
         self.manifest = _read(self.folder)
-        self.plan = tuple(Point(**point) for point in self.manifest["points"])
+        self.plan = tuple(Point(**point) for point in self.manifest["points"]) if plan is None else tuple(plan)
 
     def __repr__(self) -> str:
         states = self.points().state.value_counts()
@@ -177,19 +179,37 @@ def read_study(folder: str | Path) -> Study:
 
 
 def begin(folder: Path, kind: str, definition: Mapping[str, Any], points: Iterable[Point]) -> Study:
-    """Make a study, or continue the one in `folder`, to which points may be added.
+    """Make a study of some points, or continue the one in `folder`, which keeps what else it has.
 
-    Raises StudyError if that one asks something else, or if the folder holds anything else.
+    A point whose settings that one has takes its name, so that nothing is run twice. Raises StudyError if that one
+    asks something else, or if the folder holds anything else.
     """
     folder, wanted = Path(folder), _as_json(kind, definition)
     refuse_changes(folder, kind, definition)
-    plan = {(point.group, point.seed): point.to_dict() for point in points}
-    if (folder / FILE).is_file():
-        plan = {(point["group"], point["seed"]): point for point in _read(folder)["points"]} | plan
+    before = Study(folder).plan if (folder / FILE).is_file() else ()
+    asked = _renamed(tuple(points), before)
+    plan = {(point.group, point.seed): point.to_dict() for point in (*before, *asked)}
     write_whole(folder / FILE, json.dumps({
         "kind": kind, "hash": hash_of(wanted), "definition": wanted, "points": list(plan.values())},
         indent=1, ensure_ascii=False, default=str) + "\n")
-    return Study(folder)
+    return Study(folder, asked)
+
+
+def _renamed(points: Sequence[Point], before: Sequence[Point]) -> list[Point]:
+    """The points, those with the settings of earlier ones by the names of these, others by free names."""
+    names = {_settings_of(point): point.group for point in before}
+    taken, free = set(names.values()), count(len(names) + 1)
+    for point in points:
+        if (key := _settings_of(point)) not in names:
+            name = point.group if point.group not in taken else next(
+                name for name in (f"p{number:04d}" for number in free) if name not in taken)
+            names[key] = name
+            taken.add(name)
+    return [replace(point, group=names[_settings_of(point)]) for point in points]
+
+
+def _settings_of(point: Point) -> tuple[int, str]:
+    return point.scenario, same(dict(point.settings))
 
 
 def hash_of(definition: Mapping[str, Any]) -> str:

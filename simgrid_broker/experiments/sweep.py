@@ -111,8 +111,9 @@ def swept(file: SweepFile, out: str | Path | None, workers: Workers, name: str, 
     scenario = base_scenario(file)
     points = list(numbered(combinations(file.vary, file.design, file.points), seeds_of(file.seeds)))
     refuse(file, scenario, points, file.figures, check)
-    definition = {**asked_of(file, scenario), "design": file.design, "points": file.points}
-    return run_study(folder_of(out, scenario, name), Plan("sweep", definition, points, (scenario,)), workers)
+    definition = {**asked_of(file, scenario), "design": file.design}
+    return run_study(folder_of(out, scenario, name), Plan(
+        "sweep", definition, points, (scenario,), file.figures), workers)
 
 
 def numbered(settings: Iterable[Mapping[str, Any]], seeds: Iterable[int]) -> Iterator[Point]:

@@ -77,6 +77,8 @@ def tuned(file: TuneFile, out: str | Path | None, workers: Workers, name: str, c
     with started(workers) as cluster:
         begin(folder, "tune", definition, ())
         runner = _Runner(folder, Plan("tune", definition, (), (scenario,)), file, workers, cluster)
+        runner.ended = len(runner.seeds) * sum(
+            trial.state.is_finished() for trial in open_search(file, folder / DATABASE).trials)
         search = optimise(file, folder / DATABASE, runner.means_of, max(cluster.n_workers // len(runner.seeds), 1))
         winner = best_of(file, search)
         confirm = seeds_of(file.confirm)
@@ -192,6 +194,17 @@ def confirmation(result: Tuned, file: TuneFile) -> pd.DataFrame:
                                                  if name not in wanted)))
 
 
+def undecided(rows: pd.DataFrame, file: TuneFile) -> list[str]:
+    """A sentence if the winner cannot be told from today's settings by any objective; rows: of `confirmation`."""
+    of_objectives = rows[rows.figure.isin(list(file.objectives))]
+    if not len(of_objectives) or of_objectives.is_real.any():
+        return []
+    needed = of_objectives.seeds_needed.min()
+    seeds = f"; about {needed:.0f} seeds in `confirm` would tell such a difference" if math.isfinite(needed) else ""
+    return ["The winner is not distinguishable from today's settings: on the fresh seeds no objective differs by more "
+            f"than chance{seeds}."]
+
+
 def settings_of(file: TuneFile, trial: FrozenTrial) -> dict[str, Any]:
     """Settings of a trial by dotted key; lists are kept by position, because Optuna knows single values only."""
     settings = {}
@@ -210,6 +223,7 @@ class _Runner:
         self.workers = workers._replace(watcher=self._watch)
         self.shown = workers.watcher
         self.ended = 0
+        self.wanted = (*file.objectives, *file.constraints)
 
     def means_of(self, trials: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, float] | None]:
         """Means of all figures of some points, None for one with a failed run."""
@@ -228,7 +242,8 @@ class _Runner:
         begin(self.folder, "tune", self.plan.definition, points)
         common = Common(self.folder, tuple(self.plan.scenarios), self.workers.pages)
         if left := unfinished(points, self.folder):
-            run_on(self.cluster, points, left, common, self.workers)
+            run_on(self.cluster, points, left, common, self.workers, self.wanted)
+        self.wanted = ()
         self.ended += len(points)
 
     def _watch(self, progress: Progress) -> None:
@@ -324,7 +339,8 @@ def write_tune_report(result: Tuned, file: TuneFile, steps: Callable[[Iterable],
              **{f"Constraint: {name}": _limit(limit) for name, limit in file.constraints.items()},
              **{f"Varied: {key}": described(axis) for key, axis in file.vary.items()},
              "Trials": len(result.trials), "Seeds of each trial": file.seeds, "Seeds of the confirmation": file.confirm}
-    sections = [terms(about, [*failed_notes(result.study), *([] if result.winner else [NO_WINNER])])]
+    sections = [terms(about, [*failed_notes(result.study), *([] if result.winner else [NO_WINNER]),
+                              *undecided(rows, file)])]
     if result.winner is not None:
         text = fragment(result, today(file, scenario))
         write_whole(folder / FRAGMENT, text)

@@ -8,7 +8,7 @@ from small_study import MINIMAL, quick, study_file
 
 from simgrid_broker.errors import ScenarioError, StudyError
 from simgrid_broker.experiments.running import LOCAL
-from simgrid_broker.experiments.sensitivity import indices, plan_of, sample
+from simgrid_broker.experiments.sensitivity import indices, plan_of, sample, too_few
 from simgrid_broker.experiments.study_file import (
     Axis,
     SensitivityFile,
@@ -139,7 +139,8 @@ def planted(file, function):
     """Results of a study whose figure is a function of the settings and the seed."""
     import pandas as pd
     return pd.DataFrame([{"group": point.group, "seed": point.seed, "figure": "finished", "unit": "jobs",
-                          "window": "all", "value": function(point.settings, point.seed)} for point in plan_of(file)])
+                          "window": "all", "value": function(point.settings, point.seed), **point.settings}
+                         for point in plan_of(file)])
 
 
 @pytest.mark.parametrize("method", ["morris", "sobol"])
@@ -155,6 +156,26 @@ def test_sensitivity_finds_what_a_figure_depends_on(tmp_path, method):
     parts = table.loc[first].value
     expected = [10, 2, 0] if method == "morris" else [100 / 104, 4 / 104, 0]
     assert parts.tolist() == pytest.approx(expected, abs=0.03) and (table["count"] == 2).all()
+
+
+def test_known_indices_lie_in_their_intervals_or_the_points_are_too_few(tmp_path):
+    keys = ["shares.Analysis.value", "workload.users.analysis.offered_cores", "shares.Production.value",
+            "workload.campaigns.simulation.offered_cores"]
+
+    def ishigami(at, seed):
+        x, y, z = (2 * np.pi * at[key] - np.pi for key in keys[:3])
+        return np.sin(x) + 7 * np.sin(y)**2 + 0.1 * z**4 * np.sin(x)
+    vary = {key: {"from": 0, "to": 1} for key in keys}
+    known = {"S1": [0.3139, 0.4424, 0, 0], "ST": [0.5576, 0.4424, 0.2437, 0]}
+    file = read_study_file(study_file(tmp_path, method="sobol", seeds="1", vary=vary), SensitivityFile)
+    table = indices(planted(file, ishigami), file, ("finished",))
+    for index, values in known.items():
+        rows = table[table["index"] == index]
+        assert (rows.low <= values).all() and (rows.high >= values).all() and (rows.error[:3] > 0.01).all(), rows
+        assert not rows.error[3:].any(), "the last key is inert"
+    assert "about" in too_few(file, table)[0]
+    few = read_study_file(study_file(tmp_path, method="sobol", seeds="1", vary=vary, points=8), SensitivityFile)
+    assert "set points: 64" in too_few(few, indices(planted(few, ishigami), few, ("finished",)))[0]
 
 
 def test_morris_needs_one_more_run_than_settings_a_trajectory(tmp_path):

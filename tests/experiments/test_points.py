@@ -118,6 +118,23 @@ def test_seeds_may_be_added_to_a_study(tmp_path):
     assert [point.seed for point in read_study(tmp_path).plan] == [1, 2]
 
 
+def test_fewer_seeds_and_points_reuse_what_is_there(tmp_path):
+    def points(values, seeds):
+        return [Point(f"p{k + 1:04d}", seed, {"a": value}) for k, value in enumerate(values) for seed in seeds]
+    begin(tmp_path, "sweep", {}, points([1, 2, 3], [1, 2]))
+    study = begin(tmp_path, "sweep", {}, points([3, 4], [1]))
+    assert [(point.group, point.settings["a"]) for point in study.plan] == [("p0003", 3), ("p0004", 4)]
+    assert len(read_study(tmp_path).plan) == 7
+
+
+def test_a_figure_without_a_value_ends_a_study_at_its_first_run(tmp_path, here_and_now):
+    points = [Point("base", seed) for seed in (1, 2, 3)]
+    study = begin(tmp_path, "replicate", {}, points)
+    with pytest.raises(StudyError, match="share_deviation.*has no value in the run.*seed-1"):
+        run_on(here_and_now, points, points, Common(tmp_path, (quick(),)), Workers(), ("finished", "share_deviation"))
+    assert len(study.finished()) == 1
+
+
 def test_a_folder_with_something_else_is_no_study(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(StudyError, match="not empty"):
