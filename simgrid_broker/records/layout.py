@@ -30,15 +30,15 @@ BLOCK = 2000
 class Layout:
     """One recorded table with the words of its codes.
 
-    words: Arrow array by vocabulary; growing: lists of different words to which the run adds; ambiguous: vocabularies
-    in which a word has more than one code.
+    words: Arrow array of different words by vocabulary; growing: lists of different words to which the run adds;
+    places: of vocabularies in which a word has more than one code, the place of each code's word, (n_codes,).
     """
 
     table: Table
     times: tuple[str, ...]
     words: Mapping[str, pa.Array]
     growing: Mapping[str, list[str]] = field(default_factory=dict)
-    ambiguous: frozenset[str] = frozenset()
+    places: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -61,13 +61,13 @@ class Layout:
             return _array(values)
         grown = self.growing.get(column.codes)
         words = self.words[column.codes] if grown is None else text_array(grown)
-        if len(values) and not -1 <= values.min() <= values.max() < len(words):
-            unknown = values[(values < -1) | (values >= len(words))][0]
-            raise ValueError(f"{self.table.name}.{column.name}: code {unknown}, but {column.codes} has "
-                             f"{len(words)} words")
-        array = pa.DictionaryArray.from_arrays(_array(values.astype(np.int32), values >= 0), words)
-        # Parquet stores columns as text whose dictionary has a word twice
-        return array.dictionary_decode().dictionary_encode() if column.codes in self.ambiguous else array
+        places = self.places.get(column.codes)
+        n_codes = len(words) if places is None else len(places)
+        if len(values) and not -1 <= values.min() <= values.max() < n_codes:
+            unknown = values[(values < -1) | (values >= n_codes)][0]
+            raise ValueError(f"{self.table.name}.{column.name}: code {unknown}, but {column.codes} has {n_codes} words")
+        codes = values.astype(np.int32) if places is None else places[values]
+        return pa.DictionaryArray.from_arrays(_array(codes, values >= 0), words)
 
 
 def layout(table: Table, vocabularies: Mapping[str, Sequence[str]]) -> Layout:
@@ -78,9 +78,13 @@ def layout(table: Table, vocabularies: Mapping[str, Sequence[str]]) -> Layout:
         raise ValueError(f"table {table.name} needs the vocabularies {', '.join(missing)}")
     growing = {code: listed for code in sorted(needed) if isinstance(listed := listed_by[code], list)}
     fixed = {code: listed_by[code] for code in sorted(needed - growing.keys())}
-    words = {code: text_array(listed) for code, listed in fixed.items()}
-    ambiguous = frozenset(code for code, listed in fixed.items() if len(set(listed)) < len(listed))
-    return Layout(table, TIMES.get(table.name, ()), words, growing, ambiguous)
+    different = {code: {word: place for place, word in enumerate(dict.fromkeys(listed))}
+                 for code, listed in fixed.items()}
+    words = {code: text_array(list(listed)) for code, listed in different.items()}
+    # Parquet stores columns as text whose dictionary has a word twice
+    places = {code: np.array([different[code][word] for word in listed], np.int32)
+              for code, listed in fixed.items() if len(different[code]) < len(listed)}
+    return Layout(table, TIMES.get(table.name, ()), words, growing, places)
 
 
 def arrow_schema(table: Table) -> pa.Schema:
