@@ -21,7 +21,7 @@ NESTED = [dict(name="A", value=20), dict(name="P", value=80, children=[
 ONE_QUEUE = {"Q": dict(atlas_site="HERE")}
 
 
-def used(shares, seed, jobs, queues=ONE_QUEUE, types=None, site=400, refresh_s=10.0, hours=24) -> np.ndarray:
+def used(shares, seed, jobs, queues=ONE_QUEUE, types=None, site=400, refresh_s=10.0, hours=17) -> np.ndarray:
     """Part of the power that each leaf uses, (n_leaves,), on average from the tenth hour on.
 
     jobs: for each leaf (number of jobs, pseudo-queue, cores); all wait from the start. Pilots come by unified pilot
@@ -69,7 +69,7 @@ def coarseness(site: int, refresh_s: float) -> float:
     pytest.param(NESTED, 10.0, [0.2, 0.6, 0.1, 0.1], id="a nested tree, in order every 10 s"),
 ])
 def test_saturated_shares_get_their_targets(shares, targets, refresh_s):
-    jobs = [(12_000, 0, 1)] * len(targets)
+    jobs = [(9_000, 0, 1)] * len(targets)
     found = [used(shares, seed, jobs, refresh_s=refresh_s) for seed in SEEDS]
     assert_shares(found, targets, coarseness(400, refresh_s))
 
@@ -80,7 +80,7 @@ def test_saturated_shares_get_their_targets(shares, targets, refresh_s):
     pytest.param(0, [0.0, 0.75, 0.125, 0.125], id="a share without siblings: all others in proportion"),
 ])
 def test_what_a_share_does_not_use_goes_to_its_siblings_first(dry, targets):
-    jobs = [(0 if leaf == dry else 12_000, 0, 1) for leaf in range(4)]
+    jobs = [(0 if leaf == dry else 9_000, 0, 1) for leaf in range(4)]
     assert_shares([used(NESTED, seed, jobs) for seed in SEEDS], targets, coarseness(400, 10.0))
 
 

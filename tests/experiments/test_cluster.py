@@ -98,7 +98,7 @@ def test_points_run_behind_a_scheduler_that_was_there_before(tmp_path, scheduler
     assert len(done.results()) and done.plan[0].folder(done.folder).is_dir()
 
 
-def test_a_finished_study_starts_no_worker(tmp_path, monkeypatch):
+def test_a_finished_study_starts_no_worker(tmp_path, monkeypatch, here_and_now):
     first = replicated(quick(), 1, tmp_path / "study", Workers(1))
     monkeypatch.setattr("simgrid_broker.experiments.running.started", None)
     assert replicated(quick(), 1, tmp_path / "study", Workers(1)).results().equals(first.results())

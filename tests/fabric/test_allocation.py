@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.fabric.transfers.optimiser import max_min
+from simgrid_broker.fabric.transfers.optimiser import fill, filling
 
 PLENTY = 1e9
 """A demand that no gate meets."""
@@ -16,7 +16,9 @@ def rates(capacity, crossed, demand=None):
     width = max([len(gates) for gates in crossed] + [1])
     gates = np.array([[*one, *[-1] * (width - len(one))] for one in crossed], np.int32).reshape(len(crossed), width)
     wanted = np.full(len(crossed), PLENTY) if demand is None else np.array(demand, float)
-    return max_min(np.array(capacity, float), gates, wanted)
+    tables = filling(gates, wanted, np.array(capacity, float))
+    fill(tables)
+    return tables.rates
 
 
 @pytest.mark.parametrize(("capacity", "crossed", "demand", "expected"), [

@@ -141,13 +141,6 @@ def fill(tables: Filling):
                         settle(tables, tables.members[member], level)
 
 
-def max_min(capacity: np.ndarray, gates: np.ndarray, demand: np.ndarray) -> np.ndarray:
-    """Max-min fair rates of links, (n,), as of a `Filling`; capacity: (n_gates,), of the gates."""
-    tables = filling(gates, demand, capacity.astype(float))
-    fill(tables)
-    return tables.rates
-
-
 @compiled
 def measure(world: Arrays, period, demand, gates, now):
     """Adapt the limits of all busy links, admit what they allow, and write what each can use and the gates it crosses.

@@ -47,7 +47,7 @@ def usable(storage: Storage) -> float:
 
 
 def nuclei_without_space(scenario: Scenario) -> Iterator[str]:
-    """A space that task brokerage asks for and no nucleus has, work that they owe left out of account."""
+    """Space that task brokerage asks for and no nucleus has, without counting the work assigned to them."""
     sites, terms = scenario.grid.sites, TERMS[scenario.edition]
     space = [storage.free + storage.expired if terms.all_space else usable(storage)
              for storage in scenario.grid.storages.values() if sites[storage.site].nucleus]

@@ -88,7 +88,10 @@ class _Drawn:
         self.popularity = self.rank.astype(float)**-population.zipf
 
     def replicas(self, first: int) -> list[PlacedReplica]:
-        """Their replicas, at sites drawn without repetition by the size of their storage; first: of their numbers."""
+        """Replicas of the datasets, at sites drawn without repetition by the size of their storage.
+
+        first: number of the first dataset.
+        """
         rule, grid = self.population.replicas, self.scenario.grid
         names, sites, weight = holders(grid, rule.where)
         n, storages = min(rule.number, len(sites)), list(grid.storages)
