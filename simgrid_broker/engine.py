@@ -57,7 +57,7 @@ from simgrid_broker.records import (
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force, origins_in_force
 from simgrid_broker.scenario.work.synthetic import arrivals
-from simgrid_broker.systems.events.service import agents_of
+from simgrid_broker.systems.events.jumbo_jobs import agents_of
 from simgrid_broker.turns.broker_rules import all_criteria, all_factors, all_reasons, all_tags, criteria_in_order
 from simgrid_broker.world import invariants
 from simgrid_broker.world.build import build

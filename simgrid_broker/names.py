@@ -225,7 +225,7 @@ class ReplicaState(IntFlag):
 
 
 class JobMark(IntFlag):
-    """Facts about a job that only timeout rules ask for, as bits; jobs of a run have none but the last three.
+    """Facts about a job that only timeout rules ask for, as bits; jobs of a run have none but the last five.
 
     In a run JEDI makes all jobs, with relocationFlag 0, and no job changes after it came into holding. Source:
     lifecycle reference, 4.1 and 4.2.
@@ -239,6 +239,8 @@ class JobMark(IntFlag):
     MERGES = 32                 # processingType pmerge
     BUILDS = 64                 # builds the library of users' jobs
     PREMERGE_GONE = 128         # a merge job of which a job before it is gone
+    CONSUMES = 256              # a consumer of event service, or a co-jumbo job
+    MERGES_EVENTS = 512         # a merge job of event service
 
 
 USER_ANALYSIS, EXPRESS_ANALYSIS = "User Analysis", "Express Analysis"

@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "views": {"names", "schema", "gdpconfig"},
     "scenario": {"editions", "files", "systems", "schema", "gdpconfig", "names", "units", "errors", "luck"},
     "systems.events.table": {"names", "compiled"},
-    "systems.events.policy": {"systems.events.table", "names", "units", "compiled"},
+    "systems.events.policy": {"editions", "systems.events.table", "names", "units", "compiled"},
     "systems.events": {"systems.events.table", "systems.events.policy", "agents", "fabric", "world", "scenario",
                        "schema", "names", "units", "luck", "policy", "ledgers", "errors"},
     "systems.harvester": {"systems", "scenario", "views", "names", "errors"},

@@ -114,7 +114,8 @@ SINCE = {"entered": "status", "modification": "last heartbeat or change", "creat
 MARKED = {"NOT_JEDI": "jobs not made by JEDI", "NO_RELOCATION_FLAG": "jobs without relocationFlag",
           "NOT_REASSIGNABLE": "jobs of relocationFlag 2", "OUTPUT_REPORT": "jobs whose report of output waits",
           "CHANGED_SINCE": "jobs changed in this status", "MERGES": "merge jobs", "BUILDS": "build jobs",
-          "PREMERGE_GONE": "merge jobs without input"}
+          "PREMERGE_GONE": "merge jobs without input", "CONSUMES": "consumers of event service",
+          "MERGES_EVENTS": "merge jobs of event service"}
 """Words for the marks of jobs."""
 RULE_HEAD = ("tag", "broker", "editions", "source", "what it does")
 

@@ -228,6 +228,19 @@ class Fabric:
         """Make a new job the first consumer of a chunk of event ranges."""
         self._call(consumers.join_jobset, row, chunk, 0)
 
+    def make_jumbo_job(self, order: tuple, source: int, ring: int, number: int) -> int:
+        """Make a jumbo job; order: as ORDERED, the others as of `consumers`. Returns its row."""
+        orders = np.array([order], ORDERED)
+        return int(self._call_with_room(consumers.make_jumbo_job, orders, source, ring, number))
+
+    def let_wait(self, row: int, now: float) -> None:
+        """Let a new consumer wait for jumbo jobs."""
+        self._call(consumers.let_wait, row, now)
+
+    def drop_ranges(self, row: int, chunk: int) -> None:
+        """Take the ranges of a chunk that is over from a jumbo job."""
+        self._call(consumers.drop_ranges, row, chunk)
+
     def report_events(self, row: int, until: float) -> None:
         """Finish the ranges that a consumer has processed by a time."""
         self._call(consumers.report_events, row, until)

@@ -446,16 +446,18 @@ class task_setup(Component, app="jedi", source=f"{LIFECYCLE} 8.6; PanDA AtlasTas
 class JumboWatchDog(Component, app="jedi", source=f"{LIFECYCLE} 6.4 and 8.6"):
     """Jumbo jobs."""
 
-    JUMBO_MAX_TASKS = count(1, "tasks", "Tasks with jumbo jobs")
+    JUMBO_MAX_TASKS = count(1, "tasks", "Tasks with jumbo jobs", editions=("documented",))
     JUMBO_MIN_EVENTS_DISABLE = count(100000, "events", "Remaining events below which jumbo jobs are disabled")
     JUMBO_MIN_EVENTS_ENABLE = count(None, "events", "Remaining events that enable jumbo jobs; default: 10 x "
-                                    "JUMBO_MIN_EVENTS_DISABLE")
+                                    "JUMBO_MIN_EVENTS_DISABLE", editions=("documented",))
     JUMBO_MAX_EVENTS = count(None, "events", "Remaining events of all tasks with jumbo jobs; default: JUMBO_MAX_TASKS "
-                             "x JUMBO_MIN_EVENTS_ENABLE / 2")
-    JUMBO_PER_TASK = count(1, "jobs", "Jumbo jobs of a task")
-    JUMBO_PER_SITE = count(1, "jobs", "Jumbo jobs of a task at a site")
-    JUMBO_MAX_CURR_PRIO = count(500, "priority", "Highest priority of tasks that enable jumbo jobs", at_least=NEGATIVE)
-    JUMBO_PROG_TO_BOOST = real(95, "%", "Remaining percentage of the events below which a task is boosted")
-    JUMBO_MAX_FILES_TO_BOOST = count(500, "files", "Remaining files below which a task is boosted")
+                             "x JUMBO_MIN_EVENTS_ENABLE / 2", editions=("documented",))
+    JUMBO_PER_TASK = count(1, "jobs", "Jumbo jobs of a task that the watchdog enables", editions=("documented",))
+    JUMBO_PER_SITE = count(1, "jobs", "Jumbo jobs of such a task at a site", editions=("documented",))
+    JUMBO_MAX_CURR_PRIO = count(500, "priority", "Priority below which tasks are given jumbo jobs", at_least=NEGATIVE,
+                                editions=("documented",))
+    JUMBO_PROG_TO_BOOST = real(95, "%", "Remaining percentage of the events below which a task is boosted",
+                               editions=DEPLOYED)
+    JUMBO_MAX_FILES_TO_BOOST = count(500, "files", "Remaining files below which a task is boosted", editions=DEPLOYED)
     JUMBO_PRIO_DISABLED = count(500, "priority", "Lowest priority of tasks whose jumbo jobs were disabled",
-                                at_least=NEGATIVE)
+                                at_least=NEGATIVE, editions=DEPLOYED)

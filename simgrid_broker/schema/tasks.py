@@ -166,8 +166,8 @@ class TaskParameters(Part):
                                le=100, column="n_es_consumers", dtype="i1", seen="i8", recorded=False)
     maxAttemptEsJob: int = number(0, "Retries of consumers that leave events", zero=2, none=2, zero_means="2", ge=0,
                                   column="max_attempt_es", seen="i8", recorded=False)
-    nJumboJobs: int = number(0, "Jumbo jobs of a task; brokerage minds them, there are none", ge=0,
-                             unit="jobs", column="n_jumbo_jobs", recorded=False)
+    nJumboJobs: int = number(0, "Jumbo jobs of a task of event service, which process events of all its inputs",
+                             ge=0, unit="jobs", column="n_jumbo_jobs", recorded=False)
     minGranularity: int = number(0, "Fewest events of a job, for brokerage, where the number of events is dynamic",
                                  zero_means="it is fixed", unknown=True, ge=0, unit="events", dtype="i4",
                                  seen="f8", seen_as="min_granularity", recorded=False)

@@ -178,7 +178,7 @@ JOB_FILES = np.dtype([
     ("brought_to", "i2"),            # site to which this or an earlier attempt had that input moved, -1 = none
     ("stored", "i1"),                # whether output takes space at the job's site, and no transfer has it yet
     ("reads", "i1"),                 # whether it reads input from other sites while it runs, a code of `remote_reading`
-    ("marks", "u1"),                 # bits of `names.JobMark`, which timeout rules ask for
+    ("marks", "u2"),                 # bits of `names.JobMark`, which timeout rules ask for
 ], align=True)
 """Files of a job, in the row of the job: apart from the job, because most steps of its life do not need them."""
 
@@ -186,8 +186,10 @@ EVENT_JOB = np.dtype([
     ("begun_s", "f8"),               # when it began with the ranges that it has in hand
     ("each_s", "f8"),                # wall time of one event
     ("limit_s", "f8"),               # when its payload fails or its slot ends, inf = never
+    ("n_events", "i8"),              # events that it has processed
     ("chunk", "i4"),                 # of the table of event ranges; -1 = it is no consumer of event service
-    ("first", "i4"), ("n_taken", "i4"),      # first range in hand, and their number
+    ("first", "i4"),                 # first range in hand, -1 = none
+    ("n_done", "i4"),                # ranges that it has processed
     ("number", "i4"),                # of the consumer in its jobset, from 0; it keys the draws
 ], align=True)
 """A consumer of event service, in the row of the job; a run without event service has none."""

@@ -103,6 +103,8 @@ JOB_MEANING: dict[Word, str] = {
 
 JOB = Machine("job", JOB_MEANING, (
     _move((S.PENDING,), S.DEFINED, "Setupper", "after each bunch of submissions"),
+    _move((S.PENDING,), S.WAITING, "JobGenerator, server", "no queue takes its events, but jumbo jobs of the task may",
+          "lifecycle reference, 6.3"),
     _move((S.DEFINED,), S.ACTIVATED, "Setupper", "no input must be moved"),
     _move((S.DEFINED,), S.ASSIGNED, "Setupper", "input must be moved"),
     _move((S.DEFINED,), S.FAILED, "Setupper", "unknown site or dataset"),
@@ -119,6 +121,7 @@ JOB = Machine("job", JOB_MEANING, (
     _move((S.HOLDING,), S.FAILED, "Adder", "the payload or a check failed"),
     _move((S.TRANSFERRING,), S.FINISHED, "Finisher", "all output is at the nucleus"),
     _move((S.TRANSFERRING,), S.FAILED, "Finisher", "timeout"),
+    _move((S.WAITING,), S.MERGING, "add_sub", "jumbo jobs have processed its events", "lifecycle reference, 6.3"),
     _move((S.MERGING,), S.FINISHED, "merge job", "merged"),
     _move((S.MERGING,), S.FAILED, "merge job of event service", "not merged, or an event without attempts left",
           "lifecycle reference, 6.2"),

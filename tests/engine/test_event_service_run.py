@@ -110,7 +110,8 @@ def test_no_event_is_lost_or_counted_twice(tmp_path_factory, consumers, commands
 
 
 @pytest.mark.parametrize(("campaign", "remark"), [
-    (dict(eventService=True), "makes ordinary jobs"), (dict(eventService=True, nJumboJobs=2), "makes jumbo jobs"),
+    (dict(eventService=True), "makes ordinary jobs"), (dict(eventService=True, nJumboJobs=2), "jumbo jobs need"),
+    (RANGES | dict(nJumboJobs=2), "no queue has useJumboJobs"),
     (RANGES | dict(nEventsPerWorker=3), "above the 2 events"), (RANGES | dict(nSitesPerJob=2), "above the 1 queues")])
 def test_remarks(campaign, remark):
     assert sum(remark in one for one in remarks(plan(0, 2, **campaign))) == 1

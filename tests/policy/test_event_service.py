@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from policy_builders import cfg
 
 import simgrid_broker.systems.events.table as ranges
-from simgrid_broker.names import EventService, EventStatus, JobStatus, QueueStatus, TaskStatus
+from simgrid_broker.names import EventService, EventStatus, JobMark, JobStatus, QueueStatus, TaskStatus
+from simgrid_broker.policy.jobs.retry_module import jumbo_limits
+from simgrid_broker.policy.jobs.timeouts import rules
 from simgrid_broker.systems.events.policy import jumbo
 from simgrid_broker.systems.events.policy.conversion import EventTask, Keys, Pool, convert, event_pool
 from simgrid_broker.systems.events.policy.ends import End, end_job
@@ -16,7 +19,7 @@ from simgrid_broker.systems.events.policy.kills import kill
 from simgrid_broker.systems.events.policy.queues import merge_queue, single_core_queue
 from simgrid_broker.systems.events.policy.requests import get_event_ranges, processed_events, update_event_range
 from simgrid_broker.systems.events.table import ANY, EventRanges
-from simgrid_broker.units import DAY, MINUTE
+from simgrid_broker.units import DAY, HOUR, MINUTE
 
 S, J, E = EventStatus, JobStatus, EventService
 SET, ME, OTHER, OLD = 5000, 1001, 1002, 990
@@ -323,6 +326,54 @@ def test_jumbo_jobs_are_enabled_in_the_largest_tasks(limits, enabled):
     others = {8: watched(n_events=2_000_000, priority=100), 7: watched(n_events=3_000_000, priority=499),
               6: watched(n_events=9_000_000, priority=500), 9: watched(n_events=1_000_000, priority=1)}
     assert jumbo.tasks_to_enable([watched()], others, Limits(**dict(most_events=1_500_000) | limits)) == enabled
+
+
+@pytest.mark.rule("jobs_wanted")
+@pytest.mark.parametrize(("flag", "statuses", "edition", "n"), [
+    ("W", [], "deployed", 3), ("P", [J.RUNNING], "deployed", 2), ("L", [J.TRANSFERRING, J.HOLDING], "deployed", 3),
+    ("R", [], "deployed", 0), ("R", [], "documented", 3), ("D", [], "documented", 0),
+    ("W", [J.RUNNING, J.SENT, J.ACTIVATED, J.DEFINED], "deployed", 0)])
+def test_jumbo_jobs_that_are_made(flag, statuses, edition, n):
+    assert jumbo.jobs_wanted(flag, 3, statuses, edition) == n
+
+
+@pytest.mark.rule("next_flag")
+@pytest.mark.parametrize(("flag", "all_used", "made", "n_running", "after"), [
+    ("W", False, False, 0, "W"), ("W", False, True, 0, "P"), ("W", True, True, 0, "R"), ("P", True, False, 49, "R"),
+    ("P", True, False, 50, "P"), ("P", False, True, 0, "P"), ("R", False, False, 0, "P"), ("R", True, False, 50, "R"),
+    ("L", False, True, 0, "L"), ("L", True, True, 0, "R"), ("L", True, False, 0, "L"), ("D", True, True, 0, "D")])
+def test_flags_of_tasks_with_jumbo_jobs(flag, all_used, made, n_running, after):
+    assert jumbo.next_flag(flag, all_used, made, n_running) == after
+
+
+@pytest.mark.rule("needs_no_more", "in_edition")
+def test_jumbo_jobs_that_are_closed_and_what_the_documented_watchdog_leaves():
+    running = TaskStatus.RUNNING
+    assert [jumbo.needs_no_more(*case) for case in (
+        (running, "R", 10, 9), (running, "R", 10, 10), (running, "D", 10, 0), (TaskStatus.DONE, "R", 10, 0))] == [
+        False, True, True, True]
+    wanted = jumbo.Actions(disables=True, priorities=(900,), kicks=True, resets=True)
+    assert jumbo.in_edition(wanted, "deployed") == wanted
+    assert jumbo.in_edition(wanted, "documented") == jumbo.Actions(disables=True)
+
+
+@pytest.mark.rule("jumbo_limits")
+def test_limits_of_the_jumbo_watchdog_follow_from_each_other():
+    found = jumbo_limits(cfg(JumboWatchDog=dict(JUMBO_MIN_EVENTS_DISABLE=70, JUMBO_MAX_TASKS=3)))
+    assert (found["enabling"], found["most_events"]) == (700, 1050)
+
+
+@pytest.mark.rule("timeouts.rules")
+def test_rows_of_copy_archive_for_event_service():
+    """Rows 21 to 23: co-jumbo jobs wait on; consumers of high priority, and merge jobs, run for a day."""
+    for edition in ("documented", "deployed"):
+        waiting = [rule for rule in rules(cfg(edition), edition)
+                   if rule.statuses == (J.WAITING,) and rule.limit_s <= HOUR]
+        assert len(waiting) == 1 and waiting[0].spares == JobMark.CONSUMES
+    day = {rule.only: (rule.statuses, rule.priority_at_least, rule.limit_s, rule.code)
+           for rule in rules(cfg("deployed"), "deployed") if rule.only in (JobMark.CONSUMES, JobMark.MERGES_EVENTS)
+           and rule.statuses == (J.RUNNING,)}
+    assert day == {JobMark.CONSUMES: ((J.RUNNING,), 900, DAY, 2), JobMark.MERGES_EVENTS: ((J.RUNNING,), None, DAY, 2)}
 
 
 @pytest.mark.rule("event_pool")

@@ -48,6 +48,8 @@ def copy_archive(control: Control) -> Process:
         if cfg is not control.cfg:
             cfg, known = control.cfg, read()
         marks = JobMark.BUILDS | (JobMark.PREMERGE_GONE if control.books.has_orphans else JobMark(0))
+        if control.fabric.event_service is not None:
+            marks |= JobMark.CONSUMES | JobMark.MERGES_EVENTS
         in_force = concerning(known, marks)
         rows, broken = overdue(control, in_force)
         for stage in range(len(STAGES)):

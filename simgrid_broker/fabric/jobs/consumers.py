@@ -11,20 +11,23 @@ from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.events import PAYLOAD_ENDS, schedule
 from simgrid_broker.fabric.jobs.submission import begin_attempt, fate_at_site, fate_of_payload, put_pending
 from simgrid_broker.luck import STREAMS, uniform
-from simgrid_broker.names import Cause, EventStatus, JobStatus
-from simgrid_broker.systems.events.table import find_ready, give
+from simgrid_broker.names import Cause, EventStatus, JobMark, JobStatus
+from simgrid_broker.systems.events.table import find_in_ring, find_ready, give
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.transitions import move
 from simgrid_broker.world.queues.slots import payload_is_over, slot_of
 
 RUNNING, HOLDING, MERGING = int(JobStatus.RUNNING), int(JobStatus.HOLDING), int(JobStatus.MERGING)
+WAITING, CONSUMES = int(JobStatus.WAITING), int(JobMark.CONSUMES)
 NONE = int(Cause.NONE)
 SENT, FINISHED = int(EventStatus.SENT), int(EventStatus.FINISHED)
 FATE, SITE_FATE = STREAMS["fate"], STREAMS["site_fate"]
 BUNCH = 8
-"""Ranges of a request."""
+"""Ranges of a request; jumbo jobs ask for one for each of their cores, if these are more."""
 NUMBERS = 1024
 """Attempts at an input between those of its consumers, in the keys of their draws."""
+NUMBERS_OF_JUMBO = 2**20
+"""Numbers of the jumbo jobs of a task, above those of consumers in a jobset."""
 ROUNDING_S = 1e-6
 """Time by which a range may be late by rounding, s."""
 
@@ -46,11 +49,16 @@ def begin_events(world: Arrays, row, work_s, now):
 def fetch_ranges(world: Arrays, row, begin):
     """Give a consumer the next ranges of its jobset, which it begins at a time; their number."""
     job, one, rows, chunks = world.jobs[row], world.event_jobs[row], world.event_ranges, world.event_chunks
-    found, number = world.ranges_found, np.int64(one["chunk"])
-    n = find_ready(rows, chunks, number, chunks[number]["jobset"], BUNCH, found, 0)
-    give(rows, chunks, job["panda_id"], False, BUNCH, found, n)
-    n = min(n, BUNCH)
-    one["begun_s"], one["n_taken"], one["first"], end = begin, n, found[0] if n > 0 else -1, begin
+    found, number, most = world.ranges_found, np.int64(one["chunk"]), BUNCH
+    is_jumbo = number_is_of_ring(chunks, number)
+    if is_jumbo:
+        most = min(max(BUNCH, np.int64(job["corecount"])), len(found) - 1)
+        n = find_in_ring(rows, chunks, number, most, found)
+    else:
+        n = find_ready(rows, chunks, number, chunks[number]["jobset"], most, found, 0)
+    give(rows, chunks, job["panda_id"], is_jumbo, most, found, n)
+    n = min(n, most)
+    one["begun_s"], one["first"], end = begin, found[0] if n > 0 else -1, begin
     for place in range(n):
         end += (rows[found[place]]["last"] - rows[found[place]]["first"] + 1) * one["each_s"]
     job["due_sequence"] = schedule(world, min(end, one["limit_s"]), PAYLOAD_ENDS, row)
@@ -85,16 +93,37 @@ def stop_events(world: Arrays, row, now):
 def report_events(world: Arrays, row, until):
     """Finish the ranges in hand that a consumer has processed by a time; the others stay with it until it ends."""
     job, one, rows = world.jobs[row], world.event_jobs[row], world.event_ranges
-    end_s, left, place = one["begun_s"], one["n_taken"], np.int64(one["first"])
-    while left > 0 and place >= 0:
+    end_s, place = one["begun_s"], np.int64(one["first"])
+    while place >= 0:
         each = rows[place]
         if each["owner"] == job["panda_id"] and each["status"] == SENT:
-            end_s += (each["last"] - each["first"] + 1) * one["each_s"]
+            n_events = each["last"] - each["first"] + 1
+            end_s += n_events * one["each_s"]
             if end_s <= until + ROUNDING_S:
                 each["status"] = FINISHED
-            left -= 1
-        place = np.int64(each["next"])
-    one["n_taken"] = 0
+                one["n_done"] += 1
+                one["n_events"] += n_events
+        place = np.int64(each["hand"])
+    one["first"] = -1
+
+
+@compiled
+def drop_ranges(world: Arrays, row, chunk):
+    """Take the ranges of a chunk, which is over, from a jumbo job; the time that it spends on them is lost."""
+    one, rows, last = world.event_jobs[row], world.event_ranges, np.int64(-1)
+    place, one["first"] = np.int64(one["first"]), -1
+    while place >= 0:
+        each = rows[place]
+        after = np.int64(each["hand"])
+        if each["chunk"] == chunk:
+            one["begun_s"] += (each["last"] - each["first"] + 1) * one["each_s"]
+        elif last < 0:
+            one["first"] = last = place
+        else:
+            rows[last]["hand"] = last = place
+        place = after
+    if last >= 0:
+        rows[last]["hand"] = -1
 
 
 @compiled
@@ -141,4 +170,41 @@ def make_consumer(world: Arrays, orders, source, chunk, number):
 def join_jobset(world: Arrays, row, chunk, number):
     """Make a job a consumer of a chunk of event ranges."""
     one = world.event_jobs[row]
-    one["chunk"], one["number"], one["n_taken"], one["first"] = chunk, number, 0, -1
+    one["chunk"], one["number"], one["first"], one["n_done"], one["n_events"] = chunk, number, -1, 0, 0
+    world.job_files[row]["marks"] = CONSUMES
+
+
+@compiled
+def make_jumbo_job(world: Arrays, orders, source, ring, number):
+    """Make a jumbo job, which processes events of all chunks of a ring, each as long as those of the job in row
+    `source`.
+
+    orders: (1,) of ORDERED; number: of the jumbo job in its task. Returns its row; the job is pending.
+    """
+    order, of = orders[0], world.jobs[source]
+    row = begin_attempt(world, order, of["chunk"], of["attempt"], order["time_s"])
+    job, of, pseudo = world.jobs[row], world.jobs[source], world.pseudo_queues[order["pseudo_queue"]]
+    job["n_chunks"], job["n_input_files"], job["user_row"], job["fate"] = 0, 0, 0, NONE
+    job["input_bytes"] = job["output_bytes"] = 0.0
+    job["n_events"], job["work_hs06s"], job["maxpss_mb"] = of["n_events"], of["work_hs06s"], of["maxpss_mb"]
+    job["corecount"] = pseudo["corecount"]
+    job["hs06_milli"] = np.int32(round(job["corecount"] * world.queues[job["queue"]]["corepower"] * 1000.0))
+    join_jobset(world, row, ring, NUMBERS_OF_JUMBO + number)
+    world.job_files[row]["marks"] = 0
+    put_pending(world, row)
+    return row
+
+
+@compiled
+def let_wait(world: Arrays, row, now):
+    """Let a new consumer, which no queue takes, wait for the jumbo jobs of its task."""
+    for place in range(world.state[0]["n_pending"]):
+        if world.pending[place]["row"] == row:
+            world.pending[place]["panda_id"] = 0
+    move(world, row, WAITING, now)
+
+
+@compiled
+def number_is_of_ring(chunks, number):
+    """True if a chunk is the head of a ring: its job is a jumbo job."""
+    return chunks[number]["file"] == 0

@@ -10,7 +10,7 @@ from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.dispatch import fetch_job, first_in_line, get_any_job, get_job
 from simgrid_broker.fabric.events import JOB_REPORTS, PAYLOAD_ENDS, PILOT_LEAVES, STAGE_OUT, schedule
 from simgrid_broker.fabric.incidents import end_now
-from simgrid_broker.fabric.jobs.consumers import NUMBERS, begin_events, fetches_more
+from simgrid_broker.fabric.jobs.consumers import NUMBERS, NUMBERS_OF_JUMBO, begin_events, fetches_more
 from simgrid_broker.fabric.transfers.dispatch_data import source_is_gone
 from simgrid_broker.fabric.transfers.output_data import write_output
 from simgrid_broker.fabric.transfers.remote_reading import (
@@ -131,14 +131,14 @@ def settle(world: Arrays, job, remote, number):
 
     The random draws of the job were made at its creation; memory and wall time are compared with the slot. remote:
     bytes that it reads from another site, which takes no time here; returns those that it begins to read. number: as of
-    `evict`.
+    `evict`; a jumbo job runs until nothing is left or its slot ends.
     """
     task, queue = world.tasks[job["task"]], world.queues[job["queue"]]
     site = world.sites[queue["site"]]
     cores, well_spent = used_cores(world, job, task)
     well_spent = min(well_spent * queue["cpu_efficiency"], 1.0)
     overhead_s = queue["payload_overhead_s"]
-    payload_s = task["basewalltime_s"] + time_of_events(world, job)
+    payload_s = task["basewalltime_s"] + time_of_events(world, job) if number < NUMBERS_OF_JUMBO else np.inf
     job["cause"] = job["fate"]
     job["stage_in_s"] = 0.0 if queue["direct_io"] else copy_time(world, site, job["input_bytes"])
     job["stage_out_s"] = stage_time(site, job["output_bytes"])

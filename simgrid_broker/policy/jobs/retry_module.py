@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simgrid_broker.editions import ByEdition
-from simgrid_broker.gdpconfig import pandaserver_dbproxy
+from simgrid_broker.gdpconfig import JumboWatchDog, pandaserver_dbproxy
 from simgrid_broker.names import COMPENSATION, RAM_LIMITS_MB, PandaError, RetryAction
 from simgrid_broker.policy.jobs.resource_types import PER_CORE_UNITS
 from simgrid_broker.units import GIB
@@ -444,3 +444,17 @@ def increased_cputime(task: Task, n_events: int, slot_hs06: float, maxtime_s: fl
 def fewest_ranges(cfg: Gdpconfig) -> int | None:
     """Event ranges below which a retry goes to a single-core queue; None = the cores of its queue alone."""
     return cfg.value(pandaserver_dbproxy.AES_MINEVENTSFORMCORE)
+
+
+def jumbo_limits(cfg: Gdpconfig) -> dict[str, float]:
+    """Limits of the JumboWatchDog by their names in `systems.events.policy.jumbo.Limits`."""
+    dog = JumboWatchDog
+    least = cfg.value(dog.JUMBO_MIN_EVENTS_DISABLE)
+    enabling, most_events = cfg.value(dog.JUMBO_MIN_EVENTS_ENABLE), cfg.value(dog.JUMBO_MAX_EVENTS)
+    most_tasks, enabling = cfg.value(dog.JUMBO_MAX_TASKS), 10 * least if enabling is None else enabling
+    return dict(
+        least=least, progress=cfg.value(dog.JUMBO_PROG_TO_BOOST), files=cfg.value(dog.JUMBO_MAX_FILES_TO_BOOST),
+        disabled_priority=cfg.value(dog.JUMBO_PRIO_DISABLED), most_tasks=most_tasks, enabling=enabling,
+        most_events=most_tasks * enabling // 2 if most_events is None else most_events,
+        most_priority=cfg.value(dog.JUMBO_MAX_CURR_PRIO), per_task=cfg.value(dog.JUMBO_PER_TASK),
+        per_site=cfg.value(dog.JUMBO_PER_SITE))

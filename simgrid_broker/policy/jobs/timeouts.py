@@ -1,8 +1,7 @@
 """Timeout rules in the order in which they are applied: how long a job may stay in a status, and what happens then.
 
 Source: PanDA brokerage documentation, Timeout Rules; JEDI TWiki, timeout values for production jobs; lifecycle
-reference, 3.3 and 4.1 to 4.3; PanDA, copyArchive and Watcher. Rules for event service and jumbo jobs are not
-implemented.
+reference, 3.3 and 4.1 to 4.3; PanDA, copyArchive and Watcher. Jumbo jobs are looked after by event service.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +12,15 @@ import numpy as np
 
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import GdpconfigKey, job_timeout, watcher
-from simgrid_broker.names import DEFINED_TABLE, HIGH_PRIORITY, Cause, JobMark, JobStatus, QueueStatus
+from simgrid_broker.names import (
+    DEFINED_TABLE,
+    HIGH_PRIORITY,
+    VERY_HIGH_PRIORITY,
+    Cause,
+    JobMark,
+    JobStatus,
+    QueueStatus,
+)
 from simgrid_broker.units import DAY, HOUR, MINUTE
 from simgrid_broker.views import Gdpconfig
 
@@ -171,7 +178,7 @@ def _documented(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
     s = JobStatus
     return (
         *_each((s.PENDING,), "entered", 1 * HOUR, "close"),
-        *_each((s.WAITING,), "entered", 30 * MINUTE, "close"),
+        *_each((s.WAITING,), "entered", 30 * MINUTE, "close", spares=JobMark.CONSUMES),
         *_each((s.DEFINED,), "entered", _s(cfg, job_timeout.TIMEOUT_defined), "close"),
         *_each((s.ASSIGNED,), "entered", 12 * HOUR, "close"),
         *_each((s.THROTTLED,), "entered", 7 * DAY, "close"),
@@ -243,7 +250,11 @@ def _expiries_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
         *_each((s.ACTIVATED,), "modification", 2 * DAY, "close", **waiting),
         *_each((s.STARTING,), "entered", 48 * HOUR, "close", **waiting),
         *_each(ACTIVE_TABLE, "modification", 7 * DAY, "close", code=2, labels="analysis and test", stage=1, **never),
-        *_each((s.PENDING, s.WAITING), "created", 1 * HOUR, "close", code=4, stage=1, **never),
+        *_each((s.PENDING,), "created", 1 * HOUR, "close", code=4, stage=1, **never),
+        *_each((s.WAITING,), "created", 1 * HOUR, "close", code=4, stage=1, spares=m.CONSUMES, **never),
+        *_each((s.STARTING, s.RUNNING), "entered", DAY, "close", code=2, stage=1, only=m.CONSUMES,
+               priority_at_least=VERY_HIGH_PRIORITY, **never),
+        *_each((s.STARTING, s.RUNNING), "entered", DAY, "close", code=2, stage=1, only=m.MERGES_EVENTS, **never),
         TimeoutRule(Cause.LOST_HEARTBEAT, (s.RUNNING,), "modification", 21 * DAY, "fail", stage=2, **never),
         *_each(ACTIVE_TABLE, "created", 21 * DAY, "close", code=2, stage=2, **never),
         *_each((s.THROTTLED,), "created", 7 * DAY, "close", code=2, stage=2, **never),

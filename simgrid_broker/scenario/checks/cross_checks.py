@@ -381,11 +381,11 @@ def ordinary_jobs(scenario: Scenario) -> Iterator[str]:
     """Event service that is asked of a task and makes ordinary jobs."""
     for stream in scenario.workload.streams:
         asked = {"eventService": stream.eventService and not stream.nEventsPerWorker,
-                 "nJumboJobs": stream.nJumboJobs > 0}
+                 "nJumboJobs": stream.nJumboJobs > 0 and not stream.nEventsPerWorker}
         for key in (key for key, without_effect in asked.items() if without_effect):
             yield (f"{key} of {stream.name!r} makes ordinary jobs: " + (
                 "brokerage minds it, and jobs of event service need nEventsPerWorker." if key == "eventService"
-                else "brokerage minds it, and no run makes jumbo jobs."))
+                else "brokerage minds it, and jumbo jobs need nEventsPerWorker."))
 
 
 def software_unknown(scenario: Scenario) -> Iterator[str]:

@@ -13,6 +13,7 @@ from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.shares import leaf_names, shares_with_keys
 from simgrid_broker.scenario.work.campaigns import Campaign, Payload, UserActivity
+from simgrid_broker.schema.queues import has_option
 
 TASK_INCIDENTS = ("task_priority", "task_share", "task_command")
 
@@ -278,13 +279,18 @@ NO_EVENTS = "std"
 
 
 def event_service_as_asked(scenario: Scenario) -> Iterator[str]:
-    """Streams whose consumers share less than they ask for."""
+    """Streams whose consumers share less than they ask for, and jumbo jobs that no queue takes."""
+    takes_jumbo = any(has_option(queue, "useJumboJobs") for queue in scenario.grid.queues.values())
     n_queues = sum(queue.jobseed != NO_EVENTS for queue in scenario.grid.queues.values())
     for stream in scenario.workload.streams:
         name, events = stream.name, stream.events_per_job
         if stream.nEventsPerWorker and stream.input is None and stream.nEventsPerWorker > events:
             yield (f"nEventsPerWorker of {name!r}, {stream.nEventsPerWorker}, is above the {events} events of a job, "
                    "so that the consumers of an input share one range.")
+        if stream.nJumboJobs and stream.nEventsPerWorker and (stream.site or not takes_jumbo):
+            yield f"nJumboJobs of {name!r} has no effect: " + (
+                "tasks that name their queue have no jumbo jobs." if stream.site
+                else "no queue has useJumboJobs in its catchall.")
         if stream.nSitesPerJob > max(n_queues, 1):
             yield (f"nSitesPerJob of {name!r}, {stream.nSitesPerJob}, is above the {n_queues} queues with event "
                    "service in their jobseed.")

@@ -11,6 +11,7 @@ class EventRule(Part):
     nEventsPerWorker: int = Field(0, ge=0, le=10**6, description="Events of a range: consumers fetch, process "
                                   "and report ranges one after the other; 0 = jobs are ordinary ones")
     nSitesPerJob: int = Field(1, ge=1, le=100, description="Queues to which the consumers of an input go")
+    maxJumboPerSite: int = Field(1, ge=1, le=100, description="Jumbo jobs of a task at a queue")
     maxAttemptES: int = Field(10, ge=1, le=1000, description="Attempts at a range")
     notDiscardEvents: bool = Field(False, description="Processed ranges are kept when their input is tried again")
     decAttOnFailedES: bool = Field(False, description="Ranges lose an attempt only when they fail, not when their "

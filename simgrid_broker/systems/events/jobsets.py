@@ -1,20 +1,23 @@
 """Jobsets of a run: made of the new jobs of tasks with event service, with their ranges, further consumers, and merge
 jobs; source: lifecycle reference, 6.1 and 6.2."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from math import inf
 
 import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
-from simgrid_broker.names import EventService, JobStatus, QueueStatus, TaskStatus
+from simgrid_broker.names import EventService, JobMark, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.brokerage.production.selection import spread_jobs
 from simgrid_broker.policy.jobs.resource_types import asked_ramcount
 from simgrid_broker.policy.jobs.retry_module import fewest_ranges
 from simgrid_broker.scenario.work.event_rule import EventRule
-from simgrid_broker.systems.events.policy.jobset import EventFile, EventJob, EventQueue, Jobset
+from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, EventFile, EventJob, EventQueue, Jobset
+from simgrid_broker.systems.events.policy.jumbo import DISABLED, WAITING
 from simgrid_broker.systems.events.policy.queues import NUCLEUS
-from simgrid_broker.systems.events.table import PROCESSED, EventRanges
+from simgrid_broker.systems.events.table import ANY, NO_LIMIT, PROCESSED, STAYS, EventRanges, tally
 from simgrid_broker.world.jobs.counts import account_of_task
 from simgrid_broker.world.views import observe
 
@@ -28,12 +31,39 @@ FLAGS = {"notDiscardEvents": "notDiscardEvents", "decAttOnFailedES": "decAttOnFa
 
 
 @dataclass
+class JumboTask:
+    """A task with jumbo jobs.
+
+    ring: of the chunks of its events; flag: useJumbo; n_jobs, per_site: nJumboJobs, maxJumboPerSite; jobs: rows of its
+    live jumbo jobs by PandaID; fakes: jobsets by their fake co-jumbo jobs; n_made, n_drawn: jumbo jobs made, and draws
+    of queues so far; n_used: attempts at its input at the last cycle.
+    """
+
+    jeditaskid: int
+    ring: int
+    n_jobs: int
+    per_site: int
+    flag: str = WAITING
+    jobs: dict[int, int] = field(default_factory=dict)
+    fakes: dict[int, "Live"] = field(default_factory=dict)
+    n_made: int = 0
+    n_drawn: int = 0
+    n_used: int = -1
+
+    def draws(self) -> int:
+        """Key of the next draw of queues."""
+        self.n_drawn += 1
+        return luck.ATTEMPTS * self.n_drawn
+
+
+@dataclass
 class Live:
     """A jobset that is not over.
 
     jobset: as the rules read it; rows: of its live jobs by PandaID; holder: the consumer that holds the input; numbers:
-    consumers so far; merge, merge_row: the merge job, 0 = none; n_events: of the input; key: task and input, for what
-    later attempts keep.
+    consumers so far; merge, merge_row, like_merge: the merge job, 0 = none, and its requests; n_events: of the input;
+    key: task and input, for what later attempts keep; jumbo: its task if that has jumbo jobs; looked_s: when add_sub
+    looked at it last.
     """
 
     jobset: Jobset
@@ -43,9 +73,12 @@ class Live:
     numbers: int = 1
     merge: int = 0
     merge_row: int = -1
+    like_merge: EventJob | None = None
     output_bytes: float = 0.0
     n_events: int = 0
     key: tuple[int, int, int] = (0, 0, 0)
+    jumbo: JumboTask | None = None
+    looked_s: float = -inf
 
 
 class Jobsets:
@@ -61,14 +94,16 @@ class Jobsets:
         self.of_job: dict[int, Live] = {}
         self.of_merge: dict[int, Live] = {}
         self.kept: dict[tuple[int, int, int], list[int]] = {}
+        self.jumbo: dict[int, JumboTask] = {}
+        self.of_jumbo_job: dict[int, JumboTask] = {}
         self.n_made = 0
 
     def all(self) -> list[Live]:
         """Each jobset once."""
         return [*{id(live): live for live in self.of_job.values()}.values()]
 
-    def begin(self, row: int, rule: EventRule) -> None:
-        """Make the jobset of a new job, its ranges and its other consumers."""
+    def begin(self, row: int, rule: EventRule, is_fake: bool = False) -> None:
+        """Make the jobset of a new job, its ranges and its other consumers; is_fake: the job waits for jumbo jobs."""
         control, job = self.control, self.control.arrays.jobs[row]
         task, panda_id, n_events = int(job["task"]), int(job["panda_id"]), int(job["n_events"])
         key = (int(job["jeditaskid"]), int(job["chunk"]), int(job["n_chunks"]))
@@ -79,15 +114,23 @@ class Jobsets:
         attempt = int(job["attempt"]) - 1
         flags = frozenset({"eventservice", *(flag for name, flag in FLAGS.items() if getattr(rule, name))})
         most = int(control.arrays.tasks["max_attempt_es"][task]) + 1
+        jumbo, file = self.jumbo_task(task), self.n_made
         found = self._described(row, owner, attempt, flags, most)
+        if jumbo is not None and jumbo.flag != DISABLED:
+            found.kind = EventService.CO_JUMBO
         jobset = Jobset(TaskStatus.RUNNING, {panda_id: found},
-                        {1: EventFile(1, "running", "running", attempt, None, 0, None, panda_id)},
+                        {file: EventFile(file, "running", "running", attempt, None, 0, None, panda_id)},
                         self.ranges, queues=self.queues(), own_chunks=np.array(chunks),
-                        minimum=fewest_ranges(control.cfg))
+                        minimum=fewest_ranges(control.cfg), use_jumbo="" if jumbo is None else jumbo.flag)
         live = Live(jobset, task, panda_id, {panda_id: row}, output_bytes=float(job["output_bytes"]),
-                    n_events=n_events, key=key)
+                    n_events=n_events, key=key, jumbo=jumbo)
         self.of_job[panda_id] = live
         control.fabric.join_jobset(row, chunks[-1])
+        if jumbo is not None:
+            self.ranges.join_ring(jumbo.ring, chunks[-1])
+        if is_fake:
+            self.let_wait(live, panda_id)
+            return
         for queue in self._further_queues(live, row, rule):
             self.make(live, found, queue)
 
@@ -98,7 +141,56 @@ class Jobsets:
         done = [int(self.ranges.rows["first"][row]) for chunk in kept for row in self.ranges.rows_of(chunk)
                 if (PROCESSED >> int(self.ranges.rows["status"][row])) & 1]
         new = ~np.isin(firsts, done)
-        return self.ranges.add_chunk(owner, 1, firsts[new], lasts[new], attempts=rule.maxAttemptES)
+        return self.ranges.add_chunk(owner, self.n_made, firsts[new], lasts[new], attempts=rule.maxAttemptES)
+
+    def jumbo_task(self, row: int) -> JumboTask | None:
+        """The task in a row if it has, or had, jumbo jobs; none are made of a task that names its queue."""
+        task = self.control.arrays.tasks[row]
+        known, rule = self.jumbo.get(int(task["jeditaskid"])), self.control.world.event_rule(row)
+        if known is None and task["n_jumbo_jobs"] > 0 and rule.nEventsPerWorker and not self.names_queue(row):
+            return self.enable(row, int(task["n_jumbo_jobs"]), rule.maxJumboPerSite)
+        return known
+
+    def names_queue(self, row: int) -> bool:
+        """True if a task names the queue of its jobs."""
+        return bool(self.control.world.vocabularies["preassigned"][self.control.arrays.tasks["preassigned"][row]])
+
+    def enable(self, row: int, n_jobs: int, per_site: int) -> JumboTask:
+        """Give a task jumbo jobs; its consumers become co-jumbo jobs."""
+        number = int(self.control.arrays.tasks["jeditaskid"][row])
+        jumbo = self.jumbo[number] = JumboTask(number, self.ranges.add_ring(), n_jobs, per_site)
+        for live in self.all():
+            if live.key[0] == number:
+                live.jumbo, live.jobset.use_jumbo = jumbo, jumbo.flag
+                self.ranges.join_ring(jumbo.ring, int(live.jobset.chunks[-1]))
+                for job in live.jobset.jobs.values():
+                    job.kind = EventService.CO_JUMBO if job.kind == EventService.CONSUMER else job.kind
+        return jumbo
+
+    def add_jumbo(self, jumbo: JumboTask, panda_id: int, row: int) -> None:
+        """Note a new jumbo job."""
+        jumbo.jobs[panda_id], self.of_jumbo_job[panda_id] = row, jumbo
+        jumbo.n_made += 1
+
+    def of_jumbo(self, jumbo: JumboTask) -> Iterator[Live]:
+        """Jobsets of a task with jumbo jobs."""
+        return (live for live in self.of_job.values() if live.jumbo is jumbo)
+
+    def tally_ring(self, jumbo: JumboTask, statuses: int) -> int:
+        """Number of event ranges of a task with jumbo jobs in one of some statuses, of inputs that are not over."""
+        table = self.ranges
+        return tally(table.rows, table.chunks, table.in_ring(jumbo.ring), ANY, statuses, -NO_LIMIT, NO_LIMIT, STAYS)[0]
+
+    def forget_jumbo(self, jumbo: JumboTask) -> None:
+        """Forget a task whose row is free."""
+        self.ranges.remove(self.jumbo.pop(jumbo.jeditaskid).ring)
+
+    def detach(self, live: Live) -> None:
+        """Take the ranges of a jobset that is over from jumbo jobs."""
+        for chunk in live.jobset.chunks.tolist() if live.jumbo is not None else ():
+            for row in live.jumbo.jobs.values():
+                self.control.fabric.drop_ranges(row, chunk)
+            self.ranges.leave_ring(chunk)
 
     def free_kept(self) -> None:
         """Free what was kept for further attempts at the input of tasks that are over and forgotten."""
@@ -115,12 +207,13 @@ class Jobsets:
         return EventJob(
             int(job["panda_id"]), owner, J(int(job["status"])), EventService.CONSUMER,
             world.vocabularies["queues"][job["queue"]], world.vocabularies["shares"][job["share"]], destination, 1,
-            most, int(job["priority"]), int(job["corecount"]), float(job["ramcount_mb"]), flags, (1,), (attempt,))
+            most, int(job["priority"]), int(job["corecount"]), float(job["ramcount_mb"]), flags, (self.n_made,),
+            (attempt,))
 
     def queues(self) -> dict[str, EventQueue]:
         """Queues as the choice of queues for retries and merge jobs reads them."""
         arrays, grid = self.control.arrays, self.control.world.scenario.grid
-        workers = np.zeros(len(arrays.queues))
+        workers = (arrays.queues["status"] == QueueStatus.ONLINE).astype(float)      # idle ones have a pilot at times
         np.add.at(workers, arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"])
         return {name: EventQueue(
             queue.atlas_site, QueueStatus(int(arrays.queues["status"][number])),
@@ -145,8 +238,8 @@ class Jobsets:
         places = [*others, own]
         return [places[k % len(places)] for k in range(n)]
 
-    def make(self, live: Live, like: EventJob, number: int) -> None:
-        """Make a consumer like another one at a pseudo-queue."""
+    def make(self, live: Live, like: EventJob, number: int) -> int:
+        """Make a consumer like another one at a pseudo-queue; its PandaID."""
         control, world = self.control, self.control.world
         source = live.rows[like.panda_id if like.panda_id in live.rows else live.holder]
         pseudo = world.arrays.pseudo_queues[number]
@@ -160,12 +253,24 @@ class Jobsets:
         job["priority"] = like.priority
         live.rows[panda_id], self.of_job[panda_id] = row, live
         live.jobset.jobs[panda_id] = replace(like, panda_id=panda_id, queue=world.vocabularies["queues"][job["queue"]],
-                                             status=J.PENDING, is_archived=False)
+                                             status=J.PENDING, sub_status=None, error=0, is_archived=False)
+        return panda_id
+
+    def let_wait(self, live: Live, panda_id: int) -> None:
+        """Make a new consumer a fake co-jumbo job, which waits for jumbo jobs."""
+        self.control.fabric.let_wait(live.rows[panda_id], self.control.now)
+        job = live.jobset.jobs[panda_id]
+        job.queue, job.status = WAITING_CO_JUMBO, J.WAITING
+        if live.jumbo is not None:
+            live.jumbo.fakes[panda_id] = live
 
     def pseudo_queue(self, live: Live, like: EventJob, one_core: bool) -> int:
         """Pseudo-queue of a queue for a new job: that of the job before if it stays there, else the one that fits."""
-        arrays, queue = self.control.arrays, self.control.world.vocabularies["queues"].index(like.queue)
+        arrays = self.control.arrays
         own = int(arrays.jobs["pseudo_queue"][live.rows[live.holder]])
+        if like.queue == WAITING_CO_JUMBO:                 # no queue takes the merge job of a fake co-jumbo job
+            return own
+        queue = self.control.world.vocabularies["queues"].index(like.queue)
         of_queue = np.flatnonzero(arrays.pseudo_queues["queue"] == queue)
         if own in of_queue and not one_core:
             return own
@@ -180,13 +285,14 @@ class Jobsets:
         site, there = (int(arrays.queues["site"][queue]) for queue in (
             arrays.jobs["queue"][holder], arrays.pseudo_queues["queue"][number]))
         arrays.jobs["output_bytes"][holder] = live.output_bytes
+        live.like_merge = like
         row = control.fabric.make_merge_job(
             (control.now, live.task, number, int(arrays.jobs["attempt"][holder]), live.holder, like.ramcount,
              int(arrays.tasks["resource_type"][live.task]), 1, like.priority,
              int(arrays.tasks["processing_type"][live.task]), -1 if site == there else site,
              world.event_rule(live.task).es_merge_hs06sec_per_gb, MERGE_MEMORY_MB, 0.0), [holder])
         arrays = self.control.arrays
-        arrays.jobs["output_bytes"][holder] = 0.0
+        arrays.jobs["output_bytes"][holder], arrays.job_files["marks"][row] = 0.0, JobMark.MERGES_EVENTS
         if like.share in shares:
             control.fabric.set_share_of(np.array([row]), shares.index(like.share))
         live.merge, live.merge_row = int(self.control.arrays.jobs["panda_id"][row]), row

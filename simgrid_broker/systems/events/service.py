@@ -8,7 +8,6 @@ activity of pilots at a queue is the number of its workers.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -17,11 +16,10 @@ from simgrid_broker.agents.own import records
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.ledgers.hourly_sums import HourlySums
 from simgrid_broker.names import Cause, EventService, EventStatus, JobStatus, TaskStatus
-from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.schema import Column, Table
 from simgrid_broker.systems.events.jobsets import Jobsets, Live
 from simgrid_broker.systems.events.policy.ends import end_job
-from simgrid_broker.systems.events.policy.jobset import EventJob
+from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, archive
 from simgrid_broker.systems.events.policy.kills import close_unused, kill
 from simgrid_broker.systems.events.table import (
     ALL,
@@ -36,11 +34,16 @@ from simgrid_broker.systems.events.table import (
     TAKEN,
     audit,
     mask,
+    release,
 )
 from simgrid_broker.units import MINUTE
 
 J = JobStatus
 S = EventStatus
+MADE_AGAIN = (Cause.TIMEOUT_ACTIVATED, Cause.TIMEOUT_STARTING)
+"""Causes after which a merge job is made again; source: lifecycle reference, 4.2, rows 12 and 16."""
+STAND = (J.WAITING, J.RUNNING, J.HOLDING)
+"""Statuses of jobs that can wait until their events are merged."""
 NO_JOBS = np.zeros(0, np.int64)
 PERIOD = MINUTE
 """Period in which consumers that are not needed are closed, s."""
@@ -68,12 +71,6 @@ def event_service(control: Control) -> Process:
     yield from control.every(PERIOD, desk.look, "event_service")
 
 
-def agents_of(scenario: Scenario) -> tuple[Any, ...]:
-    """The agents of event service, if any task of a scenario has it."""
-    work = scenario.workload
-    return (event_service,) if any(one.nEventsPerWorker for one in (*work.campaigns, *work.users)) else ()
-
-
 class Desk:
     """Event service, as the fabric asks it."""
 
@@ -82,7 +79,9 @@ class Desk:
         self.jobsets = Jobsets(control)
         self.ranges = self.jobsets.ranges
         self.of_job, self.of_merge = self.jobsets.of_job, self.jobsets.of_merge
-        self.ended_merges: list[tuple[int, int]] = []
+        self.of_jumbo_job = self.jobsets.of_jumbo_job
+        self.ended_merges: list[tuple[int, int, int]] = []
+        self.makes_fakes = False
         self.sums: HourlySums = control.books.hourly_sums(EVENTS, 3)
 
     def made(self) -> None:
@@ -95,24 +94,33 @@ class Desk:
         for row in rows[new].tolist():
             rule = self.control.world.event_rule(int(self.control.arrays.jobs["task"][row]))
             if rule.nEventsPerWorker:
-                self.jobsets.begin(row, rule)
+                self.jobsets.begin(row, rule, self.makes_fakes)
 
     def ended(self, rows: np.ndarray, now: float) -> None:
         """End consumers whose payloads are over."""
         for panda_id, row in zip(self.control.arrays.jobs["panda_id"][rows].tolist(), rows.tolist(), strict=True):
             job = self.control.arrays.jobs[row]
             if job["panda_id"] == panda_id and job["status"] == J.HOLDING:       # else the end of another ended it
-                failed = job["cause"] != Cause.NONE
-                self._end(panda_id, J.FAILED if failed else J.FINISHED,
-                          "pilot_killed" if job["cause"] == Cause.PREEMPTED else None)
+                status = J.FINISHED if job["cause"] == Cause.NONE else J.FAILED
+                if panda_id in self.of_jumbo_job:
+                    at_limit = job["cause"] == Cause.WALLTIME_EXCEEDED
+                    job["cause"] = Cause.NONE if at_limit else job["cause"]
+                    self.end_jumbo(panda_id, J.FINISHED if at_limit else status, int(job["cause"]))
+                else:
+                    self._end(panda_id, status, "pilot_killed" if job["cause"] == Cause.PREEMPTED else None)
 
     def taken_back(self, rows: np.ndarray, status: int, cause: int, now: float) -> np.ndarray:
         """End consumers by force: those without heartbeats fail, and give their events back; others are killed."""
         of_us = self.control.arrays.event_jobs["chunk"][rows] >= 0
         for panda_id in self.control.arrays.jobs["panda_id"][rows[of_us]].tolist():
-            if panda_id not in self.of_job:
+            if panda_id in self.of_jumbo_job:
+                self.end_jumbo(panda_id, J(status), cause)
+            elif panda_id not in self.of_job:
                 continue
-            if status == J.FAILED:
+            elif cause == Cause.TIMEOUT_RUNNING:
+                self._report(panda_id)
+                self._end(panda_id, J.FAILED, "es_toolong", cause)
+            elif status == J.FAILED:
                 self._report(panda_id)
                 self._end(panda_id, J.FAILED, "es_heartbeat" if cause == Cause.LOST_HEARTBEAT else None, cause)
             else:
@@ -124,7 +132,7 @@ class Desk:
         """Note merge jobs that have ended."""
         for job in rows[rows["n_chunks"] == 0] if self.of_merge else ():
             if int(job["panda_id"]) in self.of_merge:
-                self.ended_merges.append((int(job["panda_id"]), int(job["status"])))
+                self.ended_merges.append((int(job["panda_id"]), int(job["status"]), int(job["cause"])))
 
     def look(self) -> None:
         """Close the consumers that wait and are not needed, and end the jobsets whose merge jobs have ended."""
@@ -132,11 +140,11 @@ class Desk:
             if not live.merge and len(live.rows) > 1 and self._no_more(live):
                 self._refresh(live)
                 close_unused(live.jobset, live.jobset.jobs[live.holder], kills_all=False, same_attempt=True)
-                self._apply(live, Cause.NONE)
+                self.apply(live, Cause.NONE)
         self.control.fabric.empty_outboxes()
         ended, self.ended_merges = self.ended_merges, []
-        for panda_id, status in ended:
-            self._end_merge(self.of_merge.pop(panda_id), J(status))
+        for panda_id, status, cause in ended:
+            self._end_merge(self.of_merge.pop(panda_id), J(status), cause)
         self.jobsets.free_kept()
         if self.control.recorder.validate:
             self.check()
@@ -147,7 +155,9 @@ class Desk:
 
     def _report(self, panda_id: int) -> None:
         """Report the ranges that a consumer had finished when it was heard last."""
-        arrays, row = self.control.arrays, self.of_job[panda_id].rows[panda_id]
+        arrays = self.control.arrays
+        jumbo = self.of_jumbo_job.get(panda_id)
+        row = (self.of_job[panda_id].rows if jumbo is None else jumbo.jobs)[panda_id]
         if arrays.jobs["status"][row] == J.RUNNING:
             silent = arrays.jobs["due_sequence"][row] == 0
             self.control.fabric.report_events(row, float(arrays.jobs["modification_s"][row]) if silent
@@ -161,6 +171,7 @@ class Desk:
             if not job.is_archived:
                 job.status = J(int(status[row]))
         live.jobset.status = TaskStatus(int(self.control.arrays.tasks["status"][live.task]))
+        live.jobset.use_jumbo = "" if live.jumbo is None else live.jumbo.flag
 
     def _end(self, panda_id: int, status: J, sub_status: str | None, cause: int | None = None) -> None:
         """End a consumer by the rules: its ranges, and the job that goes on."""
@@ -173,23 +184,43 @@ class Desk:
         _, is_told = end_job(jobset, replace(
             job, status=status, sub_status=sub_status, n_events=n_events[1], has_pilot_error=caused != Cause.NONE))
         after = jobset.jobs[panda_id]
-        self._count(after, row, n_events, released)
+        self._count(after.status, after.sub_status, row, n_events, released)
         self._successors(live)
         if is_told or not jobset.is_live:
             self._give(live, panda_id)
             self._over(live, J.FAILED if is_told else J.CLOSED, caused)
         else:
-            self._apply(live, caused)
+            self.apply(live, caused)
+
+    def finish(self, panda_id: int) -> None:
+        """End a co-jumbo job that has not started, since jumbo jobs have processed its events."""
+        self._end(panda_id, J.FINISHED, None, Cause.NONE)
+
+    def end_jumbo(self, panda_id: int, status: J, cause: int) -> None:
+        """End a jumbo job: what it has finished stays so until the co-jumbo job ends, the rest is ready again."""
+        control = self.control
+        self._report(panda_id)
+        jumbo = self.of_jumbo_job.pop(panda_id)
+        row, which = jumbo.jobs.pop(panda_id), self.ranges.in_ring(jumbo.ring)
+        own, job = control.arrays.event_jobs[row], control.arrays.jobs[row]
+        fewer = 0 if control.world.event_rule(int(job["task"])).decAttOnFailedES else 1
+        released = release(self.ranges.rows, self.ranges.chunks, which, panda_id, TAKEN, ANY, fewer)
+        self._count(status, None, row, (int(own["n_done"]), int(own["n_events"])), released)
+        job["n_events"] = own["n_events"]
+        if status == J.FINISHED:
+            control.fabric.finish_merged([row], control.now)
+        else:
+            control.fabric.end_by_force(np.array([row]), int(status), int(cause), control.now)
 
     def _tally(self, live: Live, panda_id: int) -> tuple[tuple[int, int], int]:
         """Ranges that a consumer processed, and their events, and ranges that it has in hand."""
         return live.jobset.tally(None, panda_id, PROCESSED), live.jobset.count(None, panda_id, TAKEN)
 
-    def _count(self, job: EventJob, row: int, done: tuple[int, int], released: int) -> None:
+    def _count(self, status: J, sub_status: str | None, row: int, done: tuple[int, int], released: int) -> None:
         """Add a consumer that has ended to the sums of its queue and hour."""
         code = self.control.books.decisions.code
         table = self.control.arrays.jobs[row]
-        key = (int(table["queue"]), int(job.status), code(job.sub_status) if job.sub_status else -1)
+        key = (int(table["queue"]), int(status), code(sub_status) if sub_status else -1)
         self.sums.add(self.control.now, key, (1, *done, released, float(table["walltime_s"])))
 
     def _successors(self, live: Live) -> None:
@@ -198,6 +229,9 @@ class Desk:
         for job in made:
             if job.kind == EventService.MERGE:
                 self.jobsets.make_merge(live, job)
+            elif job.queue == WAITING_CO_JUMBO:
+                own = int(self.control.arrays.jobs["pseudo_queue"][live.rows[live.holder]])
+                self.jobsets.let_wait(live, self.jobsets.make(live, job, own))
             else:
                 self.jobsets.make(live, job, self.jobsets.pseudo_queue(live, job, job.corecount == 1))
 
@@ -210,10 +244,11 @@ class Desk:
         n_events, released = self._tally(live, panda_id)
         row = live.rows[panda_id]
         kill(live.jobset, panda_id, code)
-        self._count(live.jobset.jobs[panda_id], row, n_events, released)
+        after = live.jobset.jobs[panda_id]
+        self._count(after.status, after.sub_status, row, n_events, released)
         self._over(live, J.CANCELLED if code in (50, 52) else J.CLOSED, cause)
 
-    def _apply(self, live: Live, cause: int) -> None:
+    def apply(self, live: Live, cause: int) -> None:
         """End the live jobs that the rules have archived; those with events wait for the merge job."""
         control = self.control
         for panda_id, row in [*live.rows.items()]:
@@ -221,11 +256,27 @@ class Desk:
             if not job.is_archived or status == J.MERGING:
                 continue
             if panda_id == live.holder and job.status != J.MERGING and not self._pass_on(live):
-                continue                                   # the last one is ended with the jobset
+                if not live.merge:
+                    continue                               # the last one is ended with the jobset
+                if status not in STAND:
+                    self._stand_in(live, panda_id)
+                else:
+                    control.fabric.wait_for_merge(row, control.now)
+                    continue
             if job.status == J.MERGING:
                 control.fabric.wait_for_merge(row, control.now)
             else:
                 self._leave(live, panda_id, J.FAILED if job.status == J.FAILED else J.CLOSED, cause)
+
+    def _stand_in(self, live: Live, panda_id: int) -> None:
+        """Let another job hold the input of a co-jumbo job that was not dispatched, until its events are merged."""
+        control, job = self.control, live.jobset.jobs[panda_id]
+        own = int(control.arrays.jobs["pseudo_queue"][live.rows[panda_id]])
+        other = self.jobsets.make(live, job, own)
+        self.jobsets.let_wait(live, other)
+        archive(live.jobset.jobs[other], J.MERGING, "es_merge", 0)
+        control.fabric.wait_for_merge(live.rows[other], control.now)
+        self._give(live, other)
 
     def _pass_on(self, live: Live) -> bool:
         """Give the input of the holder to another live job of the jobset, one that waits for the merge job first."""
@@ -247,12 +298,17 @@ class Desk:
         """End a live job of a jobset by force."""
         row = live.rows.pop(panda_id)
         del self.of_job[panda_id]
+        if live.jumbo is not None:
+            live.jumbo.fakes.pop(panda_id, None)
         self.control.fabric.end_by_force(np.array([row]), int(status), int(cause), self.control.now)
 
-    def _end_merge(self, live: Live, status: J) -> None:
-        """End a jobset with its merge job."""
+    def _end_merge(self, live: Live, status: J, cause: int) -> None:
+        """End a jobset with its merge job; one that waited too long at its queue is made again."""
         live.merge = 0
         self._refresh(live)
+        if status == J.CLOSED and cause in MADE_AGAIN and live.jobset.is_live and live.like_merge is not None:
+            self.jobsets.make_merge(live, live.like_merge)
+            return
         if status == J.FINISHED:
             live.jobset.change(None, ANY, mask(S.DONE), S.MERGED)
         self._over(live, status if status in (J.FINISHED, J.FAILED) else J.CLOSED, Cause.NONE if (
@@ -272,6 +328,8 @@ class Desk:
             if status == J.FINISHED and merging:
                 live.rows.pop(panda_id)
                 del self.of_job[panda_id]
+                if live.jumbo is not None:
+                    live.jumbo.fakes.pop(panda_id, None)
                 control.fabric.finish_merged([row], control.now)
             else:
                 of_holder = panda_id == live.holder
@@ -280,6 +338,7 @@ class Desk:
 
     def _forget(self, live: Live) -> None:
         """Free the ranges of a jobset, or keep those that are processed for the next attempt at the input."""
+        self.jobsets.detach(live)
         keeps = live.jobset.jobs[live.holder].has("notDiscardEvents") and live.jobset.count(None, ANY, KEPT) > 0
         if keeps:
             live.jobset.change(None, ANY, mask(S.FINISHED), S.DONE)
@@ -293,7 +352,8 @@ class Desk:
         in work are with jobs that are alive, and there are as many ranges as were inserted, copied and not removed."""
         table, status, messages, n = self.ranges, self.control.arrays.jobs["status"], [], 0
         for live in self.jobsets.all():
-            alive = np.array([one for one, row in live.rows.items() if status[row] != J.MERGING], np.int64)
+            working = live.rows if live.jumbo is None else live.rows | live.jumbo.jobs
+            alive = np.array([one for one, row in working.items() if status[row] != J.MERGING], np.int64)
             faults, n_of_input = audit(table.rows, table.chunks, live.jobset.chunks, alive,
                                        np.zeros(live.n_events + 1, bool))
             messages += [f"{fault}: input {live.key[1]} of task {live.key[0]}" for place, fault in enumerate(FAULTS)

@@ -163,6 +163,16 @@ def find_ready(rows, chunks, number, jobset, most, taken, n):
 
 
 @compiled
+def find_in_ring(rows, chunks, head, most, taken):
+    """Put ready ranges of all chunks of a ring into `taken`, at most `most` and one more; their number."""
+    n, number = 0, np.int64(chunks[head]["after"])
+    while number != head and n <= most:
+        n = find_ready(rows, chunks, number, ANY, most, taken, n)
+        number = np.int64(chunks[number]["after"])
+    return n
+
+
+@compiled
 def give(rows, chunks, job, jumbo, most, taken, n):
     """Give a job the first `most` of the `n` ranges in `taken`; the next request begins with the one more."""
     if n > most:
@@ -362,8 +372,36 @@ class EventRanges:
             yield row
             row = int(self.rows["next"][row])
 
+    def add_ring(self) -> int:
+        """An empty ring of chunks; the number of its head."""
+        head = self.add_chunk(0, 0, [], [])
+        self.chunks["before"][head] = self.chunks["after"][head] = head
+        return head
+
+    def join_ring(self, head: int, chunk: int) -> None:
+        """Put a chunk at the end of a ring."""
+        before, after = self.chunks["before"], self.chunks["after"]
+        before[chunk], after[chunk] = before[head], head
+        after[before[head]] = before[head] = chunk
+
+    def leave_ring(self, chunk: int) -> None:
+        """Take a chunk out of its ring, if it is in one."""
+        before, after = int(self.chunks["before"][chunk]), int(self.chunks["after"][chunk])
+        if after >= 0:
+            self.chunks["after"][before], self.chunks["before"][after] = after, before
+            self.chunks["after"][chunk] = self.chunks["before"][chunk] = -1
+
+    def in_ring(self, head: int) -> np.ndarray:
+        """Numbers of the chunks of a ring in order."""
+        found, chunk = list[int](), int(self.chunks["after"][head])
+        while chunk != head:
+            found.append(chunk)
+            chunk = int(self.chunks["after"][chunk])
+        return np.array(found, np.int64)
+
     def remove(self, chunk: int) -> None:
         """Free a chunk and its rows."""
+        self.leave_ring(chunk)
         free_chunk(self.rows, self.chunks, self.state, chunk)
         self.free_chunks.append(chunk)
 

@@ -144,6 +144,12 @@ class Jobset:
         """Numbers of its chunks of ranges."""
         return np.arange(self.ranges.n_chunks) if self.own_chunks is None else self.own_chunks
 
+    @property
+    def is_processed(self) -> bool:
+        """True if no job has a range in work, and none is ready that has attempts left."""
+        return not self.count(None, ANY, ranges.TAKEN) and not self.count(None, ANY, ranges.mask(EventStatus.READY),
+                                                                          least=1)
+
     def active(self) -> Iterator[EventJob]:
         """Jobs that are not archived, by PandaID."""
         return (job for _, job in sorted(self.jobs.items()) if not job.is_archived)

@@ -1,12 +1,16 @@
-"""JumboWatchDog: jumbo jobs of tasks are enabled and disabled, and tasks that are nearly done are given priority.
+"""Jumbo jobs: when they are made and closed, and JumboWatchDog, which enables and disables those of tasks, and gives
+priority to tasks that are nearly done.
 
-Source: JEDI TWiki, jumbo job switcher (edition documented); lifecycle reference, 6.4 and 6.6 (edition deployed).
+Source: JEDI TWiki, jumbo jobs and co-jumbo jobs, jumbo job switcher (edition documented); lifecycle reference, 6.3, 6.4
+and 6.6 (edition deployed).
 """
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from simgrid_broker.names import VERY_HIGH_PRIORITY, JobStatus, TaskStatus
+from simgrid_broker.editions import ByEdition
+from simgrid_broker.names import TASK_ENDS, VERY_HIGH_PRIORITY, JobStatus, TaskStatus
+from simgrid_broker.units import HOUR, MINUTE
 
 T, J = TaskStatus, JobStatus
 WAITING, RUNNING, PENDING, LACK, DISABLED = "W", "R", "P", "L", "D"
@@ -14,11 +18,35 @@ WAITING, RUNNING, PENDING, LACK, DISABLED = "W", "R", "P", "L", "D"
 WATCHED = (T.RUNNING, T.PENDING, T.SCOUTING, T.READY, T.SCOUTED)
 ACTIVE = (J.DEFINED, J.ASSIGNED, J.ACTIVATED, J.SENT, J.STARTING, J.RUNNING, J.TRANSFERRING, J.HOLDING)
 """Statuses of jumbo jobs that count as active."""
+NOT_MISSED = (J.TRANSFERRING, J.HOLDING)
+"""Of these, the statuses in which the JobGenerator makes another one in their place."""
+MOST_RUNNING = 50
+"""Tasks of a work queue with flag R."""
+
+
+class Terms(NamedTuple):
+    """An edition: tasks of event service are enabled; statuses of co-jumbo jobs that are ended when their events are
+    processed, after which time each is looked at again, s, and whether fake ones are; flags W, P and L alone make jumbo
+    jobs; the watchdog also gives priority and notes that there are none."""
+
+    enables: bool
+    finished: tuple[JobStatus, ...]
+    look_again_s: float
+    finishes_fakes: bool
+    by_flag: bool
+    boosts: bool
+
+
+TERMS = ByEdition(
+    documented=Terms(True, (J.WAITING, J.ASSIGNED, J.ACTIVATED), HOUR, True, False, False),
+    deployed=Terms(False, (J.ASSIGNED, J.ACTIVATED), 30 * MINUTE, False, True, True))
+"""The QUIRK of the code that a fake co-jumbo job in waiting cannot be archived leaves its input to a co-jumbo job."""
 
 
 class Limits(NamedTuple):
     """Keys of gdpconfig: JUMBO_MIN_EVENTS_DISABLE, ..._PROG_TO_BOOST in %, ..._MAX_FILES_TO_BOOST, ..._PRIO_DISABLED,
-    and for the step that enables ..._MAX_TASKS, ..._MIN_EVENTS_ENABLE, ..._MAX_EVENTS and ..._MAX_CURR_PRIO."""
+    and for the step that enables ..._MAX_TASKS, ..._MIN_EVENTS_ENABLE, ..._MAX_EVENTS, ..._MAX_CURR_PRIO, ..._PER_TASK
+    and ..._PER_SITE."""
 
     least: float = 100000
     progress: float = 95
@@ -28,6 +56,8 @@ class Limits(NamedTuple):
     enabling: float = 1000000
     most_events: float = 500000
     most_priority: float = 500
+    per_task: int = 1
+    per_site: int = 1
 
 
 class JumboTask(NamedTuple):
@@ -115,3 +145,32 @@ def tasks_to_enable(with_jumbo: Iterable[JumboTask], others: Mapping[int, JumboT
         active.append(eligible[number])
         chosen.append(number)
     return chosen
+
+
+def in_edition(actions: Actions, edition: str) -> Actions:
+    """The actions of the watchdog that an edition has: as documented it only disables jumbo jobs."""
+    return actions if TERMS[edition].boosts else Actions(disables=actions.disables)
+
+
+def jobs_wanted(use_jumbo: str, n_jobs: int, statuses: Iterable[JobStatus], edition: str) -> int:
+    """Jumbo jobs that the JobGenerator makes of a task: nJumboJobs less the active ones, by the statuses of these."""
+    may_make = use_jumbo in (WAITING, PENDING, LACK) or (use_jumbo == RUNNING and not TERMS[edition].by_flag)
+    active = sum(status in ACTIVE and status not in NOT_MISSED for status in statuses)
+    return max(n_jobs - active, 0) if may_make else 0
+
+
+def next_flag(use_jumbo: str, is_all_used: bool, has_made: bool, n_running: int) -> str:
+    """Flag of a task after a cycle of the JobGenerator.
+
+    is_all_used: all of its input has jobs; has_made: jumbo jobs were made; n_running: tasks with flag R.
+    """
+    if use_jumbo == DISABLED or (use_jumbo in (WAITING, LACK) and not has_made):
+        return use_jumbo
+    if is_all_used:
+        return RUNNING if use_jumbo == RUNNING or n_running < MOST_RUNNING else use_jumbo
+    return LACK if use_jumbo == LACK else PENDING
+
+
+def needs_no_more(status: TaskStatus, use_jumbo: str, n_files: int, n_over: int) -> bool:
+    """True if jumbo jobs that do not run yet are closed: all input is over, or the task is, or is disabled (row 28)."""
+    return status in TASK_ENDS or use_jumbo == DISABLED or n_over >= n_files

@@ -1,0 +1,77 @@
+"""Jumbo jobs in runs: they process the events of all inputs of a task, and co-jumbo jobs merge them."""
+
+import pytest
+
+from simgrid_broker import remarks
+from simgrid_broker.engine import simulate
+from simgrid_broker.gdpconfig import JumboWatchDog
+from simgrid_broker.scenario import Scenario
+
+N_JOBS, N_EVENTS = 30, 60
+
+
+def plan(edition, **values):
+    """One task of 30 inputs with 60 events each, a small nucleus, and an HPC centre of two slots for jumbo jobs."""
+    stream = dict(name="ranges", corecount=8, events_per_job=N_EVENTS, hs06sec_per_event=6000, work_spread=0,
+                  cpu_efficiency=1, cputime_ratio=0.01, jobs_per_task=N_JOBS, backlog=1, failure_rate=0, basewalltime=0,
+                  memory_per_core=500, output_per_event="10 kB", input_per_job="1 MB", eventService=True,
+                  nEventsPerWorker=1, maxAttemptEsJob=10, nJumboJobs=2)
+    place = dict(failure_rate=0, stage_latency=0)
+    queue = dict(corepower=10, jobseed="all")
+    grid = dict(
+        sites=dict(A=dict(tier=0, cores=24, nucleus=True, **place), HPC=dict(tier=2, cores=128, **place)),
+        queues=dict(A=dict(atlas_site="A", corecount=8, capability="mcore", **queue),
+                    M=dict(atlas_site="A", corecount=1, capability="score", **queue),
+                    HPC=dict(atlas_site="HPC", corecount=64, capability="mcore", maxtime="1h", catchall="useJumboJobs",
+                             **queue)),
+        storages={name: dict(site=name, total=1e15, free=1e15) for name in ("A", "HPC")})
+    return Scenario.from_dict(dict(
+        name="jumbo", duration="12h", edition=edition, shares=[dict(name="All", value=1)], grid=grid,
+        gdpconfig=dict(JUMBO_MIN_EVENTS_DISABLE=200), workload=dict(campaigns=[stream]))).with_values(values)
+
+
+def jumbo_jobs(run):
+    """Jumbo jobs of a run: those at the HPC centre without input of their own."""
+    return run.jobs[(run.jobs.queue == "HPC") & (run.jobs.n_chunks == 0)]
+
+
+@pytest.mark.rule("find_in_ring", "jobs_wanted", "next_flag")
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_jumbo_jobs_process_events_of_all_inputs(tmp_path, edition):
+    run = simulate(plan(edition), folder=tmp_path / "run", validate=True)
+    jumbo, ended = jumbo_jobs(run), run.event_service
+    assert jumbo.n_events.sum() > N_EVENTS, "more than one input has"
+    assert jumbo.walltime_s.max() <= 3600, "a jumbo job ends with its slot, and keeps what it has processed"
+    if edition == "documented":
+        assert run.tasks.status.tolist() == ["done"]
+        assert ended.ranges.sum() == N_JOBS * N_EVENTS
+        merges = run.jobs[(run.jobs.n_chunks == 0) & (run.jobs.queue != "HPC")]
+        assert len(merges) == N_JOBS, "each input is merged once"
+    at_once = [int((jumbo.activated_s <= time).sum() - (jumbo.holding_s < time).sum())
+               for time in jumbo.activated_s]
+    assert max(at_once) <= 1, "maxJumboPerSite"
+
+
+@pytest.mark.rule("jumbo.watch", "tasks_to_enable")
+@pytest.mark.parametrize(("edition", "values", "has_jumbo"), [
+    ("deployed", {"gdpconfig.JUMBO_MIN_EVENTS_DISABLE": 10_000, "duration": "6h"}, 1),
+    ("documented", {"workload.campaigns.ranges.nJumboJobs": 0, "gdpconfig.JUMBO_MIN_EVENTS_ENABLE": 1800}, 0),
+    ("documented", {"workload.campaigns.ranges.nJumboJobs": 0, "gdpconfig.JUMBO_MIN_EVENTS_ENABLE": 1000,
+                    "gdpconfig.JUMBO_MAX_EVENTS": 1000, "gdpconfig.JUMBO_MAX_CURR_PRIO": 10_000, "duration": "6h"}, 2)])
+def test_the_watchdog_disables_and_enables(tmp_path, edition, values, has_jumbo):
+    """has_jumbo: 0 = none is made, 1 = those of the first minutes alone, 2 = later ones."""
+    run = simulate(plan(edition, **values), folder=tmp_path / "run")
+    made = jumbo_jobs(run).pending_s.tolist()
+    assert bool(made) is (has_jumbo > 0)
+    assert (max(made, default=0) > 1200) is (has_jumbo == 2)
+
+
+def test_keys_act_in_the_edition_that_has_them():
+    for edition, key in (("deployed", "JUMBO_MAX_TASKS"), ("deployed", "JUMBO_PER_SITE"),
+                         ("deployed", "JUMBO_MAX_CURR_PRIO"), ("documented", "JUMBO_PROG_TO_BOOST")):
+        told = [one for one in remarks(plan(edition, **{f"gdpconfig.{key}": 7})) if "JUMBO" in one]
+        assert len(told) == 1 and key in told[0] and "edition reads it" in told[0]
+    assert not [one for one in remarks(plan("deployed")) if "umbo" in one]
+    without = plan("deployed", **{"grid.queues.HPC.catchall": ""})
+    assert any("no queue has useJumboJobs" in one for one in remarks(without))
+    assert JumboWatchDog.JUMBO_MIN_EVENTS_DISABLE.editions == ("documented", "deployed")
