@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "systems.events.table": {"names", "compiled"},
     "systems.events.policy": {"editions", "systems.events.table", "names", "units", "compiled"},
     "systems.events": {"systems.events.table", "systems.events.policy", "agents", "fabric", "world", "scenario",
-                       "schema", "names", "units", "luck", "policy", "ledgers", "errors"},
+                       "schema", "views", "names", "units", "luck", "policy", "ledgers", "errors"},
     "systems.harvester": {"systems", "scenario", "views", "names", "errors"},
     "systems.panda": {"systems", "agents", "fabric", "world", "views"},
     "systems.dirac.policy": {"editions", "policy", "errors"},

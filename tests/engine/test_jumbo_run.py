@@ -35,7 +35,7 @@ def jumbo_jobs(run):
     return run.jobs[(run.jobs.queue == "HPC") & (run.jobs.n_chunks == 0)]
 
 
-@pytest.mark.rule("find_in_ring", "jobs_wanted", "next_flag")
+@pytest.mark.rule("find_in_ring", "jobs_wanted", "next_flag", "make_jumbo_job", "let_wait")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_jumbo_jobs_process_events_of_all_inputs(tmp_path, edition):
     run = simulate(plan(edition), folder=tmp_path / "run", validate=True)
