@@ -40,13 +40,14 @@ def test_themes_are_lines_of_the_table_and_lay_what_they_need(tmp_path):
     assert "tapes" in scenario.data.containers and len(values["incidents"]) == 4
 
 
-def test_a_folder_remembers_the_seeds_that_passed(tmp_path):
+def test_a_folder_remembers_the_seeds_that_passed(tmp_path, capsys):
     log = fuzz.Log(tmp_path)
     log.add(cases.Outcome(1, acts=acts.Counter({"command pause": 2})))
     log.add(cases.Outcome(2, "name: two\n", "it fails", "at length"))
     again = fuzz.Log(tmp_path)
     assert [again.is_to_run(seed) for seed in (1, 2, 3)] == [False, True, True]
-    assert (tmp_path / "2.yaml").read_text() == "# it fails\n# at length\nname: two\n" and again.print() == 1
+    assert (tmp_path / "2.yaml").read_text() == "# it fails\n# at length\nname: two\n"
+    assert not again.print() and "1 failed, 0 ran to their end, which are too few" in capsys.readouterr().out
 
 
 def test_a_scenario_runs_twice_with_the_same_tables(monkeypatch):

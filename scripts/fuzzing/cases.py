@@ -20,8 +20,8 @@ from fuzzing.themes import wanted
 from simgrid_broker.errors import InvariantBroken, ScenarioError, SimgridBrokerError
 from simgrid_broker.records import Run
 
-SECONDS, MEMORY = 6.0, 1 << 30
-"""Processor time of one run, s, and memory of its process, bytes, at which a run is cut short."""
+SECONDS, MEMORY = 12.0, 1 << 30
+"""Processor time of one run, s, and memory that it takes, bytes, at which a run is cut short."""
 
 
 @dataclass
@@ -47,11 +47,12 @@ class Limits:
 
     def __init__(self, most_steps: int | None = None):
         self.steps, self.most_steps, self.end = 0, most_steps, time.process_time() + SECONDS
+        self.most_memory = memory() + MEMORY
 
     def __call__(self, simulation: Any) -> None:
         """Count a step of a run; raises KeyboardInterrupt at a limit."""
         self.steps += 1
-        over = time.process_time() > self.end or memory() > MEMORY
+        over = time.process_time() > self.end or memory() > self.most_memory
         if self.steps == self.most_steps or self.most_steps is None and over:
             raise KeyboardInterrupt
 

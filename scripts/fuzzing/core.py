@@ -22,7 +22,7 @@ MOST_SITES, LONGEST = 30, 40 * 86400
 TRACE = "trace.swf"
 """File of recorded jobs beside a scenario."""
 HOUR, GB, TB = 3600, 1e9, 1e12
-MOST_JOBS = 3000
+MOST_JOBS = 2000
 """Jobs of a stream of the core in a run."""
 TAGS = ("simul", "evgen", "reprocessing", "deriv", "pile")
 
@@ -32,7 +32,7 @@ def core(random: Random, seed: int) -> dict[str, Any]:
     said = dict(name=f"fuzz{seed}", seed=seed, edition=random.choice(get_args(editions.Name)))
     if random.random() < 0.4:
         values = deepcopy(random.choice(bases()))
-        return _shorter(values, min(values["duration"], random.choice([6, 12, 24]) * HOUR)) | said
+        return _shorter(values, min(values["duration"], random.choice([4, 8, 16]) * HOUR)) | said
     return said | drawn(random)
 
 
@@ -71,7 +71,7 @@ def _shorter(values: dict[str, Any], duration: float) -> dict[str, Any]:
 
 def drawn(random: Random) -> dict[str, Any]:
     """Sites, queues, storages, shares, and streams of work for them."""
-    duration = random.choice([3, 6, 12, 24]) * HOUR
+    duration = random.choice([2, 4, 8, 12]) * HOUR
     sites = {f"S{n}": _site(random, n) for n in range(random.randint(2, 6))}
     queues = {f"Q{n}": _queue(random, site) for n, site in enumerate(
         name for name in sites for _ in range(random.choice([1, 1, 2])))}

@@ -31,8 +31,10 @@ class RunOn:
     workers: Annotated[int | None, typer.Option("--workers", min=1, metavar="N", help="Worker processes on this "
                                                 "machine; default: one for each core.", show_default=False)] = None
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler to use instead, for example "
-                                                  "tcp://host:8786; its workers need this package and the folder of "
-                                                  "the study.", show_default=False)] = None
+                                                  "tls://host:8786; its workers need this package and the folder of "
+                                                  "the study. Over tcp:// everybody who reaches its ports can run code "
+                                                  "there and in this study as you: only in a network of your own.",
+                                          show_default=False)] = None
     reports: Annotated[bool, typer.Option("--reports", help="Write a report for each run.")] = False
 
     def watched(self) -> "AbstractContextManager[Workers]":
