@@ -52,9 +52,11 @@ def calibrate(
     folder = out or Path("results") / folder_name(given.name) / "calibration"
     page = write_calibration(result, scenario, records, folder, part, steps("Writing the report"))
     show(result)
-    typer.echo(f"\nReport: {page}\nFitted values: {folder / FRAGMENT}\nTables: {folder} (parameters, errors: .csv and "
-               ".parquet)" + (f"\nRun it: simgrid-broker run {folder / RUNNABLE}"
-                              + "".join(f" --set {quote(one)}" for one in settings or ()) if result.is_better else ""))
+    typer.echo(f"\nReport: {page}\nFitted values: {folder / FRAGMENT}\n"
+               f"Tables: {folder} (parameters, errors, waits: .csv and .parquet)")
+    if result.is_better:
+        more = "".join(f" --set {quote(one)}" for one in settings or ())
+        typer.echo(f"Run it: simgrid-broker run {folder / RUNNABLE}{more}")
 
 
 def part_given(text: str) -> float:

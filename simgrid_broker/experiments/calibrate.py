@@ -11,6 +11,15 @@ from simgrid_broker.experiments.calibration_jobs import FINISHED, calibration_jo
 from simgrid_broker.experiments.intervals import UNKNOWN, Estimate, location, parts, spread
 from simgrid_broker.experiments.job_model import Before, Fitted, JobModel, Observed, unfitted
 from simgrid_broker.experiments.predictors import AFTER, BEFORE, errors_of, predictions, verdicts
+from simgrid_broker.experiments.waits import (
+    Batch,
+    drawn_waits,
+    errors_of_waits,
+    numbers_of,
+    predicted_waits,
+    sentences,
+    slots_of,
+)
 from simgrid_broker.luck import key_of, keys
 from simgrid_broker.scenario import Scenario, load_scenario
 from simgrid_broker.schema.jobs import RecordColumns
@@ -22,7 +31,7 @@ MOST_JOBS = 60_000
 """Jobs that are fitted, drawn by their identifiers if there are more; all are predicted."""
 
 OF_QUEUES = {"corepower": "HS06/core", "cpu_efficiency": "", "payload_overhead": "s", "batch_latency": "s",
-             "batch_latency_spread": ""}
+             "batch_latency_spread": "", "cores": "cores"}
 OF_SITES = {"failure_rate": ""}
 """Keys of the scenario that are fitted, and their units."""
 
@@ -40,6 +49,8 @@ SIGNIFICANT = 6
 class Calibration(NamedTuple):
     """parameters: OF_PARAMETERS; errors: tidy, of the held-out jobs by when, dimension and name; part: of a scenario.
 
+    waits: OF_WAITS, errors of the distributions of waits.
+
     jobs: those of the records with their predicted wall times before and after, s; remarks: sentences; verdicts:
     sentences on what predicts the held-out jobs best; is_better: whether their errors fell by the fit.
     """
@@ -51,6 +62,7 @@ class Calibration(NamedTuple):
     remarks: tuple[str, ...]
     verdicts: tuple[str, ...]
     is_better: bool
+    waits: pd.DataFrame
 
 
 def calibrate(scenario: Scenario | str | Path, records: str | Path, held_out: float = 0.2,
@@ -65,10 +77,14 @@ def calibrate(scenario: Scenario | str | Path, records: str | Path, held_out: fl
     jobs, remarks = calibration_jobs(loaded, Path(records), given, held_out)
     fit = Fit(loaded, jobs)
     table = pd.DataFrame(list(fit.parameters()), columns=list(OF_PARAMETERS))
+    fit.say_background(table)
     jobs = predictions(jobs.assign(**{f"predicted_{when}_s": fit.predicted(when, table) for when in (BEFORE, AFTER)}))
-    errors = errors_of(jobs, held_out)
-    sentences, is_better = verdicts(errors)
-    return Calibration(table, errors, part_of(table), jobs, (*remarks, *fit.remarks), sentences, is_better)
+    jobs = jobs.assign(**{f"wait_{when}_s": values for when, values in (
+        *((when, fit.predicted_waits(when, table)) for when in (BEFORE, AFTER)), *drawn_waits(jobs).items())})
+    errors, waits = errors_of(jobs, held_out), errors_of_waits(jobs)
+    of_walltimes, is_better = verdicts(errors)
+    return Calibration(table, errors, part_of(table), jobs, (*remarks, *fit.remarks),
+                       (*of_walltimes, *sentences(waits)), is_better, waits)
 
 
 def _columns_of(scenario: Scenario) -> RecordColumns:
@@ -121,8 +137,7 @@ class Fit:
         """Figures of the joint fit of the jobs."""
         chosen, jobs = np.flatnonzero(self.fitted), self.jobs
         if len(chosen) > MOST_JOBS:
-            names = np.array([key_of(name) for name in jobs["pandaid"].iloc[chosen]], np.int64)
-            drawn = keys(key_of("/calibrated"), names)
+            drawn = keys(key_of("/calibrated"), numbers_of(jobs.iloc[chosen]))
             chosen = np.sort(chosen[np.argsort(drawn, kind="stable")[:MOST_JOBS]])
             self.remarks.append(f"{MOST_JOBS:,} of {self.fitted.sum():,} jobs are fitted, drawn by their identifiers; "
                                 "all are predicted.")
@@ -145,7 +160,11 @@ class Fit:
             latency, width = self._latency(number)
             power, factor = (self._of_logarithm(values[number], widths[number], number) for values, widths in zip(
                 self.figures[:2], self.figures.widths[:2], strict=True))
-            estimates = (power, factor, overhead[number], _symmetric(latency), _symmetric(width))
+            slots = slots_of(self.jobs[(self.queues == number) & ~self.jobs["held_out"]], chain_s(self.scenario), Batch(
+                *(before if np.isnan(one.value) else one.value for one, before in zip(
+                    (latency, width), self.before[name][3:5], strict=True)), np.nan))
+            slots = slots._replace(value=np.round(slots.value))
+            estimates = (power, factor, overhead[number], _symmetric(latency), _symmetric(width), _symmetric(slots))
             for (key, unit), before, estimate in zip(OF_QUEUES.items(), self.before[name], estimates, strict=True):
                 yield ("queue", name, key, before, *_chosen(before, estimate), int(self.figures.n_tasks[number]), unit,
                        _state(estimate[0]))
@@ -164,12 +183,35 @@ class Fit:
         return (self.jobs["staging_s"] + overhead + self.figures.base_s[self.tasks]
                 + work / (self.jobs["cores"] * power * spent)).to_numpy(float)
 
+    def predicted_waits(self, when: str, table: pd.DataFrame) -> np.ndarray:
+        """Wait of each job with the batch systems before or after, s."""
+        rows = table[table.noun == "queue"].pivot(index="name", columns="parameter", values=when)
+        waits = np.full(len(self.jobs), np.nan)
+        for number, name in enumerate(self.names):
+            chosen = np.flatnonzero(self.queues == number)
+            batch = Batch(*(float(rows.loc[name, key]) for key in ("batch_latency", "batch_latency_spread", "cores")))
+            waits[chosen] = predicted_waits(self.jobs.iloc[chosen], chain_s(self.scenario), batch)
+        return waits
+
+    def say_background(self, table: pd.DataFrame) -> None:
+        """Remark how many of the cores of the scenario the jobs did not get while they waited."""
+        rows = table[(table.parameter == "cores") & (table.state == FITTED) & (table.after < table.before)]
+        if len(rows):
+            most = rows.assign(other=rows.before - rows.after).nlargest(3, "other")
+            self.remarks.append(
+                f"At {len(rows)} queues jobs waited while these jobs had fewer cores than the scenario gives; the rest "
+                "is load that the records do not have: "
+                + ", ".join(f"{name} {after:.0f} of {before:.0f}" for name, before, after in most[
+                    ["name", "before", "after"]].itertuples(index=False)) + ".")
+
     def _today(self, name: str, key: str) -> float:
-        """Value of a queue in the scenario, that of its site if the queue has none."""
+        """Value of a queue in the scenario, that of its site if the queue has none; NaN = the scenario says nothing."""
         queue = self.scenario.grid.queues[name]
         value = getattr(queue, key)
         if value is None:
             value = getattr(self.scenario.grid.sites[queue.atlas_site], key)
+        if value is None:
+            return np.nan
         return float(value or UNKNOWN_COREPOWER) if key == "corepower" else float(value)
 
     def _of_logarithm(self, value: float, width: float, number: int) -> tuple[Estimate, float, float]:
@@ -222,8 +264,11 @@ def part_of(table: pd.DataFrame) -> dict[str, Any]:
     """The fitted values as a part of a scenario."""
     grid: dict[str, dict[str, dict[str, float]]] = {}
     for row in table[table.state == FITTED].to_dict("records"):
+        if row["parameter"] == "cores" and row["after"] == row["before"]:
+            continue                                             # else queues of a site would no longer share its slots
         of_noun = grid.setdefault(f"{row['noun']}s", {}).setdefault(row["name"], {})
-        of_noun[row["parameter"]] = float(f"{row['after']:.{SIGNIFICANT}g}")
+        value = float(f"{row['after']:.{SIGNIFICANT}g}")
+        of_noun[row["parameter"]] = int(value) if row["parameter"] == "cores" else value
     return {"grid": grid} if grid else {}
 
 
@@ -247,8 +292,9 @@ def _state(estimate: Estimate) -> str:
 
 
 def left_as_they_were(table: pd.DataFrame) -> Iterable[str]:
-    """A sentence for each key that some queues or sites keep."""
-    for (noun, key, state), rows in table[table.state != FITTED].groupby(["noun", "parameter", "state"], sort=False):
+    """A sentence for each key that some queues or sites keep; where no job waited, slots were not short."""
+    kept = table[(table.state != FITTED) & (table.parameter != "cores")]
+    for (noun, key, state), rows in kept.groupby(["noun", "parameter", "state"], sort=False):
         names = ", ".join(rows.name.head(3)) + (", ..." if len(rows) > 3 else "")
         why = f"fewer than {FEWEST} jobs show it" if state == TOO_FEW else "the jobs do not show it"
         yield f"{key} of {len(rows)} {noun}{'s' if len(rows) > 1 else ''} is left as it was, because {why}: {names}."

@@ -8,10 +8,11 @@ import pandas as pd
 from simgrid_broker.errors import InputFileError, Problem, nearest
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.importers.files import Tally
-from simgrid_broker.scenario.importers.panda import ran_at, read_panda_jobs
+from simgrid_broker.scenario.importers.panda import SERIAL, ran_at, read_panda_jobs
 from simgrid_broker.schema.jobs import RecordColumns
 
-NEEDED = (("pandaid",), ("starttime+endtime", "durationsec"), ("computingsite",), ("cpuconsumptiontime",))
+NEEDED = (("pandaid",), ("starttime+endtime", "durationsec", "corewalltimesec"), ("computingsite",),
+          ("cpuconsumptiontime",))
 """Columns that a calibration needs, each in one of the ways."""
 
 FINISHED, FAILED = "finished", "failed"
@@ -36,7 +37,11 @@ def calibration_jobs(scenario: Scenario, records: Path, columns: RecordColumns |
     ins, outs = at.staging_s(jobs)
     sites = pd.Series(list(scenario.grid.sites), dtype=object)
     share = jobs["gshare"].replace("", "unknown")
-    task = jobs["jeditaskid"].where(jobs["jeditaskid"] != "", "share " + share)
+    program = jobs["jobname"].str.replace(SERIAL, "", regex=True)
+    task = jobs["jeditaskid"].where(jobs["jeditaskid"] != "", program.where(program != "", "share " + share))
+    tally.count_all("jobs without jeditaskid, whose task is their name without its number, else their share: works are "
+                    "compared within these, so different work under one name widens the fit",
+                    jobs["pandaid"][jobs["jeditaskid"] == ""])
     jobs = jobs.assign(
         site=sites.iloc[at.site].to_numpy(), share=share, task=task, fails=_fails(jobs, tally),
         group=task.str.cat([jobs[name].astype(str) for name in ("processingtype", "cores", "nevents")], "/", "?"),
@@ -52,7 +57,12 @@ def _usable(jobs: pd.DataFrame, scenario: Scenario, records: Path, tally: Tally)
         status = status.replace("", FINISHED)
     used = status.isin([FINISHED, FAILED]) & jobs["run_s"].notna()
     tally.count_all("jobs that neither finished nor failed, or never ran, which are not used", jobs["pandaid"][~used])
-    is_known = jobs["computingsite"].isin(list(scenario.grid.queues))
+    queues = list(scenario.grid.queues)
+    numbered = jobs["computingsite"].str.fullmatch(r"[0-9]{1,5}").fillna(False) & ~jobs["computingsite"].isin(queues)
+    jobs = jobs.assign(computingsite=[                                     # CGSim counts them from 0
+        queues[int(name)] if by_number and int(name) < len(queues) else name
+        for name, by_number in zip(jobs["computingsite"], numbered, strict=True)])
+    is_known = jobs["computingsite"].isin(queues)
     strange = jobs["computingsite"][used & ~is_known]
     tally.count_all("jobs at PanDA queues that the scenario does not have, which are not used", strange)
     jobs = jobs.assign(jobstatus=status)[used & is_known].reset_index(drop=True)

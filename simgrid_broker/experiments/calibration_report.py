@@ -27,12 +27,19 @@ ESTIMATES = (f"Robust estimates from jobs that are not held out; at least {FEWES
              "error: half of it over 1.96. cpu_efficiency is a factor on that of the tasks, about 1 on average.")
 
 
+WAITS = ("Recorded and predicted distributions: each queue serves its jobs in the order of their creation with its "
+         "batch latency and cores, before and after the fit; the others draw the wait of an earlier job of the same "
+         "task, group (task, type, cores, events), or group and site. CRPS: mean distance of the recorded waits from "
+         "the distribution, less half of the mean distance within it.")
+
+
 def write_calibration(result: Calibration, scenario: Path, records: Path, folder: Path, held_out: float,
                       steps: Callable[[Iterable], Iterable] = iter) -> Path:
     """Write part, scenario, tables and page of a calibration and return the path of the page; raises OutputError."""
     folder = Path(folder)
     write_table(folder, "parameters", result.parameters)
     write_table(folder, "errors", result.errors)
+    write_table(folder, "waits", result.waits)
     remarks = [*result.verdicts, *result.remarks, *left_as_they_were(result.parameters)]
     fitted = f"Fitted to {len(result.jobs)} jobs of {Path(records).name}."
     write_part(result.part, folder / FRAGMENT, [fitted, *remarks])
@@ -41,6 +48,8 @@ def write_calibration(result: Calibration, scenario: Path, records: Path, folder
              "Held out": f"{100 * held_out:g} %, {int(result.jobs.held_out.sum())} jobs"}
     errors = [block for by in ("site", "queue", "share") for block in _errors(result, by)]
     sections = [terms(about), Section("errors", "Errors of predicted wall times", (*_whole(result), *errors)),
+                Section("waits", "Waits", (TableBlock("Waits of held-out jobs", result.waits.head(MOST_ROWS), WAITS)
+                                           if len(result.waits) else Note("The records have no waits."),)),
                 Section("parameters", "Fitted values", _parameters(result)),
                 Section("remarks", "Remarks", tuple(Note(text) for text in remarks) or (Note("There are none."),))]
     return write_study_page(folder, f"Calibration of {Path(scenario).stem}", f"By job records of {Path(records).name}.",

@@ -12,15 +12,19 @@ from functools import lru_cache
 from html import escape
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from simgrid_broker.errors import InputFileError, Problem, StudyError, nearest
+from simgrid_broker.experiments.effects import COLUMN, effect_plot
 from simgrid_broker.experiments.figures import figures_in
 from simgrid_broker.records import Run, read_manifest, read_run, write_whole
 from simgrid_broker.records.manifest import MANIFEST
 from simgrid_broker.report.settings import differing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DONE, FAILED, OPEN = "done", "failed", "open"
 """States of a point: open = not run yet, or interrupted."""
@@ -167,6 +171,11 @@ class Study:
         if not tables:
             return pd.DataFrame(columns=columns)
         return pd.concat(tables, ignore_index=True).reindex(columns=columns)
+
+    def plot_effect(self, figure: str, key: str | None = None, path: str | Path | None = None,
+                    size: tuple[float, float] = COLUMN) -> "Figure":
+        """A figure over a setting, or its differences between groups, with intervals: see `effects.effect_plot`."""
+        return effect_plot(self.results(), self.varied(), figure, key, path, size)
 
     def varied(self) -> list[str]:
         """Dotted keys of all settings of the points."""

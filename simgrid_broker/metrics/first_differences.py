@@ -7,7 +7,7 @@ first jobs that differ do so for a setting, a share, a limit, a queue or an inci
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.names import JobStatus
+from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.records import JOB_END_WORDS, Run
 from simgrid_broker.units import HOUR
 
@@ -15,6 +15,7 @@ SAME = ["jeditaskid", "processing_type", "chunk", "attempt"]
 """Columns by which a job of one run is found in the other."""
 STATES = tuple(status.word for status in JobStatus)
 TIMES = [f"{word}_s" for word in STATES]
+NO_CAUSE = Cause.NONE.word
 MADE = ("pending", "defined")
 """States of a job that has just been made; its queue is chosen with it."""
 COLUMNS = ("time_s", "task", "jeditaskid", "chunk", "attempt", "share", "state", "base_s", "changed_s", "queue_base",
@@ -46,9 +47,9 @@ def first_differences(base: Run, changed: Run, most: int = 10) -> pd.DataFrame:
 
 def _in_both(base: Run, changed: Run) -> pd.DataFrame:
     """Jobs of both runs, a row each, the columns of each run with its name."""
-    columns = [*SAME, "queue", "share", "priority", "resource_type", *TIMES]
-    jobs = [run.table("jobs", columns).astype({name: object for name in ("processing_type", "queue", "share",
-                                                                         "resource_type")}) for run in (base, changed)]
+    columns = [*SAME, "queue", "share", "priority", "resource_type", "cause", *TIMES]
+    jobs = [run.table("jobs", columns).astype({name: object for name in (
+        "processing_type", "queue", "share", "resource_type", "cause")}) for run in (base, changed)]
     both = jobs[0].merge(jobs[1], on=SAME, how="outer", suffixes=("_base", "_changed"))
     return both.assign(**{f"queue_{side}": both[f"queue_{side}"].fillna("none") for side in ("base", "changed")})
 
@@ -64,6 +65,8 @@ def _cause(row, both: pd.DataFrame, base: Run, changed: Run) -> str:
         return f"incident: {incident}"
     if row.state == "sent":
         return _dispatch(row, both, side, queue)
+    if row.state in JOB_END_WORDS and (cause := getattr(row, f"cause_{side}")) != NO_CAUSE:
+        return f"rule: {row.state} by {cause} in {'A' if side == 'base' else 'B'}"
     if row.state in JOB_END_WORDS or row.state in ("holding", "transferring", "merging"):
         return "its payload ended otherwise"
     return {"activated": "input: its files arrived at another time"}.get(row.state, "its pilot was slower or faster")

@@ -126,6 +126,7 @@ TRACE_VOCABULARIES = ("partitions", "batch_queues")
 ALSO = {
     "pandaid": ("panda_id",), "jeditaskid": ("taskid", "jedi_task_id"), "starttime": ("start_time",),
     "endtime": ("end_time",), "creationtime": ("creation_time",), "durationsec": ("wall_time", "walltime"),
+    "corewalltimesec": ("job_walltime",),
     "waittimesec": ("queue_time", "job_queuetime"), "computingsite": ("queue", "pandaqueue"), "jobstatus": ("status",),
     "corecount": ("actualcorecount",), "cpuconsumptiontime": ("cpu_time", "cputime"), "produsername": ("username",)}
 """Other names under which exports have a column, in the order in which they are looked for."""
@@ -148,6 +149,7 @@ class RecordColumns(Part):
     starttime: str | None = column("When it began to run")
     endtime: str | None = column("When it ended")
     durationsec: str | None = column("Wall time, s, of jobs without start or end")
+    corewalltimesec: str | None = column("Wall time x cores, s, as CGSim has it; wins over start and end")
     waittimesec: str | None = column("Time from creation to start, s, of jobs without a start")
     jobstatus: str | None = column("Status: finished, failed, cancelled, closed; others have not ended")
     computingsite: str | None = column("PanDA queue where it ran")

@@ -15,6 +15,7 @@ from simgrid_broker.experiments.calibrate import FEWEST, chain_s, left_as_they_w
 from simgrid_broker.experiments.calibration_jobs import is_held_out
 from simgrid_broker.experiments.calibration_report import write_calibration
 from simgrid_broker.experiments.intervals import location, parts, polished
+from simgrid_broker.experiments.waits import crps
 from simgrid_broker.scenario.importers import write_part
 from simgrid_broker.scenario.importers.files import Tally
 
@@ -61,6 +62,48 @@ def test_planted_powers_are_found_within_two_percent(fitted):
                                            for name, power in planted.POWERS.items()}
 
 
+def test_slots_of_the_jobs_and_other_load_are_found(truth, tmp_path):
+    planted.records(truth).to_parquet(tmp_path / "jobs.parquet")
+    more = planted.scenario().with_values({f"grid.sites.SITE-{name}.cores": 48 for name in planted.POWERS})
+    found = calibrate(more, tmp_path / "jobs.parquet")
+    assert values(found, "cores") == dict.fromkeys(planted.POWERS, 24)
+    assert found.part["grid"]["queues"]["E"]["cores"] == 24 and "24 of 48" in " ".join(found.remarks)
+    waits = found.waits[found.waits.dimension == "all"].set_index("when")
+    assert waits.crps_h["after"] < 0.7 * waits.crps_h["before"]
+    assert waits.p50_h["after"] == pytest.approx(waits.recorded_p50_h["after"], rel=0.2)
+    assert "Waits of held-out jobs: recorded median" in " ".join(found.verdicts)
+
+
+@pytest.mark.parametrize(("sample", "values_seen", "score"), [
+    pytest.param([1.0], [3.0, 1.0], 1.0, id="a point is off by its distance"),
+    pytest.param([0.0, 2.0], [1.0], 0.5, id="half of the distance within it is taken off"),
+    pytest.param([0.0, 1.0], [3.0], 2.25, id="beyond the sample")])
+def test_crps(sample, values_seen, score):
+    assert crps(np.array(sample), np.array(values_seen)) == pytest.approx(score)
+
+
+def test_waits_that_the_records_lack_are_not_judged(tmp_path):
+    table = records(*[(number, 0, 0) for number in range(30)]).drop(columns=["creationtime"])
+    found = calibrate(planted.scenario(), written(tmp_path, table))
+    assert not len(found.waits) and "waiting is not judged" in " ".join(found.verdicts)
+
+
+def test_records_of_cgsim_have_core_seconds_numbers_of_sites_and_names_for_tasks(truth, tmp_path):
+    table = planted.records(truth)
+    queues, cores = list(planted.POWERS), 8
+    start, end = (pd.to_datetime(table[name]) for name in ("starttime", "endtime"))
+    cgsim = table.drop(columns=["jeditaskid"]).assign(
+        job_walltime=(end - start).dt.total_seconds() * cores, corecount=cores,
+        cpuconsumptiontime=cores * table.cpuconsumptiontime, work=cores * table.work,
+        starttime=start.dt.floor("60s"), endtime=end.dt.floor("60s"),
+        computingsite=[queues.index(name) for name in table.computingsite],
+        jobname=[f"mc.simul.{task}._{number:06d}" for number, task in enumerate(table.jeditaskid)])
+    found = calibrate(planted.scenario(), written(tmp_path, cgsim))
+    assert values(found, "corepower") == {name: pytest.approx(power, rel=0.03)
+                                          for name, power in planted.POWERS.items()}
+    assert found.jobs.task.nunique() == table.jeditaskid.nunique() and "without jeditaskid" in " ".join(found.remarks)
+
+
 def test_planted_overheads_factors_and_failures_are_found(fitted):
     low, high = (values(fitted, "payload_overhead", end) for end in ("low", "high"))
     for name, seconds in planted.OVERHEADS.items():
@@ -79,7 +122,8 @@ def test_predictions_of_held_out_jobs_improve_everywhere(fitted):
     for (dimension, name), rows in table.groupby(level=["dimension", "name"]):
         off = rows.off_p50.droplevel(["dimension", "name"])
         assert off["after"] < 2 and off["after"] < off.drop("after").min() / 3, (dimension, name)
-    assert fitted.is_better and "less than the" in fitted.verdicts[0] and len(fitted.verdicts) == 1
+    assert fitted.is_better and "less than the" in fitted.verdicts[0]
+    assert len(fitted.verdicts) == 2 and fitted.verdicts[1].startswith("Waits of held-out jobs")
     assert table.jobs["all", "all", "after"] < 0.3 * len(fitted.jobs)
 
 

@@ -110,6 +110,19 @@ def sheet(size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> tuple[
     return figure, figure.subplots(*panels, subplot_kw={"axes_class": Panel})
 
 
+def for_print(draw, table, size: tuple[float, float], path=None) -> Figure:
+    """Figure that `draw(table, axes)` draws on Matplotlib's own axes; written to a path, .pdf and .svg as vectors."""
+    with _without_formulas():
+        across, down = size
+        figure = Figure(figsize=size, facecolor="white")
+        figure.subplots_adjust(LEFT / across, BOTTOM / down, 1 - RIGHT / across, 1 - TOP / down)
+        FigureCanvasAgg(figure)
+        draw(table, figure.subplots())
+        if path is not None:
+            figure.savefig(path, bbox_inches="tight")
+    return figure
+
+
 def picture(figure: Figure) -> bytes:
     """PNG of a figure, drawn once: `savefig` would draw it twice."""
     canvas = cast(FigureCanvasAgg, figure.canvas)

@@ -25,7 +25,7 @@ from simgrid_broker.scenario.model import Grid
 from simgrid_broker.schema.jobs import RecordColumns
 from simgrid_broker.schema.queues import UNKNOWN_COREPOWER
 
-NEEDED = (("pandaid",), ("creationtime",), ("starttime+endtime", "durationsec"))
+NEEDED = (("pandaid",), ("creationtime",), ("starttime+endtime", "durationsec", "corewalltimesec"))
 """Columns that a replay needs, each in one of the ways."""
 
 TIMING = ("getjob", "stagein", "payload", "stageout", "setup")
@@ -86,8 +86,9 @@ def _with_times(table: pd.DataFrame, timing: pd.DataFrame, tally: Tally) -> pd.D
     wait = (table["starttime"] - table["creationtime"]).fillna(table["waittimesec"])
     early = wait < 0
     tally.count_all("jobs that started before they were created: their wait is unknown", table["pandaid"][early])
-    run = (table["endtime"] - table["starttime"]).fillna(table["durationsec"])
     cores = table["corecount"].where(table["corecount"] >= 1, 1.0)
+    of_cores = (table["corewalltimesec"] / cores).where(table["corewalltimesec"] > 0)
+    run = of_cores.fillna(table["endtime"] - table["starttime"]).fillna(table["durationsec"])
     of_slot = table["hs06"].where(table["hs06"] > 0).fillna((table["hs06sec"] / run).where(table["hs06sec"] > 0))
     power, payload = of_slot / cores, timing["payload"].fillna(table["timeexe"])
     return table.assign(
