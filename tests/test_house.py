@@ -1,10 +1,9 @@
 """The house is as the plan has it: who may import whom, no cycles, sizes, and a docstring everywhere."""
 
 import ast
-from functools import cache
-from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1] / "simgrid_broker"
+from sources import FILES, PACKAGE, trees
+
 NAME = PACKAGE.name
 
 MAY_IMPORT = {
@@ -56,15 +55,6 @@ DOOR = {"cli", "__init__", "__main__"}
 
 LONGEST_FUNCTION, USUAL_FUNCTION, LONGEST_FILE = 60, 30, 400
 """Lines of code of any function, of nine functions in ten, and of any file."""
-
-FILES = sorted(PACKAGE.rglob("*.py"))
-
-
-@cache
-def trees():
-    """Syntax tree of each file of the package."""
-    return {path: ast.parse(path.read_text(), str(path)) for path in FILES}
-
 
 def room(path):
     """Name of the room that a file belongs to."""

@@ -7,9 +7,9 @@ import tokenize
 from pathlib import Path
 
 import pytest
+from sources import trees
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "simgrid_broker"
 
 BANNED = {
     r"\bin vain\b": "name the result: without a candidate, lost",
@@ -95,22 +95,20 @@ def docstrings(tree):
                     yield node.lineno, text
 
 
-def vague_docstrings(path):
+def vague_docstrings(path, tree):
     """Place and first line of the docstrings of a module that begin with a vague word."""
-    return [f"{path}:{line}: {text.splitlines()[0]}"
-            for line, text in docstrings(ast.parse(path.read_text(encoding="utf-8"))) if VAGUE.match(text)]
+    return [f"{path}:{line}: {text.splitlines()[0]}" for line, text in docstrings(tree) if VAGUE.match(text)]
 
 
 def test_docstrings_begin_with_the_noun_or_the_verb():
-    vague = [place for path in sorted(PACKAGE.rglob("*.py")) for place in vague_docstrings(path)]
+    vague = [place for path, tree in trees().items() for place in vague_docstrings(path, tree)]
     assert not vague, "\n".join(vague)
 
 
-def test_a_vague_docstring_is_found_wherever_it_describes_something(tmp_path):
-    path = tmp_path / "module.py"
-    path.write_text('''"""What is here."""\nLIMIT = 3\n"""How many."""\n
+def test_a_vague_docstring_is_found_wherever_it_describes_something():
+    tree = ast.parse('''"""What is here."""\nLIMIT = 3\n"""How many."""\n
 class Job:\n    """Those that wait."""\n    place: int\n    """The same place."""\n
     def waits(self):\n        """Whether it waits."""\n        x = 3\n        "What is no docstring"\n        return x\n
 def whatever():\n    """Whatever it is, a sameness."""\n''')
-    lines = [place.split(": ", 1)[1] for place in vague_docstrings(path)]
+    lines = [place.split(": ", 1)[1] for place in vague_docstrings("module.py", tree)]
     assert sorted(lines) == ["How many.", "The same place.", "Those that wait.", "What is here.", "Whether it waits."]

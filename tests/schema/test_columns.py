@@ -3,18 +3,15 @@
 import ast
 from dataclasses import fields
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from sources import trees
 from tables import check_each
 
-import simgrid_broker
 from simgrid_broker import schema, views
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.schema.grid import ACTIVITIES, DISPATCH_ACCOUNTS
-
-PACKAGE = Path(simgrid_broker.__file__).parent
 
 VIEWS = (views.Task, views.Queues, views.Nuclei, views.PilotStatus)
 TUPLES = (views.Stats, views.Locality, views.WorkQueueCounts)
@@ -124,10 +121,9 @@ def strings_loaded() -> frozenset[str]:
     """Every text that stands in the package's code (outside the tables) where something is not being assigned to it."""
     found = {f"{activity}_off" for activity in ACTIVITIES}        # names that are put together where they are read
     found |= {f"n_{name}" for name in DISPATCH_ACCOUNTS}
-    for file in sorted(PACKAGE.rglob("*.py")):
+    for file, tree in trees().items():
         if file.parent.name == "schema":
             continue
-        tree = ast.parse(file.read_text())
         stored = {id(node.slice) for node in ast.walk(tree)
                   if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)}
         found |= {node.value for node in ast.walk(tree)
