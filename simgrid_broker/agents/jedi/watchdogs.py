@@ -168,7 +168,8 @@ class ProductionWatchDog:
         rows = rows[self.production[tasks["label"][rows]]]
         if self.control.now - self.looked_s >= rules.LOOK_AGAIN_S:
             self.looked_s, self.left = self.control.now, rows
-        self.left, stopped = self._look(self.left[np.isin(self.left, rows)])
+        left = self.left[np.isin(self.left, rows)] if len(self.left) else self.left
+        self.left, stopped = self._look(left)
         if stopped:
             self.control.books.n_cut_cycles += 1
             return
