@@ -28,6 +28,9 @@ HOMES = {
 }
 """Public names and their modules; empty for a package that is public itself."""
 
+SHOWN = ("engine", "records")
+"""Modules whose names return runs."""
+
 __all__ = list(HOMES)
 
 
@@ -39,7 +42,16 @@ def __getattr__(name: str):
     with extras_named():
         value = getattr(import_module(f"{__name__}.{home}"), name) if home else import_module(f"{__name__}.{name}")
     globals()[name] = value
+    if home in SHOWN:
+        _show_shares()
     return value
+
+
+def _show_shares() -> None:
+    """Let notebooks draw the shares of runs, by the figures that only `report` knows."""
+    def picture(run) -> str:
+        return import_module(f"{__name__}.report.terminal").picture(run)
+    import_module(f"{__name__}.records").Run.picture = staticmethod(picture)
 
 
 def __dir__() -> list[str]:

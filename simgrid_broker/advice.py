@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from math import nan
+from pathlib import Path
 from pkgutil import walk_packages
 from types import FunctionType
 
@@ -22,7 +23,7 @@ from simgrid_broker.policy.funnel import Liftable
 from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.policy.readings import asks_a_record, keys_named, plain
 from simgrid_broker.policy.registry import BUILT_IN
-from simgrid_broker.scenario import Scenario, Snapshot, find
+from simgrid_broker.scenario import Scenario, Snapshot, as_scenario, find
 from simgrid_broker.scenario.checks import cross_checks
 from simgrid_broker.scenario.checks.snapshot import unread_keys
 
@@ -36,14 +37,15 @@ UNREAD = {
 """Why nothing reads a key, where there is more to say."""
 
 
-def remarks(scenario: Scenario | Snapshot) -> tuple[str, ...]:
+def remarks(scenario: Scenario | Snapshot | str | Path) -> tuple[str, ...]:
     """Warnings about legal but suspicious settings, and remarks from the importers; one sentence each.
 
-    Of a snapshot, keys that no rule reads.
+    Of a snapshot, keys that no rule reads. Of a path, the scenario in the file.
     """
     if isinstance(scenario, Snapshot):
         return (*scenario.import_remarks, *map(str, unread_keys(scenario)), *tasks_without_type(scenario),
                 *settings_without_effect(scenario.scenario()))
+    scenario = as_scenario(scenario, "remarks")
     return (*cross_checks.remarks(scenario), *work_that_no_queue_takes(scenario), *settings_without_effect(scenario))
 
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib.metadata import version
 from math import inf
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,10 @@ from simgrid_broker.errors import (
     OutputError,
     Problem,
     ScenarioError,
+    wrong_type,
 )
 from simgrid_broker.fabric.fabric import Fabric
+from simgrid_broker.notebook import RunBar, in_notebook
 from simgrid_broker.records import (
     FAILURE,
     TAKEN,
@@ -54,11 +57,12 @@ from simgrid_broker.records import (
     write_manifest,
     write_snapshot,
 )
-from simgrid_broker.scenario import Scenario
+from simgrid_broker.scenario import Scenario, as_scenario
 from simgrid_broker.scenario.gdpconfig import in_force, origins_in_force
 from simgrid_broker.scenario.work.synthetic import arrivals
 from simgrid_broker.systems.events.jumbo_jobs import agents_of
 from simgrid_broker.turns.broker_rules import all_criteria, all_factors, all_reasons, all_tags, criteria_in_order
+from simgrid_broker.turns.policies import Policies
 from simgrid_broker.world import invariants
 from simgrid_broker.world.build import build
 from simgrid_broker.world.series import unfinished_jobs, unfinished_transfers
@@ -120,18 +124,21 @@ PACKAGES = ("simgrid_broker", "simpy", "numpy", "numba", "pyarrow", "pandas", "p
 """Packages whose versions the manifest records."""
 
 
-def simulate(scenario: Scenario, out: str | Path = "results", folder: str | Path | None = None, validate: bool = False,
-             progress: Callable[["Simulation"], None] | None = None, agents: Iterable[Agent] = (),
-             check_decisions: float = 0.0) -> Run:
-    """Run a scenario and return its `records.Run`.
+def simulate(scenario: Scenario | str | Path, out: str | Path = "results", folder: str | Path | None = None,
+             validate: bool = False, progress: Callable[["Simulation"], None] | bool | None = None,
+             agents: Iterable[Agent] = (), check_decisions: float = 0.0) -> Run:
+    """Run a scenario, given as such or as its file, and return its `records.Run`.
 
     out: folder of results, in which the run gets `<scenario>/<run>`; folder: the run's own folder instead; validate:
-    check all invariants at every sample; progress(simulation): called 200 times; agents: generator functions of
-    `control` that run after those of the package and those that the scenario names; the tables that they see are gone
-    when this returns; check_decisions: part of the decisions that are compared with the dry run of their state. Ctrl-C
-    ends the run early, keeps what is complete and is raised again. Raises OutputError, PluginError, ForbiddenMove,
-    OutOfRows, InvariantBroken, DecisionsDiffer; a run that cannot begin leaves no folder.
+    check all invariants at every sample; progress(simulation): called 200 times; true shows a bar, None one in a
+    notebook; agents: generator functions of `control` that run after those of the package and those that the scenario
+    names; the tables that they see are gone when this returns; check_decisions: part of the decisions that are compared
+    with the dry run of their state. Ctrl-C ends the run early, keeps what is complete and is raised again. Raises
+    OutputError, PluginError, ForbiddenMove, OutOfRows, InvariantBroken, DecisionsDiffer, TypeError for an argument that
+    it does not take; a run that cannot begin leaves no folder.
     """
+    scenario = as_scenario(scenario, "simulate: scenario")
+    _refuse_wrong_types(out, folder, progress, agents, check_decisions)
     chosen = Path(folder) if folder else new_run_folder(Path(out), scenario.name, scenario.seed)
     try:
         simulation = Simulation(scenario, chosen, validate, agents)
@@ -139,12 +146,47 @@ def simulate(scenario: Scenario, out: str | Path = "results", folder: str | Path
         if folder is None:
             shutil.rmtree(chosen, ignore_errors=True)
         raise
-    with simulation.env.interruptible(), simulation:
+    with simulation.env.interruptible(), simulation, _shown(progress, scenario.duration) as watch:
         if check_decisions:
             simulation.check_decisions(check_decisions)
-        simulation.run(progress)
+        simulation.run(watch)
     simulation.let_go()
     return read_run(chosen)
+
+
+def _refuse_wrong_types(out: object, folder: object, progress: object, agents: object, check_decisions: object) -> None:
+    """Raise TypeError for an argument of `simulate` that it does not take."""
+    for name, value in (("out", out), ("folder", folder)):
+        if not isinstance(value, str | PathLike) and (name == "out" or value is not None):
+            raise wrong_type(f"simulate: {name}", "the path of a folder", value)
+    if not (callable(progress) or isinstance(progress, bool | None)):
+        raise wrong_type("simulate: progress", "a function of the simulation, True or False", progress)
+    if not isinstance(agents, Iterable) or isinstance(agents, str):
+        raise wrong_type("simulate: agents", "a list of generator functions of `control`", agents)
+    is_number = isinstance(check_decisions, int | float) and not isinstance(check_decisions, bool)
+    if not is_number or not 0 <= check_decisions <= 1:
+        raise wrong_type("simulate: check_decisions", "a part from 0 to 1, such as 0.1", check_decisions)
+
+
+@contextmanager
+def _shown(progress: Callable[["Simulation"], None] | bool | None, duration_s: float) -> Iterator[
+        Callable[["Simulation"], None] | None]:
+    """The function that is shown the progress of a run: the given one, or a bar that is closed at the end."""
+    if callable(progress):
+        yield progress
+    elif not (in_notebook() if progress is None else progress):
+        yield None
+    else:
+        bar = RunBar(duration_s)
+        try:
+            yield bar
+        finally:
+            bar.close()
+
+
+def refusing_tags(scenario: Scenario) -> tuple[str, ...]:
+    """Every tag with which a broker of a scenario can refuse a candidate, each once; raises PluginError."""
+    return all_tags(Policies(scenario, lambda changes: in_force(scenario)))
 
 
 class Simulation:

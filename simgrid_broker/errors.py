@@ -138,6 +138,14 @@ def did_you_mean(names: Sequence[str]) -> str:
     return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
 
 
+def wrong_type(what: str, expected: str, given: object) -> TypeError:
+    """The error of an argument that a function of the package does not take: one line that says what it takes."""
+    kind = type(given).__name__
+    shown = "" if given is None or isinstance(given, type) or "\n" in repr(given) else f" ({_shown(given)})"
+    article = "an" if kind[0] in "aeiouAEIO" else "a"
+    return TypeError(f"{what}: expected {expected}, not {'nothing' if given is None else f'{article} {kind}'}{shown}")
+
+
 def first_three(names: Sequence[str]) -> str:
     """The first three names, and dots if there are more."""
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

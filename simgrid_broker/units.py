@@ -40,9 +40,20 @@ RATE_UNITS = {
 
 _QUANTITY = re.compile(r"([-+]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z%/]*)", re.ASCII)
 
+_BETWEEN = re.compile(r"(?<=[A-Za-z])\s+(?=\d)")
+"""Between the parts of a time of several units."""
+
 
 def seconds(value) -> float:
-    """A time in seconds from a number of seconds or text such as "72h", "30 min", "2 days"."""
+    """A time in seconds from a number of seconds or text such as "72h", "30 min", "2 days", "1 d 3 h"."""
+    parts = _BETWEEN.split(value.strip()) if isinstance(value, str) else []
+    try:
+        return sum(_time(part) for part in parts) if len(parts) > 1 and parts[0][0].isdigit() else _time(value)
+    except ValueError:
+        return _time(value)
+
+
+def _time(value) -> float:
     return _read(value, TIME_UNITS, 1.0, "a time", "a number of seconds or text such as '72h'")
 
 
@@ -77,7 +88,12 @@ def sample(value) -> float:
 
 
 def format_seconds(value: float) -> str:
-    """A time for a reader, in the largest unit that leaves at least one: "1.5 h"; four digits."""
+    """A time for a reader, in the largest unit that leaves at least one: "1.5 h"; four digits. Days that are not whole
+    go with hours: "1 d 3 h".
+    """
+    days, rest = divmod(round(abs(value) / MINUTE), DAY // MINUTE) if math.isfinite(value) else (0, 0)
+    if 0 < days < 1000 and rest and value >= DAY:
+        return f"{days:.0f} d {format_seconds(rest * MINUTE)}"
     scales = (("d", DAY), ("h", HOUR), ("min", MINUTE), ("s", 1.0))
     unit, scale = next((s for s in scales if s[1] <= abs(value) < math.inf), scales[-1])
     number = value / scale

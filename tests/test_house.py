@@ -7,14 +7,15 @@ from sources import FILES, PACKAGE, trees
 NAME = PACKAGE.name
 
 MAY_IMPORT = {
-    "names": set(), "units": set(), "errors": set(), "compiled": set(), "bundle": set(),
+    "names": set(), "units": set(), "errors": set(), "compiled": set(), "bundle": set(), "notebook": set(),
     "files": {"errors"}, "editions": {"names", "errors"}, "plugins": {"errors"},
     "luck": {"compiled"}, "wording": {"units"},
     "systems": {"plugins"},
     "schema": {"names", "units", "errors", "systems"},
     "gdpconfig": {"names"},
     "views": {"names", "schema", "gdpconfig"},
-    "scenario": {"editions", "files", "systems", "schema", "gdpconfig", "names", "units", "errors", "luck"},
+    "scenario": {"editions", "files", "systems", "schema", "gdpconfig", "names", "units", "errors", "luck",
+                 "notebook"},
     "systems.events.table": {"names", "compiled"},
     "systems.events.policy": {"editions", "systems.events.table", "names", "units", "compiled"},
     "systems.events": {"systems.events.table", "systems.events.policy", "agents", "fabric", "world", "scenario",
@@ -39,15 +40,15 @@ MAY_IMPORT = {
               "bundle"},
     "agents": {"plugins", "turns", "ledgers", "world", "fabric", "policy", "schema", "views", "luck", "names", "units",
                "wording"},
-    "records": {"files", "schema", "names", "units", "errors"},
+    "records": {"notebook", "files", "schema", "names", "units", "errors"},
     "dry_run": {"editions", "agents", "turns", "world", "scenario", "policy", "schema", "views", "gdpconfig", "names",
                 "units", "wording", "errors", "luck"},
     "engine": {"editions", "systems.events", "agents", "dry_run", "turns", "fabric", "world", "scenario", "records",
-               "luck", "errors"},
-    "metrics": {"systems", "records", "names", "units", "wording"},
-    "report": {"metrics", "records", "names", "units"},
+               "luck", "errors", "notebook"},
+    "metrics": {"errors", "systems", "records", "names", "units", "wording"},
+    "report": {"errors", "notebook", "metrics", "records", "names", "units"},
     "experiments": {"editions", "engine", "metrics", "records", "report", "scenario", "gdpconfig", "schema", "names",
-                    "units", "errors", "files", "wording", "luck"},
+                    "units", "errors", "files", "wording", "luck", "notebook"},
 }
 """Rooms to the other rooms that they may import; the door (`cli` and the package itself) may import anything."""
 

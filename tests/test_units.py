@@ -69,6 +69,8 @@ def test_what_is_refused(parse, value, says):
     pytest.param(units.format_seconds, 59.9, "59.9 s", id="just below a minute"),
     pytest.param(units.format_seconds, 60, "1 min", id="a minute"),
     pytest.param(units.format_seconds, 5400, "1.5 h", id="hours"),
+    pytest.param(units.format_seconds, 97_200, "1 d 3 h", id="days and hours"),
+    pytest.param(units.seconds, "1 d 3 h", 97_200, id="several units"),
     pytest.param(units.format_seconds, 1e9, "11574 d", id="no exponent"),
     pytest.param(units.format_seconds, math.inf, "inf s", id="without end"),
 ])

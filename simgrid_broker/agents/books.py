@@ -1,6 +1,6 @@
 """Books: what agents remember together, beyond the tables of the world."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -11,7 +11,7 @@ from simgrid_broker.agents.jedi.scouts import Scouts
 from simgrid_broker.agents.panda.retry_module import RetryModule
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.ledgers.commands import Commands
-from simgrid_broker.ledgers.hourly_sums import HourlySums
+from simgrid_broker.ledgers.hourly_sums import Group, HourlySums, nothing
 from simgrid_broker.ledgers.inputs import LostFiles, OpenInputs, Submissions
 from simgrid_broker.ledgers.live_tasks import LiveTasks
 from simgrid_broker.ledgers.staging import StagingRequests
@@ -93,9 +93,9 @@ class Books:
         for begin in (self.decisions.begin, self.open_inputs.begin):
             begin(np.arange(len(world.arrays.tasks)))
 
-    def hourly_sums(self, table: Table, n_keys: int) -> HourlySums:
+    def hourly_sums(self, table: Table, elsewhere: Callable[[], Iterable[Group]] = nothing) -> HourlySums:
         """Sums that an agent adds up, of which the hour that is open at the end is written as well."""
-        self.sums.append(HourlySums(table, n_keys, self.recorder.write))
+        self.sums.append(HourlySums(table, self.recorder.write, elsewhere))
         return self.sums[-1]
 
     def end_tasks(self, rows: list[int]) -> None:

@@ -30,7 +30,7 @@ class Control:
     def __init__(self, env: simpy.Environment, world: World, fabric: Fabric, in_force: InForce, recorder: Recorder):
         self.env, self.world, self.fabric, self.recorder = env, world, fabric, recorder
         self.seed, self.periods = world.scenario.seed, world.scenario.agents
-        self.policies = Policies(world, in_force)
+        self.policies = Policies(world.scenario, in_force)
         self.brokers = Brokers(world, self.policies, take_snapshot(world.arrays, 0.0, by_queue=True, in_detail=True))
         self.books = Books(world, fabric, self.policies, recorder)
         self.due: dict[str, float] = {}

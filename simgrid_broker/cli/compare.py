@@ -8,7 +8,7 @@ import typer
 from simgrid_broker.cli.loading import Settings, Until, loaded
 from simgrid_broker.cli.progress import steps
 from simgrid_broker.cli.study_options import HERE, Figures, RunOn, grouped_options, seeds_given
-from simgrid_broker.cli.text import paragraph, table
+from simgrid_broker.cli.text import count, paragraph, table
 from simgrid_broker.cli.trouble import BadArgument
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ Examples:
   simgrid-broker compare results/minimal/replicate results/tuned/replicate --figure wait_p50
 """
 SEEDS = "10"
+MOST_SETTINGS = 12
+"""Settings that differ and are printed; more are counted."""
 
 
 @grouped_options
@@ -40,6 +42,7 @@ def compare(
     run_on: RunOn = HERE,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the comparison; default: next to the "
                                              "last run.", show_default=False)] = None,
+    go_on: Annotated[bool, typer.Option("--yes", help="Do not ask before a scenario beside a run is run.")] = False,
 ) -> None:
     """Compare runs, groups of runs, or scenarios with several seeds.
 
@@ -56,6 +59,8 @@ def compare(
     if len(things) == 2 and all(is_run(thing) for thing in things):
         compare_two(things[0], things[1], figures, out)
         return
+    if with_scenarios and not go_on:
+        ask_before_runs(things, seeds or SEEDS)
     from simgrid_broker.experiments.compare import grouped, write_groups_report
     chosen = tuple(figures or ())
     with run_on.watched() as workers:
@@ -65,6 +70,16 @@ def compare(
     page, rows = write_groups_report(groups, folder, chosen, steps("Writing the report"))
     show_groups(groups, rows)
     typer.echo(f"\nReport: {page}\nTables: {folder} (differences, means, results as .csv and .parquet)")
+
+
+def ask_before_runs(things: list[Path], seeds: str) -> None:
+    """Ask whether scenarios are to be run that stand beside recorded runs, where a run may have been meant."""
+    from simgrid_broker.experiments.study_file import seeds_of
+    scenarios = [thing for thing in things if thing.is_file()]
+    if len(scenarios) < len(things):
+        number = len(seeds_of(seeds_given(seeds))) * len(scenarios)
+        typer.confirm(f"{', '.join(map(str, scenarios))}: a scenario, not a run. Run it with {count(number, 'seed')} "
+                      "to compare it (--yes does not ask)?", abort=True)
 
 
 def refuse_unused(seeds: str | None, until: str | None, settings: list[str] | None, run_on: RunOn) -> None:
@@ -92,7 +107,7 @@ def compare_two(base: Path, changed: Path, figures: list[str] | None, out: Path 
     """Compare two single runs in tables and curves."""
     from simgrid_broker.experiments.compare import recorded
     from simgrid_broker.report import write_comparison
-    from simgrid_broker.report.comparison import first_jobs_table, scenario_note
+    from simgrid_broker.report.comparison import first_jobs_table, scenario_note, setting_differences
     if figures:
         raise BadArgument("--figure", figures[0], "has no effect on two single runs, whose figures are all compared")
     run_a, run_b = (recorded(folder)[0][1][0] for folder in (base, changed))
@@ -101,12 +116,37 @@ def compare_two(base: Path, changed: Path, figures: list[str] | None, out: Path 
     typer.echo(f"A: {run_a.folder}\nB: {run_b.folder}\n")
     if note := scenario_note(run_a, run_b):
         typer.echo(paragraph(f"note: {note}") + "\n")
+    show_settings(setting_differences(run_a, run_b))
     typer.echo(differences(run_a, run_b))
+    typer.echo("\n" + shares_text(run_a, run_b))
     first = first_jobs_table(run_a, run_b, 3)
     typer.echo("\nJobs that differ first:" if len(first) else "\nNo job differs.")
     for row in first.itertuples():
         typer.echo(paragraph(f"{row.Job}: {row.State} {row.A} in A, {row.B} in B; {row.Cause}"))
     typer.echo(f"\nReport: {page}")
+
+
+def show_settings(settings: "pd.DataFrame") -> None:
+    """Print the settings that differ, at most MOST_SETTINGS."""
+    if not len(settings):
+        return
+    shown = settings.head(MOST_SETTINGS)
+    typer.echo(table(("setting", *settings.columns[1:]), [tuple(map(str, row)) for row in shown.to_numpy()]))
+    if len(settings) > len(shown):
+        typer.echo(f"{len(settings) - len(shown)} more settings differ.")
+    typer.echo("")
+
+
+def shares_text(run_a: "Run", run_b: "Run") -> str:
+    """Target and delivered power of every share of two runs side by side, as a table."""
+    from simgrid_broker import metrics
+    from simgrid_broker.report.words import number
+    rows = metrics.difference(*(metrics.share_compliance(run).drop(columns="node") for run in (run_a, run_b)))
+    target = rows[rows.metric == "target"].set_index("share")
+    cells = [("  " * (row.level - 1) + row.share, *map(number, (
+        target.base[row.share], target.changed[row.share], row.base, row.changed, row.difference)))
+        for row in rows[(rows.metric == "delivered") & (rows.level > 0)].itertuples()]
+    return table(("share", "target % A", "B", "delivered % A", "B", "B - A"), cells, numbers=range(1, 6))
 
 
 def differences(run_a: "Run", run_b: "Run") -> str:
@@ -126,13 +166,9 @@ def show_groups(groups: "list[Group]", rows: "pd.DataFrame") -> None:
         typer.echo(f"{'base' if k == 0 else f'{k:4}'}: {group.name}, {len(group.runs)} runs")
     for remark in remarks_on(groups, rows):
         typer.echo(paragraph(f"note: {remark}"))
-    settings = setting_table(groups)
-    if len(settings):
-        shown = settings.head(12)
-        typer.echo("\n" + table(("setting", *settings.columns[1:]), [tuple(map(str, row)) for row in shown.to_numpy()]))
-        if len(settings) > len(shown):
-            typer.echo(f"{len(settings) - len(shown)} more settings differ.")
-    typer.echo("\n" + difference_text(rows))
+    typer.echo("")
+    show_settings(setting_table(groups))
+    typer.echo(difference_text(rows))
 
 
 def difference_text(rows: "pd.DataFrame") -> str:

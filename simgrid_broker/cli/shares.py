@@ -28,10 +28,13 @@ Examples:
   simgrid-broker shares results/quickstart/seed-1 --json
   simgrid-broker shares results/siblings/seed-1 --workers EAST --at 20h
 """
-OF_WORKERS = ("asked", "waiting", "running", "submitted", "started")
+OF_WORKERS = ("waiting", "running", "submitted", "started")
 """Columns of the table `workers` that are shown."""
-WORKERS_NOTE = ("asked: workers that the server asks for and that Harvester has not submitted; waiting: in the batch "
-                "system; submitted and started: since the sample before")
+OF_CYCLES = ("cycles", "wanted", "submitted")
+"""Columns of the table `workers_asked` that are shown."""
+WORKERS_NOTE = ("waiting: in the batch system; submitted and started: since the sample before. Cycles of Harvester's "
+                "submitter in which workers were wanted, by the limit that left fewer, with sums over them; a worker "
+                "that is not submitted is wanted again in the next cycle")
 ENOUGH = 0.9
 """Part of its target that a share can reach and is not called limited by its work."""
 
@@ -81,10 +84,11 @@ SCENARIO_NOTE = ("cores: target, of all batch systems; offered: cores that the s
                  "work; little work: less than 90 % of the target")
 
 
-def hour_of_workers(given: Path, queue: str | None, at: str | None) -> tuple["pd.DataFrame", str]:
-    """Samples of the workers of a queue within an hour, a row for each resource type, and Harvester's limit in words.
+def hour_of_workers(given: Path, queue: str | None, at: str | None) -> tuple["pd.DataFrame", "pd.DataFrame", str]:
+    """Samples of the workers of a queue within an hour, cycles of Harvester in it, and Harvester's limit in words.
 
-    Raises BadArgument for a scenario, an unknown queue, or a time without samples.
+    The first two have a row for each resource type. Raises BadArgument for a scenario, an unknown queue, or a time
+    without samples.
     """
     from simgrid_broker import units
     from simgrid_broker.records import read_run
@@ -99,7 +103,10 @@ def hour_of_workers(given: Path, queue: str | None, at: str | None) -> tuple["pd
     if not len(rows):
         raise BadArgument("--at", at or "", f"no sample of workers of {queue!r} in this hour, of a run that ends at "
                           f"{units.format_seconds(run.end_s)}")
-    return rows[["time_s", "resource_type", *OF_WORKERS]], limit_of_workers(queues[queue])
+    cycles = run.table("workers_asked")
+    cycles = cycles[(cycles.queue == queue) & cycles.time_s.between(begin - units.HOUR, begin, inclusive="right")]
+    return (rows[["time_s", "resource_type", *OF_WORKERS]], cycles[["time_s", "resource_type", "cut_by", *OF_CYCLES]],
+            limit_of_workers(queues[queue]))
 
 
 def limit_of_workers(queue: dict) -> str:
@@ -114,15 +121,21 @@ def limit_of_workers(queue: dict) -> str:
     return f"Harvester lets wait, all types together: {part}no more than {most:,.0f} (nQueueLimitWorker)"
 
 
-def workers_text(rows: "pd.DataFrame", limit: str, as_json: bool) -> str:
-    """Samples of workers as a table, or as JSON."""
+def workers_text(samples: "pd.DataFrame", cycles: "pd.DataFrame", limit: str, as_json: bool) -> str:
+    """Samples of workers and cycles of Harvester as tables, or as JSON."""
     if as_json:
-        return rows.astype({"resource_type": object}).to_json(orient="records", indent=1)
+        return json.dumps({name: json.loads(rows.astype({"resource_type": object}).to_json(orient="records"))
+                           for name, rows in (("samples", samples), ("cycles", cycles))}, indent=1)
     from simgrid_broker.metrics.summary import EVERY
     from simgrid_broker.units import format_seconds
-    cells = [(format_seconds(row.time_s), row.resource_type if isinstance(row.resource_type, str) else EVERY,
-              *(f"{getattr(row, name):,}" for name in OF_WORKERS)) for row in rows.itertuples()]
-    return "\n".join([table(("time", "type", *OF_WORKERS), cells, numbers=range(2, 2 + len(OF_WORKERS))),
+
+    def text(rows: "pd.DataFrame", words: tuple[str, ...], numbers: tuple[str, ...]) -> str:
+        cells = [(format_seconds(row.time_s), row.resource_type if isinstance(row.resource_type, str) else EVERY,
+                  *("" if (word := getattr(row, name)) != word else word for name in words),
+                  *(f"{getattr(row, name):,.0f}" for name in numbers)) for row in rows.itertuples()]
+        return table(("time", "type", *(name.replace("_", " ") for name in words), *numbers), cells,
+                     numbers=range(2 + len(words), 2 + len(words) + len(numbers)))
+    return "\n".join([text(samples, (), OF_WORKERS), "", text(cycles, ("cut_by",), OF_CYCLES),
                       paragraph(f"{limit}. {WORKERS_NOTE}")])
 
 

@@ -90,6 +90,8 @@ def finish(study: "Study", page: Path) -> None:
         raise typer.Exit(BAD_INPUT if len(failed) == len(points) else FAILED)
 
 
+MOST_ROWS = 24
+"""Rows of figures and points that a sweep prints; of more only the ends of each figure."""
 SWEEP_EXAMPLES = """\b
 Examples:
   simgrid-broker sweep studies/queue_limits.yaml
@@ -134,7 +136,28 @@ def sweep(
     with run_on.watched() as workers:
         done = swept(file, out, workers, name, refuse_unusable)
     page = write_sweep_report(done, file, steps("Writing the report"))
+    if len(done.finished()):
+        typer.echo(points_text(done, tuple(file.vary), shown_figures(done, list(file.figures))))
     finish(done, page)
+
+
+def points_text(study: "Study", keys: tuple[str, ...], figures: tuple[str, ...]) -> str:
+    """Means of figures at the points of a sweep as a table; of many rows the points with the ends of each figure."""
+    from simgrid_broker.experiments.sweep import extremes, point_means
+    from simgrid_broker.report.words import number
+    rows = point_means(study, study.results(), figures)
+    ends = len(rows) > MOST_ROWS
+    rows = extremes(rows, figures) if ends else rows.sort_values(
+        "figure", key=lambda names: names.map(figures.index), kind="stable")
+    names = [key.rpartition(".")[2] for key in keys]
+    names = names if len(set(names)) == len(names) else list(keys)
+    lines = [(row["figure"], *((row["end"],) if ends else ()), *(str(row[key]) for key in keys),
+              *(number(row[name]) for name in ("value", "low", "high")), row["unit"])
+             for row in rows.to_dict("records")]
+    head = "figure", *(("",) if ends else ()), *names, "mean", "95 % low", "high", "unit"
+    first = len(head) - 4
+    more = f"\n{len(study.points().group.unique())} points; means.csv has those between." if ends else ""
+    return table(head, lines, numbers=range(first, first + 3)) + more
 
 
 @grouped_options

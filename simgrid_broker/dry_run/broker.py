@@ -81,7 +81,7 @@ def _changed(snapshot: Snapshot | str | Path, edition: str | None, overrides: di
 def _brokers(snapshot: Snapshot, rows: Sequence[int]) -> Brokers:
     """The brokers in the world of a snapshot; raises SnapshotError if a task in `rows` gets no share."""
     world, in_force_now = world_of(snapshot), in_force(snapshot)
-    brokers = Brokers(world, Policies(world, lambda changes: in_force_now), statistics_of(world, snapshot))
+    brokers = Brokers(world, Policies(world.scenario, lambda changes: in_force_now), statistics_of(world, snapshot))
     _tag(world, snapshot, rows)
     for number, task in enumerate(snapshot.tasks.values()):
         add_facts(world, snapshot, number, task, brokers.policies.cfg)

@@ -42,7 +42,7 @@ class Reach(NamedTuple):
 def reach_of_streams(scenario: Scenario, tasks: TaskList) -> dict[str, Reach]:
     """Reach of each campaign and group of users of which a task comes; tasks: those that come first."""
     world, cfg = build(scenario, tasks), in_force(scenario)
-    brokers = Brokers(world, Policies(world, lambda changes: cfg),
+    brokers = Brokers(world, Policies(world.scenario, lambda changes: cfg),
                       take_snapshot(world.arrays, 0.0, by_queue=True, in_detail=True))
     names = np.array(tasks.vocabularies["task_names"], object)[tasks.rows["name"]]
     tagger, found = Tagger(world, scenario.shares), {}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from simgrid_broker.errors import InputFileError, Problem, StudyError, nearest
+from simgrid_broker.errors import InputFileError, Problem, StudyError, nearest, wrong_type
 from simgrid_broker.experiments.figures import (
     differences,
     figures,
@@ -26,7 +26,7 @@ from simgrid_broker.experiments.pages import (
     write_table,
 )
 from simgrid_broker.experiments.replicate import MOST_SERIES, series_plots, without_seed
-from simgrid_broker.experiments.running import LOCAL, Plan, Workers, check_points, run_study
+from simgrid_broker.experiments.running import LOCAL, Plan, Workers, as_workers, check_points, run_study
 from simgrid_broker.experiments.study import FILE, Point, Study, folder_name, read_study
 from simgrid_broker.experiments.study_file import seeds_of
 from simgrid_broker.records import Run, read_run
@@ -114,20 +114,23 @@ READING = ("Difference from {base}, with its standard error and 95 % interval. R
 Thing = Scenario | Run | Sequence[Run] | str | Path
 
 
-def compare(*things: Thing, seeds: int | str = 10, out: str | Path | None = None, workers: Workers = LOCAL,
-            figures: Iterable[str] = ()) -> pd.DataFrame:
+def compare(*things: Thing, seeds: int | str | Iterable[int] = 10, out: str | Path | None = None,
+            workers: Workers | int = LOCAL, figures: Iterable[str] = ()) -> pd.DataFrame:
     """Differences of scenarios, runs or groups of runs from the first of them: see `figures.differences`.
 
     things: a Scenario or the path of one, which is run with the seeds; a Run, its folder, or a folder or sequence of
     runs. Figures: default: the headlines. Raises StudyError, InputFileError, OutputError.
     """
-    chosen = tuple(figures)
-    groups, _ = grouped(things, seeds, out, workers, load_scenario, chosen)
+    chosen = (figures,) if isinstance(figures, str) else tuple(figures)
+    for thing in things:
+        if not isinstance(thing, Scenario | Run | str | Path | Sequence):
+            raise wrong_type("compare", "scenarios, runs, their paths, or lists of runs", thing)
+    groups, _ = grouped(things, seeds, out, as_workers(workers), load_scenario, chosen)
     results = all_results(groups)
     return differences(results, groups[0].name, chosen_figures(results, chosen))
 
 
-def grouped(things: Sequence[Thing], seeds: int | str, out: str | Path | None, workers: Workers,
+def grouped(things: Sequence[Thing], seeds: int | str | Iterable[int], out: str | Path | None, workers: Workers,
             load: Callable[[Path], Scenario], figures: tuple[str, ...] = ()) -> tuple[list[Group], Study | None]:
     """The groups to compare, and the study in which scenarios among them were run.
 
@@ -143,7 +146,7 @@ def grouped(things: Sequence[Thing], seeds: int | str, out: str | Path | None, w
         raise StudyError(problems)
     names = _names(things, loaded)
     study = _run(scenarios, [name for name, thing in zip(names, loaded, strict=True) if isinstance(thing, Scenario)],
-                 seeds, out, workers) if scenarios else None
+                 seeds, out, workers, figures) if scenarios else None
     ran = dict(_by_group(study)) if study is not None else {}
     groups = []
     for name, thing in zip(names, loaded, strict=True):
@@ -179,10 +182,23 @@ def remarks_on(groups: Sequence[Group], table: pd.DataFrame) -> list[str]:
                 for group in groups if (mixed := group.mixed())]
     if any(len(group.runs) < 2 for group in groups):
         remarks.append("A group has one run, so its differences have no intervals; replicate it with several seeds.")
-    elif not table.is_paired.any():
+    if unsettled := _unsettled(table):
+        remarks.append(unsettled)
+    if all(len(group.runs) > 1 for group in groups) and not table.is_paired.any():
         remarks.append("The groups have fewer than two seeds in common, so means are compared instead of pairs, which "
                        "takes more runs.")
     return remarks + without_value(all_results(groups), tuple(dict.fromkeys(table.figure)))
+
+
+def _unsettled(table: pd.DataFrame) -> str:
+    """Says why differences whose intervals exclude 0 are not real; empty without any."""
+    names = table.figure[((table.low > 0) | (table.high < 0)) & ~table.is_real]
+    if not len(names):
+        return ""
+    shown = ", ".join(names.iloc[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return (f"The intervals of {shown} exclude 0 and the differences are not called real: {table.chance.notna().sum()} "
+            "differences are tested at once, of which one in twenty excludes 0 by luck, so Holm's correction asks more "
+            "of each. Name the figures that matter with --figure, or add seeds.")
 
 
 def write_groups_report(groups: Sequence[Group], folder: Path, figures: tuple[str, ...] = (),
@@ -234,14 +250,14 @@ def _runs(thing: Thing) -> list[tuple[str, tuple[Run, ...]]]:
     return [("", tuple(thing))]
 
 
-def _run(scenarios: Sequence[Scenario], names: Sequence[str], seeds: int | str, out: str | Path | None,
-         workers: Workers) -> Study:
+def _run(scenarios: Sequence[Scenario], names: Sequence[str], seeds: int | str | Iterable[int], out: str | Path | None,
+         workers: Workers, figures: tuple[str, ...]) -> Study:
     """Run scenarios with the same seeds."""
     points = [Point(folder_name(name), seed, {}, k) for k, name in enumerate(names) for seed in seeds_of(seeds)]
     check_points(points, scenarios)
     folder = Path(out) if out is not None else Path("results") / folder_name("-against-".join(reversed(names)))
     definition = {"scenarios": {name: without_seed(scenario) for name, scenario in zip(names, scenarios, strict=True)}}
-    return run_study(folder, Plan("compare", definition, points, scenarios), workers)
+    return run_study(folder, Plan("compare", definition, points, scenarios, figures), workers)
 
 
 def _by_group(study: Study) -> list[tuple[str, tuple[Run, ...]]]:

@@ -4,30 +4,35 @@ Means over seeds, and differences between groups of runs, have errors, numbers o
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import permutations
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
 from simgrid_broker import metrics
+from simgrid_broker.engine import refusing_tags
 from simgrid_broker.errors import OutputError, Problem, nearest
 from simgrid_broker.experiments.intervals import (
     LEVEL,
     bootstrap,
     chance,
     holm,
+    not_negative,
     paired,
     seeds_needed,
     student,
     unpaired,
     welch,
 )
-from simgrid_broker.names import JOB_ENDS
+from simgrid_broker.names import JOB_ENDS, TransferKind
 from simgrid_broker.records import Run, read_run, write_whole
 from simgrid_broker.scenario import Scenario
+from simgrid_broker.scenario.shares import leaf_names, shares_with_keys
 
 FILE = "figures.parquet"
 """File in the folder of a run with its figures, written when they are first asked for."""
@@ -37,14 +42,69 @@ OF_RUN = (*(status.word for status in JOB_ENDS), "alive", "failure_rate", "ended
           "wait_p95", "started", "still_waiting", "still_waiting_p50", "taken_back", "wait_km_p50", "wait_km_p95",
           "wait_little", "share_deviation", "share_misplaced")
 """Figures of every run: the metrics of `metrics.summary`."""
-OF_SHARE = ("delivered", "target", "due", "deviation", "near")
-"""Figures of each share, `shares.<share>.<figure>`, from `metrics.share_compliance`."""
-OF_WAITING = ("wait_mean", "wait_p50", "wait_p95", "wait_km_p50", "started", "still_waiting")
-"""Figures of each leaf share, `waiting.<share>.<figure>`, from `metrics.waiting_times`."""
-OF_TASKS = ("ended", "open", "turnaround_p50", "turnaround_p95")
-"""Figures of each stream of work, `tasks.<stream>.<figure>`, from `metrics.task_turnaround`."""
-OF_SITE = ("running_cores",)
-"""Figures of each site, `sites.<site>.<figure>`: means over the window."""
+OF_TRAFFIC = ("traffic_moved", "traffic_rate", "link_use", "door_use")
+"""Further figures of every run: those of `metrics.traffic_summary`."""
+THROTTLED = "throttled_share_hours"
+"""Sum over the leaf shares of `shares.<share>.throttled`."""
+MOST_LINKED = 20
+"""Sites of a grid up to which each link with traffic has figures; of larger grids sites and doors have."""
+
+
+class Part(NamedTuple):
+    """Figures of parts of a grid or of its work, named `<name>.<part>.<metric>`.
+
+    column: of the parts in the tables; metrics: the figures; names: the parts of a scenario; tables: of a run.
+    """
+
+    name: str
+    column: str
+    metrics: tuple[str, ...]
+    names: Callable[[Scenario], Iterable[str]]
+    tables: Callable[[Run], pd.DataFrame]
+
+
+def _nodes(scenario: Scenario) -> Iterator[str]:
+    return (share.name for _, share in shares_with_keys(scenario.shares_in_use))
+
+
+def _streams(scenario: Scenario) -> Iterator[str]:
+    return (stream.name for stream in (*scenario.workload.campaigns, *scenario.workload.users))
+
+
+def _links(scenario: Scenario) -> Iterator[str]:
+    sites = scenario.grid.sites if len(scenario.grid.sites) <= MOST_LINKED else ()
+    return (f"{source}.{destination}" for source, destination in permutations(sites, 2))
+
+
+def _of_links(run: Run) -> pd.DataFrame:
+    table = metrics.link_use(run)
+    is_small = len(run.manifest["scenario"]["grid"]["sites"]) <= MOST_LINKED
+    return table.assign(link=table.source + "." + table.destination)[:None if is_small else 0]
+
+
+def _of_streams(run: Run) -> pd.DataFrame:
+    table, work = metrics.task_turnaround(run, "name"), run.manifest["scenario"]["workload"]
+    return table[table.name.isin([stream["name"] for stream in (*work["campaigns"], *work["users"])])]
+
+
+PARTS = (
+    Part("shares", "share", ("delivered", "target", "due", "deviation", "near", "above_due"), _nodes,
+         lambda run: (table := metrics.share_compliance(run))[table.level > 0]),
+    Part("shares", "share", ("throttled",), leaf_names, metrics.throttled_hours),
+    Part("waiting", "share", ("wait_mean", "wait_p50", "wait_p95", "wait_km_p50", "started", "still_waiting"),
+         leaf_names, metrics.waiting_times),
+    Part("tasks", "name", ("ended", "open", "turnaround_p50", "turnaround_p95"), _streams, _of_streams),
+    Part("sites", "site", ("running_cores",), lambda scenario: scenario.grid.sites, metrics.mean_cores),
+    Part("sites", "site", ("sent", "received"), lambda scenario: scenario.grid.sites, metrics.site_traffic),
+    Part("data", "kind", ("waiting_jobs", "waiting_at_end", "moved", "failed_files", "median_time"),
+         lambda scenario: TransferKind.words(), metrics.data_waits),
+    Part("doors", "door", ("use", "peak_use", "queued_files"),
+         lambda scenario: (door.name for door in metrics.doors_of(scenario.to_dict()["grid"])), metrics.door_use),
+    Part("links", "link", ("moved", "utilisation", "peak_utilisation", "queued_files"), _links, _of_links),
+    Part("refusals", "tag", ("refusals", "part"), refusing_tags, metrics.refusals_by_tag),
+)
+"""Figures of parts: of each node of the share tree, each leaf share, stream of work, site, kind of transfers (input:
+jobs assigned; output: jobs transferring), door, link of a grid with at most MOST_LINKED sites, and tag of a rule."""
 HEADLINES = ("finished", "failure_rate", "core_occupancy", "lost_core_hours", "wait_km_p50", "wait_km_p95",
              "wait_little", "wait_p50", "wait_p95", "share_deviation", "share_misplaced")
 """Figures of every run that reports show unless others are asked for; waits with the jobs that still wait come before
@@ -52,9 +112,14 @@ those of the started jobs alone, which lack the longest waits where slots are sh
 
 
 def figures_in(folder: Path) -> pd.DataFrame:
-    """As `figures`, of the run in a folder, which is read only if it has no FILE."""
+    """As `figures`, of the run in a folder, which is read only if it has no FILE, or one of another version."""
     path = folder / FILE
-    return pq.ParquetFile(path).read().to_pandas() if path.is_file() else figures(read_run(folder))
+    if path.is_file():
+        table = pq.ParquetFile(path).read().to_pandas()
+        if THROTTLED in set(table.figure):
+            return table
+        path.unlink()
+    return figures(read_run(folder))
 
 
 def figures(run: Run) -> pd.DataFrame:
@@ -70,18 +135,21 @@ def figures(run: Run) -> pd.DataFrame:
 
 def known_figures(scenario: Scenario) -> tuple[str, ...]:
     """Names of all figures that a run of the scenario can have."""
-    shares = [share.name for share in scenario.shares_in_use]
-    streams = [stream.name for stream in (*scenario.workload.campaigns, *scenario.workload.users)]
-    return (*OF_RUN, *(f"{part}.{name}.{figure}" for part, names, of_part in (
-        ("shares", shares, OF_SHARE), ("waiting", shares, OF_WAITING), ("tasks", streams, OF_TASKS),
-        ("sites", list(scenario.grid.sites), OF_SITE)) for name in names for figure in of_part))
+    return (*OF_RUN, *OF_TRAFFIC, THROTTLED, *(
+        f"{part.name}.{name}.{metric}" for part in PARTS for name in part.names(scenario) for metric in part.metrics))
 
 
-def unknown_figures(names: Iterator[str] | tuple[str, ...], figures: tuple[str, ...], file: str | None,
-                    key: str) -> list[Problem]:
+def unknown_figures(names: Iterable[str], figures: tuple[str, ...], file: str | None, key: str) -> list[Problem]:
     """A problem for each name that is not that of a figure."""
     return [Problem(file, None, key, name, "no such figure; a run has figures such as wait_p50 and "
-                    "shares.<share>.delivered", nearest(name, figures)) for name in names if name not in figures]
+                    "shares.<share>.delivered", nearest(name, _alike(name, figures))) for name in names
+            if name not in figures]
+
+
+def _alike(name: str, figures: tuple[str, ...]) -> list[str]:
+    """Figures that may be meant: those of the same kind of part if there are any."""
+    kind = name.partition(".")[0] + "."
+    return [figure for figure in figures if figure.startswith(kind)] or list(figures)
 
 
 def headlines(figures: tuple[str, ...]) -> tuple[str, ...]:
@@ -103,18 +171,19 @@ def without_value(results: pd.DataFrame, figures: Sequence[str] = ()) -> list[st
 
 def _named(run: Run) -> Iterator[tuple[pd.Series, pd.DataFrame]]:
     """Tables of figures with the names of their rows."""
-    table = metrics.summary(run)
-    yield table.metric.astype(str), table
-    shares, waits = metrics.share_compliance(run), metrics.waiting_times(run)
-    sites, tasks = metrics.mean_cores(run), metrics.task_turnaround(run, "name")
-    work = run.manifest["scenario"]["workload"]
-    streams = [stream["name"] for stream in (*work["campaigns"], *work["users"])]
-    tasks = tasks[tasks.name.isin(streams)]                     # not merge and test tasks, which none could name before
-    for part, by, table, wanted in (("shares", "share", shares[shares.level > 0], OF_SHARE),
-                                    ("waiting", "share", waits, OF_WAITING), ("tasks", "name", tasks, OF_TASKS),
-                                    ("sites", "site", sites, OF_SITE)):
-        table = table[table.metric.isin(wanted)]
-        yield part + "." + table[by].astype(str) + "." + table.metric.astype(str), table
+    for table in (metrics.summary(run), metrics.traffic_summary(run), _throttled(run)):
+        yield table.metric.astype(str), table
+    for part in PARTS:
+        table = part.tables(run)
+        table = table[table.metric.isin(part.metrics)]
+        yield part.name + "." + table[part.column].astype(str) + "." + table.metric.astype(str), table
+
+
+def _throttled(run: Run) -> pd.DataFrame:
+    """THROTTLED; NaN for a run without records of the throttler."""
+    table = metrics.throttled_hours(run)
+    return metrics.tidy(pd.DataFrame({THROTTLED: [table.value.sum() if len(table) else math.nan]}), [],
+                        {THROTTLED: "h"}, metrics.window_of(run))
 
 
 OF_MEANS = ("group", "figure", "value", "error", "low", "high", "count", "boot_low", "boot_high", "unit", "window")
@@ -126,13 +195,14 @@ def means(results: pd.DataFrame, figures: Sequence[str] = ()) -> pd.DataFrame:
     """Mean over the seeds of each group and figure (default: all): OF_MEANS.
 
     results: `Study.results`; error: standard error; low and high: Student's 95 % interval, boot_low and boot_high that
-    of the bootstrap; NaN for too few runs.
+    of the bootstrap; NaN for too few runs. No figure of a run is negative, so intervals end at 0.
     """
     rows = []
     for (group, figure), part in _chosen(results, figures).groupby(["group", "figure"], sort=False):
-        skewed = bootstrap(part.value)
-        rows.append({"group": group, "figure": figure, **student(part.value).columns(), "boot_low": skewed.low,
-                     "boot_high": skewed.high, "unit": part.unit.iloc[0], "window": windows(part)})
+        skewed = not_negative(bootstrap(part.value))
+        rows.append({"group": group, "figure": figure, **not_negative(student(part.value)).columns(),
+                     "boot_low": skewed.low, "boot_high": skewed.high, "unit": part.unit.iloc[0],
+                     "window": windows(part)})
     return pd.DataFrame(rows, columns=list(OF_MEANS))
 
 

@@ -7,7 +7,7 @@ Estimation of a Location Parameter, Annals of Mathematical Statistics 35, 1964; 
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,8 @@ FEWEST = 8
 """Fewest values of a bootstrap interval."""
 DRAWS = 2000
 """Resamples of a bootstrap."""
+ROUNDING = 1e-12
+"""Spread of values, relative to the largest, that comes from rounding."""
 MOST_SEEDS = 10_000
 """Number of seeds from which on a difference counts as not to be separated."""
 
@@ -45,6 +47,11 @@ class Interval:
     def columns(self) -> dict[str, float]:
         """The fields by name, as the columns of a table."""
         return asdict(self)
+
+
+def not_negative(interval: Interval) -> Interval:
+    """The interval of a mean of values that cannot be negative: it ends at 0."""
+    return replace(interval, low=max(interval.low, 0.0)) if interval.low < 0 <= interval.value else interval
 
 
 def student(values: Sequence[float] | np.ndarray, level: float = LEVEL) -> Interval:
@@ -157,8 +164,11 @@ def _finite(values: Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def _error(values: np.ndarray) -> float:
-    """Standard error of the mean; NaN for fewer than two values."""
-    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else np.nan
+    """Standard error of the mean; NaN for fewer than two values, 0 for values that differ by rounding alone."""
+    if len(values) < 2:
+        return np.nan
+    spread = float(values.std(ddof=1))
+    return spread / math.sqrt(len(values)) if spread > ROUNDING * float(np.abs(values).max()) else 0.0
 
 
 MSER_BATCH = 5

@@ -10,7 +10,7 @@ from simgrid_broker import metrics
 from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.figures import headlines, known_figures, means, unknown_figures, without_value
-from simgrid_broker.experiments.intervals import steadiness, student
+from simgrid_broker.experiments.intervals import not_negative, steadiness, student
 from simgrid_broker.experiments.pages import (
     failed_notes,
     in_percent,
@@ -21,12 +21,12 @@ from simgrid_broker.experiments.pages import (
     write_study_page,
     write_table,
 )
-from simgrid_broker.experiments.running import LOCAL, Plan, Workers, check_points, run_study
+from simgrid_broker.experiments.running import LOCAL, Plan, Workers, as_workers, check_points, run_study
 from simgrid_broker.experiments.study import Point, Study, folder_name
 from simgrid_broker.experiments.study_file import seeds_of
 from simgrid_broker.records import Run
 from simgrid_broker.report.blocks import NO_MARKS, Block, Marks, Plot, Section, TableBlock, drawn_by, plot_or_note
-from simgrid_broker.scenario import Scenario
+from simgrid_broker.scenario import Scenario, as_scenario
 from simgrid_broker.units import HOUR
 
 SERIES = (("running_cores", "running_cores", "Running cores", "running cores"),
@@ -42,7 +42,7 @@ def bands(runs: Iterable[tuple[str, Run]], column: str) -> pd.DataFrame:
     """
     tables = [metrics.totals_over_time(run, column)[column].rename("value").reset_index().assign(group=group)
               for group, run in runs]
-    rows = [{"group": group, "time_s": time_s, **student(part.value).columns()}
+    rows = [{"group": group, "time_s": time_s, **not_negative(student(part.value)).columns()}
             for (group, time_s), part in pd.concat(tables).groupby(["group", "time_s"], sort=False)]
     table = pd.DataFrame(rows).drop(columns="error")
     alone = table["count"] < 2
@@ -57,19 +57,20 @@ WARM_UP = ("MSER-5: beginning of each run that its means should leave out; runs 
            "not correlated, so the error of a single run's mean can be estimated.")
 
 
-def replicate(scenario: Scenario, seeds: int | str = 20, out: str | Path | None = None,
-              workers: Workers = LOCAL, figures: Iterable[str] = ()) -> pd.DataFrame:
+def replicate(scenario: Scenario | str | Path, seeds: int | str | Iterable[int] = 20, out: str | Path | None = None,
+              workers: Workers | int = LOCAL, figures: Iterable[str] = ()) -> pd.DataFrame:
     """Run a scenario with several seeds, and return the means of its figures: see `figures.means`.
 
-    seeds: a number (3 = 1 to 3) or a range (`5-9`); out: folder of the study, default results/<scenario>/replicate, in
-    which finished runs are kept and not repeated; figures: those that the report shows, default: the headlines. Raises
-    StudyError, OutputError.
+    seeds: a number (3 = 1 to 3), a range (`5-9`) or a list; out: folder of the study, default
+    results/<scenario>/replicate, in which finished runs are kept and not repeated; figures: those that the report
+    shows, default: the headlines. Raises StudyError, OutputError.
     """
-    study = replicated(scenario, seeds, out, workers, tuple(figures))
+    chosen = (figures,) if isinstance(figures, str) else tuple(figures)
+    study = replicated(as_scenario(scenario, "replicate: scenario"), seeds, out, as_workers(workers), chosen)
     return means(study.results())
 
 
-def replicated(scenario: Scenario, seeds: int | str, out: str | Path | None, workers: Workers,
+def replicated(scenario: Scenario, seeds: int | str | Iterable[int], out: str | Path | None, workers: Workers,
                figures: tuple[str, ...] = ()) -> Study:
     """The study of `replicate`, with all its points run."""
     name = folder_name(scenario.name)
@@ -78,8 +79,8 @@ def replicated(scenario: Scenario, seeds: int | str, out: str | Path | None, wor
         raise StudyError(problems)
     check_points(points, [scenario])
     folder = Path(out) if out is not None else Path("results") / name / "replicate"
-    return run_study(folder, Plan("replicate", {"scenario": without_seed(scenario)}, points, (scenario,), figures),
-                     workers)
+    plan = Plan("replicate", {"scenario": without_seed(scenario)}, points, (scenario,), figures)
+    return run_study(folder, plan, workers)
 
 
 def without_seed(scenario: Scenario) -> dict:

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simgrid_broker.engine import simulate
-from simgrid_broker.errors import Problem, ScenarioError, SimgridBrokerError, StudyError, extras_named
+from simgrid_broker.errors import (
+    Problem,
+    ScenarioError,
+    SimgridBrokerError,
+    StudyError,
+    extras_named,
+    wrong_type,
+)
 from simgrid_broker.experiments.figures import figures, figures_in
 from simgrid_broker.experiments.processes import Processes
 from simgrid_broker.experiments.study import (
@@ -28,6 +35,7 @@ from simgrid_broker.experiments.study import (
     unfinished_folder,
 )
 from simgrid_broker.experiments.study_file import MOST_REFUSED, StudyFile, laid_over
+from simgrid_broker.notebook import watcher
 from simgrid_broker.report import write_report
 from simgrid_broker.scenario import Scenario
 
@@ -106,6 +114,15 @@ class Workers(NamedTuple):
 LOCAL = Workers()
 
 
+def as_workers(given: Workers | int) -> Workers:
+    """Workers, or their number on this machine; raises TypeError for anything else."""
+    if isinstance(given, Workers):
+        return given
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise wrong_type("workers", "Workers(...), or a number of processes above 0", given)
+    return Workers(given)
+
+
 class Plan(NamedTuple):
     """A study before it runs: its kind, what it asks as JSON has it, its points and their scenarios.
 
@@ -177,7 +194,7 @@ def run_on(cluster: "Cluster | Processes", points: Sequence[Point], left: Sequen
     """
     clear_unfinished(common.folder)
     pace = _Pace(len(points), len(points) - len(left))
-    watch = workers.watcher or (lambda progress: None)
+    watch = workers.watcher or watcher()
     watch(pace.now(cluster.n_workers))
     for place, result in cluster.results(run_point, common, left):
         if isinstance(result, BaseException):

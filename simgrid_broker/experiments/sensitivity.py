@@ -1,7 +1,7 @@
 """`sensitivity`: on which settings a figure depends, by elementary effects (Morris) or parts of variance (Sobol)."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,13 @@ from simgrid_broker.experiments.pages import (
     write_study_page,
     write_table,
 )
-from simgrid_broker.experiments.running import LOCAL, Plan, Workers, run_study
+from simgrid_broker.experiments.running import LOCAL, Plan, Workers, as_workers, run_study
 from simgrid_broker.experiments.study import Point, Study, same, settings_columns
 from simgrid_broker.experiments.study_file import (
     FEWEST_POINTS,
     SensitivityFile,
+    as_study,
     base_scenario,
-    read_study_file,
     seeds_of,
 )
 from simgrid_broker.experiments.sweep import DRAWN, LUCK, Check, asked_of, described, folder_of, refuse, settings_at
@@ -57,15 +57,14 @@ READING = {
 OF_INDICES = ("figure", "setting", "index", "value", "error", "low", "high", "count", "rows", "unit", "window")
 
 
-def sensitivity(study: SensitivityFile | str | Path, out: str | Path | None = None,
-                workers: Workers = LOCAL) -> pd.DataFrame:
+def sensitivity(study: SensitivityFile | Mapping[str, Any] | str | Path, out: str | Path | None = None,
+                workers: Workers | int = LOCAL) -> pd.DataFrame:
     """Run a study file of a sensitivity analysis and return its indices: see `indices`.
 
     out: folder of the study, default results/<scenario>/<name of the file>. Raises StudyError, OutputError.
     """
-    name = Path(study).stem if isinstance(study, (str, Path)) else "sensitivity"
-    file = read_study_file(study, SensitivityFile) if isinstance(study, (str, Path)) else study
-    done = analysed(file, out, workers, name)
+    file, name = as_study(study, SensitivityFile, "sensitivity")
+    done = analysed(file, out, as_workers(workers), name)
     return indices(done.results(), file)
 
 

@@ -19,6 +19,7 @@ import pandas as pd
 from simgrid_broker.errors import InputFileError, Problem, StudyError, nearest
 from simgrid_broker.experiments.effects import COLUMN, effect_plot
 from simgrid_broker.experiments.figures import figures_in
+from simgrid_broker.notebook import shares_html
 from simgrid_broker.records import Run, read_manifest, read_run, write_whole
 from simgrid_broker.records.manifest import MANIFEST
 from simgrid_broker.report.settings import differing
@@ -120,6 +121,8 @@ def _message_file(folder: Path) -> Path:
 
 
 FILE = "study.json"
+MOST_DRAWN = 4
+"""Groups whose shares a notebook draws."""
 MOST_SHOWN = 5
 """Differing values that a refusal names; the others are counted."""
 
@@ -140,7 +143,22 @@ class Study:
 
     def _repr_html_(self) -> str:
         table = self.points().groupby(["group", "state"], sort=False).seed.agg(["size", "min", "max"]).reset_index()
-        return f"<p><b>{escape(self.manifest['kind'])}</b> {escape(str(self.folder))}</p>" + table.to_html(index=False)
+        return (f"<p><b>{escape(self.manifest['kind'])}</b> {escape(str(self.folder))}</p>" + table.to_html(index=False)
+                + self._shares_html())
+
+    def _shares_html(self) -> str:
+        """Mean power of each share in the runs of each group, at most MOST_DRAWN, in bars."""
+        results = self.results()
+        found = results[results.figure.str.startswith("shares.")].copy()
+        names = found.figure.str.removeprefix("shares.").str.rpartition(".")
+        found["share"], found["metric"] = names[0], names[2]
+        pieces = []
+        for group, part in list(found.groupby("group", sort=False))[:MOST_DRAWN]:
+            means = part.pivot_table("value", "share", "metric", sort=False)
+            if {"target", "delivered"} <= set(means):
+                pieces.append(f"<p>{escape(str(group))}</p>" + shares_html(
+                    (str(row.Index), 1, row.target, row.delivered) for row in means.itertuples()))
+        return "".join(pieces)
 
     def points(self) -> pd.DataFrame:
         """A row for each point: group, seed, a column for each setting, state, message, folder."""

@@ -1,12 +1,13 @@
 """Files that describe studies: what is varied, how points are chosen, and what is wanted."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from simgrid_broker.errors import Problem, ScenarioError, StudyError
+from simgrid_broker.errors import Problem, ScenarioError, StudyError, wrong_type
 from simgrid_broker.scenario import Scenario, load_scenario
 from simgrid_broker.scenario.loading.documents import read_yaml, text_of
 from simgrid_broker.scenario.loading.origins import Draft, Key, Origin, Whole, in_order, problems_of
@@ -15,16 +16,18 @@ from simgrid_broker.scenario.shipped import located
 from simgrid_broker.schema.part import Part
 
 S = TypeVar("S", bound="StudyFile")
-SEEDS_WANTED = "expected a number of seeds above 0, such as 20, or a range, such as 5-9"
+SEEDS_WANTED = "seeds: expected a number of seeds above 0, such as 20, or a range, such as 5-9"
 MOST_REFUSED = 8
 """Impossible points of a study that a refusal names."""
 
 
-def seeds_of(text: int | str) -> tuple[int, ...]:
-    """Seeds written as a number (3 = 1 to 3), a range (`5-9`), or several of these with commas between them.
+def seeds_of(text: int | str | Iterable[int]) -> tuple[int, ...]:
+    """Seeds written as a number (3 = 1 to 3), a range (`5-9`), several of these with commas between them, or a list.
 
     Raises ValueError.
     """
+    if not isinstance(text, int | str):
+        text = ",".join([f"{seed}-{seed}" for seed in text] if isinstance(text, Iterable) else [str(text)])
     chosen: list[int] = []
     parts = str(text).split(",")
     for part in parts:
@@ -209,6 +212,21 @@ def study_of(values: Mapping[str, Any], model: type[S], marks: Mapping[Key, Orig
         raise StudyError(in_order(problems_of(draft, checked.findings)))
     checked.whole._origins = draft.origins()
     return checked.whole
+
+
+def as_study(given: S | str | Path | Mapping[str, Any], model: type[S], what: str) -> tuple[S, str]:
+    """A study of a kind, of which the file or its content as a mapping may be given, and its name.
+
+    Raises TypeError for anything else, and StudyError.
+    """
+    if isinstance(given, str | PathLike):
+        return read_study_file(given, model), Path(given).stem
+    if isinstance(given, Mapping):
+        return study_of(given, model), what
+    if not isinstance(given, model):
+        raise wrong_type(f"{what}: study", f"the path of a study file, its content as a mapping, or a {model.__name__}",
+                         given)
+    return given, what
 
 
 def base_scenario(study: StudyFile) -> Scenario:

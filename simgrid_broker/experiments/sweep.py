@@ -11,7 +11,7 @@ from scipy.stats import qmc
 
 from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.figures import headlines, known_figures, means, unknown_figures, without_value
-from simgrid_broker.experiments.intervals import paired, student
+from simgrid_broker.experiments.intervals import not_negative, paired, student
 from simgrid_broker.experiments.pages import (
     failed_notes,
     label_of,
@@ -22,9 +22,9 @@ from simgrid_broker.experiments.pages import (
     write_table,
 )
 from simgrid_broker.experiments.replicate import without_seed
-from simgrid_broker.experiments.running import LOCAL, Plan, Workers, check_points, run_study
+from simgrid_broker.experiments.running import LOCAL, Plan, Workers, as_workers, check_points, run_study
 from simgrid_broker.experiments.study import Point, Study, folder_name, same, settings_columns
-from simgrid_broker.experiments.study_file import Axis, StudyFile, SweepFile, base_scenario, read_study_file, seeds_of
+from simgrid_broker.experiments.study_file import Axis, StudyFile, SweepFile, as_study, base_scenario, seeds_of
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by
 from simgrid_broker.report.words import number
 from simgrid_broker.scenario import Scenario
@@ -96,14 +96,14 @@ EFFECT = ("Means over all other settings. Effect: largest less smallest mean, wi
 Check = Callable[[Scenario], None]
 
 
-def sweep(study: SweepFile | str | Path, out: str | Path | None = None, workers: Workers = LOCAL) -> pd.DataFrame:
+def sweep(study: SweepFile | Mapping[str, Any] | str | Path, out: str | Path | None = None,
+          workers: Workers | int = LOCAL) -> pd.DataFrame:
     """Run a study file of a sweep, and return a row for each figure of each run: see `Study.results`.
 
     out: folder of the study, default results/<scenario>/<name of the file>. Raises StudyError, OutputError.
     """
-    name = Path(study).stem if isinstance(study, (str, Path)) else "sweep"
-    file = read_study_file(study, SweepFile) if isinstance(study, (str, Path)) else study
-    return swept(file, out, workers, name).results()
+    file, name = as_study(study, SweepFile, "sweep")
+    return swept(file, out, as_workers(workers), name).results()
 
 
 def swept(file: SweepFile, out: str | Path | None, workers: Workers, name: str, check: Check | None = None) -> Study:
@@ -164,7 +164,7 @@ def marginal(results: pd.DataFrame, key: str, figure: str) -> pd.DataFrame:
     that over the seeds.
     """
     runs = _by_value(results, key, figure)
-    return pd.DataFrame([{key: value, **student(runs[value]).columns()} for value in runs])
+    return pd.DataFrame([{key: value, **not_negative(student(runs[value])).columns()} for value in runs])
 
 
 def _by_value(results: pd.DataFrame, key: str, figure: str) -> pd.DataFrame:
@@ -260,17 +260,21 @@ def _correlations(results: pd.DataFrame, keys: tuple[str, ...], figures: tuple[s
                       "points without any dependence exceeds 0.5 in size in 5 %.", mixed=True)
 
 
-def _extremes(table: pd.DataFrame, file: SweepFile, figures: tuple[str, ...]) -> Section:
-    """Points with the smallest and the largest mean of each figure."""
+def extremes(table: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
+    """Rows of `point_means` with the smallest and the largest mean of each figure, in the column `end`."""
     rows = []
     for figure in figures:
         one = table[(table.figure == figure) & table.value.notna()]
-        for kind, place in (("smallest", "idxmin"), ("largest", "idxmax")):
-            if len(one):
-                best = one.loc[getattr(one.value, place)()]
-                rows.append({"Figure": label_of(figure), "": kind, "Mean": best.value, "Low": best.low,
-                             "High": best.high, "Unit": best.unit, "Point": best.group,
-                             **{key: str(best[key]) for key in file.vary}})
+        rows += [one.loc[getattr(one.value, place)()].to_dict() | {"end": end} for end, place in (
+            ("smallest", "idxmin"), ("largest", "idxmax")) if len(one)]
+    return pd.DataFrame(rows, columns=[*table.columns, "end"])
+
+
+def _extremes(table: pd.DataFrame, file: SweepFile, figures: tuple[str, ...]) -> Section:
+    """Points with the smallest and the largest mean of each figure."""
+    rows = [{"Figure": label_of(best["figure"]), "": best["end"], "Mean": best["value"], "Low": best["low"],
+             "High": best["high"], "Unit": best["unit"], "Point": best["group"],
+             **{key: str(best[key]) for key in file.vary}} for best in extremes(table, figures).to_dict("records")]
     return Section("extremes", "Best and worst points", (TableBlock("", pd.DataFrame(rows), "Means over the seeds with "
                    "their 95 % intervals. The best of many points is partly lucky: confirm it with other seeds.",
                    mixed=True),))
@@ -302,7 +306,7 @@ def _of_grid(results: pd.DataFrame, one: pd.DataFrame, figure: str, label: str, 
     for k, first in enumerate(keys):
         for second in keys[k + 1:]:
             runs = results[results.figure == figure].groupby([first, second, "seed"], sort=False).value.mean()
-            cells = pd.DataFrame([{first: at, second: other, **student(part).columns()}
+            cells = pd.DataFrame([{first: at, second: other, **not_negative(student(part)).columns()}
                                   for (at, other), part in runs.groupby([first, second], sort=False)])
             yield _plot(f"{figure}-{first}-{second}", f"{label_of(figure)} over {first} and {second}",
                         cells.dropna(subset="value"), "heat_map", x=first, y=second, label=label)

@@ -25,10 +25,21 @@ from simgrid_broker.experiments.pages import (
     write_study_page,
     write_table,
 )
-from simgrid_broker.experiments.running import LOCAL, Common, Plan, Progress, Workers, run_on, started, unfinished
+from simgrid_broker.experiments.running import (
+    LOCAL,
+    Common,
+    Plan,
+    Progress,
+    Workers,
+    as_workers,
+    run_on,
+    started,
+    unfinished,
+)
 from simgrid_broker.experiments.study import DONE, Point, Study, begin, refuse_changes, state_of
-from simgrid_broker.experiments.study_file import Axis, TuneFile, base_scenario, read_study_file, seeds_of
+from simgrid_broker.experiments.study_file import Axis, TuneFile, as_study, base_scenario, seeds_of
 from simgrid_broker.experiments.sweep import Check, asked_of, bounds, described, folder_of, levels, refuse, rounded
+from simgrid_broker.notebook import watcher
 from simgrid_broker.records import write_whole
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by
 from simgrid_broker.scenario import Scenario
@@ -55,14 +66,14 @@ class Tuned(NamedTuple):
     winner: str | None
 
 
-def tune(study: TuneFile | str | Path, out: str | Path | None = None, workers: Workers = LOCAL) -> pd.DataFrame:
+def tune(study: TuneFile | Mapping[str, Any] | str | Path, out: str | Path | None = None,
+         workers: Workers | int = LOCAL) -> pd.DataFrame:
     """Run a study file of a search, and return its trials: see `trials_table`.
 
     out: folder of the study, default results/<scenario>/<name of the file>. Raises StudyError, OutputError.
     """
-    name = Path(study).stem if isinstance(study, (str, Path)) else "tune"
-    file = read_study_file(study, TuneFile) if isinstance(study, (str, Path)) else study
-    return tuned(file, out, workers, name).trials
+    file, name = as_study(study, TuneFile, "tune")
+    return tuned(file, out, as_workers(workers), name).trials
 
 
 def tuned(file: TuneFile, out: str | Path | None, workers: Workers, name: str, check: Check | None = None) -> Tuned:
@@ -221,7 +232,7 @@ class _Runner:
         self.folder, self.plan, self.file, self.cluster = folder.resolve(), plan, file, cluster
         self.seeds, self.total = seeds_of(file.seeds), 0
         self.workers = workers._replace(watcher=self._watch)
-        self.shown = workers.watcher
+        self.shown = workers.watcher or watcher()
         self.ended = 0
         self.wanted = (*file.objectives, *file.constraints)
 

@@ -1,29 +1,43 @@
 """Sums over the cycles of agents, hour by hour: rows that are written once their hour is over."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from simgrid_broker.schema import Table
 from simgrid_broker.units import HOUR
 
+Group = tuple[tuple, Sequence[float]]
+"""A key and its sums."""
+
+
+def nothing() -> Iterable[Group]:
+    """No sums beside those that are added."""
+    return ()
+
 
 class HourlySums:
     """Sums of one hour by a key, rows of `table`: the begin of the hour, the columns of the key, then the sums.
 
-    n_keys: columns of the key. A table grows by one row for each key and hour, however many cycles there are.
+    A table grows by one row for each key and hour, however many cycles there are. elsewhere: gives the sums of the hour
+    that compiled code has counted, by other keys, and forgets them.
     """
 
-    def __init__(self, table: Table, n_keys: int, write: Callable[[str, np.ndarray], None]):
-        self.table, self.write = table, write
-        self.key = [column.name for column in table.columns[:1 + n_keys]]
+    def __init__(self, table: Table, write: Callable[[str, np.ndarray], None],
+                 elsewhere: Callable[[], Iterable[Group]] = nothing):
+        self.table, self.write, self.elsewhere = table, write, elsewhere
         self.begin_s = 0.0
         self.sums: dict[tuple, list[float]] = {}
-        self.blocks: list[np.ndarray] = []
+
+    def begin(self, now: float) -> None:
+        """Begin the hour of a moment, if it is another."""
+        if now >= self.begin_s + HOUR:
+            self.flush()
+            self.begin_s = now - now % HOUR
 
     def add(self, now: float, key: tuple, figures: Sequence[float]) -> None:
         """Add the figures of one cycle to those of its hour."""
-        self._begin(now)
+        self.begin(now)
         known = self.sums.get(key)
         if known is None:
             self.sums[key] = [*figures]
@@ -31,26 +45,10 @@ class HourlySums:
         for place, figure in enumerate(figures):
             known[place] += figure
 
-    def add_rows(self, now: float, **columns: np.ndarray | int) -> None:
-        """Add the figures of several keys, (n,) each."""
-        self._begin(now)
-        rows = self.table.empty(max(np.size(column) for column in columns.values()))
-        for name, column in columns.items():
-            rows[name] = column
-        self.blocks.append(rows)
-
     def flush(self) -> None:
-        """Write the hour that is open."""
-        sums = np.array([(0.0, *key, *figures) for key, figures in self.sums.items()], self.table.dtype)
-        rows = np.concatenate([sums, *self.blocks])
-        rows["time_s"] = self.begin_s
+        """Write the hour that is open, by key."""
+        groups = sorted([*self.sums.items(), *self.elsewhere()])
         self.sums.clear()
-        self.blocks.clear()
-        if len(rows):
-            self.write(self.table.name, self.table.summed(rows, self.key))
-
-    def _begin(self, now: float) -> None:
-        """Begin the hour of a moment, if it is another."""
-        if now >= self.begin_s + HOUR:
-            self.flush()
-            self.begin_s = now - now % HOUR
+        if groups:
+            self.write(self.table.name, np.array([(self.begin_s, *key, *figures) for key, figures in groups],
+                                                 self.table.dtype))

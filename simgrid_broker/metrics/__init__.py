@@ -1,4 +1,9 @@
-"""Figures of a run, as DataFrames in long form: dimensions, then `metric`, `value`, `unit` and `window`."""
+"""Figures of a run, as DataFrames in long form: dimensions, then `metric`, `value`, `unit` and `window`.
+
+Each function of a run takes its folder as well.
+"""
+
+from inspect import isfunction, signature
 
 from simgrid_broker.metrics.attempts import (
     NOWHERE,
@@ -32,6 +37,7 @@ from simgrid_broker.metrics.refusals import (
     refusal_counts,
     refusal_rates,
     refusals,
+    refusals_by_tag,
     refusals_over_time,
     stretches,
     with_labels,
@@ -57,6 +63,7 @@ from simgrid_broker.metrics.summary import (
     mean_cores,
     running_cores,
     summary,
+    throttled_hours,
     throughput,
     totals_over_time,
     workers,
@@ -78,17 +85,20 @@ from simgrid_broker.metrics.traffic import (
     direct_reading,
     door_series,
     door_use,
+    doors_of,
     drives_series,
     link_series,
     link_use,
     link_waits,
     site_matrix,
+    site_traffic,
     staging_series,
     staging_summary,
     storage_levels,
     storage_series,
     storage_use,
     traffic_series,
+    traffic_summary,
     transfer_summary,
 )
 from simgrid_broker.metrics.users import (
@@ -111,21 +121,27 @@ from simgrid_broker.metrics.users import (
 from simgrid_broker.metrics.waiting import first_jobs, waiting_times
 from simgrid_broker.metrics.window import Window, matrix, part_of_jobs, tidy, wide, window_of
 from simgrid_broker.names import USED
+from simgrid_broker.records import of_run
 
 __all__ = ["ABOUT_QUEUES", "Cause", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES",
            "STATES", "USED", "Why", "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity",
            "cores_lost", "criteria", "cut_jobs", "data_waits", "decisions", "difference", "direct_reading",
-           "door_series", "door_use", "drift", "drifting", "drives_series", "ended_by_rules", "explain", "factors",
-           "failures", "fairness", "first_differences", "first_jobs", "funnels", "half_since", "held_work",
+           "door_series", "door_use", "doors_of", "drift", "drifting", "drives_series", "ended_by_rules", "explain",
+           "factors", "failures", "fairness", "first_differences", "first_jobs", "funnels", "half_since", "held_work",
            "jobs_by_status",
            "jobs_over_time", "last_classes", "link_series", "link_use", "link_waits", "live_jobs", "matrix",
            "mean_cores", "memory_retries", "moved_input", "part_of_jobs", "phase_of", "places_of", "queue_of", "reach",
            "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits", "recorded_walltimes",
-           "refusal_counts", "refusal_rates", "refusals", "refusals_over_time", "replayed_walltimes", "retry_history",
-           "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series", "site_class_series",
-           "site_matrix", "staging_series", "staging_summary", "stopped_tasks", "storage_levels", "storage_series",
-           "storage_use", "stretches", "submission_waits", "summary", "task_phases", "task_turnaround",
-           "tasks_by_status", "tasks_of_users", "tasks_without_place", "throttled_by", "throttled_time", "throughput",
-           "tidy", "time_in_phase", "totals_over_time", "traffic_series", "transfer_summary", "unplaced_tasks",
-           "user_cores", "users", "users_by_class", "users_by_size", "waiting_times", "walltime_errors", "why", "wide",
-           "window_of", "with_labels", "workers"]
+           "refusal_counts", "refusal_rates", "refusals", "refusals_by_tag", "refusals_over_time", "replayed_walltimes",
+           "retry_history", "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series",
+           "site_class_series", "site_matrix", "site_traffic", "staging_series", "staging_summary", "stopped_tasks",
+           "storage_levels", "storage_series", "storage_use", "stretches", "submission_waits", "summary", "task_phases",
+           "task_turnaround", "tasks_by_status", "tasks_of_users", "tasks_without_place", "throttled_by",
+           "throttled_hours", "throttled_time", "throughput", "tidy", "time_in_phase", "totals_over_time",
+           "traffic_series", "traffic_summary", "transfer_summary", "unplaced_tasks", "user_cores", "users",
+           "users_by_class", "users_by_size", "waiting_times", "walltime_errors", "why", "wide", "window_of",
+           "with_labels", "workers"]
+
+for _name, _function in list(globals().items()):
+    if _name in __all__ and isfunction(_function) and next(iter(signature(_function).parameters), "") == "run":
+        globals()[_name] = of_run(_function)

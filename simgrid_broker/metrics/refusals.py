@@ -179,6 +179,18 @@ def refusals(run: Run) -> pd.DataFrame:
     return tidy(table, ["kind", "candidate", *RULE], {"refusals": "refusals"}, window_of(run))
 
 
+def refusals_by_tag(run: Run) -> pd.DataFrame:
+    """Refusals in the window by tag, of all brokers and candidates together; dimension tag.
+
+    Metrics: refusals; part, % of the candidates that brokers with this tag looked at.
+    """
+    rows = in_window(run, "candidate").groupby(["kind", "tag"])["count"].sum().reset_index()
+    asked = rows.groupby("kind")["count"].transform("sum")
+    table = rows.assign(asked=asked)[rows.tag != USED].groupby("tag")[["count", "asked"]].sum().reset_index()
+    table = table.assign(refusals=table["count"], part=100 * table["count"] / table.asked)
+    return tidy(table[["tag", "refusals", "part"]], ["tag"], {"refusals": "refusals", "part": "%"}, window_of(run))
+
+
 def brokerage_funnel(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
     """Candidates left after each rule of job or analysis brokerage, mean over the decisions of a share.
 

@@ -15,6 +15,8 @@ import pandas as pd
 from simgrid_broker.metrics.window import Window, once_per_run, tidy, window_of
 from simgrid_broker.records import Run
 
+ROUNDING = 1e-9
+"""Power, % points, that is not told from 0."""
 NEAR = 0.1
 """Relative deviation up to which a share counts as near what it is due."""
 
@@ -159,7 +161,8 @@ def share_compliance(run: Run) -> pd.DataFrame:
     Dimensions node, share, level. Metrics: delivered, target and due, % of all power; due: the target with what shares
     without enough work left to this one; judged: % of samples in which the share had activated jobs that could have run
     in the slots at hand; over these, deviation: mean absolute deviation of delivered from due, percentage points, and
-    near: % of samples within 10 % of due; waiting: % of samples with work waiting; samples: number.
+    near: % of samples within 10 % of due; above_due: mean of what was delivered above due, percentage points; waiting:
+    % of samples with work waiting; samples: number.
     """
     window, samples = window_of(run), running_samples(run)
     tree, waiting = samples.tree, samples.activated > 0
@@ -169,10 +172,11 @@ def share_compliance(run: Run) -> pd.DataFrame:
         "node": np.arange(len(tree.names)), "share": tree.names, "level": tree.level, "delivered": _part(samples.hs06),
         "target": _part(samples.target_hs06), "due": _part(samples.due_hs06, samples.hs06),
         "deviation": _mean_where(np.abs(delivered - due), samples.able), "near": _percent(near, samples.able),
+        "above_due": _mean(np.where(delivered > due + ROUNDING, delivered - due, 0)),
         "judged": _percent(samples.able, np.ones_like(waiting)), "waiting": _percent(waiting, np.ones_like(waiting)),
         "samples": len(delivered)})
-    units = {"delivered": "%", "target": "%", "due": "%", "deviation": "% points", "near": "%", "judged": "%",
-             "waiting": "%", "samples": "samples"}
+    units = {"delivered": "%", "target": "%", "due": "%", "deviation": "% points", "near": "%",
+             "above_due": "% points", "judged": "%", "waiting": "%", "samples": "samples"}
     return tidy(table, ["node", "share", "level"], units, window)
 
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.errors import wrong_type
 from simgrid_broker.metrics.attempts import attempts, failures, rebrokerage, rule_losses
 from simgrid_broker.metrics.refusals import refusals, with_labels
 from simgrid_broker.metrics.replay import submission_waits
-from simgrid_broker.metrics.shares import ShareSamples, running_samples, share_compliance, share_deviation
+from simgrid_broker.metrics.shares import ShareSamples, running_samples, share_compliance, share_deviation, share_tree
 from simgrid_broker.metrics.tasks import task_turnaround, time_in_phase
 from simgrid_broker.metrics.traffic import data_waits, door_use, link_use, staging_summary, storage_use
 from simgrid_broker.metrics.waiting import waiting_times
@@ -213,11 +214,31 @@ def _trend(values: np.ndarray, least: float) -> tuple[float, float, float, bool]
     return first, last, signs.mean(), changed and abs(signs.mean()) >= TREND
 
 
+def throttled_hours(run: Run) -> pd.DataFrame:
+    """Hours of the window in which the throttler made no jobs of a leaf share; dimension share; metric throttled, h.
+
+    An hour counts by the part of the cycles of job generation that skipped the share or a resource type of it. Empty
+    for a run without records of the throttler.
+    """
+    if "throttler" not in run.tables:
+        return tidy(pd.DataFrame(columns=["share", "throttled"]), ["share"], {"throttled": "h"}, window_of(run))
+    window = window_of(run)
+    rows = run.table("throttler", ["time_s", "work_queue", "skip", "cycles"])
+    rows = rows[window.holds(rows.time_s)].astype({"work_queue": object})
+    cycles = rows.assign(skipped=rows.cycles * rows.skip).groupby(["work_queue", "time_s"])[["cycles", "skipped"]].sum()
+    hours = (cycles.skipped / cycles.cycles).groupby("work_queue").sum()
+    table = hours.reindex(share_tree(run).leaf_names, fill_value=0.0).rename_axis("share").rename("throttled")
+    return tidy(table.reset_index(), ["share"], {"throttled": "h"}, window)
+
+
 def difference(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
     """Row-wise difference of two tidy tables of the same figure: base, changed, difference, and relative, % of base.
 
     Rows are matched by dimensions, metric and unit; a row that only one table has is NaN on the other side.
     """
+    for table in (base, changed):
+        if not isinstance(table, pd.DataFrame):
+            raise wrong_type("difference", "two tables of the same figure, as of metrics.summary", table)
     keys = [name for name in base.columns if name not in ("value", "window")]
     both = base.drop(columns="window").rename(columns={"value": "base"}).merge(
         changed.drop(columns="window").rename(columns={"value": "changed"}), on=keys, how="outer", sort=False)

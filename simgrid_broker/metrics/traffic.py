@@ -45,6 +45,31 @@ def link_use(run: Run) -> pd.DataFrame:
     return tidy(table, ["source", "destination"], units, window)
 
 
+def site_traffic(run: Run) -> pd.DataFrame:
+    """Bytes that each site with traffic sent to others, and received, in the window; dimension site; metrics in TB."""
+    links = wide(link_use(run), "moved")
+    table = pd.DataFrame({"sent": links.groupby("source").moved.sum(),
+                          "received": links.groupby("destination").moved.sum()}).fillna(0.0).rename_axis("site")
+    return tidy(table.reset_index(), ["site"], {"sent": "TB", "received": "TB"}, window_of(run))
+
+
+def traffic_summary(run: Run) -> pd.DataFrame:
+    """Traffic in the window, without dimensions; NaN for an empty window.
+
+    Metrics: traffic_moved (TB), traffic_rate (mean, GB/s) of all links; link_use and door_use, % of the time and of the
+    capacity, of the busiest link and door.
+    """
+    links, every = wide(link_use(run), "moved", "utilisation"), wide(door_use(run), "use")
+    window = window_of(run)
+    moved = float(links.moved.sum())
+    table = pd.DataFrame([{
+        "traffic_moved": moved, "traffic_rate": moved * TB / GB / window.length_s if window.length_s else np.nan,
+        "link_use": links.utilisation.max() if len(links) else 0.0,
+        "door_use": every.use.max() if len(every) else np.nan}])
+    units = {"traffic_moved": "TB", "traffic_rate": "GB/s", "link_use": "%", "door_use": "%"}
+    return tidy(table, [], units, window)
+
+
 def link_waits(run: Run) -> pd.DataFrame:
     """Waits of the transfers that ended in the window, by link; dimensions source and destination.
 
@@ -296,7 +321,11 @@ class Door(NamedTuple):
 
 def doors(run: Run) -> list[Door]:
     """Doors of sites and endpoints, and directions of backbones, that have a capacity, in the scenario's order."""
-    grid = run.manifest["scenario"]["grid"]
+    return doors_of(run.manifest["scenario"]["grid"])
+
+
+def doors_of(grid: dict) -> list[Door]:
+    """The same of a grid, as a manifest holds it."""
     return [Door(f"{name} {way}", kind, way, float(capacity), sites)
             for name, kind, said, sites in _things(grid) for way in WAYS
             if (capacity := said.get("capacity") or said.get(f"door_{way}")) is not None]

@@ -105,6 +105,23 @@ def adjust(flags, limits, sums, max_new, workers, submitted, remainders):
 
 
 @compiled
+def count_cuts(workers, submitted, counted):
+    """Add a cycle to sums by the limit that cut the workers of each queue and type, where any were wanted.
+
+    workers, submitted: of `adjusted`; counted: cycles, workers wanted and submitted by what cut them, none first,
+    (n_queues, n_types, n_limits + 1, 3).
+    """
+    for queue in range(len(workers)):
+        for kind in range(workers.shape[1]):
+            each = workers[queue, kind]
+            if each["exists"] and each["wanted"] > 0:
+                sums = counted[queue, kind, each["cut_by"] - UNCUT]
+                sums[0] += 1
+                sums[1] += each["wanted"]
+                sums[2] += submitted[queue, kind]
+
+
+@compiled
 def room_of(limit, total, max_new):
     """Room that a queue with its limits, of HARVESTER, leaves, by sums over its workers, of views.QUEUE_WORKERS.
 

@@ -5,13 +5,14 @@ import math
 import re
 from collections.abc import Mapping
 from enum import Enum
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from simgrid_broker.errors import InputFileError, OutputError, Problem
 from simgrid_broker.files import write_whole
-from simgrid_broker.schema import Column, Table
+from simgrid_broker.schema import RECORDED, Column, Table
 
 MANIFEST = "manifest.json"
 STATUSES = ("running", "complete", "interrupted", "failed")
@@ -63,9 +64,15 @@ def write_manifest(folder: Path, manifest: Mapping, lasting: Mapping[str, str] |
     """
     if manifest.get("status") not in STATUSES:
         raise ValueError(f"status {manifest.get('status')!r} is not one of {', '.join(STATUSES)}")
-    texts = texts_of(manifest) | dict(lasting or {})
+    texts = texts_of(manifest) | dict(lasting or {}) | _results()
     entries = ",\n".join(f" {json.dumps(name)}: {texts[name]}" for name in sorted(texts))
     return write_whole(Path(folder) / MANIFEST, f"{{\n{entries}\n}}\n")
+
+
+@cache
+def _results() -> dict[str, str]:
+    """Columns of the tables of every run, by which a later version tells what this one wrote."""
+    return texts_of({"results": {name: [column.name for column in table.recorded] for name, table in RECORDED.items()}})
 
 
 def texts_of(entries: Mapping) -> dict[str, str]:

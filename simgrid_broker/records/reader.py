@@ -1,16 +1,17 @@
 """Runs read from disk, complete, interrupted or killed."""
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from html import escape
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, wraps
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from simgrid_broker.errors import InputFileError, Problem
+from simgrid_broker.errors import InputFileError, Problem, did_you_mean, nearest, wrong_type
+from simgrid_broker.notebook import facts_html
 from simgrid_broker.records.layout import JOB_END_TIMES, arrow_schema
 from simgrid_broker.records.manifest import MANIFEST, read_manifest, runs_near, table_of
 from simgrid_broker.schema import RECORDED, Table
@@ -27,20 +28,22 @@ class Run:
     """A run on disk: its manifest, and its tables as DataFrames, attributes that are loaded at first use and kept.
 
     Codes are categoricals, missing times NaN. tables: what the columns of each are, by name, with those that agents
-    declared; remarks: parts that could not be read.
+    declared; remarks: parts that could not be read, or that another version wrote otherwise; picture: draws the shares
+    of a run for a notebook, set by the package, as this room knows no figures.
     """
 
     folder: Path
     manifest: dict
     tables: dict[str, Table]
     remarks: list[str]
+    picture: "ClassVar[Callable[[Run], str] | None]" = None
 
     def __init__(self, folder: Path):
         self.folder = Path(folder)
         self.manifest = read_manifest(self.folder)
         self.tables = RECORDED | {name: table_of(name, entry)
                                   for name, entry in self.manifest.get("tables", {}).items()}
-        self.remarks = []
+        self.remarks = list(_other_version(self.manifest))
 
     def __repr__(self) -> str:
         what = f"{self.manifest['scenario']['name']}, seed {self.manifest['seed']}, {self.manifest['status']}"
@@ -50,8 +53,7 @@ class Run:
         facts = {"scenario": self.manifest["scenario"]["name"], "edition": self.manifest["edition"],
                  "seed": self.manifest["seed"], "status": self.manifest["status"],
                  "simulated": format_seconds(float(self.manifest["simulated_s"])), "folder": self.folder}
-        return "<table>" + "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
-                                   for name, value in facts.items()) + "</table>"
+        return facts_html(facts) + (type(self).picture(self) if type(self).picture is not None else "")
 
     @property
     def name(self) -> str:
@@ -73,7 +75,8 @@ class Run:
     def __getattr__(self, name: str) -> "pd.DataFrame":
         """The recorded table of a name, loaded and kept."""
         if name not in vars(self).get("tables", ()):
-            raise AttributeError(f"a run has no table or attribute {name!r}")
+            raise AttributeError(f"a run has no table or attribute {name!r}"
+                                 + did_you_mean(nearest(name, vars(self).get("tables", ()))))
         table = vars(self)[name] = self.table(name)
         return table
 
@@ -94,9 +97,16 @@ class Run:
             yield table.to_pandas()
 
     def _arrow(self, name: str, columns: Sequence[str] | None) -> Iterator[pa.Table]:
-        """A table in pieces, one without rows if it has none; raises InputFileError for a damaged file."""
+        """A table in pieces, one without rows if it has none.
+
+        Raises InputFileError for a damaged or missing file, ValueError for an unknown table or column.
+        """
         if name not in self.tables:
-            raise ValueError(f"{name!r} is not a recorded table; the tables are {', '.join(self.tables)}")
+            raise ValueError(f"{name!r} is not a recorded table{did_you_mean(nearest(name, self.tables))}"
+                             f"; the tables are {', '.join(self.tables)}")
+        known = arrow_schema(self.tables[name]).names
+        if wrong := [column for column in columns or () if column not in known]:
+            raise ValueError(f"{name} has no column {wrong[0]!r}{did_you_mean(nearest(wrong[0], known))}")
         n_groups = 0
         for file in self._files(name):
             for table in self._read(name, file, columns):
@@ -114,8 +124,11 @@ class Run:
         # between the two renames of a merged file the parts have another name
         folder = path if path.is_dir() else path.with_name(f".{path.name}.parts")
         parts = sorted(folder.glob("part-*.parquet"))
+        if not parts and name in {**self.manifest.get("results", {}), **self.manifest.get("tables", {})}:
+            raise InputFileError([Problem(str(path), None, "", None, f"is missing, although the run wrote it; without "
+                                          f"it nothing is known of {self.tables[name].row}")])
         if not parts:
-            self._remark(f"{path.name} is missing; read as a table without rows")
+            self._remark(f"{path.name} is missing: the version that wrote the run had no such table, so it has no rows")
         return parts
 
     def _read(self, name: str, file: Path, columns: Sequence[str] | None) -> Iterator[pa.Table]:
@@ -173,12 +186,48 @@ def _groups_at_once(n_rows: Sequence[int]) -> Iterator[list[int]]:
         yield begun
 
 
+def _other_version(manifest: dict) -> Iterator[str]:
+    """What a run of another version of the tables lacks, or has beside them."""
+    written = manifest.get("results")
+    if written is None:
+        yield "The run is of an earlier version, which did not say what its tables hold: what they lack has no values."
+        return
+    ours = {name: [column.name for column in table.recorded] for name, table in RECORDED.items()}
+    for first, second, what in ((ours, written, "lacks"), (written, ours, "has, and this version does not read,")):
+        names = [f"{table}.{column}" for table, columns in first.items() for column in columns
+                 if column not in second.get(table, ())]
+        if names:
+            yield (f"The run is of another version of the tables: it {what} {', '.join(names[:3])}"
+                   + (f" and {len(names) - 3} more columns." if len(names) > 3 else "."))
+
+
 TAKEN = frozenset({*dir(Run), *Run.__annotations__})
 """Attributes of a run, which no table can be called."""
 
 
-def read_run(folder: Path) -> Run:
+def as_run(given: Run | str | Path) -> Run:
+    """A run, or the one in a folder; raises TypeError for anything else."""
+    if not isinstance(given, Run | str | PathLike):
+        raise wrong_type("run", "a run, or the folder of one", given)
+    return given if isinstance(given, Run) else read_run(given)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def of_run(function: Callable[Concatenate[Run, P], T]) -> Callable[Concatenate[Run | str | Path, P], T]:
+    """A function of a run that takes its folder as well."""
+    @wraps(function)
+    def taking(run: Run | str | Path, *given: P.args, **named: P.kwargs) -> T:
+        return function(as_run(run), *given, **named)
+    return taking
+
+
+def read_run(folder: str | Path) -> Run:
     """The run in `folder`; raises InputFileError, with a list of runs nearby, for another folder."""
+    if not isinstance(folder, str | PathLike):
+        raise wrong_type("read_run", "the folder of a run", folder)
     folder = Path(folder)
     if (folder / MANIFEST).is_file():
         return Run(folder)

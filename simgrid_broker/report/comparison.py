@@ -9,7 +9,7 @@ import pandas as pd
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics.shares import Tree
-from simgrid_broker.records import Run, write_whole
+from simgrid_broker.records import Run, as_run, write_whole
 from simgrid_broker.report import links
 from simgrid_broker.report.blocks import Block, Marks, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.caveats import warnings_of
@@ -59,12 +59,15 @@ BUSIEST = ("links", "doors", "storages")
 
 
 @texts_of_python()
-def write_comparison(run_a: Run, run_b: Run, folder: Path, steps: Callable[[Iterable], Iterable] = iter) -> Path:
-    """Write the comparison of two runs into `folder` and return the path of its page; raises OutputError.
+def write_comparison(run_a: Run | str | Path, run_b: Run | str | Path, folder: str | Path,
+                     steps: Callable[[Iterable], Iterable] = iter) -> Path:
+    """Write the comparison of two runs, or those in two folders, into `folder`; the path of its page.
+
+    Raises OutputError.
 
     steps: as for `write_report`; called for the tables, the sections and the plots.
     """
-    folder = Path(folder)
+    run_a, run_b, folder = as_run(run_a), as_run(run_b), Path(folder)
     tables = metrics.comparison(run_a, run_b, steps)
     view_a, view_b = context(run_a), context(run_b)
     marks = Marks(min(view.marks.start_s for view in (view_a, view_b)),         # of one run would be read as of both

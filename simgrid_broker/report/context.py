@@ -1,6 +1,8 @@
 """Context of a report, common to all of its sections."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -9,9 +11,15 @@ from simgrid_broker.metrics.shares import Tree, share_tree
 from simgrid_broker.records import Run
 from simgrid_broker.report.blocks import Marks
 from simgrid_broker.report.words import spoken
+from simgrid_broker.units import format_seconds
 
 INCIDENT_OBJECTS = ("task", "queue", "site", "share", "key", "campaign", "dataset", "storage")
 """Fields that name the object of an incident; the first that is set is shown."""
+
+CHANGED = {"gdpconfig": "value", "share_target": "value", "queue_status": "status", "storage_status": "status"}
+"""Field of an incident with the new value, by its kind."""
+OBJECT_OF = {"gdpconfig": "key", "share_target": "share", "queue_status": "queue", "storage_status": "storage"}
+"""Field with the name of what gets it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,50 @@ def incidents(run: Run) -> tuple[tuple[float, str], ...]:
     """Time, s, and short name of each incident planned in the scenario, in order of time."""
     planned = run.manifest["scenario"].get("incidents") or ()
     return tuple(sorted((float(incident["at"]), _incident_name(incident)) for incident in planned))
+
+
+def incident_table(run: Run) -> pd.DataFrame:
+    """Incidents in order of time: when, with the end of an outage, and what, with the value before and after."""
+    planned = run.manifest["scenario"].get("incidents") or ()
+    before, rows = dict[tuple[str, str], Any](), []
+    for incident in sorted(planned, key=lambda incident: float(incident["at"])):
+        until = incident.get("until")
+        when = format_seconds(float(incident["at"])) + (f" to {format_seconds(float(until))}" if until else "")
+        rows.append((when, _incident_name(incident) + _change(run, incident, before)))
+    return pd.DataFrame(rows, columns=["when", "what"])
+
+
+def _change(run: Run, incident: dict, before: dict[tuple[str, str], Any]) -> str:
+    """Value before and after an incident, ": 100 → 16"; empty for one that sets none. before: values set so far."""
+    kind = incident["what"]
+    field = CHANGED.get(kind)
+    if field is None or incident.get(field) is None:
+        return f": × {incident['factor']:g}" if incident.get("factor") is not None else ""
+    name = str(incident[OBJECT_OF[kind]])
+    place = kind, name.rpartition(".")[2] if kind == "gdpconfig" else name
+    old = before.get(place, _at_start(run, kind, name))
+    before[place] = incident[field]
+    return (": " if old is None else f": {old} → ") + str(incident[field])
+
+
+def _at_start(run: Run, kind: str, name: str) -> Any:
+    """The value that an incident changes, as the scenario has it; None if it has none."""
+    said = run.manifest["scenario"]
+    if kind == "gdpconfig":
+        return next((entry["value"] for key, entry in run.manifest["gdpconfig"].items()
+                     if name in (key, key.partition(".")[2])), None)
+    if kind == "share_target":
+        tree = run.manifest["share_tree"]
+        return next((share["value"] for share in _nodes(said["shares"]) if share["name"] == name),
+                    dict(zip(tree["names"], tree["value"], strict=True)).get(name))
+    return said["grid"].get({"queue_status": "queues", "storage_status": "storages"}[kind], {}).get(
+        name, {}).get("status")
+
+
+def _nodes(shares: Sequence[dict]) -> Iterator[dict]:
+    for share in shares:
+        yield share
+        yield from _nodes(share.get("children") or ())
 
 
 def _incident_name(incident: dict) -> str:

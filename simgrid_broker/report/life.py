@@ -103,6 +103,8 @@ def _moves(view: Context) -> list[Block]:
     return blocks
 
 
+OF_USERS = {"waiting": "Jobs waiting"}
+"""Labels of columns that other tables use for something else."""
 MOST = 20
 """Users in the plot and in the table."""
 MOST_WAYS = 10
@@ -118,10 +120,11 @@ def users(view: Context) -> Section:
         return Section("users", "Users", (Note("No user has an analysis task."),))
     return Section("users", "Users", (
         _largest(view, rows),
-        TableBlock("Users by size", wide(metrics.users_by_size(view.run)), "Waits from activated to running, h, of the "
-                   "jobs that started in the window; waiting: jobs activated at the end."),
-        _by_class(view), TableBlock("Largest users", rows.head(MOST)), _throttled(view), _site_classes(view),
-        _moved(view)))
+        TableBlock("Users by size", wide(metrics.users_by_size(view.run)).rename(columns=OF_USERS),
+                   "Waits from activated to running, h, of the jobs that started in the window; waiting: jobs "
+                   "activated at the end."),
+        _by_class(view), TableBlock("Largest users", rows.head(MOST).rename(columns=OF_USERS)), _throttled(view),
+        _site_classes(view), _moved(view)))
 
 
 def _largest(view: Context, rows: pd.DataFrame) -> Block:
@@ -142,8 +145,9 @@ def _by_class(view: Context) -> Block:
     table = wide(metrics.users_by_class(view.run))
     if not len(table):
         return Note("No task had a class: tasks of the shares User Analysis and Express Analysis get one.")
-    return TableBlock("Jobs by class of their task", table, "The class when the job was activated: S tasks are nearly "
-                      "done or express, A, B and C are those of users with few, many and most slots.")
+    return TableBlock("Jobs by class of their task", table.rename(columns=OF_USERS), "The class when the job was "
+                      "activated: S tasks are nearly done or express, A, B and C are those of users with few, many and "
+                      "most slots.")
 
 
 def _throttled(view: Context) -> Block:

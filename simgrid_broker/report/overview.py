@@ -9,7 +9,7 @@ from simgrid_broker.metrics import wide
 from simgrid_broker.records import Run
 from simgrid_broker.report.blocks import Block, Note, Row, Section, TableBlock, Tiles
 from simgrid_broker.report.caveats import warnings_of
-from simgrid_broker.report.context import Context
+from simgrid_broker.report.context import Context, incident_table
 from simgrid_broker.report.terminal import jobs_per_second
 from simgrid_broker.report.words import SUMMARY_LABELS, number, spoken
 from simgrid_broker.units import format_seconds
@@ -30,8 +30,7 @@ def overview(view: Context) -> Section:
     run, table = view.run, metrics.summary(view.run)
     figures = pd.DataFrame({"figure": [SUMMARY_LABELS[metric] for metric in table.metric], "value": table.value,
                             "unit": table.unit})
-    incidents = pd.DataFrame([(format_seconds(at), what) for at, what in view.marks.incidents],
-                             columns=["when", "what"])
+    incidents = incident_table(run)
     blocks: list[Block] = [Note(text, strong=True) for text in warnings_of(run)]
     if not table.value[table.metric.isin(["finished", "failed", "closed", "cancelled"])].any():
         blocks.append(Note("No job ended in the window.", strong=True))

@@ -7,9 +7,10 @@ from pathlib import Path
 import pandas as pd
 
 from simgrid_broker import metrics
+from simgrid_broker.errors import InputFileError
 from simgrid_broker.metrics import wide
 from simgrid_broker.metrics.chain_words import limits
-from simgrid_broker.records import Run, write_whole
+from simgrid_broker.records import Run, of_run, write_whole
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.context import Context, context
 from simgrid_broker.report.drawing.pictures import plots_of, save_plots
@@ -272,13 +273,16 @@ SECTIONS = (overview, shares, cores, jobs, waiting, users, brokerage, data, fail
 
 
 @texts_of_python()
+@of_run
 def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter, plots: bool = True) -> Path:
-    """Write the report of `run` into its folder and return the path of report.html; raises OutputError.
+    """Write the report of `run`, or of the one in a folder, there and return the path of report.html.
+
+    A section that needs a table that is missing is a note. Raises OutputError.
 
     steps: wraps the sections and then the plots, for example tqdm, to show progress; plots: whether they are drawn.
     """
     view = context(run)
-    sections = [section(view) for section in steps(SECTIONS)]
+    sections = [_or_note(section, view) for section in steps(SECTIONS)]
     pictures = save_plots(plots_of(sections), run.folder / "plots", steps) if plots else {}
     scenario = run.manifest["scenario"]
     where = " Plots and their tables are also in plots/." if plots else ""
@@ -287,6 +291,16 @@ def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter, plots: 
                 scenario.get("description") or "A simulated run of PanDA/JEDI.", sections, pictures,
                 f"Made from {run.name} ({versions}).{where}")
     return write_whole(run.folder / "report.html", text)
+
+
+def _or_note(section: Callable[[Context], Section], view: Context) -> Section:
+    """A section, or in its place which table is missing."""
+    try:
+        return section(view)
+    except InputFileError as error:
+        name = section.__name__.strip("_")
+        return Section(name, name.replace("_", " ").capitalize(), (
+            Note(f"Not shown: {error.problems[0]}.", strong=True),))
 
 
 def worker_table(run: Run) -> Block:

@@ -7,9 +7,11 @@ from textwrap import wrap
 import pandas as pd
 
 from simgrid_broker import metrics
+from simgrid_broker.errors import InputFileError
 from simgrid_broker.metrics import wide
 from simgrid_broker.metrics.chain_words import limits, sentences
-from simgrid_broker.records import Run
+from simgrid_broker.notebook import shares_html
+from simgrid_broker.records import Run, of_run
 from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.words import number, reason_in_words, shortened, spoken, texts_of_python
 
@@ -22,6 +24,7 @@ MOST_SHARES = 40
 
 
 @texts_of_python()
+@of_run
 def terminal_summary(run: Run) -> str:
     """Jobs by status, core occupancy, waiting times, and delivered against target power by share, as text."""
     value = {row.metric: number(row.value) for row in metrics.summary(run).itertuples()}
@@ -31,6 +34,17 @@ def terminal_summary(run: Run) -> str:
                                                                      subsequent_indent="    ")),
              "", *_jobs(run), "", *_figures(run, value), "", *_shares(run)]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def picture(run: Run) -> str:
+    """Power that each share got, and its target, in bars of HTML; empty without the tables that say it."""
+    try:
+        rows = wide(metrics.share_compliance(run))
+    except InputFileError:
+        return ""
+    rows = rows[(rows.level > 0) & rows.delivered.notna()]
+    return shares_html((row.share, int(row.level), row.target, row.delivered) for row in rows.itertuples()) if len(
+        rows) else ""
 
 
 def jobs_per_second(manifest: Mapping) -> float:

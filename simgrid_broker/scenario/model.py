@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from simgrid_broker import editions
+from simgrid_broker.notebook import facts_html, shares_html
 from simgrid_broker.scenario.dirac_run import DiracRun
 from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
-from simgrid_broker.scenario.shares import Share, WorkQueue, shares_in_use
+from simgrid_broker.scenario.shares import Share, WorkQueue, shares_in_use, targets_of
 from simgrid_broker.scenario.work.campaigns import Account, Workload
 from simgrid_broker.scenario.work.data import Data
 from simgrid_broker.schema.grid import Fts, Links, Site, Storage
@@ -36,6 +37,7 @@ from simgrid_broker.schema.part import (
     StorageName,
 )
 from simgrid_broker.schema.queues import PublishedSoftware, Queue
+from simgrid_broker.units import format_seconds
 
 
 class SyntheticGrid(Part):
@@ -347,6 +349,14 @@ class Scenario(Whole):
             stream.reads_files(self.data.mean_files(stream.dataset, stream.container, stream.whole_container),
                                self.data.n_datasets(stream.container) if stream.whole_container else 1)
         return self
+
+    def _repr_html_(self) -> str:
+        """What it is and its shares with their targets, for a notebook."""
+        grid, streams = self.grid, [stream.name for stream in self.workload.streams]
+        facts = {"scenario": self.name, "": self.description, "edition": self.edition, "seed": self.seed,
+                 "duration": format_seconds(self.duration), "work": ", ".join(streams) or "none",
+                 "grid": f"{len(grid.sites)} sites, {len(grid.queues)} PanDA queues"}
+        return facts_html(facts) + shares_html(targets_of(self.shares_in_use))
 
     @property
     def shares_in_use(self) -> tuple[Share, ...]:

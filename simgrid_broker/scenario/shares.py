@@ -108,6 +108,16 @@ def shares_with_keys(shares: tuple[Share, ...], key: tuple = ("shares",)) -> Ite
         yield from shares_with_keys(share.children, (*key, position, "children"))
 
 
+def targets_of(shares: tuple[Share, ...], whole: float = 100.0,
+               level: int = 1) -> Iterator[tuple[str, int, float, None]]:
+    """Every share with its level and its target, % of all power, parents before their children."""
+    total = sum(share.value for share in shares)
+    for share in shares:
+        target = whole * share.value / total if total else 0.0
+        yield share.name, level, target, None
+        yield from targets_of(share.children, target, level + 1)
+
+
 def leaf_names(scenario: Any) -> list[str]:
     """Names of the leaf shares."""
     return [share.name for _, share in shares_with_keys(scenario.shares_in_use) if not share.children]

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from simgrid_broker import units
+from simgrid_broker.errors import nearest
 
 Seconds = Annotated[float, BeforeValidator(units.seconds)]
 Minutes = Annotated[float, BeforeValidator(units.minutes)]
@@ -32,10 +33,19 @@ LATEST = 1e12
 """Latest time, s: agents distinguish times by thousandths of a second."""
 
 
+DEPRECATED = frozenset(name for name, value in vars(BaseModel).items() if hasattr(value, "__deprecated__") or hasattr(
+    getattr(value, "__func__", None), "__deprecated__"))
+"""Names of pydantic's first version, which still exist."""
+
+
 class Part(BaseModel):
     """Base of every part of a scenario: frozen; unknown keys, infinity, NaN and out-of-range numbers are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+    def __dir__(self) -> list[str]:
+        """Names that a session completes: without the deprecated ones of pydantic."""
+        return [name for name in super().__dir__() if name not in DEPRECATED]
 
     @field_validator("*")
     @classmethod
@@ -60,6 +70,26 @@ def _too_large(value: float, largest: float, text: str) -> PydanticCustomError:
 def fields_by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
     """Fields of a part by the keys under which they are written; a key that is a word of Python is an alias."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+MEANT = {
+    "site": ("atlas_site", "site"), "cores": ("corecount", "cores", "offered_cores"), "time": ("maxtime", "duration"),
+    "size": ("jobs_per_task", "input_per_job", "output_per_job", "total"), "jobs": ("jobs_per_task",),
+    "memory": ("memory_per_core", "maxrss", "memory"), "tasks": ("tasks_per_day", "tasks_per_period"),
+    "events": ("events_per_job",), "walltime": ("maxtime", "hs06sec_per_event"), "power": ("corepower",),
+    "input": ("input_per_job", "input_per_event"), "output": ("output_per_job", "output_per_event"),
+    "disk": ("maxwdir", "total"), "space": ("total", "free"), "load": ("offered_cores",),
+    "hs06": ("corepower", "hs06sec_per_event"), "type": ("processingtype", "what"), "share": ("gshare",)}
+"""Keys that people mean by plain words; those that a part has are named first."""
+
+
+def keys_meant(word: str, model: type[BaseModel]) -> tuple[str, ...]:
+    """At most three keys of a part that a word may mean: by what it says, by spelling, and with it as one of its words.
+    """
+    keys, plain = fields_by_key(model), word.casefold()
+    by_meaning = [key for key in MEANT.get(plain, ()) if key in keys]
+    with_word = [key for key in keys if plain in key.casefold().split("_")]
+    return tuple(dict.fromkeys([*by_meaning, *nearest(word, keys), *with_word]))[:3]
 
 
 Answer = Literal["refuse", "remark"]

@@ -134,8 +134,6 @@ WORKER_SERIES = Table("workers", "the workers of one PanDA queue and resource ty
                       "since the sample before", _sampled(
     Column("queue", "i2", "", "CRIC", "PanDA queue", codes="queues"),
     Column("resource_type", "i2", "", "PanDA", "Resource type; null = every type", codes="resource_types"),
-    Column("asked", "i8", "workers", "PanDA", "Workers that the server, or a fetched job, asks for and that Harvester "
-           "has not submitted: a cycle of its submitter submits all that its limits allow"),
     Column("waiting", "i8", "workers", "Harvester", "Workers that wait in the batch system"),
     Column("running", "i8", "workers", "Harvester", "Workers that hold a slot"),
     Column("submitted", "i8", "workers", "Harvester", "Workers submitted since the sample before"),

@@ -1,6 +1,7 @@
 """Policies: the decisions that a scenario names, with the edition and the gdpconfig under which they are made."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,30 +17,29 @@ from simgrid_broker.policy.shares.dispatch import DispatchOrder
 from simgrid_broker.policy.tasks.throttle import Throttle
 from simgrid_broker.systems.dispatch import dispatcher
 from simgrid_broker.views import Gdpconfig, PilotStatus, Verdict
-from simgrid_broker.world.world import World
 
 InForce = Callable[[Mapping[str, object]], Mapping[tuple[str, str], object]]
 """Function that gives gdpconfig in force, by (component, key), after changes by the name of their key."""
 
 
 class Policies:
-    """Every decision that can be replaced; raises PluginError for one that is unknown or unusable.
+    """Every decision of a scenario that can be replaced; raises PluginError for one that is unknown or unusable.
 
     dispatch: where jobs wait; removal: as `broker_rules.removal_of`, by kind of decision and tags; changes: keys of
     gdpconfig that were changed in the database; loaded: these as agents have loaded them.
     """
 
-    def __init__(self, world: World, in_force: InForce):
-        names = world.scenario.policies
+    def __init__(self, scenario: Any, in_force: InForce):
+        names = scenario.policies
         self.dispatch_order: DispatchOrder = policy("dispatch_order", names.dispatch_order)
         self.pilot_submission: Callable[[PilotStatus], np.ndarray] = policy("pilot_submission", names.pilot_submission)
         self.throttle: Callable[..., Throttle] = policy("throttle", names.throttle)
-        self.dispatch = dispatcher(world.scenario.dispatch)
+        self.dispatch = dispatcher(scenario.dispatch)
         self.job_brokerage: Callable[..., Verdict] = (
             policy("job_brokerage", names.job_brokerage) if self.dispatch.job_rules is None
             else broker_by(self.dispatch.job_rules))
         self.task_brokerage: Callable[..., Verdict] = policy("task_brokerage", names.task_brokerage)
-        self.edition: str = world.scenario.edition
+        self.edition: str = scenario.edition
         self.job_rules: JobBrokerage = rules_of("job_brokerage", self.job_brokerage, self.edition)
         self.analysis_brokerage: Callable[..., Verdict] = policy("analysis_brokerage", names.analysis_brokerage)
         self.analysis_rules: AnalysisBrokerage = rules_of("analysis_brokerage", self.analysis_brokerage, self.edition)

@@ -49,15 +49,12 @@ class Series:
         pseudo = world.arrays.pseudo_queues
         self.pools = np.unique(np.stack([pseudo["queue"], pseudo["pool"]]), axis=1)      # of each PanDA queue
 
-    def rows(self, now: float, targets: np.ndarray, asked: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-        """Tables with their rows at this moment; targets: HS06 of each leaf share, (n_shares,).
-
-        asked: workers that Harvester is asked for, by pseudo-queue, (n,).
-        """
+    def rows(self, now: float, targets: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+        """Tables with their rows at this moment; targets: HS06 of each leaf share, (n_shares,)."""
         by_group, by_type = sums_by_group(self.world.arrays.counts)
         for name, rows in (("shares", self._shares(by_type, targets)), ("queues", self._queues(by_group.sum(axis=0))),
                            ("links", self._links(now)), ("storages", self._storages()),
-                           ("workers", self._workers(now, asked))):
+                           ("workers", self._workers(now))):
             if len(rows):
                 rows["time_s"] = now
                 yield name, rows
@@ -93,21 +90,20 @@ class Series:
         rows["site_class"] = self.world.analysis.site_class - SiteClass.LO
         return rows
 
-    def _workers(self, now: float, asked: np.ndarray) -> np.ndarray:
+    def _workers(self, now: float) -> np.ndarray:
         """One row for each PanDA queue and resource type with workers since the sample before."""
         pseudo = self.world.arrays.pseudo_queues
         accounts = accounts_at(self.world.arrays.worker_accounts, now)
         since = {name: accounts[name] - before for name, before in self.workers_before.items()}
         self.workers_before = accounts
         numbers = np.flatnonzero((pseudo["n_submitted"] > 0) | (since["held_core_s"] > 0) | (since["n_ever"] > 0)
-                                 | (since["n_cancelled"] > 0) | (asked > 0))
+                                 | (since["n_cancelled"] > 0))
         rows = WORKER_SERIES.empty(len(numbers))
         for name, column in (("waiting", "n_submitted"), ("running", "n_running"), ("queue", "queue"),
                              ("resource_type", "resource_type")):
             rows[name] = pseudo[column][numbers]
         for name in NUMBERS:
             rows[name] = since[f"n_{name}"][numbers]
-        rows["asked"] = asked[numbers]
         rows["submitted"] = (since["n_ever"] - since["n_missed"])[numbers]
         held, working, used = (since[total][numbers] / HOUR for total, _ in CORES)
         rows["used_core_h"], rows["idle_core_h"], rows["wasted_core_h"] = used, held - working, working - used

@@ -55,15 +55,17 @@ def test_workers_that_harvester_cuts_are_counted_by_limit(params, asked, cut_by,
 
 
 def test_sums_are_of_whole_hours_in_the_order_of_their_keys():
-    written, sums = [], None
-    sums = HourlySums(BACKLOG, 5, lambda name, rows: written.append((name, rows)))
+    written, keys = [], []
+    sums = HourlySums(BACKLOG, lambda name, rows: written.append((name, rows)),
+                      lambda: ((key, (1, 0, 0, 0, 0)) for key in keys))
     for moment, share in ((10.0, 1), (20.0, 0), (30.0, 1), (HOUR, 1)):
         sums.add(moment, (share, 0, 0, 0, 0), (1, 2.0, 0, 0, 0))
-    sums.add_rows(HOUR + 1, share=np.array([1, 2]), tasks=1)
+    keys.append((0, 0, 0, 0, 0))
     sums.flush()
+    keys.clear()
     sums.flush()
     assert [(name, rows[["time_s", "share", "tasks", "jobs"]].tolist()) for name, rows in written] == [
-        ("backlog", [(0.0, 0, 1, 2.0), (0.0, 1, 2, 4.0)]), ("backlog", [(HOUR, 1, 2, 2.0), (HOUR, 2, 1, 0.0)])]
+        ("backlog", [(0.0, 0, 1, 2.0), (0.0, 1, 2, 4.0)]), ("backlog", [(HOUR, 0, 1, 0.0), (HOUR, 1, 1, 2.0)])]
 
 
 @pytest.mark.parametrize(("config", "verdict", "skip", "key"), [

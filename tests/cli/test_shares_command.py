@@ -68,9 +68,10 @@ def test_siblings_with_one_core_are_starved_by_the_limit_of_workers(siblings, ca
     assert [rows[name]["limit"] for name in ("Simulation", "Event generation")] == [
         "", "slots: workers of MCORE hold the slots, and those of SCORE are cut by nQueueLimitWorker"]
     hour = json.loads(call("shares", siblings.folder, "--workers", "EAST", "--at", "20h", "--json").stdout)
-    waiting = pd.DataFrame(hour).groupby("time_s").waiting.sum()
+    waiting = pd.DataFrame(hour["samples"]).groupby("time_s").waiting.sum()
     assert len(waiting) == 7 and waiting.max() == 100, "nQueueLimitWorkerMin of the template"
-    assert any(row["asked"] for row in hour if row["resource_type"] == "SCORE")
+    assert any(row["wanted"] > 0 and row["cut_by"] == "nQueueLimitWorker" for row in hour["cycles"]
+               if row["resource_type"] == "SCORE")
 
 
 def test_the_workers_of_a_queue_fit_the_terminal_and_name_the_limit(siblings, call):

@@ -14,9 +14,9 @@ from simgrid_broker.experiments.running import Progress
 SETTINGS = [part for key, value in QUICK.items() for part in ("--set", f"{key}={str(value).lower()}")]
 
 
-def called(*arguments):
+def called(*arguments, **more):
     """Result of the program for these arguments."""
-    return CliRunner(env={"COLUMNS": "110"}).invoke(app, [str(each) for each in arguments])
+    return CliRunner(env={"COLUMNS": "110"}).invoke(app, [str(each) for each in arguments], **more)
 
 
 def test_replicate_shows_errors_and_repeats_nothing(tmp_path, here_and_now):
@@ -69,7 +69,33 @@ def test_two_runs_are_compared_as_ever(tmp_path):
     runs = [run.folder for run in runs_of(tmp_path, quick(duration="20 min", warm_up=0), [1, 2])]
     result = called("compare", *runs, "--out", tmp_path / "compared")
     assert result.exit_code == 0 and "B - A" in result.stdout and "Jobs finished" in result.stdout
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["seed", "1", "2"] in lines and any(line[:1] == ["Production"] and len(line) == 6 for line in lines), lines
     assert "A: seed-1   B: seed-2" in (tmp_path / "compared" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("answer", "options", "status"), [
+    pytest.param("n\n", [], 1, id="no"), pytest.param("", [], 1, id="nobody answers"),
+    pytest.param("y\n", [], 0, id="yes"), pytest.param("", ["--yes"], 0, id="not asked")])
+def test_a_scenario_beside_a_run_is_run_only_after_a_question(tmp_path, here_and_now, answer, options, status):
+    run, = runs_of(tmp_path, quick(duration="20 min", warm_up=0), [1])
+    other = tmp_path / "other.yaml"
+    other.write_text(f"extends: {MINIMAL}\nduration: 20 min\nwarm_up: 0\n")
+    result = called("compare", run.folder, other, "--seeds", "1", "--out", tmp_path / "out", *options, input=answer)
+    assert result.exit_code == status and bool(here_and_now.asked) == (status == 0)
+    assert ("a scenario, not a run. Run it with 1 seed" in result.output) != bool(options)
+
+
+def test_a_figure_without_a_value_in_the_first_run_stops_the_study(tmp_path, here_and_now):
+    command = ("sweep", MINIMAL, *SETTINGS, "--vary", "edition=documented,deployed", "--seeds", "4-4", "--figure",
+               "refusals.-lowmemory.part", "--out", tmp_path / "out")
+    for ran in (1, 1):                                                    # and no other run begins the second time
+        result = called(*command)
+        assert result.exit_code == 2 and len(here_and_now.asked) == ran
+        assert "refusals.-lowmemory.part: has no value in the run" in " ".join(result.stderr.split()).replace(
+            "figures = '", "").replace("':", ":"), result.stderr
+    assert called("sweep", MINIMAL, *SETTINGS, "--vary", "edition=documented", "--figure",
+                  "waiting.Produktion.wait_p50").stderr.count("did you mean 'waiting.Production.wait_p50'") == 1
 
 
 def test_a_sweep_by_options(tmp_path, here_and_now):
@@ -79,6 +105,8 @@ def test_a_sweep_by_options(tmp_path, here_and_now):
     assert here_and_now.asked == [("p0001", 4), ("p0002", 4)]
     table = pd.read_csv(tmp_path / "out" / "results.csv")
     assert set(table.edition) == {"documented", "deployed"}
+    lines = [line.split()[:2] for line in result.stdout.splitlines()]
+    assert ["finished", "documented"] in lines and ["finished", "deployed"] in lines
 
 
 @pytest.mark.parametrize(("arguments", "expected"), [

@@ -11,6 +11,7 @@ from simgrid_broker.experiments.intervals import (
     chance,
     holm,
     mser5,
+    not_negative,
     paired,
     seeds_needed,
     student,
@@ -88,6 +89,13 @@ def test_students_interval_of_few_values(values, half):
     interval = student(values)
     assert (interval.value, interval.count) == (2.0, len(values))
     assert [interval.value - interval.low, interval.high - interval.value] == pytest.approx([half, half], rel=1e-4)
+
+
+def test_values_that_differ_by_rounding_have_no_error_and_waits_are_not_negative():
+    assert student([0.1 + 0.2, 0.3, 0.3]).error == 0 and student([0.0, 0.0]).error == 0
+    wait = not_negative(student([0.1, 3.0]))
+    assert (wait.low, wait.value) == (0.0, 1.55) and wait.high > 10
+    assert not_negative(student([-1.0, -3.0])).low < -2 and math.isnan(not_negative(student([2.0])).low)
 
 
 @pytest.mark.parametrize(("values", "mean", "count"), [

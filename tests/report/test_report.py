@@ -4,6 +4,7 @@ import base64
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
@@ -20,6 +21,7 @@ from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_ma
 from simgrid_broker.report import sections, terminal_summary, write_comparison, write_report
 from simgrid_broker.report.blocks import Section
 from simgrid_broker.report.comparison import setting_differences
+from simgrid_broker.report.context import incident_table
 from simgrid_broker.report.drawing import canvas
 from simgrid_broker.report.drawing.canvas import apart, sheet, spread
 from simgrid_broker.report.figures.colours import share_colours
@@ -282,6 +284,24 @@ def test_small_layers_are_combined():
     assert values.columns.tolist() == ["b", "c", "others (3)"]
     assert values["others (3)"].tolist() == [6, 6]
     assert layers(table, "site", order=list("edcba")).columns.tolist() == list("edcba")
+
+
+def test_incidents_have_their_end_and_the_values_before_and_after():
+    said = dict(incidents=[
+        dict(at=86400 * 1.125, what="gdpconfig", key="NQUEUELIMIT_MC", value=16), dict(
+            at=43200, what="site_outage", site="HERE", until=100_800),
+        dict(at=3600, what="gdpconfig", key="prod_job_throttler.NQUEUELIMIT_MC", value=50),
+        dict(at=100_000, what="share_target", share="MC", value=30), dict(
+            at=120_000, what="queue_status", queue="Q", status="offline"),
+        dict(at=130_000, what="network_capacity", site="HERE", factor=0.5)],
+        shares=[dict(name="All", value=100, children=[dict(name="MC", value=20)])],
+        grid=dict(queues=dict(Q=dict(status="online"))))
+    run = SimpleNamespace(manifest=dict(scenario=said, gdpconfig={
+        "prod_job_throttler.NQUEUELIMIT_MC": dict(value=100)}, share_tree=dict(names=[], value=[])))
+    assert incident_table(run).to_numpy().tolist() == [
+        ["1 h", "gdpconfig prod_job_throttler.NQUEUELIMIT_MC: 100 → 50"], ["12 h to 1 d 4 h", "site outage HERE"],
+        ["1 d 3 h", "gdpconfig NQUEUELIMIT_MC: 50 → 16"], ["1 d 3.783 h", "share target MC: 20 → 30"],
+        ["1 d 9.333 h", "queue status Q: online → offline"], ["1 d 12.12 h", "network capacity HERE: × 0.5"]]
 
 
 def test_incidents_that_would_overprint_have_one_label():

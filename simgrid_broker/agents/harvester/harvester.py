@@ -79,13 +79,6 @@ class Harvester:
         """
         self.asked[self.streaming] = workers[self.streaming]
 
-    def asked_by_pseudo_queue(self) -> np.ndarray:
-        """Workers asked for and not submitted yet, (n_pseudo_queues,)."""
-        numbers = self.types.pseudo_queue
-        asked = np.zeros(numbers.max(initial=-1) + 1, np.int64)
-        asked[numbers[numbers >= 0]] = self.asked[numbers >= 0]
-        return asked
-
     def look(self, now: float) -> WorkerStatus | None:
         """State of the queues, None if no worker is needed; jobs activated and statuses are up to CACHE_S old."""
         arrays = self.world.arrays

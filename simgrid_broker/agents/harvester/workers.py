@@ -6,12 +6,16 @@ of them open and close (formats reference, 7.3, expirationtime). When slots open
 do not tell how a resource gives what was requested of it.
 """
 
+from collections.abc import Iterator
+from functools import partial
+
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.own import records
+from simgrid_broker.ledgers.hourly_sums import Group
 from simgrid_broker.names import Cause, JobStatus
-from simgrid_broker.policy.harvester import CUT_BY, GETS_NONE, adjusted, jobs_to_fetch
+from simgrid_broker.policy.harvester import CUT_BY, GETS_NONE, UNCUT, adjusted, count_cuts, jobs_to_fetch
 from simgrid_broker.schema import Column, Table
 from simgrid_broker.world.pilot_status import by_type, jobs_of_push
 from simgrid_broker.world.queues.slots import openings
@@ -33,19 +37,17 @@ WORKERS_ASKED = Table("workers_asked", "the cycles of Harvester in one hour in w
 def harvester_submitter(control: Control) -> Process:
     """Submit workers."""
     harvester, fabric, push = control.books.harvester, control.fabric, control.books.harvester.push
-    asked, type_of = control.books.hourly_sums(WORKERS_ASKED, 3), by_type(
-        control.arrays, harvester.types, "resource_type")
+    counted = np.zeros((*harvester.types.cores.shape, len(CUT_BY) + 1, 3))
+    asked = control.books.hourly_sums(WORKERS_ASKED, partial(groups_of_workers, counted, by_type(
+        control.arrays, harvester.types, "resource_type")))
 
     def submit() -> None:
         seen = harvester.look(control.now)
         if seen is None:
             return
         workers, wanted = adjusted(seen, harvester.modes, control.edition)
-        queue, kind = np.nonzero(wanted["exists"] & (wanted["wanted"] > 0))
-        if len(queue):
-            asked.add_rows(control.now, queue=queue, resource_type=type_of[queue, kind], cycles=1,
-                           cut_by=wanted["cut_by"][queue, kind], wanted=wanted["wanted"][queue, kind],
-                           submitted=workers[queue, kind])
+        asked.begin(control.now)
+        count_cuts(wanted, workers, counted)
         for queue in push[workers[push].any(axis=1)].tolist() if len(push) else ():
             jobs = harvester.next_jobs(queue, workers[queue])
             failed = harvester.not_submitted(queue, jobs, fabric.submit_for_jobs(jobs, control.now), control.now)
@@ -56,6 +58,16 @@ def harvester_submitter(control: Control) -> Process:
             fabric.submit_workers(harvester.types.pseudo_queue[queue, kind], workers[queue, kind], control.now)
             harvester.submitted(workers)
     yield from control.every(control.periods.harvester_submitter, submit, "harvester_submitter")
+
+
+def groups_of_workers(counted: np.ndarray, type_of: np.ndarray) -> Iterator[Group]:
+    """Sums of the cycles of an hour by queue, resource type and limit, which are forgotten.
+
+    counted: of `count_cuts`; type_of: resource types of its workers, (n_queues, n_types).
+    """
+    for queue, kind, place in zip(*(each.tolist() for each in np.nonzero(counted[..., 0])), strict=True):
+        yield (queue, int(type_of[queue, kind]), place + UNCUT), counted[queue, kind, place].tolist()
+    counted[:] = 0
 
 
 def harvester_monitor(control: Control) -> Process:

@@ -65,7 +65,7 @@ def job_generator(control: Control) -> Process:
     period = control.periods.job_generator
     work_queues = WorkQueues(control, min(period, control.periods.job_generator_lacking))
     numbers, tables = JobNumbers(control), JobTables(control, work_queues)
-    verdicts = control.books.hourly_sums(THROTTLER, 6)
+    verdicts = control.books.hourly_sums(THROTTLER)
     generators = [Generator(control, work_queues, numbers, tables, queue, verdicts)
                   for queue in aligned_queues(control.world.scenario)]
     yield control.env.all_of([control.env.process(control.every(period, each.cycle, f"jobgen {each.queue.full_name}"))
@@ -86,7 +86,7 @@ class Generator:
     def __init__(self, control: Control, work_queues: WorkQueues, numbers: JobNumbers, tables: JobTables,
                  queue: AlignedQueue, verdicts: HourlySums):
         self.control, self.work_queues, self.numbers, self.tables = control, work_queues, numbers, tables
-        self.verdicts = verdicts
+        self.verdicts, self.known = verdicts, dict[tuple, tuple]()           # keys of verdicts by what they say
         self.queue, self.key = queue, int(luck.keys(luck.key_of(queue.full_name), 0))
         self.cfg: Gdpconfig | None = None
         self.limits: dict[bool, ThrottleLimits] = {}
@@ -146,10 +146,12 @@ class Generator:
     def _note(self, analysis: bool, decision: Throttle, of_limits: Bound, counts: WorkQueueCounts | None = None,
               made: int = 0) -> None:
         """Record the verdict of a cycle, with the jobs of the work queue and those made."""
-        code, limited = self.control.books.decisions.code, decision.max_jobs < UNLIMITED
-        kind = self.queue.types[0] if self.queue.resource_type else -1
-        key = (code(self.queue.name), kind, analysis, decision.skip, code(decision.reason),
-               code(", ".join(of_limits.keys)) if of_limits.keys else -1)
+        said, limited = (analysis, decision.skip, decision.reason, of_limits.keys), decision.max_jobs < UNLIMITED
+        key = self.known.get(said)
+        if key is None:
+            code, kind = self.control.books.decisions.code, self.queue.types[0] if self.queue.resource_type else -1
+            key = self.known[said] = (code(self.queue.name), kind, analysis, decision.skip, code(decision.reason),
+                                      code(", ".join(of_limits.keys)) if of_limits.keys else -1)
         queued, running = (counts.not_running + counts.defined, counts.running) if counts else (0, 0)
         self.verdicts.add(self.control.now, key, (1, limited and not decision.skip and made >= int(decision.max_jobs),
                                                   of_limits.limit if limited else 0, queued, running, made))

@@ -28,7 +28,7 @@ HINTS = Table("hints", "the decisions of task brokerage in one hour in which no 
 @records(HINTS)
 def task_broker(control: Control) -> Process:
     """Broker the tasks that are due, work queue by work queue, in each by priority and age."""
-    tables, hints = TaskTables(control), control.books.hourly_sums(HINTS, 3)
+    tables, hints = TaskTables(control), control.books.hourly_sums(HINTS)
 
     def broker() -> None:
         _reactivate(control)
@@ -67,9 +67,9 @@ def _let_wait(control: Control, tables: TaskTables, hints: HourlySums) -> None:
     for rows, text, behind in tables.put_off():
         _put_off(control, rows, text)
         if behind:
-            hints.add_rows(control.now, share=control.arrays.tasks["share"][rows],
-                           resource_type=control.arrays.tasks["resource_type"][rows],
-                           rule=control.books.decisions.code(behind), decisions=1)
+            tasks, rule = control.arrays.tasks, control.books.decisions.code(behind)
+            for share, kind in zip(*(tasks[name][rows].tolist() for name in ("share", "resource_type")), strict=True):
+                hints.add(control.now, (share, kind, rule), (1,))
 
 
 def _put_off(control: Control, rows: np.ndarray, text: str) -> None:

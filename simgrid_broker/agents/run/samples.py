@@ -37,7 +37,7 @@ def take_sample(control: Control, tagger: Tagger | None = None) -> None:
         invariants.check(control.arrays)
     if world.scenario.record.series:
         of_leaves = targets(world.tree, observe.share_usage(world))[world.tree.leaves]
-        for name, rows in series.rows(control.now, of_leaves, control.books.harvester.asked_by_pseudo_queue()):
+        for name, rows in series.rows(control.now, of_leaves):
             control.recorder.write(name, rows)
         if tagger is not None and control.now % HOUR < control.periods.sampler:          # the first of each hour
             rows, tasks = control.books.live_tasks.rows, control.arrays.tasks

@@ -12,6 +12,7 @@ from simgrid_broker.scenario.checks.data import DATA_REMARKS, DATA_RULES, TAPE_R
 from simgrid_broker.scenario.checks.grid import GRID_RULES, NETWORK_RULES, too_much_space
 from simgrid_broker.scenario.checks.rows import constraints_of_rows, remarks_of_rows
 from simgrid_broker.scenario.checks.shares import SHARE_RULES, WORK_QUEUE_RULES, work_without_share
+from simgrid_broker.scenario.checks.slips import more_work_than_cores, no_jobs_made, unusual_values
 from simgrid_broker.scenario.checks.users import (
     USER_PARAMETER_RULES,
     accounts_without_effect,
@@ -410,4 +411,5 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     more_cores_than_slots, queue_of_nothing, remote_reading_nowhere, slot_memory_larger_than_site,
     storage_without_room, run_too_short, jobs_longer_than_the_run, data_slower_than_the_run, contradicting_incidents,
     closed_too_soon, nuclei_without_space, closed_storages, endpoints_without_use, words_without_meaning,
-    links_that_always_fail, measured_by_no_scout, event_service_as_asked, *DATA_REMARKS, *TAPE_REMARKS)
+    links_that_always_fail, measured_by_no_scout, event_service_as_asked, unusual_values, more_work_than_cores,
+    no_jobs_made, *DATA_REMARKS, *TAPE_REMARKS)

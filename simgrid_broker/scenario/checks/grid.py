@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.loading.origins import Finding, Rules
+from simgrid_broker.scenario.loading.origins import Finding, Key, Rules
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.schema.grid import DATADISK
 from simgrid_broker.schema.part import LARGEST_WHOLE, MOST_CORES
@@ -109,14 +109,20 @@ def slot_too_powerful(scenario: Scenario) -> Iterator[Finding]:
                           f"a slot of {max(queue.corecount, 1)} core(s) may have up to {most:.6g} HS06 per core")
 
 
-def too_many_cores(scenario: Scenario) -> Iterator[Finding]:
-    """The jobs that run at once fit into the memory of a computer."""
-    sites, cores = scenario.grid.sites, {}
+def cores_by_key(scenario: Scenario) -> dict[Key, int]:
+    """Cores of each batch system, of a queue or a site, by the key that sets them."""
+    sites, cores = scenario.grid.sites, dict[Key, int]()
     for name, queue in scenario.grid.queues.items():
         if queue.cores is not None:
             cores["grid", "queues", name, "cores"] = queue.cores
         elif queue.atlas_site in sites:
             cores["grid", "sites", queue.atlas_site, "cores"] = sites[queue.atlas_site].cores or 0
+    return cores
+
+
+def too_many_cores(scenario: Scenario) -> Iterator[Finding]:
+    """The jobs that run at once fit into the memory of a computer."""
+    cores = cores_by_key(scenario)
     if sum(cores.values()) > MOST_CORES:
         largest = max(cores, key=cores.__getitem__)
         yield Finding(largest, cores[largest],

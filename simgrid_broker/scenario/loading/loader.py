@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
 import simgrid_broker.scenario.loading.origins as locate
-from simgrid_broker.errors import Problem, ScenarioError, SnapshotError
+from simgrid_broker.errors import Problem, ScenarioError, SnapshotError, wrong_type
 from simgrid_broker.scenario.checks.cross_checks import findings
 from simgrid_broker.scenario.checks.snapshot import snapshot_findings
 from simgrid_broker.scenario.grid.expand_grid import SOURCES, expanded
@@ -33,11 +34,20 @@ def load_scenario(path: str | Path, seed: int | None = None, until: float | str 
     single values replace, null removes an entry; the others must not themselves extend any. File names are relative to
     the file that contains them. Raises ScenarioError with all problems.
     """
+    if not isinstance(path, str | PathLike):
+        raise wrong_type("load_scenario", "the path of a scenario file, or the name of a shipped scenario", path)
     draft, problems = read(located(path))
     assignments = [] if seed is None else [Assignment("seed", seed, locate.COMMAND_LINE)]
     assignments += [] if until is None else [Assignment("duration", until, locate.COMMAND_LINE)]
     assignments += _assignments(overrides, problems)
     return resolve(replace(draft, assignments=tuple(assignments)), Scenario, problems)
+
+
+def as_scenario(given: Scenario | str | Path, what: str) -> Scenario:
+    """A scenario, or the one in a file; raises TypeError for anything else, and ScenarioError."""
+    if not isinstance(given, Scenario | str | PathLike):
+        raise wrong_type(what, "a Scenario, the path of its file, or the name of a shipped one", given)
+    return given if isinstance(given, Scenario) else load_scenario(given)
 
 
 def load_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> Snapshot:
@@ -46,7 +56,9 @@ def load_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> Snapshot:
 
 
 def snapshot_of(path: str | Path, overrides: Iterable[str], model: type[W]) -> W:
-    """The snapshot of a kind in a file, checked. Raises SnapshotError."""
+    """The snapshot of a kind in a file, checked. Raises SnapshotError, TypeError for what is no path."""
+    if not isinstance(path, str | PathLike):
+        raise wrong_type("snapshot", "a Snapshot, or the path of its file", path)
     try:
         draft, problems = read(located(path))
     except ScenarioError as error:

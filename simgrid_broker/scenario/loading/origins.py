@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import PrivateAttr
 
-from simgrid_broker.errors import Problem, ScenarioError
+from simgrid_broker.errors import Problem, ScenarioError, wrong_type
 from simgrid_broker.schema.part import Part
 
 Key = tuple[str | int, ...]
@@ -198,6 +198,8 @@ class Whole(Part):
 
         The sources of the grid are kept, so `{"grid.synthetic.sites": 20}` generates a new grid. Raises ScenarioError.
         """
+        if not isinstance(values, Mapping):
+            raise wrong_type("with_values", "values by dotted key, as in {'shares.Analysis.value': 30}", values)
         return self.changed(values)
 
     def with_config(self, values: Mapping[str, object]) -> Self:

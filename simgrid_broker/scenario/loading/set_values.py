@@ -21,7 +21,7 @@ from simgrid_broker.scenario.loading.documents import read_value
 from simgrid_broker.scenario.loading.origins import COMMAND_LINE, PYTHON, Assignment, Draft, Key, Whole
 from simgrid_broker.scenario.loading.validate import bare, inside, is_part
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.schema.part import fields_by_key
+from simgrid_broker.schema.part import fields_by_key, keys_meant
 
 
 class NoSuchKey(ValueError):
@@ -89,7 +89,7 @@ def _step(kind: Any, here: Any, rest: str) -> tuple[str | int, str]:
     first, _, others = rest.partition(".")
     if is_part(kind):
         if first not in fields_by_key(kind):
-            raise NoSuchKey(f"unknown key {first!r}", nearest(first, fields_by_key(kind)))
+            raise NoSuchKey(f"unknown key {first!r}", keys_meant(first, kind))
         return first, others
     if get_origin(kind) is tuple or kind is Any and isinstance(here, (list, tuple)):
         return _element(here if isinstance(here, (list, tuple)) else (), rest)

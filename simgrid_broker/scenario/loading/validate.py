@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.loading.origins import BOOLEAN, MISSING, NULL, Finding, Key, Whole, items_of, value_at
-from simgrid_broker.schema.part import LATEST, fields_by_key
+from simgrid_broker.schema.part import LATEST, fields_by_key, keys_meant
 
 W = TypeVar("W", bound=Whole)
 UNWRITTEN: dict[str, Any] = {"name": "unnamed", "duration": LATEST}
@@ -123,10 +123,13 @@ def _finding(model: type[Whole], key: Key, error: Mapping[str, Any]) -> Finding:
         return Finding(key, None, "is missing" + _description(model, key), kind=MISSING)
     if kind == "extra_forbidden":
         parent = _kind_at(model, key[:-1])
-        return Finding(key, value, "unknown key", nearest(str(key[-1]), fields_by_key(parent)))
+        return Finding(key, value, "unknown key", keys_meant(str(key[-1]), parent))
     known = tuple(re.findall(r"'([^']*)'", error["ctx"]["expected"])) if kind == "literal_error" else ()
     limits = error.get("ctx", {})
-    return Finding(key, value, _expected(error), nearest(value, known) if isinstance(value, str) else (),
+    meant = nearest(value, known) if isinstance(value, str) else ()
+    if limits.get("le") == 1 and isinstance(value, int | float) and 1 < value <= 100 and _kind_at(model, key) is float:
+        meant = (f"{value:g}%",)
+    return Finding(key, value, _expected(error), meant,
                    limit=next((limits[name] for name in ("ge", "le", "gt", "lt") if name in limits), None),
                    kind=NULL if error["input"] is None else kind)
 

@@ -82,7 +82,7 @@ class Desk:
         self.of_jumbo_job = self.jobsets.of_jumbo_job
         self.ended_merges: list[tuple[int, int, int]] = []
         self.makes_fakes = False
-        self.sums: HourlySums = control.books.hourly_sums(EVENTS, 3)
+        self.sums: HourlySums = control.books.hourly_sums(EVENTS)
 
     def made(self) -> None:
         """Make jobsets of the new jobs of tasks with event service."""
