@@ -1,4 +1,4 @@
-"""What a Python session shows of runs and studies: bars of progress, and tables with bars of shares as HTML."""
+"""Python sessions: bars of progress of runs and studies, and tables with bars of shares as HTML."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -61,7 +61,7 @@ class StudyBar:
 
 
 def watcher() -> Callable[[Any], None]:
-    """Who is shown the progress of a study that names nobody: the notebook if there is one."""
+    """Watcher of the progress of a study that names none: a bar in a notebook."""
     return StudyBar() if in_notebook() else lambda progress: None
 
 

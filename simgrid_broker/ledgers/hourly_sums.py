@@ -12,7 +12,7 @@ Group = tuple[tuple, Sequence[float]]
 
 
 def nothing() -> Iterable[Group]:
-    """No sums beside those that are added."""
+    """No sums but the added ones."""
     return ()
 
 

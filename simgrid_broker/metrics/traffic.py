@@ -325,7 +325,7 @@ def doors(run: Run) -> list[Door]:
 
 
 def doors_of(grid: dict) -> list[Door]:
-    """The same of a grid, as a manifest holds it."""
+    """Doors of a grid, as a manifest holds it; see `doors`."""
     return [Door(f"{name} {way}", kind, way, float(capacity), sites)
             for name, kind, said, sites in _things(grid) for way in WAYS
             if (capacity := said.get("capacity") or said.get(f"door_{way}")) is not None]

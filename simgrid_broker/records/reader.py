@@ -187,7 +187,7 @@ def _groups_at_once(n_rows: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _other_version(manifest: dict) -> Iterator[str]:
-    """What a run of another version of the tables lacks, or has beside them."""
+    """Columns that a run of another version of the tables lacks, or has in addition."""
     written = manifest.get("results")
     if written is None:
         yield "The run is of an earlier version, which did not say what its tables hold: what they lack has no values."

@@ -351,7 +351,7 @@ class Scenario(Whole):
         return self
 
     def _repr_html_(self) -> str:
-        """What it is and its shares with their targets, for a notebook."""
+        """Facts and shares with their targets, for a notebook."""
         grid, streams = self.grid, [stream.name for stream in self.workload.streams]
         facts = {"scenario": self.name, "": self.description, "edition": self.edition, "seed": self.seed,
                  "duration": format_seconds(self.duration), "work": ", ".join(streams) or "none",
