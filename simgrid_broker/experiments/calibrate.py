@@ -184,8 +184,10 @@ class Fit:
                 + work / (self.jobs["cores"] * power * spent)).to_numpy(float)
 
     def predicted_waits(self, when: str, table: pd.DataFrame) -> np.ndarray:
-        """Wait of each job with the batch systems before or after, s."""
-        rows = table[table.noun == "queue"].pivot(index="name", columns="parameter", values=when)
+        """Wait of each job with the batch systems before or after, s; slots that were never short do not limit."""
+        values = table[when].mask((when == AFTER) & (table.parameter == "cores") & (table.state != FITTED))
+        rows = table.assign(value=values)[table.noun == "queue"].pivot(
+            index="name", columns="parameter", values="value")
         waits = np.full(len(self.jobs), np.nan)
         for number, name in enumerate(self.names):
             chosen = np.flatnonzero(self.queues == number)

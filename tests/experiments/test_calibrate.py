@@ -74,6 +74,12 @@ def test_slots_of_the_jobs_and_other_load_are_found(truth, tmp_path):
     assert "Waits of held-out jobs: recorded median" in " ".join(found.verdicts)
 
 
+def test_slots_that_were_never_short_do_not_limit(tmp_path):
+    table = records(*[(number, 60 * number, 60) for number in range(200)])            # 60 at once, 24 in the scenario
+    waits = calibrate(planted.scenario(), written(tmp_path, table)).waits.set_index(["dimension", "when"])
+    assert waits.p95_h["all", "after"] < 0.2 < waits.p95_h["all", "before"]
+
+
 @pytest.mark.parametrize(("sample", "values_seen", "score"), [
     pytest.param([1.0], [3.0, 1.0], 1.0, id="a point is off by its distance"),
     pytest.param([0.0, 2.0], [1.0], 0.5, id="half of the distance within it is taken off"),

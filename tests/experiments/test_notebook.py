@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
+
+nbformat = pytest.importorskip("nbformat", reason="the extra `test` has nbformat, which reads notebooks")
+NotebookClient = pytest.importorskip("nbclient", reason="the extra `test` has nbclient, which runs them").NotebookClient
 
 ROOT = Path(__file__).parents[2]
 
@@ -13,6 +14,30 @@ ROOT = Path(__file__).parents[2]
 def fields(table):
     """Fields of the rows of a table as HTML."""
     return [row for row in (re.findall("<td>(.*?)</td>", part) for part in table.split("<tr>")) if row]
+
+
+SMALL = {"fast_rebrokerage": ("CORES, HOURS, SEEDS = 340, 36, 5", "CORES, HOURS, SEEDS = 34, 16, 2"),
+         "event_generation": ("CORES, HOURS, SEEDS, TRAJECTORIES = 80, 36, 1, 8",
+                              "CORES, HOURS, SEEDS, TRAJECTORIES = 40, 26, 1, 2")}
+"""First lines of the notebooks of studies, and those of a small grid."""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SMALL)
+def test_worked_studies_run_on_a_small_grid(name, tmp_path, monkeypatch):
+    book = nbformat.read(ROOT / "examples" / f"{name}.ipynb", 4)
+    assert any(cell.get("outputs") for cell in book.cells), "kept with its results"
+    whole, small = SMALL[name]
+    assert sum(whole in cell.source for cell in book.cells) == 1
+    for cell in book.cells:
+        cell.source = cell.source.replace(whole, small)
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    (tmp_path / "examples").mkdir()
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    NotebookClient(book, timeout=300, kernel_name="python3",
+                   resources={"metadata": {"path": str(tmp_path / "examples")}}).execute()
+    pdf = (tmp_path / "examples" / "results" / f"{name}.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF") and b"/Subtype /Image" not in pdf, "lines, not pixels"
 
 
 @pytest.mark.filterwarnings("ignore")                     # those of Jupyter's own packages

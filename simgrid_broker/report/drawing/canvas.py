@@ -4,6 +4,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from typing import Final, Literal, cast
 
 import numpy as np
@@ -110,11 +111,20 @@ def sheet(size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> tuple[
     return figure, figure.subplots(*panels, subplot_kw={"axes_class": Panel})
 
 
+class Shown(Figure):
+    """A figure that a notebook shows without a backend of its own."""
+
+    def _repr_png_(self) -> bytes:
+        content = BytesIO()
+        self.savefig(content, format="png", dpi=150, bbox_inches="tight")
+        return content.getvalue()
+
+
 def for_print(draw, table, size: tuple[float, float], path=None) -> Figure:
     """Figure that `draw(table, axes)` draws on Matplotlib's own axes; written to a path, .pdf and .svg as vectors."""
     with _without_formulas():
         across, down = size
-        figure = Figure(figsize=size, facecolor="white")
+        figure = Shown(figsize=size, facecolor="white")
         figure.subplots_adjust(LEFT / across, BOTTOM / down, 1 - RIGHT / across, 1 - TOP / down)
         FigureCanvasAgg(figure)
         draw(table, figure.subplots())
