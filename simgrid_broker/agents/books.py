@@ -82,7 +82,7 @@ class Books:
         self.has_orphans = False
         self.planned_merges: Callable[[], Sequence[PlannedMerge]] = tuple
         fabric.retry_module = self.retry_module.learn
-        self.retry_module.record = partial(recorder.write, "task_actions")
+        self.retry_module.record = self.scouts.record = partial(recorder.write, "task_actions")
         self.retry_module.measure_again = self.scouts.measure_again
         self.ended: list[int] = []
         self.sums: list[HourlySums] = []

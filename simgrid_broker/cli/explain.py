@@ -99,18 +99,20 @@ def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str]
     from simgrid_broker import metrics
     from simgrid_broker.metrics.task_life import task_life
     why, read, changes = users.of_task(run, task), datasets_of(run, task), changes_of(run, task)
+    looks = scouts_of(run, task)
     whole, life = at_s is None and names is None, task_life(run, task)
     also = ({"datasets": read} if read else {}) | ({"actions": changes} if changes else {})
+    also |= {"scouts": looks} if looks else {}
     also |= {"life": [each._asdict() for each in life]}
     if why is not None and not len(metrics.explain(run, task)):
         missing = why_not.not_recorded(run, task)
         typer.echo(_json(why.to_dict() | {"missing": missing} | also) if as_json else
-                   "\n\n".join([users.text(why), told_life(life, everything), *told_datasets(task, read),
+                   "\n\n".join([users.text(why), told_life(life, everything), *told_input(run, task, read, looks),
                                 *told_changes(task, changes), *told_ends(run, task),
                                 paragraph(f"Task {task}: {missing}.")]))
         return
     if whole and not as_json and not len(metrics.explain(run, task)):
-        typer.echo("\n\n".join([told_life(life, everything), *told_datasets(task, read),
+        typer.echo("\n\n".join([told_life(life, everything), *told_input(run, task, read, looks),
                                 *told_changes(task, changes), *told_ends(run, task),
                                  paragraph(f"Task {task}: {why_not.not_recorded(run, task)}.")]))
         return
@@ -119,7 +121,7 @@ def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str]
         typer.echo(_json(as_dict(run, task, rows, names) | ({} if why is None else {"why": why.to_dict()}) | also))
         return
     said = [] if why is None or at_s is not None or names is not None else [paragraph(users.sentence(why))]
-    first = [told_life(life, everything), *told_datasets(task, read), *told_changes(task, changes),
+    first = [told_life(life, everything), *told_input(run, task, read, looks), *told_changes(task, changes),
              *told_ends(run, task)] if whole else []
     typer.echo("\n\n".join([*said, *first, *texts(run, rows, names)]))
 
@@ -154,6 +156,11 @@ def told_datasets(task: int, read: list[dict]) -> list[str]:
                       f"were made of these pieces of input: {named}.")]
 
 
+def told_input(run: "Run", task: int, read: list[dict], looks: list[dict]) -> list[str]:
+    """The datasets and the scouts of a task, a paragraph each where it has any."""
+    return [*told_datasets(task, read), *told_scouts(run, task, looks)]
+
+
 def told_ends(run: "Run", task: int) -> list[str]:
     """Attempts of a task that timeout rules and rebrokerage ended, in one paragraph; none without such attempts."""
     from simgrid_broker import metrics
@@ -184,7 +191,8 @@ def kill_codes(edition: str) -> dict[str, str]:
 def changes_of(run: "Run", task: int) -> list[dict]:
     """Changes that the retry module made to a task: those of one kind together, with the first and the last value."""
     rows = run.table("task_actions")
-    rows = rows[rows.jeditaskid == task].astype({"action": str, "parameter": str})
+    rows = rows[(rows.jeditaskid == task) & (rows.action.astype(str) != "avalanche")].astype(
+        {"action": str, "parameter": str})
     together = rows.groupby(["action", "parameter", "of_task"], sort=False)
     return together.agg(times=("time_s", "size"), first_s=("time_s", "min"), before=("before", "first"),
                         after=("after", "last")).reset_index().to_dict("records")
@@ -198,6 +206,21 @@ def told_changes(task: int, changes: list[dict]) -> list[str]:
             f"{_change(one)}, {count(one['times'], 'time')}, first at {format_seconds(one['first_s'])}"
             for one in changes]
     return [paragraph(f"The retry module changed task {task} after failures: {'; '.join(said)}.")]
+
+
+def scouts_of(run: "Run", task: int) -> list[dict]:
+    """The look at the scouts of a task that ended its scouting: when, how many count, and how many had finished."""
+    rows = run.table("task_actions")
+    rows = rows[(rows.jeditaskid == task) & (rows.action.astype(str) == "avalanche")]
+    return [dict(time_s=row.time_s, counted=int(row.before), finished=int(row.after)) for row in rows.itertuples()]
+
+
+def told_scouts(run: "Run", task: int, looks: list[dict]) -> list[str]:
+    """That look in one paragraph; none of a task without scouts, or that still has them."""
+    what = "scouts" if run.manifest["edition"] == "documented" else "pairs of job and status of its files"
+    return [paragraph(f"{one['finished']} of {one['counted']} {what} of task {task} had finished when they were "
+                      f"judged, at {format_seconds(one['time_s'])}; half of them start the avalanche.")
+            for one in looks]
 
 
 def _change(one: dict) -> str:

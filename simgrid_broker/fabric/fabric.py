@@ -19,7 +19,7 @@ from simgrid_broker.fabric.task_queues import set_priority
 from simgrid_broker.fabric.transfers import optimiser
 from simgrid_broker.fabric.transfers.network import Shipment, send_staged
 from simgrid_broker.names import RANKED, JobStatus
-from simgrid_broker.world.arrays import ORDERED, WAITING
+from simgrid_broker.world.arrays import JOB_INPUT, ORDERED, WAITING
 from simgrid_broker.world.jobs.transitions import raise_fault
 from simgrid_broker.world.task_queues import draw_tables, longer_tables
 from simgrid_broker.world.world import World
@@ -91,12 +91,14 @@ class Fabric:
             resource_type = self.world.arrays.tasks["resource_type"][task_row]
         self.orders.append((now, task_row, number, count, ramcount_mb, ram_level, resource_type))
 
-    def cut_jobs(self, order: tuple, jobs: np.ndarray) -> None:
+    def cut_jobs(self, order: tuple, jobs: np.ndarray, inputs: np.ndarray | None = None) -> None:
         """Make pending jobs from the next pieces of a task's input: one per element of `jobs`, (k,): count, closed_by.
 
-        order: the arguments of `order_jobs`, in the order of ORDERED.
+        order: the arguments of `order_jobs`, in the order of ORDERED; inputs: what each job reads of the secondary
+        datasets of its task that have replicas of their own, (k, n) of JOB_INPUT.
         """
-        self._call_with_room(cut_jobs, np.array([order], ORDERED), jobs, jobs=len(jobs))
+        self._call_with_room(cut_jobs, np.array([order], ORDERED), jobs,
+                             np.zeros((0, 1), JOB_INPUT) if inputs is None else inputs, jobs=len(jobs))
         if self.event_service is not None:
             self.event_service.made()
 

@@ -346,6 +346,10 @@ class Scenario(Whole):
     def sizes_of_shared_input(self) -> "Scenario":
         """Let the streams know how large the datasets are that their tasks share: their rates follow from that."""
         for stream in self.workload.streams:
+            if stream.datasets:
+                sizes = [self.data.mean_files(name, None) or 0 for name in stream.datasets]
+                stream.reads_files(sum(sizes) / len(sizes), len(sizes))
+                continue
             stream.reads_files(self.data.mean_files(stream.dataset, stream.container, stream.whole_container),
                                self.data.n_datasets(stream.container) if stream.whole_container else 1)
         return self

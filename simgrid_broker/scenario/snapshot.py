@@ -48,6 +48,18 @@ class InputAt(Part):
     tape: Fraction = Field(0, description="Fraction on tape")
 
 
+class SecondaryAt(Part):
+    """A secondary dataset with replicas of its own: what the smallest job reads of it, and where it lies."""
+
+    bytes_per_job: Bytes = Field(gt=0, description="Size of what a job reads of it, which is part of `input_per_job`")
+    files_per_job: float = Field(gt=0, description="Files that a job reads of it, which are part of `files_per_job` of "
+                                 "the task")
+    bytes: Bytes = Field(gt=0, description="Size of the dataset")
+    files: int = Field(ge=1, description="Files of the dataset")
+    input: dict[SiteName, InputAt] = Field(default_factory=dict, description="Where it lies, by site; nothing = "
+                                           "nowhere")
+
+
 class Premerging(Part):
     """Pre-assignment of merge jobs to the PanDA queue that holds their files."""
 
@@ -140,6 +152,8 @@ class SnapshotTask(AnalysisNumbers, TaskClaims):
                                             "the smallest job has")
     input: dict[SiteName, InputAt] = Field(default_factory=dict, description="Where the input lies, by site; nothing = "
                                            "no replica is known")
+    secondaries: tuple[SecondaryAt, ...] = Field((), description="Secondary datasets that do not lie where `input` "
+                                                 "says")
     datasets: dict[str, DatasetOfTask] = Field(default_factory=dict, description="The input file by file, instead of "
                                               "`input`, `input_per_job` and `files_per_job`")
     outputs: tuple[str, ...] = Field((), description="Storage tokens of its output and log datasets, such as "

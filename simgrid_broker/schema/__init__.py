@@ -28,7 +28,7 @@ FIXED_WORDS = {
     "decision_kind": names.DecisionKind.words(),
     "full_chain": names.FullChain.words(), "input_lan": ("", *names.InputLan.words()[1:]), "ramunits": RAM_UNITS,
     "throttled_by": ("", *names.ThrottledBy.words()[1:]),
-    "task_action": (*names.RetryAction.words(), "recalculation"), "changed_parameter": series.CHANGED,
+    "task_action": (*names.RetryAction.words(), "recalculation", "avalanche"), "changed_parameter": series.CHANGED,
     "trace_status": TRACE_STATUS, "dataset_types": DATASET_TYPES, "dataset_status": DATASET_STATUSES,
     "site_class": tuple(names.SiteClass(number).word for number in sorted(names.SiteClass)),
     "task_class": tuple(names.TaskClass(number).name for number in sorted(names.TaskClass)),

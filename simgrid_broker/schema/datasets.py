@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from simgrid_broker.names import MOST_FILES_OF_JOB
 from simgrid_broker.schema.attribute import Column, Table
-from simgrid_broker.schema.part import ActsIn, Bytes, Part, StorageName
+from simgrid_broker.schema.part import ActsIn, Bytes, DatasetName, Part, StorageName
 from simgrid_broker.schema.tasks import DATASET
 
 DATASET_TYPES = ("input", "output")
@@ -77,6 +77,8 @@ class DatasetOfTask(Part):
 class SecondaryInput(Part):
     """A further dataset that the jobs of a task read beside their master files, with attributes of JEDI datasets."""
 
+    dataset: DatasetName | None = Field(None, description="Dataset of `data` that says the number and size of the "
+                                        "files and where they lie; default: they lie where the master files lie")
     file_size: Bytes = Field(0, ge=0, description="Size of a file, bytes")
     files: int | None = Field(None, ge=1, description="Files of the dataset; default: as many as the jobs ask for")
     events_per_file: int | None = Field(None, ge=1, description="Events of a file; default: unknown")
@@ -90,13 +92,21 @@ class SecondaryInput(Part):
     @model_validator(mode="after")
     def attributes_fit(self) -> "SecondaryInput":
         """Refuse attributes without effect."""
-        if (self.nosplit or self.repeat or self.ru) and self.files is None:
-            raise ValueError("nosplit, repeat and ru need files, the number of files of the dataset")
+        if self.dataset is not None and (self.files is not None or self.file_size):
+            raise ValueError("dataset says how many files there are and how large they are: leave out files and "
+                             "file_size")
+        if self.is_read_again and self.files is None and self.dataset is None:
+            raise ValueError("nosplit, repeat and ru need files, the number of files of the dataset, or dataset")
         if self.er is not None and self.events_per_file is None:
             raise ValueError("er needs events_per_file")
         if (self.np is not None) + (self.er is not None) + self.nosplit > 1:
             raise ValueError("give one of np, er and nosplit")
         return self
+
+    @property
+    def is_read_again(self) -> bool:
+        """True if several jobs may read the same files."""
+        return self.nosplit or self.repeat or self.ru
 
     def files_for(self, events_of_piece: float) -> float:
         """Files that go with a piece of master files as a job of its own."""

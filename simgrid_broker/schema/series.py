@@ -46,17 +46,19 @@ TASK_CLASSES = Table("task_classes", "one change of the class of one analysis ta
     Column("task_class", "i1", "", "PanDA metrics", "Class; null = it has none any more", codes="task_class"),
 ))
 
-CHANGED = "ramCount", "cpuTime", "nGBPerJob", "nMaxFilesPerJob"
-"""Parameters that the retry module changes."""
-TASK_ACTIONS = Table("task_actions", "one change that the retry module made to one task or to the input of one job", (
-    Column("time_s", "f8", "s", OURS, "When the failed job was handled"),
+CHANGED = "ramCount", "cpuTime", "nGBPerJob", "nMaxFilesPerJob", "scouts"
+"""Parameters that the retry module changes, and the scouts that are counted."""
+TASK_ACTIONS = Table("task_actions", "one change that the retry module made to one task or to the input of one job, or "
+                     "the look at the scouts of one task that ended its scouting", (
+    Column("time_s", "f8", "s", OURS, "When the failed job was handled, or the scouts were looked at"),
     Column("jeditaskid", "i8", "", "JEDI_Tasks jediTaskID", "Task"),
     Column("action", "i1", "", "PanDA RETRYACTIONS", "Action of a retry rule, or recalculation: the task is measured "
-           "once more", codes="task_action"),
+           "once more; or avalanche: its scouts were judged", codes="task_action"),
     Column("parameter", "i1", "", "JEDI_Tasks", "What changed", codes="changed_parameter"),
     Column("of_task", "i1", "", OURS, "1 = of the whole task; 0 = of the input of the failed job"),
-    Column("before", "f8", "", OURS, "Value before, in the unit of the task; null = unknown, or no limit"),
-    Column("after", "f8", "", OURS, "Value afterwards; null = it is to be measured"),
+    Column("before", "f8", "", OURS, "Value before, in the unit of the task; null = unknown, or no limit; of scouts "
+           "how many count: inputs (documented), or pairs of job and status of its files (deployed)"),
+    Column("after", "f8", "", OURS, "Value afterwards; null = it is to be measured; of scouts how many have finished"),
 ))
 
 STAGING = Table("staging", "one request to stage one dataset from tape", (

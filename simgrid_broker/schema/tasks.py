@@ -305,6 +305,8 @@ STATE = (
     Column("throttled_total_s", "f8", "s", JEDI + " throttledTime", "Time that the task has been throttled, before the "
            "last time if it still is"),
     Column("throttled_by", "i1", "", "lifecycle reference, 2.10", "Why it was throttled last", codes="throttled_by"),
+    Column("secondaries", "i2", "", OURS, "List of the secondary datasets with replicas of their own that its jobs "
+           "read; 0 = none", zero_means="none", recorded=False),
     Column("user_row", "i4", "", OURS, "Row of its user and share in `user_jobs`, plus 1; 0 = it is not analysis",
            zero_means="none", recorded=False),
     Column("user_parameters", "i2", "", PARAMETER, "What only analysis brokerage reads, as JSON; empty = nothing",

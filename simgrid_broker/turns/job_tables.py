@@ -11,7 +11,6 @@ from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.brokerage.analysis.editions import AnalysisBrokerage
 from simgrid_broker.policy.brokerage.production.broker import (
     MAX_CANDIDATES,
-    NO_PARTS,
     broker_jobs,
     prepare,
     verdict_of,
@@ -33,7 +32,7 @@ from simgrid_broker.turns.task_kinds import UNKNOWN, Rows, TaskKinds
 from simgrid_broker.turns.turn import BEGIN, Outcome, go_on
 from simgrid_broker.turns.user_tables import UserTables
 from simgrid_broker.turns.work_queues import WorkQueues
-from simgrid_broker.views import Task, Verdict
+from simgrid_broker.views import PART, Task, Verdict
 from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of_task, tally_closed
@@ -45,7 +44,7 @@ FIRST_SLOTS, FIRST_ORDERS = 256, 1024
 """Room for tasks and for orders at first; it doubles when it is used up."""
 MOST_ARRAYS = 16_384
 """First refusals by static rules that are kept: as many as those of requirements (`policy.funnel.MaskCache`)."""
-SLOT_TABLES = "slots", "asked", "record", "replica_site", "replica_part", "replica_tape"
+SLOT_TABLES = "slots", "asked", "record", "replica_site", "replica_part", "replica_tape", "parts"
 """Tables with a row for each slot."""
 
 
@@ -118,6 +117,7 @@ class JobTables:
         self.slots, self.asked, self.record = np.zeros(n, SLOT), np.zeros(n, ASKED), np.zeros(n, TASK)
         self.replica_site, self.replica_part = np.full((n, N_REPLICAS), -1, np.int32), np.zeros((n, N_REPLICAS))
         self.replica_tape = np.zeros((n, N_REPLICAS), bool)
+        self.parts = np.zeros((n, len(control.arrays.queues) if len(control.arrays.secondaries) else 0), PART)
         self.numbers, self.named = np.zeros(0, np.int64), np.zeros(0, bool)
         self.read: tuple[Any, Any, Any] = None, None, None
         self.answer: tuple[DecisionKind, Task, Verdict] | None = None
@@ -387,7 +387,7 @@ class JobTables:
         self.tables = Tables(
             asked=self.asked, task=self.record, replica_site=self.replica_site, replica_part=self.replica_part,
             replica_tape=self.replica_tape, **self.brokerage.order._asdict(), queues=queues.records,
-            load=brokers.snapshot.load, link=network.ways, store=brokers.snapshot.store, parts=NO_PARTS,
+            load=brokers.snapshot.load, link=network.ways, store=brokers.snapshot.store, parts=self.parts,
             first=self.first.table, open=self.first.open, static_weight=self.weight.table,
             **room(n_queues, MAX_CANDIDATES, len(self.brokerage.candidate_factors)))
         self.production = Production(

@@ -15,11 +15,19 @@ from simgrid_broker.turns.decision_log import keeps
 from simgrid_broker.turns.task_kinds import ONE_TASK, UNKNOWN, Kinds
 from simgrid_broker.turns.work_queues import CHANGING
 from simgrid_broker.units import GIB
+from simgrid_broker.world.data.secondaries import secondaries_of, version_of
 from simgrid_broker.world.jobs.counts import account_of
 from simgrid_broker.world.queues.places import spread_replicas
 from simgrid_broker.world.tasks.input_files import in_hand
 from simgrid_broker.world.users.metrics import UserFigures
-from simgrid_broker.world.views.tasks import fill_sources, fill_task
+from simgrid_broker.world.views.tasks import (
+    fill_parts,
+    fill_secondary,
+    fill_sources,
+    fill_task,
+    input_of_pieces,
+    of_secondary,
+)
 from simgrid_broker.world.views.users import fill_user
 
 SLOT = np.dtype([
@@ -95,12 +103,6 @@ def is_current(world, production, row, slot, by_type):
 
 
 @compiled
-def version_of(world, row):
-    """Changes so far of the replicas of what a task reads."""
-    return world.datasets[world.input_dataset[row]]["version"]
-
-
-@compiled
 def load_row(world, production, slot, by_type):
     """Row of the statistics of a task's account, as `Snapshot.load_row`; by_type: of its resource type alone."""
     n_types = production.placed_by_type.shape[1]
@@ -139,11 +141,21 @@ def fill(world, production, log, view_tables, slot, kind, by_type):
 
 @compiled
 def ask_about_sources(world, view_tables, row, task, asked):
-    """Fill in how the input of a task can be read; returns how many sources it has."""
+    """Fill in how the input of a task can be read; returns how many sources its master has."""
     n = fill_sources(world, view_tables, row)
     problem, best, remotely = reading_of(
         view_tables.sources, n, task["inputprestaging"], task["MAX_MISSING_INPUT_FILES"],
         task["MIN_INPUT_COMPLETENESS"]) if n else (FINE, 1.0, True)
+    first, end = secondaries_of(world, row)
+    for k in range(first, end if n else 0):
+        if problem == FINE:
+            n_others = fill_secondary(world, view_tables, row, k, 0)
+            problem, best, others_remotely = reading_of(
+                view_tables.sources, n_others, task["inputprestaging"], task["MAX_MISSING_INPUT_FILES"],
+                task["MIN_INPUT_COMPLETENESS"])
+            remotely = others_remotely and (remotely or problem != FINE)
+    if first < end:
+        n = fill_sources(world, view_tables, row)
     asked["incomplete"], asked["no_remote_source"] = problem != FINE, not remotely
     asked["best_part"] = 1.0 if problem == FINE else best
     return n
@@ -165,6 +177,16 @@ def ask_of(world, production, view_tables, slot):
             tables.replica_site[slot, k], tables.replica_part[slot, k] = source["site"], source["part"]
             tables.replica_tape[slot, k] = source["tape"]
             asked["somewhere"] = asked["somewhere"] or source["part"] >= 1
+
+
+@compiled
+def ask_of_secondaries(world, production, view_tables, slot, wanted):
+    """Fill in the input of the next jobs of a task with secondary datasets that have replicas of their own."""
+    asked, shown = production.tables.asked[slot], production.slots[slot]
+    if shown["has_input"]:
+        asked["parts"] = slot
+        asked["total_bytes"], asked["total_files"], asked["somewhere"] = fill_parts(
+            world, view_tables, shown["task"], wanted, production.tables.parts[slot])
 
 
 @compiled
@@ -212,9 +234,32 @@ def fill_input(world, analysis, view_tables, row):
     """Fill in the input of a task: the dataset in hand, whose files lie at the sites of its replicas."""
     tables, (pieces, piece_bytes) = analysis.tables, in_hand(world, row)
     n, size = fill_sources(world, view_tables, row), np.float64(pieces * piece_bytes)
-    task, dataset = tables.task[0], tables.datasets[0]
-    task["n_datasets"], task["total_gb"] = 1 if n > 0 else 0, size // GIB if n > 0 else 0.0
+    task, dataset, (first, end), left = tables.task[0], tables.datasets[0], secondaries_of(world, row), size
+    if first < end:
+        size, _ = input_of_pieces(world, row, pieces)
+        left = size
+    task["n_datasets"], task["total_gb"] = 1 + end - first if n > 0 else 0, size // GIB if n > 0 else 0.0
     dataset["n_files"], dataset["n_sources"] = 1, n
-    spread_replicas(view_tables.sources, n, analysis.site, tables.states[0], tables.disk_files[0], tables.tape_files[0])
+    spread_replicas(view_tables.sources, 0, n, analysis.site, tables.states[0], tables.disk_files[0],
+                    tables.tape_files[0])
+    for k in range(first, end):
+        left -= of_secondary(world, k, pieces)[0]
+        n = fill_other(world, analysis, view_tables, row, k, 1 + k - first, n)
     for queue in range(len(analysis.site)):
-        tables.disk_bytes[0, queue] = tables.disk_files[0, queue] * size
+        tables.disk_bytes[0, queue] = tables.disk_files[0, queue] * left
+
+
+@compiled
+def fill_other(world, analysis, view_tables, row, k, place, n):
+    """Fill in the secondary dataset in row k of its table, in a place among the datasets of a task: its complete
+    replicas. n: end of the sources so far; returns that with its own."""
+    tables, (pieces, _) = analysis.tables, in_hand(world, row)
+    dataset, (size, _) = tables.datasets[place], of_secondary(world, k, pieces)
+    end = fill_secondary(world, view_tables, row, k, n)
+    dataset["n_files"], dataset["first"], dataset["n_sources"] = 1, n, end - n
+    disk, tape = tables.disk_files[place], tables.tape_files[place]
+    spread_replicas(view_tables.sources, n, end, analysis.site, tables.states[place], disk, tape)
+    for queue in range(len(analysis.site)):
+        disk[queue], tape[queue] = np.floor(disk[queue]), np.floor(tape[queue])
+        tables.disk_bytes[place, queue] = disk[queue] * size
+    return end

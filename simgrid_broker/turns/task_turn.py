@@ -18,7 +18,7 @@ from simgrid_broker.world.columns import give_nucleus
 from simgrid_broker.world.jobs.counts import tally_refusals
 from simgrid_broker.world.views.nuclei import NUCLEUS_DRAW, add_work, fill, show_work
 from simgrid_broker.world.views.nuclei import Work as Burden
-from simgrid_broker.world.views.tasks import counted_inputs, fill_task
+from simgrid_broker.world.views.tasks import fill_task, total_input
 
 TASK_BROKERAGE = int(DecisionKind.TASK_BROKERAGE)
 
@@ -253,15 +253,14 @@ def look(world, work, nuclei, hints, view_tables, row):
 @compiled
 def describe(world, work, nuclei, record, row, is_whole):
     """Fill in the question about a task, as `question.task_record`; record: its record in the tables of hints."""
-    task, terms, counted = world.tasks[row], work.terms[0], counted_inputs(world, row)
+    task, terms, (size, n_files) = world.tasks[row], work.terms[0], total_input(world, row)
     nuclei.question[0] = nuclei.templates[task["share"]]
     asked, parent = nuclei.question[0], work.parents[work.hand[0]["task"]]
     asked["nucleus"], asked["fullchain"], asked["t1weight"] = record["nucleus"], record["fullchain"], record["t1weight"]
     asked["iointensity"], asked["inputprestaging"] = record["iointensity"], record["inputprestaging"]
     asked["parent_nucleus"] = world.tasks[parent]["nucleus"] if parent >= 0 else -1
     asked["parent_fullchain"] = world.tasks[parent]["fullchain"] if parent >= 0 else 0
-    asked["total_input_bytes"] = np.rint(counted * task["input_bytes_per_job"])
-    asked["total_input_files"] = np.rint(counted * task["n_input_files"])
+    asked["total_input_bytes"], asked["total_input_files"] = np.rint(size), np.rint(n_files)
     asked["frozen_for_s"] = 0.0 if np.isnan(task["frozen_s"]) else terms["now_s"] - task["frozen_s"]
     asked["priority"] = task["priority"] if terms["by_priority"] else task["taskpriority"]
     asked["complete_replica"] = is_whole

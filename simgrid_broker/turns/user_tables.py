@@ -123,7 +123,8 @@ class UserTables:
         self.tables = Tables(
             terms=brokerage.terms.copy(), task=np.zeros(1, TASK), queues=queues.records, load=np.zeros(n_queues, LOAD),
             user=np.zeros(n_queues, USER_AT), owner=np.zeros(1, USER), store=np.zeros(n_queues, ANALYSIS_STORE),
-            for_analysis=for_analysis(queues, n_queues), **input_room(1, n_queues), sources=world.view_tables.sources,
+            for_analysis=for_analysis(queues, n_queues), sources=world.view_tables.sources,
+            **input_room(1 + len(world.arrays.bunches), n_queues),
             first=np.zeros(n, np.int16), marks=np.zeros(n, np.int64), concern=brokerage.concern,
             **room(n, n_queues, len(brokerage.factors)))
         self.analysis = Analysis(

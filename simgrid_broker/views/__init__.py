@@ -30,6 +30,7 @@ from simgrid_broker.views.candidates import (
 from simgrid_broker.views.gdpconfig import Gdpconfig, ShareTree
 from simgrid_broker.views.records import UNKNOWN, columns_seen, records
 from simgrid_broker.views.tasks import (
+    PART,
     PIECE,
     SOURCE,
     TASK_FIELDS,
@@ -60,6 +61,6 @@ __all__ = ["ANALYSIS_STORE", "UNCLASSIFIED", "USER", "USER_AT", "AnalysisView", 
            "PIECE", "Premerge", "TASK_FIELDS", "Task", "QueueSoftware", "QUEUE", "QUEUE_ATTRIBUTES", "TEXTS",
            "Queues", "same_type", "LOAD", "STORE", "LINK", "UNKNOWN", "columns_seen",
            "records", "Stats", "Source", "InputDataset",
-           "Locality", "SOURCE", "JobInput", "InputOfNuclei", "NUCLEUS", "Nuclei", "KEPT", "Figures", "Verdict",
+           "Locality", "PART", "SOURCE", "JobInput", "InputOfNuclei", "NUCLEUS", "Nuclei", "KEPT", "Figures", "Verdict",
            "WorkQueueCounts", "WAITING_JOBS", "QUEUE_WORKERS", "WorkerStatus", "PilotStatus", "DatasetOfTask",
            "Hardware", "InputFile", "PublishedSoftware", "Replica", "WorkerNodeGpu"]

@@ -1,6 +1,6 @@
 """A task as the brokers see it, the pieces of input that await its jobs, and its datasets and replicas."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, make_dataclass
 from functools import cached_property
 from math import nan
@@ -134,17 +134,25 @@ SOURCE = np.dtype([("site", "i4"), ("part", "f8"), ("missing", "f8"), ("lan", "?
 it is on tape, or of virtual placement."""
 
 
+PART = np.dtype([("disk_bytes", "f8"), ("disk_files", "f8"), ("any_bytes", "f8"), ("any_files", "f8"),
+                 ("complete", "?")])
+"""Parts of the input of a task at a PanDA queue, as in `Locality`."""
+
+
 @dataclass(frozen=True)
 class JobInput:
-    """Input of a task's jobs: its replicas, (site, part, whether on tape) each, and the datasets.
+    """Input of a task's jobs: the replicas of its master, (site, part, whether on tape) each, and the datasets.
 
-    site: of each PanDA queue, (n_queues,); by_files: the input of the next jobs, if a snapshot says it file by file.
+    site: of each PanDA queue, (n_queues,); by_files: the input of the next jobs, if a snapshot says it file by file;
+    of_jobs: input of so many jobs with the secondary datasets that have replicas of their own: bytes, files, whether a
+    site has all of it, and its parts, (n_queues,) of PART; None = there are none.
     """
 
     replicas: tuple[tuple[int, float, int], ...]
     inputs: tuple[InputDataset, ...]
     site: np.ndarray
     by_files: Locality | None = None
+    of_jobs: Callable[[int], tuple[float, int, bool, np.ndarray]] | None = None
 
     @cached_property
     def parts(self) -> tuple[np.ndarray, np.ndarray]:

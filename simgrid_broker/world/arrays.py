@@ -158,6 +158,25 @@ CONTAINER = np.dtype([
 ])
 """The container that a task reads whole, in the table of members."""
 
+SECONDARY = np.dtype([
+    ("bytes", "f8"), ("files", "f8"),        # means of what goes with a piece of a task's input
+    ("dataset", "i4"),
+    ("read_again", "?"),             # whether several jobs may read the same files
+])
+"""A secondary dataset with replicas of its own, as the tasks of a stream read it; those of a stream stand side by side.
+"""
+
+JOB_INPUT = np.dtype([
+    ("bytes", "f8"), ("files", "i4"),        # what the job reads of it
+    ("awaited", "i4"), ("awaited_id", "i8"),     # row and identifier of the transfer that brings the rest; 0 = none is
+                                             # awaited, -1 = no site has it
+], align=True)
+"""What a job reads of a secondary dataset with replicas of its own, in the row of the job and the place of the dataset
+in the list of its task."""
+
+BUNCH = np.dtype([("transfer", "i4"), ("n_jobs", "i4")])
+"""A transfer of secondary files for several jobs that is not asked for yet, -1 = none, and the jobs so far."""
+
 INPUT_LOSS = np.dtype([("lost", "f4"), ("broken", "f4")])
 """Parts of a task's input that are gone since it was submitted, and that are corrupt."""
 
@@ -265,6 +284,10 @@ class Arrays(Bundle):
     containers: np.ndarray         # (n_tasks,)
     members: np.ndarray            # of containers, task by task
     datasets: np.ndarray           # (n_named + n_tasks,), those of the scenario, then one for each task
+    secondaries: np.ndarray        # of SECONDARY, list by list
+    secondary_lists: np.ndarray    # (n_lists + 2,), where the list of each number begins; that of number 0 is empty
+    job_inputs: np.ndarray         # (n_rows, most of a list), as `jobs`; (0, 1) if no task has such secondaries
+    bunches: np.ndarray            # (most of a list,), of the secondary datasets of the job that is set up
     replicas: np.ndarray           # in lists by dataset
     jobs: np.ndarray
     job_times: np.ndarray          # (n_rows, n_status), s, NaN = never; of free rows anything

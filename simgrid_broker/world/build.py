@@ -23,6 +23,7 @@ from simgrid_broker.scenario.grid.expand_grid import link_table
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import n_resource_queues, queue_names
 from simgrid_broker.scenario.terms import TERMS
+from simgrid_broker.scenario.work.catalogue import catalogue, secondary_lists, with_sizes
 from simgrid_broker.scenario.work.tasklist import TaskList
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
 from simgrid_broker.schema.grid import OFF
@@ -31,6 +32,7 @@ from simgrid_broker.systems.events.table import CHUNK, RANGE
 from simgrid_broker.world import arrays, queue_tables
 from simgrid_broker.world.data.datasets import hold_catalogue, hold_inputs, input_tables
 from simgrid_broker.world.data.network import gate_tables
+from simgrid_broker.world.data.secondaries import Secondary, secondary_tables
 from simgrid_broker.world.jobs.transitions import allowed_moves
 from simgrid_broker.world.shares import leaf_shares, share_tree
 from simgrid_broker.world.task_queues import draw_tables
@@ -61,6 +63,7 @@ def build(scenario: Scenario, task_list: TaskList, arrival_s: np.ndarray | None 
     n_groups = n_shares * (1 + n_resource_queues(scenario.work_queues))
     n_types, n_users = len(scenario.resource_types), len(task_list.vocabularies["users"])
     growing = input_tables(scenario, len(task_list.rows)) | _growing(int(tables["pools"]["cores"].sum()))
+    growing |= secondary_tables(lists_of(scenario), len(growing["jobs"]))
     made = arrays.Arrays(
         state=_state(tables["pools"]), settings=_settings(scenario, task_list),
         **tables, **task_tables(scenario, task_list), **growing, **_free_rows(growing),
@@ -85,6 +88,19 @@ def build(scenario: Scenario, task_list: TaskList, arrival_s: np.ndarray | None 
     _stop_links_of_storages(world)
     hold_inputs(world, np.arange(len(task_list.rows)), task_list)
     return world
+
+
+def lists_of(scenario: Scenario) -> list[list[Secondary]]:
+    """The lists of secondary datasets with replicas of their own, with means of a piece of the input of each stream."""
+    found, streams = [], {stream.name: stream for stream in scenario.workload.streams}
+    for name, secondaries in secondary_lists(scenario).items():
+        stream, shared = streams[name], catalogue(scenario)
+        assert stream.input is not None
+        events = stream.events_per_piece or stream.input.events_per_file
+        found.append([Secondary(shared.names.index(one.dataset or ""), one.files_for(events) * one.file_size,
+                                one.files_for(events), one.is_read_again)
+                      for one in with_sizes(secondaries, shared)])
+    return found
 
 
 def _stop_links_of_storages(world: World) -> None:

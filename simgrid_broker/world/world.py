@@ -115,8 +115,9 @@ class World:
     def view_tables(self) -> ViewTables:
         """The table of tasks as brokers see it."""
         if (self._seen is None or self._seen[0] is not self.arrays.tasks
-                or len(self._seen[1].sources) < self.state["most_replicas"]):
-            self._seen = self.arrays.tasks, view_tables_of(self.arrays.tasks, self.scenario.edition, self.most_sources)
+                or len(self._seen[1].sources) < self.state["most_replicas"] * (1 + len(self.arrays.bunches))):
+            room = self.most_sources * (1 + len(self.arrays.bunches))
+            self._seen = self.arrays.tasks, view_tables_of(self.arrays.tasks, self.scenario.edition, room)
         return self._seen[1]
 
     @property
@@ -206,6 +207,8 @@ class World:
             self._lengthen("job_times", new)
             self._lengthen("ages", new)
             self._lengthen("job_files", new)
+            if len(self.arrays.job_inputs):
+                self._lengthen("job_inputs", new)
             if len(self.arrays.event_jobs):
                 self._lengthen("event_jobs", new)
                 self.arrays.event_jobs["chunk"][old:] = -1

@@ -168,7 +168,8 @@ def test_a_child_waits_for_its_parent(end, status):
     stage.run(122.0)
     assert stage.task(1) == status
     if status == "assigning":
-        assert observe.replicas(stage.world, 1) == [(1, 1.0, False)]           # where the output of the parent went
+        number = stage.arrays.input_dataset[1]
+        assert observe.replicas(stage.world, number) == [(1, 1.0, False)]      # where the output of the parent went
 
 
 @pytest.mark.rule("task_broker.task_broker")

@@ -219,3 +219,15 @@ def test_changes_of_the_retry_module_are_told():
         "1000 to 4000, 2 times, first at 1 h; reduce_input_per_job for the task, nGBPerJob 5, 1 time, first at 2 h; "
         "recalculation for the task, cpuTime 10 to a new measurement, 1 time, first at 2 h.")
     assert explain.told_changes(9, explain.changes_of(run, 9)) == []
+
+
+@pytest.mark.parametrize(("edition", "counted"), [
+    ("documented", "scouts"), ("deployed", "pairs of job and status of its files")])
+def test_the_look_at_scouts_is_told_with_what_counts(edition, counted):
+    rows = pd.DataFrame([(3600.0, 7, "avalanche", "scouts", 1, 8.0, 5.0)],
+                        columns=["time_s", "jeditaskid", "action", "parameter", "of_task", "before", "after"])
+    run = SimpleNamespace(table={"task_actions": rows}.get, manifest=dict(edition=edition))
+    told, = explain.told_scouts(run, 7, explain.scouts_of(run, 7))
+    assert " ".join(told.split()) == (f"5 of 8 {counted} of task 7 had finished when they were judged, at 1 h; half of "
+                                      "them start the avalanche.")
+    assert explain.changes_of(run, 7) == [] and explain.scouts_of(run, 8) == []

@@ -7,10 +7,10 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
-from simgrid_broker.names import ClosedBy
+from simgrid_broker.names import MOST_FILES_OF_JOB, ClosedBy
 from simgrid_broker.policy.brokerage.production.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.jobs.resource_types import asked_ramcount
-from simgrid_broker.policy.tasks.cutting import Beside, JobLimits, Room, cut_jobs
+from simgrid_broker.policy.tasks.cutting import Room, cut_jobs
 from simgrid_broker.policy.tasks.selection import Selection, files_to_read
 from simgrid_broker.policy.tasks.splitting import (
     Splitting,
@@ -21,12 +21,13 @@ from simgrid_broker.policy.tasks.splitting import (
     queue_limits,
     typical_files,
 )
+from simgrid_broker.scenario.work.catalogue import with_sizes
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.datasets import SecondaryInput
 from simgrid_broker.schema.tasks import SplitParameters
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.views import Task, Verdict
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import JOB_INPUT, Arrays
 from simgrid_broker.world.jobs.counts import account_of_task
 from simgrid_broker.world.tasks.input_files import end_of_dataset, first_waiting, pieces_at_once, waiting_pieces
 
@@ -54,14 +55,28 @@ def secondaries_of(arrays: Arrays, row: int, more: Sequence[SecondaryInput]) -> 
     return [*first, *more]
 
 
+def inputs_of(jobs: np.ndarray, reads: np.ndarray, secondaries: Sequence[SecondaryInput]) -> np.ndarray:
+    """Files and bytes that jobs read of the secondary datasets with replicas of their own, (k, n) of JOB_INPUT.
+
+    jobs, reads: as in `Room`; secondaries: all of the task.
+    """
+    own = [number for number, one in enumerate(secondaries) if one.dataset is not None]
+    inputs = np.zeros((len(jobs), len(own)), JOB_INPUT)
+    for k, job in enumerate(jobs):
+        mine = reads["dataset"][job["first_read"]:job["first_read"] + job["n_reads"]]
+        inputs["files"][k] = np.bincount(mine, minlength=len(secondaries))[own]
+    inputs["bytes"] = inputs["files"] * np.array([secondaries[number].file_size for number in own])
+    return inputs
+
+
 class JobSplitter:
     """Cuts jobs for the work queues."""
 
     def __init__(self, control: Control, tables: JobTables):
         self.control, self.tables = control, tables
         work, names = control.world.scenario.workload, control.world.vocabularies["task_names"]
-        self.secondaries = {names.index(stream.name): stream.input.secondaries
-                            for stream in (*work.campaigns, *work.users) if stream.input and stream.name in names}
+        self.secondaries = {names.index(stream.name): with_sizes(stream.input.secondaries, control.world.catalogue)
+                            for stream in work.streams if stream.input and stream.name in names}
 
     def make(self, row: int, queue: str, rule: Selection) -> int:
         """Broker the next files of the task in hand of a turn, and make jobs of them; returns how many of typical size.
@@ -79,16 +94,19 @@ class JobSplitter:
         account = account_of_task(arrays, row)
         kind, _, verdict = self.tables.broker(row, level, asked)
         drawn = self._draw(task, verdict, len(pieces), first_waiting(arrays, row, level))
-        made, taken, beside = 0, 0, beside_of(secondaries_of(arrays, row, more), pieces)
+        secondaries = secondaries_of(arrays, row, more)
+        made, taken, beside = 0, 0, beside_of(secondaries, pieces)
+        own = any(one.dataset is not None for one in secondaries)
         for number, size in drawn:
             at_queue = queue_limits(task, control.brokers.queues, number, control.edition)
             limits = job_limits(claims, splitting, at_queue, control.edition)
-            jobs = self._cut(pieces, taken, beside, limits, size)
+            room = Room.of(limits, size, len(secondaries), size * MOST_FILES_OF_JOB if own else 0)
+            jobs = room.jobs[:cut_jobs(pieces, taken, beside, room)]
             jobs = jobs[:len(jobs) - self._is_incomplete(row, pieces, taken, jobs)]
             if not len(jobs):
                 break
             taken, made = taken + int(jobs["count"].sum()), made + len(jobs)
-            self._order(row, task, level, number, jobs)
+            self._order(row, task, level, number, jobs, inputs_of(jobs, room.reads, secondaries) if own else None)
             queue_placed, _ = control.brokers.queues.queue_and_cores[number]
             control.brokers.snapshot.place(account, task.resource_type, [(queue_placed, len(jobs))])
             control.brokers.note_use(task, (queue_placed,))
@@ -103,12 +121,6 @@ class JobSplitter:
         numbers, sizes = spread_jobs(verdict, most_jobs, uniforms, block=block)
         return list(zip(numbers.tolist(), sizes.tolist(), strict=True))
 
-    @staticmethod
-    def _cut(pieces: np.ndarray, taken: int, beside: Beside, limits: JobLimits, most_jobs: int) -> np.ndarray:
-        """The next jobs at a queue, (k,) of CUT."""
-        room = Room.of(limits, most_jobs, len(beside.datasets))
-        return room.jobs[:cut_jobs(pieces, taken, beside, room)]
-
     def _is_incomplete(self, row: int, pieces: np.ndarray, taken: int, jobs: np.ndarray) -> bool:
         """True if the last job would get more files were all files of the dataset read; then it waits."""
         if not len(jobs) or jobs[-1]["closed_by"] != ClosedBy.END or taken == len(jobs) - 1 == 0:
@@ -116,9 +128,11 @@ class JobSplitter:
         last = pieces[int(jobs["first"][-1] + jobs["count"][-1]) - 1]
         return bool(last["retry"] < 0 and last["unit"] + 1 < end_of_dataset(self.control.arrays, row))
 
-    def _order(self, row: int, task: Task, level: int, number: int, jobs: np.ndarray) -> None:
-        """Submit jobs at a candidate to the server."""
+    def _order(self, row: int, task: Task, level: int, number: int, jobs: np.ndarray,
+               inputs: np.ndarray | None) -> None:
+        """Submit jobs at a candidate to the server; inputs: as for `Fabric.cut_jobs`."""
         control = self.control
         _, cores = control.brokers.queues.queue_and_cores[number]
         ram = asked_ramcount(task, cores)
-        control.fabric.cut_jobs((control.now, row, number, len(jobs), ram, level, task.resource_type), jobs)
+        control.fabric.cut_jobs((control.now, row, number, len(jobs), ram, level, task.resource_type), jobs,
+                                inputs)

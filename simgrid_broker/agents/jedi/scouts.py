@@ -1,17 +1,18 @@
 """Scouts: measures tasks with their first chunks of input (JEDI: jobs); continues, exhausts or breaks them."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 
-from simgrid_broker.agents.panda.retry_module import RetryModule
+from simgrid_broker.agents.panda.retry_module import RECALCULATION, RetryModule
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.fabric.jobs.effects import waiting_retries
 from simgrid_broker.names import PMERGE, TASK_ENDS, JobStatus, TaskStatus
 from simgrid_broker.policy.tasks import measures
 from simgrid_broker.policy.tasks import scouts as rules
 from simgrid_broker.policy.tasks.progress import Look, Progress, judged, look_of
+from simgrid_broker.schema.series import CHANGED, TASK_ACTIONS
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.units import KIB, MIB
 from simgrid_broker.views import Task
@@ -28,6 +29,8 @@ T = TaskStatus
 NOTED = ("walltime_s", "cputime_s", "corecount", "hs06_milli", "n_events", "maxpss_mb", "input_bytes", "output_bytes",
          "n_chunks")
 """Columns of a finished job that are kept for measurements; HS06 follows the benchmark of its queue."""
+AVALANCHE = RECALCULATION + 1
+"""Code of the look that ends scouting in `task_actions`."""
 NEVER = 2**31
 """More jobs than a task has."""
 
@@ -51,6 +54,7 @@ class Scouts:
         self.claims: dict[int, Task] = {}                    # these tasks on arrival
         self.assessed_s = np.full(len(tasks), -np.inf)
         self.next_update: dict[int, int] = {}                # finished jobs at which they are measured again
+        self.record: Callable[[np.ndarray], None] = lambda rows: None
         self.forced: set[int] = set()                        # tasks for which avalanche was asked
         self.n_seen = 0                                      # rows of the outbox that were read
         if self.streams:
@@ -183,6 +187,8 @@ class Scouts:
         low = False
         if look is not Look.FORCED and not self.jobs[row] and self.world.arrays.tasks["n_finished"][row]:
             return                                                   # they are not in the outbox yet
+        if look in (Look.OVER, Look.EARLY, Look.FORCED):
+            self._note_look(row, now)
         if look is Look.OVER or (look is Look.EARLY and rules.TERMS[edition].early_end):
             reason, low = self._verdict(row)
             if reason and not low:
@@ -195,6 +201,14 @@ class Scouts:
         elif look is Look.MEASURED and rules.TERMS[edition].before_end and self.jobs[row]:
             self._take_over(row)
             self.next_update[row] = rules.next_update(len(self.jobs[row]), edition) or NEVER
+
+    def _note_look(self, row: int, now: float) -> None:
+        """Record the scouts of a task that count when they are judged, and those of them that have finished."""
+        tried = self._tried(row)
+        counted = rules.counted(tried, self.policies.edition)
+        number = self.world.arrays.tasks["jeditaskid"][row]
+        self.record(np.array([(now, number, AVALANCHE, CHANGED.index("scouts"), True, counted, tried.finished)],
+                             TASK_ACTIONS.dtype))
 
     def _verdict(self, row: int) -> tuple[str, bool]:
         """Why the scouts of a task so far break it, and whether they exhaust it instead."""

@@ -20,6 +20,7 @@ from simgrid_broker.policy.users import tasks as user_tasks
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world.columns import limit_walltime, move_input, return_to, set_task
 from simgrid_broker.world.data.datasets import datasets_of
+from simgrid_broker.world.data.secondaries import numbers_of
 from simgrid_broker.world.shares import WorkQueueMap, attributes, leaf_shares
 from simgrid_broker.world.tasks.input_files import staged_inputs_of
 from simgrid_broker.world.tasks.transitions import set_status
@@ -128,7 +129,7 @@ def reads_deleted(world: World, row: int) -> bool:
     """True if DDM does not know a dataset that a task reads: the ContentsFeeder then breaks it; JEDI TWiki, dataset
     status."""
     deleted = world.arrays.datasets["deleted"]
-    return any(deleted[number] for number in datasets_of(world.arrays, row))
+    return any(deleted[number] for number in (*datasets_of(world.arrays, row), *numbers_of(world.arrays, row)))
 
 
 def _break(control: Control, row: int) -> None:

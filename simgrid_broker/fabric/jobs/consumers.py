@@ -14,6 +14,7 @@ from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, EventStatus, JobMark, JobStatus
 from simgrid_broker.systems.events.table import find_in_ring, find_ready, give
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.data.secondaries import keep_inputs
 from simgrid_broker.world.jobs.transitions import move
 from simgrid_broker.world.queues.slots import payload_is_over, slot_of
 
@@ -154,6 +155,7 @@ def make_consumer(world: Arrays, orders, source, chunk, number):
     of = world.jobs[source]
     job["n_events"], job["n_input_files"], job["input_bytes"] = of["n_events"], of["n_input_files"], of["input_bytes"]
     job["work_hs06s"], job["maxpss_mb"], job["output_bytes"] = of["work_hs06s"], of["maxpss_mb"], 0.0
+    keep_inputs(world, row, source)
     job["n_chunks"], job["old_panda_id"] = -abs(of["n_chunks"]), of["panda_id"]
     job["ram_level"], job["failures"], job["attempt_limit"] = of["ram_level"], of["failures"], of["attempt_limit"]
     seed, key = world.settings[0]["seed"], of["attempt"] + NUMBERS * number

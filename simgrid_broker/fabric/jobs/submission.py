@@ -17,6 +17,7 @@ from simgrid_broker.fabric.jobs.retries import (
     rule_of,
 )
 from simgrid_broker.fabric.transfers.dispatch_data import (
+    JOBS_PER_BUNCH,
     await_part,
     keep_brought,
     note_brought,
@@ -28,10 +29,16 @@ from simgrid_broker.fabric.transfers.network import enqueue
 from simgrid_broker.fabric.transfers.output_data import join_subdataset
 from simgrid_broker.fabric.transfers.remote_reading import NOTHING, REMOTE, may_read_remotely
 from simgrid_broker.fabric.transfers.rows import activity_of_input, best_source, join, new_transfer
+from simgrid_broker.fabric.transfers.secondary_data import (
+    ask_for_secondaries,
+    awaits_secondaries,
+    bring_secondaries,
+)
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import JUMP_OVER_PRIORITY, USER_PRIORITY, Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
 from simgrid_broker.world.data.replicas import is_shared, replica_on_disk
+from simgrid_broker.world.data.secondaries import clear_inputs, keep_inputs, master_bytes
 from simgrid_broker.world.jobs.transitions import come_back, enter, leave, move
 from simgrid_broker.world.rows import has_no_pieces, is_recorded, next_place, pop_retry, record_of, take_job
 from simgrid_broker.world.tasks import input_files
@@ -47,8 +54,6 @@ INPUT_LOST, INPUT_BROKEN = int(Cause.INPUT_LOST), int(Cause.INPUT_BROKEN)
 INBOX = GROWING.index("pending")
 WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fate"], STREAMS["site_fate"]
 
-JOBS_PER_BUNCH = 20
-"""Maximum number of jobs that share a dispatch dataset for their input; source: lifecycle reference, section 7.2."""
 JOBS_PER_PRIORITY = 5
 """Live jobs of a user that lower the priority of the next one by 1; source: lifecycle reference, section 3.5."""
 SCOUT_PRIORITY = 901
@@ -135,6 +140,7 @@ def fill(world: Arrays, row, order):
     job["old_panda_id"] = job["failures"] = job["attempt_limit"] = job["ram_level"] = 0
     job["pilot_start_s"] = np.nan
     clear_files(world.job_files[row])
+    clear_inputs(world, row)
     if len(world.event_jobs) > 0:
         world.event_jobs[row]["chunk"] = -1
     job["source_site"] = job["transfer"] = job["child"] = job["sibling"] = job["previous"] = -1
@@ -223,7 +229,8 @@ def make_job(world: Arrays, order, n_pieces, closed_by, n_secondary, secondary_b
     """Make the next job of an order, from pieces of input that await another attempt, else from new ones.
 
     An order covers input of one ramCount; new input has the ramCount of the task; source: lifecycle reference, 2.3. A
-    range of retried pieces may be cut into several jobs, here and at other queues; ranges are not joined.
+    range of retried pieces may be cut into several jobs, here and at other queues; ranges are not joined. Returns the
+    row of the job.
     """
     task_row, level, now = order["task"], order["ram_level"], order["time_s"]
     same = world.ram_levels[task_row, level]
@@ -244,14 +251,18 @@ def make_job(world: Arrays, order, n_pieces, closed_by, n_secondary, secondary_b
     if input_files.is_cut(world, task_row):
         give_files(world, row, n_pieces, closed_by, n_secondary, secondary_bytes)
     put_pending(world, row)
+    return row
 
 
 @compiled
-def cut_jobs(world: Arrays, orders, jobs):
-    """Make jobs from the next pieces of input of a task; orders: (1,) of ORDERED; jobs: one per job, (k,) of CUT."""
+def cut_jobs(world: Arrays, orders, jobs, inputs):
+    """Make jobs from the next pieces of input of a task; orders: (1,) of ORDERED; jobs: one per job, (k,) of CUT;
+    inputs: what they read of secondary datasets with replicas of their own, (k, n) of JOB_INPUT, or (0, n)."""
     for k in range(len(jobs)):
-        make_job(world, orders[0], jobs[k]["count"], jobs[k]["closed_by"], jobs[k]["n_reads"],
-                 jobs[k]["secondary_bytes"])
+        row = make_job(world, orders[0], jobs[k]["count"], jobs[k]["closed_by"], jobs[k]["n_reads"],
+                       jobs[k]["secondary_bytes"])
+        for place in range(inputs.shape[1] if len(inputs) > 0 else 0):
+            world.job_inputs[row, place] = inputs[k, place]
 
 
 @compiled
@@ -275,6 +286,7 @@ def retry_by_server(world: Arrays, row, now):
     retry["old_panda_id"], retry["ram_level"] = job["panda_id"], job["ram_level"]
     retry["failures"], retry["attempt_limit"] = failures, limit
     keep_brought(world.job_files[again], world.job_files[row])
+    keep_inputs(world, again, row)
     if input_files.is_cut(world, job["task"]):
         give_files(world, again, job["n_chunks"], job["closed_by"], 0, 0.0)
         retry["n_input_files"], retry["input_bytes"] = job["n_input_files"], job["input_bytes"]
@@ -304,7 +316,8 @@ def awaits(world: Arrays, row, awaited, transfer_id, arriving, now):
     if arriving <= 0.0 or awaited < 0 or world.transfers[awaited]["transfer_id"] != transfer_id:
         return False
     job = world.jobs[row]
-    job["source_site"], job["missing_bytes"] = world.transfers[awaited]["source"], arriving * job["input_bytes"]
+    job["source_site"] = world.transfers[awaited]["source"]
+    job["missing_bytes"] += arriving * master_bytes(world, row)
     move(world, row, ASSIGNED, now)
     join(world, awaited, row, 0.0, 0)
     return True
@@ -325,6 +338,9 @@ def set_up_job(world: Arrays, row, bunch, now):
     read = input_files.dataset_of(world, job["task"], job["chunk"])
     files = world.job_files[row]
     awaited, awaited_id = files["brought_by"], files["brought_id"]
+    size = master_bytes(world, row)
+    if len(world.job_inputs) > 0:
+        bring_secondaries(world, row, now)
     if has_no_pieces(job):                                 # what it merges is at the site that produced it
         source, missing = job["source_site"], 0.0 if job["source_site"] < 0 else 1.0
     else:
@@ -334,7 +350,7 @@ def set_up_job(world: Arrays, row, bunch, now):
             files["reads"], missing = REMOTE, 0.0          # it looks for its files again when it starts
         elif is_shared(world.datasets[read]):
             number = read
-            missing, arriving = to_bring(world, job, number, destination, missing)
+            missing, arriving = to_bring(world, job, number, destination, missing, size, job["attempt"] > 1)
             pin(world, number, destination, now)
             if arriving > 0.0:
                 replica = world.replicas[replica_on_disk(world, number, destination)]
@@ -342,13 +358,15 @@ def set_up_job(world: Arrays, row, bunch, now):
         elif was_brought(world, files, destination, now):
             missing, arriving = 0.0, missing
     if job["input_bytes"] <= 0 or (missing <= 0.0 and not awaits(world, row, awaited, awaited_id, arriving, now)):
-        move(world, row, ACTIVATED, now)
-        put_activated(world, row)
+        if len(world.job_inputs) == 0 or not awaits_secondaries(world, row, now):
+            move(world, row, ACTIVATED, now)
+            put_activated(world, row)
         return bunch
     if missing <= 0.0:
         return bunch
     job["source_site"] = source
-    job["missing_bytes"] = missing * job["input_bytes"]
+    lacking = missing * size
+    job["missing_bytes"] += lacking
     move(world, row, ASSIGNED, now)
     if source < 0:
         return bunch
@@ -363,10 +381,10 @@ def set_up_job(world: Arrays, row, bunch, now):
         activity = activity_of_input(world, job["task"], read, source)
         bunch = new_transfer(world, INPUT, activity, source, destination, job, now)
     if number >= 0:
-        await_part(world, job, bunch, number, destination)
+        await_part(world, job, bunch, number, destination, lacking)
     elif not has_no_pieces(job):
         note_brought(world, files, bunch, now)
-    join(world, bunch, row, job["missing_bytes"], max(1, np.int32(np.ceil(missing * job["n_input_files"]))))
+    join(world, bunch, row, lacking, max(1, np.int32(np.ceil(missing * job["n_input_files"]))))
     return bunch
 
 
@@ -384,6 +402,7 @@ def set_up_jobs(world: Arrays, now):
             bunch = set_up_job(world, row, bunch, now)
     if bunch >= 0:
         enqueue(world, bunch, now)
+    ask_for_secondaries(world, now)
     state["n_pending"] = 0
 
 

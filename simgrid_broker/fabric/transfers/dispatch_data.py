@@ -18,15 +18,18 @@ from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.replicas import add_replica, drop_replica, grow_replica, keep_until, replica_on_disk
 
 OUTPUT = int(TransferKind.OUTPUT)
+JOBS_PER_BUNCH = 20
+"""Maximum number of jobs that share a dispatch dataset for their input; source: lifecycle reference, section 7.2."""
 ROUNDING = 1e-9
 """Part of a job's input below which nothing is missing."""
 
 
 @compiled
-def to_bring(world: Arrays, job, number, destination, missing):
-    """Parts of a job's input that must be moved to a site, and that are under way there for others; (part, part).
+def to_bring(world: Arrays, job, number, destination, missing, size, again):
+    """Parts of what a job reads of a dataset that must be moved to a site, and that are under way there for others.
 
-    missing: what replicas show as missing there, without a view to who has brought the rest.
+    missing: what replicas show as missing there, without a view to who has brought the rest; size: bytes that the job
+    reads of it; again: whether its files may be among those that the task has asked for there.
     """
     row = replica_on_disk(world, number, destination)
     if row < 0 or missing <= 0.0:
@@ -34,26 +37,26 @@ def to_bring(world: Arrays, job, number, destination, missing):
     replica = world.replicas[row]
     claim(replica, job)
     own, own_coming = replica["own"], replica["own_coming"]
-    if job["attempt"] > 1:                               # its files may be among those that the task has asked for
+    if again:
         here, arriving = replica["part"], replica["coming"]
     else:
         unasked = max(1.0 - own - own_coming, ROUNDING)
         here = min((replica["part"] - own) / unasked, 1.0)
         arriving = min(max(replica["coming"] - own_coming, 0.0) / unasked, 1.0 - here)
-        share = job["input_bytes"] / world.datasets[number]["bytes"]
+        share = size / world.datasets[number]["bytes"]
         replica["own"] = min(own + here * share, replica["part"])
     part = 1.0 - here - arriving
-    most = most_to_bring(world, replica, job)
+    most = most_to_bring(world, replica, size)
     if part > most + ROUNDING:
         arriving, part = (arriving + part - most if replica["coming"] > ROUNDING else arriving), most
     return (0.0 if part < ROUNDING else part), (0.0 if arriving < ROUNDING else arriving)
 
 
 @compiled
-def most_to_bring(world: Arrays, replica, job):
-    """Files of a dataset that neither lie at a site nor come there, as a part of a job's input: no file comes twice."""
+def most_to_bring(world: Arrays, replica, size):
+    """Files of a dataset that neither lie at a site nor come there, as a part of `size` bytes: no file comes twice."""
     unasked = max(1.0 - replica["part"] - replica["coming"], 0.0)
-    return unasked * world.datasets[replica["dataset"]]["bytes"] / max(np.float64(job["input_bytes"]), 1.0)
+    return unasked * world.datasets[replica["dataset"]]["bytes"] / max(np.float64(size), 1.0)
 
 
 @compiled
@@ -72,8 +75,8 @@ def pin(world: Arrays, number, destination, now):
 
 
 @compiled
-def await_part(world: Arrays, job, transfer_row, number, destination):
-    """Note at the replica of a site that the missing input of a job comes there with a transfer."""
+def await_part(world: Arrays, job, transfer_row, number, destination, missing_bytes):
+    """Note at the replica of a site that bytes of a dataset that a job misses come there with a transfer."""
     row = replica_on_disk(world, number, destination)
     if row < 0:
         row = add_replica(world, number, destination, 0.0)
@@ -81,7 +84,7 @@ def await_part(world: Arrays, job, transfer_row, number, destination):
         world.replicas[row]["expires_s"] = np.inf          # its lifetime begins when files have arrived
     replica, transfer = world.replicas[row], world.transfers[transfer_row]
     claim(replica, job)
-    part = job["missing_bytes"] / world.datasets[number]["bytes"]
+    part = missing_bytes / world.datasets[number]["bytes"]
     replica["coming"] += part
     replica["own_coming"] += part
     replica["transfer"], replica["transfer_id"] = transfer_row, transfer["transfer_id"]

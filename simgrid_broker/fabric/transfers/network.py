@@ -7,11 +7,8 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.fabric.events import OUTPUT_LOOK, READING_DONE, TRANSFER_AGAIN, TRANSFER_DONE, schedule
-from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.fabric.jobs.ending import archive
 from simgrid_broker.fabric.transfers.dispatch_data import (
-    give_up_files,
-    is_still_wanted,
     land_files,
     source_is_gone,
     stays_there,
@@ -296,36 +293,6 @@ def arrives(world: Arrays, row, now):
     if delay > 0:
         schedule(world, now + delay, TRANSFER_DONE, row)
     return delay == 0
-
-
-@compiled
-def transfer_done(world: Arrays, row, now):
-    """Handle the end of an attempt, or the look-up of a lost callback: jobs continue when all files have arrived.
-
-    Input comes even if no job waits for it any more, as the rule of DDM is still there.
-    """
-    transfer = world.transfers[row]
-    link = world.links[transfer["link"]]
-    link["bytes_landing"] -= transfer["left_bytes"]
-    if transfer["n_jobs"] == 0 and not is_still_wanted(world, transfer, now):
-        link["bytes_wasted"] += transfer["left_bytes"]
-        give_up_files(world, transfer)
-        delete_source(world, transfer, 1.0)
-        record_transfer(world, row, now)
-        return
-    if transfer["left_files"] > 0 and not arrives(world, row, now):
-        return
-    if transfer["kind"] == OUTPUT:
-        await_subdataset(world, row, now)
-        return
-    job = transfer["first_job"]
-    while job >= 0:
-        following = world.jobs[job]["sibling"]
-        world.jobs[job]["transfer"] = -1
-        move(world, job, ACTIVATED, now)
-        put_activated(world, job)
-        job = following
-    record_transfer(world, row, now)
 
 
 @compiled

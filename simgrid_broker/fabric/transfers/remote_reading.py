@@ -26,6 +26,7 @@ from simgrid_broker.fabric.transfers.rows import best_source, join, new_transfer
 from simgrid_broker.names import Activity, Cause, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.replicas import IS_OFF, is_shared
+from simgrid_broker.world.data.secondaries import master_bytes
 from simgrid_broker.world.rows import has_no_pieces
 from simgrid_broker.world.tasks.input_files import dataset_of
 
@@ -55,7 +56,7 @@ def find_input(world: Arrays, row):
     if world.datasets[number]["first_replica"] < 0:
         missing = 1.0
     job["source_site"] = source
-    job["missing_bytes"] = missing * job["input_bytes"]
+    job["missing_bytes"] = missing * master_bytes(world, row)
     return job["missing_bytes"]
 
 

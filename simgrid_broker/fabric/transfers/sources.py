@@ -8,8 +8,9 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.events import TRANSFER_AGAIN, schedule
+from simgrid_broker.fabric.transfers.callbacks import transfer_done
 from simgrid_broker.fabric.transfers.dispatch_data import give_up_files, source_is_gone
-from simgrid_broker.fabric.transfers.network import enqueue, transfer_done
+from simgrid_broker.fabric.transfers.network import enqueue
 from simgrid_broker.fabric.transfers.rows import activity_of_input, best_source
 from simgrid_broker.names import COMPLETE, TransferKind
 from simgrid_broker.world.arrays import Arrays

@@ -136,8 +136,12 @@ def uses_scouts(use_scout: bool, skip_scout: bool, label: str, official: bool) -
 
 def enough_finished(state: Scouting, edition: str) -> bool:
     """True if the avalanche can start: half of the scouts have finished (documented), or of those made (deployed)."""
-    of = state.made if TERMS[edition].of_made else state.scouts
-    return state.finished > 0 and state.finished >= EARLY * of
+    return state.finished > 0 and state.finished >= EARLY * counted(state, edition)
+
+
+def counted(state: Scouting, edition: str) -> int:
+    """Scouts of which half must finish for the avalanche: all (documented), or those made (deployed)."""
+    return state.made if TERMS[edition].of_made else state.scouts
 
 
 def next_update(finished: int, edition: str) -> int | None:

@@ -54,7 +54,7 @@ def lifetime_of_nothing(scenario: Scenario) -> Iterator[str]:
 
 def jobs_of_shared_input(scenario: Scenario) -> Iterator[Finding]:
     """The number of jobs of a task with a shared dataset follows from its files."""
-    shared = {stream.name for stream in scenario.workload.campaigns if stream.dataset or stream.container}
+    shared = {stream.name for stream in scenario.workload.campaigns if stream.shares_input}
     for position, incident in enumerate(scenario.incidents):
         if incident.what == "task_arrival" and incident.jobs is not None and incident.campaign in shared:
             yield Finding(("incidents", position, "jobs"), incident.jobs,
@@ -170,7 +170,7 @@ def _asked_by_streams(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield name, f"tasks of {stream.name!r} have inputPreStaging, and input of their own may lie there"
     tapes = {name for name, storage in scenario.grid.storages.items() if storage.tape}
     for stream in streams:
-        read = [one for name, one in scenario.data.datasets.items() if name == stream.dataset or (
+        read = [one for name, one in scenario.data.datasets.items() if name in (stream.dataset, *stream.datasets) or (
             one.container is not None and one.container == stream.container)]
         held = dict.fromkeys(replica.storage for one in read for replica in one.replicas)
         for name in (name for name in held if name in tapes):
@@ -185,7 +185,7 @@ def _staging_streams(scenario: Scenario) -> list[Any]:
 
 def _has_own_on_tape(stream: Any) -> bool:
     """True if the tasks of a stream have input of their own that may lie on tape."""
-    return stream.replicas.tape > 0 and not (stream.dataset or stream.container)
+    return stream.replicas.tape > 0 and not stream.shares_input
 
 
 def _with_drives(scenario: Scenario) -> list[str]:

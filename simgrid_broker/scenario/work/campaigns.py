@@ -164,6 +164,8 @@ class Payload(SplitRule, ScoutRule, MergeRule, EventRule, TaskParameters):
                                             "datasets, drawn by popularity, or with whole_container all of them")
     whole_container: bool = Field(False, description="Each task reads all datasets of the `container`, whose jobs are "
                                   "brokered dataset by dataset, as for an input container in JEDI")
+    datasets: tuple[DatasetName, ...] = Field((), description="Master datasets of `data`, of which every task reads "
+                                              "all, one after the other; each job reads one of them")
     iointensity: float | None = Field(None, ge=0, description="kB/s per core; 0 = no claim; default: from the sizes")
 
     failure_rate: FractionSpread = Field(FractionSpread(median=0.03), description="Payload failures, over tasks")
@@ -202,12 +204,15 @@ class Payload(SplitRule, ScoutRule, MergeRule, EventRule, TaskParameters):
         """Refuse input of two kinds, and sizes or replicas beside a shared dataset, which has its own."""
         if self.whole_container and self.container is None:
             raise ValueError("whole_container needs container, the name of what the tasks read whole")
-        if self.dataset is None and self.container is None:
+        if len(self.datasets) == 1 or len(set(self.datasets)) < len(self.datasets):
+            raise ValueError("datasets needs at least two names, each once; a single one is `dataset`")
+        if not self.shares_input:
             if self.input is not None and self.input.files is None:
                 raise ValueError("input needs files, their number in a task, or the stream a dataset of `data`")
             return self
-        if self.dataset is not None and self.container is not None:
-            raise ValueError("give either dataset or container, not both")
+        kinds = [name for name in ("dataset", "datasets", "container") if getattr(self, name)]
+        if len(kinds) > 1:
+            raise ValueError(f"give either {' or '.join(kinds)}, not both")
         fields = type(self).model_fields
         given = [name for name in OF_OWN_INPUT if name in fields and getattr(self, name) != fields[name].default]
         if self.input is not None and self.input.files is not None:
@@ -215,7 +220,7 @@ class Payload(SplitRule, ScoutRule, MergeRule, EventRule, TaskParameters):
         if self.input is not None and self.input.file_size.median > 0:
             given.append("input.file_size")
         if given:
-            raise ValueError(f"{given[0]} contradicts {'dataset' if self.dataset else 'container'}, which says how "
+            raise ValueError(f"{given[0]} contradicts {kinds[0]}, which says how "
                              "many files there are, how large they are and where they lie: leave it out")
         if self.input is None and self.files_per_job < 1:
             raise ValueError("files_per_job must be at least 1 with a dataset")
@@ -243,6 +248,16 @@ class Payload(SplitRule, ScoutRule, MergeRule, EventRule, TaskParameters):
         """Note how many files the shared datasets of the tasks have on average, None = the tasks share none; datasets:
         how many of them a task reads."""
         self._shared_files, self._datasets = number, datasets
+
+    @property
+    def shares_input(self) -> bool:
+        """True if the tasks read datasets of `data`."""
+        return self.dataset is not None or self.container is not None or bool(self.datasets)
+
+    @property
+    def read_whole(self) -> str | None:
+        """Name in `Catalogue.members` of the datasets of which each task reads all; None = each reads a single one."""
+        return self.container if self.whole_container else ",".join(self.datasets) or None
 
     @property
     def cores(self) -> int:

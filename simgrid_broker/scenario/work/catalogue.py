@@ -4,6 +4,7 @@ Draws of a population are keyed by its name and the rank of the dataset, those o
 another population or stream moves none of them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +13,7 @@ from simgrid_broker.luck import key_of, uniforms
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.work.data import Dataset, Population, dataset_names
 from simgrid_broker.scenario.work.draws import draw, draw_number, holders
+from simgrid_broker.schema.datasets import SecondaryInput
 
 DRAW = "dataset_draw"
 _FILES, _FILE_SIZE = range(2)
@@ -30,7 +32,7 @@ PlacedReplica = tuple[int, int, int, float, float, bool, bool]
 class Catalogue:
     """Datasets by number: names, files, bytes and popularity, (n,) each.
 
-    members: numbers by container.
+    members: numbers by container, and of the datasets of each stream with several masters.
     """
 
     names: tuple[str, ...] = ()
@@ -56,6 +58,9 @@ def catalogue(scenario: Scenario) -> Catalogue:
         members[each.name] = before + np.arange(len(each.rank))
         replicas += each.replicas(before)
         before += len(each.rank)
+    for stream in scenario.workload.streams:
+        if stream.datasets and set(stream.datasets) <= set(names):
+            members[stream.read_whole or ""] = np.array([names.index(name) for name in stream.datasets])
     return Catalogue(
         names, np.concatenate([[one.files for one in single], *(each.files for each in drawn)]).astype(np.int64),
         np.concatenate([[one.bytes for one in single], *(each.bytes for each in drawn)]).astype(float),
@@ -111,6 +116,22 @@ class _Drawn:
     def _luck(self, question: np.ndarray) -> np.ndarray:
         """Numbers in (0, 1) for each dataset and each of several questions, (n, n_questions)."""
         return uniforms(self.scenario.seed, DRAW, self.key, self.rank[:, None], question)
+
+
+def with_sizes(secondaries: Sequence[SecondaryInput], shared: Catalogue) -> list[SecondaryInput]:
+    """Secondary datasets of a stream, those of `data` with the number and the mean size of their files."""
+    numbers = [None if one.dataset is None else shared.names.index(one.dataset) for one in secondaries]
+    return [one if number is None else one.model_copy(update=dict(
+        files=int(shared.n_files[number]), file_size=float(shared.bytes[number] / shared.n_files[number])))
+            for one, number in zip(secondaries, numbers, strict=True)]
+
+
+def secondary_lists(scenario: Scenario) -> dict[str, tuple[SecondaryInput, ...]]:
+    """Secondary datasets with replicas of their own, by the name of the stream whose tasks read them; in a world the
+    list in place k has number k + 1."""
+    found = {stream.name: tuple(one for one in stream.input.secondaries if one.dataset is not None)
+             for stream in scenario.workload.streams if stream.input is not None}
+    return {name: secondaries for name, secondaries in found.items() if secondaries}
 
 
 def datasets_read(shared: Catalogue, dataset: str | None, container: str | None, seed: int, key: int,

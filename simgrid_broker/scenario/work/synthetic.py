@@ -18,7 +18,7 @@ from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import leaf_names, queue_names
 from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.scenario.work.campaigns import Campaign, FunctionalTests, Payload, UserActivity
-from simgrid_broker.scenario.work.catalogue import catalogue, datasets_read
+from simgrid_broker.scenario.work.catalogue import catalogue, datasets_read, secondary_lists, with_sizes
 from simgrid_broker.scenario.work.draws import (
     STORM,
     TaskArrivals,
@@ -214,7 +214,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
         rows["cputime"] = 0
     splitting = _splitting(payload, scenario, key, index)
     read = _read_dataset(rows, splitting, payload, scenario, key, index)
-    _fill_pieces(rows, splitting, payload, read.members)
+    _fill_pieces(rows, splitting, payload, scenario, read.members)
     if payload.workQueueName is not None:
         rows["work_queue"] = queue_names(scenario.work_queues).index(payload.workQueueName)
     of_input = (favourites(payload, scenario.seed, key, index, rows["user"].astype(np.int64))
@@ -242,11 +242,11 @@ class _Read(NamedTuple):
 def _read_dataset(tasks: np.ndarray, splitting: np.ndarray, payload: Payload, scenario: Scenario, key: int,
                   index) -> _Read:
     """Shared input of each task; the files and sizes of datasets become those of the tasks."""
-    if payload.dataset is None and payload.container is None:
+    if not payload.shares_input:
         return _Read()
-    shared = catalogue(scenario)
-    if payload.whole_container:
-        found = list(shared.members).index(payload.container or ""), shared.members[payload.container or ""]
+    shared, whole = catalogue(scenario), payload.read_whole
+    if whole is not None:
+        found = list(shared.members).index(whole), shared.members[whole]
         read = _Read(np.full(len(index), found[1][0]), np.full(len(index), found[0]), shared.n_files[found[1]])
         files, size = shared.n_files[found[1]].sum(), shared.bytes[found[1]].sum()
         jobs = pieces_of_members(shared.n_files[found[1]], None, payload.files_per_job).sum()
@@ -315,7 +315,8 @@ def n_pieces(rows: np.ndarray) -> np.ndarray:
     return np.where(split, parts, files)
 
 
-def _fill_pieces(tasks: np.ndarray, rows: np.ndarray, payload: Payload, members: np.ndarray | None) -> None:
+def _fill_pieces(tasks: np.ndarray, rows: np.ndarray, payload: Payload, scenario: Scenario,
+                 members: np.ndarray | None) -> None:
     """Fill the rows of tasks with files, which count pieces of input; other rows count jobs.
 
     members: files of each dataset of the container that the tasks read whole, if they do.
@@ -327,8 +328,12 @@ def _fill_pieces(tasks: np.ndarray, rows: np.ndarray, payload: Payload, members:
         pieces[:] = pieces_of_members(members, rows[0], 0).sum()
     events = rows["n_files"].astype(np.int64) * rows["events_per_file"] / pieces
     master, secondary = rows["n_files"] * rows["file_bytes"] / pieces, rows["secondary_ratio"] * rows["secondary_bytes"]
-    more = [one.files_for(events) for one in payload.input.secondaries]
-    secondary = secondary + sum(n * one.file_size for n, one in zip(more, payload.input.secondaries, strict=True))
+    lists, secondaries = secondary_lists(scenario), list(payload.input.secondaries)
+    if payload.name in lists:
+        tasks["secondaries"] = 1 + list(lists).index(payload.name)
+        secondaries = with_sizes(secondaries, catalogue(scenario))
+    more = [one.files_for(events) for one in secondaries]
+    secondary = secondary + sum(n * one.file_size for n, one in zip(more, secondaries, strict=True))
     inputs, outputs = master + secondary, rows["output_bytes_per_event"] * events
     tasks["n_jobs"], tasks["n_input_files"] = pieces, 1 + np.rint(rows["secondary_ratio"] + sum(more))
     tasks["n_events_per_job"] = np.maximum(1, np.rint(events))

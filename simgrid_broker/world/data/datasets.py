@@ -19,6 +19,7 @@ from simgrid_broker.world.data.replicas import (
     note_change_of,
     take_space_of,
 )
+from simgrid_broker.world.data.secondaries import version_of_input
 from simgrid_broker.world.rows import REPLICAS
 
 FIRST_REPLICAS = 4096
@@ -186,9 +187,9 @@ def _rows_of(arrays: Arrays, first: np.ndarray) -> np.ndarray:
 
 
 def replicas_version(arrays: Arrays, task: int) -> tuple[int, int]:
-    """Number of the dataset that a task reads, of a container the one in hand, and changes of its replicas so far."""
-    number = int(arrays.input_dataset[task])
-    return number, int(arrays.datasets["version"][number])
+    """Number of the dataset that a task reads, of a container the one in hand, and changes so far of the replicas of
+    this and of its secondary datasets."""
+    return int(arrays.input_dataset[task]), int(version_of_input(arrays, task))
 
 
 def replica_tables(arrays: Arrays, datasets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -144,6 +144,21 @@ def replica_on_disk(world: Arrays, number, site):
 
 
 @compiled
+def parts_of_dataset(world: Arrays, number, site):
+    """Largest parts of a dataset that a replica at a site has: on disk or tape, and on disk."""
+    disk, held = 0.0, 0.0
+    place = world.datasets[number]["first_replica"]
+    while place >= 0:
+        replica = world.replicas[place]
+        if replica["site"] == site:
+            held = max(held, replica["part"])
+            if not replica["tape"]:
+                disk = max(disk, replica["part"])
+        place = replica["next"]
+    return held, disk
+
+
+@compiled
 def most_on_disk(world: Arrays, number):
     """Largest part of a dataset that one replica on disk has, 0 to 1."""
     most, row = 0.0, world.datasets[number]["first_replica"]

@@ -236,15 +236,15 @@ def _open_stores(world) -> np.ndarray:
 
 
 @compiled
-def spread_replicas(sources, n, site, states, disk, tape):
+def spread_replicas(sources, first, end, site, states, disk, tape):
     """Fill in the replicas of a dataset at each PanDA queue, as bits of names.ReplicaState, and its parts there.
 
-    sources: of `views.SOURCE`, of which the first n; site: (n_queues,) of the queues; states, disk, tape: (n_queues,),
-    the latter the largest part of the files on either.
+    sources: of `views.SOURCE`, those from `first` to before `end`; site: (n_queues,) of the queues; states,
+    disk, tape: (n_queues,), the latter the largest part of the files on either.
     """
     for queue in range(len(site)):
         states[queue], disk[queue], tape[queue] = 0, 0.0, 0.0
-        for k in range(n):
+        for k in range(first, end):
             source = sources[k]
             if source["site"] == site[queue]:
                 whole = source["part"] >= 1

@@ -24,8 +24,10 @@ from simgrid_broker.schema.grid import LINK_NUMBERS
 from simgrid_broker.schema.part import LARGEST_WHOLE
 from simgrid_broker.schema.queues import QUEUE_NUMBERS, QueueNumbers
 from simgrid_broker.schema.tasks import AS_PRIORITY, Chain, TaskClaims
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import DATASET, Arrays
 from simgrid_broker.world.build import build
+from simgrid_broker.world.data.replicas import add_replica_of
+from simgrid_broker.world.data.secondaries import Secondary, secondary_tables
 from simgrid_broker.world.jobs.counts import COUNTED, take_snapshot
 from simgrid_broker.world.jobs.counts import Snapshot as Statistics
 from simgrid_broker.world.queues.statistics import unwritable_sites
@@ -54,6 +56,7 @@ def world_of(snapshot: Snapshot) -> World:
     """World at the moment of a checked snapshot; row k is task k of the snapshot, other rows come behind."""
     world = build(snapshot.scenario(), _task_list(snapshot), whole=_named_whole(snapshot))
     numbers = Numbers(world)
+    _hold_secondaries(world, snapshot)
     world.state["now_s"] = snapshot.time
     _fill_counts(world, snapshot, numbers)
     _fill_queues(world, snapshot, numbers)
@@ -63,6 +66,29 @@ def world_of(snapshot: Snapshot) -> World:
     _fill_traffic(world, snapshot, numbers)
     world.nucleus_work = _work_of_nuclei(world, snapshot)
     return world
+
+
+def _hold_secondaries(world: World, snapshot: Snapshot) -> None:
+    """Put the secondary datasets of the tasks behind the others, where they lie."""
+    known = [(row, task.secondaries) for row, task in enumerate(snapshot.tasks.values()) if task.secondaries]
+    if not known:
+        return
+    sites, before = world.vocabularies["sites"], len(world.arrays.datasets)
+    more = [one for _, of in known for one in of]
+    datasets, numbers = np.zeros(len(more), DATASET), iter(range(before, before + len(more)))
+    datasets["first_replica"] = -1
+    datasets["bytes"], datasets["n_files"] = [one.bytes for one in more], [one.files for one in more]
+    lists = [[Secondary(next(numbers), one.bytes_per_job, one.files_per_job, False) for one in of] for _, of in known]
+    world.arrays = world.arrays.with_arrays(datasets=np.concatenate([world.arrays.datasets, datasets]),
+                                            **secondary_tables(lists, len(world.arrays.jobs)))
+    for number, one in enumerate(more, start=before):
+        for name, at in one.input.items():
+            for part, tape in ((at.disk, 0), (at.tape, 1)):
+                if part > 0:
+                    world.make_room()
+                    world.arrays.replicas["tape"][add_replica_of(world.arrays, number, sites.index(name), part)] = tape
+    for place, (row, _) in enumerate(known):
+        world.arrays.tasks["secondaries"][row] = 1 + place
 
 
 def _named_whole(snapshot: Snapshot) -> list[int]:

@@ -13,8 +13,9 @@ from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.tasks import BrokerParameters, Chain, UserParameters
 from simgrid_broker.views import Task, UserView
 from simgrid_broker.world.arrays import N_RAM_LEVELS
+from simgrid_broker.world.data.secondaries import secondaries_of_task
 from simgrid_broker.world.tasks.input_files import is_cut, pieces_at_once, take_in_hand_of, waiting_at
-from simgrid_broker.world.views.nuclei import Burden, parts_at_of
+from simgrid_broker.world.views.nuclei import Burden, parts_of_masters_at
 from simgrid_broker.world.views.observe import job_input, replicas, values_of
 from simgrid_broker.world.views.users import figures_to_look_at, user_view
 from simgrid_broker.world.world import World
@@ -127,6 +128,8 @@ def _task_in_hand(world: World, statistics, asked: InHand, raised: Raised, asks_
         brokerage=TASK_BROKERAGE if to_nucleus else _broker_of_jobs(world, task, asks_about_users),
         n_nuclei=task["n_nuclei"], input=_input(world, row, bool(to_nucleus)),
         frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]))
+    if task["secondaries"]:
+        plain["secondaries"] = _secondaries(world, row)
     if is_cut(world.arrays, row):
         split = world.arrays.splitting[row]
         plain["splitting"] = dict(nFilesPerJob=int(split["nfilesperjob"]), nEventsPerJob=int(split["neventsperjob"]))
@@ -210,15 +213,30 @@ def _input(world: World, row: int, whole: bool) -> dict[str, dict]:
     parts: dict[str, dict] = {}
     if whole and world.arrays.containers["number"][row]:
         for site, name in enumerate(world.vocabularies["sites"]):
-            held, disk, _ = parts_at_of(world.arrays, row, site)
+            held, disk, _ = parts_of_masters_at(world.arrays, row, site)
             if held > 0:
                 parts[name] = {kind: part for kind, part in (("disk", disk), ("tape", held)) if part > 0}
         return parts
     seen = None if whole else job_input(world, row)
-    for site, part, is_tape in replicas(world, row) if seen is None else seen.replicas:
+    return _parts_of(world, replicas(world, int(world.arrays.input_dataset[row])) if seen is None else seen.replicas)
+
+
+def _parts_of(world: World, held: Iterable[tuple[int, float, int]]) -> dict[str, dict]:
+    """Parts of a dataset by site, on disk and on tape; held: its replicas, (site, part, whether on tape) each."""
+    parts: dict[str, dict] = {}
+    for site, part, is_tape in held:
         at, kind = parts.setdefault(world.vocabularies["sites"][site], {}), "tape" if is_tape else "disk"
         at[kind] = max(at.get(kind, 0.0), part)
     return parts
+
+
+def _secondaries(world: World, row: int) -> list[dict]:
+    """The secondary datasets with replicas of their own of a task."""
+    rows = world.arrays.secondaries[slice(*secondaries_of_task(world.arrays, row))]
+    known = world.arrays.datasets[rows["dataset"]]
+    return [dict(bytes_per_job=float(one["bytes"]), files_per_job=float(one["files"]), bytes=float(dataset["bytes"]),
+                 files=int(dataset["n_files"]), input=_parts_of(world, replicas(world, int(one["dataset"]))))
+            for one, dataset in zip(rows, known, strict=True)]
 
 
 def users_of(world: World, rows: Iterable[int], slots_of_class_a: float) -> tuple[dict, dict[int, dict]]:

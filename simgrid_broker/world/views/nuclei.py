@@ -10,9 +10,11 @@ from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import COMPLETE, TaskStatus, TransferKind
+from simgrid_broker.world.data.replicas import parts_of_dataset
+from simgrid_broker.world.data.secondaries import own_part, secondaries_of
 from simgrid_broker.world.snapshot.records import NucleusWork
 from simgrid_broker.world.tasks.input_files import reads_container
-from simgrid_broker.world.views.tasks import PASSES, counted_inputs
+from simgrid_broker.world.views.tasks import PASSES, counted_inputs, total_input
 from simgrid_broker.world.world import World
 
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
@@ -237,16 +239,15 @@ def fill(world, row, passes, work, draws, rows):
     a file that is there in part does not count. Of several replicas at a site the best counts, so a complete one on
     disk makes tape irrelevant (brokerage reference, 1.3).
     """
-    task, counted = world.tasks[row], counted_inputs(world, row)
+    size, n_files = total_input(world, row)
     for k in range(len(rows)):
         nucleus = rows[k]
         site = nucleus["site"]
         nucleus["remaining_work_hs06s"], nucleus["priority_work_hs06s"] = work[0, site], work[1, site]
         nucleus["draw"] = draws[0, k]
         held, disk, files = parts_at(world, row, site)
-        nucleus["local_input_bytes"] = np.rint(held * counted * task["input_bytes_per_job"])
-        nucleus["disk_input_bytes"] = np.rint(disk * counted * task["input_bytes_per_job"])
-        nucleus["local_input_files"] = np.floor(files * counted * task["n_input_files"] + ROUNDING)
+        nucleus["local_input_bytes"], nucleus["disk_input_bytes"] = np.rint(held * size), np.rint(disk * size)
+        nucleus["local_input_files"] = np.floor(files * n_files + ROUNDING)
     return has_complete_replicas(world, row, passes)
 
 
@@ -254,8 +255,29 @@ def fill(world, row, passes, work, draws, rows):
 def parts_at(world, row, site):
     """Parts of a task's input at a site: of the bytes on disk or tape, on disk, and of the files on either.
 
-    Those of the datasets of a container are added (brokerage reference, 1.3).
+    Those of secondary datasets with replicas of their own are added, unless task brokerage looks at the master alone.
     """
+    held, disk, files = parts_of_masters(world, row, site)
+    first, end = secondaries_of(world, row)
+    if first == end or world.tasks[row]["taskbrokeronmaster"]:
+        return held, disk, files
+    size, n_files = total_input(world, row)
+    counted, (own_size, own_files) = counted_inputs(world, row), own_part(world, row)
+    own_size *= counted * world.tasks[row]["input_bytes_per_job"] / max(size, 1.0)
+    own_files *= counted * world.tasks[row]["n_input_files"] / max(n_files, 1.0)
+    held, disk, files = held * own_size, disk * own_size, files * own_files
+    for k in range(first, end):
+        number = world.secondaries[k]["dataset"]
+        there, on_disk = parts_of_dataset(world, number, site)
+        held += there * world.datasets[number]["bytes"] / max(size, 1.0)
+        disk += on_disk * world.datasets[number]["bytes"] / max(size, 1.0)
+        files += there * world.datasets[number]["n_files"] / max(n_files, 1.0)
+    return held, disk, files
+
+
+@compiled
+def parts_of_masters(world, row, site):
+    """As `parts_at`, of the master datasets: those of a container are added (brokerage reference, 1.3)."""
     if not reads_container(world, row):
         held, disk = parts_of_dataset(world, world.input_dataset[row], site)
         return held, disk, held
@@ -273,28 +295,17 @@ def parts_at(world, row, site):
     return any_bytes / all_bytes, disk_bytes / all_bytes, files / all_pieces
 
 
-parts_at_of = uncompiled(parts_at)
-"""As `parts_at`, for Python, which asks so seldom that compiling takes longer."""
-
-
-@compiled
-def parts_of_dataset(world, number, site):
-    """Largest parts of a dataset that a replica at a site has: on disk or tape, and on disk."""
-    disk, held = 0.0, 0.0
-    place = world.datasets[number]["first_replica"]
-    while place >= 0:
-        replica = world.replicas[place]
-        if replica["site"] == site:
-            held = max(held, replica["part"])
-            if not replica["tape"]:
-                disk = max(disk, replica["part"])
-        place = replica["next"]
-    return held, disk
+parts_of_masters_at = uncompiled(parts_of_masters)
+"""As `parts_of_masters`, for Python, which asks so seldom that compiling takes longer."""
 
 
 @compiled
 def has_complete_replicas(world, row, passes):
     """True if sites that send files have each dataset of a task whole; T2 in the brokerage reference, 1.2."""
+    first, end = secondaries_of(world, row)
+    for k in range(first, 0 if world.tasks[row]["taskbrokeronmaster"] else end):
+        if not has_complete_replica(world, row, world.secondaries[k]["dataset"], passes):
+            return False
     if not reads_container(world, row):
         return has_complete_replica(world, row, world.input_dataset[row], passes)
     container = world.containers[row]

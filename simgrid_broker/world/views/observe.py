@@ -1,5 +1,7 @@
 """Makes the views of decisions from the tables of the world; nuclei are in `nuclei`."""
 
+from collections.abc import Iterator
+from functools import partial
 from math import isnan, nan
 
 import numpy as np
@@ -11,6 +13,7 @@ from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.datasets import members_of, replica_tables
+from simgrid_broker.world.data.secondaries import secondaries_of_task
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of
 from simgrid_broker.world.queues.places import RAW, analysis_stores, spread_replicas
@@ -21,10 +24,14 @@ from simgrid_broker.world.views.tasks import (
     PASSES,
     SEEN,
     WORDS,
-    counted_inputs_of,
     fill_one,
+    fill_parts_of,
+    fill_secondary_of,
     fill_sources,
     fill_sources_of,
+    input_of_pieces_of,
+    of_secondary_of,
+    total_input_of,
 )
 from simgrid_broker.world.views.users import fields_of_word, user_view
 from simgrid_broker.world.world import World
@@ -71,14 +78,13 @@ def task(world: World, row: int) -> views.Task:
     fill_one(world.arrays, view_tables, row)
     fields = dict(zip(SEEN.names or (), view_tables.task.item(), strict=True))
     t = dict(zip(TASKS.dtype.names or (), world.arrays.tasks[row].item(), strict=True))
-    counted, n_jobs = counted_inputs_of(world.arrays, row), t["n_jobs"] - t["n_finished"] - t["n_failed"]
+    (size, files), n_jobs = total_input_of(world.arrays, row), t["n_jobs"] - t["n_finished"] - t["n_failed"]
     above = world.parent_of(row)
     parent = None if above is None else world.arrays.tasks[above]
     named = words["preassigned"][t["preassigned"]]
     fields |= dict(
         gshare=words["shares"][t["share"]], n_jobs=n_jobs,
-        total_input_bytes=float(round(counted * t["input_bytes_per_job"])),
-        total_input_files=round(counted * t["n_input_files"]), taskpriority=t["taskpriority"],
+        total_input_bytes=float(round(size)), total_input_files=round(files), taskpriority=t["taskpriority"],
         parent_nucleus=-1 if parent is None else int(parent["nucleus"]),
         parent_fullchain=0 if parent is None else int(parent["fullchain"]),
         frozen_for_s=0.0 if isnan(t["frozen_s"]) else float(world.state["now_s"]) - t["frozen_s"],
@@ -229,9 +235,9 @@ def in_order(keys: np.ndarray) -> np.ndarray:
     return np.sort((keys << bits) + np.arange(len(keys))) & (1 << bits) - 1
 
 
-def replicas(world: World, row: int) -> list[tuple[int, float, int]]:
-    """Site, part of the input and whether it is on tape, of each replica of a task."""
-    tables = replica_tables(world.arrays, world.arrays.input_dataset[[row]])
+def replicas(world: World, number: int) -> list[tuple[int, float, int]]:
+    """Site, part of the files and whether it is on tape, of each replica of a dataset."""
+    tables = replica_tables(world.arrays, np.array([number]))
     return [replica for replica in zip(*(table[0].tolist() for table in tables), strict=True) if replica[1] > 0]
 
 
@@ -243,7 +249,27 @@ def job_input(world: World, row: int) -> views.JobInput | None:
     if not n:
         return None
     held = tuple((site, part, tape) for site, part, _, _, _, tape, _ in world.view_tables.sources[:n].tolist())
-    return views.JobInput(held, (views.InputDataset("input", _sources(world, n)),), world.places.site)
+    master = views.InputDataset("input", _sources(world, n))
+    if not world.arrays.tasks["secondaries"][row]:
+        return views.JobInput(held, (master,), world.places.site)
+    return views.JobInput(held, (master, *_secondaries(world, row)), world.places.site, None,
+                          partial(_input_of_jobs, world, row))
+
+
+def _input_of_jobs(world: World, row: int, n_jobs: int) -> tuple[float, int, bool, np.ndarray]:
+    """As `views.JobInput.of_jobs`, of the task in a row."""
+    parts = np.zeros(len(world.arrays.queues), views.PART)
+    size, files, somewhere = fill_parts_of(world.arrays, world.view_tables, row, n_jobs, parts)
+    return float(size), files, bool(somewhere), parts
+
+
+def _secondaries(world: World, row: int) -> tuple[views.InputDataset, ...]:
+    """The secondary datasets with replicas of their own of a task."""
+    names, known = dict(enumerate(world.catalogue.names)), []
+    for k in range(*secondaries_of_task(world.arrays, row)):
+        n, number = fill_secondary_of(world.arrays, world.view_tables, row, k, 0), int(world.arrays.secondaries[k][2])
+        known.append(views.InputDataset(names.get(number, "secondary input"), _sources(world, n)))
+    return tuple(known)
 
 
 def _sources(world: World, n: int) -> tuple[views.Source, ...]:
@@ -257,11 +283,12 @@ def datasets(world: World, row: int) -> tuple[views.InputDataset, ...]:
     """The datasets that jobs of a task read, as far as they lie somewhere."""
     inputs = []
     for number, pieces in members_of(world.arrays, row)[["dataset", "n_pieces"]].tolist():
-        n = fill_sources_of(world.arrays, world.view_tables, row, number, pieces)
+        files = float(world.arrays.tasks["n_input_files"][row]) * pieces
+        n = fill_sources_of(world.arrays, world.view_tables, row, number, files, 0)
         if n:
             inputs.append(views.InputDataset(world.catalogue.names[number], _sources(world, n)))
     single = None if inputs else job_input(world, row)
-    return tuple(inputs) if single is None else single.inputs
+    return (*inputs, *_secondaries(world, row)) if single is None else single.inputs
 
 
 def input_at(world: World, site: int) -> views.JobInput:
@@ -279,6 +306,10 @@ def locality(task: views.Task, parts: views.JobInput | None, n_jobs: int) -> vie
         return None
     if parts.by_files is not None:
         return parts.by_files
+    if parts.of_jobs is not None:
+        total, files, somewhere, at_queues = parts.of_jobs(n_jobs)
+        return views.Locality(total, files, *(at_queues[name] for name in views.PART.names or ()), somewhere,
+                              parts.inputs)
     (disk, anywhere), inputs = parts.parts, parts.inputs
     total, files = task.input_bytes_per_job * n_jobs, task.n_files_per_job * n_jobs
     return views.Locality(total, files, disk, disk, anywhere, anywhere, anywhere >= 1.0, lies_somewhere(parts), inputs)
@@ -374,10 +405,27 @@ def input_at_queues(world: World, row: int) -> views.InputAt:
         return views.InputAt()
     states = np.zeros(len(world.arrays.queues), np.int64)
     disk, tape = np.zeros((2, len(states)))
-    spread_replicas(world.view_tables.sources, len(parts.replicas), world.places.site, states, disk, tape)
+    spread_replicas(world.view_tables.sources, 0, len(parts.replicas), world.places.site, states, disk, tape)
     pieces, piece_bytes = in_hand_of(world.arrays, row)
-    size = float(pieces * piece_bytes)
-    sources = parts.inputs[0].sources
+    size, others = float(pieces * piece_bytes), tuple(_secondaries_at_queues(world, row, parts, int(pieces)))
+    if others:
+        size = float(input_of_pieces_of(world.arrays, row, pieces)[0])
+    sources, left = parts.inputs[0].sources, size - sum(one for _, one in others)
     tapes = tuple(bool(on_tape) for *_, on_tape in parts.replicas)
-    dataset = views.DatasetAt("input", states, 1, disk, tape, np.zeros(len(states)), disk * size, sources, tapes)
-    return views.InputAt((dataset,), size)
+    master = views.DatasetAt("input", states, 1, disk, tape, np.zeros(len(states)), disk * left, sources, tapes)
+    return views.InputAt((master, *(one for one, _ in others)), size)
+
+
+def _secondaries_at_queues(world: World, row: int, parts: views.JobInput,
+                           pieces: int) -> Iterator[tuple[views.DatasetAt, float]]:
+    """The secondary datasets with replicas of their own of a task at each PanDA queue, and their bytes: complete
+    replicas count."""
+    for k, known in zip(range(*secondaries_of_task(world.arrays, row)), parts.inputs[1:], strict=True):
+        n, seen = fill_secondary_of(world.arrays, world.view_tables, row, k, 0), world.view_tables.sources
+        states = np.zeros(len(world.arrays.queues), np.int64)
+        disk, tape = np.zeros((2, len(states)))
+        spread_replicas(seen, 0, n, world.places.site, states, disk, tape)
+        disk, tape = np.floor(disk), np.floor(tape)
+        size = float(of_secondary_of(world.arrays, k, pieces)[0])
+        yield views.DatasetAt(known.name, states, 1, disk, tape, np.zeros(len(states)), disk * size, known.sources,
+                              tuple(seen["tape"][:n].tolist())), size

@@ -6,11 +6,13 @@ from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.compiled.columns import copy_columns, copy_known
 from simgrid_broker.editions import ByEdition
+from simgrid_broker.names import COMPLETE
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.units import MB, MIB
 from simgrid_broker.views import SOURCE, TASK_FIELDS
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.data.replicas import first_replica, part_of_staged
+from simgrid_broker.world.data.replicas import first_replica, part_of_staged, parts_of_dataset
+from simgrid_broker.world.data.secondaries import own_part, secondaries_of
 from simgrid_broker.world.tasks.input_files import in_hand, pieces_at_once, reads_container
 
 PASSES = ByEdition(np.array([True, False, False]), np.array([True, False, True]))
@@ -92,7 +94,7 @@ def fill_one(world: Arrays, view_tables, row):
 
 @compiled
 def has_replicas(world: Arrays, row):
-    """True if there is a replica of anything that a task reads."""
+    """True if there is a replica of anything that a task reads as a master dataset."""
     if not reads_container(world, row):
         return first_replica(world, row) >= 0
     container = world.containers[row]
@@ -114,8 +116,26 @@ def counted_inputs(world: Arrays, row):
     return np.float64(task["n_jobs"]) * (1.0 - task["secondary_fraction"] * task["taskbrokeronmaster"])
 
 
-counted_inputs_of = uncompiled(counted_inputs)
-"""As `counted_inputs`, for Python, which asks so seldom that compiling takes longer."""
+@compiled
+def total_input(world: Arrays, row):
+    """Input of a task that task brokerage counts, bytes and files: a secondary dataset with replicas of its own once.
+    """
+    task, counted = world.tasks[row], counted_inputs(world, row)
+    first, end = secondaries_of(world, row)
+    size, files = counted * task["input_bytes_per_job"], counted * task["n_input_files"]
+    if first == end or task["taskbrokeronmaster"] or counted == 0.0:
+        return size, files
+    own_size, own_files = own_part(world, row)
+    size, files = size * own_size, files * own_files
+    for k in range(first, end):
+        dataset = world.datasets[world.secondaries[k]["dataset"]]
+        size += dataset["bytes"]
+        files += dataset["n_files"]
+    return size, files
+
+
+total_input_of = uncompiled(total_input)
+"""As `total_input`, for Python, which asks so seldom that compiling takes longer."""
 
 
 @compiled
@@ -123,19 +143,18 @@ def fill_sources(world: Arrays, view_tables, row):
     """Fill in `view_tables.sources`, the replicas of the dataset in hand of a task; returns how many, 0 = none, or its
     jobs read nothing."""
     pieces, _ = in_hand(world, row)
-    return fill_sources_of(world, view_tables, row, world.input_dataset[row], pieces)
+    files = np.float64(world.tasks[row]["n_input_files"]) * np.float64(pieces)
+    return fill_sources_of(world, view_tables, row, world.input_dataset[row], files, 0)
 
 
 @compiled
-def fill_sources_of(world: Arrays, view_tables, row, number, pieces):
-    """Fill in `view_tables.sources`, the replicas of a dataset of which a task has so many pieces; returns how many.
+def fill_sources_of(world: Arrays, view_tables, row, number, files, n):
+    """Fill in `view_tables.sources` from row n on, the replicas of a dataset with so many files; returns their end.
 
     A site without storage lets everyone read; nothing is read from a replica of virtual placement but at its site.
     """
-    task, n = world.tasks[row], 0
-    if task["input_bytes_per_job"] <= 0:
+    if world.tasks[row]["input_bytes_per_job"] <= 0:
         return n
-    files = np.float64(task["n_input_files"]) * np.float64(pieces)
     place = world.datasets[number]["first_replica"]
     while place >= 0:
         replica = world.replicas[place]
@@ -151,3 +170,107 @@ def fill_sources_of(world: Arrays, view_tables, row, number, pieces):
         source["wan"] = real and (storage < 0 or view_tables.passes[world.storages[storage]["read_wan_off"]])
         n += 1
     return n
+
+
+@compiled
+def fill_secondary(world: Arrays, view_tables, row, k, n):
+    """Fill in `view_tables.sources` from row n on, the replicas of the secondary dataset in row k of its table; returns
+    their end."""
+    number = world.secondaries[k]["dataset"]
+    return fill_sources_of(world, view_tables, row, number, np.float64(world.datasets[number]["n_files"]), n)
+
+
+@compiled
+def input_of_pieces(world: Arrays, row, pieces):
+    """Bytes and files that go with so many pieces of a task's master: no file of a secondary dataset counts twice.
+
+    Source: brokerage reference, 2.6 (distinct LFNs).
+    """
+    task, (first, end), (size, files) = world.tasks[row], secondaries_of(world, row), own_part(world, row)
+    size, files = size * task["input_bytes_per_job"] * pieces, files * task["n_input_files"] * pieces
+    for k in range(first, end):
+        more, more_files = of_secondary(world, k, pieces)
+        size += more
+        files += more_files
+    return size, files
+
+
+@compiled
+def of_secondary(world: Arrays, k, pieces):
+    """Bytes and files of the secondary dataset in row k of its table that go with so many pieces of a master."""
+    one = world.secondaries[k]
+    dataset = world.datasets[one["dataset"]]
+    return min(one["bytes"] * pieces, dataset["bytes"]), min(one["files"] * pieces, np.float64(dataset["n_files"]))
+
+
+@compiled
+def fill_parts(world: Arrays, view_tables, row, n_jobs, parts):
+    """Fill in the parts of the input of some smallest jobs of a task at each PanDA queue, (n_queues,) of `views.PART`;
+    returns the input, bytes and files, and whether a site has all of it. `view_tables.sources` has the sources of the
+    master afterwards.
+    """
+    (first, end), pieces = secondaries_of(world, row), n_jobs * pieces_at_once(world, row)
+    size, files = input_of_pieces(world, row, pieces)
+    left, files_left = 1.0, 1.0
+    for queue in range(len(parts)):
+        parts[queue]["disk_bytes"] = parts[queue]["any_bytes"] = 0.0
+        parts[queue]["disk_files"] = parts[queue]["any_files"] = 0.0
+        parts[queue]["complete"] = True
+    for k in range(first, end):
+        part, files_part = of_secondary(world, k, pieces)
+        part, files_part = part / max(size, 1.0), files_part / max(files, 1.0)
+        left, files_left = left - part, files_left - files_part
+        n = fill_secondary(world, view_tables, row, k, 0)
+        add_parts(world, view_tables.sources, n, parts, part, files_part, True)
+    n = fill_sources(world, view_tables, row)
+    add_parts(world, view_tables.sources, n, parts, left, files_left, False)
+    for queue in range(len(parts)):
+        part = parts[queue]
+        part["disk_bytes"], part["any_bytes"] = whole(part["disk_bytes"]), whole(part["any_bytes"])
+        part["disk_files"], part["any_files"] = whole(part["disk_files"]), whole(part["any_files"])
+    for k in range(n):
+        if view_tables.sources[k]["part"] >= 1 and has_secondaries(world, row, view_tables.sources[k]["site"]):
+            return size, files, True
+    return size, files, False
+
+
+@compiled
+def whole(part):
+    """A sum of parts, 1 if only rounding is missing."""
+    return 1.0 if part > COMPLETE else part
+
+
+@compiled
+def add_parts(world: Arrays, sources, n, parts, size, files, only_whole):
+    """Add to `parts` what the first n sources of a dataset have at each PanDA queue; size, files: parts of the input
+    that the dataset is; only_whole: whether only complete replicas count."""
+    for queue in range(len(parts)):
+        disk, tape, site, part = 0.0, 0.0, world.queues[queue]["site"], parts[queue]
+        for k in range(n):
+            source = sources[k]
+            if source["site"] == site and (source["part"] >= 1 or not only_whole):
+                if source["tape"]:
+                    tape = max(tape, source["part"])
+                else:
+                    disk = max(disk, source["part"])
+        held = max(disk, tape)
+        part["disk_bytes"] += size * disk
+        part["disk_files"] += files * disk
+        part["any_bytes"] += size * held
+        part["any_files"] += files * held
+        part["complete"] = part["complete"] and held >= 1.0
+
+
+@compiled
+def has_secondaries(world: Arrays, row, site):
+    """True if a site has each secondary dataset of a task whole."""
+    first, end = secondaries_of(world, row)
+    for k in range(first, end):
+        if parts_of_dataset(world, world.secondaries[k]["dataset"], site)[0] < 1.0:
+            return False
+    return True
+
+
+fill_parts_of, fill_secondary_of, input_of_pieces_of, of_secondary_of = map(uncompiled, (
+    fill_parts, fill_secondary, input_of_pieces, of_secondary))
+"""As the functions of similar names, for Python, which asks so seldom that compiling takes longer."""

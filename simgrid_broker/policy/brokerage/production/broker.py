@@ -12,7 +12,6 @@ from simgrid_broker.policy.brokerage.brokerage import Decided, figures_of
 from simgrid_broker.policy.brokerage.production.candidates import TERMS, initial_list
 from simgrid_broker.policy.brokerage.production.decide import (
     ASKED,
-    PART,
     TOO_LIGHT,
     TOO_QUIET,
     Question,
@@ -26,7 +25,20 @@ from simgrid_broker.policy.brokerage.production.network import network, network_
 from simgrid_broker.policy.brokerage.production.question import NUMBERS, Candidate, JobCase, task_record
 from simgrid_broker.policy.brokerage.production.storage import Readable, readable
 from simgrid_broker.policy.funnel import ONE, MaskCache, first_refusals
-from simgrid_broker.views import KEPT, LINK, LOAD, STORE, Figures, Gdpconfig, Locality, Queues, Stats, Task, Verdict
+from simgrid_broker.views import (
+    KEPT,
+    LINK,
+    LOAD,
+    PART,
+    STORE,
+    Figures,
+    Gdpconfig,
+    Locality,
+    Queues,
+    Stats,
+    Task,
+    Verdict,
+)
 
 MAX_CANDIDATES = 10
 """Candidates that are used; source: PanDA brokerage documentation, production job brokerage, step 5."""

@@ -37,10 +37,6 @@ ASKED = np.dtype([
 ])
 """A question: what is asked beside the record of the task; fields of the nucleus as in `views.Stats`."""
 
-PART = np.dtype([("disk_bytes", "f8"), ("disk_files", "f8"), ("any_bytes", "f8"), ("any_files", "f8"),
-                 ("complete", "?")])
-"""Parts of the input at a PanDA queue, as in `views.Locality`."""
-
 ORDER = np.dtype([
     ("least_numbers", "i8"),         # smallest rank of a rule that needs job numbers
     ("choice_rank", "i8"), ("n_criteria", "i8"), ("never", "i8"),
@@ -81,7 +77,7 @@ class Tables(Bundle):
     load: np.ndarray               # (n_loads, n_queues) of LOAD
     link: np.ndarray               # (n_links, n_queues) of LINK
     store: np.ndarray              # (n_queues,) of STORE
-    parts: np.ndarray              # (n_parts, n_queues) of PART
+    parts: np.ndarray              # (n_parts, n_queues) of `views.PART`
     first: np.ndarray              # (n_firsts, n), smallest rank at which a static criterion refuses, `never` = none
     open: np.ndarray               # (n_firsts, n), candidates by that rank, the last first
     split: np.ndarray              # (1,) of SPLIT

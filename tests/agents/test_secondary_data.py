@@ -1,0 +1,262 @@
+"""Secondary datasets with replicas of their own: jobs wait for them, files move once, brokers see where they lie."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from builders import EVENTFUL, Stage, everyone, two_sites
+
+from simgrid_broker.agents.jedi.job_generator import job_generator
+from simgrid_broker.agents.jedi.task_refiner import task_refiner
+from simgrid_broker.agents.panda.jobs import setupper
+from simgrid_broker.agents.panda.statistics import statistics
+from simgrid_broker.agents.run.sources import task_source
+from simgrid_broker.engine import simulate
+from simgrid_broker.errors import ScenarioError
+from simgrid_broker.scenario import load_scenario
+from simgrid_broker.world.data.datasets import add_replica_at, lose_replica
+from simgrid_broker.world.views import observe
+from simgrid_broker.world.views.nuclei import has_complete_replicas, parts_at
+from simgrid_broker.world.views.tasks import PASSES
+
+MB, GB, TB = 1e6, 1e9, 1e12
+GENERATION = (task_source, task_refiner, statistics, job_generator, setupper)
+DISK = dict(total=1000 * TB, free=500 * TB)
+DISKS = dict(HERE_DISK=dict(site="HERE", **DISK), THERE_DISK=dict(site="THERE", **DISK))
+MASTER = dict(files=4, bytes=4 * MB, replicas=[dict(storage="HERE_DISK")])
+TASK = dict(label="user", cputime=10.0, cpuefficiency=100.0, n_events_per_job=100, input_bytes_per_job=3 * MB,
+            n_input_files=3, secondaries=1,
+            split=dict(n_files=4, events_per_file=100, file_bytes=MB, nfilesperjob=1))
+"""Four master files of a MB, which lie at HERE, where the jobs run; each job reads one."""
+
+
+def pileup(n_files=10, storage="THERE_DISK", part=1.0):
+    """A dataset of files of a MB that lies at THERE, or as said, with all files at THERE."""
+    replicas = [dict(storage="THERE_DISK")] + ([dict(storage=storage, part=part)] if storage != "THERE_DISK" else [])
+    return dict(files=n_files, bytes=n_files * MB, replicas=replicas)
+
+
+def stage_of(secondary, *more, other=None, said=None, agents=GENERATION, **plan):
+    """A task with secondary datasets at THERE, of which each file takes a second to HERE, and 30 s of latency."""
+    stream = dict(name="task", hs06sec_per_event=1, dataset="master",
+                  input=dict(secondaries=[dict(dataset="pileup") | secondary, *more]))
+    data = dict(master=MASTER, pileup=pileup()) | (other or {})
+    made = two_sites(storages=DISKS, link=dict(bandwidth=MB, latency=30), data=dict(datasets=data),
+                     agents=dict(task_refiner=10), workload=dict(campaigns=[stream]),
+                     **dict(there=dict(nucleus=False)) | plan)
+    stage = Stage(agents, made, TASK | (said or {}))
+    stage.arrays.input_dataset[0] = 0
+    n = len(stage.control.brokers.queues.queue)
+    stage.control.policies.job_brokerage = lambda *_: replace(everyone(n), order=np.array([0]), weight=np.ones(n))
+    return stage
+
+
+def when_set_up(stage):
+    """Run until jobs have been set up; returns the time."""
+    while "assigned" not in stage.statuses() and "activated" not in stage.statuses():
+        stage.run(stage.now + 10.0)
+    return stage.now
+
+
+def at_here(stage, dataset=1):
+    """Part of a dataset on the disk of HERE."""
+    return sum(part for site, part, _ in observe.replicas(stage.world, dataset) if site == 0)
+
+
+@pytest.mark.rule("bring_secondaries")
+@pytest.mark.rule("inputs_of")
+@pytest.mark.parametrize(("secondary", "each", "moved", "files"), [
+    pytest.param(dict(np=2), 2, 8, 8, id="np: two files for each job"),
+    pytest.param(dict(ratio=2), 2, 8, 8, id="ratio: two files for each master file"),
+    pytest.param(dict(er=2, events_per_file=100), 2, 8, 8, id="er: two events for each of the master"),
+    pytest.param(dict(nosplit=True), 10, 10, 10, id="nosplit: each job reads all, which move once"),
+    pytest.param(dict(np=6, ru=True), 6, 10, 12, id="ru: from the first file again"),
+])
+def test_jobs_wait_for_the_secondary_files_that_are_not_at_their_site(secondary, each, moved, files):
+    stage = stage_of(secondary)
+    begun = when_set_up(stage)
+    rows = stage.live()
+    assert stage.statuses() == ["assigned"] * 4
+    assert stage.arrays.jobs["n_input_files"][rows].tolist() == [1 + each] * 4
+    assert stage.arrays.jobs["input_bytes"][rows] == pytest.approx([(1 + each) * MB] * 4)
+    stage.check()
+    stage.run(begun + 30 + 2 * files)
+    assert stage.statuses() == ["activated"] * 4
+    assert stage.moved()["bytes"].sum() == pytest.approx(moved * MB, rel=0.21)
+    assert set(stage.moved()["dataset"].tolist()) == {1}
+    assert at_here(stage) == pytest.approx(moved / 10, rel=0.21)
+    stage.check()
+
+
+@pytest.mark.rule("awaits_secondaries")
+def test_a_job_waits_for_master_and_secondaries_whichever_comes_last():
+    master = dict(files=4, bytes=40 * MB, replicas=[dict(storage="THERE_DISK")])
+    stage = stage_of(dict(np=1), dict(dataset="calibration", nosplit=True), said=dict(
+        split=TASK["split"] | dict(file_bytes=10 * MB)), other=dict(
+            master=master, calibration=dict(files=1, bytes=100 * MB, replicas=[dict(storage="THERE_DISK")])))
+    begun = when_set_up(stage)
+    assert stage.statuses() == ["assigned"] * 4
+    seen = []
+    for second in range(0, 200, 5):
+        stage.run(begun + second)
+        stage.check()
+        seen.append((len(stage.moved()), stage.statuses().count("activated")))
+    assert {jobs for transfers, jobs in seen if transfers < 3} == {0}      # master, pileup and calibration
+    assert seen[-1] == (3, 4)
+    assert sorted(stage.moved()["bytes"].tolist()) == pytest.approx([4 * MB, 40 * MB, 100 * MB])
+
+
+def test_secondary_files_at_the_site_are_not_moved():
+    stage = stage_of(dict(np=2), other=dict(pileup=pileup(storage="HERE_DISK")))
+    when_set_up(stage)
+    assert stage.statuses() == ["activated"] * 4 and not len(stage.moved())
+
+
+@pytest.mark.rule("to_bring")
+def test_a_part_of_the_secondary_files_is_at_the_site():
+    stage = stage_of(dict(nosplit=True), other=dict(pileup=pileup(storage="HERE_DISK", part=0.6)))
+    begun = when_set_up(stage)
+    stage.run(begun + 60)
+    assert stage.moved()["bytes"].tolist() == pytest.approx([4 * MB])
+    assert at_here(stage) == pytest.approx(1.0)
+
+
+@pytest.mark.rule("awaits_secondaries")
+def test_jobs_whose_secondary_files_are_nowhere_stay_assigned():
+    stage = stage_of(dict(np=2))
+    lose_replica(stage.world, "pileup", "THERE_DISK")
+    when_set_up(stage)
+    assert stage.statuses() == ["assigned"] * 4 and (stage.arrays.jobs["transfer"][stage.live()] == -1).all()
+    assert (stage.arrays.jobs["source_site"][stage.live()] == -1).all()
+    stage.check()
+
+
+@pytest.mark.rule("awaits_secondaries")
+def test_secondary_files_that_vanish_under_way_are_asked_for_again():
+    slow = dict(files=4, bytes=240 * MB, replicas=[dict(storage="THERE_DISK")])
+    stage = stage_of(dict(np=2), other=dict(master=slow), said=dict(split=TASK["split"] | dict(file_bytes=60 * MB)))
+    begun = when_set_up(stage)
+    stage.run(begun + 1)
+    stage.fabric.sources_vanish(lose_replica(stage.world, "pileup", "THERE_DISK"), stage.now)
+    stage.run(begun + 60)
+    assert at_here(stage) == 0.0
+    add_replica_at(stage.world, "pileup", "THERE_DISK", 1.0)
+    stage.run(begun + 270)                                                # the master files have come
+    assert stage.statuses() == ["assigned"] * 4
+    stage.check()
+    stage.run(begun + 400)
+    assert stage.statuses() == ["activated"] * 4 and at_here(stage) == pytest.approx(0.8)
+    stage.check()
+
+
+@pytest.mark.rule("awaits_secondaries")
+def test_jobs_that_come_later_find_what_was_brought():
+    stage = stage_of(dict(nosplit=True))
+    begun = when_set_up(stage)
+    stage.run(begun + 60)
+    assert stage.statuses() == ["activated"] * 4
+    stage.take_back()
+    stage.run(begun + 4000)
+    assert len(stage.moved()) == 1
+    stage.check()
+
+
+# ---- brokers ---------------------------------------------------------------------------------------------------------
+
+@pytest.mark.rule("fill_parts")
+@pytest.mark.parametrize(("secondary", "storage", "part", "disk", "complete"), [
+    pytest.param(dict(np=2), "THERE_DISK", 1.0, (1 / 3, 2 / 3), (False, False), id="master here, secondary there"),
+    pytest.param(dict(np=2), "HERE_DISK", 1.0, (1.0, 2 / 3), (True, False), id="both here"),
+    pytest.param(dict(np=2), "HERE_DISK", 0.9, (1 / 3, 2 / 3), (False, False), id="an incomplete replica"),
+])
+def test_brokers_see_where_each_dataset_lies(secondary, storage, part, disk, complete):
+    stage = stage_of(secondary, other=dict(pileup=pileup(storage=storage, part=part)), agents=())
+    task, seen = observe.task(stage.world, 0), observe.job_input(stage.world, 0)
+    found = observe.locality(task, seen, 4)
+    assert found.disk_bytes == pytest.approx(disk) and found.disk_files == pytest.approx(disk)
+    assert tuple(found.complete) == complete and found.somewhere == any(complete)
+    assert [one.name for one in found.inputs] == ["input", "pileup"]
+    states = [one.states.tolist() for one in observe.input_at_queues(stage.world, 0).datasets]
+    assert len(states) == 2
+
+
+@pytest.mark.rule("total_input")
+@pytest.mark.rule("parts_at")
+@pytest.mark.parametrize(("said", "size", "here", "there"), [
+    pytest.param({}, 4 + 10, 4 / 14, 10 / 14, id="a secondary dataset counts once"),
+    pytest.param(dict(taskbrokeronmaster=1, secondary_fraction=2 / 3), 4, 1.0, 0.0, id="taskBrokerOnMaster"),
+])
+def test_task_brokerage_counts_each_dataset_once(said, size, here, there):
+    stage = stage_of(dict(np=2), said=said, agents=())
+    assert observe.task(stage.world, 0).total_input_bytes == pytest.approx(size * MB)
+    assert parts_at(stage.arrays, 0, 0)[0] == pytest.approx(here)
+    assert parts_at(stage.arrays, 0, 1)[0] == pytest.approx(there)
+
+
+@pytest.mark.rule("has_complete_replicas")
+@pytest.mark.parametrize(("said", "complete"), [
+    pytest.param({}, False, id="a secondary dataset is nowhere whole"),
+    pytest.param(dict(taskbrokeronmaster=1), True, id="taskBrokerOnMaster"),
+])
+def test_a_secondary_dataset_that_is_lost_stops_task_brokerage(said, complete):
+    stage = stage_of(dict(np=2), said=said, agents=(), other=dict(pileup=pileup(storage="HERE_DISK", part=0.5)))
+    lose_replica(stage.world, "pileup", "THERE_DISK")
+    assert has_complete_replicas(stage.arrays, 0, PASSES["deployed"]) == complete
+
+
+@pytest.mark.parametrize(("secondary", "expected"), [
+    pytest.param(dict(dataset="pileup", files=3), "dataset says how many", id="files beside a dataset"),
+    pytest.param(dict(dataset="pile"), "pileup", id="an unknown name"),
+])
+def test_wrong_secondaries_are_refused(secondary, expected):
+    with pytest.raises(ScenarioError, match=expected):
+        stage_of(secondary)
+
+
+# ---- runs ------------------------------------------------------------------------------------------------------------
+
+HELD = {"data.datasets": dict(
+    runA=dict(files=60, bytes=6 * GB, replicas=[dict(storage="CENTRE_DATADISK")]),
+    runB=dict(files=30, bytes=6 * GB, replicas=[dict(storage="NORTH_DATADISK")]),
+    minbias=dict(files=40, bytes=2 * GB, replicas=[dict(storage="SOUTH_DATADISK")]),
+    calib=dict(files=3, bytes=0.3 * GB, replicas=[dict(storage="NORTH_DATADISK"), dict(storage="SOUTH_DATADISK")]))}
+OWN = dict(input_per_job=None, jobs_per_task=None, events_per_job=None,
+           input=dict(events_per_file=40, secondaries=[
+               dict(dataset="minbias", ratio=2, repeat=True), dict(dataset="calib", nosplit=True)]))
+CUT = {f"workload.{stream}.{key}": value for stream, sizes in (
+    ("campaigns.simulation", dict(output_per_event=7e5, nFilesPerJob=3)),
+    ("users.analysis", dict(output_per_job=None, dataset="runB", nFilesPerJob=2)))
+    for key, value in (OWN | sizes).items()}
+MASTERS = dict(documented={"workload.campaigns.simulation.datasets": ["runA", "runB"]},
+               deployed={"workload.campaigns.simulation.dataset": "runA"})
+
+
+@pytest.fixture(scope="module", params=["documented", "deployed"])
+def run(request, tmp_path_factory):
+    """A run whose tasks have secondaries, and in `documented` several masters, checked at every sample; each decision
+    is made again by a dry run."""
+    plan = load_scenario("scenarios/minimal.yaml").with_values(
+        EVENTFUL | HELD | CUT | MASTERS[request.param] | {
+            "duration": 4 * 3600, "record.jobs": True, "edition": request.param,
+            "gdpconfig.NUM_CUTOFF_TO_MOVE_INPUT": 1000, "gdpconfig.DISK_THRESHOLD": 1})
+    return simulate(plan, folder=tmp_path_factory.mktemp("secondaries") / "run", validate=True, check_decisions=1.0)
+
+
+def test_jobs_of_a_run_read_their_master_and_the_secondaries(run):
+    jobs = run.jobs[run.jobs.n_input_files == 3 + 6 + 3]
+    assert len(jobs) > 20 and (run.jobs.n_input_files <= 12).all()
+    assert (jobs.input_bytes / GB).round(6).isin([0.9, 1.2]).all()
+    assert len(run.table("decisions")) > 20
+
+
+def test_a_run_moves_the_secondary_files_once_to_each_site(run):
+    moved = run.table("transfers")
+    moved = moved[(moved.kind == "input") & (moved.source.astype(str) == "SOUTH")]
+    size = moved.groupby(moved.destination.astype(str)).bytes.sum() / GB
+    assert len(size) and (size <= (2 + 0.3) * (1 + 1e-6)).all()
+
+
+def test_a_task_with_several_masters_reads_them_all(run):
+    table = run.task_datasets[run.task_datasets.type == "input"]
+    assert len(table) or run.manifest["scenario"]["edition"] == "deployed"
+    assert set(table.dataset.astype(str)) <= {"runA", "runB"} and (table.groupby("jeditaskid").size() == 2).all()
