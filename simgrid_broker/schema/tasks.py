@@ -71,6 +71,8 @@ SPLITTING = Table("splitting", "how the input of one task is split", (
            "Files of a lumi block that are kept apart from others; 0 = none are"),
     Column("files_per_boundary", "i4", "files", CONTENTS + " boundaryID",
            "Files of a boundaryID, if groupBoundaryID is given; 0 = files have none"),
+    Column("secondaries", "i2", "", "simulator", "List of the secondary datasets with replicas of their own that its "
+           "jobs read; 0 = none", zero_means="none", recorded=False),
     *columns_of(SplitParameters),
 ))
 """Columns of a row of splitting; every task of a world has one, those with files are recorded."""
@@ -305,8 +307,6 @@ STATE = (
     Column("throttled_total_s", "f8", "s", JEDI + " throttledTime", "Time that the task has been throttled, before the "
            "last time if it still is"),
     Column("throttled_by", "i1", "", "lifecycle reference, 2.10", "Why it was throttled last", codes="throttled_by"),
-    Column("secondaries", "i2", "", OURS, "List of the secondary datasets with replicas of their own that its jobs "
-           "read; 0 = none", zero_means="none", recorded=False),
     Column("user_row", "i4", "", OURS, "Row of its user and share in `user_jobs`, plus 1; 0 = it is not analysis",
            zero_means="none", recorded=False),
     Column("user_parameters", "i2", "", PARAMETER, "What only analysis brokerage reads, as JSON; empty = nothing",

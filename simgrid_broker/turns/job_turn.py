@@ -299,7 +299,7 @@ def decide(world, work, production, analysis, view_tables, row):
         fill_for_user(world, hand, production, analysis, view_tables, row)
         hand["n_best"] = decide_for_user(analysis.tables)
     else:
-        if world.tasks[row]["secondaries"] != 0:
+        if world.splitting[row]["secondaries"] != 0:
             ask_of_secondaries(world, production, view_tables, hand["slot"], hand["wanted"])
         hand["n_best"] = decide_production(production.tables, hand["slot"])
 

@@ -25,8 +25,7 @@ DISK = dict(total=1000 * TB, free=500 * TB)
 DISKS = dict(HERE_DISK=dict(site="HERE", **DISK), THERE_DISK=dict(site="THERE", **DISK))
 MASTER = dict(files=4, bytes=4 * MB, replicas=[dict(storage="HERE_DISK")])
 TASK = dict(label="user", cputime=10.0, cpuefficiency=100.0, n_events_per_job=100, input_bytes_per_job=3 * MB,
-            n_input_files=3, secondaries=1,
-            split=dict(n_files=4, events_per_file=100, file_bytes=MB, nfilesperjob=1))
+            n_input_files=3, split=dict(n_files=4, events_per_file=100, file_bytes=MB, nfilesperjob=1, secondaries=1))
 """Four master files of a MB, which lie at HERE, where the jobs run; each job reads one."""
 
 

@@ -51,7 +51,7 @@ NUMBERS_WITHOUT_UNIT = {
     "inputprestaging", "fail_goal_unreached", "use_exhausted", "no_auto_pause",
     "taskbrokeronmaster", "pull_ups", "only_tags_for_fc", "express", "always_direct_io", "use_jumbo_jobs", "uselocalio",
     "eventservice", "allowinputwan", "reads_wan", "n_es_consumers", "max_attempt_es", "mergeoutput", "groupboundaryid",
-    "of_task",
+    "of_task", "secondaries",
     # ratios
     "lost_heartbeats", "stage_out_errors", "memory_kills", "failed_cpu_efficiency",
     "failure_rate", "work_spread", "memory_spread", "cpu_efficiency", "utilisation", "best_weight",

@@ -330,7 +330,7 @@ def _fill_pieces(tasks: np.ndarray, rows: np.ndarray, payload: Payload, scenario
     master, secondary = rows["n_files"] * rows["file_bytes"] / pieces, rows["secondary_ratio"] * rows["secondary_bytes"]
     lists, secondaries = secondary_lists(scenario), list(payload.input.secondaries)
     if payload.name in lists:
-        tasks["secondaries"] = 1 + list(lists).index(payload.name)
+        rows["secondaries"] = 1 + list(lists).index(payload.name)
         secondaries = with_sizes(secondaries, catalogue(scenario))
     more = [one.files_for(events) for one in secondaries]
     secondary = secondary + sum(n * one.file_size for n, one in zip(more, secondaries, strict=True))

@@ -37,7 +37,7 @@ def secondary_tables(lists: Sequence[Sequence[Secondary]], n_jobs: int) -> dict[
 @compiled
 def secondaries_of(world: Arrays, task_row):
     """First row and end of the secondary datasets of a task in their table."""
-    number = world.tasks[task_row]["secondaries"]
+    number = world.splitting[task_row]["secondaries"]
     return world.secondary_lists[number], world.secondary_lists[number + 1]
 
 

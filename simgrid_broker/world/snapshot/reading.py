@@ -88,7 +88,7 @@ def _hold_secondaries(world: World, snapshot: Snapshot) -> None:
                     world.make_room()
                     world.arrays.replicas["tape"][add_replica_of(world.arrays, number, sites.index(name), part)] = tape
     for place, (row, _) in enumerate(known):
-        world.arrays.tasks["secondaries"][row] = 1 + place
+        world.arrays.splitting["secondaries"][row] = 1 + place
 
 
 def _named_whole(snapshot: Snapshot) -> list[int]:

@@ -128,7 +128,7 @@ def _task_in_hand(world: World, statistics, asked: InHand, raised: Raised, asks_
         brokerage=TASK_BROKERAGE if to_nucleus else _broker_of_jobs(world, task, asks_about_users),
         n_nuclei=task["n_nuclei"], input=_input(world, row, bool(to_nucleus)),
         frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]))
-    if task["secondaries"]:
+    if world.arrays.splitting["secondaries"][row]:
         plain["secondaries"] = _secondaries(world, row)
     if is_cut(world.arrays, row):
         split = world.arrays.splitting[row]

@@ -250,7 +250,7 @@ def job_input(world: World, row: int) -> views.JobInput | None:
         return None
     held = tuple((site, part, tape) for site, part, _, _, _, tape, _ in world.view_tables.sources[:n].tolist())
     master = views.InputDataset("input", _sources(world, n))
-    if not world.arrays.tasks["secondaries"][row]:
+    if not world.arrays.splitting["secondaries"][row]:
         return views.JobInput(held, (master,), world.places.site)
     return views.JobInput(held, (master, *_secondaries(world, row)), world.places.site, None,
                           partial(_input_of_jobs, world, row))
