@@ -216,8 +216,9 @@ def scouts_of(run: "Run", task: int) -> list[dict]:
 
 
 def told_scouts(run: "Run", task: int, looks: list[dict]) -> list[str]:
-    """That look in one paragraph; none of a task without scouts, or that still has them."""
-    what = "scouts" if run.manifest["edition"] == "documented" else "pairs of job and status of its files"
+    """Paragraph about that look; none of a task without scouts, or that still has them."""
+    from simgrid_broker.policy.tasks.scouts import TERMS
+    what = "pairs of job and status of its files" if TERMS[run.manifest["edition"]].of_made else "scouts"
     return [paragraph(f"{one['finished']} of {one['counted']} {what} of task {task} had finished when they were "
                       f"judged, at {format_seconds(one['time_s'])}; half of them start the avalanche.")
             for one in looks]

@@ -16,14 +16,7 @@ from simgrid_broker.policy.brokerage.production.selection import (
 from simgrid_broker.policy.jobs.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.tasks.selection import most_jobs
 from simgrid_broker.turns.decision_log import MADE, RECORDED, add_decision, choose, chooses
-from simgrid_broker.turns.slots import (
-    ask_of_jobs,
-    ask_of_secondaries,
-    fill,
-    fill_for_user,
-    is_current,
-    load_row_of_share,
-)
+from simgrid_broker.turns.slots import ask_of_jobs, ask_of_others, fill, fill_for_user, is_current, load_row_of_share
 from simgrid_broker.turns.task_kinds import ONE_TASK, UNKNOWN, kind_of
 from simgrid_broker.turns.turn import AGAIN, ASK, BEGIN, CLEAR, DECIDE, DRAW, EFFECT, LEARN, OVER, QUESTION
 from simgrid_broker.views import KEPT
@@ -299,8 +292,7 @@ def decide(world, work, production, analysis, view_tables, row):
         fill_for_user(world, hand, production, analysis, view_tables, row)
         hand["n_best"] = decide_for_user(analysis.tables)
     else:
-        if world.splitting[row]["secondaries"] != 0:
-            ask_of_secondaries(world, production, view_tables, hand["slot"], hand["wanted"])
+        ask_of_others(world, production, view_tables, hand["slot"], hand["wanted"])
         hand["n_best"] = decide_production(production.tables, hand["slot"])
 
 

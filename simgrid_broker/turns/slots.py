@@ -180,10 +180,10 @@ def ask_of(world, production, view_tables, slot):
 
 
 @compiled
-def ask_of_secondaries(world, production, view_tables, slot, wanted):
+def ask_of_others(world, production, view_tables, slot, wanted):
     """Fill in the input of the next jobs of a task with secondary datasets that have replicas of their own."""
     asked, shown = production.tables.asked[slot], production.slots[slot]
-    if shown["has_input"]:
+    if world.splitting[shown["task"]]["secondaries"] != 0 and shown["has_input"]:
         asked["parts"] = slot
         asked["total_bytes"], asked["total_files"], asked["somewhere"] = fill_parts(
             world, view_tables, shown["task"], wanted, production.tables.parts[slot])

@@ -9,9 +9,10 @@ from simgrid_broker.bundle import zeros_in_lines
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.work.campaigns import MergeRule, Payload
-from simgrid_broker.scenario.work.catalogue import catalogue
+from simgrid_broker.scenario.work.catalogue import catalogue, with_sizes
 from simgrid_broker.scenario.work.event_rule import EventRule
 from simgrid_broker.scenario.work.tasklist import TaskList
+from simgrid_broker.schema.datasets import SecondaryInput
 from simgrid_broker.schema.queues import SlotRequest
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.systems.events.table import EventRanges
@@ -97,6 +98,10 @@ class World:
     def facts_of(self, row: int) -> TaskFacts:
         """Facts of the task in a row that only a snapshot gives; none in a run."""
         return self.facts.get(row, NO_FACTS)
+
+    def with_sizes(self, secondaries: Sequence[SecondaryInput]) -> list[SecondaryInput]:
+        """Secondary datasets of a stream, those of the scenario's datasets with the number and size of their files."""
+        return with_sizes(secondaries, self.catalogue)
 
     def parent_of(self, row: int) -> int | None:
         """Row of the task that makes the input of a task, None without one."""

@@ -163,6 +163,7 @@ def test_jobs_that_come_later_find_what_was_brought():
 # ---- brokers ---------------------------------------------------------------------------------------------------------
 
 @pytest.mark.rule("fill_parts")
+@pytest.mark.rule("input_of_pieces")
 @pytest.mark.parametrize(("secondary", "storage", "part", "disk", "complete"), [
     pytest.param(dict(np=2), "THERE_DISK", 1.0, (1 / 3, 2 / 3), (False, False), id="master here, secondary there"),
     pytest.param(dict(np=2), "HERE_DISK", 1.0, (1.0, 2 / 3), (True, False), id="both here"),

@@ -21,13 +21,13 @@ from simgrid_broker.policy.tasks.splitting import (
     queue_limits,
     typical_files,
 )
-from simgrid_broker.scenario.work.catalogue import with_sizes
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.datasets import SecondaryInput
 from simgrid_broker.schema.tasks import SplitParameters
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.views import Task, Verdict
-from simgrid_broker.world.arrays import JOB_INPUT, Arrays
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.data.secondaries import inputs_of
 from simgrid_broker.world.jobs.counts import account_of_task
 from simgrid_broker.world.tasks.input_files import end_of_dataset, first_waiting, pieces_at_once, waiting_pieces
 
@@ -55,27 +55,13 @@ def secondaries_of(arrays: Arrays, row: int, more: Sequence[SecondaryInput]) -> 
     return [*first, *more]
 
 
-def inputs_of(jobs: np.ndarray, reads: np.ndarray, secondaries: Sequence[SecondaryInput]) -> np.ndarray:
-    """Files and bytes that jobs read of the secondary datasets with replicas of their own, (k, n) of JOB_INPUT.
-
-    jobs, reads: as in `Room`; secondaries: all of the task.
-    """
-    own = [number for number, one in enumerate(secondaries) if one.dataset is not None]
-    inputs = np.zeros((len(jobs), len(own)), JOB_INPUT)
-    for k, job in enumerate(jobs):
-        mine = reads["dataset"][job["first_read"]:job["first_read"] + job["n_reads"]]
-        inputs["files"][k] = np.bincount(mine, minlength=len(secondaries))[own]
-    inputs["bytes"] = inputs["files"] * np.array([secondaries[number].file_size for number in own])
-    return inputs
-
-
 class JobSplitter:
     """Cuts jobs for the work queues."""
 
     def __init__(self, control: Control, tables: JobTables):
         self.control, self.tables = control, tables
         work, names = control.world.scenario.workload, control.world.vocabularies["task_names"]
-        self.secondaries = {names.index(stream.name): with_sizes(stream.input.secondaries, control.world.catalogue)
+        self.secondaries = {names.index(stream.name): control.world.with_sizes(stream.input.secondaries)
                             for stream in work.streams if stream.input and stream.name in names}
 
     def make(self, row: int, queue: str, rule: Selection) -> int:

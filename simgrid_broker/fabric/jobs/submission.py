@@ -29,16 +29,12 @@ from simgrid_broker.fabric.transfers.network import enqueue
 from simgrid_broker.fabric.transfers.output_data import join_subdataset
 from simgrid_broker.fabric.transfers.remote_reading import NOTHING, REMOTE, may_read_remotely
 from simgrid_broker.fabric.transfers.rows import activity_of_input, best_source, join, new_transfer
-from simgrid_broker.fabric.transfers.secondary_data import (
-    ask_for_secondaries,
-    awaits_secondaries,
-    bring_secondaries,
-)
+from simgrid_broker.fabric.transfers.secondary_data import ask_for_secondaries, awaits_secondaries, bring_secondaries
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import JUMP_OVER_PRIORITY, USER_PRIORITY, Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
 from simgrid_broker.world.data.replicas import is_shared, replica_on_disk
-from simgrid_broker.world.data.secondaries import clear_inputs, keep_inputs, master_bytes
+from simgrid_broker.world.data.secondaries import clear_inputs, give_inputs, keep_inputs, master_bytes
 from simgrid_broker.world.jobs.transitions import come_back, enter, leave, move
 from simgrid_broker.world.rows import has_no_pieces, is_recorded, next_place, pop_retry, record_of, take_job
 from simgrid_broker.world.tasks import input_files
@@ -261,8 +257,7 @@ def cut_jobs(world: Arrays, orders, jobs, inputs):
     for k in range(len(jobs)):
         row = make_job(world, orders[0], jobs[k]["count"], jobs[k]["closed_by"], jobs[k]["n_reads"],
                        jobs[k]["secondary_bytes"])
-        for place in range(inputs.shape[1] if len(inputs) > 0 else 0):
-            world.job_inputs[row, place] = inputs[k, place]
+        give_inputs(world, row, inputs, k)
 
 
 @compiled
@@ -337,10 +332,8 @@ def set_up_job(world: Arrays, row, bunch, now):
     destination, number, arriving = world.queues[job["queue"]]["site"], np.int64(-1), 0.0
     read = input_files.dataset_of(world, job["task"], job["chunk"])
     files = world.job_files[row]
-    awaited, awaited_id = files["brought_by"], files["brought_id"]
-    size = master_bytes(world, row)
-    if len(world.job_inputs) > 0:
-        bring_secondaries(world, row, now)
+    awaited, awaited_id, size = files["brought_by"], files["brought_id"], master_bytes(world, row)
+    bring_secondaries(world, row, now)
     if has_no_pieces(job):                                 # what it merges is at the site that produced it
         source, missing = job["source_site"], 0.0 if job["source_site"] < 0 else 1.0
     else:
@@ -358,7 +351,7 @@ def set_up_job(world: Arrays, row, bunch, now):
         elif was_brought(world, files, destination, now):
             missing, arriving = 0.0, missing
     if job["input_bytes"] <= 0 or (missing <= 0.0 and not awaits(world, row, awaited, awaited_id, arriving, now)):
-        if len(world.job_inputs) == 0 or not awaits_secondaries(world, row, now):
+        if not awaits_secondaries(world, row, now):
             move(world, row, ACTIVATED, now)
             put_activated(world, row)
         return bunch

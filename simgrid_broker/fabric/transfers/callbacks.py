@@ -44,7 +44,7 @@ def transfer_done(world: Arrays, row, now):
     while job >= 0:
         following = np.int64(world.jobs[job]["sibling"])
         world.jobs[job]["transfer"] = -1
-        if len(world.job_inputs) == 0 or not awaits_secondaries(world, job, now):
+        if not awaits_secondaries(world, job, now):
             move(world, job, ACTIVATED, now)
             put_activated(world, job)
         job = following

@@ -30,6 +30,8 @@ HALF = 0.5
 @compiled
 def bring_secondaries(world: Arrays, row, now):
     """Transfer what a job misses of its secondary datasets to its site; what it reads of each is in `job_inputs`."""
+    if len(world.job_inputs) == 0:
+        return
     first, end = secondaries_of(world, world.jobs[row]["task"])
     for k in range(first, end):
         if world.job_inputs[row, k - first]["bytes"] > 0.0:
@@ -99,6 +101,8 @@ def awaits_secondaries(world: Arrays, row, now):
     """Let a job that has all else wait for the next of its secondary datasets that is still to come; returns whether
     it waits. Files whose transfer has ended without them are asked for again."""
     job, is_stuck = world.jobs[row], False
+    if len(world.job_inputs) == 0:
+        return False
     first, end = secondaries_of(world, job["task"])
     for k in range(first, end):
         read = world.job_inputs[row, k - first]

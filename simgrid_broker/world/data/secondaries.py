@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.compiled import compiled, uncompiled
+from simgrid_broker.schema.datasets import SecondaryInput
 from simgrid_broker.world.arrays import BUNCH, JOB_INPUT, SECONDARY, Arrays
 
 
@@ -82,6 +83,14 @@ def clear_inputs(world: Arrays, row):
 
 
 @compiled
+def give_inputs(world: Arrays, row, inputs, k):
+    """Let a job read what row k of `inputs`, (n, most of a list) of JOB_INPUT, says, unless these are none."""
+    if len(inputs) > 0:
+        for place in range(inputs.shape[1]):
+            world.job_inputs[row, place] = inputs[k, place]
+
+
+@compiled
 def keep_inputs(world: Arrays, to, of):
     """Let a job read what another has read of secondary datasets with replicas of their own."""
     if len(world.job_inputs) > 0:
@@ -92,6 +101,20 @@ def keep_inputs(world: Arrays, to, of):
 
 secondaries_of_task, version_of_input = uncompiled(secondaries_of), uncompiled(version_of)
 """As `secondaries_of` and `version_of`, for Python, which asks so seldom that compiling takes longer."""
+
+
+def inputs_of(jobs: np.ndarray, reads: np.ndarray, secondaries: Sequence[SecondaryInput]) -> np.ndarray:
+    """Files and bytes that jobs read of the secondary datasets with replicas of their own, (k, n) of JOB_INPUT.
+
+    jobs, reads: as in `policy.tasks.cutting.Room`; secondaries: all of the task.
+    """
+    own = [number for number, one in enumerate(secondaries) if one.dataset is not None]
+    inputs = np.zeros((len(jobs), len(own)), JOB_INPUT)
+    for k, job in enumerate(jobs):
+        mine = reads["dataset"][job["first_read"]:job["first_read"] + job["n_reads"]]
+        inputs["files"][k] = np.bincount(mine, minlength=len(secondaries))[own]
+    inputs["bytes"] = inputs["files"] * np.array([secondaries[number].file_size for number in own])
+    return inputs
 
 
 def numbers_of(arrays: Arrays, row: int) -> list[int]:
