@@ -171,8 +171,8 @@ JOB_INPUT = np.dtype([
     ("awaited", "i4"), ("awaited_id", "i8"),     # row and identifier of the transfer that brings the rest; 0 = none is
                                              # awaited, -1 = no site has it
 ], align=True)
-"""What a job reads of a secondary dataset with replicas of its own, in the row of the job and the place of the dataset
-in the list of its task."""
+"""Files that a job reads of a secondary dataset with replicas of its own, in the row of the job and the place of the
+dataset in the list of its task."""
 
 BUNCH = np.dtype([("transfer", "i4"), ("n_jobs", "i4")])
 """A transfer of secondary files for several jobs that is not asked for yet, -1 = none, and the jobs so far."""

@@ -16,10 +16,13 @@ from pydantic import Field, PrivateAttr, model_validator
 from simgrid_broker.names import CORES_OF_ANY, MOST_FILES_OF_JOB
 from simgrid_broker.scenario.work.event_rule import EventRule
 from simgrid_broker.scenario.work.input_files import (
+    OF_OWN_INPUT,
     BytesSpread,
     FractionSpread,
     MegabytesSpread,
     NumberSpread,
+    OpenInput,
+    Replicas,
     SplitRule,
     Spread,
 )
@@ -39,7 +42,7 @@ from simgrid_broker.schema.part import (
     StorageName,
     WorkQueueName,
 )
-from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters, UserParameters
+from simgrid_broker.schema.tasks import ProductionParameters, TaskParameters, UserParameters
 
 
 class FunctionalTests(Part):
@@ -55,29 +58,6 @@ class FunctionalTests(Part):
     successes: int = Field(3, ge=1, description="Tests in a row that succeed before such a queue is online again, "
                            "assumed")
     look: Seconds = Field(600, ge=1, description="Period of looking at the outcome of tests, assumed")
-
-
-OF_OWN_INPUT = ("jobs_per_task", "input_per_event", "input_per_job", "replicas", "open_input", "secondary_input",
-                "lost_input", "parent")
-"""Keys of a stream that describe input of each task's own."""
-
-
-class Replicas(Part):
-    """Where the input of a task lies: the first replica is complete, each further one may be incomplete."""
-
-    number: int = Field(2, ge=0, le=N_REPLICAS, description="Sites that hold input")
-    where: Literal["nuclei", "any"] = Field("nuclei", description="Sites drawn by size of their storage; 'nuclei' "
-                                            "means any site with a storage if the grid has no nucleus with one")
-    incomplete: Fraction = Field(0.3, description="Probability that a further replica is incomplete")
-    tape: Fraction = Field(0, description="Probability that a replica is on tape, not on disk")
-
-
-class OpenInput(Part):
-    """An input dataset to which files are added after the task was submitted, at an even rate until it is frozen."""
-
-    at_first: Fraction = Field(0.1, description="Fraction of the files that exist when the task arrives, at "
-                               "least one file")
-    frozen_after: Seconds = Field(gt=0, description="Time after the arrival of the task when the last file comes")
 
 
 class ScoutRule(Part):
@@ -204,8 +184,6 @@ class Payload(SplitRule, ScoutRule, MergeRule, EventRule, TaskParameters):
         """Refuse input of two kinds, and sizes or replicas beside a shared dataset, which has its own."""
         if self.whole_container and self.container is None:
             raise ValueError("whole_container needs container, the name of what the tasks read whole")
-        if len(self.datasets) == 1 or len(set(self.datasets)) < len(self.datasets):
-            raise ValueError("datasets needs at least two names, each once; a single one is `dataset`")
         if not self.shares_input:
             if self.input is not None and self.input.files is None:
                 raise ValueError("input needs files, their number in a task, or the stream a dataset of `data`")

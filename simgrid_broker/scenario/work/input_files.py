@@ -3,14 +3,14 @@
 import math
 from math import exp, log
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from simgrid_broker.names import MOST_FILES_OF_JOB, TYPICAL_FILES
 from simgrid_broker.schema.datasets import SecondaryInput
-from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part
-from simgrid_broker.schema.tasks import SplitParameters
+from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.schema.tasks import N_REPLICAS, SplitParameters
 
 
 class Spread(Part):
@@ -74,6 +74,29 @@ class FractionSpread(Spread):
 FIXED_SIZE = ("jobs_per_task", "events_per_job", "files_per_job", "input_per_event", "input_per_job",
               "output_per_job", "secondary_input")
 """Keys of tasks whose jobs are all of one size."""
+
+
+OF_OWN_INPUT = ("jobs_per_task", "input_per_event", "input_per_job", "replicas", "open_input", "secondary_input",
+                "lost_input", "parent")
+"""Keys of a stream that describe input of each task's own."""
+
+
+class Replicas(Part):
+    """Where the input of a task lies: the first replica is complete, each further one may be incomplete."""
+
+    number: int = Field(2, ge=0, le=N_REPLICAS, description="Sites that hold input")
+    where: Literal["nuclei", "any"] = Field("nuclei", description="Sites drawn by size of their storage; 'nuclei' "
+                                            "means any site with a storage if the grid has no nucleus with one")
+    incomplete: Fraction = Field(0.3, description="Probability that a further replica is incomplete")
+    tape: Fraction = Field(0, description="Probability that a replica is on tape, not on disk")
+
+
+class OpenInput(Part):
+    """An input dataset to which files are added after the task was submitted, at an even rate until it is frozen."""
+
+    at_first: Fraction = Field(0.1, description="Fraction of the files that exist when the task arrives, at "
+                               "least one file")
+    frozen_after: Seconds = Field(gt=0, description="Time after the arrival of the task when the last file comes")
 
 
 class InputFiles(Part):
