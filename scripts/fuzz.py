@@ -43,7 +43,8 @@ from simgrid_broker.engine import STEPS
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTED = 4
-"""Of so many scenarios the report of one is written, which takes time."""
+"""Of so many scenarios the report of one is written, and all its agents are watched, which takes time; in the others
+those agents that the scenario is made for."""
 LOG = "log.jsonl"
 """File in the folder that is kept: what is known of a seed in each line, the last of which counts."""
 LEAST_WHOLE = 0.8

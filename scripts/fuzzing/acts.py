@@ -9,7 +9,7 @@ starts by it; an edition or a policy in a run in which jobs start.
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial, wraps
 from typing import Any, get_args
@@ -62,19 +62,23 @@ def commands() -> tuple[str, ...]:
 
 
 class Watch:
-    """Counts turns of agents, and effects of incidents, that changed something; `counts` is by line of the table."""
+    """Counts turns of agents, and effects of incidents, that changed something; `counts` is by line of the table.
 
-    def __init__(self, dispatch: str):
+    dispatch: name of the dispatcher; lines: of the agents that are watched.
+    """
+
+    def __init__(self, dispatch: str, lines: Collection[str]):
+        self.lines = {line for line in lines if line.startswith(("agent ", "own agent "))}
         self.counts, self.turns = Counter[str](), Counter[str]()
         self.dispatch, self.control, self.agent, self.records = dispatch, None, "", 0
 
     @contextmanager
-    def watching(self, agents: bool) -> Iterator[None]:
-        """Within, incidents are watched, and agents that are started if that is asked for."""
+    def watching(self) -> Iterator[None]:
+        """Within, incidents are watched, and agents that are started."""
         every, in_package, of_scenario, guarded = Control.every, engine.AGENTS, engine.agents_of, engine.guarded
         effects = timeline.EFFECTS
         timeline.EFFECTS = {what: self._effect(effect, what) for what, effect in effects.items()}
-        if agents:
+        if self.lines:
             engine.guarded = lambda plugin: self._watched(guarded(plugin), f"own agent {plugin.name}")
             Control.every = self._every(every)
             engine.AGENTS = tuple(self._watched(agent, f"agent {agent.__name__}") for agent in in_package)
@@ -157,7 +161,7 @@ class Watch:
         """One turn of an agent, counted if it changes or records something."""
         outer, self.agent = self.agent, name
         self.turns[name] += not outer
-        look = self.counts[name] < ENOUGH and not outer and (
+        look = name in self.lines and self.counts[name] < ENOUGH and not outer and (
             self.turns[name] % (self.turns[name] // PATIENCE + 1) == 0)
         before = self._state(prepares) if look else ()
         try:

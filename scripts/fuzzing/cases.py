@@ -1,10 +1,10 @@
 """One case of the fuzzer: a scenario that is made or read, run within limits, and checked; in the process that asks."""
 
 import re
-import resource
 import time
 import traceback
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +17,7 @@ from fuzzing import acts, tables
 from fuzzing.core import write_trace
 from fuzzing.scenarios import Refused, described, scenario_of
 from fuzzing.themes import wanted
+from fuzzing.workers import memory
 from simgrid_broker.errors import InvariantBroken, ScenarioError, SimgridBrokerError
 from simgrid_broker.records import Run
 
@@ -57,11 +58,6 @@ class Limits:
             raise KeyboardInterrupt
 
 
-def memory() -> float:
-    """Memory of this process, bytes."""
-    return float(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-
-
 def made(seed: int, reported: bool) -> Outcome:
     """The first run of the scenario of a seed."""
     with TemporaryDirectory() as folder:
@@ -71,13 +67,15 @@ def made(seed: int, reported: bool) -> Outcome:
             return Outcome(seed, str(refusal), *_told(refusal.__cause__ or refusal))
         except Exception as error:
             return Outcome(seed, "", *_told(error))
-    outcome = first(text, any("agent" in line for line in wanted(seed)), reported)
+    outcome = first(text, acts.all_acts() if reported else wanted(seed), reported)
     outcome.seed = seed
     return outcome
 
 
-def first(text: str, watched: bool = False, reported: bool = True) -> Outcome:
-    """The first run of a scenario: with all invariants, its tables checked; watched: its agents; reported: its report.
+def first(text: str, watched: Collection[str] = (), reported: bool = True) -> Outcome:
+    """The first run of a scenario: with all invariants, its tables checked, and its report if that is asked for.
+
+    watched: agents that are watched, as lines of the table.
     """
     begun, outcome, limits = time.monotonic(), Outcome(text=text), Limits()
     with TemporaryDirectory() as folder:
@@ -87,8 +85,8 @@ def first(text: str, watched: bool = False, reported: bool = True) -> Outcome:
             outcome.failure, outcome.details = ("", str(error)) if isinstance(error, ScenarioError) else _told(error)
             return outcome
         try:
-            watch = acts.Watch(scenario.dispatch)
-            with watch.watching(watched):
+            watch = acts.Watch(scenario.dispatch, watched)
+            with watch.watching():
                 run = simulated(scenario, Path(folder) / "run", limits)
             outcome.digests, outcome.acts = digests(run.folder), watch.counts + acts.acts_of_run(run)
             if found := tables.faults(run):

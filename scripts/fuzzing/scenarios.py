@@ -17,7 +17,7 @@ from fuzzing.values import DOORS, Values, needed_by
 from simgrid_broker import load_scenario
 from simgrid_broker.advice import remarks
 from simgrid_broker.cli import check
-from simgrid_broker.errors import Problem, ScenarioError, SimgridBrokerError
+from simgrid_broker.errors import InputFileError, Problem, ScenarioError, SimgridBrokerError
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.loading.validate import bare, inside, is_part, validated
 from simgrid_broker.scenario.model import Incident
@@ -111,7 +111,10 @@ def _accepted(values: Any, file: Path) -> Scenario:
 
 def described(scenario: Scenario) -> None:
     """Ask for everything that `check` says about a scenario; raises ScenarioError."""
-    tasks = task_list(scenario)
+    try:
+        tasks = task_list(scenario)
+    except InputFileError as error:
+        raise ScenarioError([Problem(None, None, "workload.trace.format", None, str(error))]) from error
     for describe in (check.described_time, check.described_grid, check.described_shares, check.described_rules,
                      check.remarks_on_zero_share, remarks):
         describe(scenario)

@@ -86,7 +86,8 @@ def tasks_sum_their_jobs(run: Run) -> Iterator[str]:
         wrong = tasks[name] != expected.reindex(tasks.index).fillna(0)
         if wrong.any():
             yield f"{name} is not that of the attempts: " + _rows(tasks, wrong, "jeditaskid")
-    done = ended[ended.status == "finished"].groupby("jeditaskid").n_chunks.sum().reindex(tasks.index).fillna(0)
+    done = ended[ended.status == "finished"].set_index("jeditaskid").n_chunks.clip(lower=0)     # consumers have -1
+    done = done.groupby(level=0).sum().reindex(tasks.index).fillna(0)
     wrong = tasks.n_finished > done
     if wrong.any():
         yield "n_finished exceeds the input of finished attempts: " + _rows(tasks, wrong, "jeditaskid")

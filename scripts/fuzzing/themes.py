@@ -123,7 +123,7 @@ def _command(word: str, values: dict[str, Any], at_random: Values) -> None:
     elif word == "avalanche":
         _shorten(stream, duration)
         stream |= dict(useScout=True, jobs_per_task=dict(median=40), backlog_time=duration / 10)
-        moments = [0.02, 0.05, 0.1, 0.3]
+        moments = [0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3]
     incidents = values.setdefault("incidents", [])
     for moment in moments:
         if word == "resume":
@@ -213,10 +213,11 @@ def _event_service(values: dict[str, Any], at_random: Values) -> None:
         queue["jobseed"] = "all"
 
 
-def _late_workers(values: dict[str, Any], at_random: Values) -> None:
-    """Two days and more, with a queue whose batch system considers no worker in that time."""
+def _late_workers(values: dict[str, Any], _at_random: Values) -> None:
+    """Two days and more, with queues whose batch systems consider no worker in that time."""
     values["duration"] = 54 * HOUR
-    _queue(values, at_random).update(batch_latency=200 * HOUR, batch_latency_spread=0)
+    for queue in values["grid"]["queues"].values():
+        queue |= dict(batch_latency=200 * HOUR, batch_latency_spread=0)
     for stream in _streams(values, "campaigns", "users"):
         if "offered_cores" in stream:
             stream["offered_cores"] = float(stream["offered_cores"]) / 4

@@ -15,6 +15,8 @@ from typing import Any
 
 PATIENCE = 90.0
 """Processor time after which a worker that does not answer is ended, s; other programs do not count."""
+AT_REST = 600 << 20
+"""Memory of a worker between two tasks, bytes, above which it returns what is free."""
 MOST_ADDRESSES = 6 << 30
 """Addresses of a process, bytes: code and libraries are most of them."""
 
@@ -94,12 +96,19 @@ def serve(pipe: Connection, paths: list[str]) -> None:
         except EOFError:
             return
         pipe.send(call(*arguments))
-        give_memory_back()
+        if memory() > AT_REST:
+            give_memory_back()
+
+
+def memory() -> int:
+    """Memory of this process, bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def give_memory_back() -> None:
-    """Return freed memory to the system, which glibc keeps otherwise: it would count for the next run."""
+    """Return freed memory to the system, which glibc keeps otherwise."""
     gc.collect()
+    gc.freeze()                                          # modules are not looked through again
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
