@@ -74,7 +74,7 @@ def test_a_rule_of_both_editions_may_read_a_key_in_one():
     pytest.param("documented", "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_managed", None, id="documented alone"),
     pytest.param("deployed", "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_managed", "only the documented edition reads it",
                  id="documented alone, in the other"),
-    pytest.param("documented", "AES_MAXPENDING", "nothing in the simulator reads it", id="no reader"),
+    pytest.param("documented", "DATASET_LIFETIME_log", "nothing in the simulator reads it", id="no reader"),
     pytest.param("deployed", "USER_TASKS_MESSAGE_DRIVEN_PERCENT", "agents act on their periods, not on messages",
                  id="no reader, and why"),
     pytest.param("deployed", "BUILD_JOB_MAX_WALLTIME", None, id="of build jobs"),

@@ -29,7 +29,10 @@ FIRST_TASK_QUEUES = 256
 
 
 class EventDesk(Protocol):
-    """Calls by which the fabric reports jobs to event service; rows: (n,) of jobs."""
+    """Calls by which event service learns of tasks and jobs; rows: (n,) of jobs."""
+
+    def refining(self, row: int) -> None:
+        """A task is about to be refined."""
 
     def made(self) -> None:
         """New jobs are in the inbox of the Setupper."""

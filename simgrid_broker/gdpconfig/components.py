@@ -387,12 +387,14 @@ class taskrefiner(Component, app="jedi", source=f"{LIFECYCLE} 2.6, 6.5, 7.5 and 
                                                   "changes of status")
     USER_MAX_TAPE_INPUT_TB = real(300, "TB", "Input from tape of an analysis task; negative = no limit",
                                   at_least=NEGATIVE)
-    AES_MAXTASKPRIORITY = count(None, "priority", "Highest priority of a task for event service", at_least=NEGATIVE)
-    AES_MINTASKPRIORITY = count(None, "priority", "Lowest priority of a task for event service", at_least=NEGATIVE)
-    AES_EVENTPOOLSIZE = count(None, "events", "Events that event service keeps waiting")
-    AES_MAXPENDING = count(None, "tasks", "Pending tasks of event service")
-    AES_NESCONSUMERS = count(1, "", "Consumers of a task converted to event service")
-    AES_NSITESPERJOB = count(None, "sites", "Sites of a job of a task converted to event service")
+    AES_MAXTASKPRIORITY = count(None, "priority", "Highest priority of a task for event service", at_least=NEGATIVE,
+                                editions=DEPLOYED)
+    AES_MINTASKPRIORITY = count(None, "priority", "Lowest priority of a task for event service", at_least=NEGATIVE,
+                                editions=DEPLOYED)
+    AES_EVENTPOOLSIZE = count(None, "events", "Events that event service keeps waiting", editions=DEPLOYED)
+    AES_MAXPENDING = count(None, "tasks", "Pending tasks of event service", editions=DEPLOYED)
+    AES_NESCONSUMERS = count(1, "", "Consumers of a task converted to event service", editions=DEPLOYED)
+    AES_NSITESPERJOB = count(None, "sites", "Sites of a job of a task converted to event service", editions=DEPLOYED)
 
 
 class anal_watchdog(Component, app="jedi", source=f"{LIFECYCLE} 2.10 and 8.6"):

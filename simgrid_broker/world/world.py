@@ -52,12 +52,13 @@ class World:
     task has entered or left each status; statuses: that of the task in each row once more, dense: agents look for tasks
     by it all the time; user_rows: rows of `arrays.user_jobs`; analysis: what PanDA's daemons know
     about it; capacities: of links, doors and backbones; catalogue: the datasets of the scenario; member_rows: rows of
-    `arrays.members`.
+    `arrays.members`; event_rules: of tasks that were converted to event service, by jeditaskid.
     """
 
     def __init__(self, arrays: Arrays, scenario: Scenario, tree: ShareTree, vocabularies: dict[str, tuple[str, ...]]):
         self.arrays = arrays
         self.scenario = scenario
+        self.event_rules: dict[int, EventRule] = {}
         self.catalogue = catalogue(scenario)
         self.tree = self.loaded_tree = tree
         self.shares = scenario.shares_in_use
@@ -109,8 +110,8 @@ class World:
         return self.row_of[parent] if parent > 0 else None
 
     def event_rule(self, row: int) -> EventRule:
-        """The parameters of event service of a task's stream; the defaults if it has no stream."""
-        return self._stream(row) or EventRule()
+        """The parameters of event service of a task, by default those of its stream; the defaults if it has none."""
+        return self.event_rules.get(int(self.arrays.tasks["jeditaskid"][row])) or self._stream(row) or EventRule()
 
     def _stream(self, row: int) -> Payload | None:
         name, work = self.vocabularies["task_names"][self.arrays.tasks["name"][row]], self.scenario.workload

@@ -119,6 +119,23 @@ def test_remarks(campaign, remark):
     assert "queues with event service" not in words and "events of a job" not in words
 
 
+@pytest.mark.rule("conversion_keys")
+@pytest.mark.parametrize(("edition", "keys", "campaign", "n"), [
+    ("deployed", dict(AES_EVENTPOOLSIZE=10**6, AES_MAXPENDING=9), dict(esConvertible=True), 1),
+    ("deployed", dict(AES_EVENTPOOLSIZE=10), dict(esConvertible=True), 0),
+    ("deployed", {}, dict(esFraction=1), 3), ("documented", {}, dict(esFraction=1), 0)])
+def test_tasks_are_converted(tmp_path, edition, keys, campaign, n):
+    """One of three that come together for the pool, or all with esFraction 1; none without both keys, or as documented.
+    """
+    scenario = plan(0, 4, jobs=2, backlog=3, **campaign).with_values(
+        {"edition": edition, "duration": "2h", "resource_types.MCORE": dict(mincore=2), "grid.queues.A.corecount": 8,
+         "grid.queues.A.capability": "ucore"} | {f"gdpconfig.{key}": value for key, value in keys.items()})
+    run = simulate(scenario, folder=tmp_path / "run")
+    assert len(run.tasks) == 3 and (run.tasks.eventservice == 1).sum() == n
+    assert (run.jobs.n_chunks == 0).any() == (n > 0), "consumers have merge jobs"
+    assert any("only the deployed edition" in one for one in remarks(scenario)) is (edition == "documented")
+
+
 @pytest.mark.parametrize(("campaign", "message"), [
     (dict(nEventsPerWorker=1), "consumers need eventService: true"),
     (dict(eventService=True, maxAttemptES=3), "consumers need eventService: true and nEventsPerWorker"),

@@ -644,7 +644,7 @@ def test_software_that_is_asked_for_in_vain_is_remarked(values, said):
                  id="a workflow that is misspelled"),
     pytest.param("by an incident", "HEARTBEAT_TIMEOUT_push", "no queue has the workflow 'push'", id="by an incident"),
     pytest.param("at the start", "ANALY_TIMEOUT_higgs", "no work has the working group 'higgs'", id="a working group"),
-    pytest.param("by an incident", "AES_MAXPENDING", "nothing in the simulator reads it", id="no reader"),
+    pytest.param("by an incident", "DATASET_LIFETIME_log", "nothing in the simulator reads it", id="no reader"),
     pytest.param("at the start", "HEARTBEAT_TIMEOUT_pull_ups", None, id="a workflow of a queue"),
     pytest.param("at the start", "HEARTBEAT_TIMEOUT_analysis", "only the deployed edition reads it",
                  id="no workflow but a key of its own"),

@@ -145,6 +145,8 @@ def refine(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) -> 
     """
     world = control.world
     task = world.arrays.tasks[row]
+    if control.fabric.event_service is not None:
+        control.fabric.event_service.refining(row)
     if not (map_task(world, row, queues) and tag_task(world, row, tagger) and accepted(control, row)):
         _break(control, row)
         return False

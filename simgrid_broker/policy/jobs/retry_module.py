@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simgrid_broker.editions import ByEdition
-from simgrid_broker.gdpconfig import JumboWatchDog, pandaserver_dbproxy
+from simgrid_broker.gdpconfig import JumboWatchDog, pandaserver_dbproxy, taskrefiner
 from simgrid_broker.names import COMPENSATION, RAM_LIMITS_MB, PandaError, RetryAction
 from simgrid_broker.policy.jobs.resource_types import PER_CORE_UNITS
 from simgrid_broker.units import GIB
@@ -458,3 +458,11 @@ def jumbo_limits(cfg: Gdpconfig) -> dict[str, float]:
         most_events=most_tasks * enabling // 2 if most_events is None else most_events,
         most_priority=cfg.value(dog.JUMBO_MAX_CURR_PRIO), per_task=cfg.value(dog.JUMBO_PER_TASK),
         per_site=cfg.value(dog.JUMBO_PER_SITE))
+
+
+def conversion_keys(cfg: Gdpconfig) -> dict[str, float | None]:
+    """Keys of automatic conversion by their names in `systems.events.policy.conversion.Keys`; None = not set."""
+    return dict(most_priority=cfg.value(taskrefiner.AES_MAXTASKPRIORITY),
+                least_priority=cfg.value(taskrefiner.AES_MINTASKPRIORITY),
+                pool_size=cfg.value(taskrefiner.AES_EVENTPOOLSIZE), most_pending=cfg.value(taskrefiner.AES_MAXPENDING),
+                n_consumers=cfg.value(taskrefiner.AES_NESCONSUMERS), n_sites=cfg.value(taskrefiner.AES_NSITESPERJOB))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from numbers import Real
 
-from simgrid_broker.editions import ByEdition
+from simgrid_broker.editions import ByEdition, family_of
 from simgrid_broker.errors import nearest
 from simgrid_broker.gdpconfig import PAUSING
 from simgrid_broker.names import PRODUCTION_LABELS, QueueStatus
@@ -291,6 +291,11 @@ def event_service_as_asked(scenario: Scenario) -> Iterator[str]:
             yield f"nJumboJobs of {name!r} has no effect: " + (
                 "tasks that name their queue have no jumbo jobs." if stream.site
                 else "no queue has useJumboJobs in its catchall.")
+        if (stream.esConvertible or stream.esFraction) and (
+                stream.nEventsPerWorker or family_of(scenario.edition) != "deployed"):
+            yield (f"esConvertible and esFraction of {name!r} have no effect: " + (
+                "a task with nEventsPerWorker is one of event service." if stream.nEventsPerWorker
+                else "only the deployed edition converts tasks."))
         if stream.nSitesPerJob > max(n_queues, 1):
             yield (f"nSitesPerJob of {name!r}, {stream.nSitesPerJob}, is above the {n_queues} queues with event "
                    "service in their jobseed.")

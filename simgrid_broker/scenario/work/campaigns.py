@@ -216,7 +216,8 @@ class Payload(SplitRule, ScoutRule, MergeRule, EventRule, TaskParameters):
     def parts_of_ranges(self) -> "Payload":
         """Refuse parameters of event service without ranges, and ranges without event service or with merging."""
         given = [name for name, field in EventRule.model_fields.items() if getattr(self, name) != field.default]
-        if set(given) - self.READ_ALONE and not (self.nEventsPerWorker and self.eventService):
+        becomes_one = self.esConvertible or self.esFraction
+        if set(given) - self.READ_ALONE and not becomes_one and not (self.nEventsPerWorker and self.eventService):
             raise ValueError(f"{', '.join(given)}: consumers need eventService: true and nEventsPerWorker")
         if self.nEventsPerWorker and self.mergeOutput:
             raise ValueError("mergeOutput: event service with nEventsPerWorker has merge jobs of its own")

@@ -17,5 +17,9 @@ class EventRule(Part):
     decAttOnFailedES: bool = Field(False, description="Ranges lose an attempt only when they fail, not when their "
                                    "consumer ends before")
     acceptPartialFinish: bool = Field(False, description="Ranges without attempts left become fatal")
+    esConvertible: bool = Field(False, description="A task of production becomes one of event service if the pool of "
+                                "events is too small (AES_EVENTPOOLSIZE, AES_MAXPENDING; deployed)")
+    esFraction: float = Field(0, ge=0, le=1, description="Probability that a task of production becomes one of event "
+                              "service (deployed)")
     es_merge_hs06sec_per_gb: float = Field(100, ge=0, description="True wall time x cores x HS06 of merging a GB of "
                                            "processed events")

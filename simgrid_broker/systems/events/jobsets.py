@@ -84,7 +84,8 @@ class Live:
 class Jobsets:
     """The jobsets of a run that are not over, by the PandaIDs of their live jobs, and of their merge jobs.
 
-    ranges: the table of their events; kept: chunks of processed events for the next attempt at an input.
+    ranges: the table of their events; shared: those that had several consumers, by identity; kept: chunks of processed
+    events for the next attempt at an input; jumbo: tasks with jumbo jobs by jeditaskid.
     """
 
     def __init__(self, control: Control):
@@ -94,6 +95,7 @@ class Jobsets:
         self.of_job: dict[int, Live] = {}
         self.of_merge: dict[int, Live] = {}
         self.kept: dict[tuple[int, int, int], list[int]] = {}
+        self.shared: dict[int, Live] = {}
         self.jumbo: dict[int, JumboTask] = {}
         self.of_jumbo_job: dict[int, JumboTask] = {}
         self.n_made = 0
@@ -192,6 +194,10 @@ class Jobsets:
                 self.control.fabric.drop_ranges(row, chunk)
             self.ranges.leave_ring(chunk)
 
+    def has_ready(self, live: Live) -> bool:
+        """True if a range of a jobset may be ready."""
+        return bool((self.ranges.chunks["ready"][live.jobset.chunks] >= 0).any())
+
     def free_kept(self) -> None:
         """Free what was kept for further attempts at the input of tasks that are over and forgotten."""
         for key in [key for key in self.kept if key[0] not in self.control.world.row_of]:
@@ -252,6 +258,7 @@ class Jobsets:
         panda_id, live.numbers = int(job["panda_id"]), live.numbers + 1
         job["priority"] = like.priority
         live.rows[panda_id], self.of_job[panda_id] = row, live
+        self.shared[id(live)] = live
         live.jobset.jobs[panda_id] = replace(like, panda_id=panda_id, queue=world.vocabularies["queues"][job["queue"]],
                                              status=J.PENDING, sub_status=None, error=0, is_archived=False)
         return panda_id

@@ -8,6 +8,7 @@ since its last cycle; all events of a jumbo job take as long as those of one inp
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from simgrid_broker.systems.events.policy import jumbo as rules
 from simgrid_broker.systems.events.policy.jobset import archive
 from simgrid_broker.systems.events.policy.jumbo import Actions, Limits, flag_after_kick, tasks_to_enable, watch
 from simgrid_broker.systems.events.policy.kills import UNUSED
+from simgrid_broker.systems.events.refining import may_convert
 from simgrid_broker.systems.events.service import Desk, event_service
 from simgrid_broker.systems.events.table import PROCESSED
 from simgrid_broker.units import MINUTE
@@ -63,7 +65,7 @@ def agents_of(scenario: Scenario) -> tuple[Any, ...]:
     may_enable = rules.TERMS[scenario.edition].enables and any(
         has_option(queue, "useJumboJobs") for queue in scenario.grid.queues.values())
     has_jumbo = any(one.nJumboJobs for one in work) or (work and may_enable)
-    return ((event_service,) if work else ()) + ((jumbo_jobs,) if has_jumbo else ())
+    return ((event_service,) if work or may_convert(scenario) else ()) + ((jumbo_jobs,) if has_jumbo else ())
 
 
 class JumboJobs:
@@ -130,11 +132,12 @@ class JumboJobs:
 
     def _replace_fakes(self, jumbo: JumboTask, row: int, task: Task) -> None:
         """Make co-jumbo jobs in place of fake ones whose inputs no other job works on, as far as queues take them."""
-        asked = [(one, live) for one, live in jumbo.fakes.items() if not live.merge and self._may_replace(live)]
-        verdict = self._candidates(row, task, len(asked), only=False) if asked else None
+        verdict = self._candidates(row, task, len(jumbo.fakes), only=False)
         if verdict is None:
             return
-        n = min(len(asked), MOST_AT_ONCE)
+        may = ((one, live) for one, live in jumbo.fakes.items() if not live.merge and self._may_replace(live))
+        asked = [*islice(may, MOST_AT_ONCE)]
+        n = len(asked)
         uniforms = self.control.brokers.uniforms(CONSUMER_DRAW, task, jumbo.draws(), verdict, n)
         numbers = np.repeat(*spread_jobs(verdict, n, uniforms)).tolist()
         for number, (panda_id, live) in zip(numbers, asked, strict=False):
@@ -151,8 +154,8 @@ class JumboJobs:
         status = self.control.arrays.jobs["status"]
         if any(status[row] not in (J.WAITING, J.MERGING) for row in live.rows.values()):
             return False
-        has_ready = any(self.jobsets.ranges.chunks["ready"][chunk] >= 0 for chunk in live.jobset.chunks)
-        return has_ready or (not rules.TERMS[self.control.edition].finishes_fakes and live.jobset.is_processed)
+        waits_for_one = not rules.TERMS[self.control.edition].finishes_fakes
+        return self.jobsets.has_ready(live) or (waits_for_one and live.jobset.is_processed)
 
     def _make_jumbo(self, jumbo: JumboTask, row: int, task: Task, places: Verdict, n: int) -> int:
         """Make up to `n` jumbo jobs at queues drawn by weight, maxJumboPerSite at each; their number."""
@@ -198,7 +201,7 @@ class JumboJobs:
                 continue
             live.looked_s = self.control.now
             at_rest = [one for one, row in live.rows.items() if status[row] in terms.finished]
-            if at_rest and live.jobset.is_processed:
+            if at_rest and not self.jobsets.has_ready(live) and live.jobset.is_processed:
                 self.desk.finish(at_rest[-1])
 
     def watch(self) -> None:

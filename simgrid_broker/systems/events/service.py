@@ -21,6 +21,7 @@ from simgrid_broker.systems.events.jobsets import Jobsets, Live
 from simgrid_broker.systems.events.policy.ends import end_job
 from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, archive
 from simgrid_broker.systems.events.policy.kills import close_unused, kill
+from simgrid_broker.systems.events.refining import Conversion
 from simgrid_broker.systems.events.table import (
     ALL,
     ANY,
@@ -81,8 +82,12 @@ class Desk:
         self.of_job, self.of_merge = self.jobsets.of_job, self.jobsets.of_merge
         self.of_jumbo_job = self.jobsets.of_jumbo_job
         self.ended_merges: list[tuple[int, int, int]] = []
-        self.makes_fakes = False
+        self.makes_fakes, self.conversion = False, Conversion(control)
         self.sums: HourlySums = control.books.hourly_sums(EVENTS)
+
+    def refining(self, row: int) -> None:
+        """Make a task one of event service if it is to be converted."""
+        self.conversion.look(row)
 
     def made(self) -> None:
         """Make jobsets of the new jobs of tasks with event service."""
@@ -136,8 +141,8 @@ class Desk:
 
     def look(self) -> None:
         """Close the consumers that wait and are not needed, and end the jobsets whose merge jobs have ended."""
-        for live in self.jobsets.all():
-            if not live.merge and len(live.rows) > 1 and self._no_more(live):
+        for live in [*self.jobsets.shared.values()]:
+            if not live.merge and len(live.rows) > 1 and not self.jobsets.has_ready(live):
                 self._refresh(live)
                 close_unused(live.jobset, live.jobset.jobs[live.holder], kills_all=False, same_attempt=True)
                 self.apply(live, Cause.NONE)
@@ -148,10 +153,6 @@ class Desk:
         self.jobsets.free_kept()
         if self.control.recorder.validate:
             self.check()
-
-    def _no_more(self, live: Live) -> bool:
-        """True if no range of a jobset is ready."""
-        return all(self.ranges.chunks["ready"][chunk] < 0 for chunk in live.jobset.chunks)
 
     def _report(self, panda_id: int) -> None:
         """Report the ranges that a consumer had finished when it was heard last."""
@@ -339,6 +340,7 @@ class Desk:
     def _forget(self, live: Live) -> None:
         """Free the ranges of a jobset, or keep those that are processed for the next attempt at the input."""
         self.jobsets.detach(live)
+        self.jobsets.shared.pop(id(live), None)
         keeps = live.jobset.jobs[live.holder].has("notDiscardEvents") and live.jobset.count(None, ANY, KEPT) > 0
         if keeps:
             live.jobset.change(None, ANY, mask(S.FINISHED), S.DONE)
