@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from numbers import Real
 
-from simgrid_broker.editions import ByEdition, family_of
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.errors import nearest
 from simgrid_broker.gdpconfig import PAUSING
 from simgrid_broker.names import PRODUCTION_LABELS, QueueStatus
@@ -13,6 +13,7 @@ from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.shares import leaf_names, shares_with_keys
 from simgrid_broker.scenario.work.campaigns import Campaign, Payload, UserActivity
+from simgrid_broker.scenario.work.event_rule import CONVERTS
 from simgrid_broker.schema.queues import has_option
 
 TASK_INCIDENTS = ("task_priority", "task_share", "task_command")
@@ -292,7 +293,7 @@ def event_service_as_asked(scenario: Scenario) -> Iterator[str]:
                 "tasks that name their queue have no jumbo jobs." if stream.site
                 else "no queue has useJumboJobs in its catchall.")
         if (stream.esConvertible or stream.esFraction) and (
-                stream.nEventsPerWorker or family_of(scenario.edition) != "deployed"):
+                stream.nEventsPerWorker or not CONVERTS[scenario.edition]):
             yield (f"esConvertible and esFraction of {name!r} have no effect: " + (
                 "a task with nEventsPerWorker is one of event service." if stream.nEventsPerWorker
                 else "only the deployed edition converts tasks."))

@@ -2,8 +2,11 @@
 
 from pydantic import Field
 
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.schema.part import Part
 
+CONVERTS = ByEdition(documented=False, deployed=True)
+"""Editions in which tasks of production are converted to event service."""
 
 class EventRule(Part):
     """Event service of a task with eventService, in PanDA's task parameters; all of nEventsPerWorker."""

@@ -10,20 +10,19 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
-from simgrid_broker.editions import family_of
 from simgrid_broker.names import PRODUCTION_LABELS, TaskStatus
 from simgrid_broker.policy.jobs.retry_module import conversion_keys
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.work.event_rule import EventRule
+from simgrid_broker.scenario.work.event_rule import CONVERTS, EventRule
 from simgrid_broker.systems.events.policy.conversion import COUNTED, EventTask, Keys, convert, event_pool
 
 DEFAULT_ATTEMPTS = 2
-"""Value of maxAttemptEsJob that 0 stands for."""
+"""Value of maxAttemptEsJob where it is 0."""
 
 
 def may_convert(scenario: Scenario) -> bool:
     """True if tasks of a scenario may become tasks of event service."""
-    return family_of(scenario.edition) == "deployed" and any(
+    return CONVERTS[scenario.edition] and any(
         one.esConvertible or one.esFraction for one in scenario.workload.campaigns)
 
 
