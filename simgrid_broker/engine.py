@@ -163,8 +163,8 @@ def _refuse_wrong_types(out: object, folder: object, progress: object, agents: o
         raise wrong_type("simulate: progress", "a function of the simulation, True or False", progress)
     if not isinstance(agents, Iterable) or isinstance(agents, str):
         raise wrong_type("simulate: agents", "a list of generator functions of `control`", agents)
-    is_number = isinstance(check_decisions, int | float) and not isinstance(check_decisions, bool)
-    if not is_number or not 0 <= check_decisions <= 1:
+    is_flag = isinstance(check_decisions, bool)
+    if is_flag or not isinstance(check_decisions, int | float) or not 0 <= check_decisions <= 1:
         raise wrong_type("simulate: check_decisions", "a part from 0 to 1, such as 0.1", check_decisions)
 
 

@@ -160,9 +160,10 @@ class Fit:
             latency, width = self._latency(number)
             power, factor = (self._of_logarithm(values[number], widths[number], number) for values, widths in zip(
                 self.figures[:2], self.figures.widths[:2], strict=True))
-            slots = slots_of(self.jobs[(self.queues == number) & ~self.jobs["held_out"]], chain_s(self.scenario), Batch(
-                *(before if np.isnan(one.value) else one.value for one, before in zip(
-                    (latency, width), self.before[name][3:5], strict=True)), np.nan))
+            here = self.jobs[(self.queues == number) & ~self.jobs["held_out"]]
+            latency_s, spread = (before if np.isnan(one.value) else one.value for one, before in zip(
+                (latency, width), self.before[name][3:5], strict=True))
+            slots = slots_of(here, chain_s(self.scenario), Batch(latency_s, spread, np.nan))
             slots = slots._replace(value=np.round(slots.value))
             estimates = (power, factor, overhead[number], _symmetric(latency), _symmetric(width), _symmetric(slots))
             for (key, unit), before, estimate in zip(OF_QUEUES.items(), self.before[name], estimates, strict=True):

@@ -53,7 +53,8 @@ class Run:
         facts = {"scenario": self.manifest["scenario"]["name"], "edition": self.manifest["edition"],
                  "seed": self.manifest["seed"], "status": self.manifest["status"],
                  "simulated": format_seconds(float(self.manifest["simulated_s"])), "folder": self.folder}
-        return facts_html(facts) + (type(self).picture(self) if type(self).picture is not None else "")
+        draw = type(self).picture
+        return facts_html(facts) + (draw(self) if draw is not None else "")
 
     @property
     def name(self) -> str:

@@ -53,7 +53,7 @@ def fetch_ranges(world: Arrays, row, begin):
     found, number, most = world.ranges_found, np.int64(one["chunk"]), BUNCH
     is_jumbo = number_is_of_ring(chunks, number)
     if is_jumbo:
-        most = min(max(BUNCH, np.int64(job["corecount"])), len(found) - 1)
+        most = min(max(BUNCH, int(job["corecount"])), len(found) - 1)
         n = find_in_ring(rows, chunks, number, most, found)
     else:
         n = find_ready(rows, chunks, number, chunks[number]["jobset"], most, found, 0)

@@ -446,7 +446,7 @@ def fewest_ranges(cfg: Gdpconfig) -> int | None:
     return cfg.value(pandaserver_dbproxy.AES_MINEVENTSFORMCORE)
 
 
-def jumbo_limits(cfg: Gdpconfig) -> dict[str, float]:
+def jumbo_limits(cfg: Gdpconfig) -> dict[str, Any]:
     """Limits of the JumboWatchDog by their names in `systems.events.policy.jumbo.Limits`."""
     dog = JumboWatchDog
     least = cfg.value(dog.JUMBO_MIN_EVENTS_DISABLE)
@@ -460,7 +460,7 @@ def jumbo_limits(cfg: Gdpconfig) -> dict[str, float]:
         per_site=cfg.value(dog.JUMBO_PER_SITE))
 
 
-def conversion_keys(cfg: Gdpconfig) -> dict[str, float | None]:
+def conversion_keys(cfg: Gdpconfig) -> dict[str, Any]:
     """Keys of automatic conversion by their names in `systems.events.policy.conversion.Keys`; None = not set."""
     return dict(most_priority=cfg.value(taskrefiner.AES_MAXTASKPRIORITY),
                 least_priority=cfg.value(taskrefiner.AES_MINTASKPRIORITY),

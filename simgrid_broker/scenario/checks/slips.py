@@ -4,7 +4,7 @@ Ranges are wide around what queues of CRIC have (the subset in the data, 157 que
 256 GB, maxwdir 5 GB to 5.1 TB, corepower 8 to 27), those of sites, links, storages and work are assumed.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import log
 from statistics import median
 from typing import NamedTuple
@@ -104,8 +104,8 @@ def _things(scenario: Scenario, kind: str) -> Iterator[tuple[str, object]]:
     elif kind == "stream":
         yield from ((repr(stream.name), stream) for stream in scenario.workload.streams)
     else:
-        things = {"queue": grid.queues, "site": grid.sites, "storage": grid.storages}[kind]
-        yield from ((f"{kind} {name!r}", thing) for name, thing in things.items())
+        named: dict[str, Mapping[str, object]] = {"queue": grid.queues, "site": grid.sites, "storage": grid.storages}
+        yield from ((f"{kind} {name!r}", thing) for name, thing in named[kind].items())
 
 
 def more_work_than_cores(scenario: Scenario) -> Iterator[str]:

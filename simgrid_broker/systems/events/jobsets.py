@@ -189,8 +189,11 @@ class Jobsets:
 
     def detach(self, live: Live) -> None:
         """Take the ranges of a jobset that is over from jumbo jobs."""
-        for chunk in live.jobset.chunks.tolist() if live.jumbo is not None else ():
-            for row in live.jumbo.jobs.values():
+        jumbo = live.jumbo
+        if jumbo is None:
+            return
+        for chunk in live.jobset.chunks.tolist():
+            for row in jumbo.jobs.values():
                 self.control.fabric.drop_ranges(row, chunk)
             self.ranges.leave_ring(chunk)
 

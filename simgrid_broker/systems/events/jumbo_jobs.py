@@ -188,7 +188,7 @@ class JumboJobs:
                 if status[of_job] not in STAY:
                     self.desk.end_jumbo(panda_id, J.CLOSED, Cause.TASK_FINISHED)
 
-    def _statuses(self, jumbo: JumboTask) -> list[J]:
+    def _statuses(self, jumbo: JumboTask) -> list[JobStatus]:
         """Statuses of the live jumbo jobs of a task."""
         status = self.control.arrays.jobs["status"]
         return [J(int(status[row])) for row in jumbo.jobs.values()]

@@ -308,8 +308,8 @@ def locality(task: views.Task, parts: views.JobInput | None, n_jobs: int) -> vie
         return parts.by_files
     if parts.of_jobs is not None:
         total, files, somewhere, at_queues = parts.of_jobs(n_jobs)
-        return views.Locality(total, files, *(at_queues[name] for name in views.PART.names or ()), somewhere,
-                              parts.inputs)
+        at_each = (at_queues[name] for name in views.PART.names or ())
+        return views.Locality._make((total, files, *at_each, somewhere, parts.inputs))
     (disk, anywhere), inputs = parts.parts, parts.inputs
     total, files = task.input_bytes_per_job * n_jobs, task.n_files_per_job * n_jobs
     return views.Locality(total, files, disk, disk, anywhere, anywhere, anywhere >= 1.0, lies_somewhere(parts), inputs)

@@ -271,6 +271,6 @@ def has_secondaries(world: Arrays, row, site):
     return True
 
 
-fill_parts_of, fill_secondary_of, input_of_pieces_of, of_secondary_of = map(uncompiled, (
-    fill_parts, fill_secondary, input_of_pieces, of_secondary))
+fill_parts_of, fill_secondary_of = uncompiled(fill_parts), uncompiled(fill_secondary)
+input_of_pieces_of, of_secondary_of = uncompiled(input_of_pieces), uncompiled(of_secondary)
 """As the functions of similar names, for Python, which asks so seldom that compiling takes longer."""

@@ -5,7 +5,6 @@ Source: lifecycle reference, 6.1 and 6.6; panda-server, `task_event_module`.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -171,9 +170,10 @@ class Jobset:
         """Set the status of ranges; their number."""
         return self.tally(files, owner, statuses, status=status)[0]
 
-    def count(self, *which: Any, **attempts: int) -> int:
+    def count(self, files: Iterable[int] | None, owner: int = ANY, statuses: int = ALL, least: int = -NO_LIMIT,
+              most: int = NO_LIMIT) -> int:
         """Number of ranges; arguments as of `tally`."""
-        return self.tally(*which, **attempts)[0]
+        return self.tally(files, owner, statuses, least, most)[0]
 
     def owners(self, files: Iterable[int], statuses: int) -> list[int]:
         """Distinct owners of ranges in one of `statuses`, sorted."""
