@@ -15,7 +15,7 @@ import simgrid_broker as sb
 from simgrid_broker.agents import AGENTS
 from simgrid_broker.agents.own import records
 from simgrid_broker.cli.app import app
-from simgrid_broker.errors import PluginError
+from simgrid_broker.errors import InputFileError, PluginError
 from simgrid_broker.records import read_run
 from simgrid_broker.report.overview import own_tables
 from simgrid_broker.schema import Column, Table
@@ -216,13 +216,12 @@ def test_manifest_and_report_name_it(run):
         ["weather", 8.0, "one look out of the window", "time_s (s), degrees (deg C), open, sky, queue"]]
 
 
-def test_without_its_file_it_is_a_table_without_rows(run):
+def test_without_its_file_its_rows_are_unknown(run):
     (run.folder / "weather.parquet").rename(run.folder / "away")
     again = read_run(run.folder)
     try:
-        assert again.weather.columns.tolist() == ["time_s", "degrees", "open", "sky", "queue"]
-        assert len(again.weather) == 0
-        assert again.remarks == ["weather.parquet is missing; read as a table without rows"]
+        with pytest.raises(InputFileError, match="weather.parquet: is missing, although the run wrote it"):
+            _ = again.weather
     finally:
         (run.folder / "away").rename(run.folder / "weather.parquet")
 
