@@ -34,6 +34,11 @@ def with_files(task, **more):
         f"tasks.{task}.{key}": value for key, value in more.items()}
 
 
+def with_secondary(**more):
+    """The example whose task that is asked about queues reads a secondary dataset with other values."""
+    return READING | of_task(secondaries=[SECONDARY | more])
+
+
 def of_task(**more):
     """The example with other values of the task that is asked about queues."""
     return {f"{T}{key}": value for key, value in more.items()}
@@ -57,6 +62,9 @@ AUTO = {"grid.queues.NORTH.releases": ["AUTO"]}
 CONTAINERS = of_task(transhome="Athena-24.0.5", container_name="image") | AUTO | {
     "grid.queues.NORTH.software": {"containers": ["any"]}}
 SHORT_OF_WORK = {"gdpconfig.WORK_SHORTAGE": True, "grid.queues.WEST.pledgedcpu": 2000}
+READING = of_task(iointensity=500, input_per_job="20 GB", files_per_job=4)
+SECONDARY = {"bytes_per_job": "1 GB", "files_per_job": 1, "bytes": "10 GB", "files": 10,
+             "input": {"NORTH": {"disk": 1}}}
 HERE = "queues.NORTH."
 
 ACTS = {
@@ -203,6 +211,12 @@ ACTS = {
     "tasks.<name>.splitting": (102, FILE_BY_FILE, of_task(splitting={"nFilesPerJob": 2})),
     "tasks.<name>.input": (102, {}, of_task(input={"NORTH": {"disk": 1}})),
     "tasks.<name>.datasets": (102, {}, FILE_BY_FILE),
+    "tasks.<name>.secondaries": (102, READING, with_secondary()),
+    "tasks.<name>.secondaries[].bytes_per_job": (102, with_secondary(), with_secondary(bytes_per_job="15 GB")),
+    "tasks.<name>.secondaries[].files_per_job": (102, with_secondary(), with_secondary(files_per_job=3)),
+    "tasks.<name>.secondaries[].bytes": (102, with_secondary(), with_secondary(bytes="900 TB")),
+    "tasks.<name>.secondaries[].files": (102, with_secondary(), with_secondary(files=1)),
+    "tasks.<name>.secondaries[].input": (102, with_secondary(), with_secondary(input={"EAST": {"disk": 1}})),
     "tasks.<name>.outputs": (101, {}, {"tasks.101.outputs": ["SCRATCHDISK"]}),
     "tasks.<name>.remaining_work": (101, {}, of_task(remaining_work=1e11)),
     "tasks.<name>.without_share": (102, {"grid.queues.WEST.fairsharepolicy": "gshare=Production:0%"},
