@@ -93,7 +93,7 @@ class Generator:
         self.levels: dict[bool, tuple[tuple[int, ...], ...]] = {}
         self.selection: dict[bool, Selection] = {}
         self.splitter = JobSplitter(control, tables)
-        self.round = self.n_in_round = 0
+        self.n_polls = self.n_turns = 0                    # number the random draws
 
     def cycle(self) -> float | None:
         """Make as many jobs as the throttler allows; returns the delay to the next cycle if more are to be made.
@@ -117,14 +117,8 @@ class Generator:
             return False
         if not TERMS[control.edition].polls or not self.queue.resource_type or self.numbers.has_jobs(self.queue):
             return True
-        return luck.uniform(control.seed, INACTIVE_POLL, self.key, self._number(), 0) < POLL_PROBABILITY
-
-    def _number(self) -> int:
-        """Number of a random draw, made of the period and the draws in it so far: none moves those of later periods."""
-        current = int(self.control.now // self.control.periods.job_generator)
-        self.n_in_round = self.n_in_round + 1 if current == self.round else 0
-        self.round = current
-        return luck.ATTEMPTS * current + self.n_in_round
+        self.n_polls += 1
+        return luck.uniform(control.seed, INACTIVE_POLL, self.key, self.n_polls, 0) < POLL_PROBABILITY
 
     def _serve(self, rows: np.ndarray, analysis: bool) -> bool:
         """Make jobs of production or analysis tasks; returns whether more are to be made at once."""
@@ -138,7 +132,8 @@ class Generator:
         left, rule = int(decision.max_jobs), self.selection[analysis]
         least = NO_PRIORITY if decision.min_priority is None else decision.min_priority
         if rule.attribute:
-            rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.key, self._number())
+            self.n_turns += 1
+            rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.key, self.n_turns)
         left = self._generate(rows, left, rule, least, analysis)
         self._note(analysis, decision, of_limits, counts, int(decision.max_jobs) - left)
         return decision.lacking and left <= 0
