@@ -239,6 +239,18 @@ class Stage(Bench):
             self.env.run(until=until)
         self.now = self.env.now
 
+    def run_to_jobs(self, until: float) -> None:
+        """Run up to a time; if there is no job yet, on to the first jobs and the four cycles after them.
+
+        In the code an inactive work queue is visited in one cycle of four, by a draw.
+        """
+        self.run(until)
+        period = self.control.periods.job_generator
+        while not len(self.live()) and self.now < until + 40 * period:
+            self.run(self.now + period)
+        if self.now > until:
+            self.run(self.now + 4 * period)
+
     def task(self, number: int = 0) -> str:
         """Status of a task."""
         return T(self.arrays.tasks["status"][number]).word

@@ -48,7 +48,7 @@ def stage_of(agents, files=FILES, where=("HERE_DISK",) * 20, **said):
 ])
 def test_a_cycle_makes_jobs_of_one_dataset_after_another(said):
     stage = stage_of(WORKS, **said)
-    stage.run(60)
+    stage.run_to_jobs(60)
     made = stage.arrays.jobs["chunk"][stage.live()].tolist()
     assert sorted(made) == list(range(9))
     assert members_of(stage.arrays, 0)["used"].tolist() == [4, 2, 3]
@@ -59,7 +59,7 @@ def test_a_cycle_makes_jobs_of_one_dataset_after_another(said):
 def test_a_cycle_makes_jobs_of_ten_datasets_at_most():
     stage = stage_of(WORKS, files=(1,) * 12)
     seen = []
-    for now in range(5, 100, 5):
+    for now in range(5, 400, 5):
         stage.run(now)
         seen.append(len(stage.live()))
     assert sorted(set(seen) - {0}) == [10, 12]

@@ -164,7 +164,7 @@ def test_raised_inputs_are_brokered_with_their_memory():
     fail(stage, ramcount_mb=2700.0)
     fail(stage, Cause.PAYLOAD_ERROR)
     stage.control.books.live_tasks.add([0])
-    stage.run(900.0)
+    stage.run_to_jobs(900.0)
     jobs = stage.arrays.jobs[stage.live()]
     found = sorted(jobs[["ramcount_mb", "resource_type", "attempt"]].tolist())
     assert found == [(900.0, 0, 1)] * 5 + [(900.0, 0, 2), (1800.0, 0, 2), (3600.0, 1, 2)]

@@ -41,7 +41,7 @@ def finish(stage, n: int) -> None:
 
 def worked(stage, jobs=10, until=1000.0):
     """Make the scouts, and let so many of them finish."""
-    stage.run(until)
+    stage.run_to_jobs(until)
     assert stage.task() == "scouting", stage.task()
     if jobs:
         finish(stage, jobs)

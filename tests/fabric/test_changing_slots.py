@@ -1,6 +1,5 @@
 """Batch systems whose slots are kept for one resource type, and slots that open and close."""
 
-import numpy as np
 import pytest
 from builders import Bench, Stage, scenario
 
@@ -66,8 +65,7 @@ def test_free_cores_of_a_queue_are_those_of_its_partitions():
                     resource_types=TYPES)
     bench = Bench(plan, {})
     bench.workers(3, MCORE)
-    asked = np.zeros(len(bench.arrays.pseudo_queues))
-    rows = dict(Series(bench.world).rows(0.0, bench.arrays.hs06_milli * 0.0, asked))["queues"]
+    rows = dict(Series(bench.world).rows(0.0, bench.arrays.hs06_milli * 0.0))["queues"]
     assert rows["free_cores"].tolist() == [40, 24]
 
 

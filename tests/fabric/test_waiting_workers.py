@@ -92,12 +92,12 @@ def test_workers_that_were_cancelled_are_recorded_once():
     bench = bench_with(cores=0)
     bench.workers(3)
     series = Series(bench.world)
-    targets, asked = np.zeros(len(bench.arrays.hs06_milli)), np.zeros(len(bench.arrays.pseudo_queues))
+    targets = np.zeros(len(bench.arrays.hs06_milli))
     bench.run(QUEUED_MOST_S + 1)
     bench.fabric.cancel_old_workers(bench.now)
-    row, = dict(series.rows(bench.now, targets, asked))["workers"]
+    row, = dict(series.rows(bench.now, targets))["workers"]
     assert (row["cancelled"], row["waiting"], row["missed"]) == (3, 0, 0)
-    assert "workers" not in dict(series.rows(bench.now + 1, targets, asked))
+    assert "workers" not in dict(series.rows(bench.now + 1, targets))
 
 
 @pytest.mark.rule("cancel_old")

@@ -26,7 +26,7 @@ def work(**said):
     ({"siteEndpoint": "CERN-PROD_DATADISK", "site": ["CERN"]}, "workload.users[0].siteEndpoint", None),
     ({"nSitesPerJob": 0}, "workload.users[0].nSitesPerJob", None),
     ({"build_failure_rate": 0.1}, "workload.users[0]", None),
-    ({"buildSpec": True, "build_failure_rate": 1.1}, "workload.users[0].build_failure_rate", None)])
+    ({"buildSpec": True, "build_failure_rate": 1.1}, "workload.users[0].build_failure_rate", "1.1%")])
 def test_unknown_queues_and_contradictions_are_refused(said, key, close):
     assert problems(WORK, work(**said)) == [(key, close)]
 

@@ -47,15 +47,20 @@ def test_jobs_are_cut_from_the_files_of_a_dataset():
         100, 100, 0.1 * TB)
 
 
+def replicas_of(world, row):
+    """Replicas of the dataset that a task reads."""
+    return observe.replicas(world, int(world.arrays.input_dataset[row]))
+
+
 def test_tasks_share_the_replicas_of_a_dataset():
     said = plan(dict(dataset="data"), dict(name="other", dataset="data"), dict(name="own", input_per_job=1.0),
                 datasets=dict(data=dataset(100, 10 * TB, AT_HERE, dict(storage="THERE_DISK", part=0.5))))
     world = build(said, task_list(said))
-    assert observe.replicas(world, 0) == observe.replicas(world, 1) == [(0, 1.0, False), (1, 0.5, False)]
+    assert replicas_of(world, 0) == replicas_of(world, 1) == [(0, 1.0, False), (1, 0.5, False)]
     assert world.arrays.input_dataset.tolist() == [0, 0, 3]
     lose_replica(world, "data", "THERE_DISK")
-    assert observe.replicas(world, 0) == observe.replicas(world, 1) == [(0, 1.0, False)]
-    assert len(observe.replicas(world, 2)) == 1
+    assert replicas_of(world, 0) == replicas_of(world, 1) == [(0, 1.0, False)]
+    assert len(replicas_of(world, 2)) == 1
 
 
 def test_a_container_is_read_by_popularity():
