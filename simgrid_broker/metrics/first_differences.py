@@ -97,7 +97,12 @@ def _limit(row, base: Run, changed: Run) -> str:
 
 
 def _verdicts(run: Run, work_queue: str, hour_s: float) -> dict[str, tuple[int, int]]:
-    """Cycles and jobs made by verdict of the throttler, with the keys behind it, of a work queue in an hour."""
+    """Cycles and jobs made by verdict of the throttler, with the keys behind it, of a work queue in an hour.
+
+    Empty for a run without the table, which ended before its agents began or had no job generator.
+    """
+    if "throttler" not in run.tables:
+        return {}
     rows = run.table("throttler").astype({"work_queue": object, "verdict": object, "key": object})
     rows = rows[(rows.time_s == hour_s) & (rows.work_queue == work_queue)].fillna({"key": ""})
     names = rows.verdict + rows.key.map(lambda key: f" ({key})" if key else "")

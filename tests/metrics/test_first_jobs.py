@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simgrid_broker.metrics import first_jobs, wide
+from simgrid_broker.metrics import wide
+from simgrid_broker.metrics.waiting import first_jobs
 
 TASKS = pd.DataFrame(dict(
     jeditaskid=[1, 2, 3, 4], name=pd.Categorical(["large", "small", "small", "other"]),

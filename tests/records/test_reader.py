@@ -68,13 +68,19 @@ def test_a_damaged_part_in_the_middle_is_an_error(killed):
         read_run(killed).table("jobs")
 
 
-def test_a_table_that_is_missing_reads_as_empty_with_a_remark(tmp_path):
+def test_a_table_that_is_missing_is_refused_if_the_run_wrote_it_and_else_reads_as_empty_with_a_remark(tmp_path):
     folder = write_fake_run(tmp_path, n_jobs=100, sample_s=3600.0)
     (folder / "refusals.parquet").unlink()
+    with pytest.raises(InputFileError, match=r"refusals\.parquet.* is missing, although the run wrote it"):
+        read_run(folder).table("refusals")
+    written = json.loads((folder / "manifest.json").read_text())
+    del written["results"]["refusals"]
+    (folder / "manifest.json").write_text(json.dumps(written))
     run = read_run(folder)
     assert len(run.refusals) == 0
     assert run.refusals.columns.tolist() == [column.name for column in RECORDED["refusals"].recorded]
-    assert "refusals.parquet is missing" in run.remarks[0]
+    assert "it lacks refusals." in run.remarks[0]
+    assert "refusals.parquet is missing" in run.remarks[1]
 
 
 def test_the_moment_between_two_renames_is_readable(killed):
@@ -108,8 +114,11 @@ def test_the_manifest_is_plain_sorted_json(tmp_path):
         "status": "failed", "seed": np.int64(3), "limits": (1.5, float("inf")), "tree": np.array([1, 2]),
         "gdpconfig": {("jobbroker", "KEY"): Cause.SITE_ERROR}, "path": Path("a/b"), 7: float("nan")})
     text = (tmp_path / "manifest.json").read_text()
-    assert json.loads(text) == {"7": "nan", "gdpconfig": {"jobbroker.KEY": "site_error"}, "limits": [1.5, "inf"],
-                                "path": "a/b", "seed": 3, "status": "failed", "tree": [1, 2]}
+    written = json.loads(text)
+    assert {table: len(columns) for table, columns in written.pop("results").items()} == {
+        name: len(table.recorded) for name, table in RECORDED.items()}
+    assert written == {"7": "nan", "gdpconfig": {"jobbroker.KEY": "site_error"}, "limits": [1.5, "inf"],
+                       "path": "a/b", "seed": 3, "status": "failed", "tree": [1, 2]}
     assert list(json.loads(text)) == sorted(json.loads(text))
     assert read_manifest(tmp_path)["seed"] == 3
 
