@@ -38,7 +38,8 @@ def test_final_statuses_are_marked(call):
 
 
 @pytest.mark.parametrize(("edition", "rows"), [
-    pytest.param("documented", ["30 min  status  waiting  queue not paused or disableReassign  closed",
+    pytest.param("documented", ["30 min  status  waiting  except consumers of event service; queue not paused or "
+                                "disableReassign  closed",
                                 "2 h  last heartbeat or change  starting, running  workflow without a key; queue not "
                                 "paused or disableReassign  failed (EC_Watcher)"], id="without kill codes"),
     pytest.param("deployed", ["4 h  creation  defined  only jobs not made by JEDI, build jobs  closed (kill code 2, "

@@ -15,8 +15,8 @@ MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 COLD = "--set", "warm_up=0"
 """Arguments of a run shorter than the warm-up of its scenario."""
 GOLDEN = Path(__file__).parent / "golden"
-TASK = 4
-"""A task of the run whose candidates are recorded."""
+TASK, REBROKERED = 4, 6
+"""Task of the run whose candidates are recorded; task whose jobs fast rebrokerage closes."""
 
 
 @pytest.fixture(scope="module")
@@ -187,15 +187,15 @@ def test_a_run_without_candidates_names_the_key_to_set(call, tmp_path):
 def test_attempts_that_the_server_ended_are_named_with_their_kill_codes(call, tmp_path):
     keys = {"rebroker.FAST_REBRO_THRESHOLD_NQUEUE_Analysis": 1, "rebroker.FAST_REBRO_THRESHOLD_NQNR_RATIO": 0.1,
             "rebroker.FAST_REBRO_THRESHOLD_NQUEUE_FRAC": 0.01}
-    settings = dict(edition="deployed", gdpconfig=json.dumps(keys), **{"record.tasks": [TASK]})
+    settings = dict(edition="deployed", gdpconfig=json.dumps(keys), **{"record.tasks": [REBROKERED]})
     result = call("run", MINIMAL, *COLD, "--until", "1h", "--out", tmp_path, "--quiet", "--no-report",
                   *(word for key, value in settings.items() for word in ("--set", f"{key}={value}")))
     assert result.exit_code == 0, result.stderr
     run = tmp_path / "minimal" / "seed-1"
     jobs = read_run(run).jobs
-    number = ((jobs.jeditaskid == TASK) & (jobs.cause == "fast_rebrokerage")).sum()
-    said = " ".join(call("explain", run, "--task", TASK).stdout.split())
-    assert number and f"of task {TASK}: {number} closed for fast_rebrokerage (kill code 10)." in said
+    number = ((jobs.jeditaskid == REBROKERED) & (jobs.cause == "fast_rebrokerage")).sum()
+    said = " ".join(call("explain", run, "--task", REBROKERED).stdout.split())
+    assert number and f"of task {REBROKERED}: {number} closed for fast_rebrokerage (kill code 10)." in said
 
 
 def test_kill_codes_of_causes():

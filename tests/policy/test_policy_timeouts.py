@@ -66,8 +66,22 @@ def test_the_table(status, properties, documented, deployed):
 def test_deployed_order_of_the_rules(stage, labels):
     found = [rule for rule in rules(cfg(), "deployed") if rule.stage == stage]
     assert {rule.labels for rule in found} == labels
-    assert len(found) == (12, 20, 13)[stage]
+    assert len(found) == (12, 24, 13)[stage]
     assert {rule.stage for rule in rules(cfg(), "documented")} == {0}
+
+
+@pytest.mark.rule("rules")
+def test_event_service_in_the_code():
+    """Rows 21 to 23: consumers are spared the hour of waiting; they end after a day from 900, merge jobs at any priority."""
+    rows = rules(cfg(), "deployed")
+    waiting = [(rule.limit_s, rule.code, rule.spares) for rule in rows
+               if rule.statuses == (S.WAITING,) and rule.clock == "created" and rule.stage == 1]
+    assert waiting == [(HOUR, 4, JobMark.CONSUMES)]
+    ended = [(rule.statuses, rule.only, rule.priority_at_least, rule.clock, rule.limit_s, rule.code)
+             for rule in rows if rule.only in (JobMark.CONSUMES, JobMark.MERGES_EVENTS)]
+    assert ended == [((status,), mark, priority, "entered", DAY, 2)
+                     for mark, priority in ((JobMark.CONSUMES, 900), (JobMark.MERGES_EVENTS, None))
+                     for status in (S.STARTING, S.RUNNING)]
 
 
 @pytest.mark.rule("rules")
