@@ -72,7 +72,7 @@ def test_deployed_order_of_the_rules(stage, labels):
 
 @pytest.mark.rule("rules")
 def test_event_service_in_the_code():
-    """Rows 21 to 23: consumers are spared the hour of waiting; they end after a day from 900, merge jobs at any priority."""
+    """Rows 21 to 23: consumers are spared the hour of waiting; a day ends them from 900, merge jobs at any priority."""
     rows = rules(cfg(), "deployed")
     waiting = [(rule.limit_s, rule.code, rule.spares) for rule in rows
                if rule.statuses == (S.WAITING,) and rule.clock == "created" and rule.stage == 1]
