@@ -16,7 +16,7 @@ def fields(table):
     return [row for row in (re.findall("<td>(.*?)</td>", part) for part in table.split("<tr>")) if row]
 
 
-SMALL = {"fast_rebrokerage": ("CORES, HOURS, SEEDS = 340, 36, 5", "CORES, HOURS, SEEDS = 34, 16, 2"),
+SMALL = {"fast_rebrokerage": ("CORES, HOURS, SEEDS = 340, 36, 5", "CORES, HOURS, SEEDS = 34, 24, 2"),
          "event_generation": ("CORES, HOURS, SEEDS, TRAJECTORIES = 80, 36, 1, 8",
                               "CORES, HOURS, SEEDS, TRAJECTORIES = 40, 26, 1, 2")}
 """First lines of the notebooks of studies, and those of a small grid."""
