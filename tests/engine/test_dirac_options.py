@@ -41,7 +41,7 @@ def most_at_once(jobs):
 @pytest.mark.rule("task_queues.look_at_limits", "task_queues.is_shut", "task_queues.note_match",
                   "central_queue.rows_of", "Limits.count")
 def test_a_running_limit_and_a_delay_hold_at_their_sites_and_at_no_other(tmp_path):
-    found = run(tmp_path, duration="5h", **{"dirac.operations.JobScheduling": dict(
+    found = run(tmp_path, **{"dirac.operations.JobScheduling": dict(
         RunningLimit=dict(CENTRE=dict(OwnerGroup=dict(generation=7))),
         MatchingDelay=dict(NORTH=dict(JobType=dict(simul=1200))))})
     assert most_at_once(started(found, queue="CENTRE", share="Generation")) == 7
@@ -53,7 +53,7 @@ def test_a_running_limit_and_a_delay_hold_at_their_sites_and_at_no_other(tmp_pat
 
 @pytest.mark.rule("CentralQueue._request")
 def test_private_pilots_serve_their_user_and_generic_ones_the_groups_of_their_vo(tmp_path):
-    found = run(tmp_path, duration="3h", **{
+    found = run(tmp_path, duration="2h", **{
         "dirac.pilots.WEST": dict(group="user", username="analysis-0003"), "dirac.groups.simulation.vo": "sim",
         "dirac.pilots.SOUTH": dict(properties=["GenericPilot"], VO="sim")})
     assert set(started(found, queue="WEST").user) == {"analysis-0003"}
