@@ -98,7 +98,7 @@ def table_of(counts: Counter[str], number: int) -> Iterator[str]:
 
 
 class Log:
-    """What is known of each seed: failure, acts, whether it ran to its end; kept in a folder if there is one."""
+    """Outcome of each seed: failure, acts, whether it ran to its end; kept in a folder if there is one."""
 
     def __init__(self, folder: Path | None):
         self.folder, self.seeds = folder, dict[int, dict[str, Any]]()

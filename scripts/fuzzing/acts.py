@@ -172,7 +172,7 @@ class Watch:
             self.counts[name] += 1
 
     def _state(self, prepares: bool) -> tuple[int, ...]:
-        """What a turn that counts changes."""
+        """State that a turn must change to count as an act."""
         return self.records, of_tables(self.control), 0 if prepares else of_books(self.control)
 
 

@@ -49,7 +49,7 @@ def minimal():
 
 
 def remarks_on(scenario):
-    """What is remarked on slips in a scenario."""
+    """Remarks on slips in a scenario."""
     return [text for look in (unusual_values, more_work_than_cores, no_jobs_made) for text in look(scenario)]
 
 
