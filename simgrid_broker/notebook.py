@@ -15,7 +15,8 @@ MOST_SHARES = 24
 
 def in_notebook() -> bool:
     """True in a kernel of Jupyter, whose bars are widgets."""
-    return "ipykernel" in sys.modules
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 def bar(total: float, unit: str, **options: Any) -> Any:
@@ -83,7 +84,7 @@ def shares_html(rows: Iterable[tuple[str, int, float, float | None]], unit: str 
         place, width = BAR_PX * target / most, BAR_PX * (target if got is None else got) / most
         words = f"{target:.1f} {unit}" if got is None else f"{got:.1f} of {target:.1f} {unit}"
         drawn = (f'<svg width="{BAR_PX + 4}" height="14"><rect x="0" y="2" width="{width:.1f}" height="10" '
-                 f'fill="#56B4E9"/><rect x="{place:.1f}" y="0" width="2" height="14" fill="#000"/></svg>')
+                 f'fill="#56B4E9"/><rect x="{place:.1f}" y="0" width="2" height="14" fill="currentColor"/></svg>')
         return (f'<tr><td style="text-align:left;padding-left:{level:.0f}em">{escape(name)}</td><td>{drawn}</td>'
                 f'<td style="text-align:left">{words}</td></tr>')
     more = f"<p>{len(rows) - MOST_SHARES} more shares</p>" if len(rows) > MOST_SHARES else ""

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -110,6 +112,12 @@ def test_sessions_complete_no_deprecated_names(scenario):
     names = dir(scenario)
     assert "with_values" in names and "model_dump" in names
     assert not {"parse_obj", "json", "dict", "copy", "construct", "from_orm"} & set(names)
+
+
+@pytest.mark.parametrize("shell, is_notebook", [(None, False), (object(), False), (SimpleNamespace(kernel=1), True)])
+def test_a_notebook_is_a_session_of_a_kernel(shell, is_notebook, monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert notebook.in_notebook() == is_notebook
 
 
 def test_progress_is_a_bar_where_it_is_asked_for(scenario, tmp_path, capsys):

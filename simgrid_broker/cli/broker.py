@@ -125,7 +125,7 @@ def refused_table(answer: "Decision", most: int | None = None) -> str:
             reasons.setdefault(each.reason, []).append(each.name)
         rows += [(step.label if not k else "", why, ", ".join(names)) for k, (why, names) in enumerate(reasons.items())]
         if len(refused) > len(named):                                   # the remark is as long as a name
-            rows.append(("", "", f"and {len(refused) - len(named)} others (--all names them)"))
+            rows.append(("", "", f"and {len(refused) - len(named)} more (--all names them)"))
     return table(("refused by", "because of", "candidates"), rows) if rows else ""
 
 

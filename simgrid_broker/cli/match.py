@@ -138,4 +138,4 @@ def identity(queue: "QueueAnswer") -> str:
 
 
 def _with_rest(text: str, left: int) -> str:
-    return text + (f"\nand {left} others (--all names them)" if left else "")
+    return text + (f"\nand {left} more (--all names them)" if left else "")

@@ -156,4 +156,5 @@ def sentences(errors: pd.DataFrame) -> Iterator[str]:
         lost = (queues[AFTER] - queues[others.idxmin()]).sort_values(ascending=False)
         where = ", ".join(f"{name} ({lost[name]:.2f} h)" for name in lost.index[:3] if lost[name] > 0)
         yield (f"Waits of earlier jobs of the same {best} predict them better (CRPS {others.min():.3f} h)"
-               + (f"; most at {where}" if where else "") + ": shares, priorities or other load decide there.")
+               + (f"; most at {where}" if where else "") + ". The fit serves each queue in order of creation, without "
+               "shares, priorities or other load.")

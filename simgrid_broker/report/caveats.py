@@ -62,7 +62,7 @@ def _tasks_without_place(run: Run) -> list[str]:
     causes = {each.share: each.cause for each in why(run)}
     named = [f"{name} ({number:.0f}" + (f"; {cause.link}, {cause.rule})" if (cause := causes.get(share)) else ")")
              for (name, share), number in groups.head(MOST_NAMED).items()]
-    more = f" and {len(groups) - MOST_NAMED} others" if len(groups) > MOST_NAMED else ""
+    more = f" and {len(groups) - MOST_NAMED} more" if len(groups) > MOST_NAMED else ""
     number = groups.sum()
     tasks = f"{number:.0f} task{'s' if number > 1 else ''}"
     return [f"{tasks} never got a job: {', '.join(named)}{more}. `simgrid-broker why RUN` says what their shares lack, "
@@ -84,6 +84,6 @@ def _drift(run: Run) -> list[str]:
         what, value = DRIFTING[row.series]
         first, last = (value.format(number(float(f"{mean:.3g}"))) for mean in (row.first, row.last))
         named.append(f"{what.format(share=row.share)} from {first} to {last}")
-    more = f", and {len(rows) - MOST_NAMED} others" if len(rows) > MOST_NAMED else ""
+    more = f", and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
     return [f"Not stationary over the window: {', '.join(named)}{more} (means of its first and last third). Figures "
             "depend on where the window lies: lengthen the warm-up, or read the curves."]

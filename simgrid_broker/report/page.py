@@ -1,6 +1,7 @@
 """Sections as one HTML page without scripts, links or external files."""
 
 import base64
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from urllib.parse import quote
@@ -84,7 +85,8 @@ def _block(block: Block, pictures: Mapping[str, bytes]) -> str:
     if isinstance(block, Row):
         return f'<div class="row">{"".join(f"<div>{_table_block(table)}</div>" for table in block.tables)}</div>\n'
     assert isinstance(block, Note)
-    return f'<p class="{"warning" if block.strong else "note"}">{escape(block.text)}</p>\n'
+    text = re.sub("`([^`]+)`", r"<code>\1</code>", escape(block.text))
+    return f'<p class="{"warning" if block.strong else "note"}">{text}</p>\n'
 
 
 def _plot(plot: Plot, picture: bytes) -> str:

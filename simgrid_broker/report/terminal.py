@@ -108,7 +108,7 @@ def _tasks(run: Run) -> list[str]:
 
 def _listed(head: str, parts: Sequence[str], most: int = MOST_CAUSES) -> list[str]:
     """Wrapped lines with `head` and the first `most` parts; empty without parts."""
-    more = [f"{len(parts) - most} others"] if len(parts) > most else []
+    more = [f"{len(parts) - most} more"] if len(parts) > most else []
     return wrap(head + ", ".join([*parts[:most], *more]), WIDTH, subsequent_indent=" " * 10) if parts else []
 
 

@@ -28,7 +28,7 @@ def test_the_funnel_precedes_used_and_refused_candidates(call):
 
 
 @pytest.mark.parametrize(("most", "remark"), [
-    pytest.param(5, "and 2 others", id="two more than are named"),
+    pytest.param(5, "and 2 more", id="two more than are named"),
     pytest.param(6, "", id="one more takes no more room than the words"),
     pytest.param(7, "", id="as many as are named")])
 def test_of_many_refused_candidates_the_first_are_named_and_the_rest_counted(call, monkeypatch, most, remark):

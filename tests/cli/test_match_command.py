@@ -26,7 +26,7 @@ def test_of_many_task_queues_the_first_are_named(call, monkeypatch):
     whole = call("match", SNAPSHOT, RESOURCE).stdout
     monkeypatch.setattr("simgrid_broker.cli.match.MOST_NAMED", 2)
     few = call("match", SNAPSHOT, RESOURCE).stdout
-    assert "and 2 others (--all names them)" in few and "(--all names them)" not in whole
+    assert "and 2 more (--all names them)" in few and "(--all names them)" not in whole
     assert call("match", SNAPSHOT, RESOURCE, "--all").stdout == whole
 
 
