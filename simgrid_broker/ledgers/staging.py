@@ -167,13 +167,19 @@ class StagingRequests:
         request.tasks.append(int(self.world.arrays.tasks["jeditaskid"][row]))
 
     def _new(self, number: int, row: int, config: Config, now: float) -> Request:
-        arrays, names = self.world.arrays, self.world.vocabularies["storages"]
-        name = source(self.tapes_of(number), config)
+        arrays = self.world.arrays
         self.n_requests += 1
         expired = [int(replica["storage"]) for replica in self.on_disk(number) if replica["part"] >= COMPLETE]
-        return Request(self.n_requests, number, names.index(name), config.tape_of(name),
-                       int(arrays.datasets["n_files"][number]), float(arrays.datasets["bytes"][number]),
-                       int(arrays.tasks["share"][row]), now, to_pin=bool(expired), destination=(*expired, -1)[0])
+        request = Request(self.n_requests, number, -1, "", int(arrays.datasets["n_files"][number]),
+                          float(arrays.datasets["bytes"][number]), int(arrays.tasks["share"][row]), now,
+                          to_pin=bool(expired), destination=(*expired, -1)[0])
+        self.choose_tape(request, config)
+        return request
+
+    def choose_tape(self, request: Request, config: Config) -> None:
+        """Choose the tape, of those that have the dataset of a request, from which it is staged."""
+        name = source(self.tapes_of(request.dataset), config)
+        request.source, request.tape = self.world.vocabularies["storages"].index(name), config.tape_of(name)
 
     def has_rule(self, row: int) -> bool:
         """True if there is a rule for any input of a task, or no request any more."""

@@ -30,11 +30,12 @@ PERIODS = dict(task_commando=10, task_refiner=10, data_carousel=10, task_broker=
                pending_production=10, task_broker_retry=10)
 
 
-def stage_of(agents, *tasks, tape=None, config=ACTIVE, files=100, size=400 * GB, n_datasets=1, disk=(), **others):
+def stage_of(agents, *tasks, tape=None, config=ACTIVE, files=100, size=400 * GB, n_datasets=1, disk=(), more_storages=None,
+             **others):
     """Tasks that read datasets on tape at HERE, one after another, with some agents."""
     held = dict(files=files, bytes=size, replicas=[dict(storage="HERE_TAPE"), *disk])
     storages = dict(HERE_DISK=dict(site="HERE", **DISK), THERE_DISK=dict(site="THERE", **DISK),
-                    HERE_TAPE=TAPE | (tape or {}))
+                    HERE_TAPE=TAPE | (tape or {})) | (more_storages or {})
     plan = two_sites(here=dict(storage="HERE_DISK"), storages=storages, agents=PERIODS,
                      data=dict(datasets={f"data{k}": held for k in range(n_datasets)}),
                      gdpconfig=dict(DATA_CAROUSEL_CONFIG=config) if config else {}, **others)
@@ -170,6 +171,31 @@ def test_drives_stop_while_their_site_is_down(site, stops):
     assert 0 < read < 200 * GB if stops else read == pytest.approx(400 * GB)
     stage.run(2000)
     assert request(stage).read_bytes == pytest.approx(400 * GB)
+    stage.check()
+
+
+@pytest.mark.rule("DataCarousel._is_readable", "StagingRequests.choose_tape")
+@pytest.mark.parametrize("to", ["HERE_DISK", "THERE_DISK"])
+@pytest.mark.parametrize(("loss", "other"), [
+    pytest.param(dict(what="dataset_deleted"), False, id="deleted"),
+    pytest.param(dict(what="replica_lost", storage="HERE_TAPE"), False, id="lost, with no other tape"),
+    pytest.param(dict(what="replica_lost", storage="HERE_TAPE"), True, id="lost, with another tape"),
+])
+def test_a_drive_gives_up_what_its_tape_has_lost_and_another_tape_is_read(to, loss, other):
+    config = dict(source_tapes_config=dict(HERE_TAPE=dict(active=True, destination_expression=to)))
+    fast = dict(default=dict(bandwidth=100 * GB, latency=0, failure_rate=0))
+    more = dict(more_storages=dict(THERE_TAPE=TAPE | dict(site="THERE")),
+                disk=[dict(storage="THERE_TAPE")]) if other else {}
+    stage = stage_of((*WAITS, timeline), {}, config=config, more_links=fast,
+                     incidents=[dict(at=300, dataset="data0") | loss], **more)
+    stage.run(300)
+    before = request(stage).read_bytes
+    stage.run(2000)
+    tape, requests = stage.arrays.storages[2], stage.control.books.staging.requests
+    assert 0 < tape["read_bytes"] == before < 400 * GB and (tape["mounted"], tape["held_bytes"]) == (0, 0)
+    assert [one.status.word for one in requests.values()] == (["done"] if other else [])
+    if other:
+        assert stage.arrays.storages["read_bytes"][3] == pytest.approx(400 * GB - before)
     stage.check()
 
 

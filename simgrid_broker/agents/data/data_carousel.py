@@ -3,7 +3,7 @@ served.
 
 Source: lifecycle reference, 7.5. Simplified: a dataset lies on one tape, is read in one go, and goes on in at most 20
 portions; files to a full disk wait in the drive; a drive ends a portion when an endpoint is switched off or its site
-goes down.
+goes down, and gives it up when its tape has lost the dataset.
 """
 
 import numpy as np
@@ -52,16 +52,18 @@ class DataCarousel:
 
     def cycle(self) -> None:
         """Look at what has come, start requests that the quotas allow, and keep the rules of active tasks alive."""
+        config = policy.config_of(self.control.cfg)
         for request in [*self.book.requests.values()]:
-            self._check(request)
-        self._stage(policy.config_of(self.control.cfg))
+            self._check(request, config)
+        self._stage(config)
         if self.control.now - self.kept_alive_s >= KEEP_ALIVE_S:
             self.kept_alive_s = self.control.now
             for request in self.book.requests.values():
                 self._keep_alive(request)
 
-    def _check(self, request: Request) -> None:
-        """Note what of a request is on disk; finish it, cancel it without tasks, or read again what was lost."""
+    def _check(self, request: Request, config: Config) -> None:
+        """Note what of a request is on disk; finish it, cancel it without tasks, or read again what was lost, from
+        another tape if its own has lost the dataset."""
         book, now = self.book, self.control.now
         active = bool(book.live_tasks(request))
         if request.status is S.DONE:
@@ -78,6 +80,8 @@ class DataCarousel:
             keep_until_of(self.control.arrays, self._replica(request), now + policy.DONE_S)
         elif request.status is S.STAGING and not request.reading and not self._is_under_way(request):
             if book.tapes_of(request.dataset):
+                if not self._is_on_tape(request):
+                    book.choose_tape(request, config)
                 self._begin(request)
             else:
                 self._cancel(request)
@@ -152,16 +156,16 @@ class DataCarousel:
         env = self.control.env
         with self.drives[request.source].request() as turn:
             yield turn
-            if request.status is S.STAGING:
+            if self._is_readable(request):
                 request.mounting_s = env.now if np.isnan(request.mounting_s) else request.mounting_s
                 mount(self.control.world, request.source)
                 yield from self._read_portions(request)
                 unmount(self.control.world, request.source)
-                request.read_s = env.now if request.status is S.STAGING else request.read_s
+                request.read_s = env.now if self._is_readable(request) else request.read_s
         request.reading = False
 
     def _read_portions(self, request: Request) -> Process:
-        """Read what is missing of a dataset, portion by portion, while the request lasts."""
+        """Read what is missing of a dataset, portion by portion, while the request lasts and its tape has it."""
         env, storage = self.control.env, self.storages[request.source]
         yield from self._until_open(request)
         yield env.timeout(storage.mount_time)
@@ -171,7 +175,7 @@ class DataCarousel:
             size = request.bytes * missing * some / files
             yield from self._until_open(request)
             yield env.timeout(size / storage.drive_rate)
-            if request.status is not S.STAGING:
+            if not self._is_readable(request):
                 return
             request.read_bytes += size
             read_from_tape(self.control.world, request.source, size)
@@ -179,8 +183,16 @@ class DataCarousel:
 
     def _until_open(self, request: Request) -> Process:
         """Wait while the site of the tape is down, or an endpoint is switched off, of a request that is not over."""
-        while request.status is S.STAGING and not self._is_open(request):
+        while self._is_readable(request) and not self._is_open(request):
             yield self.control.env.timeout(self.control.periods.data_carousel)
+
+    def _is_readable(self, request: Request) -> bool:
+        """True if a request is not over, and its tape has the whole dataset."""
+        return request.status is S.STAGING and self._is_on_tape(request)
+
+    def _is_on_tape(self, request: Request) -> bool:
+        """True if the tape of a request has the whole dataset."""
+        return self.control.world.vocabularies["storages"][request.source] in self.book.tapes_of(request.dataset)
 
     def _is_open(self, request: Request) -> bool:
         """True if the site of the tape is up, the tape readable over WAN, and a disk at its site writable."""
@@ -199,7 +211,7 @@ class DataCarousel:
         else:
             while not take_space_of(control.arrays, request.destination, size):
                 yield control.env.timeout(NO_SPACE_WAIT_S)
-                if request.status is not S.STAGING:
+                if not self._is_readable(request):
                     let_go(control.world, request.source, size, passed=False)
                     return
             grow_replica_of(control.arrays, self._made_replica(request), size)
