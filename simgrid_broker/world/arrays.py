@@ -160,6 +160,7 @@ CONTAINER = np.dtype([
 
 SECONDARY = np.dtype([
     ("bytes", "f8"), ("files", "f8"),        # means of what goes with a piece of a task's input
+    ("luck", "i8"),                  # key of the random draws of the dataset
     ("dataset", "i4"),
     ("read_again", "?"),             # whether several jobs may read the same files
 ])

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from simgrid_broker import luck
 from simgrid_broker.bundle import zeros_in_lines
 from simgrid_broker.editions import record_of
 from simgrid_broker.errors import Problem, ScenarioError, nearest
@@ -98,7 +99,7 @@ def lists_of(scenario: Scenario) -> list[list[Secondary]]:
         assert stream.input is not None
         events = stream.events_per_piece or stream.input.events_per_file
         found.append([Secondary(shared.names.index(one.dataset or ""), one.files_for(events) * one.file_size,
-                                one.files_for(events), one.is_read_again)
+                                one.files_for(events), one.is_read_again, luck.key_of(one.dataset or ""))
                       for one in with_sizes(secondaries, shared)])
     return found
 

@@ -30,8 +30,8 @@ PERIODS = dict(task_commando=10, task_refiner=10, data_carousel=10, task_broker=
                pending_production=10, task_broker_retry=10)
 
 
-def stage_of(agents, *tasks, tape=None, config=ACTIVE, files=100, size=400 * GB, n_datasets=1, disk=(), more_storages=None,
-             **others):
+def stage_of(agents, *tasks, tape=None, config=ACTIVE, files=100, size=400 * GB, n_datasets=1, disk=(),
+             more_storages=None, **others):
     """Tasks that read datasets on tape at HERE, one after another, with some agents."""
     held = dict(files=files, bytes=size, replicas=[dict(storage="HERE_TAPE"), *disk])
     storages = dict(HERE_DISK=dict(site="HERE", **DISK), THERE_DISK=dict(site="THERE", **DISK),

@@ -105,6 +105,22 @@ def test_a_job_waits_for_master_and_secondaries_whichever_comes_last():
     assert sorted(stage.moved()["bytes"].tolist()) == pytest.approx([4 * MB, 40 * MB, 100 * MB])
 
 
+@pytest.mark.rule("bring_secondaries")
+def test_draws_of_secondary_files_belong_to_their_dataset():
+    there = dict(replicas=[dict(storage="THERE_DISK")])
+    calibration = dict(dataset="calibration", nosplit=True)
+    lists = [(dict(np=1),), (dict(np=1), calibration), (calibration, dict(dataset="pileup", np=1))]
+    found = []
+    for secondaries in lists:
+        stage = stage_of(*secondaries, other=dict(master=dict(files=4, bytes=4 * MB) | there,
+                                                  calibration=dict(files=1, bytes=MB) | there))
+        stage.run(when_set_up(stage) + 300)
+        names = np.array(stage.world.catalogue.names)[stage.moved()["dataset"]]
+        found.append(dict(zip(names.tolist(), stage.moved()["luck"].tolist(), strict=True)))
+        assert len({*found[-1].values()}) == 1 + len(secondaries)
+    assert found[0].items() < found[1].items() and found[1] == found[2]   # whatever else is read, and its order
+
+
 def test_secondary_files_at_the_site_are_not_moved():
     stage = stage_of(dict(np=2), other=dict(pileup=pileup(storage="HERE_DISK")))
     when_set_up(stage)

@@ -14,6 +14,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.transfers.dispatch_data import JOBS_PER_BUNCH, await_part, pin, to_bring
 from simgrid_broker.fabric.transfers.network import enqueue
 from simgrid_broker.fabric.transfers.rows import activity_of_input, best_source, join, new_transfer
+from simgrid_broker.luck import key_of_attempt
 from simgrid_broker.names import JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.replicas import replica_on_disk
@@ -54,7 +55,7 @@ def bring(world: Arrays, row, k, place, now):
     if missing > 0.0 and source < 0:
         read["awaited_id"] = NO_SOURCE
     elif missing > 0.0:
-        bunch = bunch_for(world, job, number, source, destination, place, now)
+        bunch = bunch_for(world, job, k, place, source, destination, now)
         size = missing * read["bytes"]
         await_part(world, job, bunch, number, destination, size)
         transfer = world.transfers[bunch]
@@ -68,10 +69,15 @@ def bring(world: Arrays, row, k, place, now):
 
 
 @compiled
-def bunch_for(world: Arrays, job, number, source, destination, place, now):
-    """Row of the transfer of a dataset for a job: that of the jobs before, if task, way and dataset are the same and it
-    has room, else a new one."""
-    bunch = world.bunches[place]
+def bunch_for(world: Arrays, job, k, place, source, destination, now):
+    """Row of the transfer of the secondary dataset in row k for a job: that of the jobs before, if task, way and
+    dataset are the same and it has room, else a new one.
+
+    The draws of a new one are those of its dataset at this attempt: other than those of the master and of other
+    secondary datasets, and the same whatever else the task reads.
+    """
+    bunch, secondary = world.bunches[place], world.secondaries[k]
+    number = np.int64(secondary["dataset"])
     if bunch["transfer"] >= 0:
         transfer = world.transfers[bunch["transfer"]]
         if (transfer["jeditaskid"] == job["jeditaskid"] and transfer["source"] == source
@@ -82,7 +88,8 @@ def bunch_for(world: Arrays, job, number, source, destination, place, now):
         enqueue(world, bunch["transfer"], now)
     row = np.int64(new_transfer(world, INPUT, activity_of_input(world, job["task"], number, source), source,
                                 destination, job, now))
-    world.transfers[row]["luck"] += 1 + place              # the same attempt moves other files
+    transfer = world.transfers[row]
+    transfer["luck"] = key_of_attempt(transfer["luck"], secondary["luck"], 0)
     bunch["transfer"], bunch["n_jobs"] = row, 1
     return row
 

@@ -14,12 +14,14 @@ from simgrid_broker.world.arrays import BUNCH, JOB_INPUT, SECONDARY, Arrays
 
 
 class Secondary(NamedTuple):
-    """A row of SECONDARY: number of the dataset, means of a piece of input, and whether files are read again."""
+    """A row of SECONDARY: number of the dataset, means of a piece of input, whether files are read again, and the key
+    of its random draws, which no decision on a snapshot needs."""
 
     dataset: int
     bytes: float
     files: float
     read_again: bool
+    luck: int = 0
 
 
 def secondary_tables(lists: Sequence[Sequence[Secondary]], n_jobs: int) -> dict[str, np.ndarray]:

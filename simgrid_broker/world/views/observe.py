@@ -265,9 +265,9 @@ def _input_of_jobs(world: World, row: int, n_jobs: int) -> tuple[float, int, boo
 
 def _secondaries(world: World, row: int) -> tuple[views.InputDataset, ...]:
     """The secondary datasets with replicas of their own of a task."""
-    names, known = dict(enumerate(world.catalogue.names)), []
+    names, known, numbers = dict(enumerate(world.catalogue.names)), [], world.arrays.secondaries["dataset"]
     for k in range(*secondaries_of_task(world.arrays, row)):
-        n, number = fill_secondary_of(world.arrays, world.view_tables, row, k, 0), int(world.arrays.secondaries[k][2])
+        n, number = fill_secondary_of(world.arrays, world.view_tables, row, k, 0), int(numbers[k])
         known.append(views.InputDataset(names.get(number, "secondary input"), _sources(world, n)))
     return tuple(known)
 
