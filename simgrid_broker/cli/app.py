@@ -1,28 +1,11 @@
 """The Typer application with all commands."""
 
+from importlib import import_module
+
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
-from simgrid_broker.cli import (
-    broker,
-    calibrate,
-    check,
-    compare,
-    coverage,
-    describe,
-    explain,
-    exporting,
-    gdpconfig,
-    importing,
-    links,
-    match,
-    run,
-    scenarios,
-    shares,
-    studies,
-    users,
-    why,
-)
 from simgrid_broker.cli.trouble import errors_as_messages
 
 PROGRAM = "simgrid-broker"
@@ -36,8 +19,31 @@ Examples:
 """
 
 
+HOMES = {"run": "run", "check": "check", "report": "run", "compare": "compare", "replicate": "studies",
+         "sweep": "studies", "sensitivity": "studies", "tune": "studies", "calibrate": "calibrate", "why": "why",
+         "coverage": "coverage", "explain": "explain", "broker": "broker", "match": "match", "shares": "shares",
+         "users": "users", "links": "links", "describe": "describe", "gdpconfig": "gdpconfig",
+         "scenarios": "scenarios"}
+"""Commands, and the modules in which functions of these names are."""
+GROUPS = {"import": "importing", "export": "exporting"}
+"""Commands with commands of their own, and their modules."""
+TAKE_TAGS = ("describe", "gdpconfig")
+"""Commands whose arguments may be tags, which begin with a dash as options do."""
+
+
 class Commands(TyperGroup):
-    """Group of commands whose errors become messages."""
+    """Group of commands, each imported when it is asked for, whose errors become messages."""
+
+    def list_commands(self, ctx):
+        """Names of all commands, in the order of the help."""
+        return [*HOMES, *GROUPS]
+
+    def get_command(self, ctx, cmd_name):
+        """The command of a name; None, with all others known by then, if there is none."""
+        if cmd_name not in self.commands:
+            wanted = [cmd_name] if cmd_name in HOMES or cmd_name in GROUPS else self.list_commands(ctx)
+            self.commands.update({name: made(name) for name in wanted})
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx):
         """Run a command; an error becomes a message and an exit status."""
@@ -63,22 +69,15 @@ def show_version(is_set: bool) -> None:
         raise typer.Exit()
 
 
-for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES),
-                          (run.report, run.REPORT_EXAMPLES), (compare.compare, compare.EXAMPLES),
-                          (studies.replicate, studies.EXAMPLES), (studies.sweep, studies.SWEEP_EXAMPLES),
-                          (studies.sensitivity, studies.SENSITIVITY_EXAMPLES), (studies.tune, studies.TUNE_EXAMPLES),
-                          (calibrate.calibrate, calibrate.EXAMPLES),
-                          (why.why, why.EXAMPLES), (coverage.coverage, coverage.EXAMPLES),
-                          (explain.explain, explain.EXAMPLES),
-                          (broker.broker, broker.EXAMPLES),
-                          (match.match, match.EXAMPLES), (shares.shares, shares.EXAMPLES),
-                          (users.users, users.EXAMPLES), (links.links, links.EXAMPLES),
-                          (describe.describe, describe.EXAMPLES), (gdpconfig.gdpconfig, gdpconfig.EXAMPLES),
-                          (scenarios.scenarios, scenarios.EXAMPLES)):
-    dashes = {"ignore_unknown_options": command in (describe.describe, gdpconfig.gdpconfig)}      # tags begin with one
-    app.command(epilog=examples, context_settings=dashes)(command)
-app.add_typer(importing.app, name="import")
-app.add_typer(exporting.app, name="export")
+def made(name: str):
+    """The command, or group of commands, of a name."""
+    module = import_module(f"{__package__}.{HOMES.get(name) or GROUPS[name]}")
+    if name in GROUPS:
+        return get_group(module.app)
+    alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+    examples = getattr(module, f"{name.upper()}_EXAMPLES", module.EXAMPLES)
+    alone.command(epilog=examples, context_settings={"ignore_unknown_options": name in TAKE_TAGS})(getattr(module, name))
+    return get_command(alone)
 
 
 def main() -> None:

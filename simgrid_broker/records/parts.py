@@ -308,11 +308,12 @@ class TableFiles:
 
     def _write(self, batch: Batch) -> None:
         """Write a batch as a part, in the place of one with fewer of its rows."""
-        table = self.layout.arrow(batch.rows, batch.times)
         part = self._temporary("writing")
         try:
             with pq.ParquetWriter(part, self.layout.schema, **writer_options(self.layout.schema)) as writer:
-                writer.write_table(table, row_group_size=self.buffer.batch_rows)
+                if len(batch.rows):
+                    table = self.layout.arrow(batch.rows, batch.times)
+                    writer.write_table(table, row_group_size=self.buffer.batch_rows)
             os.replace(part, self._part(batch.number))
         except BaseException:
             part.unlink(missing_ok=True)

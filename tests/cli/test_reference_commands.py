@@ -23,7 +23,8 @@ from simgrid_broker.schema.queues import Queue
 
 def commands(group, above=()):
     """The words of every command of a group and of the groups below it."""
-    for name, command in group.commands.items():
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
         yield from commands(command, (*above, name)) if hasattr(command, "commands") else [(*above, name)]
 
 
@@ -48,6 +49,14 @@ def test_help_does_not_wait_for_libraries():
 def test_an_unknown_command_is_a_usage_error(call):
     result = call("simulate")
     assert result.exit_code == 2 and "No such command" in result.stderr
+    assert "Did you mean 'check'?" in call("chek").stderr
+
+
+def test_a_command_is_imported_when_it_is_asked_for():
+    code = "import sys\nfrom simgrid_broker.cli.app import app\ntry: app(['gdpconfig', '--help'])\nfinally: " \
+           "print([m for m in sys.modules if m.startswith('simgrid_broker.cli.')])"
+    asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.splitlines()[-1]
+    assert "cli.gdpconfig'" in asked and "cli.studies" not in asked and "cli.explain" not in asked
 
 
 def test_the_version(call):
