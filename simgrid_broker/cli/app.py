@@ -76,7 +76,8 @@ def made(name: str):
         return get_group(module.app)
     alone = typer.Typer(rich_markup_mode=None, add_completion=False)
     examples = getattr(module, f"{name.upper()}_EXAMPLES", module.EXAMPLES)
-    alone.command(epilog=examples, context_settings={"ignore_unknown_options": name in TAKE_TAGS})(getattr(module, name))
+    settings = {"ignore_unknown_options": name in TAKE_TAGS}
+    alone.command(epilog=examples, context_settings=settings)(getattr(module, name))
     return get_command(alone)
 
 
