@@ -62,7 +62,7 @@ def verdicts(errors: pd.DataFrame) -> tuple[tuple[str, ...], bool]:
         return (), False
     off = wide(errors).pivot_table(index=["dimension", "name"], columns="when", values="off_p50", observed=True)
     whole = off.loc[("all", "all")]
-    better = whole[AFTER] < whole[BEFORE]
+    better = round(whole[AFTER], 1) < round(whole[BEFORE], 1)      # as printed
     said = [f"The fit predicts wall times of held-out jobs with a median error of {whole[AFTER]:.1f} %, "
             f"{'less than' if better else 'no less than'} the {whole[BEFORE]:.1f} % before it."]
     best = whole.drop([BEFORE, AFTER]).idxmin()
