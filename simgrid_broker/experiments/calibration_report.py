@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from simgrid_broker.experiments import predictors, waits
 from simgrid_broker.experiments.calibrate import FEWEST, OF_PARAMETERS, Calibration, left_as_they_were
 from simgrid_broker.experiments.pages import terms, write_study_page, write_table
 from simgrid_broker.files import write_whole
@@ -48,8 +49,7 @@ def write_calibration(result: Calibration, scenario: Path, records: Path, folder
              "Held out": f"{100 * held_out:g} %, {int(result.jobs.held_out.sum())} jobs"}
     errors = [block for by in ("site", "queue", "share") for block in _errors(result, by)]
     sections = [terms(about), Section("errors", "Errors of predicted wall times", (*_whole(result), *errors)),
-                Section("waits", "Waits", (TableBlock("Waits of held-out jobs", result.waits.head(MOST_ROWS), WAITS)
-                                           if len(result.waits) else Note("The records have no waits."),)),
+                Section("waits", "Waits", _waits(result)),
                 Section("parameters", "Fitted values", _parameters(result)),
                 Section("remarks", "Remarks", tuple(Note(text) for text in remarks) or (Note("There are none."),))]
     return write_study_page(folder, f"Calibration of {Path(scenario).stem}", f"By job records of {Path(records).name}.",
@@ -66,8 +66,14 @@ def _whole(result: Calibration) -> list[Block]:
     rows = result.errors[result.errors.dimension == "all"]
     if not len(rows):
         return [Note("No job with a known work was held out, so there are no errors to compare.")]
-    return [*map(Note, result.verdicts),
-            TableBlock("All jobs", wide(rows.drop(columns=["dimension", "name"])), "Off: median size of the error.")]
+    return [*map(Note, predictors.verdicts(result.errors)[0]),
+            TableBlock("All jobs", wide(rows.drop(columns=["dimension", "name"])))]
+
+
+def _waits(result: Calibration) -> tuple[Block, ...]:
+    table = result.waits.head(MOST_ROWS)
+    return (*map(Note, waits.sentences(result.waits)),
+            *((TableBlock("Waits of held-out jobs", table, WAITS),) if len(table) else ()))
 
 
 def _errors(result: Calibration, by: str) -> list[Block]:
@@ -80,7 +86,7 @@ def _errors(result: Calibration, by: str) -> list[Block]:
     return [Plot(f"errors_{by}", f"Errors by {by}", shown, drawn_by(
                 "data.errors", by=by, kind="when", xlabel="predicted less recorded wall time, % of recorded"),
                 READING + more, (10, 1.4 + 0.4 * shown[by].nunique())),
-            TableBlock(f"Errors by {by}: figures", wide(shown), f"Off: median size of the error.{more}")]
+            TableBlock(f"Errors by {by}: figures", wide(shown), more.strip())]
 
 
 def _parameters(result: Calibration) -> tuple[Block, ...]:

@@ -55,7 +55,11 @@ COLUMN_LABELS = {
     "queue": "Queue", "resource_type": "Resource type", "submitted": "Submitted", "missed": "Missed",
     "cancelled": "Cancelled", "empty": "Empty", "used_core_h": "Used, core h", "idle_core_h": "Idle, core h",
     "wasted_core_h": "Wasted, core h", "time_p95": "95 %, h", "time_total": "All tasks, h", "when": "When",
-    "what": "What", "name": "Name",
+    "what": "What", "name": "Name", "recorded_p50": "Recorded median, h", "simulated_p50": "Predicted median, h",
+    "off_p50": "Median size of the error, %", "error_p05": "Error P5, %", "error_p25": "Error P25, %",
+    "error_p50": "Error P50, %", "error_p75": "Error P75, %", "error_p95": "Error P95, %", "crps_h": "CRPS, h",
+    "p50_h": "Predicted median, h", "p95_h": "Predicted 95 %, h", "recorded_p50_h": "Recorded median, h",
+    "recorded_p95_h": "Recorded 95 %, h",
 }
 
 REASONS = {
@@ -104,7 +108,7 @@ def numbers(values: Iterable[float]) -> list[str]:
     if all(value == int(value) for value in finite):
         return [number(value) for value in values]
     digits = min(max(2 - math.floor(math.log10(max(finite))), 1), 3)
-    return [f"{value:,.{digits}f}".replace("-", "−") if math.isfinite(value) else number(value) for value in values]
+    return [f"{value:z,.{digits}f}".replace("-", "−") if math.isfinite(value) else number(value) for value in values]
 
 
 def spoken(word: str) -> str:
