@@ -93,10 +93,18 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "raised inputs have a value of the list, which is larger",
     ("policy.jobs.retry_module.increased_deployed", "need > 0 -> need > 1"):
         "raised inputs have a value of the list, which is larger",
+    ("policy.jobs.retry_module.handling", "return True -> return False"):
+        "the only error is the last, whether or not it was acted on",
+    ("policy.jobs.retry_module.first_cputime", "value >= SMALL_HS06S -> value > SMALL_HS06S"): "10 is a whole number",
     ("policy.tasks.measures.measured_cputime", "safe >= WHOLE_HS06S -> safe > WHOLE_HS06S"): "10 is a whole number",
     ("policy.shares.tree.share_order",
      "used / target if target > 0 else NO_TARGET_RATIO -> used / target if target > 0 else NO_TARGET_RATIO + 1"):
         "any ratio above all others",
+    ("policy.harvester.adjusted", "(status.cores.shape[-1], 2) -> (status.cores.shape[-1], 3)"):
+        "room, of which two columns are used",
+    ("policy.harvester.dynamic", "part < least -> part <= least"): "of equal numbers either is taken",
+    ("policy.harvester.scale", "remainders[best, 0] = -1 -> remainders[best, 0] = -2"):
+        "any number below 0 is below all remainders",
     ("policy.software.architecture._cpus", "_END_OF_PLATFORM.split(text, 1) -> _END_OF_PLATFORM.split(text, 2)"):
         "only the first part is read",
     ("policy.software.architecture._of_string", "_END_OF_PLATFORM.split(text, 1) -> _END_OF_PLATFORM.split(text, 2)"):
@@ -106,6 +114,16 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.software.architecture._closing", "return -1 -> return -2"): "any number below 0 is no position",
     ("policy.shares.tree.values_in_use", "range(len(active) - 1, 0, -1) -> range(len(active) - 1, 1, -1)"):
         "the first node is a child of the root, whose activity is not read",
+    ("policy.tasks.data_carousel._left_over", "left <= 0 -> left < 0"):
+        "nothing is left only if each share has its part, and then no share is without and none of the others fits",
+    ("policy.users.classes.site_classes", "(0.0, 0.0) -> (1.0, 0.0)"): "both are raised to HI_S and LO_S",
+    ("policy.users.classes.site_classes", "(0.0, 0.0) -> (0.0, 1.0)"): "both are raised to HI_S and LO_S",
+    ("policy.users.classes.upper_limits", "deviation > 0 -> deviation >= 0"): "without a spread nothing is added",
+    ("policy.users.classes.upper_limits", "degrees > 0 -> degrees >= 0"): "without a wait there is no mean either",
+    ("policy.users.classes.has_class", "np.maximum(found.upper_s, found.long_s) -> "
+     "np.minimum(found.upper_s, found.long_s)"): "either is NaN if one of the two is",
+    ("policy.users.limits.exceeded", "np.where(exceeds.any(axis=0), exceeds.argmax(axis=0), -1) -> "
+     "np.where(exceeds.any(axis=0), exceeds.argmax(axis=0), -2)"): "any number below 0 is no limit",
     ("policy.users.limits.may_matter", "initial=0 -> initial=1"): "no cap is below 1",
     ("policy.users.limits.boosts", "np.maximum(known.sum(axis=0), 1) -> np.maximum(known.sum(axis=0), 2)"):
         "the only owner at a queue is never below its mean",

@@ -371,7 +371,8 @@ def test_a_whole_copy_on_disk_without_a_rule_is_pinned_whatever_the_quota(max_si
 
 
 @pytest.mark.rule("exceeds_tape_quota")
-@pytest.mark.parametrize(("limit", "status"), [(0.4, "staging"), (0.39, "broken"), (-1, "staging")])
+@pytest.mark.parametrize(("limit", "status"), [(0.4, "staging"), (0.39, "broken"), (0, "broken"),
+                                               (-1, "staging")])
 def test_users_stage_no_more_than_their_limit(limit, status):
     stage = stage_of((task_source, task_refiner), dict(label="user"))
     stage.control.policies.set_config("USER_MAX_TAPE_INPUT_TB", limit)

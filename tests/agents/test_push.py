@@ -57,6 +57,15 @@ def test_jobs_that_are_fetched(starting, running, params, expected):
     assert jobs_to_fetch(limits, *numbers).tolist() == [expected]
 
 
+@pytest.mark.rule("jobs_to_fetch")
+@pytest.mark.parametrize(("most", "expected"), [pytest.param(5, 1, id="one"),
+                                                pytest.param(0, 0, id="none if none may be fetched")])
+def test_a_template_without_least_number_fetches_one_job(most, expected):
+    limits = HARVESTER.filled((Queue(atlas_site="HERE", workflow="push"),), {})
+    limits["jobs_least"], limits["jobs_most"], limits["jobs_ratio"] = np.nan, most, 10
+    assert jobs_to_fetch(limits, *np.zeros((4, 1))).tolist() == [expected]
+
+
 @pytest.mark.rule("harvester_monitor")
 @pytest.mark.parametrize(("hours", "cancelled"), [
     pytest.param(48, 0, id="48 h"), pytest.param(48.5, 3, id="at the next look of the monitor"),

@@ -276,3 +276,25 @@ def test_a_task_with_several_masters_reads_them_all(run):
     table = run.task_datasets[run.task_datasets.type == "input"]
     assert len(table) or run.manifest["scenario"]["edition"] == "deployed"
     assert set(table.dataset.astype(str)) <= {"runA", "runB"} and (table.groupby("jeditaskid").size() == 2).all()
+
+
+def test_each_consumer_of_event_service_brings_the_secondary_files_to_its_own_site(tmp_path):
+    stream = "workload.campaigns.simulation."
+    events = dict(dataset="runA", eventService=True, nEventsPerWorker=20, nEsConsumers=2, nSitesPerJob=2)
+    plan = load_scenario("scenarios/minimal.yaml").with_values(
+        HELD | CUT | {stream + key: value for key, value in events.items()}
+        | {f"grid.queues.{name}.jobseed": "all" for name in ("CENTRE", "NORTH", "SOUTH")}
+        | {"duration": 5 * 3600, "record.jobs": True, "edition": "deployed",
+           "gdpconfig.NUM_CUTOFF_TO_MOVE_INPUT": 1000})
+    run = simulate(plan, folder=tmp_path / "run", validate=True)
+    consumers = run.jobs[run.jobs.n_chunks != 0].groupby(["jeditaskid", "chunk"])
+    assert (consumers.input_bytes.nunique() == 1).all() and (consumers.n_input_files.max() <= 3 + 6 + 3).all()
+    assert (consumers.queue.nunique() == 2).any()
+    merged = run.jobs[(run.jobs.n_chunks == 0) & (run.jobs.status == "finished")]
+    assert len(merged) and (merged.n_input_files == 1).all(), "a merge job reads the output of its consumers alone"
+    moved = run.table("transfers")
+    moved = moved[(moved.kind == "input") & (moved.bytes.round() != 120 * 7e5)]       # merge jobs bring as much
+    master = moved[(moved.source == "CENTRE") & (moved.n_jobs > 0)]                     # others lost their jobs
+    assert len(master) and (master.bytes <= 0.3 * GB * (1 + 1e-6) * master.n_jobs).all(), "three files of 0.1 GB a job"
+    secondary = moved[moved.source == "SOUTH"].groupby("destination", observed=True).bytes.sum()
+    assert len(secondary) == 2 and (secondary <= (2 + 0.3) * GB * (1 + 1e-6)).all(), "once to both other sites"

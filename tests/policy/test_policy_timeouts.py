@@ -246,7 +246,7 @@ def taken(queued, running, others=0, config=None, edition="documented", **option
     return int(jobs_to_take_back(backlog(queued, running, others, **options), keys, edition)[0, 0])
 
 
-@pytest.mark.rule("jobs_to_take_back")
+@pytest.mark.rule("jobs_to_take_back", "Backlog.overshoot")
 @pytest.mark.parametrize(("queued", "running", "others", "documented", "deployed"), [
     pytest.param(300, 10, 0, 210, 209, id="what is too much for the fraction of all"),
     pytest.param(300, 99, 0, 3, 2, id="what is above three times the running"),
@@ -263,7 +263,7 @@ def test_l27_fast_rebrokerage_takes_the_excess_in_the_code_one_job_less(queued, 
     assert taken(queued, running, others, edition="deployed") == deployed
 
 
-@pytest.mark.rule("jobs_to_take_back")
+@pytest.mark.rule("jobs_to_take_back", "Backlog.overshoot")
 @pytest.mark.parametrize(("key", "queued", "running", "documented", "deployed"), [
     pytest.param("FAST_REBRO_THRESHOLD_NQUEUE_MC 16", 1, 0, 1, 0, id="one job is more than none"),
     pytest.param("FAST_REBRO_THRESHOLD_NQUEUE_MC 16", 0, 0, 0, 0, id="no job is not"),
@@ -290,7 +290,7 @@ def test_a_ratio_exactly_at_the_threshold_is_decided_as_written():
     assert taken(30, 100, config=config) > 0
 
 
-@pytest.mark.rule("jobs_to_take_back")
+@pytest.mark.rule("jobs_to_take_back", "Backlog.overshoot")
 def test_fast_rebrokerage_is_off_without_a_key_of_the_share_and_where_slots_are_set():
     assert taken(300, 0, config={}) == 0
     assert taken(300, 0, config={"FAST_REBRO_THRESHOLD_NQUEUE_MC 16": 0}, edition="deployed") == 0

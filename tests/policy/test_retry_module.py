@@ -130,13 +130,18 @@ def test_the_class_of_an_error(classes, system):
     pytest.param(dict(raised=((2000, 31),)), NewMemory(of_task=4000), id="more: the next value for the whole task"),
     pytest.param(dict(raised=((2000, 31),), step=9000), NewMemory(of_task=9000), id="or a value above the list"),
     pytest.param(dict(raised=((2000, 31),), ramunit="MBPerCoreFixed"), NewMemory(of_input=3000), id="a fixed ramCount"),
+    pytest.param(dict(raised=((2000, 31),), step=1000), NewMemory(), id="a value that the task has"),
+    pytest.param(dict(asked=450, step=2000), NewMemory(of_input=1000), id="which is enough for an input below it"),
+    pytest.param(dict(asked=450, step=1999), NewMemory(), id="less is not"),
     pytest.param(dict(ramcount=nan), NewMemory(), id="an unknown ramCount"),
+    pytest.param(dict(ramcount=0), NewMemory(), id="a ramCount of 0"),
+    pytest.param(dict(ramcount=1, step=3), NewMemory(of_input=3000), id="the least ramCount"),
 ])
 def test_memory_times_a_step(said, new):
     of_task = dict(ramcount=1000, ramunit="MBPerCore", baseramcount=0, n_inputs=100, raised=())
     task = TaskMemory(**{name: said.get(name, value) for name, value in of_task.items()})
     cores = said.get("cores", 1)
-    failure = MemoryFailure(900 * cores, cores, 0)
+    failure = MemoryFailure(said.get("asked", 900) * cores, cores, 0)
     assert increased_xtimes(failure, task, said.get("step", 3000), said.get("most", float("inf"))) == new
 
 
@@ -144,7 +149,10 @@ def test_memory_times_a_step(said, new):
 @pytest.mark.parametrize(("said", "new"), [
     pytest.param({}, 2849, id="wall time, 1.1 and 1.5, rounded down"),
     pytest.param(dict(n_events=200_000), 7.123, id="below 10 in thousandths"),
+    pytest.param(dict(n_events=134_400), 10, id="from 10 on in whole numbers"),
     pytest.param(dict(corecount=8), 22_793, id="of all cores"),
+    pytest.param(dict(corecount=0), 2849, id="of one if they are not known"),
+    pytest.param(dict(cputime=86_340 * 10 * 1.1 / 500 * 1.5), 2849, id="a claim of as much is rounded, too"),
     pytest.param(dict(cputime=2849.0), 2849, id="a claim not above it"),
     pytest.param(dict(cputime=2850.0), None, id="a claim above it stays"),
     pytest.param(dict(n_finished=1), None, id="a task that has a finished job"),

@@ -33,7 +33,7 @@ def classes(upper_s, edition="deployed", n_long=(0, 0, 0), long_s=None, is_grid=
     pytest.param(6, 0.5, 0.5 ** 0.5, id="six hours ago"),
     pytest.param(12, 0.25, 0.5, id="twelve hours ago"),
     pytest.param(96, 0.5 ** 16, 0.5 ** 8, id="four days ago"),
-    pytest.param(96.01, 0.0, 0.0, id="longer ago"),
+    pytest.param(96.0002, 0.0, 0.0, id="longer ago"),
 ])
 def test_recent_waits_weigh_more(age_h, documented, deployed):
     for edition, expected in (("documented", documented), ("deployed", deployed)):
@@ -41,11 +41,12 @@ def test_recent_waits_weigh_more(age_h, documented, deployed):
 
 
 @pytest.mark.rule("upper_limits")
-def test_the_upper_limit_is_a_quantile_of_students_distribution():
-    wait, weight = np.array([100.0, 300.0, 500.0]), np.array([1.0, 2.0, 1.0])
+@pytest.mark.parametrize("unit", [1.0, 1e-3])
+def test_the_upper_limit_is_a_quantile_of_students_distribution(unit):
+    wait, weight = unit * np.array([100.0, 300.0, 500.0]), np.array([1.0, 2.0, 1.0])
     mean, upper = upper_limits(np.zeros(3, np.int64), wait, weight, 2)
-    assert mean[0] == 300
-    assert upper[0] == pytest.approx(stats.t.ppf(0.95, df=4, loc=300, scale=np.sqrt(20_000)))
+    assert mean[0] == pytest.approx(unit * 300)
+    assert upper[0] == pytest.approx(stats.t.ppf(0.95, df=4, loc=unit * 300, scale=unit * np.sqrt(20_000)))
     assert np.isnan([mean[1], upper[1]]).all()                                  # no job started at the second queue
 
 
@@ -65,6 +66,7 @@ def test_long_jobs_wait_longer_than_the_mean():
     found = waits(started, waiting, 2, "deployed")
     assert found.n_long.tolist() == [2, 0]                       # at the mean is not above it; no mean, no long jobs
     assert found.long_s[0] == 301.0 and np.isnan(found.long_s[1])
+    assert waits(started, (waiting[0][2:], waiting[1][2:]), 2, "deployed").long_s[0] == 401.0
     assert waits(started, (waiting[0][:1], waiting[1][:1]), 2, "deployed").long_s[0] == 200.0       # none: the mean
 
 

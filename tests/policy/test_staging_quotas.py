@@ -105,6 +105,21 @@ def test_one_request_of_a_share_that_would_get_nothing_is_drawn():
     assert carousel.to_stage(asked, 60, {}) == [1, 3]
 
 
+@pytest.mark.rule("fair_first")
+@pytest.mark.parametrize(("asked", "most", "staging", "order"), [
+    pytest.param([], 100, {}, [], id="nothing"),
+    pytest.param([ask(1, 1), ask(2, 1, share=B)], 0, {A: 1}, [1, 2], id="no quota: as they come"),
+    pytest.param([ask(1, 1), ask(2, 0)], 0, {}, [1, 2], id="even those without files"),
+    pytest.param([ask(1, 1), ask(3, 1), ask(2, 1, share=B)], 2, {}, [1, 2, 3], id="a file for each"),
+    pytest.param([ask(1, 5000), ask(4, 5000), ask(2, 1, share=B), ask(3, 5000, share=B)], 20_000, {}, [1, 2, 4, 3],
+                 id="10000 files are divided: 4999 are left"),
+    pytest.param([ask(1, 5000), ask(4, 5000), ask(2, 1, share=B), ask(3, 4999, share=B)], 20_000, {}, [1, 2, 3, 4],
+                 id="which 4999 files fill"),
+])
+def test_the_quota_is_divided_at_its_edges(asked, most, staging, order):
+    assert [one.number for one in carousel.fair_first(asked, most, staging)] == order
+
+
 RSES = (Endpoint("A_DATADISK", "DATADISK", True, 301 * TB, True, 0.4),
         Endpoint("B_DATADISK", "DATADISK", True, 400 * TB, True, 0.3),
         Endpoint("C_DATADISK", "DATADISK", False, 900 * TB, True, 0.2),
@@ -143,6 +158,7 @@ def test_conditions_that_cannot_be_read_are_named(expression, wrong):
 def test_the_source_is_an_active_tape_and_not_cern_if_another_is(active, rses, found):
     config = Config({name: TapeConfig(True) for name in active}, rses)
     assert source({"CERN-PROD_TAPE": 0.1, "A_TAPE": 0.2, "B_TAPE": 0.3}, config) == found
+    assert source({"CERN-PROD_TAPE": 0.1, "B_TAPE": 0.3, "A_TAPE": 0.2}, config) == found
 
 
 @pytest.mark.rule("is_refreshed")

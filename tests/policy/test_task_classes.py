@@ -23,10 +23,11 @@ A, B, C, S = TaskClass.A, TaskClass.B, TaskClass.C, TaskClass.S
 T = TaskStatus
 
 
-def task_class(in_hi=0, in_hi_or_mid=0, done=0, failed=0, n_jobs=1000, express=False, edition="deployed", **keys):
+def task_class(in_hi=0, in_hi_or_mid=0, done=0, failed=0, n_jobs=1000, n_files=1000, express=False,
+               edition="deployed", **keys):
     """Class of one task."""
     found = task_classes(Slots(np.array([float(in_hi)]), np.array([float(in_hi_or_mid)])),
-                         Progress(*np.array([[done], [failed], [1000], [n_jobs]])), np.array([express]),
+                         Progress(*np.array([[done], [failed], [n_files], [n_jobs]])), np.array([express]),
                          cfg(edition, analy_eval=keys), edition)
     return found[0]
 
@@ -56,6 +57,7 @@ def test_a_user_without_slots_has_no_class_but_in_express():
     pytest.param(0, 900, 1000, S, S, id="at 90 %"),
     pytest.param(0, 900, 5000, S, S, id="500 jobs left"),
     pytest.param(0, 900, 5010, S, A, id="501 jobs left"),
+    pytest.param(0, 999, 1000, S, S, id="a job left"),
     pytest.param(0, 1000, 1000, S, A, id="no job left"),
     pytest.param(2000, 949, 1000, S, B, id="class B below 95 %"),
     pytest.param(2000, 950, 4000, S, S, id="200 jobs left"),
@@ -80,6 +82,12 @@ def test_thresholds_are_keys(keys, expected):
 def test_failed_files_are_not_left_to_do_in_the_code():
     assert task_class(done=900, failed=99, n_jobs=5010) == S
     assert task_class(done=900, failed=100) == A
+
+
+@pytest.mark.rule("classes._nearly_done")
+def test_progress_of_a_task_of_one_file():
+    assert task_class(done=1, n_files=1, edition="documented") == S
+    assert [task_class(n_files=1, n_jobs=n_jobs, PROGRESS_TO_BOOST_A=0) for n_jobs in (500, 501)] == [S, A]
 
 
 @pytest.mark.rule("slots_of_users")
@@ -117,7 +125,7 @@ TREE = share_tree(("Production", None, 50), ("Analysis", None, 50), ("User Analy
 PRODUCTION, USER = 0, 1
 
 
-@pytest.mark.rule("leaf_usage", "equivalent_usage")
+@pytest.mark.rule("leaf_usage", "equivalent_usage", "equivalent_targets")
 @pytest.mark.parametrize(("running", "queued", "leaf", "level"), [
     pytest.param((50, 40, 10), (99, 0, 0), 1.0, 1.0, id="all at their targets"),
     pytest.param((50, 50, 0), (99, 0, 0), 1.25, 1.0, id="the level-1 share is at its target, a sibling idles"),
@@ -125,6 +133,7 @@ PRODUCTION, USER = 0, 1
     pytest.param((10, 80, 10), (100, 0, 0), 2.0, 1.8, id="production could fill its share with half of its queue"),
     pytest.param((10, 80, 10), (99, 0, 0), 2.0, 90 / (50 + 0.5 * 50 / 51), id="nearly"),
     pytest.param((42.5, 50, 7.5), (0, 0, 0), 1.25, 1.15, id="85 % of the target is not idle"),
+    pytest.param((0.5, 0.4, 0.1), (99, 0, 0), 1.0, 1.0, id="targets below one"),
     pytest.param((0, 0, 0), (9, 9, 9), np.nan, np.nan, id="nothing runs"),
 ])
 def test_use_of_a_share(running, queued, leaf, level):
@@ -138,6 +147,13 @@ def test_what_idle_shares_leave_goes_to_busy_ones_in_proportion():
     tree = share_tree(("Idle", None, 50), ("Small", None, 10), ("Large", None, 40))
     found = equivalent_targets(tree, np.array([10.0, 20.0, 70.0]), np.zeros(3))
     assert found[1:].tolist() == pytest.approx([50, 10 + 40 * 10 / 51, 40 + 40 * 40 / 51])
+
+
+@pytest.mark.rule("equivalent_usage")
+def test_the_level_1_share_counts_wherever_it_stands_in_the_table():
+    tree = share_tree(("Analysis", None, 50), ("User Analysis", "Analysis", 80), ("Group Analysis", "Analysis", 20),
+                      ("Production", None, 50))
+    assert equivalent_usage(tree, np.array([50.0, 0.0, 50.0]), np.array([0.0, 0.0, 99.0]), 0) == pytest.approx(1.0)
 
 
 @pytest.mark.rule("leaf_usage")

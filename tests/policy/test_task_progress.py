@@ -23,6 +23,7 @@ LEFT = READ._replace(failed=0)
     pytest.param([READ, LEFT._replace(type="output")], True, id="output does not count"),
     pytest.param([READ, LEFT._replace(status="removed")], True, id="it was removed"),
     pytest.param([READ._replace(used=0)], False, id="nothing was used"),
+    pytest.param([DatasetRow(n_files=1, to_be_used=1, used=0, finished=1)], False, id="nor its only file"),
     pytest.param([READ._replace(used=0, to_be_used=0)], True, id="nothing may be used"),
     pytest.param([LEFT._replace(to_be_used=None)], True, id="it is not known what may be used"),
 ])
@@ -40,6 +41,7 @@ def looked(edition="deployed", **given):
     pytest.param({}, Look.EARLY, id="half of the scouts so far"),
     pytest.param(dict(tried=Scouting(10, 5, 2, 0)), Look.MEASURED, id="less than half"),
     pytest.param(dict(tried=Scouting(10, 5, 2, 0), measured=True), Look.NONE, id="less than half, known already"),
+    pytest.param(dict(tried=Scouting(10, 5, 1, 0)), Look.MEASURED, id="one has finished"),
     pytest.param(dict(tried=Scouting(10, 5, 0, 0)), Look.NONE, id="none has finished"),
     pytest.param(dict(due=False), Look.NONE, id="it was looked at"),
     pytest.param(dict(due=False, forced=True), Look.FORCED, id="avalanche was asked for"),
@@ -85,6 +87,15 @@ def test_scouts_are_judged():
         state="mutable", status="toupdate"),)), id="more may come to one that is done"),
     pytest.param(T.PREPROCESSING, [READ._replace(finished=4)], Step(T.REGISTERED, (READ._replace(
         finished=4, status="done"),)), id="preprocessed"),
+    pytest.param(T.RUNNING, [READ._replace(state="mutable", status="done"), DatasetRow("log")], Step(T.DEFINED, (
+        READ._replace(state="mutable", status="toupdate"), DatasetRow("log"))), id="output stays as it is then"),
+    pytest.param(T.RUNNING, [READ, LEFT._replace(secondary=True, state="mutable")], Step(T.PREPARED, (
+        READ._replace(status="finished"), LEFT._replace(secondary=True, state="mutable", status="done"))),
+        id="a secondary that may grow"),
+    pytest.param(T.RUNNING, [READ._replace(status="done"), READ._replace(type="tmpl_output")], Step(T.PREPARED, (
+        READ._replace(status="done"), READ._replace(type="tmpl_output"))), id="neither ready nor read: left alone"),
+    pytest.param(T.PREPROCESSING, [READ._replace(finished=4), READ], Step(T.REGISTERED, (READ._replace(
+        finished=4, status="done"), READ._replace(status="finished"))), id="one of two was preprocessed"),
     pytest.param(T.PREPROCESSING, [READ], Step(T.PREPARED, (READ._replace(status="finished"),)),
                  id="preprocessing failed"),
 ])

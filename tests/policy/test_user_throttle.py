@@ -13,6 +13,7 @@ from simgrid_broker.policy.users.limits import (
     counts_after,
     exceeded,
     far_below,
+    least_bytes,
     moves_too_much,
     released_for_input,
     released_for_work,
@@ -54,7 +55,7 @@ def test_what_throttles_tasks(numbers, group, reason):
     assert judged(numbers, group)[0] == reason
 
 
-@pytest.mark.rule("limits.far_below")
+@pytest.mark.rule("limits.far_below", "limits.work_limits")
 @pytest.mark.parametrize(("numbers", "released"), [
     pytest.param((85, 170, 850, 1700), True, id="all at 85 %"), pytest.param((86, 0, 0, 0), False, id="running jobs"),
     pytest.param((0, 171, 0, 0), False, id="queued jobs"), pytest.param((0, 0, 851, 0), False, id="running cores"),
@@ -94,6 +95,12 @@ YES, NO = np.array([True]), np.array([False])
 BOTH = Moving(YES, YES)
 
 
+@pytest.mark.rule("limits.least_bytes")
+def test_the_smaller_limit_of_tape_and_disk_is_asked_first():
+    limits = ({"USER_PRESTAGE_LIMIT": 100, "USER_TRANSFER_LIMIT": 50}, {"USER_PRESTAGE_LIMIT": 30})
+    assert [least_bytes(cfg("deployed", anal_watchdog=keys)) for keys in limits] == [50e9, 30e9]
+
+
 @pytest.mark.rule("limits.counts_after")
 def test_dispatch_datasets_of_two_weeks_do_not_count_in_the_code():
     assert counts_after(15 * DAY, "deployed") == DAY
@@ -118,7 +125,7 @@ def test_which_tasks_become_throttled(task, for_input, for_work):
     assert not throttled_for_work(one, YES, NO, present[present != one.status[0]]).any()
 
 
-@pytest.mark.rule("released_for_input", "released_for_work")
+@pytest.mark.rule("released_for_input", "released_for_work", "UserTasks.may_go_on")
 @pytest.mark.parametrize(("task", "too_much", "by_input", "by_work"), [
     pytest.param(dict(cause=C.TRANSFER), Moving(YES, NO), True, False, id="less from disk"),
     pytest.param(dict(cause=C.TRANSFER), Moving(NO, YES), False, False, id="still too much from disk"),
@@ -129,6 +136,7 @@ def test_which_tasks_become_throttled(task, for_input, for_work):
     pytest.param(dict(cause=C.QUEUED_CORES), Moving(NO, NO), False, True, id="its jobs"),
     pytest.param(dict(cause=C.ATTEMPTS), Moving(NO, NO), False, False, id="another watchdog's"),
     pytest.param(dict(cause=C.TRANSFER, locked=True), Moving(NO, NO), False, False, id="locked"),
+    pytest.param(dict(cause=C.TRANSFER, old_status=0), Moving(NO, NO), True, False, id="the first of all statuses"),
     pytest.param(dict(cause=C.RUNNING_JOBS, old_status=-1), Moving(NO, NO), False, False, id="nothing to return to"),
     pytest.param(dict(cause=C.RUNNING_JOBS, status=T.PENDING), Moving(NO, NO), False, False, id="not throttled"),
 ])

@@ -1,10 +1,13 @@
 """Harvester's limits on the workers of a queue, at their boundaries."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from simgrid_broker.errors import PluginError
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.harvester import MAX_NEW_WORKERS, NO_WORKERS, workers_to_submit
+from simgrid_broker.policy.harvester import CUT_BY, MAX_NEW_WORKERS, NO_WORKERS, UNCUT, adjusted, wanted_by
 from simgrid_broker.schema.harvester import HARVESTER
 from simgrid_broker.schema.queues import Queue, option_number
 from simgrid_broker.views import WorkerStatus
@@ -17,8 +20,8 @@ FREE = dict(nQueueLimitWorker=9999, nQueueLimitWorkerMin=9999, maxNewWorkersPerC
 
 def workers(asked=(0, 0), queued=(0, 0), running=(0, 0), cores=(1, 8), memory=(2000, 16_000), workflow="pull_ups",
             activated=0, status=QueueStatus.ONLINE, type="unified", throttled=False, unified=True, counted=None,
-            max_new_workers=MAX_NEW_WORKERS, edition="deployed", **params) -> list[int]:
-    """New workers of one queue by type."""
+            max_new_workers=MAX_NEW_WORKERS, edition="deployed", cut=False, **params) -> list:
+    """New workers of one queue by type; cut: what cut them, None = nothing."""
     queue = Queue(atlas_site="HERE", workflow=workflow, type=type, params=params)
     types = WorkerTypes(np.array([[0, 1]]), np.array([cores]), np.array([memory], float))
     numbers = dict(asked=np.array([asked]), queued=np.array([queued]), running=np.array([running]))
@@ -28,7 +31,9 @@ def workers(asked=(0, 0), queued=(0, 0), running=(0, 0), cores=(1, 8), memory=(2
         by_type=np.array([unified]), sums=sums_of_workers(types, numbers["queued"], numbers["running"]),
         option=lambda key, default: np.array([option_number(queue, key, default)]), counted=counted,
         max_new_workers=max_new_workers)
-    return workers_to_submit(view, {queue.mode: np.array([True])}, edition)[0].tolist()
+    with np.errstate(all="raise"):                               # compiled code raises, too
+        submitted, found = adjusted(view, {queue.mode: np.array([True])}, edition)
+    return [None if k == UNCUT else CUT_BY[k] for k in found["cut_by"][0]] if cut else submitted[0].tolist()
 
 
 @pytest.mark.parametrize(("options", "expected"), [
@@ -36,6 +41,7 @@ def workers(asked=(0, 0), queued=(0, 0), running=(0, 0), cores=(1, 8), memory=(2
     pytest.param(dict(asked=(5, 7), throttled=True), [0, 0], id="none while too many workers are missed"),
     pytest.param(dict(asked=(5, 7), queued=(3, 3)), [5, 7], id="on top of those that wait"),
     pytest.param(dict(asked=(0, 0), queued=(3, 3)), [0, 0], id="none if it asks for none"),
+    pytest.param(dict(asked=(0, 0), queued=(0, 3), nQueueLimitWorkerMin=3), [0, 0], id="none of none at the limit"),
     pytest.param(dict(asked=(5, 7), nQueueLimitWorkerMin=12), [5, 7], id="the limit is just enough"),
     pytest.param(dict(asked=(5, 7), nQueueLimitWorkerMin=11), [5, 6], id="one less: larger remainders are rounded up"),
     pytest.param(dict(asked=(5, 7), nQueueLimitWorkerMin=11, queued=(0, 10)), [1, 0], id="a type near the limit"),
@@ -73,6 +79,18 @@ def workers(asked=(0, 0), queued=(0, 0), running=(0, 0), cores=(1, 8), memory=(2
     pytest.param(dict(asked=(9, 0), nQueueLimitWorkerCores=12, queued=(0, 1), unified=False, edition="documented"),
                  [4, 0], id="as documented by its cores"),
     pytest.param(dict(asked=(9, 0), nQueueLimitWorker=0, unified=False), [9, 0], id="0 is no limit of a type"),
+    pytest.param(dict(asked=(9, 0), nQueueLimitWorker=0, unified=False, edition="documented"), [9, 0],
+                 id="0 is none as documented"),
+    pytest.param(dict(asked=(9, 0), nQueueLimitWorker=1, unified=False, edition="documented"), [1, 0], id="1 is one"),
+    pytest.param(dict(asked=(9, 0), nQueueLimitWorker=5, queued=(5, 0), unified=False), [9, 0],
+                 id="a plain queue with as many as may wait: the number asked for stays"),
+    pytest.param(dict(asked=(9, 0), maxWorkers=5, running=(5, 0), unified=False), [9, 0], id="and with maxWorkers"),
+    pytest.param(dict(asked=(9, 0), nQueueLimitWorkerMin=3, maxNewWorkersPerCycle=5, unified=False), [3, 0],
+                 id="the least limit counts, whatever its place"),
+    pytest.param(dict(asked=(9, 9), nQueueLimitWorkerMemory=16_000, queued=(0, 1)), [9, 9], id="no memory left"),
+    pytest.param(dict(asked=(9, 9), nQueueLimitWorkerMemory=16_001, queued=(0, 1)), [1, 1], id="one MB left"),
+    pytest.param(dict(asked=(9, 9), nQueueLimitWorkerCores=9, queued=(0, 1)), [1, 1], id="one core left"),
+    pytest.param(dict(asked=(9, 9), nQueueLimitWorkerMemory=100, memory=(0, 0)), [9, 9], id="workers without memory"),
     pytest.param(dict(asked=(9, 0), nQueueLimitWorker=0), [0, 0], id="but of all types"),
     pytest.param(dict(asked=(9, 3), max_new_workers=4), [2, 2], id="Harvester's own limit of a cycle"),
     pytest.param(dict(asked=(9, 9), nQueueLimitWorkerCoresRatio=50, nQueueLimitWorkerCoresMin=1, running=(0, 2)),
@@ -84,6 +102,30 @@ def workers(asked=(0, 0), queued=(0, 0), running=(0, 0), cores=(1, 8), memory=(2
 ])
 def test_streaming(options, expected):
     assert workers(**options) == expected
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    pytest.param(dict(asked=(5, 7)), [None, None], id="nothing"),
+    pytest.param(dict(asked=(5, 7), throttled=True), ["status or throttler"] * 2, id="the throttler"),
+    pytest.param(dict(asked=(5, 7), nQueueLimitWorkerMin=12), [None, None], id="just enough together"),
+    pytest.param(dict(asked=(5, 7), nQueueLimitWorkerMin=11), ["limits of all types together"] * 2, id="together"),
+    pytest.param(dict(asked=(9, 3), maxNewWorkersPerCycle=4),
+                 ["maxNewWorkersPerCycle", "limits of all types together"], id="a type alone, then together"),
+    pytest.param(dict(asked=(7, 0), nQueueLimitWorkerMin=7, unified=False), [None, None], id="just enough for one"),
+    pytest.param(dict(asked=(9, 0), nQueueLimitWorkerMin=7, maxWorkers=7), ["maxWorkers", None], id="the last of two"),
+])
+def test_the_limit_that_cuts_workers_is_named(options, expected):
+    assert workers(cut=True, **options) == expected
+
+
+@pytest.mark.parametrize("wanted", [
+    pytest.param(np.array([1, 2]), id="another shape"), pytest.param(np.array([["a", "b"]]), id="no numbers"),
+    pytest.param(np.array([[3, -1]]), id="a negative number"),
+])
+def test_modes_that_want_no_numbers_of_workers_are_refused(wanted):
+    mode, status = (SimpleNamespace(name="mine", wanted=lambda _: wanted), SimpleNamespace(cores=np.ones((1, 2))))
+    with pytest.raises(PluginError, match="'mine' .worker mode. must want numbers"):
+        wanted_by(mode, status)
 
 
 @pytest.mark.parametrize(("options", "expected"), [

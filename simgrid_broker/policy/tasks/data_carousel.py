@@ -92,7 +92,7 @@ def to_stage(queued: Iterable[Waiting], most: int, staging: Mapping[int, int], d
     start while their sum is below the quota, and one more, which may reach or exceed it; where there are requests to
     pin, those behind it that add no file start with it, as in recorded decisions.
     """
-    ordered = sorted(queued, key=lambda one: (not one.to_pin, one.rank, -one.priority, one.number))
+    ordered = sorted(queued, key=lambda one: (one.rank, -one.priority, one.number))
     chosen, total = [one.number for one in ordered if one.to_pin], 0
     pins = bool(chosen)
     for one in fair_first([one for one in ordered if not one.to_pin], most, staging, draw):
