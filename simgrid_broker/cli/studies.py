@@ -147,7 +147,7 @@ def points_text(study: "Study", keys: tuple[str, ...], figures: tuple[str, ...])
     from simgrid_broker.report.words import number
     rows = point_means(study, study.results(), figures)
     ends = len(rows) > MOST_ROWS
-    rows = extremes(rows, figures) if ends else rows.sort_values(
+    rows = extremes(rows, figures, keys) if ends else rows.sort_values(
         "figure", key=lambda names: names.map(figures.index), kind="stable")
     names = [key.rpartition(".")[2] for key in keys]
     names = names if len(set(names)) == len(names) else list(keys)

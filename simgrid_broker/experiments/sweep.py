@@ -237,7 +237,7 @@ def _main_effects(results: pd.DataFrame, keys: tuple[str, ...], figures: tuple[s
     ends = [f"{number(row.lowest)} ({row.lowest_at}), {number(row.highest)} ({row.highest_at})"
             for row in table.itertuples()]
     shown = table.assign(figure=table.figure.map(label_of), ends=ends)[list(names)].rename(columns=names)
-    blocks: list[Block] = [TableBlock("", shown, EFFECT, mixed=True)]
+    blocks: list[Block] = [TableBlock("", shown, EFFECT, mixed=True)] if len(shown) else []
     blocks[:0] = [Note(f"{key} changed none of these figures: whatever its value, runs with the same seed agree.", True)
                   for key in idle]
     if design == "list" and len(keys) > 1:
@@ -260,11 +260,17 @@ def _correlations(results: pd.DataFrame, keys: tuple[str, ...], figures: tuple[s
                       "points without any dependence exceeds 0.5 in size in 5 %.", mixed=True)
 
 
-def extremes(table: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
-    """Rows of `point_means` with the smallest and the largest mean of each figure, in the column `end`."""
+def extremes(table: pd.DataFrame, figures: Iterable[str], keys: Iterable[str]) -> pd.DataFrame:
+    """Rows of `point_means` with the smallest and the largest mean of each figure, in the column `end`.
+
+    One row, of all points and any values of the keys, if the means of all points are equal.
+    """
     rows = []
     for figure in figures:
         one = table[(table.figure == figure) & table.value.notna()]
+        if len(one) > 1 and one.value.nunique() == 1:
+            rows.append(one.iloc[0].to_dict() | {"end": "equal", "group": "all", **dict.fromkeys(keys, "any")})
+            continue
         rows += [one.loc[getattr(one.value, place)()].to_dict() | {"end": end} for end, place in (
             ("smallest", "idxmin"), ("largest", "idxmax")) if len(one)]
     return pd.DataFrame(rows, columns=[*table.columns, "end"])
@@ -274,7 +280,8 @@ def _extremes(table: pd.DataFrame, file: SweepFile, figures: tuple[str, ...]) ->
     """Points with the smallest and the largest mean of each figure."""
     rows = [{"Figure": label_of(best["figure"]), "": best["end"], "Mean": best["value"], "Low": best["low"],
              "High": best["high"], "Unit": best["unit"], "Point": best["group"],
-             **{key: str(best[key]) for key in file.vary}} for best in extremes(table, figures).to_dict("records")]
+             **{key: str(best[key]) for key in file.vary}}
+            for best in extremes(table, figures, file.vary).to_dict("records")]
     return Section("extremes", "Best and worst points", (TableBlock("", pd.DataFrame(rows), "Means over the seeds with "
                    "their 95 % intervals. The best of many points is partly lucky: confirm it with other seeds.",
                    mixed=True),))

@@ -10,7 +10,7 @@ from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.running import Workers
 from simgrid_broker.experiments.study import read_study
 from simgrid_broker.experiments.study_file import SweepFile, TuneFile, read_study_file
-from simgrid_broker.experiments.sweep import _main_effects, effects, marginal, swept, write_sweep_report
+from simgrid_broker.experiments.sweep import _main_effects, effects, extremes, marginal, swept, write_sweep_report
 from simgrid_broker.experiments.tune import (
     best_of,
     confirmation,
@@ -152,3 +152,11 @@ def test_a_setting_without_any_effect_is_said_so_and_not_listed():
     pytest.param(3.0, 3.0, 3.0, "3\n± 0", id="no spread"), pytest.param(3.0, np.nan, np.nan, "3", id="one run")])
 def test_a_mean_of_a_map_has_the_digits_of_its_error(value, low, high, shown):
     assert _with_error({"value": value, "low": low, "high": high}) == shown
+
+
+def test_a_figure_that_is_equal_at_all_points_has_one_row():
+    table = pd.DataFrame({"group": ["a", "b", "a", "b"], "figure": ["x", "x", "y", "y"], "value": [1.0, 1.0, 2.0, 3.0],
+                          "key": [5, 6, 5, 6]})
+    rows = extremes(table, ("x", "y", "z"), ("key",))
+    assert rows[["figure", "end", "group", "key"]].values.tolist() == [
+        ["x", "equal", "all", "any"], ["y", "smallest", "a", 5], ["y", "largest", "b", 6]]
