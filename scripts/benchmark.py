@@ -8,7 +8,7 @@
                                               whole commands, in alternation with the sources in another folder
     scripts/benchmark.py steady users idle small --against COMMIT
                                               hours of frozen scenarios, five pairs with a commit of this repository
-    scripts/benchmark.py sizes --write        the README's table of sizes and times
+    scripts/benchmark.py sizes --write        the table of sizes and times in docs/performance.md
 
 Times are processor time of the process, its threads and its children, wall-clock time is given beside. Ratios to the
 SimPy model, or to other sources, are comparable between machines; absolute figures depend on the machine and its load.
@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}, or sizes; default: all")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--against", metavar="DIR|COMMIT", help="other sources, for whole commands and their hours")
-    parser.add_argument("--write", action="store_true", help="with sizes: replace the rows in README.md")
+    parser.add_argument("--write", action="store_true", help="with sizes: replace the rows in docs/performance.md")
     parser.add_argument("--scenarios", nargs="+", choices=sizes.SCENARIOS, default=sizes.SCENARIOS,
                         help="with sizes: rows to measure; the others stay as they are")
     arguments = parser.parse_args()
@@ -147,7 +147,7 @@ def printed(value: object) -> str:
 
 
 def print_sizes(scenarios: Sequence[str], write: bool) -> None:
-    """Measure rows of the README's table, print them, and write them if asked to."""
+    """Measure rows of the table of sizes, print them, and write them if asked to."""
     rows = sizes.sizes(scenarios)
     print(sizes.HEAD + "".join(rows.values()), end="")
     if write:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draw the pictures of README.md from runs of the scenarios.
+"""Draw the pictures of README.md and docs/gallery.md from runs of the scenarios.
 
     scripts/draw_pictures.py                          simulate and draw all of them
     scripts/draw_pictures.py memory_retry             one of them

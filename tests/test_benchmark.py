@@ -223,7 +223,7 @@ def test_rows_that_are_not_measured_stay_in_the_table(benchmark):
 
 def test_the_readme_has_a_row_for_each_size(benchmark):
     sizes = benchmark.sizes
-    table = sizes.README.read_text(encoding="utf-8").split(sizes.BEGIN)[1].split(sizes.END)[0]
+    table = sizes.PAGE.read_text(encoding="utf-8").split(sizes.BEGIN)[1].split(sizes.END)[0]
     assert table.startswith(sizes.HEAD)
     assert [row.split("`")[1] for row in table.splitlines()[2:]] == [f"{name}.yaml" for name in sizes.SCENARIOS]
 

@@ -1,4 +1,4 @@
-"""The programs in the README run, and its names, commands, files and tables are those of the project."""
+"""Programs in the README and the pages beside it run, and their names, commands and tables are those of the project."""
 
 import re
 import shlex
@@ -18,13 +18,19 @@ from simgrid_broker.schema import RECORDED
 from simgrid_broker.views import WorkQueueCounts
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-OUTPUTS = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
+README, COMMANDS, RESULTS, POLICIES, ARCHITECTURE = ((ROOT / f"{name}.md").read_text(encoding="utf-8") for name in (
+    "README", "docs/commands", "docs/results", "docs/policies", "docs/architecture"))
+HAND_WRITTEN = ("commands", "results", "policies", "architecture", "gallery", "performance")
+"""Pages of docs/ whose links are checked with those of the README."""
+
+
+def pieces(kind, text):
+    """Pieces of a kind of code in a text."""
+    return re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)
 
 
 def section(title):
-    """Text of one section."""
+    """Text of one section of the README."""
     return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
@@ -39,9 +45,14 @@ def code_in(text):
     return re.findall(r"`([^`\n]+)`", text)
 
 
-def is_number(word):
-    """Whether a word that is printed is a number."""
-    return re.fullmatch(r"-?\d+(\.\d+)?", word) is not None
+NUMBER = r"-?\d[\d,]*(?:\.\d+)?"
+
+
+def assert_alike(printed, shown, **tolerance):
+    """Words are the same; figures are within a tolerance, as whatever changes the draws moves them."""
+    assert re.sub(NUMBER, "#", printed).split() == re.sub(NUMBER, "#", shown).split(), printed
+    for has, had in zip(*(re.findall(NUMBER, text) for text in (printed, shown)), strict=True):
+        assert float(has.replace(",", "")) == pytest.approx(float(had.replace(",", "")), **tolerance), printed
 
 
 @pytest.fixture
@@ -53,25 +64,33 @@ def beside_the_scenarios(tmp_path, monkeypatch):
 
 
 def test_the_study_is_short_and_prints_what_the_page_shows(beside_the_scenarios, capsys):
-    """Words are the same; figures are within some points, as whatever changes the draws moves them."""
-    study = PROGRAMS[0]
+    study, (shown,) = pieces("python", README)[0], pieces("text", section("A study in a few lines"))
     assert len([line for line in study.splitlines() if line.strip()]) < 15
     exec(compile(study, "README.md", "exec"), {})
-    printed, shown = capsys.readouterr().out.split(), OUTPUTS[0].split()
-    assert [word for word in printed if not is_number(word)] == [word for word in shown if not is_number(word)]
-    for has, had in zip(map(float, filter(is_number, printed)), map(float, filter(is_number, shown)), strict=True):
-        assert has == pytest.approx(had, rel=0.2, abs=1), OUTPUTS[0]
+    assert_alike(capsys.readouterr().out, shown, rel=0.2, abs=1)
     assert (beside_the_scenarios / "results" / "base-and-changed" / "report.html").is_file()
 
 
+def test_the_question_is_answered_as_the_page_shows(beside_the_scenarios):
+    commands, _, shown = pieces("text", section("One question"))[0].partition("\n\n")
+    run, why = (line.removeprefix("$ simgrid-broker ") for line in commands.splitlines())
+    answer = CliRunner().invoke(app, [*shlex.split(run), "--quiet", "--no-report"])
+    assert answer.exit_code == 0, answer.output
+    assert_alike(CliRunner().invoke(app, shlex.split(why), env={"COLUMNS": "80"}).output, shown, rel=0.25)
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 150
+
+
 def test_the_broker_example_runs(beside_the_scenarios, capsys):
-    exec(compile(PROGRAMS[1], "README.md", "exec"), {})
+    exec(compile(pieces("python", COMMANDS)[0], "commands.md", "exec"), {})
     result = capsys.readouterr().out
     assert "1 WEST/MCORE 5.171" in result and "'-zeroshare': 4" in result
 
 
 def test_the_shown_commands_run(beside_the_scenarios):
-    shown = re.findall(r"^\$ simgrid-broker (.*)$", README, re.MULTILINE)
+    shown = re.findall(r"^\$ simgrid-broker (.*)$", COMMANDS, re.MULTILINE)
     assert shown
     for command in shown:
         answer = CliRunner().invoke(app, shlex.split(command))
@@ -80,14 +99,14 @@ def test_the_shown_commands_run(beside_the_scenarios):
 
 def test_the_policy_example_works():
     names = {}
-    exec(compile(PROGRAMS[2], "README.md", "exec"), names)
+    exec(compile(pieces("python", POLICIES)[0], "policies.md", "exec"), names)
     gentle = names["gentle_throttle"](WorkQueueCounts(running=0, not_running=0, defined=0, waiting=0), ThrottleLimits())
     assert not gentle.skip and 0 < gentle.max_jobs < 250
-    assert code_in(section("Own policies and agents").split("The kinds are")[1])[:len(BUILT_IN)] == list(BUILT_IN)
+    assert code_in(POLICIES.split("The kinds are")[1])[:len(BUILT_IN)] == list(BUILT_IN)
 
 
 def test_the_public_names_are_those_of_the_package():
-    listed = code_in(section("A study in a few lines").split("Public names:")[1])
+    listed = code_in(COMMANDS.split("Public names:")[1])
     assert listed == simgrid_broker.__all__
     assert all(hasattr(simgrid_broker, name) for name in listed)
 
@@ -99,7 +118,7 @@ def test_an_unknown_public_name_is_an_attribute_error():
 
 
 def test_every_command_of_the_table_exists_with_its_options():
-    for command, meaning in rows(section("Commands")):
+    for command, meaning in rows(COMMANDS):
         words = command.strip("`").removeprefix("simgrid-broker ").split()
         path = [word for word in words if word.islower() and word.isalpha()]
         result = CliRunner().invoke(app, [*path, "--help"])
@@ -109,23 +128,18 @@ def test_every_command_of_the_table_exists_with_its_options():
 
 
 def test_every_command_is_in_the_table():
-    listed, result = section("Commands"), CliRunner().invoke(app, ["--help"]).stdout
+    listed, result = COMMANDS, CliRunner().invoke(app, ["--help"]).stdout
     for name in re.findall(r"^  (\w+)  ", result.split("Commands:")[1], re.MULTILINE):
         assert f"`simgrid-broker {name}" in listed
 
 
-def test_every_scenario_is_in_the_gallery():
-    there = {path.name for path in (ROOT / "scenarios").glob("*.yaml")}
-    assert set(re.findall(r"\(scenarios/(\w+\.yaml)\)", README)) == there
-
-
 def test_every_recorded_table_is_in_the_list_of_results():
-    assert set(re.findall(r"`(\w+)\.parquet`", section("Results"))) == {*RECORDED, *tables_of(as_plugins(AGENTS))}
+    assert set(re.findall(r"`(\w+)\.parquet`", RESULTS)) == {*RECORDED, *tables_of(as_plugins(AGENTS))}
 
 
 def test_the_packages_are_those_of_the_import_test():
     documented = {}
-    for packages, _, *may in rows(section("Architecture").split("| package |")[1]):
+    for packages, _, *may in rows(ARCHITECTURE.split("| package |")[1]):
         for package in code_in(packages):
             documented[package] = set(code_in(may[0])) if may else set()
     assert documented.pop("cli") == set()
@@ -133,8 +147,9 @@ def test_the_packages_are_those_of_the_import_test():
 
 
 def test_links_have_targets():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert (ROOT / target).exists(), target
+    for page in (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in HAND_WRITTEN)):
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
 def test_the_two_commands_are_executable():

@@ -1,4 +1,4 @@
-"""The README's table of sizes and times: measured on the machine that each row names."""
+"""The table of sizes and times in docs/performance.md: measured on the machine that each row names."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from benchmark_cases.commands import MODULE, command
 from benchmark_cases.measures import ROOT
 
 SCENARIOS = ("quickstart", "atlas_day", "atlas_week")
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- sizes: rows written by scripts/benchmark.py sizes --write -->\n", "<!-- end of sizes -->\n"
 HEAD = ("| run | job attempts | simulation | report | memory | results | measured on |\n"
         "| --- | --- | --- | --- | --- | --- | --- |\n")
@@ -77,5 +77,5 @@ def written(text: str, rows: dict[str, str]) -> str:
 
 
 def write(rows: dict[str, str]) -> None:
-    """Replace rows in the README."""
-    README.write_text(written(README.read_text(encoding="utf-8"), rows), encoding="utf-8")
+    """Replace rows on the page."""
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")

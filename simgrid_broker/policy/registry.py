@@ -1,6 +1,6 @@
 """Policies by name: those of the package, and those that other packages offer as entry points.
 
-An entry point `<kind>.<name>` (README, own policies and agents) is called like the package's own policy of that kind,
+An entry point `<kind>.<name>` (docs/policies.md) is called like the package's own policy of that kind,
 and what it returns is checked; a dispatch order is a `dispatch.DispatchOrder`.
 """
 
