@@ -10,6 +10,7 @@ from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import first_three
 
 if TYPE_CHECKING:
+    from simgrid_broker.dry_run.reach import Reach
     from simgrid_broker.scenario import Scenario
     from simgrid_broker.scenario.work.tasklist import TaskList
 
@@ -69,14 +70,18 @@ MOST_RULES = 3
 """Rules that are named for each stream: those that take most."""
 
 
-def described_reach(scenario: "Scenario", tasks: "TaskList") -> list[str]:
-    """Queues and cores at which each stream of work can run, and the rules that take most of the others."""
+def reach_of_work(scenario: "Scenario", tasks: "TaskList") -> dict[str, "Reach"]:
+    """Reach of each stream of work, and of a trace; none where no broker chooses among all queues."""
     from simgrid_broker.dry_run.reach import reach_of_streams
     from simgrid_broker.systems.dispatch import dispatcher
-    if not dispatcher(scenario.dispatch).binds_jobs or scenario.work_queues:
-        return []
+    bound = dispatcher(scenario.dispatch).binds_jobs and not scenario.work_queues
+    return reach_of_streams(scenario, tasks) if bound else {}
+
+
+def described_reach(scenario: "Scenario", tasks: "TaskList") -> list[str]:
+    """Queues and cores at which each stream of work can run, and the rules that take most of the others."""
     streams: dict[str, list[str]] = {}
-    for name, reach in reach_of_streams(scenario, tasks).items():
+    for name, reach in reach_of_work(scenario, tasks).items():
         whole = reach.cores + sum(cores for _, cores in reach.taken)
         taken = ", ".join(f"{label}{_no_tags(scenario, label)} {100 * cores / whole:.0f} %"
                           for label, cores in reach.taken[:MOST_RULES])

@@ -1,11 +1,16 @@
 """`import`: external files converted to a grid, or to another part of a scenario, that a scenario can extend."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simgrid_broker.cli.check import reach_of_work
 from simgrid_broker.cli.text import count, paragraph
+from simgrid_broker.errors import first_three
+
+if TYPE_CHECKING:
+    from simgrid_broker.scenario import Scenario
 
 CRIC_EXAMPLES = """\b
 Examples:
@@ -208,14 +213,28 @@ def show_part(output: Path, part: dict, remarks: list[str], of: str = "scenario"
 
 
 def show_written(output: Path, remarks: list[str]) -> None:
-    """Print the remarks and the path of the written grid, and whether it has work and passes the checks of a run."""
+    """Print the remarks and the path of the written grid, and whether it has work that finds queues and passes the
+    checks of a run."""
     from simgrid_broker.errors import ScenarioError
     from simgrid_broker.scenario import load_scenario
     for remark in remarks:
         typer.echo(paragraph(f"- {remark}", "  "))
     try:
-        work = load_scenario(output).workload
-        runs = "Run it as it is, or use" if work.trace or work.campaigns or work.users else "It has no work; use"
+        runs = how_it_runs(load_scenario(output))
     except ScenarioError as error:
         runs = f"It does not run as it is (`check {output}`: {count(len(error.problems), 'problem')}); use"
     typer.echo(f"\nWritten: {output}. {runs} it in a scenario with `extends: {output.name}`.")
+
+
+def how_it_runs(scenario: "Scenario") -> str:
+    """Beginning of a sentence on whether a scenario makes jobs as it is: whether it has work, and queues take it."""
+    from simgrid_broker.scenario.work.synthetic import task_list
+    if not (scenario.workload.trace or scenario.workload.streams):
+        return "It has no work; use"
+    reached = reach_of_work(scenario, task_list(scenario))
+    stuck = [f"{name} ({', '.join(label for label, _ in reach.taken[:3])})" for name, reach in reached.items()
+             if not reach.queues]
+    if not stuck:
+        return "Run it as it is, or use"
+    some = "no jobs" if len(stuck) == len(reached) else "jobs of other work only"
+    return f"As it is, it makes {some}: no queue takes those of {first_three(stuck)}. Use"

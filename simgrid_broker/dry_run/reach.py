@@ -1,4 +1,5 @@
-"""Queues and cores at which the first task of each stream of work can run, asked of the brokers before a run.
+"""Queues and cores at which the first task of each stream of work, or trace, can run, asked of the brokers before a
+run.
 
 The grid is empty and no input is looked for, so that only rules about descriptions of queues and tasks refuse any.
 """
@@ -40,17 +41,31 @@ class Reach(NamedTuple):
 
 
 def reach_of_streams(scenario: Scenario, tasks: TaskList) -> dict[str, Reach]:
-    """Reach of each campaign and group of users of which a task comes; tasks: those that come first."""
+    """Reach of each campaign and group of users of which a task comes, and of each prodSourceLabel of a trace.
+
+    tasks: those that come first.
+    """
     world, cfg = build(scenario, tasks), in_force(scenario)
     brokers = Brokers(world, Policies(world.scenario, lambda changes: cfg),
                       take_snapshot(world.arrays, 0.0, by_queue=True, in_detail=True))
-    names = np.array(tasks.vocabularies["task_names"], object)[tasks.rows["name"]]
     tagger, found = Tagger(world, scenario.shares), {}
-    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
-        rows = np.flatnonzero(names == stream.name)
-        if len(rows) and tag_task(world, int(rows[0]), tagger):
-            found[stream.name] = _reach(brokers, int(rows[0]))
+    for name, row in _first_tasks(scenario, tasks).items():
+        if tag_task(world, row, tagger):
+            found[name] = _reach(brokers, row)
     return found
+
+
+def _first_tasks(scenario: Scenario, tasks: TaskList) -> dict[str, int]:
+    """Row of the first task of each stream, and of each prodSourceLabel of a trace, by what it is called."""
+    names = np.array(tasks.vocabularies["task_names"], object)[tasks.rows["name"]]
+    work = scenario.workload
+    rows = {stream.name: np.flatnonzero(names == stream.name) for stream in (*work.campaigns, *work.users)}
+    if work.trace:
+        label, words = tasks.rows["label"], tasks.vocabularies["labels"]
+        rows |= {f"{work.trace.file.name} ({words[code]})": np.flatnonzero((names == work.trace.file.name)
+                                                                           & (label == code))
+                 for code in np.unique(label).tolist()}
+    return {name: int(of[0]) for name, of in rows.items() if len(of)}
 
 
 def _reach(brokers: Brokers, row: int) -> Reach:

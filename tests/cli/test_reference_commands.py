@@ -13,6 +13,7 @@ from typer.main import get_command
 from simgrid_broker.cli import scenario_keys
 from simgrid_broker.cli.app import app
 from simgrid_broker.cli.describe import topics
+from simgrid_broker.cli.importing import how_it_runs
 from simgrid_broker.gdpconfig import REGISTRY
 from simgrid_broker.scenario import load_scenario
 from simgrid_broker.scenario.model import Links, Scenario, Site
@@ -197,6 +198,22 @@ def test_import_cgsim_writes_a_scenario_that_can_be_run(call, tmp_path):
     checked = call("check", tmp_path / "grid.yaml")
     assert checked.exit_code == 0 and "20 tasks with 20 jobs" in checked.stdout, checked.stderr
     assert "storage(s)" not in checked.stdout                        # brokers use them, however small
+    assert "toy_job.csv (user): 20 queues with 1,132,448 of 1,132,448 cores" in " ".join(checked.stdout.split())
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ([], "Run it as it is, or use"),
+    (["workload.campaigns=[]", "workload.users=[]"], "It has no work; use"),
+    (["grid.auto_as_any=false"],
+     "As it is, it makes jobs of other work only: no queue takes those of analysis (-cache). Use"),
+    (["grid.auto_as_any=false", "workload.campaigns=[]"],
+     "As it is, it makes no jobs: no queue takes those of analysis (-cache). Use"),
+])
+def test_only_a_scenario_with_queues_for_its_work_is_to_be_run_as_it_is(changes, words, tmp_path):
+    minimal, auto = Path(__file__).parents[2] / "scenarios" / "minimal.yaml", "{releases: [AUTO]}"
+    (tmp_path / "auto.yaml").write_text(f"extends: {minimal}\nedition: deployed\ngrid: {{auto_as_any: true, queues: "
+                                        f"{{CENTRE: {auto}, NORTH: {auto}, SOUTH: {auto}}}}}\n")
+    assert how_it_runs(load_scenario(tmp_path / "auto.yaml", overrides=changes)) == words
 
 
 def test_a_scenario_of_recorded_jobs_is_as_long_as_they_take(call, tmp_path):

@@ -101,9 +101,25 @@ def test_a_site(tmp_path):
     assert grid["storages"]["A_DATADISK"] == {"site": "A", "total": 1000000, "free": 750000}
     assert grid["queues"]["A"] == {"atlas_site": "A", "corepower": 10}
     assert grid["links"]["pairs"] == []
-    assert others == {"edition": "deployed", "gdpconfig": {"STORAGE_MIN_FREE_SIZE": 1e-6}}, "as the storage is small"
+    assert others == {"edition": "deployed", "gdpconfig": {
+        "STORAGE_MIN_FREE_SIZE": 1e-6, "STORAGE_MIN_FREE_SIZE_OUTPUT": 1e-6, "DISK_THRESHOLD": 0}}, "it is small"
     assert any("10 HS06" in remark for remark in remarks)
     Grid.model_validate(grid)
+
+
+@pytest.mark.parametrize(("free", "keys"), [(2**47, []), (2**40, ["DISK_THRESHOLD"]), (
+    2**30, ["STORAGE_MIN_FREE_SIZE", "STORAGE_MIN_FREE_SIZE_OUTPUT", "DISK_THRESHOLD"])])
+def test_limits_of_brokers_are_set_for_storages_below_them(tmp_path, free, keys):
+    _, others, remarks = read_cgsim(*files(tmp_path, {"A": site(capacity=str(free), used="0")}))
+    assert list(others.get("gdpconfig", {})) == keys
+    assert any(f"{free / 1e9:.6g} GB free" in remark for remark in remarks) == bool(keys)
+
+
+def test_output_that_fits_nowhere_is_remarked(tmp_path):
+    for capacity, fits in (("40", True), ("39", False)):
+        *_, remarks = read_cgsim(*files(tmp_path, {"A": site(capacity=capacity, used="0")}),
+                                 jobs_file(tmp_path, job(), job(pandaid="2")))
+        assert any("the rest waits for space" in remark for remark in remarks) != fits
 
 
 def test_speeds_keep_their_ratio_and_the_mean_core_has_ten_hs06(tmp_path):

@@ -115,8 +115,12 @@ CGSim's speeds (flop/s per core, and the property GFLOPS) are calibrated file by
 relation to HS06; only their ratios mean something.
 """
 
-LEAST_FREE = 200 * 2**30
-"""Free space, bytes, with which PanDA uses a storage; source: brokerage reference, D73."""
+LEAST_FREE = {"STORAGE_MIN_FREE_SIZE": 200 * 2**30, "STORAGE_MIN_FREE_SIZE_OUTPUT": 200 * 2**30,
+              "DISK_THRESHOLD": 100 * 2**40}
+"""Free space, bytes, with which PanDA uses a storage for production and for analysis, and a nucleus, by the key of
+gdpconfig; source: brokerage reference, D73 and D1."""
+NEXT_TO_NOTHING = {"DISK_THRESHOLD": 0.0}
+"""Value of a key of LEAST_FREE with which every storage is used, in its unit; of the others, 0 is the default."""
 
 _PREFIXES = {"": 1.0, **{sign: 1000.0**power for power, sign in enumerate("kMGTPE", start=1)},
              **{f"{sign}i": 1024.0**power for power, sign in enumerate("KMGTPE", start=1)}}
@@ -155,11 +159,12 @@ def read_cgsim(sites: Path, links: Path, jobs: Path | None = None) -> tuple[dict
         refuse(description.path, 1, "", None, "at least one site was expected")
     grid = _grid(described, tally)
     grid["links"] = {"default": {"failure_rate": 0}, "pairs": link_pairs(read_json(links), tuple(described), tally)}
-    others = small_storages(grid)
+    others = small_storages(grid, tally)
     if jobs is not None:
         records = read_cgsim_records(jobs, None, tuple(described), tally)
         trace = {"file": str(Path(jobs).resolve()), "format": "cgsim"}
         others |= {"duration": days_of(records), "workload": {"trace": trace}}
+        _say_what_does_not_fit(grid, records, tally)
     origin = f"CGSim files {description.path.name} and {Path(links).name}: {len(described)} sites"
     return grid, others, [origin, *tally.remarks()]
 
@@ -256,14 +261,28 @@ def _grid(described: Mapping[str, Mapping[str, float]], tally: Tally) -> dict:
     return {"sites": sites, "queues": queues, "storages": storages}
 
 
-def small_storages(grid: Mapping) -> dict[str, Any]:
+def small_storages(grid: Mapping, tally: Tally) -> dict[str, Any]:
     """Parts of a scenario in which brokers use storages that are smaller than PanDA needs; nothing if none is.
 
-    CGSim has no least free space. PanDA's is 200 GB, which only the deployed edition lets a key of gdpconfig change.
+    CGSim has no least free space. Only the deployed edition lets keys of gdpconfig change those of both brokers of
+    jobs.
     """
-    least = min((storage["free"] for storage in grid["storages"].values()), default=LEAST_FREE)
-    return {} if least >= LEAST_FREE else {
-        "edition": "deployed", "gdpconfig": {"STORAGE_MIN_FREE_SIZE": 1e-6}}
+    least = min((storage["free"] for storage in grid["storages"].values()), default=np.inf)
+    small = [key for key, size in LEAST_FREE.items() if least < size]
+    if not small:
+        return {}
+    tally.say(f"storages are as small as {least / 1e9:.6g} GB free, which storage_capacity_bytes (else storage) and "
+              f"storage_utilization_ratio say; PanDA would use none below {', '.join(small)}; CGSim has no such limit, "
+              "so the scenario is of the deployed edition and sets them to let brokers use every storage")
+    return {"edition": "deployed", "gdpconfig": {key: NEXT_TO_NOTHING.get(key, 1e-6) for key in small}}
+
+
+def _say_what_does_not_fit(grid: Mapping, records: pd.DataFrame, tally: Tally) -> None:
+    """Remark output of the jobs that all storages together have no room for."""
+    free, output = sum(storage["free"] for storage in grid["storages"].values()), records["output_bytes"].sum()
+    if grid["storages"] and output > free:
+        tally.say(f"the jobs write {output / 1e9:.6g} GB and all storages have {free / 1e9:.6g} GB free: the "
+                  "rest waits for space; CGSim's core keeps to the size in `storage`, not to storage_capacity_bytes")
 
 
 def _say_assumptions(speed: float, tally: Tally) -> None:
