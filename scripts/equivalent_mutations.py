@@ -114,6 +114,14 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.software.architecture._closing", "return -1 -> return -2"): "any number below 0 is no position",
     ("policy.shares.tree.values_in_use", "range(len(active) - 1, 0, -1) -> range(len(active) - 1, 1, -1)"):
         "the first node is a child of the root, whose activity is not read",
+    ("policy.tasks.splitting.beside_of", "one.np or -1 -> one.np or -2"): "any number below 0 is no np",
+    ("policy.tasks.splitting.size_limit",
+     "queue.maxwdir_bytes if math.isfinite(queue.maxwdir_bytes) else 0.0 -> "
+     "queue.maxwdir_bytes if math.isfinite(queue.maxwdir_bytes) else 1.0"): "a byte is below both sizes",
+    ("policy.tasks.cutting.look_beside", "dataset['per_job'] >= 0 -> dataset['per_job'] > 0"): "np is at least 1",
+    ("policy.tasks.cutting.wanted_of", "dataset['per_job'] >= 0 -> dataset['per_job'] > 0"): "np is at least 1",
+    ("policy.tasks.cutting.broken", "output < limits['least_output_bytes'] -> output <= limits['least_output_bytes']"):
+        "with as much output the size itself was compared before",
     ("policy.tasks.data_carousel._left_over", "left <= 0 -> left < 0"):
         "nothing is left only if each share has its part, and then no share is without and none of the others fits",
     ("policy.users.classes.site_classes", "(0.0, 0.0) -> (1.0, 0.0)"): "both are raised to HI_S and LO_S",

@@ -14,10 +14,13 @@ LIFE = TASKS.parent / "panda_decisions_life"
 
 
 @pytest.mark.parametrize(("folder", "kind", "given_up"), [
-    pytest.param(TASKS, "task_end", 1, id="task_end: hyper-parameter tasks are given up"),
-    pytest.param(TASKS, "task_progress", 0, id="task_progress"),
+    pytest.param(TASKS, "task_end", 1, id="task_end: hyper-parameter tasks are given up", marks=pytest.mark.rule(
+        "end_of_task", "final_status", "status_of_input", "is_exhausted", "completeness", "dataset_after")),
+    pytest.param(TASKS, "task_progress", 0, id="task_progress", marks=pytest.mark.rule(
+        "is_over", "awaits_jobs", "look_of", "after_input", "prepared", "reopened")),
     pytest.param(LIFE, "job_splitter", 6, id="job_splitter: distributed input, sizes of chunks and onSiteMerging are "
-                                             "given up"),
+                                             "given up", marks=pytest.mark.rule(
+        "cutting.cut_jobs", "job_limits", "size_limit", "walltimes", "piece_walltime", "merge_job_limits")),
 ])
 def test_recorded_cases(folder, kind, given_up, monkeypatch, tmp_path):
     if not folder.exists():

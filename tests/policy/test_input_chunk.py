@@ -34,6 +34,9 @@ def test_the_largest_of_the_smallest_jobs(cut, expected):
 def test_events_that_are_in_no_range_do_not_limit_a_job():
     assert largest_job({"in": dataset(1, 2, 8, ranged=False)}, Cut(0, 100, 200)) == (11 * MIB, 11, 300)
     assert largest_job({"in": dataset(1, 2, 8, ranged=False)}, Cut(0, 100, 2)) == (8 * MIB, 8, 200)
+    assert largest_job({"in": dataset(1, 2, 8, events=1, ranged=False)}, Cut(0, 1, 200)).events == 3
+    halves = {end: InputFile(bytes=MIB, events=100, **{end: 7}) for end in ("first_event", "last_event")}
+    assert largest_job({"in": DatasetOfTask(files=halves)}, Cut(0, 100, 200)).events == 200
 
 
 def test_the_last_job_may_have_fewer_events_and_be_the_largest():

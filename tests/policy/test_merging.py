@@ -21,6 +21,7 @@ from simgrid_broker.policy.tasks.merging import (
     places,
     ready,
 )
+from simgrid_broker.policy.tasks.splitting import MergeRule, QueueLimits, merge_job_limits
 from simgrid_broker.views import Premerge
 
 pytestmark = pytest.mark.rule("places", "merge_limits", "merge_job_limits", "cut", "asked_memory_mb", "merge_task",
@@ -40,6 +41,26 @@ def outputs(n, files=1, size=1.0, events=1):
 
 def sizes(unmerged, **limits):
     return [part.stop - part.start for part in cut(unmerged, MergeLimits(**limits))]
+
+
+@pytest.mark.parametrize(("said", "queue", "expected"), [
+    pytest.param({}, {}, dict(files=50, step=1, only_step=False, events=inf, output_bytes=5 * GIB),
+                 id="nothing is said"),
+    pytest.param(dict(nFilesPerMergeJob=7, nMaxFilesPerMergeJob=9), {}, dict(files=7, step=7, only_step=True),
+                 id="files"),
+    pytest.param(dict(nFilesPerMergeJob=7, respectLB=True), {},
+                 dict(files=7, step=1, only_step=False, respects_lumiblock=True), id="files within a lumi block"),
+    pytest.param(dict(nMaxFilesPerMergeJob=9, nGBPerMergeJob=2, nEventsPerMergeJob=30), {},
+                 dict(files=9, step=1, only_step=False, output_bytes=2 * GIB, events=30), id="the other limits"),
+    pytest.param({}, dict(maxwdir_bytes=9.0), dict(size_bytes=9, disk_bytes=9), id="scratch"),
+    pytest.param({}, dict(maxtime_s=0.0), dict(walltime_s=inf), id="a maxtime of 0 is none"),
+    pytest.param({}, dict(maxtime_s=1.0), dict(walltime_s=1), id="a second is one"),
+])
+def test_limits_by_which_files_of_a_merge_job_are_cut(said, queue, expected):
+    found = merge_job_limits(MergeRule(**said), 600 * MIB, 60.0, QueueLimits(**queue))
+    assert {name: getattr(found, name) for name in expected} == expected
+    assert (found.base_s, found.offset_bytes, found.output_per_mib, found.output_per_byte) == (60, 600 * MIB, 1.2, 1.2)
+    assert merge_job_limits(MergeRule(), 499 * MIB, 60.0, QueueLimits()).offset_bytes == 500 * MIB
 
 
 @pytest.mark.parametrize(("unmerged", "limits", "expected"), [

@@ -11,9 +11,14 @@ from policy_builders import cfg, queues, task
 from simgrid_broker.names import ClosedBy
 from simgrid_broker.policy.tasks.cutting import (
     BESIDE,
+    FREE,
     LIMITS,
+    LOOSE,
     SECONDARY,
+    SINGLE,
+    WHOLE,
     Beside,
+    JobLimits,
     Room,
     cut_jobs,
     piece_walltime,
@@ -114,6 +119,8 @@ def test_limits_of_the_task(parameters, expected):
     pytest.param(0.5, 86400, (1, "walltime"), id="maxWalltime, h, when it is less than maxtime"),
     pytest.param(48, 3000, (3, "walltime"), id="maxtime when it is less than maxWalltime"),
     pytest.param(0, math.inf, (200, "files"), id="no limit"),
+    pytest.param(0, 0, (200, "files"), id="0 is no limit"),
+    pytest.param(0, 1, (1, "walltime"), id="a second is one"),
 ])
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_limits_of_time(edition, hours, maxtime_s, expected):
@@ -135,6 +142,11 @@ def test_output_at_its_limit(output_per_event, files):
     bound = limits("deployed", queue=dict(direct_io=[True]), task_=task(allowinputlan="use"), events=1.0,
                    output_per_event=output_per_event)
     assert first_job(pieces(events=1.0), bound) == (files, "output")
+
+
+def test_output_a_byte_above_its_limit():
+    bound = limits(queue=dict(direct_io=[True]), task_=task(allowinputlan="use"), output_per_event=5.0 * GIB + 0.5)
+    assert first_job(pieces(events=1.0), bound) == (1, "output")
 
 
 @pytest.mark.parametrize(("ratio", "files"), [
@@ -177,11 +189,13 @@ def test_secondary_files_count_towards_size_and_scratch():
 @pytest.mark.rule("beside_of")
 @pytest.mark.parametrize(("said", "boundaries"), [
     pytest.param(dict(ratio=2), [0, 0, 1, 1, -1, -1], id="so many for each master file"),
+    pytest.param(dict(ratio=0.75), [0, 1, -1, -1], id="three for four master files"),
+    pytest.param(dict(er=1, events_per_file=1), [-1] * 4, id="a file for each that has less than an event"),
     pytest.param(dict(np=2), [-1] * 6, id="so many for each job"),
     pytest.param(dict(files=3), [-1] * 3, id="a dataset of its own size"),
 ])
 def test_boundaries_of_secondary_files(said, boundaries):
-    found = beside_of([SecondaryInput(**said)], pieces(2, boundary=np.arange(2)))
+    found = beside_of([SecondaryInput(**said)], pieces(2, events=0.5, boundary=np.arange(2)))
     assert found.files["boundary"].tolist() == boundaries
 
 
@@ -200,12 +214,132 @@ def test_groups_of_boundaries(mode, counts):
     assert cut(pieces(7, boundary=np.arange(7) // 3), bound._replace(walltime_s=math.inf))[0] == counts
 
 
+def test_output_limits_a_group_of_one_boundary_file_by_file():
+    bound = limits("deployed", groupBoundaryID=4, output_per_event=10.0 * GIB / 300)
+    assert cut(pieces(7), bound) == ([3, 3, 1], ["output", "output", "end"])
+
+
 def test_a_gap_between_events_closes_a_job():
     table = pieces(4)
     table["file"], table["file_events"], table["first_event"] = 0, 500, [0, 100, 250, 350]
     table["last_event"] = table["first_event"] + 99
     assert cut(table, limits("deployed", nEventsPerJob=1000)) == ([2, 2], ["gap", "end"])
     assert cut(table, limits("deployed"))[0] == [4]
+
+
+def ranges(*spans, file=0, file_events=500, boundary=None):
+    """Master files, or parts of one, of which jobs read these ranges of events."""
+    table = pieces(len(spans), boundary=boundary)
+    table["first_event"], table["last_event"] = zip(*spans, strict=True)
+    table["file"], table["file_events"] = file, file_events
+    table["events"] = table["last_event"] - table["first_event"] + 1
+    return table
+
+
+TWO_FILES = ranges((0, 99), (100, 199), (0, 99), (100, 199), file=[0, 0, 1, 1], file_events=200)
+
+
+@pytest.mark.parametrize(("table", "bound", "counts", "closed_by"), [
+    pytest.param(ranges((0, 99), (100, 199), (200, 299)), dict(events=999, s_per_event=1.0, walltime_s=200),
+                 [2, 1], ["walltime", "end"], id="what goes on is counted ahead"),
+    pytest.param(ranges((0, 99), (100, 199), (250, 349)), dict(events=300), [2, 1], ["gap", "end"], id="a gap"),
+    pytest.param(ranges((0, 99), (100, 199), (250, 349)), dict(events=299), [2, 1], ["events", "end"],
+                 id="events behind a gap are counted ahead"),
+    pytest.param(ranges((0, 99), (0, 99), file=[0, 1], file_events=100), dict(events=999), [2], ["end"],
+                 id="a file ends and another begins"),
+    pytest.param(ranges((0, 99), (100, 199), file=[0, 1]), dict(events=999), [1, 1], ["gap", "end"],
+                 id="events go on in another file"),
+    pytest.param(TWO_FILES, dict(files=1), [1] * 4, ["files"] * 3 + ["end"], id="parts of files count as files"),
+    pytest.param(TWO_FILES, dict(files=1, dynamic=True), [2, 2], ["files", "end"],
+                 id="but where the number of events is chosen"),
+    pytest.param(TWO_FILES, dict(size_bytes=0.5 * MIB, dynamic=True), [2, 2], ["size", "end"],
+                 id="there only another file has a size"),
+    pytest.param(TWO_FILES, dict(size_bytes=MIB, dynamic=True), [4], ["end"], id="which fits"),
+])
+def test_ranges_of_events(table, bound, counts, closed_by):
+    assert cut(table, JobLimits(**bound)) == (counts, closed_by)
+
+
+def test_fields_that_are_respected():
+    table = pieces(6)
+    table["field"] = [0, 0, 1, 1, -1, 2]
+    assert cut(table, JobLimits(respects_field=True)) == ([2, 2, 2], ["boundary", "boundary", "end"])
+    assert cut(table, JobLimits())[0] == [6]
+
+
+def of_boundaries(*boundaries, **said):
+    """A secondary dataset of files with these boundaryIDs."""
+    files, dataset = beside(len(boundaries), **said)
+    files["boundary"] = boundaries
+    return Beside(files, dataset)
+
+
+@pytest.mark.parametrize(("boundary", "bound", "secondary", "reads"), [
+    pytest.param([2], dict(group=LOOSE), of_boundaries(1), [[]], id="of a lower one"),
+    pytest.param([0, 1, 2], dict(group=LOOSE, step=3), of_boundaries(0, 1, 2, 3, ratio=2.0), [[0, 1, 2]],
+                 id="those of a step and between"),
+    pytest.param([2, 3, 4, 5], dict(group=LOOSE, files=2), of_boundaries(2, 3, 4, 5), [[0, 1], [2, 3]],
+                 id="those of each step of a merge job"),
+    pytest.param([0, 0, 1, 1], dict(group=SINGLE), of_boundaries(0, 1, 1, 1), [[0], [1, 2, 3]],
+                 id="all of a single one, however many"),
+])
+def test_secondary_files_of_the_boundaries_of_a_job(boundary, bound, secondary, reads):
+    assert jobs_of(pieces(len(boundary), boundary=boundary), JobLimits(**bound), secondary)[1] == reads
+
+
+@pytest.mark.parametrize(("group", "closed_by"), [(SINGLE, "boundary"), (WHOLE, "boundary"), (LOOSE, "disk"),
+                                                  (FREE, "disk")])
+def test_secondary_files_behind_a_boundary_are_not_counted_ahead_in_a_group(group, closed_by):
+    table = ranges((0, 99), (100, 199), (200, 299))
+    table["boundary" if group in (SINGLE, WHOLE) else "lumiblock"] = [0, 0, 1]
+    secondary = of_boundaries(0, 0, 0, size=GIB, event_ratio=1.0)
+    secondary.files["events"] = 200
+    bound = JobLimits(events=1000, group=group, disk_bytes=1.5 * GIB, respects_lumiblock=group in (LOOSE, FREE))
+    jobs, reads = jobs_of(table, bound, secondary)
+    assert (jobs["count"].tolist(), reads[0], ClosedBy(jobs["closed_by"][0]).word) == ([2, 1], [0], closed_by)
+
+
+def without_ranges(n):
+    """Master files of which no range of events is known."""
+    table = pieces(n)
+    table["first_event"] = -1
+    return table
+
+
+def test_secondary_files_go_by_files_where_the_master_has_no_events():
+    with np.errstate(all="raise"):
+        assert jobs_of(without_ranges(3), JobLimits(files=1), beside(9, event_ratio=1.0))[1] == [[0], [1], [2]]
+
+
+@pytest.mark.parametrize("said", [dict(per_job=1), dict(nosplit=True, number=1)])
+def test_secondary_files_of_a_whole_job_are_not_counted_ahead(said):
+    assert jobs_of(pieces(3), JobLimits(disk_bytes=1.5 * GIB), beside(9, size=GIB, **said))[0]["count"].tolist() == [3]
+
+
+def test_secondary_files_that_have_just_the_events_of_the_master_are_enough():
+    files, dataset = beside(9, event_ratio=1.0)
+    files["events"] = 100
+    table = ranges((0, 99), (100, 199), (200, 299))
+    assert jobs_of(table, JobLimits(files=1, events=999), Beside(files, dataset))[1] == [[0], [1], [2]]
+
+
+def test_only_the_first_secondary_dataset_tells_events_that_the_master_has_not():
+    events, table = JobLimits(events=5), without_ranges(3)
+    one, two = beside(9, ratio=0.5), beside(9)
+    two.files["events"], two.datasets["first"] = 6, 9
+    both = Beside(*map(np.concatenate, zip(one, two, strict=True)))
+    assert jobs_of(table, events, both)[0]["count"].tolist() == [3]
+    assert jobs_of(table, events, two._replace(files=both.files))[0]["count"].tolist() == [1] * 3
+
+
+def test_secondary_datasets_without_files_and_reads_beyond_the_room():
+    empty = np.zeros(1, SECONDARY)
+    empty["repeat"], empty["ratio"], empty["per_job"], empty["event_ratio"] = True, 1.0, -1, math.nan
+    with np.errstate(all="raise"):
+        assert jobs_of(pieces(2), JobLimits(files=1), Beside(np.zeros(0, BESIDE), empty))[1] == [[], []]
+    room = Room.of(JobLimits(files=2), 9, 1, 3)
+    assert cut_jobs(pieces(4), 0, beside(9), room) == 2
+    assert room.jobs["n_reads"][:2].tolist() == [2, 2] and room.reads["file"].tolist() == [0, 1, 2]
 
 
 def test_where_the_number_of_events_is_chosen():
@@ -215,6 +349,16 @@ def test_where_the_number_of_events_is_chosen():
     assert cut(pieces(4), bound)[0] == [2, 2]
     short = job_limits(dynamic, Splitting(), queue._replace(mintime_s=2001.0), "deployed")
     assert cut(pieces(4), short)[0] == []                     # two files are shorter than the queue wants
+
+
+@pytest.mark.parametrize(("dynamic", "mintime_s", "counts"), [
+    pytest.param(True, 1.0, [2, 2], id="a mintime of a second"), pytest.param(True, 0.0, [1] * 4, id="without mintime"),
+    pytest.param(False, 2000.0, [1] * 4, id="a task that does not let it be chosen"),
+])
+def test_when_the_number_of_events_is_chosen(dynamic, mintime_s, counts):
+    claims = Claims(s_per_event=10.0, dynamic=dynamic, most_events=250.0)
+    queue = QueueLimits(mintime_s=mintime_s, corepower=1.0)
+    assert cut(pieces(4), job_limits(claims, Splitting(nFilesPerJob=1), queue, "deployed"))[0] == counts
 
 
 def test_parts_of_a_file_count_its_whole_size():
@@ -233,6 +377,10 @@ def test_no_more_jobs_are_cut_than_there_is_room_for():
     assert cut(pieces(9), limits(nFilesPerJob=2), most=3)[0] == [2, 2, 2]
 
 
+def test_files_of_a_lumi_block_are_looked_at_one_by_one():
+    assert cut(pieces(4), limits(respectLB=True, queue=dict(maxtime_s=[1000])))[0] == [1] * 4
+
+
 @pytest.mark.parametrize(("cores", "seconds"), [(0, 1000), (1, 1000), (8, 125)])
 def test_the_cores_of_the_slot_share_the_work(cores, seconds):
     bound = limits(queue=dict(corecount=[cores]))
@@ -245,12 +393,19 @@ def test_the_cores_of_the_slot_share_the_work(cores, seconds):
     pytest.param(dict(cpuefficiency=50.0), 2000, id="cpuEfficiency"),
     pytest.param(dict(cpuefficiency=math.nan, basewalltime_s=600.0), 600, id="no cpuEfficiency: baseWalltime"),
     pytest.param(dict(cputime=math.nan, basewalltime_s=600.0), 0, id="nothing is known without cpuTime"),
+    pytest.param(dict(cputime=0.5), 5, id="half an HS06 s an event"),
+    pytest.param(dict(cputimeunit="", walltime_s_per_mib=0.5), 1, id="half a second a MB"),
     pytest.param(dict(cputimeunit="", walltime_s_per_mib=30.0), 60, id="walltime x MB without CPU time"),
     pytest.param(dict(event_service=True, n_es_consumers=4), 250, id="consumers of event service share it"),
 ])
 def test_expected_walltime(fields, seconds):
     bound = limits(task_=task(**fields))
     assert bound.base_s + piece_walltime(100.0, 2.0, row_of(bound)) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("edition", "base_s"), [("documented", 150), ("deployed", 600)])
+def test_consumers_share_basewalltime_as_documented(edition, base_s):
+    assert limits(edition, task_=task(event_service=True, n_es_consumers=4, basewalltime_s=600.0)).base_s == base_s
 
 
 @pytest.mark.parametrize(("edition", "seconds"), [
@@ -307,6 +462,16 @@ def test_size_without_ngbperjob(parameters, maxwdir_gib, copies, scout, gib):
     queue = QueueLimits((maxwdir_gib or math.inf) * GIB, copies=copies)
     found, least = size_limit(Claims(is_scout=scout), Splitting(**parameters), queue, False, "deployed")
     assert (found / GIB, least) == (gib, 1500 * MIB)
+
+
+@pytest.mark.parametrize(("copies", "dynamic", "gib"), [
+    pytest.param(True, False, math.inf, id="none with nFilesPerJob where nothing is known"),
+    pytest.param(True, True, 20, id="20 GB where the number of events is chosen"),
+    pytest.param(False, True, 20, id="and where it is read directly"),
+])
+def test_size_where_the_number_of_events_is_chosen(copies, dynamic, gib):
+    found, _ = size_limit(Claims(), Splitting(nFilesPerJob=3), QueueLimits(copies=copies), dynamic, "deployed")
+    assert found == gib * GIB
 
 
 @pytest.mark.parametrize(("edition", "expected"), [

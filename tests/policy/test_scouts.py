@@ -169,6 +169,19 @@ def test_inefficient_jobs(low, new_jobs, values, expected):
     assert exhausted("deployed", found, claims(cputime=1e9), new_jobs, **INEFFICIENT | values) == expected
 
 
+def test_jobs_without_input_and_output_are_not_forgiven():
+    found = jobs(cputime_s=0.5 * 8 * 2 * HOUR, input_mib=0)
+    values = INEFFICIENT | {"SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED_managed": 0}
+    assert exhausted("deployed", found, claims(cputime=1e9), 51, **values) == "low_efficiency"
+
+
+def test_claims_are_compared_in_thousandths_below_10_hs06_s():
+    found = measure("deployed")._replace(cputime_job_s=25 * HOUR)
+    wrong = [scouts.is_wrong_cputime(found._replace(cputime=cputime), claims(cputime=3.3339),
+                                     keys(SCOUT_WRONG_CPUTIME_THRESHOLD=3), "deployed") for cputime in (9.9991, 10.0)]
+    assert wrong == [True, False]
+
+
 def test_a_tenth_is_a_tenth():
     """6 of 13 jobs are inefficient, which is less than 5 tenths."""
     cpu = np.where(np.arange(13) < 6, 0.8, 0.95) * 8 * 2 * HOUR
