@@ -6,7 +6,13 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.data.data_carousel import data_carousel
 from simgrid_broker.agents.data.network import network_metrics, network_troubles, transfer_optimiser
 from simgrid_broker.agents.data.reaper import reaper
-from simgrid_broker.agents.harvester.workers import harvester_monitor, harvester_slots, harvester_submitter, job_fetcher
+from simgrid_broker.agents.harvester.workers import (
+    harvester_monitor,
+    harvester_slots,
+    harvester_submitter,
+    job_fetcher,
+    slot_windows,
+)
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.merger import merger
 from simgrid_broker.agents.jedi.post_processor import post_processor
@@ -38,9 +44,9 @@ def agents_of_dispatch(control: Control) -> Process:
 
 
 AGENTS: tuple[Agent, ...] = (
-    timeline, reaper, harvester_slots, network_troubles, transfer_optimiser, network_metrics, share_tree_cache,
-    gdpconfig_cache, statistics, share_order, task_source, trace_source, task_commando, task_refiner, contents_feeder,
-    data_carousel, task_withholder, queue_filler,
+    timeline, reaper, harvester_slots, slot_windows, network_troubles, transfer_optimiser, network_metrics,
+    share_tree_cache, gdpconfig_cache, statistics, share_order, task_source, trace_source, task_commando, task_refiner,
+    contents_feeder, data_carousel, task_withholder, queue_filler,
     task_broker, adder, post_processor, watch_dog, production_watch_dog, metric_collector, task_evaluator,
     analysis_watch_dog, copy_archive, priority_massage, merger, job_generator, setupper, agents_of_dispatch,
     job_fetcher, harvester_submitter, harvester_monitor, queue_tests, sampler, snapshots)

@@ -10,6 +10,7 @@ from simgrid_broker.fabric.batch import cancel_old, close_slots, jobs_left, open
 from simgrid_broker.fabric.dispatch import Request, fetch_jobs
 from simgrid_broker.fabric.jobs import auxiliary, consumers, effects
 from simgrid_broker.fabric.jobs.adder import add_jobs, by_subdataset
+from simgrid_broker.fabric.jobs.early_ends import turn_windows
 from simgrid_broker.fabric.jobs.ending import take_back_all
 from simgrid_broker.fabric.jobs.retries import learned
 from simgrid_broker.fabric.jobs.submission import cut_jobs, make_jobs, set_up_jobs
@@ -194,6 +195,10 @@ class Fabric:
     def close_slots(self, pool: int, cores: int, memory_mb: float) -> None:
         """Take cores and memory away from a batch system, as soon as they are free."""
         close_slots(self.world.arrays, pool, cores, memory_mb)
+
+    def turn_windows(self, now: float) -> None:
+        """Open and close the batch systems whose windows begin or end now."""
+        self._call_with_room(turn_windows, now)
 
     def cancel_old_workers(self, now: float) -> np.ndarray:
         """Cancel the workers that have waited for too long; returns rows of the starting jobs that have lost theirs."""

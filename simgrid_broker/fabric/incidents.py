@@ -19,7 +19,7 @@ from simgrid_broker.fabric.transfers.network import delay_of
 from simgrid_broker.fabric.transfers.remote_reading import NOTHING, reads_all, stop_reading
 from simgrid_broker.names import Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.queues.slots import free_slot, payload_is_over, slot_of
+from simgrid_broker.world.queues.slots import free_slot, payload_is_over, settle_closed, slot_of
 
 ACTIVATED, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.RUNNING)
 INPUT, READING = int(TransferKind.INPUT), int(TransferKind.READING)
@@ -35,9 +35,8 @@ def site_goes_down(world: Arrays, site, now):
     """
     world.sites[site]["down"] += 1
     for number in range(len(world.pseudo_queues)):
-        pseudo = world.pseudo_queues[number]
-        if world.queues[pseudo["queue"]]["site"] == site:
-            world.pools[pseudo["pool"]]["closed"] = 1
+        if world.queues[world.pseudo_queues[number]["queue"]]["site"] == site:
+            settle_closed(world, number, now)
     for row in range(len(world.jobs)):
         job = world.jobs[row]
         if job["panda_id"] == 0 or job["due_sequence"] == 0 or world.queues[job["queue"]]["site"] != site:
@@ -62,7 +61,7 @@ def site_comes_back(world: Arrays, site, now):
     for number in range(len(world.pseudo_queues)):
         pseudo = world.pseudo_queues[number]
         if world.queues[pseudo["queue"]]["site"] == site and world.sites[site]["down"] == 0:
-            world.pools[pseudo["pool"]]["closed"] = 0
+            settle_closed(world, number, now)
             start_workers(world, pseudo["pool"], now)
     for other in range(len(world.sites)):
         link_comes_back(world, site, other, now)

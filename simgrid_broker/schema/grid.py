@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from simgrid_broker.names import CLOSENESS_UNKNOWN, FTS_ACTIVITIES
 from simgrid_broker.schema.attribute import Column, Table, attribute, columns_of
 from simgrid_broker.schema.part import (
+    HOURS,
     MOST_CORES_OF_JOB,
     AtMost,
     Bytes,
@@ -92,9 +93,6 @@ WORKER_ACCOUNTS = Table("worker_accounts", "the workers of one PanDA queue and r
 
 SHARED = tuple(activity.word for activity in FTS_ACTIVITIES[1:])
 """Activities of FTS that have a share: all but express."""
-HOURS = 24
-"""Hours of a day, which a profile of background traffic repeats."""
-
 
 class Backbone(Part):
     """A capacity that links share: of those that cross the border of a group of sites, in each direction."""

@@ -31,6 +31,8 @@ MOST_CORES = 20_000_000
 """Most cores of all batch systems together: the tables of their jobs take some gigabytes."""
 LARGEST_WHOLE, LARGEST_KEY, LARGEST = 2**31 - 1, 2**63 - 1, 1e30
 """Largest whole number, key of random draws, and other number that the tables of the world can hold."""
+HOURS = 24
+"""Hours of a day, which a profile repeats."""
 LATEST = 1e12
 """Latest time, s: agents distinguish times by thousandths of a second."""
 

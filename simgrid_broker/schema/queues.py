@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from simgrid_broker.names import BareNucleus, QueueStatus
 from simgrid_broker.schema.attribute import Column, Table, attribute, columns_of, derived, text
+from simgrid_broker.schema.early_ends import Window, mistake_of
 from simgrid_broker.schema.part import (
     LATEST,
     MOST_CORES_OF_JOB,
@@ -313,6 +314,17 @@ class Queue(Part):
                                                    "the site's", ge=0, le=5, source=OURS, none=-1)
     eviction_rate: float = attribute(0, "Rate at which the batch system takes slots with a payload away, per hour; 0 = "
                                      "never", ge=0, le=3600, unit="1/s", source=OURS, scale=1 / HOUR, hidden=True)
+    eviction_by_hour: tuple[Annotated[float, Field(ge=0)], ...] = Field((), description="Factor of `eviction_rate` in "
+                                                                        "each hour of the day, 24 numbers; default: "
+                                                                        "the same all day")
+    slot_life: Seconds | None = attribute(None, "Median wall time that the batch system has left for a slot when its "
+                                          "payload starts, as where it fills gaps before other work; its pilot runs "
+                                          "one job; default: without end", gt=0, le=LATEST, unit="s", source=OURS,
+                                          none=inf, hidden=True)
+    slot_life_spread: float = attribute(0, "Standard deviation of the logarithm of that time", ge=0, le=5, source=OURS,
+                                        hidden=True)
+    window: Window | None = Field(None, description="When the queue's own batch system, of `cores`, has slots; "
+                                  "default: always")
     eviction_notice: Seconds | None = attribute(None, "Notice before a slot is taken away, in which the pilot reports "
                                                 "the end of its job; default: without a word, so that PanDA counts the "
                                                 "job as running until its heartbeats are missed", ge=0, unit="s",
@@ -359,6 +371,15 @@ class Queue(Part):
     job_chunk_size = number("jobChunkSize", 0, "Jobs that come at once", unit="jobs", dtype="i4", seen="i4",
                             zero_means="default")
 
+    ends_early = derived(lambda queue: bool(queue.eviction_rate or queue.slot_life or queue.window), "1 if the batch "
+                         "system takes slots with a payload away", source=OURS, dtype="i1")
+    window_begins = derived(lambda queue: queue.window.begins if queue.window else 0, "When its window opens first",
+                              dtype="f8", unit="s", source=OURS)
+    window_lasts = derived(lambda queue: queue.window.lasts if queue.window else inf, "How long its window stays "
+                             "open; inf = it has slots always", dtype="f8", unit="s", source=OURS)
+    window_every = derived(lambda queue: queue.window.every or inf if queue.window else inf, "Period in which its "
+                             "window opens; inf = once", dtype="f8", unit="s", source=OURS)
+
     @property
     def mode(self) -> WorkerMode:
         """Mode by which workers come to its jobs; raises PluginError for a workflow of no mode."""
@@ -369,6 +390,13 @@ class Queue(Part):
     def flat_params(cls, given: Any) -> Any:
         """Options in a nested form, as CRIC's `uconfig` has them, by their names joined with dots."""
         return dict(_flat(given)) if isinstance(given, Mapping) else given
+
+    @model_validator(mode="after")
+    def early_ends(self) -> Self:
+        """Refuse values about slots that are taken away which cannot be meant."""
+        if mistake := mistake_of(self):
+            raise ValueError(mistake)
+        return self
 
     @model_validator(mode="after")
     def single_core(self) -> Self:

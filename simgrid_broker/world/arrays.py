@@ -266,6 +266,7 @@ class Arrays(Bundle):
     sites: np.ndarray
     worker_modes: np.ndarray       # of the run
     queues: np.ndarray
+    eviction_hours: np.ndarray     # (n_queues, 24), rates by hour of the day, 1/s; (0, 24) if none follows it
     pseudo_queues: np.ndarray
     pools: np.ndarray
     pool_members: np.ndarray       # pseudo-queues, pool by pool

@@ -157,6 +157,7 @@ def _grid_tables(scenario: Scenario, whole: Collection[int]) -> dict[str, np.nda
     accounts = queue_tables.worker_accounts(pseudo_queue_names(scenario, pseudo_queues))
     sites = queue_tables.site_table(grid)
     return dict(sites=sites, worker_modes=modes, queues=queues, pseudo_queues=pseudo_queues,
+                eviction_hours=queue_tables.eviction_hours(grid, queues),
                 pools=pool_rows, pool_members=members, nodes=nodes, worker_accounts=accounts,
                 **_link_tables(scenario), **gate_tables(grid, sites["storage"]),
                 storages=_storage_table(grid))

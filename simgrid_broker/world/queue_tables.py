@@ -8,6 +8,7 @@ import numpy as np
 from simgrid_broker.luck import keys_of
 from simgrid_broker.schema import NODES, POOLS, PSEUDO_QUEUES, QUEUES, SITES, WORKER_ACCOUNTS
 from simgrid_broker.schema.grid import DATADISK, Node
+from simgrid_broker.schema.part import HOURS
 from simgrid_broker.schema.queues import option_value
 from simgrid_broker.systems.dispatch import dispatcher
 from simgrid_broker.systems.worker_mode import FLAGS, WorkerMode, mode_of
@@ -92,6 +93,14 @@ def queue_table(grid, pools: dict[str, int]) -> np.ndarray:
             if getattr(queue, key) is None:
                 row[column] = getattr(grid.sites[queue.atlas_site], key)
     return table
+
+
+def eviction_hours(grid, queues: np.ndarray) -> np.ndarray:
+    """Rates of eviction of each queue by hour of the day, 1/s, (n, 24); n = 0 if none follows it."""
+    factors = [queue.eviction_by_hour or (1.0,) * HOURS for queue in grid.queues.values()]
+    if not any(queue.eviction_by_hour for queue in grid.queues.values()):
+        return np.zeros((0, HOURS))
+    return queues["eviction_rate"][:, None] * np.array(factors, float)
 
 
 def pseudo_queues_of(number: int, queue, resource_types) -> list[PseudoQueue]:

@@ -31,7 +31,7 @@ def plan(rate, n_ranges, jobs=50, **campaign):
 RANGES = dict(eventService=True, nEventsPerWorker=1, maxAttemptES=1000, maxAttemptEsJob=250, decAttOnFailedES=True)
 
 
-@pytest.mark.rule("fetches_more", "fetch_ranges", "report_events", "pilots.evict")
+@pytest.mark.rule("fetches_more", "fetch_ranges", "report_events", "evict")
 @pytest.mark.parametrize(("rate", "n_ranges"), CLOSED_FORMS)
 def test_events_that_are_processed_are_kept(tmp_path, rate, n_ranges):
     run = simulate(plan(rate, n_ranges, **RANGES), folder=tmp_path / "run", validate=True)
@@ -43,7 +43,7 @@ def test_events_that_are_processed_are_kept(tmp_path, rate, n_ranges):
     assert run.event_service.ranges.sum() == 8 * 50 * n_ranges
 
 
-@pytest.mark.rule("pilots.evict")
+@pytest.mark.rule("evict")
 @pytest.mark.parametrize(("rate", "n_ranges"), CLOSED_FORMS)
 def test_ordinary_jobs_begin_again(tmp_path, rate, n_ranges):
     """Of first attempts, which all inputs have, whatever throttles the later ones."""
@@ -53,6 +53,20 @@ def test_ordinary_jobs_begin_again(tmp_path, rate, n_ranges):
     error = math.sqrt((1 - succeeded) / (succeeded * len(first)))
     assert first.walltime_s.mean() / succeeded == pytest.approx(math.expm1(rate * n_ranges) / (rate / EVENT_S),
                                                                 rel=4 * error)
+
+
+@pytest.mark.rule("turn_windows", "window_left")
+@pytest.mark.parametrize("campaign", [{}, RANGES], ids=["ordinary", "event service"])
+def test_jobs_longer_than_the_window(tmp_path, campaign):
+    """Ordinary jobs of four hours never end in windows of three; consumers keep their ranges, and go on in the next."""
+    scenario = plan(0, 40, jobs=20, backlog=2, **campaign).with_values({
+        "grid.queues.A.cores": 100, "grid.queues.A.window": dict(begins="1h", lasts="3h", every="5h")})
+    run = simulate(scenario, folder=tmp_path / "run", validate=True)
+    begun = run.jobs.running_s.dropna() / 3600
+    assert ((begun - 1) % 5 < 3).all(), "no payload begins outside of a window"
+    assert bool((run.jobs.status == "finished").any()) is bool(campaign)
+    assert (run.jobs.cause == "preempted").any()
+    assert not campaign or (run.tasks.status == "done").all()
 
 
 @pytest.mark.rule("Desk.ended", "Desk.taken_back", "Jobsets.begin")

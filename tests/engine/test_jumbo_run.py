@@ -52,6 +52,22 @@ def test_jumbo_jobs_process_events_of_all_inputs(tmp_path, edition):
     assert max(at_once) <= 1, "maxJumboPerSite"
 
 
+@pytest.mark.rule("Jobsets.begin")
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_events_that_jumbo_jobs_processed_are_kept_for_the_next_attempt(tmp_path, edition):
+    """All inputs are tried again after three hours, by when jumbo jobs have processed all events of some of them."""
+    campaign = "workload.campaigns.ranges."
+    run = simulate(plan(edition, **{campaign + "notDiscardEvents": True, campaign + "max_attempt": 9, "duration": "9h",
+                                    "incidents": [dict(at="3h", what="task_command", task=1, command="reassign")]}),
+                   folder=tmp_path / "run", validate=True)
+    holders = run.jobs[(run.jobs.n_chunks > 0) & (run.jobs.status == "finished")]
+    assert (holders.attempt > 1).any() and not holders.duplicated("chunk").any()
+    assert run.event_service.ranges.sum() <= N_JOBS * N_EVENTS, "no event twice"
+    assert not (run.jobs.status == "failed").any()
+    co_jumbo = run.jobs[(run.jobs.n_chunks != 0) & (run.jobs.queue == "A")]
+    assert co_jumbo.ramcount_mb.max() <= 8 * 1000, "not those of a slot for jumbo jobs"
+
+
 @pytest.mark.rule("jumbo.watch", "tasks_to_enable")
 @pytest.mark.parametrize(("edition", "values", "has_jumbo"), [
     ("deployed", {"gdpconfig.JUMBO_MIN_EVENTS_DISABLE": 10_000, "duration": "6h"}, 1),

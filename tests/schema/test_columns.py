@@ -51,12 +51,12 @@ NUMBERS_WITHOUT_UNIT = {
     "inputprestaging", "fail_goal_unreached", "use_exhausted", "no_auto_pause",
     "taskbrokeronmaster", "pull_ups", "only_tags_for_fc", "express", "always_direct_io", "use_jumbo_jobs", "uselocalio",
     "eventservice", "allowinputwan", "reads_wan", "n_es_consumers", "max_attempt_es", "mergeoutput", "groupboundaryid",
-    "of_task", "secondaries",
+    "of_task", "secondaries", "ends_early",
     # ratios
     "lost_heartbeats", "stage_out_errors", "memory_kills", "failed_cpu_efficiency",
     "failure_rate", "work_spread", "memory_spread", "cpu_efficiency", "utilisation", "best_weight",
     "secondary_fraction", "weight", "batch_latency_spread", "record", "submission_failures", "multiplier",
-    "events_spread", "size_spread", "memory_leak_x2",
+    "events_spread", "size_spread", "memory_leak_x2", "slot_life_spread",
     # values of parameters of different units
     "before", "after",
 }

@@ -18,7 +18,7 @@ from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.policy.harvester import CUT_BY, GETS_NONE, UNCUT, adjusted, count_cuts, jobs_to_fetch
 from simgrid_broker.schema import Column, Table
 from simgrid_broker.world.pilot_status import by_type, jobs_of_push
-from simgrid_broker.world.queues.slots import openings
+from simgrid_broker.world.queues.slots import AHEAD_S, openings
 
 WORKERS_ASKED = Table("workers_asked", "the cycles of Harvester in one hour in which workers of one PanDA queue and "
                       "resource type were wanted and one limit left fewer, or none did", (
@@ -93,6 +93,20 @@ def job_fetcher(control: Control) -> Process:
     if not len(push):
         return
     yield from control.every(control.periods.job_fetcher, fetch, "job_fetcher")
+
+
+def slot_windows(control: Control) -> Process:
+    """Open and close batch systems that have slots only in a window."""
+    queues, duration = control.arrays.queues, control.world.scenario.duration
+    rows = queues[queues["window_lasts_s"] < np.inf]
+    turns = {control.now}
+    for begins, lasts, every, notice in rows[["window_begins_s", "window_lasts_s", "window_every_s",
+                                              "eviction_notice_s"]].tolist():
+        opens = begins + every * np.arange(duration // every + 1) if every < np.inf else np.array([begins])
+        turns |= {*opens.tolist(), *(opens + lasts - max(notice, 0.0) - AHEAD_S).tolist()}
+    for moment in sorted(turns) if len(rows) else ():
+        yield control.env.timeout(moment - control.now)
+        control.fabric.turn_windows(moment)
 
 
 def harvester_slots(control: Control) -> Process:

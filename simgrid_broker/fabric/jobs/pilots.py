@@ -10,7 +10,8 @@ from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.dispatch import fetch_job, first_in_line, get_any_job, get_job
 from simgrid_broker.fabric.events import JOB_REPORTS, PAYLOAD_ENDS, PILOT_LEAVES, STAGE_OUT, schedule
 from simgrid_broker.fabric.incidents import end_now
-from simgrid_broker.fabric.jobs.consumers import NUMBERS, NUMBERS_OF_JUMBO, begin_events, fetches_more
+from simgrid_broker.fabric.jobs.consumers import NUMBERS_OF_JUMBO, begin_events, fetches_more
+from simgrid_broker.fabric.jobs.early_ends import evict, keeps_slot
 from simgrid_broker.fabric.transfers.dispatch_data import source_is_gone
 from simgrid_broker.fabric.transfers.output_data import write_output
 from simgrid_broker.fabric.transfers.remote_reading import (
@@ -40,7 +41,7 @@ NONE, INPUT_LOST, SITE_ERROR = int(Cause.NONE), int(Cause.INPUT_LOST), int(Cause
 MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
 TRANSFER_ERROR, LOST_HEARTBEAT = int(Cause.TRANSFER_ERROR), int(Cause.LOST_HEARTBEAT)
 PREEMPTED = int(Cause.PREEMPTED)
-FATE_TIME, TIME_LEFT, EVICTION = STREAMS["fate_time"], STREAMS["time_left"], STREAMS["eviction"]
+FATE_TIME, TIME_LEFT = STREAMS["fate_time"], STREAMS["time_left"]
 
 
 @compiled
@@ -109,23 +110,6 @@ def time_of_events(world: Arrays, job):
 
 
 @compiled
-def evict(world: Arrays, job, whole, number):
-    """Wall time after which the batch system takes the slot of a payload away, at most `whole`; sets the cause.
-
-    number: of a consumer of event service in its jobset, 0 of other jobs. Evictions have a constant rate.
-    """
-    task, queue = world.tasks[job["task"]], world.queues[job["queue"]]
-    key = job["attempt"] + NUMBERS * number
-    luck = uniform(world.settings[0]["seed"], EVICTION, task["luck"], job["chunk"], key)
-    after = -math.log(luck) / queue["eviction_rate"]
-    if after >= whole:
-        return whole
-    notice = queue["eviction_notice_s"]
-    job["cause"], job["stage_out_s"] = LOST_HEARTBEAT if notice < 0 else PREEMPTED, 0.0
-    return max(after - max(notice, 0.0), 0.0)
-
-
-@compiled
 def settle(world: Arrays, job, remote, number):
     """Determine how a starting payload will end: sets cause, staging, wall and CPU time of the job.
 
@@ -163,8 +147,8 @@ def settle(world: Arrays, job, remote, number):
         whole = longest
         job["stage_out_s"] = 0.0
         efficiency = well_spent
-    if queue["eviction_rate"] > 0:
-        whole = evict(world, job, whole, number)
+    if queue["ends_early"]:
+        whole = evict(world, job, whole, number, world.state[0]["now_s"])
     job["walltime_s"] = whole
     busy = max(whole - job["stage_in_s"] - job["stage_out_s"] - overhead_s, 0.0)
     job["cputime_s"] = busy * cores * efficiency
@@ -354,13 +338,15 @@ def pilot_asks(world: Arrays, slot, now):
 
 @compiled
 def asks_again(world: Arrays, number, pilot_start, now):
-    """Test whether a pilot whose job has ended asks for another: within its `timefloor`, if its mode does.
+    """Test whether a pilot whose job has ended asks for another: within its `timefloor`, if its mode does, and if the
+    batch system leaves it the slot.
 
     Source: lifecycle reference, section 5.6; with a `timefloor` of 0 it runs one job.
     """
     queue = world.queues[world.pseudo_queues[number]["queue"]]
     asks = world.worker_modes[queue["worker_mode"]]["asks_again"]
-    return asks and queue["timefloor_s"] > 0 and now - pilot_start <= queue["timefloor_s"]
+    asks = asks and queue["timefloor_s"] > 0 and now - pilot_start <= queue["timefloor_s"]
+    return asks and (not queue["ends_early"] or keeps_slot(world, number))
 
 
 @compiled
@@ -412,5 +398,9 @@ def payload_ends(world: Arrays, row, sequence, now):
         return
     if job["cause"] == NONE and not write_output(world, row):
         job["cause"] = TRANSFER_ERROR
+    is_evicted = job["cause"] == PREEMPTED
     hold(world, row, now)
-    next_job(world, slot, pilot_start, now)
+    if is_evicted:
+        end_worker(world, slot, now)
+    else:
+        next_job(world, slot, pilot_start, now)

@@ -116,6 +116,14 @@ def slots_that_open(scenario: Scenario) -> Iterator[Finding]:
                 yield Finding(key, row.opens, f"the cores of {queue.atlas_site} are those of its nodes, which stay")
 
 
+def notice_of_nothing(scenario: Scenario) -> Iterator[str]:
+    """A notice before slots are taken away, at queues where none is."""
+    for name, queue in scenario.grid.queues.items():
+        if queue.eviction_notice is not None and not queue.ends_early:
+            yield (f"eviction_notice of queue {name!r} has no effect: without eviction_rate, slot_life and window its "
+                   "batch system takes no slot away.")
+
+
 def option_unread(scenario: Scenario) -> Iterator[str]:
     """Options in `params` that nothing reads: each that is close to one that is read, the others together."""
     known = (*options_of(scenario.resource_types), *(key for mode in modes_in_use(scenario) for key in mode.options))

@@ -112,9 +112,11 @@ class Jobsets:
         self.n_made += 1
         owner = -2 - self.n_made
         kept = self.kept.pop(key, [])
+        self.ranges.chunks["file"][kept] = self.n_made
         chunks = [*kept, self._insert(owner, n_events, rule, kept)]
         attempt = int(job["attempt"]) - 1
         flags = frozenset({"eventservice", *(flag for name, flag in FLAGS.items() if getattr(rule, name))})
+        flags |= set() if self.ranges.chunks["head"][chunks[-1]] >= 0 else {"allOkEvents"}
         most = int(control.arrays.tasks["max_attempt_es"][task]) + 1
         jumbo, file = self.jumbo_task(task), self.n_made
         found = self._described(row, owner, attempt, flags, most)
@@ -262,8 +264,9 @@ class Jobsets:
         job["priority"] = like.priority
         live.rows[panda_id], self.of_job[panda_id] = row, live
         self.shared[id(live)] = live
-        live.jobset.jobs[panda_id] = replace(like, panda_id=panda_id, queue=world.vocabularies["queues"][job["queue"]],
-                                             status=J.PENDING, sub_status=None, error=0, is_archived=False)
+        live.jobset.jobs[panda_id] = replace(
+            like, panda_id=panda_id, queue=world.vocabularies["queues"][job["queue"]], ramcount=ram, status=J.PENDING,
+            sub_status=None, error=0, is_archived=False)
         return panda_id
 
     def let_wait(self, live: Live, panda_id: int) -> None:

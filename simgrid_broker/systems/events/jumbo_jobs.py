@@ -45,6 +45,8 @@ ADD_SUB_S, WATCH_DOG_S = 4 * MINUTE, 10 * MINUTE
 MAY_MAKE = (T.READY, T.RUNNING, T.PENDING)
 MOST_AT_ONCE = 1000
 """Fake co-jumbo jobs, and co-jumbo jobs in their place, made of a task in a cycle."""
+AT_REST = frozenset((int(J.WAITING), int(J.MERGING)))
+"""Statuses of consumers that are at work on nothing."""
 STAY = (J.TRANSFERRING, J.RUNNING, J.HOLDING)
 """Statuses of jumbo jobs that run to their end when their task needs no more."""
 
@@ -142,7 +144,7 @@ class JumboJobs:
         numbers = np.repeat(*spread_jobs(verdict, n, uniforms)).tolist()
         for number, (panda_id, live) in zip(numbers, asked, strict=False):
             job = live.jobset.jobs[panda_id]
-            self.jobsets.make(live, job, number)
+            self.jobsets.make(live, replace(job, ramcount=0), number)        # it asked for a slot of a jumbo job
             archive(job, J.CLOSED, "es_unused", UNUSED)
             self.desk.apply(live, Cause.NONE)
 
@@ -152,7 +154,7 @@ class JumboJobs:
         In the deployed edition it may also be made to end a jobset of which all events are processed.
         """
         status = self.control.arrays.jobs["status"]
-        if any(status[row] not in (J.WAITING, J.MERGING) for row in live.rows.values()):
+        if not AT_REST.issuperset(status[[*live.rows.values()]].tolist()):
             return False
         waits_for_one = not rules.TERMS[self.control.edition].finishes_fakes
         return self.jobsets.has_ready(live) or (waits_for_one and live.jobset.is_processed)
@@ -195,13 +197,15 @@ class JumboJobs:
 
     def finish_co_jumbo(self) -> None:
         """End co-jumbo jobs that have not started and whose events are processed, which makes their merge jobs."""
-        terms, status = rules.TERMS[self.control.edition], self.control.arrays.jobs["status"]
+        terms, status, now = rules.TERMS[self.control.edition], self.control.arrays.jobs["status"], self.control.now
         for live in self.jobsets.all():
-            if live.jumbo is None or live.merge or self.control.now - live.looked_s < terms.look_again_s:
+            if live.jumbo is None or live.merge or now - live.looked_s < terms.look_again_s:
                 continue
-            live.looked_s = self.control.now
+            live.looked_s = now
+            if self.jobsets.has_ready(live):
+                continue
             at_rest = [one for one, row in live.rows.items() if status[row] in terms.finished]
-            if at_rest and not self.jobsets.has_ready(live) and live.jobset.is_processed:
+            if at_rest and live.jobset.is_processed:
                 self.desk.finish(at_rest[-1])
 
     def watch(self) -> None:

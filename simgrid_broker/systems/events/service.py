@@ -15,7 +15,7 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.own import records
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.ledgers.hourly_sums import HourlySums
-from simgrid_broker.names import Cause, EventService, EventStatus, JobStatus, TaskStatus
+from simgrid_broker.names import DEFINED_TABLE, Cause, EventService, EventStatus, JobStatus, TaskStatus
 from simgrid_broker.schema import Column, Table
 from simgrid_broker.systems.events.jobsets import Jobsets, Live
 from simgrid_broker.systems.events.policy.ends import end_job
@@ -243,10 +243,11 @@ class Desk:
             self._report(other)
         self._refresh(live)
         n_events, released = self._tally(live, panda_id)
-        row = live.rows[panda_id]
+        row, was_counted = live.rows[panda_id], live.jobset.jobs[panda_id].is_archived
         kill(live.jobset, panda_id, code)
         after = live.jobset.jobs[panda_id]
-        self._count(after.status, after.sub_status, row, n_events, released)
+        if not was_counted:
+            self._count(after.status, after.sub_status, row, n_events, released)
         self._over(live, J.CANCELLED if code in (50, 52) else J.CLOSED, cause)
 
     def apply(self, live: Live, cause: int) -> None:
@@ -296,8 +297,10 @@ class Desk:
             live.holder = chosen
 
     def _leave(self, live: Live, panda_id: int, status: J, cause: int) -> None:
-        """End a live job of a jobset by force."""
+        """End a live job of a jobset by force; one that was not dispatched cannot fail, and is closed."""
         row = live.rows.pop(panda_id)
+        if self.control.arrays.jobs["status"][row] in (*DEFINED_TABLE, J.ACTIVATED):
+            status = J.CLOSED if status == J.FAILED else status
         del self.of_job[panda_id]
         if live.jumbo is not None:
             live.jumbo.fakes.pop(panda_id, None)

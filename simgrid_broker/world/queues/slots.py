@@ -13,6 +13,10 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.world import World
 
+ROUNDING_S, AHEAD_S = 1e-6, 1e-3
+"""Time by which the end of a window may be missed by rounding, and before that or its notice in which no worker starts
+any more, s."""
+
 
 @compiled
 def slot_on(world: Arrays, number, node):
@@ -98,6 +102,29 @@ def change_free(world: Arrays, slot, cores, memory_mb):
         node = world.nodes[slot // n_pseudo - 1]
         node["free_cores"] += cores
         node["free_mb"] += memory_mb
+
+
+@compiled
+def window_left(queue, now):
+    """Time until the window of a queue closes, s; 0 = it is closed, inf = there are slots always."""
+    if queue["window_lasts_s"] == np.inf:
+        return np.inf
+    since = now + ROUNDING_S - queue["window_begins_s"]
+    if since < 0:
+        return 0.0
+    if queue["window_every_s"] < np.inf:
+        since %= queue["window_every_s"]
+    return max(queue["window_lasts_s"] - since, 0.0)
+
+
+@compiled
+def settle_closed(world: Arrays, number, now):
+    """Let the pool of a pseudo-queue start workers, or none: in an outage, outside its window, after the notice of its
+    end."""
+    pseudo = world.pseudo_queues[number]
+    queue = world.queues[pseudo["queue"]]
+    is_shut = window_left(queue, now) <= max(queue["eviction_notice_s"], 0.0) + AHEAD_S
+    world.pools[pseudo["pool"]]["closed"] = world.sites[queue["site"]]["down"] > 0 or is_shut
 
 
 @compiled
