@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import os
 
 from simgrid_broker.cli.signals import end_at_once
 
@@ -13,6 +14,7 @@ def main() -> None:
     """Run the program and exit."""
     end_at_once()
     gc.set_threshold(FEWEST_NEW)
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")     # to find that there are none reads every package
     atexit.register(gc.freeze)                 # the end of the process gives back all memory, without a last search
     from simgrid_broker.cli import app
     app.main()

@@ -65,6 +65,9 @@ class Compiled(CPUDispatcher):
         self._cache = KeptCode(self.py_func, self._compiler_class.__name__)
         return getattr(self, name)
 
+    def _compilation_chain_init_hook(self):
+        """Called by Numba for new types: nothing, as its extensions are loaded where no code is kept (`KeptCode`)."""
+
     def _compile_for_args(self, *args, **kws):
         """Called by Numba for arguments of new types: compiled code for these, or stock Numba's function if that fails.
         """

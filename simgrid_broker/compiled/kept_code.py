@@ -15,6 +15,7 @@ from typing import Any
 from numba import types
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.entrypoints import init_all
 from numba.core.environment import Environment, lookup_environment
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
@@ -63,8 +64,9 @@ class KeptCode(_Cache):
     def load_overload(self, sig, target_context):
         """Compiled code for arguments of some types; None if there is none."""
         content = read_own(self._file(sig, target_context))
-        if content is None:
-            target_context.refresh()                   # Numba's own rules of types, which compiling needs
+        if content is None:                            # compiling needs Numba's extensions and rules of types
+            init_all()
+            target_context.refresh()
             return None
         library, described, environment, returned, init, environments = _Content(io.BytesIO(content)).load()
         described.argtypes, described.restype = normalize_signature(sig)[0], returned
@@ -86,7 +88,7 @@ class KeptCode(_Cache):
     def _file(self, sig, target_context) -> Path:
         kinds = normalize_signature(sig)[0]
         known = digest(_machinery(), self.compiler, fingerprint(self.function), str(sig), *map(fields_of, kinds),
-                       str(target_context.codegen().magic_tuple()))
+                       _processor(target_context.codegen()))
         return cache_folder() / f"{self.function.__module__}.{self.function.__qualname__}-{known}.code"
 
     def enable(self):
@@ -161,6 +163,12 @@ def _environment(module: str, constants: list, name: str) -> Environment:
         found.consts[:], found.env_name = constants, name
         Environment._memo[name] = found
     return found
+
+
+@cache
+def _processor(codegen: Any) -> str:
+    """Platform and processor with its features, which LLVM looks up whenever it is asked."""
+    return str(codegen.magic_tuple())
 
 
 @cache

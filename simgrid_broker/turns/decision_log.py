@@ -282,7 +282,7 @@ class DecisionLog:
 
     def _refusal_rows(self, now: float, kind: DecisionKind, share: int, steps: Steps, counts: np.ndarray) -> np.ndarray:
         """Rows about the refusals of one kind and share; counts: as of `counts`."""
-        rule, where = np.nonzero(counts[:, :, 0])
+        rule, where = np.divmod(np.flatnonzero(counts[:, :, 0]), counts.shape[1])
         rows = REFUSALS.empty(len(rule))
         rows["time_s"], rows["kind"], rows["share"] = now, kind, share
         rows["candidate"] = len(self.world.arrays.queues) + where if kind == DecisionKind.TASK_BROKERAGE else where

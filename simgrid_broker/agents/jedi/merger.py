@@ -197,8 +197,8 @@ class Merger:
     def _set_statuses(self, unmerged: np.ndarray) -> None:
         """Set tasks with only merging left to `merging`, and tasks with other work to `running`; unmerged: jobs."""
         control, rows = self.control, self.control.books.live_tasks.in_status(T.RUNNING, T.MERGING)
-        tasks = control.arrays.tasks[rows]
-        new = merging.new_status(tasks["status"], observe.has_other_work(control.arrays, unmerged)[rows],
-                                 (tasks["n_alive"] > 0) & (tasks["mergeoutput"] != 0))
-        for k in np.flatnonzero(new != tasks["status"]).tolist():
+        status, n_alive, merges = (control.arrays.tasks[name][rows] for name in ("status", "n_alive", "mergeoutput"))
+        new = merging.new_status(status, observe.has_other_work(control.arrays, unmerged)[rows],
+                                 (n_alive > 0) & (merges != 0))
+        for k in np.flatnonzero(new != status).tolist():
             set_status(control.world, int(rows[k]), T(new[k]), control.now)

@@ -90,24 +90,25 @@ class Scouts:
             return
         arrays, rows = self.world.arrays, by_arrival(self.world.arrays, np.flatnonzero(self.measured))
         self._read_outbox()
-        of = arrays.tasks[rows]
+        names, tasks = ("status", "next_chunk", "n_finished", "n_failed"), arrays.tasks
+        status, next_chunk, n_finished, n_failed = (tasks[name][rows] for name in names)
         scouts = arrays.scout_inputs[rows] > 0
-        for row in rows[(of["status"] == T.READY) & scouts & (of["next_chunk"] > 0)].tolist():
+        for row in rows[(status == T.READY) & scouts & (next_chunk > 0)].tolist():
             set_status(self.world, row, T.SCOUTING, now)            # a command had taken it out of scouting
         due = now - self.assessed_s[rows] >= rules.ASSESS_AGAIN_S
-        any_ended = of["n_finished"] + of["n_failed"] > 0
-        for row in rows[due & (of["status"] == T.SCOUTING) & any_ended].tolist():
+        any_ended = n_finished + n_failed > 0
+        for row in rows[due & (status == T.SCOUTING) & any_ended].tolist():
             self.assessed_s[row] = now
             self._assess(row, now)
         for row in sorted(self.forced):
-            if arrays.tasks["status"][row] == T.SCOUTING:
+            if tasks["status"][row] == T.SCOUTING:
                 self._assess(row, now, due=False)
-        for row in rows[due & (of["status"] == T.RUNNING)].tolist():
+        for row in rows[due & (status == T.RUNNING)].tolist():
             if self._is_due(row):
                 self.assessed_s[row] = now
                 self._take_over(row)
                 self._expect_update(row, last=rules.TERMS[self.policies.edition].again_once)
-        for row in rows[np.isin(of["status"], TASK_ENDS) & ~scouts].tolist():
+        for row in rows[np.isin(status, TASK_ENDS) & ~scouts].tolist():
             self._forget(row)
 
     def judge_running(self, labels: Collection[str], now: float) -> None:

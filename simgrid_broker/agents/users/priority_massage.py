@@ -131,6 +131,6 @@ class PriorityMassage:
         chosen = np.zeros(len(self.is_group), bool)
         chosen[[boost.owner for boost in wanted]] = True
         rows, jobs = self._jobs(S.ACTIVATED, chosen)
-        table = self.control.arrays.jobs[rows]
-        for _, places, points in user_limits.boosted(wanted, jobs, table["queue"], table["priority"]):
+        table = self.control.arrays.jobs
+        for _, places, points in user_limits.boosted(wanted, jobs, table["queue"][rows], table["priority"][rows]):
             self.control.fabric.lift(rows[places], points)

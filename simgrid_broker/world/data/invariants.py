@@ -203,15 +203,15 @@ def bytes_are_conserved(arrays: Arrays, _found: Recount) -> Iterator[str]:
     a millionth of what moves. A part of an active file is a small difference of large numbers, the tag and the clock.
     """
     links, transfers = arrays.links, arrays.transfers
-    for number in np.flatnonzero(links["bytes_moved"] > 0):
-        link = links[number]
-        active = transfers[in_line(arrays, link["active_head"])]
-        part = active["left_bytes"] - (active["finish_tag"] - link["virtual"]) * active["width"]
-        total = link["bytes_done"] + link["bytes_wasted"] + link["bytes_landing"] + part.sum()
-        slack = CLOSE_RATE * (link["bytes_moved"] + link["bandwidth"]) + TAG * (
-            active["left_bytes"].sum() + link["virtual"] * link["active_files"])
-        if abs(total - link["bytes_moved"]) > slack:
-            yield f"link {number}: {link['bytes_moved']:.9g} bytes have moved, {total:.9g} are accounted for"
+    part, left = np.zeros((2, len(links)))
+    for number in np.flatnonzero(links["active_head"] >= 0):
+        active = transfers[in_line(arrays, links["active_head"][number])]
+        of_each = active["left_bytes"] - (active["finish_tag"] - links["virtual"][number]) * active["width"]
+        part[number], left[number] = of_each.sum(), active["left_bytes"].sum()
+    moved, total = links["bytes_moved"], links["bytes_done"] + links["bytes_wasted"] + links["bytes_landing"] + part
+    slack = CLOSE_RATE * (moved + links["bandwidth"]) + TAG * (left + links["virtual"] * links["active_files"])
+    for number in np.flatnonzero((moved > 0) & (np.abs(total - moved) > slack)):
+        yield f"link {number}: {moved[number]:.9g} bytes have moved, {total[number]:.9g} are accounted for"
 
 
 LINK_INVARIANTS = (files_of_links_add_up, moving_bytes_have_a_source, busy_links_are_listed, doors_hold,

@@ -186,11 +186,12 @@ def max_walltime(world: Arrays, job):
 
 def max_walltimes(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
     """`max_walltime` of the jobs in `rows`, (n,), s."""
-    jobs = arrays.jobs[rows]
-    tasks = arrays.tasks[jobs["task"]]
-    rate = np.where(tasks["cpuefficiency"] > 0, jobs["hs06_milli"] * 1e-5 * tasks["cpuefficiency"], np.inf)
-    claimed = tasks["basewalltime_s"] + tasks["cputime"] * jobs["n_events"] / rate
-    return np.where((tasks["cputime"] > 0) & (jobs["n_chunks"] > 0), claimed, arrays.queues["maxtime_s"][jobs["queue"]])
+    jobs, tasks = arrays.jobs, arrays.tasks
+    task, queue = jobs["task"][rows], jobs["queue"][rows]
+    efficiency, cputime = tasks["cpuefficiency"][task], tasks["cputime"][task]
+    rate = np.where(efficiency > 0, jobs["hs06_milli"][rows] * 1e-5 * efficiency, np.inf)
+    claimed = tasks["basewalltime_s"][task] + cputime * jobs["n_events"][rows] / rate
+    return np.where((cputime > 0) & (jobs["n_chunks"][rows] > 0), claimed, arrays.queues["maxtime_s"][queue])
 
 
 @compiled
