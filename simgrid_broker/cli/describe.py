@@ -50,7 +50,8 @@ def describe(topic: Annotated[str | None, typer.Argument(
     by_name = topics()
     if topic is None:
         typer.echo(table(("topic", "where"), [(each.name, each.about) for each in by_name.values()]))
-        typer.echo("\nDetails: simgrid-broker describe TOPIC. Keys of gdpconfig: simgrid-broker gdpconfig.")
+        typer.echo("\n" + paragraph("Details: simgrid-broker describe TOPIC. Keys of gdpconfig: simgrid-broker "
+                                    "gdpconfig."))
         return
     sections = parts_of(by_name[topic], part) if topic in by_name else looked_up(topic, by_name)
     if not sections:
@@ -86,13 +87,20 @@ def rules_tagged(tag: str) -> list[Section]:
             continue
         edition = editions[-1]
         reads = read_by(rule, edition, PRODUCTION[edition].count if broker == "job brokerage" else None)
-        rows = {"does": about.meaning, "keys": ", ".join(reads["keys"]) or "none",
-                "queues": ", ".join(reads["queue"]), "tasks": ", ".join(reads["task"]),
+        rows = {"does": about.meaning, "keys": "; ".join(map(with_effect, reads["keys"])) or "none",
+                **{f"{what}s": ", ".join(reads[what]) for what in ("queue", "storage", "task")},
                 "logs": about.says_in(edition), "source": about.source}
         found.append(Section(f"{about.tag} ({about.name})", f"A rule of {broker}, {' and '.join(editions)}; "
-                             "keys are of gdpconfig, queues and tasks list the attributes that the rule reads.",
+                             "keys are of gdpconfig; queues, storages and tasks list the attributes that it reads.",
                              ("what", "is"), tuple((name, text) for name, text in rows.items() if text)))
     return found
+
+
+def with_effect(key: str) -> str:
+    """A key of gdpconfig with the effect of a change."""
+    from simgrid_broker.gdpconfig import REGISTRY
+    effect = next((entry.effect for entry in REGISTRY if entry.key == key), "")
+    return f"{key} ({effect})" if effect else key
 
 
 def parts_of(topic: Topic, part: str | None) -> list[Section]:

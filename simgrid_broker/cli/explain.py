@@ -27,6 +27,7 @@ Examples:
   simgrid-broker run scenarios/quickstart.yaml --set 'record.tasks=[3]'
   simgrid-broker explain results/quickstart/seed-1 --task 3
   simgrid-broker explain results/quickstart/seed-1 --task 3 --at 12h --queue T1-DE-01_UCORE
+  simgrid-broker explain results/quickstart/seed-1 --job 1234
   simgrid-broker explain results/quickstart/seed-1 --why-not T1-DE-01_UCORE
   simgrid-broker explain results/greedy_user/seed-1 --user greedy-0001
 """
@@ -44,6 +45,8 @@ def explain(
                                            "time, for example 12h.", show_default=False)] = None,
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="Only this PanDA queue, pseudo-queue or nucleus.",
                                               show_default=False)] = None,
+    job: Annotated[int | None, typer.Option(metavar="PANDAID", help="Show the life of this job, and the other attempts "
+                                            "at its input.", show_default=False)] = None,
     why_not_queue: Annotated[str | None, typer.Option("--why-not", metavar="QUEUE", help="Show which rules refused "
                                                       "this queue or nucleus, when, and how closely; of all tasks "
                                                       "without --task.", show_default=False)] = None,
@@ -60,11 +63,16 @@ def explain(
 
     Without options: one line per share. With --task: each decision with recorded candidates (`record.unplaced`,
     `record.tasks`, `record.candidates`), candidate by candidate in the wording of PanDA's logs; about a task of a user
-    first why it waits. With --user: why the user's work waits, in one sentence and in detail. The others count all
-    decisions of a share or about a queue.
+    first why it waits. With --job: the life of a job. With --user: why the user's work waits, in one sentence and in
+    detail. The others count all decisions of a share or about a queue.
     """
     from simgrid_broker.records import read_run
     recorded = read_run(run)
+    if job is not None:
+        _alone("--job", (("--task", task), ("--at", at), ("--queue", queue), ("--why-not", why_not_queue),
+                         ("--share", share), ("--unplaced", unplaced or None), ("--user", user)))
+        _about_job(recorded, job, everything, as_json)
+        return
     if user is not None:
         _alone("--user", (("--task", task), ("--at", at), ("--queue", queue), ("--why-not", why_not_queue),
                           ("--share", share), ("--unplaced", unplaced or None)))
@@ -126,9 +134,22 @@ def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str]
     typer.echo("\n\n".join([*said, *first, *texts(run, rows, names)]))
 
 
+def _about_job(run: "Run", job: int, everything: bool, as_json: bool) -> None:
+    """Print the life of a job; raises BadArgument for one without a row."""
+    from simgrid_broker.metrics.job_life import job_life
+    from simgrid_broker.metrics.window import part_of_jobs
+    life = job_life(run, job)
+    if not life:
+        part = part_of_jobs(run)
+        raise BadArgument("--job", job, "unknown job" if part == 1 else
+                          f"no row: {100 * part:g} % of the jobs have one (record.jobs)")
+    typer.echo(_json({"panda_id": job, "life": [each._asdict() for each in life]}) if as_json else
+               told_life(life, everything))
+
+
 def told_life(life: list["Change"], everything: bool) -> str:
     """The life of a task, a line for each change; without `everything` the middle of a long one is left out."""
-    lines = [f"{format_seconds(each.start_s):>12}  {_until(each)}{each.what}" for each in life]
+    lines = [paragraph(f"{format_seconds(each.start_s):>12}  {_until(each)}{each.what}", " " * 14) for each in life]
     if not everything and len(lines) > MOST_CHANGES:
         half = MOST_CHANGES // 2
         lines = [*lines[:half], f"{'...':>12}  {count(len(lines) - 2 * half, 'change')}: --all", *lines[-half:]]
@@ -293,7 +314,7 @@ def texts(run: "Run", rows: "pd.DataFrame", names: frozenset[str] | None) -> lis
     decisions = []
     for decision, candidates in rows.groupby("decision", sort=False):
         first = candidates.iloc[0]
-        lines = [_head(first), count(len(candidates), "candidate")]
+        lines = [paragraph(_head(first), "    "), count(len(candidates), "candidate")]
         lines += [f"{count(step.left, 'candidate')} passed {_passed(step.panda)}"
                   for step in funnels[funnels.decision == decision].itertuples()]
         rules = metrics.criteria(run, first.kind).set_index("criterion")

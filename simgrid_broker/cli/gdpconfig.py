@@ -58,8 +58,8 @@ def related(key: str) -> str:
     from simgrid_broker.cli.describe import rules_tagged
     from simgrid_broker.gdpconfig import REGISTRY
     sections = rules_tagged(key)
-    read = {name.strip() for section in sections for what, text in section.rows if what == "keys"
-            for name in text.split(",")}
+    read = {name.partition(" (")[0] for section in sections for what, text in section.rows if what == "keys"
+            for name in text.split("; ")}
     entries = [entry for entry in REGISTRY if entry.key in read or not sections and key.upper() in entry.key.upper()]
     said = [f"{section.title}: {text}" for section in sections for what, text in section.rows if what == "does"]
     if not entries and not sections:
@@ -87,7 +87,7 @@ def described(match: "Match") -> str:
     entry = match.entry
     facts = {"meaning": entry.meaning, "default": f"{shown(entry.default)} {entry.unit}".strip(), "type": entry.type,
              "range": entry.range,
-             "zero": described_zero(entry),
+             "zero": described_zero(entry), "effect": entry.effect,
              "here": ", ".join(f"<{name}> = {text}" for name, text in match.members.items()),
              "editions": ", ".join(editions_of(entry)), "source": entry.source, "read by": described_readers(entry)}
     lines = [entry.name if entry.key == match.key else f"{entry.component}.{match.key} (of {entry.name})"]

@@ -78,8 +78,9 @@ def _written(run: "Run", quiet: bool, plots: bool) -> Path:
 EXAMPLES = """\b
 Examples:
   simgrid-broker run scenarios/quickstart.yaml
-  simgrid-broker run scenarios/quickstart.yaml --seed 3 --until 2d --out /tmp/results
-  simgrid-broker run scenarios/quickstart.yaml --set gdpconfig.THROTTLE_THRESHOLD=3 --set shares.Analysis.value=30
+  simgrid-broker run scenarios/quickstart.yaml --seed 3 --until 2d
+  simgrid-broker run scenarios/quickstart.yaml --out /tmp/results
+  simgrid-broker run scenarios/quickstart.yaml --set gdpconfig.NW_ACTIVE=true
   simgrid-broker run scenarios/quickstart.yaml --snapshot-at 12h
   simgrid-broker run scenarios/quickstart.yaml --no-report
   simgrid-broker run scenarios/lcg_replay.yaml --workload LCG-2005-1.swf.gz

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simgrid_broker.cli.text import count, paragraph, table
+from simgrid_broker.cli.text import command, count, paragraph, table
 from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import nearest
 
@@ -69,7 +69,7 @@ def _overview(run: "Run", answers: tuple["Why", ...]) -> str:
     for each in answers:
         if each.is_short and each.cause is not None:
             sweep = sweep_of(run, each.cause, each.share)
-            blocks.append("\n".join([paragraph(sentence(each)), *([f"  {sweep}"] if sweep else [])]))
+            blocks.append("\n".join([paragraph(sentence(each)), *([command(f"  {sweep}")] if sweep else [])]))
     return "\n\n".join(blocks)
 
 
@@ -98,7 +98,7 @@ def _cause(run: "Run", cause: "Cause", each: "Why") -> str:
         shown = "not set" if value is None else str(value).lower() if isinstance(value, bool) else f"{value}"
         lines.append(f"  {setting}" + ("" if "*" in setting else f": {shown}"))
     sweep = sweep_of(run, cause, each.share)
-    return "\n".join([*lines, *([f"  {sweep}"] if sweep else [])])
+    return "\n".join([*lines, *([command(f"  {sweep}")] if sweep else [])])
 
 
 def _plain(value):

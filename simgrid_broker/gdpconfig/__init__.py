@@ -6,6 +6,8 @@ rule holds no default. What scenarios set is read in `scenario.gdpconfig`.
 """
 
 from simgrid_broker.gdpconfig.components import (
+    HIGHER,
+    LOWER,
     PAUSING,
     Component,
     GdpconfigKey,
@@ -41,8 +43,8 @@ REGISTRY: tuple[GdpconfigKey, ...] = tuple(entry for component in Component.ALL 
 COMPONENTS = tuple(dict.fromkeys(entry.component for entry in REGISTRY))
 """Names of all components."""
 
-__all__ = ["COMPONENTS", "PAUSING", "REGISTRY", "Component", "GdpconfigKey", "JumboWatchDog", "anal_job_throttler",
-           "anal_jobbroker",
+__all__ = ["COMPONENTS", "HIGHER", "LOWER", "PAUSING", "REGISTRY", "Component", "GdpconfigKey", "JumboWatchDog",
+           "anal_job_throttler", "anal_jobbroker",
            "anal_watchdog", "analy_eval", "core", "data_carousel", "dbproxy", "job_timeout", "jobbroker", "jobdispatch",
            "jobgen", "meanrss", "pandaserver_dbproxy", "prio_mgr", "prod_job_throttler", "queue_filler", "rebroker",
            "retry_task", "task_withholder", "taskbrokerage", "taskrefiner", "watchdog", "watcher"]

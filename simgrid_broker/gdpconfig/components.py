@@ -15,6 +15,8 @@ LARGEST = 1e12
 """Upper end of the range of numbers whose unit has none: any larger one is a slip."""
 NEGATIVE = -LARGEST
 """Lower end of the range of numbers that may be negative."""
+HIGHER, LOWER, NEITHER = "higher", "lower", "neither"
+"""Changes of a limit that let more work pass; neither: the value is no limit."""
 MOST = {"%": 100, "fraction": 1, "percentile": 100, "tenths": 10, "min": 100 * 365 * 1440, "h": 100 * 365 * 24,
         "days": 100 * 365}
 """Upper end of the range by unit; of periods a hundred years."""
@@ -27,7 +29,9 @@ class GdpconfigKey:
     key: PanDA's spelling; `<gshare>` and the like are placeholders, a part in brackets is optional; type: bool, int,
     float, str or json; default: value in force when nothing is set, None = off or no limit; zero_is_unset: editions in
     which 0 means not set, as in the production code; at_least, at_most: range of a number; editions: those in which
-    functions other than rules of the brokers read the key (`advice.editions_of`); source: document and section.
+    functions other than rules of the brokers read the key (`advice.editions_of`); source: document and section;
+    eased_by: the change of a limit that lets more work pass, to a higher value or to a lower one; empty if no rule of
+    the brokers, throttlers and caps reads the key as a limit.
     """
 
     type: str
@@ -42,11 +46,17 @@ class GdpconfigKey:
     app: str = ""
     component: str = ""
     source: str = ""
+    eased_by: str = ""
 
     @property
     def name(self) -> str:
         """`component.KEY`, an unambiguous name of the key."""
         return f"{self.component}.{self.key}"
+
+    @property
+    def effect(self) -> str:
+        """Effect of a change of a limit, in words; empty for what is no limit."""
+        return f"a {self.eased_by} value lets more work pass" if self.eased_by in (HIGHER, LOWER) else ""
 
     @property
     def is_family(self) -> bool:
@@ -86,13 +96,18 @@ class Component:
 
     ALL: ClassVar[list[type["Component"]]] = []
 
-    def __init_subclass__(cls, app: str, source: str, name: str = "") -> None:
-        """Tell every key its component; a component that extends another has the same keys, as keys of its own."""
+    def __init_subclass__(cls, app: str, source: str, name: str = "", limits: bool = False) -> None:
+        """Tell every key its component; a component that extends another has the same keys, as keys of its own.
+
+        limits: numbers are limits, which a higher value eases unless their row says more.
+        """
         rows = {attribute: row for base in reversed(cls.__mro__) for attribute, row in vars(base).items()
                 if isinstance(row, GdpconfigKey)}
         for attribute, row in rows.items():
             spelled = row.key if row.key and row.key[0] not in "_[" else attribute + row.key
-            setattr(cls, attribute, replace(row, key=spelled, app=app, component=name or cls.__name__, source=source))
+            eased = row.eased_by or (HIGHER if limits and row.range else "")
+            setattr(cls, attribute, replace(row, key=spelled, app=app, component=name or cls.__name__, source=source,
+                                            eased_by=eased))
         Component.ALL.append(cls)
 
     @classmethod
@@ -103,14 +118,14 @@ class Component:
 
 def key(type: str, default: Any, unit: str, meaning: str, *, of: str = "", spelled: str = "", unset: int | None = None,
         unset_in: tuple[str, ...] = EDITIONS, at_least: float = 0, at_most: float | None = None,
-        editions: tuple[str, ...] = EDITIONS) -> GdpconfigKey:
-    """A key of a component; of: placeholders behind the name of a family; spelled: it in full.
+        editions: tuple[str, ...] = EDITIONS, eased_by: str = "") -> GdpconfigKey:
+    """A key of a component; of: placeholders behind the name of a family; spelled: it in full; eased_by as in the row.
 
     unset=0: in the editions `unset_in` 0 means not set. A number is at least 0 and at most what its unit allows.
     """
     spelled = f"_{of}" if of else spelled
     return GdpconfigKey(type, default, unit, meaning, spelled, unset_in if unset == 0 else (), at_least,
-                        MOST.get(unit, LARGEST) if at_most is None else at_most, editions)
+                        MOST.get(unit, LARGEST) if at_most is None else at_most, editions, eased_by=eased_by)
 
 
 real, count = partial(key, "float"), partial(key, "int")
@@ -131,56 +146,62 @@ DOCUMENTED = ("documented",)
 """Edition in which a cap of 0 counts as not set."""
 
 
-class taskbrokerage(Component, app="jedi", source=BROKERAGE):
+class taskbrokerage(Component, app="jedi", source=BROKERAGE, limits=True):
     """Task brokerage."""
 
-    DISK_THRESHOLD = real(100, "TB", "Usable space that a nucleus needs; may be negative", at_least=NEGATIVE)
+    DISK_THRESHOLD = real(100, "TB", "Usable space that a nucleus needs; may be negative", at_least=NEGATIVE,
+                          eased_by=LOWER)
     DISK_THRESHOLD_OF_SHARE = real(None, "TB", "Usable space that a nucleus needs for one share",
-                                   spelled="DISK_THRESHOLD_<gshare>", at_least=NEGATIVE)
-    FREE_DISK_CUTOFF = real(1000, "TB", "Cap of the free space in the weight of a nucleus")
+                                   spelled="DISK_THRESHOLD_<gshare>", at_least=NEGATIVE, eased_by=LOWER)
+    FREE_DISK_CUTOFF = real(1000, "TB", "Cap of the free space in the weight of a nucleus", eased_by=NEITHER)
     INPUT_SIZE_THRESHOLD = real(1, "GB", "Input size above which INPUT_SIZE_FRACTION applies")
     INPUT_NUM_THRESHOLD = count(100, "files", "Input files above which INPUT_NUM_FRACTION applies")
-    INPUT_SIZE_FRACTION = real(10, "%", "Fraction of the input size that must be at the nucleus")
-    INPUT_NUM_FRACTION = real(10, "%", "Fraction of the input files that must be at the nucleus")
+    INPUT_SIZE_FRACTION = real(10, "%", "Fraction of the input size that must be at the nucleus", eased_by=LOWER)
+    INPUT_NUM_FRACTION = real(10, "%", "Fraction of the input files that must be at the nucleus", eased_by=LOWER)
     MIN_IO_INTENSITY_WITH_LOCAL_DATA = real(200, "kB/s", "ioIntensity above which locality is not waived and the "
                                             "weight contains the local input")
     MIN_INPUT_SIZE_WITH_LOCAL_DATA = real(10000, "GB", "Input size above which locality is not waived")
-    MAX_TASK_PRIO_WITH_LOCAL_DATA = count(800, "priority", "Priority from which locality is waived", at_least=NEGATIVE)
-    DATA_LOCATION_CHECK_PERIOD = real(7, "days", "Age of a task above which locality is not checked", unset=0)
+    MAX_TASK_PRIO_WITH_LOCAL_DATA = count(800, "priority", "Priority from which locality is waived", at_least=NEGATIVE,
+                                          eased_by=LOWER)
+    DATA_LOCATION_CHECK_PERIOD = real(7, "days", "Age of a task above which locality is not checked", unset=0,
+                                      eased_by=LOWER)
     NQUEUED_NUC_CAP = count(2000, "files", "Queued output files above which a nucleus is skipped")
 
 
-class jobbroker(Component, app="jedi", source=BROKERAGE):
+class jobbroker(Component, app="jedi", source=BROKERAGE, limits=True):
     """Job brokerage of production."""
 
     NW_ACTIVE = key("bool", False, "", "Apply the network weight")
-    NW_QUEUE_IMPORTANCE = real(0.5, "fraction", "Share of the queued files in the network weight")
-    NW_THRESHOLD = real(1.7, "weight", "Network weight that express work needs", at_least=NEGATIVE)
-    NW_WEIGHT_MULTIPLIER = real(1, "", "Multiplies NW_THRESHOLD", at_least=NEGATIVE)
+    NW_QUEUE_IMPORTANCE = real(0.5, "fraction", "Share of the queued files in the network weight", eased_by=NEITHER)
+    NW_THRESHOLD = real(1.7, "weight", "Network weight that express work needs", at_least=NEGATIVE, eased_by=LOWER)
+    NW_WEIGHT_MULTIPLIER = real(1, "", "Multiplies NW_THRESHOLD", at_least=NEGATIVE, eased_by=LOWER)
     NQUEUED_SAT_CAP = count(150, "files", "Queued files above which a link is skipped; scale of the queued weight")
     NQUEUED_NUC_CAP_FOR_JOBS = count(10000, "files", "Files queued to a nucleus above which it gets no jobs")
     IO_INTENSITY_CUTOFF = real(200, "kB/s", "ioIntensity above which a task is I/O-heavy")
     SIZE_CUTOFF_TO_MOVE_INPUT = real(10, "GB", "Missing input size that an I/O-heavy task may move")
     NUM_CUTOFF_TO_MOVE_INPUT = count(100, "files", "Missing input files that an I/O-heavy task may move")
-    MAX_PRIO_TO_BOOTSTRAP = count(150, "priority", "Highest priority for bootstrapping and numSlots", at_least=NEGATIVE)
+    MAX_PRIO_TO_BOOTSTRAP = count(150, "priority", "Highest priority for bootstrapping and numSlots", at_least=NEGATIVE,
+                                  eased_by=NEITHER)
     MAX_DISKIO_DEFAULT = real(1e10, "kB/s per core", "Limit of disk I/O where the queue has none", unset=0)
-    STORAGE_MIN_FREE_SIZE = real(200, "GB", "Usable space that a storage needs", unset=0)
+    STORAGE_MIN_FREE_SIZE = real(200, "GB", "Usable space that a storage needs", unset=0, eased_by=LOWER)
     NQUEUELIMITSITE = count(20, "jobs", "Lower bound of the cap of queued jobs at a queue", of="<gshare>", unset=0,
                             editions=("deployed",))
-    MIN_WEIGHT = real(0, "weight", "Weight that a candidate needs", of="<label>[_<gshare>]", at_least=NEGATIVE)
+    MIN_WEIGHT = real(0, "weight", "Weight that a candidate needs", of="<label>[_<gshare>]", at_least=NEGATIVE,
+                      eased_by=LOWER)
     MAX_MISSING_INPUT_FILES = count(10, "files", "Missing files up to which input is regarded as complete",
                                     editions=("deployed",))
     MIN_INPUT_COMPLETENESS = real(90, "%", "Completeness from which input is regarded as complete",
                                   editions=("deployed",))
 
 
-class anal_jobbroker(Component, app="jedi", source=BROKERAGE):
+class anal_jobbroker(Component, app="jedi", source=BROKERAGE, limits=True):
     """Job brokerage of analysis."""
 
     MAX_MISSING_INPUT_FILES = count(10, "files", "Missing files up to which input is regarded as complete")
-    MIN_INPUT_COMPLETENESS = real(90, "%", "Completeness from which input is regarded as complete")
-    STORAGE_MIN_FREE_SIZE_OUTPUT = real(200, "GB", "Usable space that a storage needs for output", unset=0)
-    TW_DONE_JOB_STAT = real(6, "h", "Window in which failed jobs are counted")
+    MIN_INPUT_COMPLETENESS = real(90, "%", "Completeness from which input is regarded as complete", eased_by=LOWER)
+    STORAGE_MIN_FREE_SIZE_OUTPUT = real(200, "GB", "Usable space that a storage needs for output", unset=0,
+                                        eased_by=LOWER)
+    TW_DONE_JOB_STAT = real(6, "h", "Window in which failed jobs are counted", eased_by=LOWER)
     MIN_BAD_JOBS_TO_SKIP_PQ = count(5, "jobs", "Bad jobs that a queue may have in that window")
     BASE_QUEUE_LENGTH_PER_PQ = count(100, "jobs", "Queued analysis jobs that a queue may always have")
     BASE_EXPECTED_WAIT_HOUR_ON_PQ = real(8, "h", "Expected wait from which a task may be throttled")
@@ -189,7 +210,8 @@ class anal_jobbroker(Component, app="jedi", source=BROKERAGE):
     STATIC_MAX_QUEUE_RUNNING_RATIO = real(2.0, "ratio", "Queued over running jobs that a queue may have")
     MAX_EXPECTED_WAIT_HOUR = real(12.0, "h", "Expected wait that a queue may have")
     IO_INTENSITY_CUTOFF_USER = real(None, "kB/s", "ioIntensity up to which locality may be ignored", unset=0)
-    DATA_CHECK_TIMEOUT_USER = real(None, "h", "Age of a task after which locality may be ignored", unset=0)
+    DATA_CHECK_TIMEOUT_USER = real(None, "h", "Age of a task after which locality may be ignored", unset=0,
+                                   eased_by=LOWER)
     OVERLOAD_MIN_QUEUE = count(20, "jobs", "Queued jobs from which a queue can be overloaded")
     OVERLOAD_RATIO_OFFSET = real(1.2, "ratio", "Queued over running jobs from which a queue is overloaded")
 
@@ -201,7 +223,7 @@ class core(Component, app="jedi", source=BROKERAGE):
                         "THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE")
 
 
-class prio_mgr(Component, app="pandaserver", source=BROKERAGE):
+class prio_mgr(Component, app="pandaserver", source=BROKERAGE, limits=True):
     """Caps on the running jobs of users and groups; unset means 10,000 in the cap of jobs and no limit elsewhere."""
 
     CAP_RUNNING_USER_JOBS = count(None, "jobs", "Running jobs of a user", unset=0, unset_in=DOCUMENTED)
@@ -291,7 +313,7 @@ class jobgen(Component, app="jedi", source=f"{LIFECYCLE} 2 and 8.3"):
     BUILD_JOB_MAX_WALLTIME = real(None, "h", "Wall time of build jobs; default: the queue's maxtime")
 
 
-class prod_job_throttler(Component, app="jedi", source=f"{LIFECYCLE} 2.4 and 8.3"):
+class prod_job_throttler(Component, app="jedi", source=f"{LIFECYCLE} 2.4 and 8.3", limits=True):
     """Job throttler of production."""
 
     THROTTLE_THRESHOLD = real(2.0, "ratio", "Queued over running jobs above which generation stops")
@@ -303,7 +325,7 @@ class prod_job_throttler(Component, app="jedi", source=f"{LIFECYCLE} 2.4 and 8.3
     NRUNNINGCAP = count(None, "jobs", "Running jobs above which generation stops", of="<queue>[_<rtype>]", unset=0)
 
 
-class anal_job_throttler(prod_job_throttler, app="jedi", source=f"{LIFECYCLE} 2.4 and 8.3"):
+class anal_job_throttler(prod_job_throttler, app="jedi", source=f"{LIFECYCLE} 2.4 and 8.3", limits=True):
     """Job throttler of analysis."""
 
 

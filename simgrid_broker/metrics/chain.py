@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.refusals import criteria
+from simgrid_broker.metrics.refusals import ABOUT_QUEUES, criteria, refusal_counts, with_labels
 from simgrid_broker.metrics.shares import NEAR, Tree, due_power, share_tree
 from simgrid_broker.metrics.slots import (
     MUCH,
@@ -28,8 +28,9 @@ from simgrid_broker.metrics.slots import (
 )
 from simgrid_broker.metrics.summary import core_capacity
 from simgrid_broker.metrics.window import once_per_run, window_of
-from simgrid_broker.names import DecisionKind, ThrottledBy
+from simgrid_broker.names import USED, DecisionKind, ThrottledBy
 from simgrid_broker.records import Run
+from simgrid_broker.schema.queues import Queue
 from simgrid_broker.units import HOUR
 
 LINKS = ("tasks that arrived", "tasks in progress", "caps of users", "scouts", "input of tasks", "task brokerage",
@@ -50,7 +51,10 @@ KEYS_OF_CAPS = {ThrottledBy.RUNNING_JOBS.word: OF_JOBS, ThrottledBy.QUEUED_JOBS.
                 ThrottledBy.TRANSFER.word: ("USER_TRANSFER_LIMIT",)}
 """Keys behind the caps that throttle tasks of users; source: lifecycle reference, 2.10."""
 UNKNOWN, TOO_LITTLE_WORK = "unknown", "too little work"
+NO_NUCLEUS = "no site is a nucleus with a queue for production"
 HALF, SMALL = 0.5, 0.05
+MOST_LINKS = 3
+"""Sites whose links a cause names."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +106,15 @@ class Why:
 
     @property
     def cause(self) -> Cause | None:
-        """The cause that lost most, too little work only if the rest is a small part of the target; None if it has it.
+        """The cause that lost most, too little work only if it lost most of the target or the rest is a small part.
+
+        None if the share has its target.
         """
         if not self.causes or self.delivered >= (1 - NEAR) * self.target:
             return None
         others = [cause for cause in self.causes if cause.link != LINKS[ARRIVED]]
-        return others[0] if others and self.could_use - self.delivered > NEAR * self.target else self.causes[0]
+        is_much = NEAR * self.target < self.could_use - self.delivered >= self.target - self.could_use
+        return others[0] if others and is_much else self.causes[0]
 
     def to_dict(self) -> dict[str, Any]:
         """The chain as JSON-compatible types, but for NaN."""
@@ -134,8 +141,8 @@ class Flow:
 
     hours: numbers of the hours, (n_hours,); running, target: (n_hours, n_leaves); held: in front of each of LINKS,
     (n_links, n_hours, n_leaves); idle: free cores of queues, (n_hours,); waits_s: mean wait of activated jobs by
-    Little's law; reasons: `held` of tasks with their status and reason; verdicts: cycles of the throttler; hints: rules
-    that left no queue; waiting: jobs for slots.
+    Little's law; reasons: `held` of tasks with their status and reason; verdicts: cycles of the throttler by hour and
+    leaf; hints: rules that left no queue; waiting: jobs for slots.
     """
 
     tree: Tree
@@ -146,7 +153,7 @@ class Flow:
     idle: np.ndarray
     waits_s: np.ndarray
     reasons: pd.DataFrame
-    verdicts: pd.DataFrame
+    verdicts: Mapping[tuple[int, int], pd.DataFrame]
     hints: pd.DataFrame
     waiting: Waiting
 
@@ -219,15 +226,41 @@ def _causes(run: Run, flow: Flow, leaf: int) -> list[Cause]:
         found.append(replace(_of_slots(run, each, share), lost_core_h=each.part * at_slots, hours=each.part * n_slots))
     lacking = flow.target[:, leaf] - flow.could_use[:, leaf]
     if (n_lacking := int(np.count_nonzero(lacking > NEAR * flow.target[:, leaf]))):
-        found.append(Cause(LINKS[ARRIVED], TOO_LITTLE_WORK, lost_core_h=float(lacking.sum()), hours=n_lacking))
+        found.append(Cause(LINKS[ARRIVED], TOO_LITTLE_WORK, _streams_of(run, share), hours=n_lacking,
+                           lost_core_h=float(lacking.sum())))
     return _added(found)
+
+
+def _streams_of(run: Run, share: str) -> tuple[str, ...]:
+    """Loads of the streams of a share that say one, the one with most tasks first."""
+    tasks = run.table("tasks", ["share", "name"])
+    names = tasks.name[tasks.share.astype(object) == share].astype(object).value_counts().index
+    work = run.manifest["scenario"]["workload"]
+    known = {stream["name"]: f"workload.{kind}.{stream['name']}.offered_cores" for kind in ("campaigns", "users")
+             for stream in work[kind] if stream.get("offered_cores")}
+    return tuple(known[name] for name in names if name in known)
 
 
 def _of_slots(run: Run, obstacle: Obstacle, share: str) -> Cause:
     """The cause behind jobs that wait for slots; a rule of job brokerage if it keeps them from idle cores."""
     if obstacle.refused_by:
         return Cause(LINKS[BROKERAGE], obstacle.refused_by, _settings_of(run, obstacle.refused_by, share))
-    return Cause(LINKS[TRANSFERS if obstacle.is_input else SLOTS], obstacle.rule, obstacle.settings)
+    if obstacle.is_input:
+        return Cause(LINKS[TRANSFERS], obstacle.rule, _links_of(run))
+    return Cause(LINKS[SLOTS], obstacle.rule, obstacle.settings)
+
+
+@once_per_run
+def _links_of(run: Run) -> tuple[str, ...]:
+    """Rates of the links of the sites whose jobs wait longest for input, or that of all links if no site has its own.
+    """
+    links, rows = run.manifest["scenario"]["grid"]["links"], run.table("transfers")
+    rows = rows[rows.kind.astype(object) == "input"]
+    waits = (rows.n_jobs * (rows.ended_s.fillna(run.end_s) - rows.submitted_s)).groupby(
+        rows.destination.astype(object)).sum().nlargest(MOST_LINKS)
+    if any(links.get(level) for level in ("by_site", "by_tier", "pairs")):
+        return tuple(f"grid.links.by_site.{site}.bandwidth" for site in waits.index if site in links["by_site"])
+    return ("grid.links.default.bandwidth",)
 
 
 def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[Obstacle]) -> Cause | None:
@@ -249,7 +282,7 @@ def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[O
         is_feedback = answers or cause.link == LINKS[BROKERAGE] and cause.rule.split(" (")[0] in OF_CAPS
         return None if stands and is_feedback else cause
     if place == TRANSFERS:
-        return Cause(LINKS[TRANSFERS], "jobs wait for their input at the site")
+        return Cause(LINKS[TRANSFERS], "jobs wait for their input at the site", _links_of(run))
     if place == SLOTS:
         return stopped if is_idle and not any(each.refused_by or each.is_input for each in obstacles) else None
     return _of_tasks(run, flow, hour, leaf, place)
@@ -257,7 +290,9 @@ def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[O
 
 def _of_throttler(flow: Flow, hour: int, leaf: int) -> Cause | None:
     """The verdict that stopped job generation in most of the cycles of an hour; None if most were not stopped."""
-    rows = flow.verdicts[(flow.verdicts.hour == flow.hours[hour]) & (flow.verdicts.leaf == leaf)]
+    rows = flow.verdicts.get((int(flow.hours[hour]), leaf))
+    if rows is None:
+        return None
     stopped = rows[(rows.skip == 1) | (2 * rows.used_up > rows.cycles)]
     if 2 * stopped.cycles.sum() <= rows.cycles.sum():
         return None
@@ -309,14 +344,28 @@ def _of_tasks(run: Run, flow: Flow, hour: int, leaf: int, place: int) -> Cause:
         return Cause(LINKS[CAPS], row.throttled_by.replace("_", " "), tuple(f"gdpconfig.{key}" for key in keys))
     if place in (THROTTLER, BROKERAGE) and row.errordialog:
         return Cause(LINKS[BROKERAGE], row.errordialog, _settings_of(run, row.errordialog, flow.tree.leaf_names[leaf]))
-    if place == NUCLEI and row.errordialog:
-        rule = _behind(flow, hour, leaf) or row.errordialog
-        words = row.errordialog if rule == row.errordialog else f"{row.errordialog}: no queue passes {rule}"
+    rule = (_behind(flow, hour, leaf) or row.errordialog) if place == NUCLEI else ""
+    if rule:
+        words = rule if rule == row.errordialog else f"-job: no queue passes {rule}"
         return Cause(LINKS[NUCLEI], words, _settings_of(run, rule, flow.tree.leaf_names[leaf]))
+    if place == NUCLEI and flow.tree.leaf_names[leaf] in _without_nucleus(run):
+        return Cause(LINKS[NUCLEI], NO_NUCLEUS, ("grid.queues.*.type", "grid.sites.*.nucleus"))
     if place == THROTTLER:
-        return Cause(LINKS[BROKERAGE], "queues take fewer jobs than are ready")
+        rule = _refuses_most(run, flow.tree.leaf_names[leaf])
+        return Cause(LINKS[BROKERAGE], rule or "queues take fewer jobs than are ready",
+                     _settings_of(run, rule, flow.tree.leaf_names[leaf]))
     words = f"tasks are {row.status}" + (f": {row.errordialog}" if row.errordialog else "")
     return Cause(LINKS[place], {SCOUTS: "jobs behind scouts", INPUT: "input on tape or of a parent"}.get(place, words))
+
+
+@once_per_run
+def _refuses_most(run: Run, share: str) -> str:
+    """Label of the rule that refuses most queues to the jobs of a share; empty if most of its candidates are in use."""
+    rows = refusal_counts(run)
+    rows = rows[(rows.share == share) & rows.kind.isin(ABOUT_QUEUES)]
+    parts = with_labels(run, rows).groupby("rule").part.sum()
+    refused = parts.drop(USED, errors="ignore")
+    return str(refused.idxmax()) if len(refused) and parts.get(USED, 0.0) <= 100 * HALF else ""
 
 
 def _behind(flow: Flow, hour: int, leaf: int) -> str:
@@ -326,14 +375,33 @@ def _behind(flow: Flow, hour: int, leaf: int) -> str:
 
 
 def _settings_of(run: Run, label: str, share: str) -> tuple[str, ...]:
-    """Settings that the rules of a label read: keys of gdpconfig, then attributes of queues."""
-    found: dict[str, tuple[str, ...]] = {"gdpconfig": (), "queue": ()}
+    """Settings that the rules of a label read, those that the scenario sets first: keys of gdpconfig, then attributes.
+    """
+    found: dict[str, tuple[str, ...]] = {"gdpconfig": (), "queue": (), "storage": ()}
     for kind in DecisionKind.words():
         for rule in criteria(run, kind).itertuples():
             if rule.label == label:
                 found["gdpconfig"] += tuple(f"gdpconfig.{key.replace('<gshare>', share)}" for key in rule.keys)
                 found["queue"] += tuple(f"grid.queues.*.{name}" for name in rule.queue)
-    return tuple(dict.fromkeys((*found["gdpconfig"], *found["queue"])))
+                found["storage"] += tuple(f"grid.storages.*.{name}" for name in rule.storage)
+    every = dict.fromkeys(setting for settings in found.values() for setting in settings)
+    return tuple(sorted(every, key=lambda setting: not _is_set(run, setting)))
+
+
+def _is_set(run: Run, setting: str) -> bool:
+    """True if the scenario sets a key of gdpconfig or its family, or an attribute of a queue to another than its
+    default; what has no default is set."""
+    where, _, attribute = setting.rpartition("*.")
+    if not where:
+        key = setting.removeprefix("gdpconfig.")
+        return any(f"{key}_".startswith(f"{name.partition('.')[2]}_") and entry["origin"] != "default"
+                   for name, entry in run.manifest["gdpconfig"].items())
+    field = Queue.model_fields.get(attribute) if where == "grid.queues." else None
+    queues = run.manifest["scenario"]["grid"]["queues"].values()
+    return where != "grid.queues." or field is not None and any(
+        queue.get(attribute) != field.default for queue in queues)
+
+
 
 
 def _flow(run: Run) -> Flow:
@@ -389,7 +457,8 @@ def _reasons(run: Run, tree: Tree, hours: np.ndarray) -> pd.DataFrame:
         criteria(run, DecisionKind.JOB_BROKERAGE.word).label)
     place = rows.status.map(PLACE_OF).fillna(IN_PROGRESS).to_numpy(int)
     place = np.where((place == BROKERAGE) & rows.errordialog.isin(nuclei), NUCLEI, place)
-    place = np.where((place == BROKERAGE) & (rows.errordialog == ""), INPUT, place)      # on hold until it is staged
+    is_silent = (place == BROKERAGE) & (rows.errordialog == "")
+    place = np.where(is_silent, np.where(rows.share.isin(_without_nucleus(run)), NUCLEI, INPUT), place)   # else: staged
     parts = [rows.assign(cores=rows[name], place=where) for name, where in (
         ("ready_cores", place), ("input_cores", np.where(place == IN_PROGRESS, place, INPUT)),
         ("scouts_cores", np.where(place == IN_PROGRESS, place, SCOUTS)))]
@@ -404,12 +473,21 @@ def _reasons(run: Run, tree: Tree, hours: np.ndarray) -> pd.DataFrame:
         ["hour", "leaf", "place", "status", "errordialog", "throttled_by"]).cores.sum().reset_index()
 
 
-def _verdicts(run: Run, tree: Tree) -> pd.DataFrame:
+@once_per_run
+def _without_nucleus(run: Run) -> frozenset[str]:
+    """Shares for whose tasks no site is a candidate of task brokerage: none is a nucleus with a queue for them."""
+    rows = run.table("decisions", ["kind", "share", "n_candidates"])
+    rows = rows[rows.kind.astype(object) == DecisionKind.TASK_BROKERAGE.word]
+    most = rows.groupby(rows.share.astype(object)).n_candidates.max()
+    return frozenset(most.index[most == 0])
+
+
+def _verdicts(run: Run, tree: Tree) -> dict[tuple[int, int], pd.DataFrame]:
     """Cycles of the throttler by hour and leaf, names as text."""
     rows = run.table("throttler")
     rows = rows.assign(hour=np.floor(rows.time_s / HOUR).astype(int), leaf=_leaf(rows.work_queue, tree),
                        **{name: rows[name].astype(object) for name in ("verdict", "key", "resource_type")})
-    return rows[rows.leaf >= 0]
+    return {(int(hour), int(leaf)): cycles for (hour, leaf), cycles in rows[rows.leaf >= 0].groupby(["hour", "leaf"])}
 
 
 def _hints(run: Run, tree: Tree) -> pd.DataFrame:

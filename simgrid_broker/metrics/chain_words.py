@@ -3,13 +3,20 @@
 import math
 from typing import Any
 
+import yaml
+
+from simgrid_broker.gdpconfig import LOWER, GdpconfigKey
 from simgrid_broker.metrics.chain import ARRIVED, LINKS, UNKNOWN, Cause, Why, all_chains, last_verdict, why
 from simgrid_broker.metrics.shares import NEAR
 from simgrid_broker.records import Run
+from simgrid_broker.scenario import find
+from simgrid_broker.schema.queues import Queue
 from simgrid_broker.wording import plain
 
-STEPS = (1, 2, 4)
-"""Multiples of a value, or of what a limit was compared with, that a sweep tries."""
+TWICE = 2
+"""Factor between the values that a sweep tries, at least."""
+GROWN = 5
+"""Factor by which a number that nothing was compared with is relaxed beyond those values."""
 
 
 def sentence(each: Why) -> str:
@@ -50,20 +57,77 @@ def setting_in_force(run: Run, setting: str) -> Any:
         return next((entry["value"] for name, entry in found.items() if name.partition(".")[2] == key), None)
     value: Any = run.manifest["scenario"]
     for part in setting.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
+        if isinstance(value, list):
+            value = next((each for each in value if each.get("name") == part), None)
+        else:
+            value = value.get(part) if isinstance(value, dict) else None
     return value
 
 
 def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[str, ...]:
-    """Values of a setting for a sweep, the one in force first; none where no number follows from the run."""
-    value = setting_in_force(run, setting)
+    """Values of a setting for a sweep, the one in force first; none where no number follows from the run.
+
+    A limit moves until what was compared with it passes, and once more as far; one that a lower value eases ends at 0.
+    """
+    value, entry = setting_in_force(run, setting), _entry_of(setting)
+    if value is None and entry is not None:
+        value = entry.default if not entry.is_family else setting_in_force(run, f"gdpconfig.{entry.prefix}")
     if isinstance(value, bool):
         return (str(value).lower(), str(not value).lower())
     if isinstance(value, int | float) and value > 0:
-        return tuple(f"{value * step:g}" for step in STEPS)
-    if value is None and setting.startswith("gdpconfig.") and cause.value > 0 and "<" not in setting:
-        return tuple(str(math.ceil(cause.value * step)) for step in STEPS[1:])
+        step = max(TWICE, cause.value / cause.limit if cause.limit > 0 else TWICE)
+        steps = (1, step, TWICE * step) if entry is None or entry.eased_by != LOWER else (1, 1 / TWICE, 0)
+        return tuple(f"{math.ceil(value * each) if isinstance(value, int) else float(f'{value * each:.3g}'):g}"
+                     for each in steps)
+    if value is None and entry is not None and entry.eased_by != LOWER and cause.value > 0:
+        return tuple(str(math.ceil(cause.value * factor)) for factor in (TWICE, TWICE ** 2))
     return ()
+
+
+def _entry_of(setting: str) -> GdpconfigKey | None:
+    """The row of the key of gdpconfig that a setting is; None for other settings, and families without a member."""
+    if not setting.startswith("gdpconfig.") or "<" in setting:
+        return None
+    return next((match.entry for match in find(setting.removeprefix("gdpconfig."))), None)
+
+
+def relaxed(run: Run, cause: Cause) -> dict[str, Any]:
+    """Values of the first settings of a cause that let more work pass, by dotted name; empty if none follow.
+
+    A key of gdpconfig moves as far as a sweep does, an attribute of a queue goes back to its default at all queues that
+    the cause names, a star standing for all; storages are empty, other numbers grow more.
+    """
+    for setting in cause.settings:
+        names = _places(run, setting, cause.settings)
+        if setting.startswith("grid.queues."):
+            changes = {name: None for name in names if setting_in_force(run, name) not in (None, _default_of(name))}
+        elif setting.startswith("grid.storages."):
+            changes = {name: setting_in_force(run, name.removesuffix("free") + "total") for name in names}
+        elif setting.startswith("grid.sites."):
+            changes = dict.fromkeys(names, True)
+        else:
+            tried = {name: values_to_try(run, name, cause) for name in names}
+            found = {name: yaml.safe_load(values[-1]) for name, values in tried.items() if values}
+            grown = 1 if setting.startswith("gdpconfig.") else GROWN
+            changes = {name: each if isinstance(each, bool) else grown * each for name, each in found.items()}
+        if changes:
+            return changes
+    return {}
+
+
+def _places(run: Run, setting: str, settings: tuple[str, ...]) -> list[str]:
+    """Names of the settings that are the same attribute at other places: all for a star, else those of the cause."""
+    kind, _, end = setting.partition("*") if "*" in setting else ("", "", "")
+    if kind.startswith("grid."):
+        return [f"{kind}{name}{end}" for name in run.manifest["scenario"]["grid"][kind.split(".")[1]]]
+    attribute = setting.split(".")[3:]
+    return [other for other in settings if attribute and other.split(".")[3:] == attribute] or [setting]
+
+
+def _default_of(setting: str) -> Any:
+    """Default of an attribute of a queue, as a manifest has it; None for an option."""
+    _, _, _, attribute, *rest = setting.split(".")
+    return None if rest else Queue.model_fields[attribute].default
 
 
 def sweep_of(run: Run, cause: Cause, share: str) -> str:

@@ -56,9 +56,9 @@ def _is_unset(run: Run, key: str) -> bool:
 
 
 def _is_alike(run: Run, attribute: str) -> bool:
-    """True if all queues of the scenario have the same value of an attribute."""
-    queues = run.manifest["scenario"]["grid"]["queues"].values()
-    return len({str(queue.get(attribute)) for queue in queues}) == 1
+    """True if all queues of the scenario have the same value of an attribute, or of an option of `params`."""
+    queues, (name, _, option) = run.manifest["scenario"]["grid"]["queues"].values(), attribute.partition(".")
+    return len({str((queue.get(name) or {}).get(option) if option else queue.get(name)) for queue in queues}) == 1
 
 
 @once_per_run

@@ -24,16 +24,18 @@ ABOUT_QUEUES = (JOB_BROKERAGE, ANALYSIS_BROKERAGE)
 def criteria(run: Run, kind: str) -> pd.DataFrame:
     """The steps of a broker in order of application: criterion (name of the rule), tag, panda (PanDA's name), label,
     unit of its figures, says (what a refusal reads like, `wording.worded`), meaning (what it does, in a sentence), and
-    the settings that it reads: keys of gdpconfig, attributes of a queue, parameters of a task.
+    the settings that it reads: keys of gdpconfig, attributes of a queue or storage, parameters of a task.
 
     label: the tag, with the criterion where several rules share the tag. A run whose manifest has no criteria gives all
     its tags, in the order of their codes.
     """
     tags = run.manifest["vocabularies"]["tags"]
     steps = run.manifest.get("criteria", {}).get(kind) or [dict(criterion=tag, tag=tag, panda=tag) for tag in tags]
-    table = pd.DataFrame([{"unit": "", "says": "", "meaning": "", "keys": [], "queue": [], "task": [], **step}
+    table = pd.DataFrame([{"unit": "", "says": "", "meaning": "", "keys": [], "queue": [], "storage": [],
+                            "task": [], **step}
                           for step in steps],
-                         columns=["criterion", "tag", "panda", "unit", "says", "meaning", "keys", "queue", "task"])
+                         columns=["criterion", "tag", "panda", "unit", "says", "meaning", "keys", "queue", "storage",
+                                  "task"])
     return table.assign(label=labels(table.criterion, table.tag))
 
 

@@ -1,5 +1,6 @@
 """Obstacles between activated jobs and slots: where they wait, and what happens to workers and pilots there."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,8 @@ STANDS_S = HOUR
 """Mean wait from which jobs queue for slots, and not just for their next pilot, or for input that comes too slowly."""
 MOSTLY = 0.95
 """Part of the decisions in which rules refuse idle queues, from which they keep jobs away."""
+ENOUGH = 0.5
+"""Part of the free slots from which as many waiting workers would fill them, so that no limit of Harvester does."""
 MOST_QUEUES = 12
 """Queues and types with most waiting work that are looked at."""
 
@@ -96,23 +99,40 @@ class Obstacle(NamedTuple):
 def slots_behind(run: Run, waiting: Waiting, share: str, missing: float) -> list[Obstacle]:
     """Obstacles between the activated jobs of a share and slots, largest part first; the parts add up to 1.
 
-    missing: cores that the share lacks on average. Where the queues of its jobs are full, idle cores at other queues
-    come first: jobs there would start.
+    missing: cores that the share lacks on average. Free cores where its jobs wait count first, as they would be enough
+    or not, whatever waits elsewhere. Where its queues are full, idle cores at other queues come next: jobs there would
+    start.
     """
     rows = waiting.jobs[waiting.jobs.share == share].nlargest(MOST_QUEUES, "core_h")
     rows = rows[rows.core_h > 0]
     if not len(rows):
         return [Obstacle(1.0, "no job was activated")]
-    at = [(row.core_h / rows.core_h.sum(), *_reason(run, row.queue, row.resource_type)) for row in rows.itertuples()]
+    at = [obstacle_at(run, row.queue, row.resource_type) for row in rows.itertuples()]
+    parts = _parts(run, rows, np.array([is_free for *_, is_free in at]), missing)
     idle = _idle_elsewhere(run, set(rows.queue[rows.core_h > FREE * rows.core_h.sum()]))
-    full = sum(part for part, _, _, is_free in at if not is_free)
+    full = sum(part for part, (*_, is_free) in zip(parts, at, strict=True) if not is_free)
     away = full * min(idle.sum() / max(missing, 1.0), 1.0) if idle.sum() > MUCH * missing else 0.0
     found = [_keeps_from(run, waiting, share, idle)._replace(part=away)] if away else []
-    for rule, is_free in dict.fromkeys((rule, is_free) for _, rule, _, is_free in at):
-        mine = [(part, settings) for part, other, settings, _ in at if other == rule]
-        size = sum(part for part, _ in mine) * (1.0 if is_free else 1 - away / full)
-        found.append(Obstacle(size, rule, max(mine)[1], is_free=is_free))
-    return sorted(found, reverse=True)
+    for rule, is_free in dict.fromkeys((rule, is_free) for rule, _, is_free in at):
+        mine = sorted(((part, settings) for part, (other, settings, _) in zip(parts, at, strict=True)
+                       if other == rule), reverse=True)
+        size = sum(part for part, _ in mine) * (1.0 if is_free or not away else 1 - away / full)
+        found.append(Obstacle(size, rule, tuple(dict.fromkeys(name for _, names in mine for name in names)),
+                              is_free=is_free))
+    return sorted((each for each in found if each.part), reverse=True)
+
+
+def _parts(run: Run, rows: pd.DataFrame, is_free: Sequence[bool], missing: float) -> np.ndarray:
+    """Parts of the missing cores by place: of places with free cores as many as jobs wait for there, or as they wait.
+
+    rows: jobs that wait at each place; is_free: whether it has free cores.
+    """
+    free = rows.queue.map(_tables(run).queues.groupby("queue").free_cores.mean()).fillna(0.0)
+    wanted = np.minimum(free, rows.core_h * HOUR / max(window_of(run).length_s, 1.0)) * is_free / max(missing, 1.0)
+    waiting = (rows.core_h / rows.core_h.sum()).to_numpy()
+    at_free = waiting[is_free].sum()
+    whole = max(at_free, min(wanted.sum(), 1.0))
+    return np.where(is_free, waiting * whole / max(at_free, 1e-9), waiting * (1 - whole) / max(1 - at_free, 1e-9))
 
 
 def idle_cores(run: Run, hours: np.ndarray) -> np.ndarray:
@@ -155,13 +175,12 @@ def _keeps_from(run: Run, waiting: Waiting, share: str, idle: pd.Series) -> Obst
 
 
 @once_per_run
-def _reason(run: Run, queue: str, kind: str) -> tuple[str, tuple[str, ...], bool]:
+def obstacle_at(run: Run, queue: str, kind: str) -> tuple[str, tuple[str, ...], bool]:
     """The obstacle between jobs of a type and slots of a queue, settings behind it, and whether slots are free."""
     at = _tables(run)
-    samples = at.queues[at.queues.queue == queue]
+    samples, here, asked = (rows.get(queue, rows[""]) for rows in at.by_queue)
     if len(samples) and (samples.status == ONLINE).mean() < 1 / 2:
         return f"the queue is {samples.status.mode().iloc[0]}", (f"grid.queues.{queue}.status",), True
-    here = at.workers[at.workers.queue == queue]
     mine = here[here.resource_type.isin((kind, EVERY_TYPE))]
     if mine.none_suits.sum() > MUCH * max(mine.started.sum(), 1):
         column = max(PASSED_OVER, key=lambda name: mine[name].sum())
@@ -169,21 +188,26 @@ def _reason(run: Run, queue: str, kind: str) -> tuple[str, tuple[str, ...], bool
         return words, (f"grid.queues.{queue}.{attribute}",), True
     free = samples.free_cores.mean() if len(samples) else 0.0
     cores = samples.running_cores.mean() + free if len(samples) else 0.0
-    asked = at.asked[(at.asked.queue == queue) & at.asked.resource_type.isin((kind, EVERY_TYPE))]
-    if free > FREE * cores and free >= (8 if kind.startswith("MCORE") else 1):
-        return *_of_free_slots(run, queue, kind, mine, asked), True
+    asked = asked[asked.resource_type.isin((kind, EVERY_TYPE))]
+    slots = free / (8 if kind.startswith("MCORE") else 1)
+    if free > FREE * cores and slots >= 1:
+        return *_of_free_slots(run, queue, kind, mine, asked, slots), True
     return *_of_full_queue(run, queue, kind, here, asked), False
 
 
-def _of_free_slots(run: Run, queue: str, kind: str, mine: pd.DataFrame,
-                   asked: pd.DataFrame) -> tuple[str, tuple[str, ...]]:
-    """Why workers of a type do not take the free slots of a queue."""
+def _of_free_slots(run: Run, queue: str, kind: str, mine: pd.DataFrame, asked: pd.DataFrame,
+                   slots: float) -> tuple[str, tuple[str, ...]]:
+    """Why workers of a type do not take the free slots of a queue, of which there are `slots` on average."""
     if not len(asked) or not asked.wanted.sum():
         return f"no workers of {kind} are asked for", ()
-    if limit := _cut_by(asked):
+    waiting = mine.groupby("time_s").waiting.sum().mean() if len(mine) else 0.0
+    limit = _cut_by(asked)
+    if limit and waiting < ENOUGH * slots:
         return f"workers are cut by {limit}", _options(run, queue, limit)
-    if mine.waiting.sum() > 0:
-        return "workers wait in the batch system although cores are free", ()
+    if waiting > 0:
+        own = run.manifest["scenario"]["grid"]["queues"][queue].get("batch_latency")
+        return ("workers wait in the batch system although cores are free",
+                () if own is None else (f"grid.queues.{queue}.batch_latency",))
     return "cores are free and no worker came", ()
 
 
@@ -219,11 +243,11 @@ def _options(run: Run, queue: str, limit: str) -> tuple[str, ...]:
 
 
 class _At(NamedTuple):
-    """Tables of the window with names as text."""
+    """Tables of the window with names as text: samples of queues, and by_queue those of queues and workers and the
+    workers asked for, each by queue, with no rows under an empty name."""
 
     queues: pd.DataFrame
-    workers: pd.DataFrame
-    asked: pd.DataFrame
+    by_queue: tuple[dict[str, pd.DataFrame], ...]
 
 
 @once_per_run
@@ -238,4 +262,4 @@ def _tables(run: Run) -> _At:
         if "resource_type" in rows:
             rows["resource_type"] = rows.resource_type.replace("", EVERY_TYPE)
         found.append(rows)
-    return _At(*found)
+    return _At(found[0], tuple({**dict(iter(rows.groupby("queue"))), "": rows[:0]} for rows in found))

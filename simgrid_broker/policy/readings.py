@@ -1,6 +1,8 @@
 """Keys of gdpconfig, attributes of queues and parameters of tasks that a rule reads, as its code names them."""
 
 from collections.abc import Callable, Iterator
+from dis import get_instructions
+from itertools import pairwise
 from types import FunctionType
 from typing import Any
 
@@ -9,16 +11,18 @@ from simgrid_broker.gdpconfig import Component, GdpconfigKey
 from simgrid_broker.policy.brokerage.analysis import question as of_analysis
 from simgrid_broker.policy.brokerage.production import question as of_jobs
 from simgrid_broker.policy.brokerage.task import question as of_tasks
-from simgrid_broker.views import QUEUE_ATTRIBUTES, TASK_FIELDS
+from simgrid_broker.views import QUEUE_ATTRIBUTES, STORAGE_ATTRIBUTES, TASK_FIELDS
 
-TASK_PARAMETERS = {name: column.key for name, column in TASK_FIELDS.items() if column.key}
+TASK_PARAMETERS = {name: (column.key,) for name, column in TASK_FIELDS.items() if column.key}
 """Parameters of a task in a scenario, by their names in a view."""
+CORES, OF_QUEUES = "corecount", ("queue", "queues")
+"""A name that tasks and queues share, and what a queue's follows in code."""
 NUMBERS_COUNTED = {"cap", "backlog"}
 """Job numbers that a brokerage counts with keys of its own."""
 
 
 def read_by(function: Callable, edition: str, count: Callable | None = None) -> dict[str, list[str]]:
-    """Settings that a rule reads: names of keys of gdpconfig, attributes of queues and parameters of tasks.
+    """Settings that a rule reads: names of keys of gdpconfig, attributes of queues and storages, parameters of tasks.
 
     count: the function that fills in the job numbers of a candidate, whose keys count for a rule that compares them.
     """
@@ -26,8 +30,9 @@ def read_by(function: Callable, edition: str, count: Callable | None = None) -> 
     keys = {entry.key: entry for entry in keys_named(function, edition)}
     if count is not None and words & NUMBERS_COUNTED:
         keys |= {entry.key: entry for entry in keys_named(count, edition)}
-    return {"keys": list(keys), **{what: sorted({names[word] for word in words & names.keys()})
-                                   for what, names in (("queue", QUEUE_ATTRIBUTES), ("task", TASK_PARAMETERS))}}
+    attributes = {"queue": QUEUE_ATTRIBUTES, "storage": STORAGE_ATTRIBUTES, "task": TASK_PARAMETERS}
+    return {"keys": list(keys), **{what: sorted({key for word in words & names.keys() for key in names[word]})
+                                   for what, names in attributes.items()}}
 
 
 def _words(function: Callable) -> Iterator[str]:
@@ -35,6 +40,9 @@ def _words(function: Callable) -> Iterator[str]:
     written = plain(function)
     for code in _codes(written.__code__):
         yield from code.co_names
+        if CORES in code.co_names:
+            read = [step.argval for step in get_instructions(code)]
+            yield from (f"queues.{CORES}" for pair in pairwise(read) if pair in ((of, CORES) for of in OF_QUEUES))
         yield from (text for text in code.co_consts if isinstance(text, str) and text.isidentifier())
         called = (written.__globals__.get(name) for name in code.co_names)
         for thing in {id(plain(thing)): thing for thing in called}.values():

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from shutil import get_terminal_size
 from textwrap import wrap
 
 import pandas as pd
@@ -16,6 +17,7 @@ from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.words import number, reason_in_words, shortened, spoken, texts_of_python
 
 WIDTH = 100
+"""Most columns of a line."""
 LONGEST_NAME = 34
 MOST_CAUSES = 5
 """Maximum number of entries in a list."""
@@ -30,7 +32,7 @@ def terminal_summary(run: Run) -> str:
     value = {row.metric: number(row.value) for row in metrics.summary(run).itertuples()}
     lines = [f"{run.manifest['scenario']['name']} ({run.folder})",
              f"figures over {metrics.window_of(run)}; seed {run.manifest['seed']}, {run.manifest['status']}",
-             *(line for warning in warnings_of(run) for line in wrap(warning, WIDTH, initial_indent="  ! ",
+             *(line for warning in warnings_of(run) for line in wrap(warning, _width(), initial_indent="  ! ",
                                                                      subsequent_indent="    ")),
              "", *_jobs(run), "", *_figures(run, value), "", *_shares(run)]
     return "\n".join(line.rstrip() for line in lines)
@@ -109,7 +111,7 @@ def _tasks(run: Run) -> list[str]:
 def _listed(head: str, parts: Sequence[str], most: int = MOST_CAUSES) -> list[str]:
     """Wrapped lines with `head` and the first `most` parts; empty without parts."""
     more = [f"{len(parts) - most} more"] if len(parts) > most else []
-    return wrap(head + ", ".join([*parts[:most], *more]), WIDTH, subsequent_indent=" " * 10) if parts else []
+    return wrap(head + ", ".join([*parts[:most], *more]), _width(), subsequent_indent=" " * 10) if parts else []
 
 
 def _out_of_memory(run: Run) -> list[str]:
@@ -142,9 +144,15 @@ def _shares(run: Run) -> list[str]:
               limit.get(row.share, "").partition(":")[0]) for row in rows.itertuples()]
     lines = _table(("share", "target %", "due %", "delivered %", "deviation", "within 10 %", "limit"), cells)
     lines += [f"({left_out} shares at deeper levels are in the report)"] if left_out else []
-    return [*lines, "due: target with what shares without work leave; in samples with work that could run:",
+    said = ["due: target with what shares without work leave; in samples with work that could run:",
             "mean absolute deviation from due, % points, and % of them within 10 % of due",
-            *(line for text in sentences(run) for line in wrap(f"{text} `simgrid-broker why RUN` says more.", WIDTH))]
+            *(f"{text} `simgrid-broker why RUN` says more." for text in sentences(run))]
+    return [*lines, *(line for text in said for line in wrap(text, _width()))]
+
+
+def _width() -> int:
+    """Columns of a line: those of the terminal, if it has fewer."""
+    return min(get_terminal_size((WIDTH, 24)).columns, WIDTH)
 
 
 def _percents(*values: float) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ table, `text` a key that decisions see as it is, `derived` a column that follows
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
+from inspect import getattr_static
 from math import inf
 from types import NoneType
 from typing import Any, TypedDict, Unpack, get_args, get_origin
@@ -223,6 +224,23 @@ def derived(value: Callable[[Any], Any], description: str, *, dtype: str = "i2",
     found = Derived(value, doc=description)
     found.column = Column("", dtype, unit, source, description, zero_means, seen=seen, of=lambda noun, derived: derived)
     return found
+
+
+def written_keys(noun: type[BaseModel], name: str) -> tuple[str, ...]:
+    """Keys of a noun in a scenario behind a key or a property of it: those that its code reads.
+
+    An option of `params` counts as `params.OPTION`: it is a text that the code holds.
+    """
+    if name in noun.model_fields:
+        return (name,)
+    function = getattr(getattr_static(noun, name, None), "fget", None)
+    if function is None:
+        return ()
+    code, held = function.__code__, [cell.cell_contents for cell in function.__closure__ or ()]
+    texts = (*code.co_consts, *held) if any("option" in each for each in code.co_names) else ()
+    options = (text for text in texts if isinstance(text, str) and text.isidentifier())
+    read = [written for each in code.co_names if each != name for written in written_keys(noun, each)]
+    return tuple(dict.fromkeys((*read, *(f"params.{option}" for option in options))))
 
 
 def columns_of(noun: type[BaseModel]) -> tuple[Column, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES
-from simgrid_broker.schema.attribute import texts_of
+from simgrid_broker.schema.attribute import texts_of, written_keys
 from simgrid_broker.schema.queues import PublishedSoftware, Queue, WorkerNodeGpu
 from simgrid_broker.views.records import Candidates, view
 
@@ -19,12 +19,16 @@ QUEUE = view(
     ("locked", "?"),                 # another broker holds a lock on it
     ("place", "i4"))                 # place of its name in the alphabet
 """A pseudo-queue as brokers see it: numbers and flags, each described in its sheet (`schema.queues`)."""
-QUEUE_ATTRIBUTES = {column.seen_as or column.name: column.key for table in (QUEUES, PSEUDO_QUEUES)
-                    for column in table.columns if column.key}
-"""Attributes of a queue in a scenario, by the names of their columns."""
+STORAGE_ATTRIBUTES = dict.fromkeys(("free_bytes", "usable_bytes", "usable_output", "usable_input", "left_bytes",
+                                    "left_gib"), ("free",))
+"""Attributes of an endpoint in a scenario, by the names of columns and functions that tell its space."""
 
 TEXTS = {column.name: column for column in texts_of(Queue)}
 """Texts of a queue that brokers see."""
+QUEUE_ATTRIBUTES = {column.seen_as or column.name: written_keys(Queue, column.key) for column in QUEUES.columns
+                    if column.key} | {
+    "queues.corecount": ("capability", "corecount"), **{name: (column.key,) for name, column in TEXTS.items()}}
+"""Attributes of a queue in a scenario, by the names of their columns; the cores of a slot also follow from it."""
 
 NUCLEUS = view(
     ("site", "i8"), ("active", "?"), ("has_storage", "?"), ("read_wan", "?"), ("write_wan", "?"),

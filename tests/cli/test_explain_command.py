@@ -146,6 +146,8 @@ def test_json_about_a_queue(call, explained):
     pytest.param(("--share", "Analysis", "--task", 4), "cannot be combined with --share", id="a task and a share"),
     pytest.param(("--user", "analysis-00001"), "did you mean 'analysis-0001'", id="a misspelt user"),
     pytest.param(("--user", "analysis-0001", "--at", "1h"), "cannot be combined with --user", id="a user at a time"),
+    pytest.param(("--job", 10**6), "--job = 1000000: unknown job", id="an unknown job"),
+    pytest.param(("--job", 1, "--task", 4), "cannot be combined with --job", id="a job and a task"),
     pytest.param(("--share", "Anlysis"), "did you mean 'Analysis'?", id="a misspelt share"),
     pytest.param(("--why-not", "NORTH", "--at", "1h"), "can be combined with --task, --all and --json only",
                  id="a conflict"),
@@ -161,6 +163,34 @@ def test_the_work_of_a_user_is_explained_in_one_sentence_and_in_detail(call, exp
     assert user in text.split("\n\n")[0] and "running" in text and max(map(len, text.splitlines())) <= 110
     found = json.loads(call("explain", explained, "--user", user, "--json").stdout)
     assert found["says"] == " ".join(text.split("\n\n")[0].split()) and found["tasks"][0]["user"] == user
+
+
+def test_the_life_of_a_job_is_told_in_lines_and_as_json(call, explained):
+    text = call("explain", explained, "--job", 5).stdout
+    assert "created: attempt 1 at input of task" in text and "running on " in text
+    found = json.loads(call("explain", explained, "--job", 5, "--json").stdout)
+    assert found["panda_id"] == 5 and [each["what"] for each in found["life"]][0].startswith("created: ")
+
+
+@pytest.mark.parametrize("command", [
+    ("why",), ("why", "Production"), ("coverage",), ("coverage", "--all"), ("explain",), ("explain", "--task", 4),
+    ("explain", "--task", 2), ("explain", "--job", 5), ("explain", "--why-not", "NORTH", "--all"),
+    ("explain", "--share", "Production"), ("explain", "--unplaced"), ("explain", "--user", "analysis-0001"),
+    ("users", "--all"), ("links", "--all"), ("links", "--matrix"), ("shares",)], ids=str)
+def test_what_is_asked_about_a_run_fits_80_columns(call, explained, command):
+    name, *options = map(str, command)
+    result = call(name, explained, *options, columns=80)
+    assert result.exit_code == 0
+    lines = [line for line in result.stdout.splitlines() if not line.startswith(("  use ", "  skip "))]
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("command", [("gdpconfig", "jobbroker"), ("gdpconfig", "cap_rt"), ("describe",),
+                                     ("describe", "jobs.parquet"), ("describe", "rules"), ("describe", "-cap_rt"),
+                                     ("describe", "states"), ("describe", "timeouts")], ids=" ".join)
+def test_what_is_looked_up_fits_80_columns(call, command):
+    result = call(*command, columns=80)
+    assert result.exit_code == 0 and max(map(len, result.stdout.splitlines())) <= 80
 
 
 def test_a_task_of_a_user_is_explained_even_if_no_decision_was_recorded(call, tmp_path):

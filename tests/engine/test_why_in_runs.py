@@ -46,15 +46,15 @@ BROKEN = {
     "memory": ({CAMPAIGN + "memory_per_core": "40 GB"}, "task brokerage", "-job: no queue passes -lowmemory",
                QUEUES + "*.maxrss"),
     "no queue for 8 cores": (MCORE | {QUEUES + f"{name}.capability": "score" for name in ("CENTRE", "NORTH", "SOUTH")},
-                             "task brokerage", "-job: no queue passes -cpucore", None),
+                             "task brokerage", "-job: no queue passes -cpucore", QUEUES + "*.capability"),
     "workers": ({QUEUES + f"{name}.params": {"maxWorkers": 5} for name in ("CENTRE", "NORTH", "SOUTH")}, "slots",
                 "workers are cut by maxWorkers", QUEUES + "SOUTH.params.maxWorkers"),
     "closed queues": ({QUEUES + f"{name}.status": "brokeroff" for name in ("NORTH", "SOUTH")}, "job brokerage",
                       "-status", QUEUES + "*.status"),
     "transfers": ({"grid.links.default.bandwidth": "0.3 Mb/s", CAMPAIGN + "input_per_job": "150 MB"}, "input of jobs",
-                  "jobs wait for their input at idle queues", None),
+                  "jobs wait for their input at idle queues", "grid.links.default.bandwidth"),
     "work": ({CAMPAIGN + "offered_cores": 20, CAMPAIGN + "backlog_time": 0}, "tasks that arrived", "too little work",
-             None),
+             CAMPAIGN + "offered_cores"),
 }
 """Changes that break a run, with the link, the rule and the first setting that `why` is to name for Production."""
 

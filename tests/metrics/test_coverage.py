@@ -7,6 +7,7 @@ import pytest
 
 from simgrid_broker import load_scenario, metrics, simulate
 from simgrid_broker.metrics.coverage import agents_used, ends_used, rules_used
+from simgrid_broker.metrics.job_life import job_life
 from simgrid_broker.metrics.task_life import task_life
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
@@ -52,3 +53,22 @@ def test_the_life_of_a_task_has_no_gap_that_nobody_explains(run):
     assert held and set(held) == {"held by the throttler of Production: running > NRUNNINGCAP"}
     assert task_life(run, 10**9) == []
     json.dumps([each._asdict() for each in life])
+
+
+def test_the_life_of_a_job_goes_from_its_decision_to_its_end_and_names_its_other_attempts(run):
+    jobs = run.jobs.set_index("panda_id")
+    retried = jobs[jobs.old_panda_id.isin(jobs.index)].iloc[0]
+    first, second = int(retried.old_panda_id), int(retried.name)
+    life = [each.what for each in job_life(run, first)]
+    assert life[0].startswith("created: attempt 1 at input of task ") and " brokered to " in life[0]
+    assert any(f"{jobs.status[first]} (" in what for what in life), "its end has a cause"
+    assert life[-1].startswith(f"attempt {retried.attempt}, job {second} at {retried.queue}: ")
+    assert job_life(run, second)[0].what.startswith(f"attempt {retried.attempt - 1}, job {first} at ")
+    starts = [each.start_s for each in job_life(run, first)]
+    assert starts == sorted(starts) and job_life(run, 10**9) == []
+
+
+def test_a_job_that_waits_for_input_names_the_transfers_that_bring_it(run):
+    jobs = run.jobs[(run.jobs.missing_bytes > 0) & run.jobs.assigned_s.notna() & run.jobs.activated_s.notna()]
+    life = [each.what for each in job_life(run, int(jobs.panda_id.iloc[0]))]
+    assert any(" of its input have to come to " in what and " from " in what for what in life)
