@@ -45,7 +45,7 @@ MAY_IMPORT = {
                 "units", "wording", "errors", "luck"},
     "engine": {"editions", "systems.events", "agents", "dry_run", "turns", "fabric", "world", "scenario", "records",
                "luck", "errors", "notebook"},
-    "metrics": {"errors", "systems", "records", "names", "units", "wording"},
+    "metrics": {"errors", "systems", "records", "gdpconfig", "schema", "names", "units", "wording"},
     "report": {"errors", "notebook", "metrics", "records", "names", "units"},
     "experiments": {"editions", "engine", "metrics", "records", "report", "scenario", "gdpconfig", "schema", "names",
                     "units", "errors", "files", "wording", "luck", "notebook"},

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.refusals import ABOUT_QUEUES, criteria, refusal_counts, with_labels
+from simgrid_broker.metrics.settings import links_of, settings_of, streams_of
 from simgrid_broker.metrics.shares import NEAR, Tree, due_power, share_tree
 from simgrid_broker.metrics.slots import (
     MUCH,
@@ -30,7 +31,6 @@ from simgrid_broker.metrics.summary import core_capacity
 from simgrid_broker.metrics.window import once_per_run, window_of
 from simgrid_broker.names import USED, DecisionKind, ThrottledBy
 from simgrid_broker.records import Run
-from simgrid_broker.schema.queues import Queue
 from simgrid_broker.units import HOUR
 
 LINKS = ("tasks that arrived", "tasks in progress", "caps of users", "scouts", "input of tasks", "task brokerage",
@@ -53,8 +53,6 @@ KEYS_OF_CAPS = {ThrottledBy.RUNNING_JOBS.word: OF_JOBS, ThrottledBy.QUEUED_JOBS.
 UNKNOWN, TOO_LITTLE_WORK = "unknown", "too little work"
 NO_NUCLEUS = "no site is a nucleus with a queue for production"
 HALF, SMALL = 0.5, 0.05
-MOST_LINKS = 3
-"""Sites whose links a cause names."""
 
 
 @dataclass(frozen=True)
@@ -226,41 +224,18 @@ def _causes(run: Run, flow: Flow, leaf: int) -> list[Cause]:
         found.append(replace(_of_slots(run, each, share), lost_core_h=each.part * at_slots, hours=each.part * n_slots))
     lacking = flow.target[:, leaf] - flow.could_use[:, leaf]
     if (n_lacking := int(np.count_nonzero(lacking > NEAR * flow.target[:, leaf]))):
-        found.append(Cause(LINKS[ARRIVED], TOO_LITTLE_WORK, _streams_of(run, share), hours=n_lacking,
+        found.append(Cause(LINKS[ARRIVED], TOO_LITTLE_WORK, streams_of(run, share), hours=n_lacking,
                            lost_core_h=float(lacking.sum())))
     return _added(found)
-
-
-def _streams_of(run: Run, share: str) -> tuple[str, ...]:
-    """Loads of the streams of a share that say one, the one with most tasks first."""
-    tasks = run.table("tasks", ["share", "name"])
-    names = tasks.name[tasks.share.astype(object) == share].astype(object).value_counts().index
-    work = run.manifest["scenario"]["workload"]
-    known = {stream["name"]: f"workload.{kind}.{stream['name']}.offered_cores" for kind in ("campaigns", "users")
-             for stream in work[kind] if stream.get("offered_cores")}
-    return tuple(known[name] for name in names if name in known)
 
 
 def _of_slots(run: Run, obstacle: Obstacle, share: str) -> Cause:
     """The cause behind jobs that wait for slots; a rule of job brokerage if it keeps them from idle cores."""
     if obstacle.refused_by:
-        return Cause(LINKS[BROKERAGE], obstacle.refused_by, _settings_of(run, obstacle.refused_by, share))
+        return Cause(LINKS[BROKERAGE], obstacle.refused_by, settings_of(run, obstacle.refused_by, share))
     if obstacle.is_input:
-        return Cause(LINKS[TRANSFERS], obstacle.rule, _links_of(run))
+        return Cause(LINKS[TRANSFERS], obstacle.rule, links_of(run))
     return Cause(LINKS[SLOTS], obstacle.rule, obstacle.settings)
-
-
-@once_per_run
-def _links_of(run: Run) -> tuple[str, ...]:
-    """Rates of the links of the sites whose jobs wait longest for input, or that of all links if no site has its own.
-    """
-    links, rows = run.manifest["scenario"]["grid"]["links"], run.table("transfers")
-    rows = rows[rows.kind.astype(object) == "input"]
-    waits = (rows.n_jobs * (rows.ended_s.fillna(run.end_s) - rows.submitted_s)).groupby(
-        rows.destination.astype(object)).sum().nlargest(MOST_LINKS)
-    if any(links.get(level) for level in ("by_site", "by_tier", "pairs")):
-        return tuple(f"grid.links.by_site.{site}.bandwidth" for site in waits.index if site in links["by_site"])
-    return ("grid.links.default.bandwidth",)
 
 
 def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[Obstacle]) -> Cause | None:
@@ -282,7 +257,7 @@ def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[O
         is_feedback = answers or cause.link == LINKS[BROKERAGE] and cause.rule.split(" (")[0] in OF_CAPS
         return None if stands and is_feedback else cause
     if place == TRANSFERS:
-        return Cause(LINKS[TRANSFERS], "jobs wait for their input at the site", _links_of(run))
+        return Cause(LINKS[TRANSFERS], "jobs wait for their input at the site", links_of(run))
     if place == SLOTS:
         return stopped if is_idle and not any(each.refused_by or each.is_input for each in obstacles) else None
     return _of_tasks(run, flow, hour, leaf, place)
@@ -343,17 +318,17 @@ def _of_tasks(run: Run, flow: Flow, hour: int, leaf: int, place: int) -> Cause:
         keys = KEYS_OF_CAPS.get(row.throttled_by, ())
         return Cause(LINKS[CAPS], row.throttled_by.replace("_", " "), tuple(f"gdpconfig.{key}" for key in keys))
     if place in (THROTTLER, BROKERAGE) and row.errordialog:
-        return Cause(LINKS[BROKERAGE], row.errordialog, _settings_of(run, row.errordialog, flow.tree.leaf_names[leaf]))
+        return Cause(LINKS[BROKERAGE], row.errordialog, settings_of(run, row.errordialog, flow.tree.leaf_names[leaf]))
     rule = (_behind(flow, hour, leaf) or row.errordialog) if place == NUCLEI else ""
     if rule:
         words = rule if rule == row.errordialog else f"-job: no queue passes {rule}"
-        return Cause(LINKS[NUCLEI], words, _settings_of(run, rule, flow.tree.leaf_names[leaf]))
+        return Cause(LINKS[NUCLEI], words, settings_of(run, rule, flow.tree.leaf_names[leaf]))
     if place == NUCLEI and flow.tree.leaf_names[leaf] in _without_nucleus(run):
         return Cause(LINKS[NUCLEI], NO_NUCLEUS, ("grid.queues.*.type", "grid.sites.*.nucleus"))
     if place == THROTTLER:
         rule = _refuses_most(run, flow.tree.leaf_names[leaf])
         return Cause(LINKS[BROKERAGE], rule or "queues take fewer jobs than are ready",
-                     _settings_of(run, rule, flow.tree.leaf_names[leaf]))
+                     settings_of(run, rule, flow.tree.leaf_names[leaf]))
     words = f"tasks are {row.status}" + (f": {row.errordialog}" if row.errordialog else "")
     return Cause(LINKS[place], {SCOUTS: "jobs behind scouts", INPUT: "input on tape or of a parent"}.get(place, words))
 
@@ -372,36 +347,6 @@ def _behind(flow: Flow, hour: int, leaf: int) -> str:
     """Rule of job brokerage that refused the last queue for most tasks without a nucleus; empty if none is recorded."""
     rows = flow.hints[(flow.hints.hour == flow.hours[hour]) & (flow.hints.leaf == leaf)]
     return str(rows.rule[rows.decisions.idxmax()]) if len(rows) else ""
-
-
-def _settings_of(run: Run, label: str, share: str) -> tuple[str, ...]:
-    """Settings that the rules of a label read, those that the scenario sets first: keys of gdpconfig, then attributes.
-    """
-    found: dict[str, tuple[str, ...]] = {"gdpconfig": (), "queue": (), "storage": ()}
-    for kind in DecisionKind.words():
-        for rule in criteria(run, kind).itertuples():
-            if rule.label == label:
-                found["gdpconfig"] += tuple(f"gdpconfig.{key.replace('<gshare>', share)}" for key in rule.keys)
-                found["queue"] += tuple(f"grid.queues.*.{name}" for name in rule.queue)
-                found["storage"] += tuple(f"grid.storages.*.{name}" for name in rule.storage)
-    every = dict.fromkeys(setting for settings in found.values() for setting in settings)
-    return tuple(sorted(every, key=lambda setting: not _is_set(run, setting)))
-
-
-def _is_set(run: Run, setting: str) -> bool:
-    """True if the scenario sets a key of gdpconfig or its family, or an attribute of a queue to another than its
-    default; what has no default is set."""
-    where, _, attribute = setting.rpartition("*.")
-    if not where:
-        key = setting.removeprefix("gdpconfig.")
-        return any(f"{key}_".startswith(f"{name.partition('.')[2]}_") and entry["origin"] != "default"
-                   for name, entry in run.manifest["gdpconfig"].items())
-    field = Queue.model_fields.get(attribute) if where == "grid.queues." else None
-    queues = run.manifest["scenario"]["grid"]["queues"].values()
-    return where != "grid.queues." or field is not None and any(
-        queue.get(attribute) != field.default for queue in queues)
-
-
 
 
 def _flow(run: Run) -> Flow:

@@ -5,12 +5,11 @@ from typing import Any
 
 import yaml
 
-from simgrid_broker.gdpconfig import LOWER, GdpconfigKey
+from simgrid_broker.gdpconfig import LOWER
 from simgrid_broker.metrics.chain import ARRIVED, LINKS, UNKNOWN, Cause, Why, all_chains, last_verdict, why
+from simgrid_broker.metrics.settings import default_of, entry_of
 from simgrid_broker.metrics.shares import NEAR
 from simgrid_broker.records import Run
-from simgrid_broker.scenario import find
-from simgrid_broker.schema.queues import Queue
 from simgrid_broker.wording import plain
 
 TWICE = 2
@@ -69,7 +68,7 @@ def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[str, ...]:
 
     A limit moves until what was compared with it passes, and once more as far; one that a lower value eases ends at 0.
     """
-    value, entry = setting_in_force(run, setting), _entry_of(setting)
+    value, entry = setting_in_force(run, setting), entry_of(setting)
     if value is None and entry is not None:
         value = entry.default if not entry.is_family else setting_in_force(run, f"gdpconfig.{entry.prefix}")
     if isinstance(value, bool):
@@ -84,13 +83,6 @@ def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[str, ...]:
     return ()
 
 
-def _entry_of(setting: str) -> GdpconfigKey | None:
-    """The row of the key of gdpconfig that a setting is; None for other settings, and families without a member."""
-    if not setting.startswith("gdpconfig.") or "<" in setting:
-        return None
-    return next((match.entry for match in find(setting.removeprefix("gdpconfig."))), None)
-
-
 def relaxed(run: Run, cause: Cause) -> dict[str, Any]:
     """Values of the first settings of a cause that let more work pass, by dotted name; empty if none follow.
 
@@ -100,7 +92,7 @@ def relaxed(run: Run, cause: Cause) -> dict[str, Any]:
     for setting in cause.settings:
         names = _places(run, setting, cause.settings)
         if setting.startswith("grid.queues."):
-            changes = {name: None for name in names if setting_in_force(run, name) not in (None, _default_of(name))}
+            changes = {name: None for name in names if setting_in_force(run, name) not in (None, default_of(name))}
         elif setting.startswith("grid.storages."):
             changes = {name: setting_in_force(run, name.removesuffix("free") + "total") for name in names}
         elif setting.startswith("grid.sites."):
@@ -122,12 +114,6 @@ def _places(run: Run, setting: str, settings: tuple[str, ...]) -> list[str]:
         return [f"{kind}{name}{end}" for name in run.manifest["scenario"]["grid"][kind.split(".")[1]]]
     attribute = setting.split(".")[3:]
     return [other for other in settings if attribute and other.split(".")[3:] == attribute] or [setting]
-
-
-def _default_of(setting: str) -> Any:
-    """Default of an attribute of a queue, as a manifest has it; None for an option."""
-    _, _, _, attribute, *rest = setting.split(".")
-    return None if rest else Queue.model_fields[attribute].default
 
 
 def sweep_of(run: Run, cause: Cause, share: str) -> str:

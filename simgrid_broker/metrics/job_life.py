@@ -11,13 +11,14 @@ from simgrid_broker.metrics.task_life import Change
 from simgrid_broker.metrics.window import selected_jobs
 from simgrid_broker.names import DecisionKind, JobStatus
 from simgrid_broker.records import JOB_END_TIMES, Run
-from simgrid_broker.schema import JOB_TIMES
 from simgrid_broker.units import HOUR, format_seconds
 from simgrid_broker.wording import figure
 
+TIMES = tuple(f"{word}_s" for word in JobStatus.words())
+"""Columns with the last entry into each status."""
 ATTEMPT = ("panda_id", "old_panda_id", "jeditaskid", "attempt", "share", "resource_type", "corecount", "priority",
            "queue", "nucleus", "source_site", "missing_bytes", "input_bytes", "output_bytes", "n_input_files",
-           "n_output_files", "ramcount_mb", "status", "cause", *JOB_TIMES)
+           "n_output_files", "ramcount_mb", "status", "cause", *TIMES)
 """Columns of an attempt that its life tells."""
 NEAR_S = 1.0
 """Time within which records of one act lie, s: decisions and transfers carry the time of their cycle."""
@@ -69,7 +70,7 @@ def _because(job: pd.Series) -> str:
 
 def _stays(run: Run, job: pd.Series) -> Iterator[Change]:
     """One line for each status that the attempt entered, from entry to the next one."""
-    entered = sorted((job[name], number) for number, name in enumerate(JOB_TIMES) if job[name] == job[name])
+    entered = sorted((job[name], number) for number, name in enumerate(TIMES) if job[name] == job[name])
     tell = {JobStatus.PENDING.word: _created, JobStatus.ASSIGNED.word: _assigned, JobStatus.ACTIVATED.word: _activated,
             JobStatus.RUNNING.word: _running, JobStatus.TRANSFERRING.word: _transferring,
             JobStatus.THROTTLED.word: lambda run, job, stay: "throttled: a cap of its user or group is reached"}

@@ -1,0 +1,81 @@
+"""Settings of a scenario behind a cause, by their dotted names: of rules, of streams of work, and of links."""
+
+from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey
+from simgrid_broker.metrics.refusals import criteria
+from simgrid_broker.metrics.window import once_per_run
+from simgrid_broker.names import DecisionKind
+from simgrid_broker.records import Run
+from simgrid_broker.schema.queues import Queue
+
+GDPCONFIG = "gdpconfig."
+"""Beginning of the name of a key of gdpconfig."""
+MOST_LINKS = 3
+"""Sites whose links a cause names."""
+
+
+def streams_of(run: Run, share: str) -> tuple[str, ...]:
+    """Loads of the streams of a share that say one, the one with most tasks first."""
+    tasks = run.table("tasks", ["share", "name"])
+    names = tasks.name[tasks.share.astype(object) == share].astype(object).value_counts().index
+    work = run.manifest["scenario"]["workload"]
+    known = {stream["name"]: f"workload.{kind}.{stream['name']}.offered_cores" for kind in ("campaigns", "users")
+             for stream in work[kind] if stream.get("offered_cores")}
+    return tuple(known[name] for name in names if name in known)
+
+
+@once_per_run
+def links_of(run: Run) -> tuple[str, ...]:
+    """Rates of the links of the sites whose jobs wait longest for input, or that of all links if no site has its own.
+    """
+    links, rows = run.manifest["scenario"]["grid"]["links"], run.table("transfers")
+    rows = rows[rows.kind.astype(object) == "input"]
+    waits = (rows.n_jobs * (rows.ended_s.fillna(run.end_s) - rows.submitted_s)).groupby(
+        rows.destination.astype(object)).sum().nlargest(MOST_LINKS)
+    if any(links.get(level) for level in ("by_site", "by_tier", "pairs")):
+        return tuple(f"grid.links.by_site.{site}.bandwidth" for site in waits.index if site in links["by_site"])
+    return ("grid.links.default.bandwidth",)
+
+
+def settings_of(run: Run, label: str, share: str) -> tuple[str, ...]:
+    """Settings that the rules of a label read, those that the scenario sets first: keys of gdpconfig, then attributes.
+    """
+    found: dict[str, tuple[str, ...]] = {"gdpconfig": (), "queue": (), "storage": ()}
+    for kind in DecisionKind.words():
+        for rule in criteria(run, kind).itertuples():
+            if rule.label == label:
+                found["gdpconfig"] += tuple(f"gdpconfig.{key.replace('<gshare>', share)}" for key in rule.keys)
+                found["queue"] += tuple(f"grid.queues.*.{name}" for name in rule.queue)
+                found["storage"] += tuple(f"grid.storages.*.{name}" for name in rule.storage)
+    every = dict.fromkeys(setting for settings in found.values() for setting in settings)
+    return tuple(sorted(every, key=lambda setting: not is_set(run, setting)))
+
+
+def is_set(run: Run, setting: str) -> bool:
+    """True if the scenario sets a key of gdpconfig or its family, or an attribute of a queue to another than its
+    default; what has no default is set."""
+    where, _, attribute = setting.rpartition("*.")
+    if not where:
+        key = setting.removeprefix("gdpconfig.")
+        return any(f"{key}_".startswith(f"{name.partition('.')[2]}_") and entry["origin"] != "default"
+                   for name, entry in run.manifest["gdpconfig"].items())
+    field = Queue.model_fields.get(attribute) if where == "grid.queues." else None
+    queues = run.manifest["scenario"]["grid"]["queues"].values()
+    return where != "grid.queues." or field is not None and any(
+        queue.get(attribute) != field.default for queue in queues)
+
+
+
+
+def entry_of(setting: str) -> GdpconfigKey | None:
+    """The row of the key of gdpconfig that a setting is; None for other settings, and families without a member."""
+    if not setting.startswith(GDPCONFIG) or "<" in setting:
+        return None
+    key = setting.removeprefix(GDPCONFIG)
+    found = [entry for entry in REGISTRY if entry.pattern.fullmatch(key)]
+    return max(found, key=lambda entry: len(entry.prefix), default=None)
+
+
+def default_of(setting: str) -> object:
+    """Default of an attribute of a queue, as a manifest has it; None for an option."""
+    _, _, _, attribute, *rest = setting.split(".")
+    return None if rest else Queue.model_fields[attribute].default
