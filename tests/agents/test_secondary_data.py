@@ -62,8 +62,7 @@ def at_here(stage, dataset=1):
     return sum(part for site, part, _ in observe.replicas(stage.world, dataset) if site == 0)
 
 
-@pytest.mark.rule("bring_secondaries")
-@pytest.mark.rule("inputs_of")
+@pytest.mark.rule("bring_secondaries", "inputs_of", "master_bytes")
 @pytest.mark.parametrize(("secondary", "each", "moved", "files"), [
     pytest.param(dict(np=2), 2, 8, 8, id="np: two files for each job"),
     pytest.param(dict(ratio=2), 2, 8, 8, id="ratio: two files for each master file"),
@@ -87,7 +86,7 @@ def test_jobs_wait_for_the_secondary_files_that_are_not_at_their_site(secondary,
     stage.check()
 
 
-@pytest.mark.rule("awaits_secondaries")
+@pytest.mark.rule("awaits_secondaries", "bring_secondaries", "master_bytes")
 def test_a_job_waits_for_master_and_secondaries_whichever_comes_last():
     master = dict(files=4, bytes=40 * MB, replicas=[dict(storage="THERE_DISK")])
     stage = stage_of(dict(np=1), dict(dataset="calibration", nosplit=True), said=dict(
@@ -121,13 +120,14 @@ def test_draws_of_secondary_files_belong_to_their_dataset():
     assert found[0].items() < found[1].items() and found[1] == found[2]   # whatever else is read, and its order
 
 
+@pytest.mark.rule("bring_secondaries")
 def test_secondary_files_at_the_site_are_not_moved():
     stage = stage_of(dict(np=2), other=dict(pileup=pileup(storage="HERE_DISK")))
     when_set_up(stage)
     assert stage.statuses() == ["activated"] * 4 and not len(stage.moved())
 
 
-@pytest.mark.rule("to_bring")
+@pytest.mark.rule("to_bring", "bring_secondaries")
 def test_a_part_of_the_secondary_files_is_at_the_site():
     stage = stage_of(dict(nosplit=True), other=dict(pileup=pileup(storage="HERE_DISK", part=0.6)))
     begun = when_set_up(stage)
@@ -164,7 +164,7 @@ def test_secondary_files_that_vanish_under_way_are_asked_for_again():
     stage.check()
 
 
-@pytest.mark.rule("awaits_secondaries")
+@pytest.mark.rule("awaits_secondaries", "bring_secondaries")
 def test_jobs_that_come_later_find_what_was_brought():
     stage = stage_of(dict(nosplit=True))
     begun = when_set_up(stage)
@@ -178,8 +178,7 @@ def test_jobs_that_come_later_find_what_was_brought():
 
 # ---- brokers ---------------------------------------------------------------------------------------------------------
 
-@pytest.mark.rule("fill_parts")
-@pytest.mark.rule("input_of_pieces")
+@pytest.mark.rule("fill_parts", "input_of_pieces", "own_part")
 @pytest.mark.parametrize(("secondary", "storage", "part", "disk", "complete"), [
     pytest.param(dict(np=2), "THERE_DISK", 1.0, (1 / 3, 2 / 3), (False, False), id="master here, secondary there"),
     pytest.param(dict(np=2), "HERE_DISK", 1.0, (1.0, 2 / 3), (True, False), id="both here"),
@@ -196,8 +195,7 @@ def test_brokers_see_where_each_dataset_lies(secondary, storage, part, disk, com
     assert len(states) == 2
 
 
-@pytest.mark.rule("total_input")
-@pytest.mark.rule("parts_at")
+@pytest.mark.rule("total_input", "parts_at", "own_part")
 @pytest.mark.parametrize(("said", "size", "here", "there"), [
     pytest.param({}, 4 + 10, 4 / 14, 10 / 14, id="a secondary dataset counts once"),
     pytest.param(dict(taskbrokeronmaster=1, secondary_fraction=2 / 3), 4, 1.0, 0.0, id="taskBrokerOnMaster"),

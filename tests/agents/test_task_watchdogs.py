@@ -40,6 +40,7 @@ WITH_EXPRESS = [dict(name="All", value=1), dict(name="Express", value=1)]
 
 @pytest.mark.rule("nearly_done")
 @pytest.mark.parametrize(("n_files", "n_over", "boosted"), [
+    pytest.param(1, 1, (True, True), id="the only file is over"),
     pytest.param(1000, 949, (False, False), id="less than 95 % is over"),
     pytest.param(1000, 950, (True, True), id="95 % is over, and 50 jobs are left"),
     pytest.param(2000, 1899, (False, False), id="101 jobs are left"),
@@ -187,6 +188,7 @@ def test_what_is_done_about_a_task():
     assert done_about(priority=900, goes_to_express=False) == Actions(pauses=True)
     assert done_about(n_over=949) == Actions(pauses=True)
     assert done_about(n_files=0, n_over=0, n_jobs=0) == Actions()
+    assert done_about(n_files=1, n_over=1, n_jobs=1) == Actions(boosts=True, moves=True)
     assert done_about(rates=(0.49, 0.0)) == Actions(boosts=True, moves=True)
 
 
@@ -281,6 +283,7 @@ def test_when_a_throttled_task_goes_on(late_s, inputs, documented, deployed):
 @pytest.mark.rule("failures_of_files")
 def test_files_that_were_not_tried_lower_the_mean_of_failures():
     assert failures_of_files(np.array([6, 1]), np.array([5, 0]), 0) == (5, 2.5)
+    assert failures_of_files(np.array([6]), np.array([5]), 0) == (5, 5.0)
     assert failures_of_files(np.array([6, 1]), np.array([5, 0]), 8) == (5, 0.5)
     assert failures_of_files(np.zeros(0, int), np.zeros(0, int), 0) == (0, 0.0)
 

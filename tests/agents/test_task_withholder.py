@@ -48,7 +48,8 @@ def test_a_queue_is_busy_above_its_cut_and_twice_its_running_jobs(queued, runnin
 
 @pytest.mark.rule("is_withheld")
 @pytest.mark.parametrize(("locations", "closed", "expected"), [
-    ({1}, {1, 2}, True), ({1, 3}, {1, 2}, False), ({1}, set(), False), (set(), {1}, True), (set(), set(), False),
+    ({1}, {1, 2}, True), ({1, 2}, {1, 2}, True), ({1, 3}, {1, 2}, False), ({1}, set(), False), (set(), {1}, True),
+    (set(), set(), False),
 ])
 def test_a_task_waits_if_all_of_its_input_is_where_it_cannot_run(locations, closed, expected):
     assert is_withheld(locations, closed) is expected

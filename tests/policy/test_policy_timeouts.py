@@ -128,6 +128,13 @@ def test_kill_codes_say_how_a_job_ends():
     assert {rule.code for rule in rules(cfg(), "documented")} == {0}
 
 
+@pytest.mark.rule("without_waiting")
+def test_rules_on_jobs_that_wait_for_a_pilot_are_left_out_for_dirac():
+    rows = [(S.ACTIVATED,), (S.THROTTLED,), (S.ACTIVATED, S.THROTTLED), (S.ACTIVATED, S.RUNNING), (S.STARTING,)]
+    some = [timeouts.TimeoutRule(Cause.TIMEOUT_ACTIVATED, statuses, "entered", 1.0, "close") for statuses in rows]
+    assert [rule.statuses for rule in timeouts.without_waiting(some)] == rows[3:]
+
+
 @pytest.mark.rule("is_only_marked")
 @pytest.mark.parametrize(("code", "status", "production", "marked"), [
     pytest.param(2, S.RUNNING, True, True, id="expired, running: its pilot ends it"),
