@@ -93,19 +93,19 @@ def _campaign(dice: Random, name: str, corecount: int, cores: float) -> Values:
             "offered_cores": cores, "corepower": 10, "backlog_time": "4h"}
 
 
-def _of_throttler(key: str, part: float) -> Any:
-    """A limit of the throttler at one of its levels, as part of the jobs that fill the target."""
+def _of_throttler(key: str, most: float) -> Any:
+    """A limit of the throttler at one of its levels, as a part up to `most` of the jobs that fill the target."""
     def breaks(dice: Random, grid: Grid) -> Values:
         level = dice.choice(("", f"_{grid.kind}", f"_{grid.kind}*"))
-        return {f"gdpconfig.{key}_{grid.share}{level}": max(1, int(part * grid.jobs))}
+        return {f"gdpconfig.{key}_{grid.share}{level}": max(1, int(dice.uniform(0.2, 1) * most * grid.jobs))}
     return breaks
 
 
-def _of_queues(*choices: tuple[str, Any], least: float = 1.0) -> Any:
-    """One of some attributes at all queues, or at a part of at least `least`."""
+def _of_queues(*choices: tuple[str, Any]) -> Any:
+    """One of some attributes at half of the queues or more."""
     def breaks(dice: Random, grid: Grid) -> Values:
         attribute, value = dice.choice(choices)
-        hit = dice.sample(grid.queues, max(1, round(dice.uniform(least, 1) * len(grid.queues))))
+        hit = dice.sample(grid.queues, max(1, round(dice.uniform(0.5, 1) * len(grid.queues))))
         return {f"grid.queues.{name}.{attribute}": value for name in hit}
     return breaks
 
@@ -137,14 +137,14 @@ def _slow_links(dice: Random, grid: Grid) -> Values:
 
 
 BREAKS = {
-    "NRUNNINGCAP": _of_throttler("NRUNNINGCAP", 0.3), "NQUEUECAP": _of_throttler("NQUEUECAP", 0.03), "ratio": _ratio,
+    "NRUNNINGCAP": _of_throttler("NRUNNINGCAP", 0.5), "NQUEUECAP": _of_throttler("NQUEUECAP", 0.05), "ratio": _ratio,
     "JOB_SUBMISSION": lambda dice, grid: {"gdpconfig.JOB_SUBMISSION": False},
     "memory of queues": _of_queues(("maxrss", "0.5 GB"), ("maxrss", "0.9 GB")),
     "memory of tasks": _of_work("memory_per_core", "40 GB"),
     "time of queues": _of_queues(("maxtime", "10 min")),
-    "status": _of_queues(("status", "brokeroff"), ("status", "offline"), ("status", "test"), least=0.6),
+    "status": _of_queues(("status", "brokeroff"), ("status", "offline"), ("status", "test")),
     "types": _types,
-    "workers": _of_queues(("params", {"maxWorkers": 3}), ("params", {"nQueueLimitWorker": 1}), least=0.8),
+    "workers": _of_queues(("params", {"maxWorkers": 3}), ("params", {"nQueueLimitWorker": 1})),
     "links": _slow_links,
     "users": lambda dice, grid: {f"gdpconfig.CAP_RUNNING_USER_{dice.choice(('JOBS', 'CORES'))}": 2},
     "disk of nuclei": lambda dice, grid: {"gdpconfig.DISK_THRESHOLD": 2000},

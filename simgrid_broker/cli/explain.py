@@ -321,7 +321,7 @@ def texts(run: "Run", rows: "pd.DataFrame", names: frozenset[str] | None) -> lis
         shown = _in_order(_named(candidates, names), list(rules.index))
         shown = shown.assign(reason=metrics.reasons(run, shown))
         mine = factors[factors.decision == decision]
-        lines += [_line(row, rules, mine[mine.candidate == row.candidate]) for row in shown.itertuples()]
+        lines += [_line(run, row, rules, mine[mine.candidate == row.candidate]) for row in shown.itertuples()]
         decisions.append("\n  ".join(lines))
     return decisions
 
@@ -377,12 +377,14 @@ def _in_order(rows: "pd.DataFrame", criteria: list[str]) -> "pd.DataFrame":
     return rows.assign(place=place).sort_values(["place", "order"], kind="stable")
 
 
-def _line(row, rules: "pd.DataFrame", factors: "pd.DataFrame") -> str:
+def _line(run: "Run", row, rules: "pd.DataFrame", factors: "pd.DataFrame") -> str:
+    from simgrid_broker.metrics.chain_words import in_effect
     thing = f"{THINGS[row.kind]}={row.candidate}"
     if row.tag != USED:
         rule = rules.loc[row.criterion]
         because = f": {row.reason}" if row.reason else ""
-        keys = f" keys={', '.join(rule['keys']).replace('<gshare>', row.share)}" if len(rule["keys"]) else ""
+        named = (in_effect(run, key.replace("<gshare>", row.share), rule.unit, row.limit) for key in rule["keys"])
+        keys = f" keys={', '.join(named)}" if len(rule["keys"]) else ""
         return f"skip {thing} due to {_reason(rule.panda)}{because} criteria={rule.label}{keys}"
     product = ", ".join(f"{factor.factor}={factor.multiplier:.4g}" for factor in factors.itertuples())
     return f"use {thing} with weight={row.weight:.4g}" + (f" ({product})" if product else "") + f" criteria={row.tag}"

@@ -251,16 +251,29 @@ def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[O
     is_idle = flow.idle[hour] >= MUCH * lost and not is_free
     many = flow.held[SLOTS, hour, leaf] >= HALF * lost
     stands = flow.waits_s[hour, leaf] >= STANDS_S and (is_free or many and not is_idle)
+    answers = stopped is not None and stopped.rule.startswith(OF_QUEUED)
+    at_slots = _of_input(run) if not is_free and _lacks_input(flow, hour, leaf, lost) else None
     if place in (THROTTLER, BROKERAGE):
-        answers = stopped is not None and stopped.rule.startswith(OF_QUEUED)
         cause = stopped or _of_tasks(run, flow, hour, leaf, place)
         is_feedback = answers or cause.link == LINKS[BROKERAGE] and cause.rule.split(" (")[0] in OF_CAPS
-        return None if stands and is_feedback else cause
+        return at_slots if stands and is_feedback else cause
     if place == TRANSFERS:
-        return Cause(LINKS[TRANSFERS], "jobs wait for their input at the site", links_of(run))
+        return _of_input(run)
     if place == SLOTS:
-        return stopped if is_idle and not any(each.refused_by or each.is_input for each in obstacles) else None
+        few = not answers and not is_free and flow.held[SLOTS, hour, leaf] < flow.could_use[hour, leaf]
+        named = any(each.refused_by or each.is_input for each in obstacles)
+        return stopped if stopped is not None and not named and (is_idle or few) else at_slots
     return _of_tasks(run, flow, hour, leaf, place)
+
+
+def _of_input(run: Run) -> Cause:
+    return Cause(LINKS[TRANSFERS], "jobs wait for their input at the site", links_of(run))
+
+
+def _lacks_input(flow: Flow, hour: int, leaf: int, lost: float) -> bool:
+    """True if as many cores as a share misses wait for input, for long, at sites where its jobs would come first."""
+    waits = flow.waiting.input_s.get(flow.tree.leaf_names[leaf], 0.0)
+    return bool(waits >= STANDS_S and flow.held[TRANSFERS, hour, leaf] >= lost)
 
 
 def _of_throttler(flow: Flow, hour: int, leaf: int) -> Cause | None:

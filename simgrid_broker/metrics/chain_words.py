@@ -1,11 +1,10 @@
 """Why a share misses its target in words: a sentence, and the sweep that shows what a change brings and costs."""
 
+import json
 import math
 from typing import Any
 
-import yaml
-
-from simgrid_broker.gdpconfig import LOWER
+from simgrid_broker.gdpconfig import HIGHER, LOWER
 from simgrid_broker.metrics.chain import ARRIVED, LINKS, UNKNOWN, Cause, Why, all_chains, last_verdict, why
 from simgrid_broker.metrics.settings import default_of, entry_of
 from simgrid_broker.metrics.shares import NEAR
@@ -63,14 +62,21 @@ def setting_in_force(run: Run, setting: str) -> Any:
     return value
 
 
+def value_in_force(run: Run, setting: str) -> Any:
+    """As `setting_in_force`; of a key of gdpconfig that is not set, the value of its family or its default."""
+    value, entry = setting_in_force(run, setting), entry_of(setting)
+    if value is not None or entry is None:
+        return value
+    family = setting_in_force(run, f"gdpconfig.{entry.prefix}") if entry.is_family else None
+    return entry.default if family is None else family
+
+
 def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[str, ...]:
     """Values of a setting for a sweep, the one in force first; none where no number follows from the run.
 
     A limit moves until what was compared with it passes, and once more as far; one that a lower value eases ends at 0.
     """
-    value, entry = setting_in_force(run, setting), entry_of(setting)
-    if value is None and entry is not None:
-        value = entry.default if not entry.is_family else setting_in_force(run, f"gdpconfig.{entry.prefix}")
+    value, entry = value_in_force(run, setting), entry_of(setting)
     if isinstance(value, bool):
         return (str(value).lower(), str(not value).lower())
     if isinstance(value, int | float) and value > 0:
@@ -93,13 +99,15 @@ def relaxed(run: Run, cause: Cause) -> dict[str, Any]:
         names = _places(run, setting, cause.settings)
         if setting.startswith("grid.queues."):
             changes = {name: None for name in names if setting_in_force(run, name) not in (None, default_of(name))}
+        elif setting.endswith(".latency"):
+            changes = {setting: 0}
         elif setting.startswith("grid.storages."):
             changes = {name: setting_in_force(run, name.removesuffix("free") + "total") for name in names}
         elif setting.startswith("grid.sites."):
             changes = dict.fromkeys(names, True)
         else:
             tried = {name: values_to_try(run, name, cause) for name in names}
-            found = {name: yaml.safe_load(values[-1]) for name, values in tried.items() if values}
+            found = {name: json.loads(values[-1]) for name, values in tried.items() if values}
             grown = 1 if setting.startswith("gdpconfig.") else GROWN
             changes = {name: each if isinstance(each, bool) else grown * each for name, each in found.items()}
         if changes:
@@ -124,6 +132,20 @@ def sweep_of(run: Run, cause: Cause, share: str) -> str:
             return (f"simgrid-broker sweep {run.manifest['scenario']['name']}.yaml --vary {_quoted(vary)} "
                     f"--figure {_quoted(figure)}")
     return ""
+
+
+def in_effect(run: Run, key: str, unit: str, limit: float) -> str:
+    """A key of gdpconfig behind a refusal with its value in force, and the value from which it acts.
+
+    A higher value of a key below the limit that was met changes nothing up to there: another term of the rule is
+    larger. unit: of the limit.
+    """
+    entry, value = entry_of(f"gdpconfig.{key}"), value_in_force(run, f"gdpconfig.{key}")
+    if entry is None or isinstance(value, str | None):
+        return key
+    acts = f", acts above {plain(limit)} only" if (
+        entry.eased_by == HIGHER and entry.unit == unit and not isinstance(value, bool) and value < limit) else ""
+    return f"{key} ({plain(value)}{acts})"
 
 
 def _quoted(text: str) -> str:

@@ -26,6 +26,8 @@ def streams_of(run: Run, share: str) -> tuple[str, ...]:
 @once_per_run
 def links_of(run: Run) -> tuple[str, ...]:
     """Rates of the links of the sites whose jobs wait longest for input, or that of all links if no site has its own.
+
+    The latency comes first where it is most of the time of transfers.
     """
     links, rows = run.manifest["scenario"]["grid"]["links"], run.table("transfers")
     rows = rows[rows.kind.astype(object) == "input"]
@@ -33,7 +35,8 @@ def links_of(run: Run) -> tuple[str, ...]:
         rows.destination.astype(object)).sum().nlargest(MOST_LINKS)
     if any(links.get(level) for level in ("by_site", "by_tier", "pairs")):
         return tuple(f"grid.links.by_site.{site}.bandwidth" for site in waits.index if site in links["by_site"])
-    return ("grid.links.default.bandwidth",)
+    is_latent = links["default"]["latency"] > (rows.ended_s - rows.started_s).mean() / 2
+    return tuple(f"grid.links.default.{name}" for name in (["latency"] if is_latent else []) + ["bandwidth"])
 
 
 def settings_of(run: Run, label: str, share: str) -> tuple[str, ...]:
@@ -62,8 +65,6 @@ def is_set(run: Run, setting: str) -> bool:
     queues = run.manifest["scenario"]["grid"]["queues"].values()
     return where != "grid.queues." or field is not None and any(
         queue.get(attribute) != field.default for queue in queues)
-
-
 
 
 def entry_of(setting: str) -> GdpconfigKey | None:

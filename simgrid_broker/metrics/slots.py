@@ -112,7 +112,8 @@ def slots_behind(run: Run, waiting: Waiting, share: str, missing: float) -> list
     idle = _idle_elsewhere(run, set(rows.queue[rows.core_h > FREE * rows.core_h.sum()]))
     full = sum(part for part, (*_, is_free) in zip(parts, at, strict=True) if not is_free)
     away = full * min(idle.sum() / max(missing, 1.0), 1.0) if idle.sum() > MUCH * missing else 0.0
-    found = [_keeps_from(run, waiting, share, idle)._replace(part=away)] if away else []
+    kind = str(rows.resource_type.iloc[0])
+    found = [_keeps_from(run, waiting, share, idle, kind)._replace(part=away)] if away else []
     for rule, is_free in dict.fromkeys((rule, is_free) for rule, _, is_free in at):
         mine = sorted(((part, settings) for part, (other, settings, _) in zip(parts, at, strict=True)
                        if other == rule), reverse=True)
@@ -158,20 +159,27 @@ def _refusals_at(run: Run) -> pd.DataFrame:
     return refusal_counts(run, by=("share", "candidate"))
 
 
-def _keeps_from(run: Run, waiting: Waiting, share: str, idle: pd.Series) -> Obstacle:
-    """The obstacle between the jobs of a share and idle queues: a rule of job brokerage, or input on its way there."""
+def _keeps_from(run: Run, waiting: Waiting, share: str, idle: pd.Series, kind: str) -> Obstacle:
+    """The obstacle between the jobs of a share and idle queues: a rule of job brokerage, or input on its way there, or
+    what keeps workers of a resource type from their slots."""
     rows = _refusals_at(run)
     rows = rows[(rows.share == share) & rows.kind.isin(ABOUT_QUEUES) & rows.candidate.isin(idle.index)]
     rows = with_labels(run, rows.assign(cores=rows.part * rows.candidate.map(idle).astype(float)))
     cores = rows.groupby("rule").cores.sum()
     refused = cores.drop(USED, errors="ignore")
+    chosen = Obstacle(0, "job brokerage chose other queues than idle ones")
+    if not len(refused) or refused.sum() <= MOSTLY * cores.sum():
+        at = [obstacle_at(run, str(queue), kind) for queue in idle.sort_values(ascending=False).index]
+        settings = tuple(name for rule, names, _ in at if rule == at[0][0] for name in names)
+        if settings:
+            return Obstacle(0, at[0][0], settings, is_free=at[0][2])
     if not len(refused):
-        return Obstacle(0, "job brokerage chose other queues than idle ones")
+        return chosen
     rule = str(refused.idxmax())
     if rule.split(" (")[0] in OF_CAPS and waiting.input_s.get(share, 0.0) >= STANDS_S:
         return Obstacle(0, "jobs wait for their input at idle queues", is_input=True)
-    return Obstacle(0, "", refused_by=rule if refused.sum() > MOSTLY * cores.sum() else "")._replace(
-        rule=f"job brokerage chose other queues than idle ones, which {rule} refuses most")
+    return chosen._replace(rule=f"{chosen.rule}, which {rule} refuses most",
+                           refused_by=rule if refused.sum() > MOSTLY * cores.sum() else "")
 
 
 @once_per_run

@@ -2,10 +2,13 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from simgrid_broker import load_scenario, metrics, simulate
+from simgrid_broker.metrics.chain import Cause
+from simgrid_broker.metrics.chain_words import in_effect, values_to_try
 from simgrid_broker.metrics.coverage import agents_used, ends_used, rules_used
 from simgrid_broker.metrics.job_life import job_life
 from simgrid_broker.metrics.task_life import task_life
@@ -72,3 +75,26 @@ def test_a_job_that_waits_for_input_names_the_transfers_that_bring_it(run):
     jobs = run.jobs[(run.jobs.missing_bytes > 0) & run.jobs.assigned_s.notna() & run.jobs.activated_s.notna()]
     life = [each.what for each in job_life(run, int(jobs.panda_id.iloc[0]))]
     assert any(" of its input have to come to " in what and " from " in what for what in life)
+
+
+@pytest.mark.parametrize(("key", "unit", "limit", "words"), [
+    ("NQUEUELIMITSITE_Production", "jobs", 32, "NQUEUELIMITSITE_Production (20, acts above 32 only)"),
+    ("NQUEUELIMITSITE_Production", "jobs", 20, "NQUEUELIMITSITE_Production (20)"),
+    ("DISK_THRESHOLD_Production", "TB", 500, "DISK_THRESHOLD_Production (100)"),
+    ("NRUNNINGCAP_Production", "jobs", 5, "NRUNNINGCAP_Production")])
+def test_a_key_is_named_with_its_value_and_the_value_from_which_it_acts(key, unit, limit, words):
+    found = {"jobbroker.NQUEUELIMITSITE": 20, "taskbrokerage.DISK_THRESHOLD": 100.0}
+    manifest = {"gdpconfig": {name: {"value": value, "origin": "default"} for name, value in found.items()}}
+    assert in_effect(SimpleNamespace(manifest=manifest), key, unit, limit) == words
+
+
+@pytest.mark.parametrize(("key", "value", "figures", "tried"), [
+    ("NRUNNINGCAP_Production", 50, (99, 50), ("50", "100", "200")),
+    ("NQUEUELIMIT_Production", 2, (124, 2), ("2", "124", "248")),
+    ("THROTTLE_THRESHOLD", 2.0, (42, 8.88), ("2", "9.46", "18.9")),
+    ("DISK_THRESHOLD", 100.0, (float("nan"),) * 2, ("100", "50", "0")),
+    ("JOB_SUBMISSION", False, (0, 0), ("false", "true"))])
+def test_a_sweep_moves_a_key_until_what_was_compared_passes_or_to_nothing(key, value, figures, tried):
+    manifest = {"gdpconfig": {f"component.{key}": {"value": value, "origin": "default"}}}
+    cause = Cause("throttler", "rule", (f"gdpconfig.{key}",), *map(float, figures))
+    assert values_to_try(SimpleNamespace(manifest=manifest), cause.settings[0], cause) == tried
