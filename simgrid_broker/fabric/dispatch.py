@@ -3,9 +3,11 @@
 Sources: Global Shares paper, 2.3; lifecycle reference, 1.4, 5.1, 5.2 and 5.5.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from simgrid_broker.bundle import Bundle, fetch
+from simgrid_broker.bundle import fetch
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import NO_WORKER_YET
 from simgrid_broker.fabric.jobs.activated import comes_before, next_beside, take_out
@@ -220,8 +222,8 @@ def is_sloppy(world: Arrays, best, oldest):
 SENT, STARTING, RUNNING = int(JobStatus.SENT), int(JobStatus.STARTING), int(JobStatus.RUNNING)
 
 
-class Request(Bundle):
-    """Tables of one request for jobs of k push queues."""
+class Request(NamedTuple):
+    """Tables of one request for jobs of k push queues; as a bundle, made each time, they would take longer."""
 
     queues: np.ndarray             # (k,)
     ranges: np.ndarray             # (k, 2), first pseudo-queue of each and one past the last

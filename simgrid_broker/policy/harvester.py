@@ -53,18 +53,15 @@ def adjusted(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarray],
     Source: lifecycle reference, section 5.4; Harvester, `WorkerAdjuster.define_num_workers`.
     """
     workers = np.empty(status.cores.shape, WORKERS)
-    workers["queued"], workers["running"] = status.queued, status.running
-    swapped = ~np.asarray(status.unified)[:, None] & SWAPS_REQUESTS[edition]
-    workers["exists"], workers["cores"] = status.cores > 0, np.where(swapped, status.memory, status.cores)
-    workers["memory"] = np.where(swapped, status.cores, status.memory)
     for mode, queues in modes.items():
         workers["wanted"][queues] = wanted_by(mode, status)[queues]
         keeps = KEEPS_ASKED[edition] and (mode.asked_by_server or not mode.fetches_jobs)
         workers["kept"][queues] = status.asked[queues] if keeps else 0
     submitted = np.zeros(workers.shape, np.int64)
     closed = GETS_NONE[np.asarray(status.status)] | status.throttled
-    adjust((closed, np.asarray(status.by_type)), status.limits, status.sums, float(status.max_new_workers), workers,
-           submitted, np.empty((status.cores.shape[-1], 2), np.int64))
+    adjust((closed, np.asarray(status.by_type), np.asarray(status.unified)), SWAPS_REQUESTS[edition],
+           (status.queued, status.running, status.cores, status.memory), (status.limits, status.sums),
+           float(status.max_new_workers), workers, (submitted, np.empty((status.cores.shape[-1], 2), np.int64)))
     return submitted, workers
 
 
@@ -78,14 +75,18 @@ def wanted_by(mode: WorkerMode, status: WorkerStatus) -> np.ndarray:
 
 
 @compiled
-def adjust(flags, limits, sums, max_new, workers, submitted, remainders):
-    """Write the workers of each queue and type into `submitted`; workers: (n_queues, n_types) of WORKERS.
+def adjust(flags, swaps, numbers, limits_and_sums, max_new, workers, found):
+    """Write the workers of each queue and type into the first of `found`, the second is room for the calculation.
 
-    flags: whether queues get none, and whether workers are counted by type, (n_queues,) each; max_new: 0 = unlimited.
+    flags: whether queues get none, workers are counted by type, and queues are unified, (n_queues,) each; swaps: as
+    SWAPS_REQUESTS; numbers: queued and running workers, cores and memory of one, (n_queues, n_types) each; max_new: 0 =
+    unlimited; workers: (n_queues, n_types) of WORKERS, of which `wanted` and `kept` are known.
     """
-    closed, by_type = flags
+    closed, by_type, unified = flags
+    (limits, sums), (submitted, remainders) = limits_and_sums, found
     for queue in range(len(closed)):
         limit, types = limits[queue], workers[queue]
+        take_numbers(types, queue, numbers, swaps and not unified[queue])
         for kind in range(len(types)):
             types[kind]["cut_by"] = CLOSED if closed[queue] else UNCUT
         if closed[queue]:
@@ -102,6 +103,19 @@ def adjust(flags, limits, sums, max_new, workers, submitted, remainders):
             scale(submitted[queue], np.int64(max(most, 0.0)), remainders)
             for kind in range(len(types) if submitted[queue].sum() < before else 0):
                 types[kind]["cut_by"] = TOGETHER if types[kind]["cut_by"] == UNCUT else types[kind]["cut_by"]
+
+
+@compiled
+def take_numbers(types, queue, numbers, swapped):
+    """Fill in the workers of each type of a queue, and what limits count for one; numbers: as of `adjust`."""
+    queued, running, cores, memory = numbers
+    for kind in range(len(types)):
+        each = types[kind]
+        each["queued"], each["running"] = queued[queue, kind], running[queue, kind]
+        each["exists"] = cores[queue, kind] > 0
+        each["cores"], each["memory"] = cores[queue, kind], memory[queue, kind]
+        if swapped:
+            each["cores"], each["memory"] = memory[queue, kind], cores[queue, kind]
 
 
 @compiled

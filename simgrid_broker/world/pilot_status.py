@@ -115,22 +115,40 @@ def count_by_priority(world: Arrays, heaps, jobs, oldest, queued):
 
 def worker_status(arrays: Arrays, types: WorkerTypes, **columns: Any) -> views.WorkerStatus:
     """View of all queues for Harvester; columns: of the view that are Harvester's own or as old as its caches."""
-    queued, running = by_type(arrays, types, "n_submitted"), by_type(arrays, types, "n_running")
-    unified = arrays.queues["unified"] != 0
-    counted_by_type = unified | queues_whose_mode(arrays, "asked_by_server")
-    return views.WorkerStatus(queued=queued, running=running, cores=types.cores, memory=types.memory, unified=unified,
-                              by_type=counted_by_type, sums=sums_of_workers(types, queued, running),
+    queued, running = np.zeros((2, *types.cores.shape), np.int64)
+    sums = np.zeros(len(queued), views.QUEUE_WORKERS)
+    look_at_workers(arrays, types.pseudo_queue, queued, running, types.cores, types.memory, sums)
+    return views.WorkerStatus(queued=queued, running=running, cores=types.cores, memory=types.memory, sums=sums,
                               **columns)
 
 
-def sums_of_workers(types: WorkerTypes, queued: np.ndarray, running: np.ndarray) -> np.ndarray:
-    """Sums over the waiting and the running workers of each queue, (n_queues,) of QUEUE_WORKERS."""
-    sums = np.empty(len(queued), views.QUEUE_WORKERS)
-    sums["running"] = running.sum(axis=1)
-    for state, number in (("running", running), ("queued", queued)):
-        sums[f"cores_{state}"] = (number * types.cores).sum(axis=1)
-        sums[f"memory_{state}"] = (number * types.memory).sum(axis=1)
-    return sums
+@compiled
+def look_at_workers(world: Arrays, pseudo_queue, queued, running, cores, memory, sums):
+    """Write the waiting and the running workers of each queue and type, and their sums; the results are 0 before.
+
+    Arrays but `sums`, which is as of `sum_workers`: (n_queues, n_types).
+    """
+    for queue in range(len(queued)):
+        for kind in range(queued.shape[1]):
+            number = pseudo_queue[queue, kind]
+            if number >= 0:
+                queued[queue, kind] = world.pseudo_queues[number]["n_submitted"]
+                running[queue, kind] = world.pseudo_queues[number]["n_running"]
+    sum_workers(queued, running, cores, memory, sums)
+
+
+@compiled
+def sum_workers(queued, running, cores, memory, sums):
+    """Add up the waiting and the running workers of each queue in `sums`, (n_queues,) of QUEUE_WORKERS, 0 before."""
+    for queue in range(len(sums)):
+        found = sums[queue]
+        for kind in range(queued.shape[1]):
+            waiting, busy = queued[queue, kind], running[queue, kind]
+            found["running"] += busy
+            found["cores_running"] += busy * cores[queue, kind]
+            found["cores_queued"] += waiting * cores[queue, kind]
+            found["memory_running"] += busy * memory[queue, kind]
+            found["memory_queued"] += waiting * memory[queue, kind]
 
 
 def queues_whose_mode(arrays: Arrays, flag: str) -> np.ndarray:

@@ -10,8 +10,8 @@ from simgrid_broker.names import QueueStatus
 from simgrid_broker.policy.harvester import CUT_BY, MAX_NEW_WORKERS, NO_WORKERS, UNCUT, adjusted, wanted_by
 from simgrid_broker.schema.harvester import HARVESTER
 from simgrid_broker.schema.queues import Queue, option_number
-from simgrid_broker.views import WorkerStatus
-from simgrid_broker.world.pilot_status import WorkerTypes, sums_of_workers
+from simgrid_broker.views import QUEUE_WORKERS, WorkerStatus
+from simgrid_broker.world.pilot_status import WorkerTypes, sum_workers
 
 pytestmark = pytest.mark.rule("workers_to_submit", "policy.harvester.adjust")
 FREE = dict(nQueueLimitWorker=9999, nQueueLimitWorkerMin=9999, maxNewWorkersPerCycle=9999)
@@ -25,10 +25,12 @@ def workers(asked=(0, 0), queued=(0, 0), running=(0, 0), cores=(1, 8), memory=(2
     queue = Queue(atlas_site="HERE", workflow=workflow, type=type, params=params)
     types = WorkerTypes(np.array([[0, 1]]), np.array([cores]), np.array([memory], float))
     numbers = dict(asked=np.array([asked]), queued=np.array([queued]), running=np.array([running]))
+    sums = np.zeros(1, QUEUE_WORKERS)
+    sum_workers(numbers["queued"], numbers["running"], types.cores, types.memory, sums)
     view = WorkerStatus(
         **numbers, status=np.array([status]), activated=np.array([activated]), limits=HARVESTER.filled((queue,), {}),
         cores=types.cores, memory=types.memory, throttled=np.array([throttled]), unified=np.array([unified]),
-        by_type=np.array([unified]), sums=sums_of_workers(types, numbers["queued"], numbers["running"]),
+        by_type=np.array([unified]), sums=sums,
         option=lambda key, default: np.array([option_number(queue, key, default)]), counted=counted,
         max_new_workers=max_new_workers)
     with np.errstate(all="raise"):                               # compiled code raises, too

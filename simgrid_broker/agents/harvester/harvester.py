@@ -1,6 +1,7 @@
 """Harvester: what it knows of the queues, the workers that the server has asked it for, and the jobs it has fetched."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
@@ -36,8 +37,8 @@ class Harvester:
     queues, (n_queues,) bool; push, counted: queues for which it fetches jobs, or counts them; asked:
     (n_queues, n_types), workers asked for and not submitted yet; waiting: by push queue, the fetched jobs without a
     worker, (n,) of WAITING, the oldest first; most_of_type, ranges: of the push queues, (n_push, n_types) and (n_push,
-    2), as in `fabric.dispatch.fetch_jobs`. attempts: failed ones to submit the worker of a job, by PandaID; again:
-    when jobs are tried again, their queue, and the jobs, (n,) of WAITING.
+    2), as in `fabric.dispatch.fetch_jobs`; fixed: what of its view never changes. attempts: failed ones to submit the
+    worker of a job, by PandaID; again: when jobs are tried again, their queue, and the jobs, (n,) of WAITING.
     """
 
     def __init__(self, world: World):
@@ -48,6 +49,10 @@ class Harvester:
         self.modes = {mode: np.array(of_queue) == number for mode, number in numbers.items()}
         self.push = np.flatnonzero(queues_whose_mode(world.arrays, "fetches_jobs"))
         self.streaming = queues_whose_mode(world.arrays, "asked_by_server")
+        unified = world.arrays.queues["unified"] != 0
+        self.fixed: dict[str, Any] = dict(
+            limits=self.limits, unified=unified, by_type=unified | self.streaming, option=self._option,
+            max_new_workers=MAX_NEW_WORKERS)
         self.counted = np.flatnonzero(sum(queues for mode, queues in self.modes.items() if mode.counts_jobs))
         self.waiting = {queue: np.zeros(0, WAITING) for queue in self.push.tolist()}
         self.most_of_type = np.array([self._limits_of_types(queues[queue]) for queue in self.waiting], float)
@@ -91,9 +96,8 @@ class Harvester:
             self._activated, self._status = activated_jobs(arrays, self.counted), arrays.queues["status"].copy()
         if not self.asked.any() and not len(self.counted):
             return None
-        return worker_status(arrays, self.types, limits=self.limits, asked=self.asked, status=self._status,
-                             activated=self._activated, throttled=self.throttled(now), option=self._option,
-                             max_new_workers=MAX_NEW_WORKERS)
+        return worker_status(arrays, self.types, asked=self.asked, status=self._status, activated=self._activated,
+                             throttled=self.throttled(now), **self.fixed)
 
     def _option(self, key: str, default: float) -> np.ndarray:
         """Values of an option of the queues, (n_queues,)."""

@@ -183,6 +183,8 @@ class ProductionWatchDog:
     def _look(self, rows: np.ndarray) -> tuple[np.ndarray, bool]:
         """Boost and pause running tasks, queue by queue; rows that are left by an error, and whether there was one."""
         control = self.control
+        if not len(rows):
+            return rows, False
         if self.cfg is not control.cfg:
             self.cfg, self.may_pause = control.cfg, rules.may_pause(control.cfg)
         queue, boosts, moves = self._queue_of(rows), list[int](), list[int]()

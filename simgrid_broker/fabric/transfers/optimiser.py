@@ -4,9 +4,10 @@ Links get max-min fair rates of the doors and backbones that they share, by prog
 without taking from one that has no more than it. Source: Bertsekas and Gallager, Data Networks (1992), section 6.5.2.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.transfers.links import admit, catch_up, change_rate, set_due, usable_rate
 from simgrid_broker.world.arrays import Arrays
@@ -20,8 +21,8 @@ STEP = 1
 """Files by which the limit changes in a cycle; source: FTS, OptimizerIncreaseStep and OptimizerDecreaseStep."""
 
 
-class Filling(Bundle):
-    """Tables of one progressive filling of n gates (doors and backbones) by links, in one unit."""
+class Filling(NamedTuple):
+    """Tables of one progressive filling of n gates (doors and backbones) by links, in one unit, made for each."""
 
     gates: np.ndarray              # (n_links, w) int32, gates that each link crosses, -1 = none
     demand: np.ndarray             # (n_links,), finite: what each link can use
