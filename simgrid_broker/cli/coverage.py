@@ -30,16 +30,19 @@ def coverage(
 
     A change of a rule that never refused anything in a scenario cannot be seen there.
     """
-    from simgrid_broker.metrics.coverage import agents_used, ends_used, rules_used
+    from simgrid_broker.metrics.coverage import agents_used, ends_used, event_ends_used, rules_used
     from simgrid_broker.records import read_run
     recorded = read_run(run)
     rules, ends, agents = rules_used(recorded), ends_used(recorded), agents_used(recorded)
+    of_events = event_ends_used(recorded)
     if as_json:
         typer.echo(json.dumps({"rules": rules.to_dict("records"), "ends": ends.to_dict("records"),
-                               "agents": list(agents)}, indent=1, ensure_ascii=False))
+                               "event_service": of_events.to_dict("records"), "agents": list(agents)}, indent=1,
+                              ensure_ascii=False))
         return
     typer.echo("\n\n".join([*(_broker(rows, str(kind), every) for kind, rows in rules.groupby("kind", sort=False)),
-                            paragraph(NOTE), _ends(ends), paragraph(f"Agents: {', '.join(agents)}")]))
+                            paragraph(NOTE), _ends(ends), *_of_events(of_events),
+                            paragraph(f"Agents: {', '.join(agents)}")]))
 
 
 def _broker(rows: "pd.DataFrame", kind: str, every: bool) -> str:
@@ -52,6 +55,16 @@ def _broker(rows: "pd.DataFrame", kind: str, every: bool) -> str:
     if every and len(silent):
         lines.append(table(("never refused", "because"), [(row.rule, row.why_not) for row in silent.itertuples()]))
     return "\n".join(lines)
+
+
+def _of_events(ends: "pd.DataFrame") -> list[str]:
+    """Ends of consumers of event service, with those that never happened; nothing of a run without."""
+    happened, never = ends[ends.jobs > 0], ends.end[ends.jobs == 0]
+    if ends.empty:
+        return []
+    cells = [(row.end, f"{row.jobs:,}") for row in happened.itertuples()]
+    return [table(("consumers ended by", "number"), cells, numbers=(1,)),
+            paragraph(f"Consumers never ended by: {', '.join(never)}")]
 
 
 def _ends(ends: "pd.DataFrame") -> str:

@@ -117,12 +117,13 @@ def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str]
         typer.echo(_json(why.to_dict() | {"missing": missing} | also) if as_json else
                    "\n\n".join([users.text(why), told_life(life, everything), *told_input(run, task, read, looks),
                                 *told_changes(task, changes), *told_ends(run, task),
-                                paragraph(f"Task {task}: {missing}.")]))
+                                *told_events(run, task), paragraph(f"Task {task}: {missing}.")]))
         return
     if whole and not as_json and not len(metrics.explain(run, task)):
         typer.echo("\n\n".join([told_life(life, everything), *told_input(run, task, read, looks),
                                 *told_changes(task, changes), *told_ends(run, task),
-                                 paragraph(f"Task {task}: {why_not.not_recorded(run, task)}.")]))
+                                *told_events(run, task),
+                                paragraph(f"Task {task}: {why_not.not_recorded(run, task)}.")]))
         return
     rows = _decisions_of(run, task, at_s)
     if as_json:
@@ -130,7 +131,7 @@ def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str]
         return
     said = [] if why is None or at_s is not None or names is not None else [paragraph(users.sentence(why))]
     first = [told_life(life, everything), *told_input(run, task, read, looks), *told_changes(task, changes),
-             *told_ends(run, task)] if whole else []
+             *told_ends(run, task), *told_events(run, task)] if whole else []
     typer.echo("\n\n".join([*said, *first, *texts(run, rows, names)]))
 
 
@@ -193,6 +194,20 @@ def told_ends(run: "Run", task: int) -> list[str]:
              for row in ends.itertuples()]
     return [paragraph(f"The server ended {count(int(ends.jobs.sum()), 'attempt')} of task {task}: {', '.join(named)}. "
                       "The rules: `simgrid-broker describe timeouts`.")]
+
+
+def told_events(run: "Run", task: int) -> list[str]:
+    """Paragraph about the jobs of event service of a task; none of a task without any."""
+    from simgrid_broker import metrics
+    rows = metrics.event_service_ends(run, task)
+    if not len(rows):
+        return []
+    ends = "; ".join(kind.replace("_", "-") + ": " + ", ".join(
+        f"{one.jobs} {one.status}{'/' if one.sub_status else ''}{one.sub_status}" for one in group.itertuples())
+        for kind, group in rows.groupby("kind", sort=False))
+    return [paragraph(f"Jobs of event service of task {task} processed {count(int(rows.ranges.sum()), 'event range')}, "
+                      f"{count(int(rows.events.sum()), 'event')} in all, and gave {int(rows.released.sum())} ranges "
+                      f"back unfinished. Jobs that ended: {ends}.")]
 
 
 def kill_codes(edition: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from simgrid_broker.metrics.attempts import (
     rule_losses,
 )
 from simgrid_broker.metrics.chain import Cause, Why, why
+from simgrid_broker.metrics.event_service import event_service_ends, kept_where_slots_end
 from simgrid_broker.metrics.first_differences import first_differences
 from simgrid_broker.metrics.refusals import (
     ABOUT_QUEUES,
@@ -126,11 +127,11 @@ from simgrid_broker.records import of_run
 __all__ = ["ABOUT_QUEUES", "Cause", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES",
            "STATES", "USED", "Why", "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity",
            "cores_lost", "criteria", "cut_jobs", "data_waits", "decisions", "difference", "direct_reading",
-           "door_series", "door_use", "doors_of", "drift", "drifting", "drives_series", "ended_by_rules", "explain",
-           "factors", "failures", "fairness", "first_differences", "first_jobs", "funnels", "half_since", "held_work",
-           "jobs_by_status",
-           "jobs_over_time", "last_classes", "link_series", "link_use", "link_waits", "live_jobs", "matrix",
-           "mean_cores", "memory_retries", "moved_input", "part_of_jobs", "phase_of", "places_of", "queue_of", "reach",
+           "door_series", "door_use", "doors_of", "drift", "drifting", "drives_series", "ended_by_rules",
+           "event_service_ends", "explain", "factors", "failures", "fairness", "first_differences", "first_jobs",
+           "funnels", "half_since", "held_work", "jobs_by_status", "jobs_over_time", "kept_where_slots_end",
+           "last_classes", "link_series", "link_use", "link_waits", "live_jobs", "matrix", "mean_cores",
+           "memory_retries", "moved_input", "part_of_jobs", "phase_of", "places_of", "queue_of", "reach",
            "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits", "recorded_walltimes",
            "refusal_counts", "refusal_rates", "refusals", "refusals_by_tag", "refusals_over_time", "replayed_walltimes",
            "retry_history", "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series",

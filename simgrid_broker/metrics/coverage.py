@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from simgrid_broker.metrics.event_service import event_service_ends
 from simgrid_broker.metrics.refusals import ABOUT_QUEUES, criteria, sums_of_refusals
 from simgrid_broker.metrics.window import once_per_run
 from simgrid_broker.names import Cause, DecisionKind
@@ -11,6 +12,11 @@ from simgrid_broker.records import Run
 
 CAUSES = tuple(cause.word for cause in Cause if cause is not Cause.NONE)
 """Causes of ends of attempts; source: lifecycle reference, section 3.3."""
+
+EVENT_ENDS = ("es_merge", "es_retry", "es_wait", "es_inaction", "es_noevent", "es_badstatus", "es_killed", "es_unused",
+              "es_heartbeat", "es_toolong", "es_preempted", "es_merge_failed", "pilot_killed", "toreassign")
+"""Ends of consumers of event service; source: JEDI TWiki, final status of event service jobs; lifecycle reference, 6.2.
+"""
 
 
 @once_per_run
@@ -71,6 +77,14 @@ def ends_used(run: Run) -> pd.DataFrame:
     else:
         found = pd.concat([rows.cause.astype(object) for rows in run.batches("jobs", ["cause"])]).value_counts()
     return pd.DataFrame({"cause": CAUSES, "attempts": [int(found.get(cause, 0)) for cause in CAUSES]})
+
+
+def event_ends_used(run: Run) -> pd.DataFrame:
+    """Every end of consumers of event service with those that ended so: end, jobs; no row without event service."""
+    ends = event_service_ends(run)
+    found = ends[~ends.kind.isin(["merge", "jumbo"])].groupby("sub_status").jobs.sum()
+    names = dict.fromkeys((*EVENT_ENDS, *filter(None, found.index))) if len(ends) else ()
+    return pd.DataFrame([(name, int(found.get(name, 0))) for name in names], columns=["end", "jobs"])
 
 
 def agents_used(run: Run) -> Sequence[str]:

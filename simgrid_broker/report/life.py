@@ -79,7 +79,24 @@ def attempts(view: Context) -> Section:
         "Jobs ended by each rule (failed: counts as a failure; closed: the input is brokered again), core-hours that "
         "they had used, and hours from their creation until they started to run or were ended.",
         (10, 0.9 + 0.28 * n_rows), (1, len(COSTS))), "no rule ended a job in the window."))
-    return Section("attempts", "Attempts, timeouts and rebrokerage", (*blocks, *_moves(view)))
+    return Section("attempts", "Attempts, timeouts and rebrokerage", (*blocks, *_moves(view), *_event_service(view)))
+
+
+def _event_service(view: Context) -> list[Block]:
+    """Jobs of event service by their ends, and the wall time kept where slots are taken away, if there is either."""
+    ends, kept = metrics.event_service_ends(view.run), metrics.kept_where_slots_end(view.run)
+    blocks: list[Block] = []
+    if len(ends):
+        blocks.append(TableBlock(
+            "Event service", ends.assign(kind=ends.kind.map(spoken)), "Jobs that ended in the run, with the event "
+            "ranges that they processed, their events, the ranges that they gave back unfinished, and their wall time, "
+            "of which that of the events that they processed."))
+    if len(kept):
+        blocks.append(TableBlock(
+            "Wall time kept where slots are taken away", kept, "Ordinary jobs keep the wall time of those that "
+            "finished, jobs of event service that of the events that they processed; kept: % of the wall time of "
+            "jobs that started and have ended."))
+    return blocks
 
 
 def _moves(view: Context) -> list[Block]:

@@ -7,6 +7,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from simgrid_broker.engine import simulate
+from simgrid_broker.metrics import event_service_ends, kept_where_slots_end
+from simgrid_broker.metrics.coverage import event_ends_used
 from simgrid_broker.scenario import Scenario, load_scenario
 from simgrid_broker.scenario.checks.cross_checks import remarks
 
@@ -40,7 +42,12 @@ def test_events_that_are_processed_are_kept(tmp_path, rate, n_ranges):
     assert (run.tasks.status == "done").all()
     expected = n_ranges * math.expm1(rate) / (rate / EVENT_S)
     assert slot_s.mean() == pytest.approx(expected, abs=float(4 * slot_s.std() / math.sqrt(len(slot_s))))
-    assert run.event_service.ranges.sum() == 8 * 50 * n_ranges
+    ended = run.event_service
+    assert ended.ranges.sum() == 8 * 50 * n_ranges
+    assert ended.kept_s.sum() == pytest.approx(8 * 50 * n_ranges * EVENT_S)
+    assert ended.walltime_s[ended.kind != "merge"].sum() == pytest.approx(consumers.walltime_s.sum())
+    kept = kept_where_slots_end(run).set_index(["queue", "work"]).kept
+    assert kept["A", "event service"] == pytest.approx(100 * rate / math.expm1(rate), rel=0.1)
 
 
 @pytest.mark.rule("evict")
@@ -51,6 +58,10 @@ def test_ordinary_jobs_begin_again(tmp_path, rate, n_ranges):
     first = run.jobs[run.jobs.attempt == 1]
     succeeded = (first.status == "finished").mean()
     error = math.sqrt((1 - succeeded) / (succeeded * len(first)))
+    kept, own = kept_where_slots_end(run), run.jobs[run.jobs.n_chunks != 0]
+    assert kept.work.tolist() == ["ordinary"] and not len(event_service_ends(run))
+    assert kept.kept.item() == pytest.approx(
+        100 * own.walltime_s[own.status == "finished"].sum() / own.walltime_s.sum(), rel=0.2)
     assert first.walltime_s.mean() / succeeded == pytest.approx(math.expm1(rate * n_ranges) / (rate / EVENT_S),
                                                                 rel=4 * error)
 
@@ -88,7 +99,8 @@ def test_consumers_share_inputs_while_everything_happens(tmp_path):
     holders = jobs[(jobs.n_chunks > 0) & (jobs.status == "finished") & (jobs.processing_type == "simul")]
     assert not holders.duplicated(["jeditaskid", "chunk"]).any()
     assert {"merging", "closed", "failed"} <= set(run.event_service.status)
-    assert {"es_retry", "es_merge", "es_wait"} <= set(run.event_service.sub_status.dropna())
+    ends = event_ends_used(run).set_index("end").jobs
+    assert (ends[["es_retry", "es_merge", "es_wait", "es_heartbeat"]] > 0).all() and ends["es_badstatus"] == 0
     assert len(jobs[(jobs.n_chunks == 0) & (jobs.status == "finished")]) >= len(holders)
 
 

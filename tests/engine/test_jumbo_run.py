@@ -3,6 +3,7 @@
 import pytest
 
 from simgrid_broker import remarks
+from simgrid_broker.cli.explain import told_events
 from simgrid_broker.engine import simulate
 from simgrid_broker.gdpconfig import JumboWatchDog
 from simgrid_broker.scenario import Scenario
@@ -42,11 +43,13 @@ def test_jumbo_jobs_process_events_of_all_inputs(tmp_path, edition):
     jumbo, ended = jumbo_jobs(run), run.event_service
     assert jumbo.n_events.sum() > N_EVENTS, "more than one input has"
     assert jumbo.walltime_s.max() <= 3600, "a jumbo job ends with its slot, and keeps what it has processed"
-    if edition == "documented":
-        assert run.tasks.status.tolist() == ["done"]
-        assert ended.ranges.sum() == N_JOBS * N_EVENTS
-        merges = run.jobs[(run.jobs.n_chunks == 0) & (run.jobs.queue != "HPC")]
-        assert len(merges) == N_JOBS, "each input is merged once"
+    assert run.tasks.status.tolist() == ["done"]
+    assert ended.ranges.sum() == N_JOBS * N_EVENTS
+    told = " ".join(told_events(run, 1)[0].split())
+    assert "processed 1,800 event ranges, 1,800 events in all" in told and "co-jumbo: " in told
+    assert "jumbo: " in told and f"{N_JOBS} finished" in told.partition("merge: ")[2]
+    merges = run.jobs[(run.jobs.n_chunks == 0) & (run.jobs.queue != "HPC")]
+    assert len(merges) == N_JOBS, "each input is merged once"
     at_once = [int((jumbo.activated_s <= time).sum() - (jumbo.holding_s < time).sum())
                for time in jumbo.activated_s]
     assert max(at_once) <= 1, "maxJumboPerSite"

@@ -43,6 +43,9 @@ J = JobStatus
 S = EventStatus
 MADE_AGAIN = (Cause.TIMEOUT_ACTIVATED, Cause.TIMEOUT_STARTING)
 """Causes after which a merge job is made again; source: lifecycle reference, 4.2, rows 12 and 16."""
+AT_WORK = frozenset(map(int, (J.SENT, J.STARTING, J.RUNNING, J.HOLDING)))
+"""Statuses of jobs that have, or had last, the events for which others are not needed: one that waits while jumbo jobs
+have all of them makes the merge job."""
 STAND = (J.WAITING, J.RUNNING, J.HOLDING)
 """Statuses of jobs that can wait until their events are merged."""
 NO_JOBS = np.zeros(0, np.int64)
@@ -50,17 +53,20 @@ PERIOD = MINUTE
 """Period in which consumers that are not needed are closed, s."""
 KILL_CODES = {Cause.TASK_ABORTED: 50, Cause.TASK_FINISHED: 52, Cause.REASSIGNED: 51, Cause.FAST_REBROKERAGE: 10}
 """Code of a kill by its cause; 51 for all others, after which JEDI makes the next attempt."""
-EVENTS = Table("event_service", "the consumers that ended at one queue in one hour with one status", (
+EVENTS = Table("event_service", "jobs of one kind and task that ended at one queue in one hour with one status", (
     Column("time_s", "f8", "s", "simulator", "Begin of the hour"),
+    Column("jeditaskid", "i8", "", "JEDI_Tasks", "Task"),
+    Column("kind", "i1", "", "PanDA eventService", "Role of the jobs", codes="event_jobs"),
     Column("queue", "i4", "", "PanDA computingSite", "PanDA queue", codes="queues"),
     Column("status", "i4", "", "PanDA jobStatus", "Status of the jobs", codes="job_status"),
     Column("sub_status", "i4", "", "PanDA jobSubStatus", "Sub-status; null = none", codes="texts"),
-    Column("jobs", "i8", "jobs", "PanDA", "Consumers"),
+    Column("jobs", "i8", "jobs", "PanDA", "Jobs"),
     Column("ranges", "i8", "ranges", "JEDI_Events", "Event ranges that they processed"),
     Column("events", "i8", "events", "JEDI_Events", "Events of these"),
     Column("released", "i8", "ranges", "JEDI_Events", "Event ranges that they had in hand and did not finish"),
     Column("walltime_s", "f8", "s", "PanDA endTime - startTime", "Their wall time"),
-))
+    Column("kept_s", "f8", "s", "simulator", "Of this, the time of the events that they processed"),
+), words={"event_jobs": EventService.words()})
 
 
 @records(EVENTS)
@@ -81,7 +87,7 @@ class Desk:
         self.ranges = self.jobsets.ranges
         self.of_job, self.of_merge = self.jobsets.of_job, self.jobsets.of_merge
         self.of_jumbo_job = self.jobsets.of_jumbo_job
-        self.ended_merges: list[tuple[int, int, int]] = []
+        self.ended_merges: list[np.void] = []
         self.makes_fakes, self.conversion = False, Conversion(control)
         self.sums: HourlySums = control.books.hourly_sums(EVENTS)
 
@@ -137,19 +143,23 @@ class Desk:
         """Note merge jobs that have ended."""
         for job in rows[rows["n_chunks"] == 0] if self.of_merge else ():
             if int(job["panda_id"]) in self.of_merge:
-                self.ended_merges.append((int(job["panda_id"]), int(job["status"]), int(job["cause"])))
+                self.ended_merges.append(job.copy())
 
     def look(self) -> None:
         """Close the consumers that wait and are not needed, and end the jobsets whose merge jobs have ended."""
+        status = self.control.arrays.jobs["status"]
         for live in [*self.jobsets.shared.values()]:
-            if not live.merge and len(live.rows) > 1 and not self.jobsets.has_ready(live):
+            if (not live.merge and len(live.rows) > 1 and not self.jobsets.has_ready(live)
+                    and AT_WORK.intersection(status[[*live.rows.values()]].tolist())):
                 self._refresh(live)
                 close_unused(live.jobset, live.jobset.jobs[live.holder], kills_all=False, same_attempt=True)
                 self.apply(live, Cause.NONE)
         self.control.fabric.empty_outboxes()
         ended, self.ended_merges = self.ended_merges, []
-        for panda_id, status, cause in ended:
-            self._end_merge(self.of_merge.pop(panda_id), J(status), cause)
+        for job in ended:
+            status = J(int(job["status"]))
+            self._count((EventService.MERGE, status, None), job, (0, 0, 0, float(job["walltime_s"]), 0.0))
+            self._end_merge(self.of_merge.pop(int(job["panda_id"])), status, int(job["cause"]))
         self.jobsets.free_kept()
         if self.control.recorder.validate:
             self.check()
@@ -185,7 +195,7 @@ class Desk:
         _, is_told = end_job(jobset, replace(
             job, status=status, sub_status=sub_status, n_events=n_events[1], has_pilot_error=caused != Cause.NONE))
         after = jobset.jobs[panda_id]
-        self._count(after.status, after.sub_status, row, n_events, released)
+        self._count_consumer((after.kind, after.status, after.sub_status), row, n_events, released)
         self._successors(live)
         if is_told or not jobset.is_live:
             self._give(live, panda_id)
@@ -206,7 +216,8 @@ class Desk:
         own, job = control.arrays.event_jobs[row], control.arrays.jobs[row]
         fewer = 0 if control.world.event_rule(int(job["task"])).decAttOnFailedES else 1
         released = release(self.ranges.rows, self.ranges.chunks, which, panda_id, TAKEN, ANY, fewer)
-        self._count(status, None, row, (int(own["n_done"]), int(own["n_events"])), released)
+        self._count_consumer((EventService.JUMBO, status, None), row, (int(own["n_done"]), int(own["n_events"])),
+                             released)
         job["n_events"] = own["n_events"]
         if status == J.FINISHED:
             control.fabric.finish_merged([row], control.now)
@@ -217,12 +228,24 @@ class Desk:
         """Ranges that a consumer processed, and their events, and ranges that it has in hand."""
         return live.jobset.tally(None, panda_id, PROCESSED), live.jobset.count(None, panda_id, TAKEN)
 
-    def _count(self, status: J, sub_status: str | None, row: int, done: tuple[int, int], released: int) -> None:
-        """Add a consumer that has ended to the sums of its queue and hour."""
-        code = self.control.books.decisions.code
-        table = self.control.arrays.jobs[row]
-        key = (int(table["queue"]), int(status), code(sub_status) if sub_status else -1)
-        self.sums.add(self.control.now, key, (1, *done, released, float(table["walltime_s"])))
+    def _count(self, end: tuple[EventService, J, str | None], job: np.void, figures: tuple[float, ...]) -> None:
+        """Add a job that has ended, a row of JOBS, to the sums of its task, queue and hour.
+
+        end: its kind, status and sub-status; figures: ranges and events that it processed, ranges that it had in hand,
+        its wall time and that of the events, s.
+        """
+        kind, status, sub_status = end
+        code = self.control.books.decisions.code(sub_status) if sub_status else -1
+        key = (int(job["jeditaskid"]), int(kind), int(job["queue"]), int(status), code)
+        self.sums.add(self.control.now, key, (1, *figures))
+
+    def _count_consumer(self, end: tuple[EventService, J, str | None], row: int, done: tuple[int, int],
+                        released: int) -> None:
+        """Add a job that processes events, in a row, to the sums; one that runs has its wall time until now."""
+        arrays = self.control.arrays
+        job, runs = arrays.jobs[row], arrays.jobs["status"][row] == J.RUNNING and arrays.jobs["due_sequence"][row] > 0
+        walltime_s = self.control.now - arrays.job_times[row, J.RUNNING] if runs else job["walltime_s"]
+        self._count(end, job, (*done, released, float(walltime_s), done[1] * float(arrays.event_jobs["each_s"][row])))
 
     def _successors(self, live: Live) -> None:
         """Make the jobs that the rules want."""
@@ -247,7 +270,7 @@ class Desk:
         kill(live.jobset, panda_id, code)
         after = live.jobset.jobs[panda_id]
         if not was_counted:
-            self._count(after.status, after.sub_status, row, n_events, released)
+            self._count_consumer((after.kind, after.status, after.sub_status), row, n_events, released)
         self._over(live, J.CANCELLED if code in (50, 52) else J.CLOSED, cause)
 
     def apply(self, live: Live, cause: int) -> None:
