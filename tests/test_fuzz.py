@@ -20,6 +20,8 @@ grid: {{queues: {{CENTRE: {{workflow: push}}}}}}
 incidents:
 - {{at: 1h, what: site_outage, site: SOUTH}}
 - {{at: 2h, what: task_command, task: 1, command: pause}}
+- {{at: 1h, what: share_target, share: Analysis, value: 50}}
+- {{at: 2h, what: share_target, share: Analysis, value: 50}}
 """
 
 
@@ -56,8 +58,9 @@ def test_a_scenario_runs_twice_with_the_same_tables(monkeypatch):
     found = cases.first(TEXT, ["agent statistics"], reported=False)
     assert not found.failure, found.details
     assert found.digests == cases.again(found.text, found.steps).digests
-    acts = [found.acts[name] for name in ("agent statistics", "incident site_outage", "command pause", "mode pull")]
-    assert acts == [3, 1, 1, 0] and found.acts["mode push"]
+    acts = [found.acts[name] for name in ("agent statistics", "incident site_outage", "command pause", "mode pull",
+                                          "incident share_target")]
+    assert acts == [3, 1, 1, 0, 1] and found.acts["mode push"]           # the second changes nothing
 
 
 def test_a_refusal_without_a_sentence_is_a_failure(monkeypatch):

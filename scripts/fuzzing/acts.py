@@ -10,7 +10,7 @@ starts by it; an edition or a policy in a run in which jobs start.
 import inspect
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial, wraps
 from typing import Any, get_args
 
@@ -216,11 +216,15 @@ def _sum(array: np.ndarray) -> int:
 
 
 def _shown(thing: Any) -> Any:
-    """A thing as a fingerprint sees it: a number, the sum of an array, the length of a collection, else which it is."""
+    """A thing as a fingerprint sees it: a number, the sum of an array, the content of what cannot change, such as a
+    tuple of shares, the length of another collection, else which it is."""
     if isinstance(thing, (int, float, str)):
         return thing
     if isinstance(thing, np.ndarray) and thing.dtype != object and thing.size:
         return _sum(np.ascontiguousarray(thing))
+    if isinstance(thing, tuple):
+        with suppress(TypeError):
+            return hash(thing)
     return len(thing) if isinstance(thing, (list, dict, set, tuple)) else id(thing)
 
 

@@ -214,13 +214,21 @@ def _event_service(values: dict[str, Any], at_random: Values) -> None:
 
 
 def _late_workers(values: dict[str, Any], _at_random: Values) -> None:
-    """Two days and more, with queues whose batch systems consider no worker in that time."""
-    values["duration"] = 54 * HOUR
+    """Two days and a half at sites whose few cores run the same jobs all the time, while workers of other jobs wait in
+    line; the monitor looks so seldom that nearly all its turns are looked at."""
+    values["duration"] = 60 * HOUR
+    values.setdefault("agents", {})["harvester_monitor"] = 5 * HOUR
+    for site in values["grid"]["sites"].values():
+        site["cores"] = 8
     for queue in values["grid"]["queues"].values():
-        queue |= dict(batch_latency=200 * HOUR, batch_latency_spread=0)
+        queue |= dict(maxtime=200 * HOUR, workflow="push")
+        for key in ("cores", "slot_requests"):
+            queue.pop(key, None)
     for stream in _streams(values, "campaigns", "users"):
+        cores, events = stream.get("corecount", 8) or 1, stream.get("events_per_job", 1000)
+        stream["hs06sec_per_event"] = 100 * HOUR * cores * 10 / events
         if "offered_cores" in stream:
-            stream["offered_cores"] = float(stream["offered_cores"]) / 4
+            stream["offered_cores"] = min(float(stream["offered_cores"]), 100 * cores)
 
 
 def _reload(values: dict[str, Any], at_random: Values) -> None:
