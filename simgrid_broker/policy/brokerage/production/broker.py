@@ -183,7 +183,7 @@ def figures(brokerage: JobBrokerage, case: JobCase, question: Question) -> Figur
     tables = question.tables
     known = figures_of(brokerage, Decided(
         tables.refused_by, tables.value, tables.limit, tables.task[question.row], case,
-        lambda k: candidate(brokerage, question, k, False)), (*NUMBERS_SHOWN, "network weight", "jumbo"))
+        candidates_of(question)), (*NUMBERS_SHOWN, "network weight", "jumbo"))
     _split(brokerage, case, question, np.flatnonzero(reaches_weight(brokerage, tables.refused_by)), known)
     _rank(brokerage, question, known)
     return known
@@ -197,18 +197,27 @@ def reaches_weight(brokerage: JobBrokerage, refused_by: np.ndarray) -> np.ndarra
     return places[refused_by]                                     # the last one is KEPT, index -1
 
 
-def candidate(brokerage: JobBrokerage, question: Question, k: int, weighed: bool = True) -> Candidate:
-    """Candidate k as compiled rules see it, with job numbers and weight if it is to be weighed."""
+def candidates_of(question: Question) -> Callable[[int], Candidate]:
+    """Function that gives candidate k as compiled rules see it, without job numbers and weight."""
     tables, row = question
-    asked, queue, numbers = tables.asked[row], tables.queues[k], np.zeros(1, NUMBERS)[0]
-    place = queue["queue"]
-    seen = Candidate(tables.task[row], queue, tables.load[asked["load"], place], tables.link[asked["link"], place],
-                     tables.store[place], numbers)
-    take_input(tables, row, queue, numbers)
-    if weighed:
-        brokerage.count(*seen)
-        numbers["weight"] = tables.static_weight[asked["weight"], k] * math.prod(
-            rule(*seen) for rule in brokerage.candidate_factors)
+    asked, task = tables.asked[row], tables.task[row]
+    load, link = tables.load[asked["load"]], tables.link[asked["link"]]
+
+    def candidate_at(k: int) -> Candidate:
+        queue, numbers = tables.queues[k], np.zeros(1, NUMBERS)[0]
+        place = queue["queue"]
+        take_input(tables, row, queue, numbers)
+        return Candidate(task, queue, load[place], link[place], tables.store[place], numbers)
+    return candidate_at
+
+
+def candidate(brokerage: JobBrokerage, question: Question, k: int) -> Candidate:
+    """Candidate k as compiled rules see it, with job numbers and weight."""
+    tables, row = question
+    seen = candidates_of(question)(k)
+    brokerage.count(*seen)
+    seen.numbers["weight"] = tables.static_weight[tables.asked[row]["weight"], k] * math.prod(
+        rule(*seen) for rule in brokerage.candidate_factors)
     return seen
 
 

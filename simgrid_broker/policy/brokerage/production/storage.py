@@ -5,6 +5,7 @@ does not have.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -206,7 +207,12 @@ CUTOFF_MB = uncompiled(size_cutoff_mb)
 
 def files_to_move(task, queue, load, link, store, numbers) -> str:
     """Files of input that are missing at a queue, and how many may be."""
-    missing, most = FILES_MISSING(task, numbers["any_files"]), task["NUM_CUTOFF_TO_MOVE_INPUT"]
+    return _fewer_files(FILES_MISSING(task, numbers["any_files"]), task["NUM_CUTOFF_TO_MOVE_INPUT"])
+
+
+@lru_cache
+def _fewer_files(missing: float, most: float) -> str:
+    """Sentence of `files_to_move`: most queues lack the same, that is all."""
     return f"{figure(missing, 'files')}, fewer than {plain(most)} allowed"
 
 
