@@ -242,20 +242,23 @@ def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[O
     """The first link that is narrower than what the share could use, with its rule; None: the slots.
 
     A verdict about queued jobs counts where jobs do not queue for long, or cores elsewhere are idle that more jobs
-    would find: not where slots are free at the queue itself, or all are full.
+    would find: not where a setting keeps slots free at the queue itself, or enough jobs wait there, all slots are full,
+    or a rule keeps jobs from the idle ones. At full queues the cause is input if enough jobs wait for it elsewhere.
     """
     narrow = flow.widths[1:, hour, leaf] < (1 - NEAR) * flow.could_use[hour, leaf]
     place, stopped = 1 + int(np.argmax(narrow)), _of_throttler(flow, hour, leaf)
     lost = flow.could_use[hour, leaf] - flow.running[hour, leaf]
-    is_free = sum(each.part for each in obstacles if each.is_free) >= HALF
+    is_free = sum(each.part for each in obstacles if each.is_free) >= HALF and (
+        any(each.is_free and each.settings for each in obstacles) or flow.held[SLOTS, hour, leaf] >= lost)
     is_idle = flow.idle[hour] >= MUCH * lost and not is_free
     many = flow.held[SLOTS, hour, leaf] >= HALF * lost
-    stands = flow.waits_s[hour, leaf] >= STANDS_S and (is_free or many and not is_idle)
+    kept = any(each.part >= HALF and each.refused_by and not _is_cap(each.refused_by) for each in obstacles)
+    stands = flow.waits_s[hour, leaf] >= STANDS_S and (is_free or kept or many and not is_idle)
     answers = stopped is not None and stopped.rule.startswith(OF_QUEUED)
     at_slots = _of_input(run) if not is_free and _lacks_input(flow, hour, leaf, lost) else None
     if place in (THROTTLER, BROKERAGE):
         cause = stopped or _of_tasks(run, flow, hour, leaf, place)
-        is_feedback = answers or cause.link == LINKS[BROKERAGE] and cause.rule.split(" (")[0] in OF_CAPS
+        is_feedback = answers or cause.link == LINKS[BROKERAGE] and _is_cap(cause.rule)
         return at_slots if stands and is_feedback else cause
     if place == TRANSFERS:
         return _of_input(run)
@@ -264,6 +267,11 @@ def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[O
         named = any(each.refused_by or each.is_input for each in obstacles)
         return stopped if stopped is not None and not named and (is_idle or few) else at_slots
     return _of_tasks(run, flow, hour, leaf, place)
+
+
+def _is_cap(label: str) -> bool:
+    """True if the rule of a label answers to queued jobs."""
+    return label.split(" (")[0] in OF_CAPS
 
 
 def _of_input(run: Run) -> Cause:

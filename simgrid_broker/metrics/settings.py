@@ -14,13 +14,15 @@ MOST_LINKS = 3
 
 
 def streams_of(run: Run, share: str) -> tuple[str, ...]:
-    """Loads of the streams of a share that say one, the one with most tasks first."""
+    """Loads of the streams of a share that say one, the one with most tasks first; of those without any task if the
+    share has none."""
     tasks = run.table("tasks", ["share", "name"])
     names = tasks.name[tasks.share.astype(object) == share].astype(object).value_counts().index
     work = run.manifest["scenario"]["workload"]
     known = {stream["name"]: f"workload.{kind}.{stream['name']}.offered_cores" for kind in ("campaigns", "users")
              for stream in work[kind] if stream.get("offered_cores")}
-    return tuple(known[name] for name in names if name in known)
+    silent = [] if len(names) else sorted(known.keys() - set(tasks.name.astype(object)))
+    return tuple(known[name] for name in (*names, *silent) if name in known)
 
 
 @once_per_run
