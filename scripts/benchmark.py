@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_cases import atlas, commands, sizes, windows
+from benchmark_cases.event_ranges import event_ranges
 from benchmark_cases.growth import growth, long_run
 from benchmark_cases.handover import handover
 from benchmark_cases.matching import dirac
@@ -45,7 +46,7 @@ COMMANDS: dict[str, Callable[..., dict]] = {
 CASES: dict[str, Callable[..., dict]] = {
     "fabric": fabric, "busy_cores": busy_cores, "decision": atlas.decision,
     "loading": atlas.loading, "user_decision": user_decision, "task_brokerage": task_brokerage,
-    "timeouts": timeouts, "handover": handover,
+    "timeouts": timeouts, "handover": handover, "event_ranges": event_ranges,
     "dirac": dirac, "optimiser": optimiser, "files": files, "growth": growth, "long_run": long_run,
     "short_points": short_points,
     "whole_run_atlas": lambda: atlas.whole_run(6), "whole_run_atlas_2d": lambda: atlas.whole_run(48), **COMMANDS}
@@ -54,6 +55,7 @@ BUDGETS = {
     ("fabric", "ratio_to_simpy"): "at least 165", ("busy_cores", "cost_ratio"): "at most 1.6",
     ("loading", "cpu_ms"): "at most 1000", ("decision", "median_us_uncached"): "at most 300",
     ("timeouts", "median_ms"): "at most 50",
+    ("event_ranges", "us_per_transition"): "at most 1", ("event_ranges", "bytes_per_range"): "at most 40",
     ("user_decision", "in_run_us"): "at most 200", ("user_decision", "median_us"): "at most 60",
     ("task_brokerage", "us_per_task"): "at most 50", ("task_brokerage", "small_us_per_task"): "at most 50",
     ("dirac", "median_us"): "at most 50", ("optimiser", "cpu_ms"): "at most 10", ("files", "us_per_file"): "at most 2",

@@ -108,6 +108,11 @@ def test_every_site_fetches_from_many_while_the_optimiser_shares_the_doors(bench
     assert found["cpu_ms"] > 0
 
 
+def test_the_event_ranges_case_counts_each_transition(benchmark):
+    found = benchmark.event_ranges(n_inputs=3, n_ranges=20, repeats=1)
+    assert found["ranges"] == 60 and found["us_per_transition"] > 0 and found["bytes_per_range"] >= 33
+
+
 def test_the_handover_case_measures_a_bundle_and_a_named_tuple(benchmark):
     found = benchmark.handover(n_arrays=50, n_calls=50, n_inner=50)
     assert set(found) == {f"{kind}_{figure}" for kind in ("bundle", "tuple")

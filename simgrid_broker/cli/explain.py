@@ -203,11 +203,11 @@ def told_events(run: "Run", task: int) -> list[str]:
     if not len(rows):
         return []
     ends = "; ".join(kind.replace("_", "-") + ": " + ", ".join(
-        f"{one.jobs} {one.status}{'/' if one.sub_status else ''}{one.sub_status}" for one in group.itertuples())
+        f"{one.jobs:,} {one.status}{'/' if one.sub_status else ''}{one.sub_status}" for one in group.itertuples())
         for kind, group in rows.groupby("kind", sort=False))
     return [paragraph(f"Jobs of event service of task {task} processed {count(int(rows.ranges.sum()), 'event range')}, "
-                      f"{count(int(rows.events.sum()), 'event')} in all, and gave {int(rows.released.sum())} ranges "
-                      f"back unfinished. Jobs that ended: {ends}.")]
+                      f"{count(int(rows.events.sum()), 'event')} in all, and gave "
+                      f"{count(int(rows.released.sum()), 'range')} back unfinished. Jobs that ended: {ends}.")]
 
 
 def kill_codes(edition: str) -> dict[str, str]:
