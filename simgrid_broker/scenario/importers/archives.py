@@ -293,6 +293,10 @@ MAX_PROCS = re.compile(r"(\d{1,9})\s*(?:\(([\d\s,]+)\))?.*", re.ASCII)
 """Processors of the machine, in parentheses those of each partition (Parallel Workloads Archive, SWF header)."""
 
 
+MOST_CORES_OF_USERS = 16
+"""Default of USER_TASKS_MAX_CORE_COUNT, cores; source: brokerage reference, 3.3 A7."""
+
+
 def read_swf_grid(path: Path) -> tuple[dict, dict, list[str]]:
     """A grid as a dict of YAML shape, the other parts of a scenario that replays the trace on it, and remarks.
 
@@ -313,6 +317,10 @@ def read_swf_grid(path: Path) -> tuple[dict, dict, list[str]]:
     widest = {name: int(min(cores[name], np.ceil(rows["processors"].max()))) for name, rows in groups.items()}
     origin = f"SWF file {path.name}: {len(groups)} partitions with jobs, {sum(cores.values())} cores"
     others = _others(path, records, "recorded" if known else "brokered")
+    if max(widest.values()) > MOST_CORES_OF_USERS:
+        others["gdpconfig"] = {"USER_TASKS_MAX_CORE_COUNT": max(widest.values())}
+        tally.say(f"USER_TASKS_MAX_CORE_COUNT is {max(widest.values())}, as the widest queue has; the deployed "
+                  f"edition would send no job of users to queues with more than {MOST_CORES_OF_USERS} cores")
     return _grid(cores, widest), others, [origin, *tally.remarks()]
 
 
