@@ -157,9 +157,9 @@ class Desk:
         self.control.fabric.empty_outboxes()
         ended, self.ended_merges = self.ended_merges, []
         for job in ended:
-            status = J(int(job["status"]))
-            self._count((EventService.MERGE, status, None), job, (0, 0, 0, float(job["walltime_s"]), 0.0))
-            self._end_merge(self.of_merge.pop(int(job["panda_id"])), status, int(job["cause"]))
+            end = J(int(job["status"]))
+            self._count((EventService.MERGE, end, None), job, (0, 0, 0, float(job["walltime_s"]), 0.0))
+            self._end_merge(self.of_merge.pop(int(job["panda_id"])), end, int(job["cause"]))
         self.jobsets.free_kept()
         if self.control.recorder.validate:
             self.check()
