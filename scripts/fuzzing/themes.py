@@ -18,6 +18,8 @@ from simgrid_broker.names import EXPRESS_ANALYSIS, USER_ANALYSIS
 Theme = Callable[[dict[str, Any], Values], None]
 """Changes the values of a scenario; may raise LookupError or ValueError where these lack what it needs."""
 
+TAKES = {"aging": 9 * HOUR}
+"""Time, s, after which an agent of the examples has acted: tasks age when they have run for six hours."""
 MINUTES = 10
 """Wall time of a short job."""
 OF_OWN_INPUT = ("input_per_job", "input_per_event", "input", "replicas", "jobs_per_task", "dataset", "container",
@@ -89,6 +91,8 @@ def _mode(name: str, values: dict[str, Any], at_random: Values) -> None:
 
 
 def _own_agent(name: str, values: dict[str, Any], _at_random: Values) -> None:
+    """In a run that is long enough for it."""
+    values["duration"] = max(values["duration"], TAKES.get(name, 0))
     own = values.setdefault("agents", {}).setdefault("own", [])
     own += [name] * (name not in own)
 
