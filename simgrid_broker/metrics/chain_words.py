@@ -13,6 +13,8 @@ from simgrid_broker.wording import plain
 
 TWICE = 2
 """Factor between the values that a sweep tries, at least."""
+TENFOLD = 10
+"""The same factor for a key that lets nothing pass: a fifth of an NQUEUECAP below 5 is no job."""
 GROWN = 5
 """Factor by which a number that nothing was compared with is relaxed beyond those values."""
 
@@ -80,7 +82,8 @@ def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[str, ...]:
     if isinstance(value, bool):
         return (str(value).lower(), str(not value).lower())
     if isinstance(value, int | float) and value > 0:
-        step = max(TWICE, cause.value / cause.limit if cause.limit > 0 else TWICE)
+        compared = cause.value / cause.limit if cause.limit > 0 else TENFOLD if cause.limit == 0 else TWICE
+        step = max(TWICE, compared)
         steps = (1, step, TWICE * step) if entry is None or entry.eased_by != LOWER else (1, 1 / TWICE, 0)
         return tuple(f"{math.ceil(value * each) if isinstance(value, int) else float(f'{value * each:.3g}'):g}"
                      for each in steps)
