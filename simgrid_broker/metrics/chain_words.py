@@ -14,7 +14,7 @@ from simgrid_broker.wording import plain
 TWICE = 2
 """Factor between the values that a sweep tries, at least."""
 TENFOLD = 10
-"""The same factor for a key that lets nothing pass: a fifth of an NQUEUECAP below 5 is no job."""
+"""Factor for a key that lets nothing pass, as a fifth of an NQUEUECAP below 5 is no job."""
 GROWN = 5
 """Factor by which a number that nothing was compared with is relaxed beyond those values."""
 
