@@ -118,7 +118,31 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.tasks.splitting.size_limit",
      "queue.maxwdir_bytes if math.isfinite(queue.maxwdir_bytes) else 0.0 -> "
      "queue.maxwdir_bytes if math.isfinite(queue.maxwdir_bytes) else 1.0"): "a byte is below both sizes",
+    ("fabric.transfers.secondary_data.bring_secondaries", "len(world.job_inputs) == 0 -> len(world.job_inputs) == 1"):
+        "without such datasets no task has a list of them",
+    ("fabric.transfers.secondary_data.awaits_secondaries", "len(world.job_inputs) == 0 -> len(world.job_inputs) == 1"):
+        "without such datasets no task has a list of them",
+    ("fabric.transfers.secondary_data.bring", "arriving > 0.0 -> arriving >= 0.0"):
+        "a replica to which nothing comes names no transfer that is under way",
+    ("fabric.transfers.secondary_data.bring", "(-1, NOTHING) -> (-2, NOTHING)"): "without an id it is not read",
+    ("fabric.transfers.secondary_data.bring", "(-1, NOTHING) -> (-1, NOTHING + 1)"):
+        "a transfer that is not under way is forgotten when the job looks at the site",
+    ("fabric.transfers.secondary_data.bring", "missing = 1.0 -> missing = 2.0"): "of no source any part is too much",
+    ("fabric.transfers.secondary_data.bunch_for", "key_of_attempt(transfer['luck'], secondary['luck'], 0) -> "
+     "key_of_attempt(transfer['luck'], secondary['luck'], 1)"): "any number that all attempts share",
+    ("policy.tasks.commands.asks_for_history", "name.split('.', 1) -> name.split('.', 2)"): "no key holds a dot",
+    ("policy.tasks.cutting.begin", "(-1, -1, 0) -> (-2, -1, 0)"): "the first step sets both",
+    ("policy.tasks.cutting.begin", "(-1, -1, 0) -> (-1, -2, 0)"): "the first step sets both",
+    ("policy.tasks.cutting.take_master", "job['least'] = job['most'] = -1 -> job['least'] = job['most'] = -2"):
+        "any number below 0 is no boundary",
+    ("policy.tasks.cutting.take_master", "max(ends - at, 0) -> max(ends - at, 1)"): "there is a piece to take",
     ("policy.tasks.cutting.look_beside", "dataset['per_job'] >= 0 -> dataset['per_job'] > 0"): "np is at least 1",
+    ("policy.tasks.cutting.look_beside", "dataset['per_job'] >= 0 -> dataset['per_job'] >= 1"): "np is at least 1",
+    ("policy.tasks.cutting.wanted_of", "return -1 -> return -2"): "any number below 0 is no number of files",
+    ("world.views.tasks.whole", "part > COMPLETE -> part >= COMPLETE"): "no sum is precisely the bound",
+    ("world.data.secondaries.master_bytes", "len(world.job_inputs) > 0 -> len(world.job_inputs) > 1"):
+        "there are as many rows as there may be jobs",
+    ("policy.tasks.cutting.wanted_of", "dataset['per_job'] >= 0 -> dataset['per_job'] >= 1"): "np is at least 1",
     ("policy.tasks.cutting.wanted_of", "dataset['per_job'] >= 0 -> dataset['per_job'] > 0"): "np is at least 1",
     ("policy.tasks.cutting.broken", "output < limits['least_output_bytes'] -> output <= limits['least_output_bytes']"):
         "with as much output the size itself was compared before",

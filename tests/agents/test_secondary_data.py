@@ -4,17 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from builders import EVENTFUL, Stage, everyone, two_sites
+from builders import EVENTFUL, Bench, Stage, everyone, two_sites
 
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.agents.panda.jobs import setupper
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.sources import task_source
+from simgrid_broker.compiled import uncompiled
 from simgrid_broker.engine import simulate
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import load_scenario
 from simgrid_broker.world.data.datasets import add_replica_at, lose_replica
+from simgrid_broker.world.data.secondaries import master_bytes, own_part
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.views.nuclei import has_complete_replicas, parts_at
 from simgrid_broker.world.views.tasks import PASSES
@@ -35,18 +37,19 @@ def pileup(n_files=10, storage="THERE_DISK", part=1.0):
     return dict(files=n_files, bytes=n_files * MB, replicas=replicas)
 
 
-def stage_of(secondary, *more, other=None, said=None, agents=GENERATION, **plan):
-    """A task with secondary datasets at THERE, of which each file takes a second to HERE, and 30 s of latency."""
+def stage_of(secondary, *more, other=None, said=None, agents=GENERATION, queue=0, n_tasks=1, **plan):
+    """A task with secondary datasets at THERE, of which each file takes a second to HERE, and 30 s of latency; queue:
+    the queue of its jobs, 0 = that at HERE."""
     stream = dict(name="task", hs06sec_per_event=1, dataset="master",
                   input=dict(secondaries=[dict(dataset="pileup") | secondary, *more]))
     data = dict(master=MASTER, pileup=pileup()) | (other or {})
     made = two_sites(storages=DISKS, link=dict(bandwidth=MB, latency=30), data=dict(datasets=data),
                      agents=dict(task_refiner=10), workload=dict(campaigns=[stream]),
                      **dict(there=dict(nucleus=False)) | plan)
-    stage = Stage(agents, made, TASK | (said or {}))
-    stage.arrays.input_dataset[0] = 0
+    stage = Stage(agents, made, *[TASK | (said or {})] * n_tasks)
+    stage.arrays.input_dataset[:n_tasks] = 0
     n = len(stage.control.brokers.queues.queue)
-    stage.control.policies.job_brokerage = lambda *_: replace(everyone(n), order=np.array([0]), weight=np.ones(n))
+    stage.control.policies.job_brokerage = lambda *_: replace(everyone(n), order=np.array([queue]), weight=np.ones(n))
     return stage
 
 
@@ -62,7 +65,7 @@ def at_here(stage, dataset=1):
     return sum(part for site, part, _ in observe.replicas(stage.world, dataset) if site == 0)
 
 
-@pytest.mark.rule("bring_secondaries", "inputs_of", "master_bytes")
+@pytest.mark.rule("bring_secondaries", "awaits_secondaries", "inputs_of", "master_bytes")
 @pytest.mark.parametrize(("secondary", "each", "moved", "files"), [
     pytest.param(dict(np=2), 2, 8, 8, id="np: two files for each job"),
     pytest.param(dict(ratio=2), 2, 8, 8, id="ratio: two files for each master file"),
@@ -101,7 +104,8 @@ def test_a_job_waits_for_master_and_secondaries_whichever_comes_last():
         seen.append((len(stage.moved()), stage.statuses().count("activated")))
     assert {jobs for transfers, jobs in seen if transfers < 3} == {0}      # master, pileup and calibration
     assert seen[-1] == (3, 4)
-    assert sorted(stage.moved()["bytes"].tolist()) == pytest.approx([4 * MB, 40 * MB, 100 * MB])
+    assert sorted(stage.moved()["bytes"].tolist()) == pytest.approx([4 * MB, 40 * MB, 100 * MB], rel=0, abs=0.5)
+    assert sorted(stage.moved()["n_files"].tolist()) == [1, 4, 12]
 
 
 @pytest.mark.rule("bring_secondaries")
@@ -125,6 +129,101 @@ def test_secondary_files_at_the_site_are_not_moved():
     stage = stage_of(dict(np=2), other=dict(pileup=pileup(storage="HERE_DISK")))
     when_set_up(stage)
     assert stage.statuses() == ["activated"] * 4 and not len(stage.moved())
+
+
+@pytest.mark.rule("bring_secondaries")
+def test_the_first_replica_of_the_world_is_one_like_any_other():
+    stage = stage_of(dict(np=2))
+    lose_replica(stage.world, "pileup", "THERE_DISK")
+    lose_replica(stage.world, "master", "HERE_DISK")
+    for name in ("pileup", "master"):
+        add_replica_at(stage.world, name, "HERE_DISK", 1.0)
+    assert stage.arrays.datasets["first_replica"][1] == 0
+    when_set_up(stage)
+    assert stage.statuses() == ["activated"] * 4 and not len(stage.moved())
+
+
+@pytest.mark.rule("bring_secondaries", "awaits_secondaries")
+def test_jobs_behind_the_last_secondary_file_wait_for_none():
+    stage = stage_of(dict(np=5))
+    when_set_up(stage)
+    assert stage.statuses() == ["assigned", "assigned", "activated", "activated"]
+
+
+@pytest.mark.rule("bring_secondaries")
+def test_secondary_files_come_from_the_first_of_all_sites():
+    stage = stage_of(dict(nosplit=True), queue=1, other=dict(pileup=dict(
+        files=10, bytes=10 * MB, replicas=[dict(storage="HERE_DISK")])))
+    stage.run(when_set_up(stage) + 90)
+    assert stage.statuses() == ["activated"] * 4
+    assert sorted(stage.moved()["bytes"].tolist()) == pytest.approx([4 * MB, 10 * MB])
+
+
+@pytest.mark.rule("bring_secondaries")
+@pytest.mark.parametrize(("n_files", "part", "size", "files"), [
+    (2, 0.75, [0.5 * MB], [1]), (2, 0.76, [], []), (3, 0.5, [1.5 * MB], [2]), (2, 0.0, [2 * MB], [2])])
+def test_files_that_all_jobs_read_lack_from_half_a_file_on(n_files, part, size, files):
+    held = pileup(n_files, **dict(storage="HERE_DISK", part=part) if part else {})
+    stage = stage_of(dict(nosplit=True), other=dict(pileup=held))
+    stage.run(when_set_up(stage) + 60)
+    assert stage.statuses() == ["activated"] * 4 and stage.moved()["n_files"].tolist() == files
+    assert stage.moved()["bytes"].tolist() == pytest.approx(size)
+
+
+@pytest.mark.rule("bring_secondaries")
+def test_another_attempt_misses_no_more_than_the_site():
+    stage = stage_of(dict(np=2))
+    stage.run(when_set_up(stage) + 60)
+    stage.take_back()
+    stage.run(stage.now + 400)
+    again = stage.arrays.jobs[stage.live()]
+    assert again["attempt"].tolist() == [2] * 4 and stage.statuses() == ["activated"] * 4
+    assert stage.moved()["bytes"].tolist() == pytest.approx([8 * MB, 2 * MB * (1 - 0.8 ** 4)])
+
+
+@pytest.mark.rule("awaits_secondaries")
+def test_secondary_files_that_are_under_way_when_the_master_has_come_are_not_asked_for_again():
+    large = dict(files=10, bytes=100 * MB, replicas=[dict(storage="THERE_DISK")])
+    stage = stage_of(dict(np=1), other=dict(master=MASTER | dict(replicas=large["replicas"]), pileup=large))
+    begun = when_set_up(stage)
+    stage.run(begun + 200)
+    assert stage.statuses() == ["activated"] * 4
+    assert stage.moved()["bytes"].tolist() == pytest.approx([4 * MB, 40 * MB])
+
+
+@pytest.mark.rule("awaits_secondaries")
+def test_secondary_files_that_land_in_the_first_of_all_replicas_have_landed():
+    third = dict(files=1, bytes=MB, replicas=[dict(storage="THERE_DISK")])
+    stage = stage_of(dict(np=2), other=dict(third=third))
+    lose_replica(stage.world, "master", "HERE_DISK")
+    lose_replica(stage.world, "third", "THERE_DISK")
+    add_replica_at(stage.world, "master", "HERE_DISK", 1.0)
+    stage.run(when_set_up(stage) + 100)
+    assert stage.arrays.replicas["dataset"][0] == 1 and stage.arrays.replicas["site"][0] == 0
+    assert stage.statuses() == ["activated"] * 4
+    assert stage.moved()["bytes"].tolist() == pytest.approx([8 * MB])
+
+
+@pytest.mark.rule("bring_secondaries")
+def test_files_of_a_byte_are_brought():
+    stage = stage_of(dict(np=1), other=dict(pileup=dict(files=4, bytes=4, replicas=[dict(storage="THERE_DISK")])))
+    when_set_up(stage)
+    assert stage.statuses() == ["assigned"] * 4
+
+
+@pytest.mark.rule("bring_secondaries")
+def test_a_transfer_of_secondary_files_is_for_twenty_jobs():
+    stage = stage_of(dict(np=1), said=dict(split=TASK["split"] | dict(n_files=21)), other=dict(
+        master=MASTER | dict(files=21, bytes=21 * MB), pileup=pileup(99)))
+    stage.run(when_set_up(stage) + 120)
+    assert sorted(stage.moved()["n_files"].tolist()) == [1, 20]
+
+
+@pytest.mark.rule("bring_secondaries")
+def test_tasks_have_transfers_of_their_own():
+    stage = stage_of(dict(np=1), n_tasks=2, other=dict(pileup=pileup(99)))
+    stage.run(when_set_up(stage) + 120)
+    assert sorted(stage.moved()["jeditaskid"].tolist()) == [1, 2]
 
 
 @pytest.mark.rule("to_bring", "bring_secondaries")
@@ -205,6 +304,28 @@ def test_task_brokerage_counts_each_dataset_once(said, size, here, there):
     assert observe.task(stage.world, 0).total_input_bytes == pytest.approx(size * MB)
     assert parts_at(stage.arrays, 0, 0)[0] == pytest.approx(here)
     assert parts_at(stage.arrays, 0, 1)[0] == pytest.approx(there)
+
+
+@pytest.mark.rule("own_part")
+@pytest.mark.parametrize(("size", "part"), [(1.0, 0.5), (0.5, 0.5), (2.0, 0.75)])
+def test_the_part_of_the_master_in_the_input(size, part):
+    stage = stage_of(dict(np=1), agents=())
+    stage.arrays.tasks["input_bytes_per_job"][0], stage.arrays.secondaries["bytes"][0] = size, 0.5
+    assert uncompiled(own_part)(stage.arrays, 0) == pytest.approx((part, 2 / 3))
+
+
+@pytest.mark.rule("master_bytes")
+def test_what_a_job_reads_of_its_master():
+    stage = stage_of(dict(np=2))
+    when_set_up(stage)
+    row = stage.live()[0]
+    assert uncompiled(master_bytes)(stage.arrays, row) == MB
+    stage.arrays.jobs["input_bytes"][row] = MB                             # less than of the secondary dataset
+    assert uncompiled(master_bytes)(stage.arrays, row) == 0.0
+    plain = Bench(None, {})
+    plain.submit(1)
+    row = plain.live()[0]
+    assert uncompiled(master_bytes)(plain.arrays, row) == plain.arrays.jobs["input_bytes"][row]
 
 
 @pytest.mark.rule("has_complete_replicas")

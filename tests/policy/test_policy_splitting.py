@@ -242,6 +242,8 @@ TWO_FILES = ranges((0, 99), (100, 199), (0, 99), (100, 199), file=[0, 0, 1, 1], 
 @pytest.mark.parametrize(("table", "bound", "counts", "closed_by"), [
     pytest.param(ranges((0, 99), (100, 199), (200, 299)), dict(events=999, s_per_event=1.0, walltime_s=200),
                  [2, 1], ["walltime", "end"], id="what goes on is counted ahead"),
+    pytest.param(ranges((0, 99), (100, 199), (200, 299), (300, 399)), dict(
+        step=2, events=999, s_per_event=1.0, walltime_s=350), [2, 2], ["walltime", "end"], id="and all of a step"),
     pytest.param(ranges((0, 99), (100, 199), (250, 349)), dict(events=300), [2, 1], ["gap", "end"], id="a gap"),
     pytest.param(ranges((0, 99), (100, 199), (250, 349)), dict(events=299), [2, 1], ["events", "end"],
                  id="events behind a gap are counted ahead"),
@@ -251,6 +253,8 @@ TWO_FILES = ranges((0, 99), (100, 199), (0, 99), (100, 199), file=[0, 0, 1, 1], 
                  id="a file ends and another begins"),
     pytest.param(ranges((0, 99), (100, 199), file=[0, 1]), dict(events=999), [1, 1], ["gap", "end"],
                  id="events go on in another file"),
+    pytest.param(ranges((0, 0), (1, 99), file=[0, 1]), dict(events=999), [1, 1], ["gap", "end"],
+                 id="after a single one"),
     pytest.param(TWO_FILES, dict(files=1), [1] * 4, ["files"] * 3 + ["end"], id="parts of files count as files"),
     pytest.param(TWO_FILES, dict(files=1, dynamic=True), [2, 2], ["files", "end"],
                  id="but where the number of events is chosen"),
@@ -302,6 +306,17 @@ def test_secondary_files_behind_a_boundary_are_not_counted_ahead_in_a_group(grou
     assert (jobs["count"].tolist(), reads[0], ClosedBy(jobs["closed_by"][0]).word) == ([2, 1], [0], closed_by)
 
 
+def test_a_job_of_a_group_takes_at_most_ten_thousand_secondary_files():
+    jobs, _ = jobs_of(pieces(1, boundary=0), JobLimits(group=SINGLE), of_boundaries(*[0] * 10_001))
+    assert jobs["n_reads"].tolist() == [10_000]
+
+
+@pytest.mark.parametrize(("least_s", "counts"), [(200, [1, 1]), (201, [])])
+def test_a_single_file_has_the_basewalltime_too(least_s, counts):
+    bound = JobLimits(dynamic=True, files=1, base_s=100.0, s_per_event=1.0, least_s=least_s)
+    assert cut(pieces(2), bound)[0] == counts
+
+
 def without_ranges(n):
     """Master files of which no range of events is known."""
     table = pieces(n)
@@ -314,6 +329,11 @@ def test_secondary_files_go_by_files_where_the_master_has_no_events():
         assert jobs_of(without_ranges(3), JobLimits(files=1), beside(9, event_ratio=1.0))[1] == [[0], [1], [2]]
 
 
+def test_secondary_files_that_the_next_step_needs_are_counted_ahead():
+    half = beside(9, size=GIB, ratio=0.5)
+    assert jobs_of(pieces(4), JobLimits(disk_bytes=1.5 * GIB), half)[0]["count"].tolist() == [2, 2]
+
+
 @pytest.mark.parametrize("said", [dict(per_job=1), dict(nosplit=True, number=1)])
 def test_secondary_files_of_a_whole_job_are_not_counted_ahead(said):
     assert jobs_of(pieces(3), JobLimits(disk_bytes=1.5 * GIB), beside(9, size=GIB, **said))[0]["count"].tolist() == [3]
@@ -324,6 +344,10 @@ def test_secondary_files_that_have_just_the_events_of_the_master_are_enough():
     files["events"] = 100
     table = ranges((0, 99), (100, 199), (200, 299))
     assert jobs_of(table, JobLimits(files=1, events=999), Beside(files, dataset))[1] == [[0], [1], [2]]
+    files, dataset = beside(9, event_ratio=2.0)
+    files["events"] = 1
+    single = ranges((0, 0), (1, 1))
+    assert jobs_of(single, JobLimits(files=1, events=999), Beside(files, dataset))[1] == [[0, 1], [2, 3]]
 
 
 def test_only_the_first_secondary_dataset_tells_events_that_the_master_has_not():
