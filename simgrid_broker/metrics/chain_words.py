@@ -98,6 +98,7 @@ def relaxed(run: Run, cause: Cause) -> dict[str, Any]:
     A key of gdpconfig moves as far as a sweep does, an attribute of a queue goes back to its default at all queues that
     the cause names, a star standing for all; storages are empty, other numbers grow more.
     """
+    changes: dict[str, Any]
     for setting in cause.settings:
         names = _places(run, setting, cause.settings)
         if setting.startswith("grid.queues."):

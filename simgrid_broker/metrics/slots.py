@@ -1,6 +1,5 @@
 """Obstacles between activated jobs and slots: where they wait, and what happens to workers and pilots there."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -123,7 +122,7 @@ def slots_behind(run: Run, waiting: Waiting, share: str, missing: float) -> list
     return sorted((each for each in found if each.part), reverse=True)
 
 
-def _parts(run: Run, rows: pd.DataFrame, is_free: Sequence[bool], missing: float) -> np.ndarray:
+def _parts(run: Run, rows: pd.DataFrame, is_free: np.ndarray, missing: float) -> np.ndarray:
     """Parts of the missing cores by place: of places with free cores as many as jobs wait for there, or as they wait.
 
     rows: jobs that wait at each place; is_free: whether it has free cores.

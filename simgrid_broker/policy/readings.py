@@ -1,6 +1,6 @@
 """Keys of gdpconfig, attributes of queues and parameters of tasks that a rule reads, as its code names them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dis import get_instructions
 from itertools import pairwise
 from types import FunctionType
@@ -30,7 +30,7 @@ def read_by(function: Callable, edition: str, count: Callable | None = None) -> 
     keys = {entry.key: entry for entry in keys_named(function, edition)}
     if count is not None and words & NUMBERS_COUNTED:
         keys |= {entry.key: entry for entry in keys_named(count, edition)}
-    attributes = {"queue": QUEUE_ATTRIBUTES, "storage": STORAGE_ATTRIBUTES, "task": TASK_PARAMETERS}
+    attributes: dict[str, Mapping[str, tuple[str, ...]]] = {"queue": QUEUE_ATTRIBUTES, "storage": STORAGE_ATTRIBUTES, "task": TASK_PARAMETERS}
     return {"keys": list(keys), **{what: sorted({key for word in words & names.keys() for key in names[word]})
                                    for what, names in attributes.items()}}
 
