@@ -30,7 +30,8 @@ def read_by(function: Callable, edition: str, count: Callable | None = None) -> 
     keys = {entry.key: entry for entry in keys_named(function, edition)}
     if count is not None and words & NUMBERS_COUNTED:
         keys |= {entry.key: entry for entry in keys_named(count, edition)}
-    attributes: dict[str, Mapping[str, tuple[str, ...]]] = {"queue": QUEUE_ATTRIBUTES, "storage": STORAGE_ATTRIBUTES, "task": TASK_PARAMETERS}
+    attributes: dict[str, Mapping[str, tuple[str, ...]]] = {
+        "queue": QUEUE_ATTRIBUTES, "storage": STORAGE_ATTRIBUTES, "task": TASK_PARAMETERS}
     return {"keys": list(keys), **{what: sorted({key for word in words & names.keys() for key in names[word]})
                                    for what, names in attributes.items()}}
 
