@@ -182,8 +182,8 @@ def _stored(storing: Mapping[str, Any], noun: BaseModel, written: Any) -> Any:
 def _written(storing: Mapping[str, Any], codes: str | None, kind: Any, value: Any,
              words: Mapping[str, tuple[str, ...]]) -> Any:
     """The value that is written for that of a column."""
-    zero = storing.get("zero")
-    if NoneType in get_args(kind) and value == (storing.get("none") or 0):
+    zero, none = storing.get("zero"), storing.get("none") or 0
+    if NoneType in get_args(kind) and (value == none or none != none and value != value):       # NaN equals nothing
         return None
     if zero is not None and value == zero:
         return 0

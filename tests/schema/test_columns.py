@@ -11,6 +11,8 @@ from tables import check_each
 
 from simgrid_broker import schema, views
 from simgrid_broker.names import JobStatus, TaskStatus
+from simgrid_broker.scenario.snapshot import SnapshotTask
+from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.grid import ACTIVITIES, DISPATCH_ACCOUNTS
 
 VIEWS = (views.Task, views.Queues, views.Nuclei, views.PilotStatus)
@@ -137,3 +139,8 @@ def test_columns_of_the_world_that_are_not_recorded_have_a_reader():
     unread = [column.name for column in columns             # rules find what is seen in the view
               if not column.seen and column.name not in strings_loaded()]
     assert unread == []
+
+
+def test_what_a_task_does_not_say_is_null_in_a_snapshot():
+    column = next(one for one in columns_of(SnapshotTask) if one.key == "workdiskcount")
+    assert (column.back(float("nan"), {}), column.back(0.0, {}), column.back(500.0, {})) == (None, 0.0, 500.0)
