@@ -15,11 +15,12 @@ from simgrid_broker.compiled import uncompiled
 from simgrid_broker.engine import simulate
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import load_scenario
+from simgrid_broker.views import PART
 from simgrid_broker.world.data.datasets import add_replica_at, lose_replica
 from simgrid_broker.world.data.secondaries import master_bytes, own_part
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.views.nuclei import has_complete_replicas, parts_at
-from simgrid_broker.world.views.tasks import PASSES
+from simgrid_broker.world.views.tasks import PASSES, fill_parts_of, fill_sources_of
 
 MB, GB, TB = 1e6, 1e9, 1e12
 GENERATION = (task_source, task_refiner, statistics, job_generator, setupper)
@@ -292,6 +293,64 @@ def test_brokers_see_where_each_dataset_lies(secondary, storage, part, disk, com
     assert [one.name for one in found.inputs] == ["input", "pileup"]
     states = [one.states.tolist() for one in observe.input_at_queues(stage.world, 0).datasets]
     assert len(states) == 2
+
+
+def parts_of(stage, n_jobs=1):
+    """Parts of the input of some jobs of the task at both queues: on disk and anywhere, by bytes and by files."""
+    parts = np.zeros(len(stage.arrays.queues), PART)
+    fill_parts_of(stage.arrays, stage.world.view_tables, 0, n_jobs, parts)
+    return parts
+
+
+@pytest.mark.rule("fill_parts")
+def test_parts_of_an_input_of_one_byte_and_one_file():
+    stage = stage_of(dict(np=1), agents=())
+    tasks, secondaries = stage.arrays.tasks, stage.arrays.secondaries
+    tasks["input_bytes_per_job"][0], tasks["n_input_files"][0] = 1.0, 1
+    secondaries["bytes"][0] = secondaries["files"][0] = 0.5
+    for _ in range(2):                                                     # nothing is left of the first look
+        parts = parts_of(stage)
+        assert parts["disk_bytes"].tolist() == parts["disk_files"].tolist() == [0.5, 0.5]
+
+
+@pytest.mark.rule("add_parts")
+@pytest.mark.parametrize("tape", [(0.6, 0.3), (0.3, 0.6)])
+def test_of_two_copies_on_tape_the_larger_counts(tape):
+    master = MASTER | dict(replicas=[dict(storage="HERE_DISK"), dict(storage="THERE_DISK")])
+    stage = stage_of(dict(np=2), agents=(), other=dict(master=master, pileup=pileup()))
+    replicas = stage.arrays.replicas
+    of_master = [place for place in range(len(replicas)) if replicas["dataset"][place] == 0]
+    replicas["site"][of_master], replicas["tape"][of_master], replicas["part"][of_master] = 0, 1, tape
+    parts = parts_of(stage, n_jobs=4)
+    assert parts["disk_bytes"][0] == 0.0 and parts["any_bytes"][0] == pytest.approx(0.6 / 3)
+
+
+@pytest.mark.rule("fill_sources_of")
+@pytest.mark.parametrize(("storage", "off", "is_open"), [
+    pytest.param(-1, (1, 1), True, id="a site without storage"), pytest.param(0, (1, 0), False, id="closed"),
+    pytest.param(0, (0, 1), True, id="open"), pytest.param(1, (0, 1), False, id="another closed")])
+def test_a_site_without_storage_lets_everyone_read(storage, off, is_open):
+    stage = stage_of(dict(np=2), agents=())
+    arrays, tables = stage.arrays, stage.world.view_tables
+    for name in ("read_lan_off", "read_wan_off"):
+        arrays.storages[name][:2] = off
+    arrays.sites["storage"][0] = storage
+    assert uncompiled(fill_sources_of)(arrays, tables, 0, 0, 4.0, 0) == 1
+    source = tables.sources[0]
+    assert (source["lan"], source["wan"], source["part"], source["missing"]) == (is_open, is_open, 1.0, 0.0)
+
+
+@pytest.mark.rule("fill_sources_of")
+@pytest.mark.parametrize(("part", "size", "n", "missing"), [
+    pytest.param(0.25, 1.0, 1, 3.0, id="a part"), pytest.param(0.0, 1.0, 0, 0, id="nothing of it"),
+    pytest.param(1.0, 0.0, 0, 0, id="jobs that read nothing"), pytest.param(1.0, 0.5, 1, 0.0, id="half a byte")])
+def test_sources_are_replicas_that_have_some_of_what_is_read(part, size, n, missing):
+    stage = stage_of(dict(np=2), agents=())
+    arrays, tables = stage.arrays, stage.world.view_tables
+    arrays.replicas["part"][arrays.datasets["first_replica"][0]] = part
+    arrays.tasks["input_bytes_per_job"][0] = size
+    assert uncompiled(fill_sources_of)(arrays, tables, 0, 0, 4.0, 0) == n
+    assert n == 0 or tables.sources["missing"][0] == missing
 
 
 @pytest.mark.rule("total_input", "parts_at", "own_part")
