@@ -313,7 +313,7 @@ def test_parts_of_an_input_of_one_byte_and_one_file():
         assert parts["disk_bytes"].tolist() == parts["disk_files"].tolist() == [0.5, 0.5]
 
 
-@pytest.mark.rule("add_parts")
+@pytest.mark.rule("fill_parts")
 @pytest.mark.parametrize("tape", [(0.6, 0.3), (0.3, 0.6)])
 def test_of_two_copies_on_tape_the_larger_counts(tape):
     master = MASTER | dict(replicas=[dict(storage="HERE_DISK"), dict(storage="THERE_DISK")])
@@ -325,7 +325,7 @@ def test_of_two_copies_on_tape_the_larger_counts(tape):
     assert parts["disk_bytes"][0] == 0.0 and parts["any_bytes"][0] == pytest.approx(0.6 / 3)
 
 
-@pytest.mark.rule("fill_sources_of")
+@pytest.mark.rule("fill_parts")
 @pytest.mark.parametrize(("storage", "off", "is_open"), [
     pytest.param(-1, (1, 1), True, id="a site without storage"), pytest.param(0, (1, 0), False, id="closed"),
     pytest.param(0, (0, 1), True, id="open"), pytest.param(1, (0, 1), False, id="another closed")])
@@ -340,7 +340,7 @@ def test_a_site_without_storage_lets_everyone_read(storage, off, is_open):
     assert (source["lan"], source["wan"], source["part"], source["missing"]) == (is_open, is_open, 1.0, 0.0)
 
 
-@pytest.mark.rule("fill_sources_of")
+@pytest.mark.rule("fill_parts")
 @pytest.mark.parametrize(("part", "size", "n", "missing"), [
     pytest.param(0.25, 1.0, 1, 3.0, id="a part"), pytest.param(0.0, 1.0, 0, 0, id="nothing of it"),
     pytest.param(1.0, 0.0, 0, 0, id="jobs that read nothing"), pytest.param(1.0, 0.5, 1, 0.0, id="half a byte")])

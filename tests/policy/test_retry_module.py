@@ -92,6 +92,7 @@ def test_an_error_that_a_rule_is_about(source, code, diag, found):
     pytest.param([rule(A.NO_RETRY, scope=Scope("aarch64"))], Handling(), Handling(), id="for another architecture"),
     pytest.param([rule(A.NO_RETRY, scope=Scope(workqueue="Data"))], Handling(), Handling(), id="another work queue"),
 ])
+@pytest.mark.rule("act", "handling", "selected_documented", "selected_deployed")
 def test_what_rules_make_of_an_error(rules, documented, deployed):
     assert handling(rules, ERROR, TASK, "documented") == documented
     assert handling(rules, ERROR, TASK, "deployed") == deployed
