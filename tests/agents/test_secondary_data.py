@@ -276,6 +276,17 @@ def test_jobs_that_come_later_find_what_was_brought():
     stage.check()
 
 
+@pytest.mark.rule("bring_secondaries")
+def test_nothing_is_asked_of_a_secondary_dataset_with_the_first_of_all_replicas_at_its_site():
+    stage = stage_of(dict(np=2))
+    for dataset, storage in (("pileup", "THERE_DISK"), ("master", "HERE_DISK")):
+        lose_replica(stage.world, dataset, storage)
+    add_replica_at(stage.world, "pileup", "HERE_DISK", 1.0)                # in the row that was free last
+    assert stage.arrays.datasets["first_replica"].tolist()[:2] == [-1, 0]
+    when_set_up(stage)
+    assert (stage.arrays.job_inputs["awaited_id"][stage.live(), 0] == 0).all() and not len(stage.moved())
+
+
 # ---- brokers ---------------------------------------------------------------------------------------------------------
 
 @pytest.mark.rule("fill_parts", "input_of_pieces", "own_part")
