@@ -35,7 +35,8 @@ QUEUE_SERIES = Table("queues", "one PanDA queue at one sample", _sampled(
     Column("transferring", "i8", "jobs", "PanDA", "Transferring jobs"),
     Column("workers_submitted", "i8", "workers", "Harvester", "Workers that wait in the batch system"),
     Column("workers_running", "i8", "workers", "Harvester", "Workers that hold a slot"),
-    Column("free_cores", "i8", "cores", OURS, "Cores of the batch system that are not in use"),
+    Column("free_cores", "i8", "cores", OURS, "Cores of the batch system that are not in use, 0 while it "
+           "starts no workers (site outage, closed window)"),
     Column("site_class", "i1", "", "PanDA metrics", "How soon analysis jobs start there, as brokers know it",
            codes="site_class"),
 ))

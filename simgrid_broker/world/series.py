@@ -86,7 +86,8 @@ class Series:
         rows["running_cores"] = arrays.running_cores.sum(axis=(1, 2), dtype=np.int64)
         np.add.at(rows["workers_submitted"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_submitted"])
         np.add.at(rows["workers_running"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"])
-        np.add.at(rows["free_cores"], self.pools[0], arrays.pools["free_cores"][self.pools[1]])
+        pools = arrays.pools[self.pools[1]]
+        np.add.at(rows["free_cores"], self.pools[0], np.where(pools["closed"] == 0, pools["free_cores"], 0))
         rows["site_class"] = self.world.analysis.site_class - SiteClass.LO
         return rows
 

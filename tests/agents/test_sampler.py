@@ -49,6 +49,9 @@ def test_queues():
     assert first["workers_running"].tolist() == [8, 1] and first["workers_submitted"].tolist() == [2, 0]
     assert first["free_cores"].tolist() == [0, 2] and first["status"].tolist() == [0, 1]
     assert first["running"].tolist() == [1, 0] and first["running_cores"].tolist() == [1, 0]
+    stage.fabric.site_goes_down(0, 1.0)
+    stage.run(1000.0)
+    assert stage.recorded("queues")[-2:]["free_cores"].tolist() == [0, 0]
 
 
 def link_rows(n_jobs, megabytes, until, **link):

@@ -6,6 +6,7 @@ from simgrid_broker.policy.tasks.throttle import (
     UNLIMITED,
     Standby,
     bound,
+    counted_by,
     lift,
     throttle,
     throttle_limits,
@@ -314,6 +315,19 @@ def test_lack_of_jobs(keys, numbers, lacking):
 def test_a_decision_names_the_keys_behind_it(edition, keys, numbers, expected):
     limits = throttle_limits(cfg(prod_job_throttler=keys), "MC 16", "MCORE", edition=edition)
     assert bound(throttle(counts(**numbers), limits), limits, counts(**numbers)) == expected
+
+
+@pytest.mark.parametrize(("key", "reason", "running"), [
+    pytest.param("NRUNNINGCAP_MC 16", "running > NRUNNINGCAP", 60, id="of all types"),
+    pytest.param("NRUNNINGCAP_MC 16_MCORE*", "running > NRUNNINGCAP", 20, id="of the core type"),
+    pytest.param("NRUNNINGCAP_MC 16_MCORE", "running > NRUNNINGCAP", 10, id="of the resource type"),
+    pytest.param("NQUEUECAP_MC 16", "queued > NQUEUECAP", 60, id="queued jobs of all types"),
+])
+def test_the_jobs_that_a_cap_counts_are_those_of_its_level(key, reason, running):
+    limits = throttle_limits(cfg(prod_job_throttler={key: 5}), "MC 16", "MCORE")
+    levels = [counts(running=n, not_running=8) for n in (10, 20, 60)]
+    decision = throttle(levels[0], limits, *levels[1:])
+    assert decision.reason == reason and counted_by(decision, limits, *levels).running == running
 
 
 def test_the_switch_of_generation_is_a_key_too():

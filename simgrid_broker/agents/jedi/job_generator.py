@@ -22,6 +22,7 @@ from simgrid_broker.policy.tasks.throttle import (
     Throttle,
     ThrottleLimits,
     bound,
+    counted_by,
     lift,
     throttle_limits,
 )
@@ -53,8 +54,8 @@ THROTTLER = Table("throttler", "the cycles of job generation of one work queue w
     Column("used_up", "i8", "cycles", "JobGenerator", "Of these, cycles that made all jobs that they were allowed"),
     Column("limit", "f8", "jobs", "JobThrottler", "Sum of the limits: of the jobs that the condition counts, without a "
            "skip of the jobs to make"),
-    Column("queued", "f8", "jobs", "PanDA", "Sum of the queued jobs of the work queue"),
-    Column("running", "f8", "jobs", "PanDA", "Sum of its running jobs"),
+    Column("queued", "f8", "jobs", "PanDA", "Sum of the queued jobs of the work queue, or of all that its cap counts"),
+    Column("running", "f8", "jobs", "PanDA", "Sum of the running jobs of these"),
     Column("made", "f8", "jobs", "JobGenerator", "Jobs made"),
 ))
 
@@ -125,9 +126,10 @@ class Generator:
         (decision, counts), tasks = self._throttle(analysis), self.control.arrays.tasks
         if decision.skip and decision.soft:
             decision = lift(decision, int(tasks["priority"][rows[0]]), *self.numbers.highest_priority(self.queue))
-        of_limits = bound(decision, self.limits[analysis], counts)
+        of_limits = bound(decision, self.limits[analysis], counts[0])
+        counted = counted_by(decision, self.limits[analysis], *counts)
         if decision.skip:
-            self._note(analysis, decision, of_limits, counts)
+            self._note(analysis, decision, of_limits, counted)
             return False
         left, rule = int(decision.max_jobs), self.selection[analysis]
         least = NO_PRIORITY if decision.min_priority is None else decision.min_priority
@@ -135,7 +137,7 @@ class Generator:
             self.n_turns += 1
             rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.key, self.n_turns)
         left = self._generate(rows, left, rule, least, analysis)
-        self._note(analysis, decision, of_limits, counts, int(decision.max_jobs) - left)
+        self._note(analysis, decision, of_limits, counted, int(decision.max_jobs) - left)
         return decision.lacking and left <= 0
 
     def _note(self, analysis: bool, decision: Throttle, of_limits: Bound, counts: WorkQueueCounts | None = None,
@@ -151,8 +153,10 @@ class Generator:
         self.verdicts.add(self.control.now, key, (1, limited and not decision.skip and made >= int(decision.max_jobs),
                                                   of_limits.limit if limited else 0, queued, running, made))
 
-    def _throttle(self, analysis: bool) -> tuple[Throttle, WorkQueueCounts]:
-        """Decision of the throttler, with the jobs of the work queue; queued wall time is counted only if it decides.
+    def _throttle(self, analysis: bool) -> tuple[Throttle, list[Any]]:
+        """Decision of the throttler, with the jobs of the work queue, its core type and share, None = not counted.
+
+        Queued wall time is counted only if it decides.
         """
         queue, throttle, limits = self.queue, self.control.policies.throttle, self.limits[analysis]
         counts: list[Any] = [self.numbers.of(queue, types, level == 0 and bool(queue.resource_type)) if types else None
@@ -161,7 +165,7 @@ class Generator:
         if decision.by_walltime:
             counts[0] = counts[0]._replace(walltime_s=self.numbers.walltime_s(queue))
             decision = throttle(counts[0], limits, *counts[1:])
-        return decision, counts[0]
+        return decision, counts
 
     def _read_config(self) -> None:
         """Read limits and selection from gdpconfig if it has changed."""

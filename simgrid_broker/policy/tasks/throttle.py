@@ -143,6 +143,13 @@ def bound(decision: Throttle, limits: ThrottleLimits | None = None, counts: Work
     return Bound((lower.key, threshold) if lower.jobs is not None else (threshold, lower.key), most)
 
 
+def counted_by(decision: Throttle, limits: ThrottleLimits, counts: WorkQueueCounts,
+               core_type: WorkQueueCounts | None = None, share: WorkQueueCounts | None = None) -> WorkQueueCounts:
+    """Jobs that the condition of a decision counts: at the level of the cap that stops, else of the work queue."""
+    cap = {OVER_RUNNING: limits.running_cap, OVER_QUEUED: limits.queue_cap}.get(decision.reason, Limit())
+    return (counts, core_type or counts, share or counts)[cap.level]
+
+
 def throttle_limits(cfg: Gdpconfig, gshare: str, resource_type: str, *, edition: str = "documented",
                     analysis: bool = False, throttled: bool = True) -> ThrottleLimits:
     """Limits of one work queue from gdpconfig; resolve them again when gdpconfig changes.
