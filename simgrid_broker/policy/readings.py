@@ -61,9 +61,9 @@ def keys_named(function: Callable, edition: str) -> Iterator[GdpconfigKey]:
     codes = list(_codes(written.__code__))
     names = [name for code in codes for name in code.co_names]
     if asks_a_record(written):
-        columns = {text for code in codes for text in code.co_consts if isinstance(text, str)}
+        columns = dict.fromkeys(text for code in codes for text in code.co_consts if isinstance(text, str))
         keys, terms = _columns_of(written)
-        yield from (keys[column] for column in columns & keys.keys() - terms[edition].keys())
+        yield from (keys[column] for column in columns if column in keys and column not in terms[edition])
     for name in names:
         thing = written.__globals__.get(name)
         if isinstance(thing, type) and issubclass(thing, Component):

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from pydantic_core import to_json
 
 from simgrid_broker.errors import InputFileError, OutputError, Problem
 from simgrid_broker.files import write_whole
@@ -77,8 +78,8 @@ def _results() -> dict[str, str]:
 
 def texts_of(entries: Mapping) -> dict[str, str]:
     """Entries of a manifest as they are written, so that what does not change during a run is translated once."""
-    return {str(name): json.dumps(_plain(value), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False).replace(
-        "\n", "\n ") for name, value in entries.items()}
+    return {str(name): to_json(_plain(value), indent=1).decode().replace("\n", "\n ")
+            for name, value in entries.items()}
 
 
 def read_manifest(folder: Path) -> dict:
@@ -110,7 +111,8 @@ def _plain(value: object) -> object:
     if type(value) in AS_WRITTEN:
         return value
     if isinstance(value, Mapping):
-        return {".".join(map(str, key)) if isinstance(key, tuple) else str(key): _plain(v) for key, v in value.items()}
+        named = {".".join(map(str, key)) if isinstance(key, tuple) else str(key): v for key, v in value.items()}
+        return {name: _plain(named[name]) for name in sorted(named)}
     if isinstance(value, np.ndarray):
         return _plain(value.tolist())
     if isinstance(value, (list, tuple)):
