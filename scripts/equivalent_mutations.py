@@ -131,6 +131,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("fabric.transfers.secondary_data.bunch_for", "key_of_attempt(transfer['luck'], secondary['luck'], 0) -> "
      "key_of_attempt(transfer['luck'], secondary['luck'], 1)"): "any number that all attempts share",
     ("policy.tasks.commands.asks_for_history", "name.split('.', 1) -> name.split('.', 2)"): "no key holds a dot",
+    ("policy.tasks.cutting.begin", "job['ranged_name'] = job['name'] = job['boundary'] = job['lumiblock'] = "
+     "job['field'] = -1 -> job['ranged_name'] = job['name'] = job['boundary'] = job['lumiblock'] = job['field'] = -2"):
+        "any number below 0 is unknown",
     ("policy.tasks.cutting.begin", "(-1, -1, 0) -> (-2, -1, 0)"): "the first step sets both",
     ("policy.tasks.cutting.begin", "(-1, -1, 0) -> (-1, -2, 0)"): "the first step sets both",
     ("policy.tasks.cutting.take_master", "job['least'] = job['most'] = -1 -> job['least'] = job['most'] = -2"):

@@ -16,10 +16,14 @@ from simgrid_broker.policy.tasks.cutting import (
     LOOSE,
     SECONDARY,
     SINGLE,
+    STATE,
+    TALLY,
     WHOLE,
     Beside,
     JobLimits,
     Room,
+    add_beside,
+    begin,
     cut_jobs,
     piece_walltime,
     rounded,
@@ -184,6 +188,11 @@ def test_secondary_files_count_towards_size_and_scratch():
     bound = limits("deployed", queue=dict(maxwdir_mb=[4096]))
     assert first_job(pieces(size=MIB), bound, beside(9999, size=255.0 * MIB))[0] == (4096 - 1500) // 256
     assert jobs_of(pieces(3), bound, beside(9, size=7.0))[0]["secondary_bytes"].tolist() == [21]
+    direct = limits("deployed", queue=dict(maxwdir_mb=[4096], direct_io=[True]), task_=task(allowinputlan="use"))
+    job, tally = np.zeros(1, STATE)[0], np.zeros(1, TALLY)[0]
+    begin(job)
+    add_beside(beside(1, size=7.0).files[0], beside(1).datasets[0], job, tally, row_of(direct), False)
+    assert (job["size"], job["disk"]) == (7.0, 0.0)
 
 
 @pytest.mark.rule("beside_of")

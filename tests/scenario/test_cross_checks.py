@@ -1,4 +1,5 @@
 import copy
+from contextlib import nullcontext
 from typing import Annotated
 
 import pytest
@@ -235,6 +236,13 @@ def test_the_plain_scenario_has_no_problem_and_no_remark():
 def test_boosts_are_read_before_the_run(boosts, expected):
     with pytest.raises(ScenarioError, match=expected):
         Scenario.from_dict(changed(("gdpconfig",), {"USER_JOB_PRIO_BOOST_DICTS": boosts}))
+
+
+@pytest.mark.parametrize(("boosts", "is_refused"), [({}, True), ([{"name": "x"}], True), ([], False)])
+def test_boosts_of_incidents_are_read_before_the_run(boosts, is_refused):
+    incident = {"at": "1 h", "what": "gdpconfig", "key": "dbproxy.USER_JOB_PRIO_BOOST_DICTS", "value": boosts}
+    with pytest.raises(ScenarioError, match=r"incidents\[0\].value") if is_refused else nullcontext():
+        Scenario.from_dict(changed(("incidents",), [incident]))
 
 
 def test_boosts_of_unknown_users_and_dates_are_remarked():

@@ -141,8 +141,8 @@ def _boosts(scenario: Scenario) -> Iterator[tuple[tuple, object]]:
 
 
 def boosts_of_users(scenario: Scenario) -> Iterator[Finding]:
-    """Boosts are a list of {name, type, prio}."""
-    for key, entries in _boosts(scenario):
+    """Boosts are a list of {name, type, prio}, at the start and in incidents."""
+    for key, entries in json_as_written(scenario, BOOSTS):
         if not isinstance(entries, list):
             yield Finding(key, entries, "expected a list of {name, type, prio}")
             continue
