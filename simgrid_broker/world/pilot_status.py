@@ -40,7 +40,8 @@ def worker_types(arrays: Arrays) -> WorkerTypes:
 
 def by_type(arrays: Arrays, types: WorkerTypes, column: str) -> np.ndarray:
     """A column of the pseudo-queues, (n_queues, n_types); 0 where a queue has no such type."""
-    return np.where(types.pseudo_queue >= 0, arrays.pseudo_queues[column][types.pseudo_queue], 0)
+    values = np.append(arrays.pseudo_queues[column], 0)              # the last one, of type -1
+    return values[types.pseudo_queue]
 
 
 def mean_memory(types: WorkerTypes, workers: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from simgrid_broker.names import Cause, DecisionKind
 from simgrid_broker.policy.harvester import NO_WORKERS
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.views import PilotStatus
-from simgrid_broker.world.pilot_status import pilot_status, worker_types
+from simgrid_broker.world.pilot_status import by_type, pilot_status, worker_types
 
 GENERATION = (task_source, task_refiner, statistics, job_generator, setupper)
 USERS = dict(label="user")
@@ -248,6 +248,13 @@ def test_workers_by_queue_and_type():
     numbers, cores, _ = worker_types(mixed_bench().arrays)
     assert numbers.tolist() == [[0, 1, 2, 3], [4, -1, -1, -1], [5, -1, -1, -1]]
     assert cores.tolist() == [[1, 8, 1, 8], [1, 0, 0, 0], [4, 0, 0, 0]]
+
+
+def test_queues_without_any_type_of_worker_have_none():
+    bench = Bench(scenario({"HERE": dict(cores=1000)}, {"U": MIXED["U"]},
+                           resource_types={"MCORE": dict(mincore=5000)}), {})
+    assert not len(bench.arrays.pseudo_queues)
+    assert not by_type(bench.arrays, worker_types(bench.arrays), "n_running").any()
 
 
 def test_what_pilot_streaming_sees():

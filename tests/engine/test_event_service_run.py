@@ -156,7 +156,7 @@ def test_tasks_are_converted(tmp_path, edition, keys, campaign, n):
     scenario = plan(0, 4, jobs=2, backlog=3, **campaign).with_values(
         {"edition": edition, "duration": "2h", "resource_types.MCORE": dict(mincore=2), "grid.queues.A.corecount": 8,
          "grid.queues.A.capability": "ucore"} | {f"gdpconfig.{key}": value for key, value in keys.items()})
-    run = simulate(scenario, folder=tmp_path / "run")
+    run = simulate(Scenario.from_dict(scenario.to_dict()), folder=tmp_path / "run")    # as the manifest repeats it
     assert len(run.tasks) == 3 and (run.tasks.eventservice == 1).sum() == n
     assert (run.jobs.n_chunks == 0).any() == (n > 0), "consumers have merge jobs"
     assert any("only the deployed edition" in one for one in remarks(scenario)) is (edition == "documented")

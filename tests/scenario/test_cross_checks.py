@@ -10,6 +10,7 @@ from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import Scenario, remarks
 from simgrid_broker.scenario.checks.cross_checks import CHECKS, LOOKS
 from simgrid_broker.scenario.checks.rows import constraints_of_rows, remarks_of_rows
+from simgrid_broker.scenario.loading.documents import merged
 from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.model import Grid
 from simgrid_broker.schema.part import ActsIn, AtMost, Needs, Refers
@@ -243,6 +244,17 @@ def test_boosts_of_incidents_are_read_before_the_run(boosts, is_refused):
     incident = {"at": "1 h", "what": "gdpconfig", "key": "dbproxy.USER_JOB_PRIO_BOOST_DICTS", "value": boosts}
     with pytest.raises(ScenarioError, match=r"incidents\[0\].value") if is_refused else nullcontext():
         Scenario.from_dict(changed(("incidents",), [incident]))
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    pytest.param({"grid": {"sites": {"CERN-PROD": {"storage": "NOWHERE"}}}, "data": {"populations": {"p": {
+        "source": "assumed", "datasets": 3, "files": 2, "file_size": "1 GB"}}}}, "unknown storage", id="of a site"),
+    pytest.param({"workload": {"campaigns": [{"name": "mc", "hs06sec_per_event": 1000, "offered_cores": 800,
+                                              "datasets": ["none"]}]}}, "unknown dataset", id="of a stream"),
+])
+def test_unknown_names_in_data_are_refused_by_name(changes, message):
+    with pytest.raises(ScenarioError, match=message):
+        Scenario.from_dict(merged(plain_values(), changes))
 
 
 def test_boosts_of_unknown_users_and_dates_are_remarked():

@@ -295,7 +295,7 @@ class Campaign(ProductionParameters, Payload):
     def tasks_per_s(self) -> float:
         """Mean rate of arrivals, 1/s."""
         if self.offered_cores is not None:
-            return self.offered_cores / self.mean_task_core_s
+            return self.offered_cores / max(self.mean_task_core_s, math.ulp(0.0))    # inf for tasks of no size
         return (self.tasks_per_day or 0) / 86400
 
 
@@ -360,7 +360,7 @@ class UserActivity(UserParameters, Payload):
     @property
     def tasks_per_s(self) -> float:
         """Mean rate at which tasks come, 1/s."""
-        return self.offered_cores / self.mean_task_core_s
+        return self.offered_cores / max(self.mean_task_core_s, math.ulp(0.0))    # inf for tasks of no size
 
 
 GroupBy = Literal["executable", "batch_queue", "partition", "record"]

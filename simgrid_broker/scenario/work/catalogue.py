@@ -108,7 +108,7 @@ class _Drawn:
         secondary = (self._luck(_SECONDARY + further) < rule.secondary) & (further > 0)
         lifetime = np.where(secondary, rule.lifetime * self._luck(_LIFETIME + further), np.inf)
         own = {site: next((storages.index(name) for name in (grid.sites[site].storage, *(
-            name for name, storage in grid.storages.items() if storage.site == site)) if name is not None), -1)
+            name for name, storage in grid.storages.items() if storage.site == site)) if name in grid.storages), -1)
             for site in names}
         return [(first + number, int(sites[k]), own[names[k]], float(part[number, r]), float(lifetime[number, r]),
                  False, False) for number in range(len(place)) for r, k in enumerate(place[number].tolist())]

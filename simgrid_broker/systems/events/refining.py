@@ -41,7 +41,9 @@ class Conversion:
         if not self.is_on or not self.production[task["label"]]:
             return
         rule = world.event_rule(row)
-        given = {name: getattr(rule, name) for name in rule.model_fields_set if name in GIVEN}
+        fields = type(rule).model_fields
+        given = {name: value for name in GIVEN if name in fields
+                 and (value := getattr(rule, name)) != fields[name].default}
         draw = float(luck.uniforms(self.control.seed, "es_conversion", int(task["luck"]), 0))
         changes = convert(given | {"taskPriority": int(task["priority"])}, event_pool(self._tasks()),
                           Keys(**conversion_keys(self.control.cfg)), draw)
@@ -70,4 +72,4 @@ class Conversion:
 
 
 GIVEN = {*EventRule.model_fields, "nEsConsumers", "maxAttemptEsJob"}
-"""Parameters of a task that conversion reads."""
+"""Parameters of a task that conversion reads, where they are not at their defaults."""
