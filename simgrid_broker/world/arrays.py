@@ -17,6 +17,9 @@ N_ACTIVITIES = len(FTS_ACTIVITIES)
 REUSED = ("jobs", "transfers", "retries", "submissions", "replicas", "subdatasets")
 """Tables whose rows are given back; the free rows of each are a stack, `free_` and its name in `Arrays`."""
 
+WITHDRAWN = -1
+"""PandaID in an inbox in place of a job that was taken out of it; no row has it, not even a free one."""
+
 GROWING = (*REUSED, "events", "pending", "holding", "done_jobs", "done_transfers", "done_tasks", "lessons")
 """Tables of which compiled code takes rows; `events` includes the far ones."""
 
@@ -325,7 +328,7 @@ class Arrays(Bundle):
     user_cores: np.ndarray         # (n_users,), cores of running jobs
     user_jobs: np.ndarray          # (n_user_rows, n_queues, N_USER_NUMBERS), as in `world.users.jobs`
     user_queued_cores: np.ndarray  # (n_user_rows,), cores of their queued and throttled jobs
-    pending: np.ndarray            # inbox of the Setupper
+    pending: np.ndarray            # inbox of the Setupper; panda_id: WITHDRAWN = not to be set up
     holding: np.ndarray            # inbox of the Adder
     done_jobs: np.ndarray          # outbox of ended attempts
     done_times: np.ndarray         # their transition times

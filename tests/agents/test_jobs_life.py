@@ -401,3 +401,14 @@ def test_lost_heartbeats_of_a_workflow():
     assert stage.statuses() == ["running"]
     stage.run(21 * HOUR)
     assert stage.statuses() == []
+
+
+def test_a_job_that_was_taken_out_of_the_inbox_may_end_before_the_setupper_looks():
+    bench = Bench(None, dict(n_jobs=2))
+    bench.make(2)
+    first, second = bench.live()
+    bench.fabric.let_wait(first, bench.now)
+    bench.take_back(first)
+    bench.fabric.empty_outboxes()
+    bench.fabric.set_up_jobs(bench.now)
+    assert bench.arrays.jobs["panda_id"][first] <= 0 and bench.statuses() == ["activated"]

@@ -8,7 +8,7 @@ from simgrid_broker.fabric.jobs.submission import begin_attempt, put_pending
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, JobMark, JobStatus
 from simgrid_broker.units import GB
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import WITHDRAWN, Arrays
 from simgrid_broker.world.jobs.transitions import move
 
 DEFINED, FINISHED = int(JobStatus.DEFINED), int(JobStatus.FINISHED)
@@ -54,7 +54,7 @@ def hold_for_library(world: Arrays, places, now):
     """Define the jobs at `places`, (k,), of the Setupper's inbox, and take them out of it; they wait for a library."""
     for place in places:
         move(world, world.pending[place]["row"], DEFINED, now)
-        world.pending[place]["panda_id"] = 0
+        world.pending[place]["panda_id"] = WITHDRAWN
 
 
 @compiled

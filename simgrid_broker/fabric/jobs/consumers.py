@@ -13,7 +13,7 @@ from simgrid_broker.fabric.jobs.submission import begin_attempt, fate_at_site, f
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, EventStatus, JobMark, JobStatus
 from simgrid_broker.systems.events.table import find_in_ring, find_ready, give
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import WITHDRAWN, Arrays
 from simgrid_broker.world.data.secondaries import keep_inputs
 from simgrid_broker.world.jobs.transitions import move
 from simgrid_broker.world.queues.slots import payload_is_over, slot_of
@@ -202,7 +202,7 @@ def let_wait(world: Arrays, row, now):
     """Let a new consumer, which no queue takes, wait for the jumbo jobs of its task."""
     for place in range(world.state[0]["n_pending"]):
         if world.pending[place]["row"] == row:
-            world.pending[place]["panda_id"] = 0
+            world.pending[place]["panda_id"] = WITHDRAWN
     move(world, row, WAITING, now)
 
 
