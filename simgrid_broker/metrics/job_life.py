@@ -130,10 +130,11 @@ def _moved(row) -> str:
 
 
 def _activated(run: Run, job: pd.Series, stay: tuple[float, float]) -> str:
-    """Its wait for a pilot, and what kept jobs of its type from slots of the queue if that was long."""
+    """Its wait for a pilot; if that was long, the main obstacle over the window between its type and slots there."""
     if stay[1] - stay[0] < HOUR:
         return "activated: waits for a pilot"
-    return f"activated: waits for a pilot; at {job.queue} {obstacle_at(run, job.queue, job.resource_type)[0]}"
+    obstacle, *_ = obstacle_at(run, job.queue, job.resource_type)
+    return f"activated: waits for a pilot; over the run, at {job.queue} {obstacle}"
 
 
 def _running(run: Run, job: pd.Series, stay: tuple[float, float]) -> str:

@@ -63,7 +63,7 @@ def test_slots_are_taken_in_the_hours_that_have_a_hazard():
 @pytest.mark.parametrize(("queue", "expected"), [
     pytest.param(dict(slot_life=PAYLOAD_S, eviction_notice=0), (PAYLOAD_S, "none"), id="the gap is as long as the job"),
     pytest.param(dict(slot_life=60, eviction_notice=0), (60, "preempted"), id="it ends with the slot"),
-    pytest.param(dict(slot_life=60, eviction_notice=20), (40, "preempted"), id="and is told before"),
+    pytest.param(dict(slot_life=60, eviction_notice=20), (40, "preempted"), id="with notice"),
     pytest.param(dict(slot_life=60, eviction_notice=90), (0, "preempted"), id="at once where the notice is longer"),
 ])
 def test_slots_that_fill_gaps(queue, expected):
