@@ -10,7 +10,8 @@ work, mended by what `check` says until it accepts them. It is run twice with al
 that hash texts differently, the second time from what the first resolved; the tables must be the same byte for byte,
 must not contradict each other, and the report must be written. What `check` accepts must run; what it refuses must be
 refused with a sentence. Each seed is made for three to six lines of a table, printed at the end, which says how often
-each agent, incident, command, worker mode, dispatcher, edition and policy has acted.
+each agent, incident, command, worker mode, dispatcher, edition, policy, kind of job of event service and key by which
+slots end early has acted.
 
 The log of a folder lets the same command go on where it ended: seeds that passed are not run again.
 

@@ -42,6 +42,16 @@ def test_themes_are_lines_of_the_table_and_lay_what_they_need(tmp_path):
     assert "tapes" in scenario.data.containers and len(values["incidents"]) == 4
 
 
+def test_slots_that_end_early_and_jumbo_jobs_are_counted_by_what_they_did(tmp_path):
+    values = scenarios.core(scenarios.Random(5), 5)
+    _, scenario = scenarios.themed(values, scenarios.Random(5), ["slots eviction_by_hour", "events jumbo"],
+                                   tmp_path / "themed.yaml")
+    run = sb.simulate(scenario, tmp_path / "run")
+    found = acts.acts_of_run(run)
+    assert not [*tables.faults(run)]
+    assert {"slots eviction_by_hour", "events jumbo", "events co_jumbo"} <= {*found}, found
+
+
 def test_a_folder_remembers_the_seeds_that_passed(tmp_path, capsys):
     log = fuzz.Log(tmp_path)
     log.add(cases.Outcome(1, acts=acts.Counter({"command pause": 2})))

@@ -4,7 +4,9 @@ An agent acts in a turn, from when it wakes until it waits, in which a table of 
 books, is not the same afterwards, or in which it records something. The processes that it starts act for it. Before its
 first wait it only prepares itself: there, what it puts into the books does not count. An incident acts if its effect is
 a change; a command, or a change of tasks, for each task that takes it; a worker mode, a dispatcher for each job that
-starts by it; an edition or a policy in a run in which jobs start.
+starts by it; an edition or a policy in a run in which jobs start; a key by which slots end early for each job that was
+preempted, which is with a notice, at a queue with no other such key; a kind of job of event service for each job that
+processed events, or merged them.
 """
 
 import inspect
@@ -22,13 +24,15 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.own import GROUP
 from simgrid_broker.agents.run import timeline
 from simgrid_broker.bundle import Bundle
+from simgrid_broker.names import Cause, EventService, JobStatus
 from simgrid_broker.plugins import offered
 from simgrid_broker.policy import registry
 from simgrid_broker.records import Run
 from simgrid_broker.scenario.checks.work import TASK_INCIDENTS
 from simgrid_broker.scenario.model import Incident, Policies
 from simgrid_broker.systems.dispatch import DISPATCHERS
-from simgrid_broker.systems.events.service import event_service
+from simgrid_broker.systems.events.jumbo_jobs import jumbo_jobs
+from simgrid_broker.systems.events.service import EVENTS, event_service
 from simgrid_broker.systems.worker_mode import MODES, WITHOUT_WORKFLOW
 from simgrid_broker.world.arrays import GROWING, REUSED
 
@@ -36,6 +40,11 @@ OUTBOXES = {*GROWING} - {*REUSED} | {"done_times", "done_jobs"}
 """Tables that a fingerprint leaves out: counters of the world change with them."""
 PATIENCE = 10
 """Turns of an agent that are all looked at; then ever fewer, one of n after so many times n."""
+EARLY_ENDS = ("eviction_by_hour", "eviction_rate", "slot_life", "window")
+"""Keys of a queue by which its batch system takes slots away."""
+OF_EVENTS = tuple(kind.word for kind in (EventService.CONSUMER, EventService.MERGE, EventService.JUMBO,
+                                         EventService.CO_JUMBO))
+"""Kinds of jobs of event service."""
 ENOUGH = 3
 """Acts of an agent in one run after which its turns are no longer looked at."""
 
@@ -43,7 +52,7 @@ ENOUGH = 3
 def all_acts() -> list[str]:
     """Everything that can act, as lines of the table."""
     dispatchers = [(name, DISPATCHERS.member(name)) for name in DISPATCHERS.names()]
-    return [*(f"agent {agent.__name__}" for agent in (*package.AGENTS, event_service)
+    return [*(f"agent {agent.__name__}" for agent in (*package.AGENTS, event_service, jumbo_jobs)
               if agent is not package.agents_of_dispatch),
             *(f"agent {agent.__name__} of {name}" for name, one in dispatchers for agent in one.agents),
             *(f"own agent {name}" for name in offered(GROUP)),
@@ -51,6 +60,7 @@ def all_acts() -> list[str]:
               if what != "task_command"),
             *(f"command {word}" for word in commands()), *(f"mode {name}" for name in MODES.names()),
             *(f"dispatch {name}" for name, _ in dispatchers),
+            *(f"slots {key}" for key in EARLY_ENDS), *(f"events {kind}" for kind in OF_EVENTS),
             *(f"edition {name}" for name in get_args(editions.Name)),
             *(f"policy {kind} {name}" for kind in Policies.model_fields for name in registry.names(kind))]
 
@@ -246,4 +256,21 @@ def acts_of_run(run: Run) -> Counter[str]:
         counts[f"edition {scenario['edition']}"] += bool(len(started))
         for kind, name in scenario["policies"].items():
             counts[f"policy {kind} {name}"] += bool(len(started))
+        preempted = run.jobs.queue[run.jobs.cause == Cause.PREEMPTED.word].value_counts()
+        for queue, number in preempted.items():
+            said = scenario["grid"]["queues"][queue]
+            ends = [key for key in EARLY_ENDS if said[key]]
+            if ends in ([key] for key in EARLY_ENDS) or ends == ["eviction_by_hour", "eviction_rate"]:
+                counts[f"slots {ends[0]}"] += int(number)
+    return counts + of_events(run)
+
+
+def of_events(run: Run) -> Counter[str]:
+    """Jobs of event service that processed events, or merged them, by kind."""
+    counts: Counter[str] = Counter()
+    if EVENTS.name in run.tables:
+        rows = run.table(EVENTS.name)
+        merged = (rows.kind == EventService.MERGE.word) & (rows.status == JobStatus.FINISHED.word)
+        for kind, number in rows[(rows.ranges > 0) | merged].groupby("kind", observed=True).jobs.sum().items():
+            counts[f"events {kind}"] += int(number)
     return counts

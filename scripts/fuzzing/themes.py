@@ -5,14 +5,16 @@ program and its packages offer. Agents that act in any scenario need none; the o
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 from random import Random
 from typing import Any
 
 from fuzzing import core
-from fuzzing.acts import all_acts
+from fuzzing.acts import EARLY_ENDS, all_acts
 from fuzzing.core import HOUR, TB
 from fuzzing.values import Values
+from simgrid_broker.gdpconfig import REGISTRY
 from simgrid_broker.names import EXPRESS_ANALYSIS, USER_ANALYSIS
 
 Theme = Callable[[dict[str, Any], Values], None]
@@ -136,9 +138,48 @@ def _command(word: str, values: dict[str, Any], at_random: Values) -> None:
                               task=stream["name"], command=word))
 
 
+def _early_ends(key: str, values: dict[str, Any], at_random: Values) -> None:
+    """Slots of half of the queues are taken away by a key, of two in three with a notice."""
+    random, duration = at_random.random, values["duration"]
+    queues = values["grid"]["queues"]
+    said: dict[str, Any] = {
+        "eviction_rate": dict(eviction_rate=2),
+        "eviction_by_hour": dict(eviction_rate=2, eviction_by_hour=[random.choice([0.1, 1, 5]) for _ in range(24)]),
+        "slot_life": dict(slot_life=random.choice([600, HOUR]), slot_life_spread=random.choice([0, 1])),
+        "window": dict(cores=64, window=dict(begins=duration / 9, lasts=duration / 9, every=duration / 4))}[key]
+    for queue in random.sample(sorted(queues), (len(queues) + 1) // 2):
+        for other in EARLY_ENDS:
+            queues[queue].pop(other, None)
+        notice = {"eviction_notice": random.choice([1, 60])} if random.random() < 0.67 else {}
+        queues[queue] |= deepcopy(said) | notice
+
+
+def _events(kind: str, values: dict[str, Any], at_random: Values) -> None:
+    """Short jobs of event service of a campaign, with room for their output; jumbo jobs, if asked for, at a queue."""
+    random, grid = at_random.random, values["grid"]
+    stream = _campaign(values, at_random)
+    stream |= dict(corecount=8, events_per_job=100)                        # unified queues give them no single core
+    _shorten(stream, values["duration"]).update(eventService=True, nEventsPerWorker=random.choice([1, 10]),
+                                                nEsConsumers=random.choice([1, 2]), backlog=2)
+    for queue in grid["queues"].values():
+        queue |= dict(jobseed="all", capability="ucore", maxrss=32000)
+    for storage in grid["storages"].values():
+        storage |= dict(total=2000 * TB, free=1000 * TB)
+    if kind in ("jumbo", "co_jumbo"):
+        stream |= dict(nJumboJobs=random.choice([1, 4]), maxJumboPerSite=random.choice([1, 3]),
+                       jobs_per_task=dict(median=20, sigma=0))
+        queue = _queue(values, at_random)
+        queue |= dict(capability="mcore", corecount=16, maxrss=64000, maxtime=2 * HOUR, catchall="useJumboJobs")
+        grid["sites"][queue["atlas_site"]]["cores"] = 64
+        config = values.setdefault("gdpconfig", {})
+        config["JUMBO_MIN_EVENTS_DISABLE"] = random.choice([0, 100, 1000])
+        key = random.choice([entry for entry in REGISTRY if entry.component == "JumboWatchDog"])
+        config.setdefault(key.key, at_random.value_of(key))
+
+
 KINDS: dict[str, Callable[..., None]] = {
     "policy": _policy, "dispatch": _dispatch, "edition": _edition, "mode": _mode, "incident": _incident,
-    "command": _command}
+    "command": _command, "slots": _early_ends, "events": _events}
 """Themes of all lines of a kind."""
 
 
@@ -210,13 +251,6 @@ def _trace(values: dict[str, Any], at_random: Values) -> None:
                                    "share": at_random.random.choice(at_random.names["leaf share"])}
 
 
-def _event_service(values: dict[str, Any], at_random: Values) -> None:
-    _campaign(values, at_random).update(eventService=True, nEventsPerWorker=at_random.random.choice([1, 10]),
-                                        nEsConsumers=at_random.random.choice([1, 2]), events_per_job=100)
-    for queue in values["grid"]["queues"].values():
-        queue["jobseed"] = "all"
-
-
 def _late_workers(values: dict[str, Any], _at_random: Values) -> None:
     """Two days and a half at sites whose few cores run the same jobs all the time, while workers of other jobs wait in
     line; the monitor looks so seldom that nearly all its turns are looked at."""
@@ -243,6 +277,7 @@ def _reload(values: dict[str, Any], at_random: Values) -> None:
 OF_AGENTS: dict[str, Theme] = {
     "merger": _merge, "data_carousel": _stage, "harvester_slots": _slots, "network_troubles": _troubles,
     "transfer_optimiser": _doors, "contents_feeder": _open_input, "queue_tests": _tests, "task_evaluator": _users,
-    "snapshots": _snapshots, "trace_source": _trace, "event_service": _event_service,
+    "snapshots": _snapshots, "trace_source": _trace, "event_service": partial(_events, "consumer"),
+    "jumbo_jobs": partial(_events, "jumbo"), "slot_windows": partial(_early_ends, "window"),
     "harvester_monitor": _late_workers, "gdpconfig_cache": _reload}
 """Themes of the agents that do not act in any scenario."""
