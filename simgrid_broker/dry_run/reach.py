@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.agents.jedi.task_refiner import Tagger, tag_task
+from simgrid_broker.agents.jedi.task_refiner import Tagger, limit_for_users, refines, tag_task
 from simgrid_broker.dry_run.broker import rules_of
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.rule import FINAL_STAGE
@@ -50,6 +50,8 @@ def reach_of_streams(scenario: Scenario, tasks: TaskList) -> dict[str, Reach]:
                       take_snapshot(world.arrays, 0.0, by_queue=True, in_detail=True))
     tagger, found = Tagger(world, scenario.shares), {}
     for name, row in _first_tasks(scenario, tasks).items():
+        if refines(world.vocabularies["labels"][world.arrays.tasks["label"][row]], scenario.edition):
+            limit_for_users(world, row, brokers.policies.cfg)
         if tag_task(world, row, tagger):
             found[name] = _reach(brokers, row)
     return found

@@ -26,7 +26,9 @@ def test_the_reach_of_each_stream_is_told_before_the_run(call, tmp_path):
             (MINIMAL, [], everything), (auto, [], everything),          # documented: nothing is asked
             (auto, ["edition=deployed"], "analysis: 0 queues with 0 of 320 cores; taken by -cache (no tags of 3 queues "
                                          "with AUTO) 100 %"),
-            (auto, ["edition=deployed", "grid.auto_as_any=true"], everything)):
+            (auto, ["edition=deployed", "grid.auto_as_any=true"], everything),
+            (MINIMAL, ["edition=deployed", "workload.users.analysis.corecount=8",           # the least of its queues
+                       "gdpconfig.USER_TASKS_MAX_CORE_COUNT=7"], "taken by -max_cpucore")):
         words = " ".join(call("check", file, *(word for each in settings for word in ("--set", each))).stdout.split())
         assert said in words and ("auto_as_any: 3 queue(s)" in words) == ("grid.auto_as_any=true" in settings)
 

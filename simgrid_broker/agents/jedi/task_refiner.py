@@ -18,6 +18,7 @@ from simgrid_broker.policy.shares.tree import UNDEFINED, TagRule, tag
 from simgrid_broker.policy.tasks.data_carousel import config_of, exceeds_tape_quota
 from simgrid_broker.policy.users import tasks as user_tasks
 from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.columns import limit_walltime, move_input, return_to, set_task
 from simgrid_broker.world.data.datasets import datasets_of
 from simgrid_broker.world.data.secondaries import numbers_of
@@ -155,7 +156,7 @@ def refine(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) -> 
     control.books.scouts.begin(row)
     label = world.vocabularies["labels"][task["label"]]
     set_task(world, row, server_retries=SERVER_RETRIES if label in ANALYSIS_LABELS else 0)
-    if label in ANALYSIS_LABELS and user_tasks.TERMS[control.edition].refines:
+    if refines(label, control.edition):
         refine_for_users(control, row)
     set_status(world, row, DEFINED, control.now)
     return True
@@ -227,15 +228,25 @@ def to_task_broker(control: Control, row: int) -> None:
     set_task(control.world, row, modification_s=control.now - FIRST_TRY_S, frozen_s=control.now)
 
 
+def refines(label: str, edition: str) -> bool:
+    """True if JEDI sets limits of its own for tasks of a prodSourceLabel."""
+    return label in ANALYSIS_LABELS and user_tasks.TERMS[edition].refines
+
+
 def refine_for_users(control: Control, row: int) -> None:
     """Set what the production code sets for a task of users."""
     world, task, words = control.world, control.arrays.tasks[row], control.world.vocabularies
     boost = user_tasks.priority_boost(words["users"][task["user"]], words["working_groups"][task["working_group"]],
                                       control.cfg)
     set_task(world, row, priority=priority_of_user(control, row), priority_boost=boost)
-    if task["maxcorecount"] == np.inf:
-        set_task(world, row, maxcorecount=user_tasks.most_cores(control.cfg))
-    if (target_s := user_tasks.target_walltime_s(control.cfg)) is not None:
+    limit_for_users(world, row, control.cfg)
+
+
+def limit_for_users(world: World, row: int, cfg: Gdpconfig) -> None:
+    """Give a task of users that says none the most cores of a slot, and all such tasks the wall time of a job."""
+    if world.arrays.tasks["maxcorecount"][row] == np.inf:
+        set_task(world, row, maxcorecount=user_tasks.most_cores(cfg))
+    if (target_s := user_tasks.target_walltime_s(cfg)) is not None:
         limit_walltime(world, row, target_s, always=True)
 
 
