@@ -180,10 +180,12 @@ def test_what_cannot_be_expressed_is_named(script):
 
 
 LIFE = ("job_splitter", "worker_adjuster", "retry_module", "fast_rebrokerage", "task_end", "task_progress",
-        "analysis_classes", "production_boost", "analysis_priorities", "data_carousel", "task_throttling")
+        "analysis_classes", "production_boost", "analysis_priorities", "data_carousel", "task_throttling", "timeouts",
+        "es_job_end", "es_kill", "es_ranges", "jumbo_watchdog", "es_conversion")
 """Kinds of cases with a shape."""
 TOP = ("task", "tasks", "jobs", "job", "datasets", "queues", "chunk", "gdpconfig", "rules", "files", "num_workers",
-       "mode", "requests", "work_queues", "stats", "processor", "u")
+       "mode", "requests", "work_queues", "stats", "processor", "u", "params", "config", "ranges", "steps", "kill",
+       "ended", "endpoints", "jobsetID")
 """Fields of cases of all these kinds."""
 
 
@@ -202,6 +204,31 @@ def test_values_that_cannot_be_used_count_as_null_and_are_named(script):
                                 "tasks[2].splitRules = []", "tasks[2].datasets[0].nFiles = '10'",
                                 "tasks[2].datasets[1] = None"]
     assert {number: one["status"] for number, one in answer["tasks"].items()} == {"7": "prepared"}
+
+
+def test_jobs_and_ranges_without_an_identifier_are_left_out_and_named(script):
+    large = dict(PandaID=2, jobStatus="activated", where="active", currentPriority=2**40, jobsetID=2**70, files=[1, 9])
+    case = dict(jobsetID=5, jobs=[dict(jobStatus="running"), large, large | dict(PandaID=None)], kill=dict(PandaID=2),
+                files=[dict(fileID=1)], ranges=[dict(fileID=1, status="asleep"), dict(startEvent=4)])
+    killed, ended, given = (script.answers(kind, [case | more])[0] for kind, more in (
+        ("es_kill", {}), ("es_job_end", dict(ended=dict(PandaID=7))),
+        ("es_ranges", dict(steps=[dict(call="get", PandaID=2, nRanges=10**20), dict(PandaID=2)]))))
+    named = ["jobs[0] without PandaID", f"jobs[1].jobsetID = {2**70}", f"jobs[2].jobsetID = {2**70}",
+             "jobs[2] without PandaID", "ranges[0].status = 'asleep'", "ranges[1] without fileID"]
+    assert killed["limits"] == named and killed["accepted"] and killed["jobs"]["2"]["jobStatus"] == "cancelled"
+    assert given["limits"] == [*named, f"steps[0].nRanges = {10**20}", "steps[1] without call"]
+    assert given["steps"] == [dict(ranges=[])]                                   # of a job that was not dispatched
+    assert ended["limits"] == [*named, "ended.PandaID = 7: no such job"] and not ended["propagated"]
+    assert [(one["owner"], one["status"]) for one in ended["ranges"]] == [(5, "ready")]
+
+
+def test_shares_below_themselves_are_refused_and_those_below_no_root_left_out(script):
+    ring = [dict(name="A", value=1, parent="B"), dict(name="B", value=1, parent="A")]
+    top, below = dict(name="C", value=1), dict(name="C", value=1, parent="C")
+    left_out, refused = script.answers("share_order", [
+        dict(shares=[top, *ring], hs_distribution=[["C", "executing", "x"]]), dict(shares=[top, below])])
+    assert left_out["order"] == ["C"]
+    assert refused["status"] == "EXCEPTION" and "shares.C: expected no share below itself" in refused["error"]
 
 
 def test_a_case_that_fails_leaves_the_others(script, capsys, monkeypatch):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from panda_cases import event_service
+from panda_cases.shape import fields, reads, text, whole
 from simgrid_broker.names import EventService, JobStatus
 from simgrid_broker.systems.events.policy.ends import end_job
 from simgrid_broker.systems.events.policy.jobset import EventJob
@@ -11,13 +12,18 @@ ERRORS = ("pilotErrorCode", "ddmErrorCode", "jobDispatcherErrorCode")
 MULTI_CORE, HIGH_MEMORY_MB = ("SCORE", "MCORE"), 2000
 
 
+@reads(**event_service.PARTS, ended=fields(
+    PandaID=whole(), jobStatus=text(None, JobStatus.words()), jobSubStatus=text(), nEvents=whole(0),
+    **dict.fromkeys((*ERRORS, "taskBufferErrorCode"), whole(0))))
 def answer(case: dict) -> dict:
-    """Changes by the end of a job."""
+    """Changes by the end of a job; nothing is done about one that the tables do not have."""
     before, after, ended = event_service.jobset(case), event_service.jobset(case), case["ended"]
-    stored = after.jobs[ended["PandaID"]]
+    if (stored := after.jobs.get(ended["PandaID"])) is None:
+        return dict(code=None, propagated=False, job=None, new_jobs=[], other_jobs={}, files={},
+                    ranges=event_service.all_ranges(after), limits=[f"ended.PandaID = {ended['PandaID']}: no such job"])
     code, is_told = end_job(after, replace(
-        stored, status=JobStatus.of(ended["jobStatus"]), sub_status=ended["jobSubStatus"],
-        n_events=ended["nEvents"] or 0, error=ended.get("taskBufferErrorCode") or stored.error,
+        stored, status=JobStatus.of(ended["jobStatus"] or stored.status.word), sub_status=ended["jobSubStatus"],
+        n_events=ended["nEvents"], error=ended["taskBufferErrorCode"] or stored.error,
         has_pilot_error=any(ended[name] for name in ERRORS)))
     others = event_service.changed_jobs(before, after)
     others.pop(str(ended["PandaID"]), None)

@@ -2,6 +2,7 @@
 
 import simgrid_broker.systems.events.table as ranges
 from panda_cases import event_service
+from panda_cases.shape import either, fields, reads, rows, text, whole
 from simgrid_broker.systems.events.policy.jobset import Jobset
 from simgrid_broker.systems.events.policy.requests import (
     BUNCH,
@@ -11,14 +12,18 @@ from simgrid_broker.systems.events.policy.requests import (
 )
 
 
+@reads(**event_service.PARTS, steps=rows(fields(
+    call=text(None, ("get", "update")), PandaID=whole(), jobsetID=whole(), nRanges=either(whole(), text()),
+    events=rows(fields(eventRangeID=text(""), eventStatus=text("")))), "call"))
 def answer(case: dict) -> dict:
     """Ranges that are given, reports that are accepted, and all ranges and changed jobs afterwards."""
     before, after = event_service.jobset(case), event_service.jobset(case)
     steps, size = [], case["task"]["nEventsPerWorker"]
     for step in case["steps"]:
         if step["call"] == "get":
-            rows = get_event_ranges(after, step["PandaID"], step.get("jobsetID") or case["jobsetID"], asked(step))
-            steps.append(dict(ranges=[range_id(after, row, case["task"]["jediTaskID"]) for row in rows]))
+            given = get_event_ranges(after, step["PandaID"], step["jobsetID"] or case["jobsetID"],
+                                     min(max(asked(step), 0), len(case["ranges"])))
+            steps.append(dict(ranges=[range_id(after, row, case["task"]["jediTaskID"]) for row in given]))
         else:
             steps.append(dict(accepted=[report(after, event, size) for event in step["events"]]))
     changed = {str(key): one for key, one in after.jobs.items() if one != before.jobs[key]}
@@ -42,15 +47,14 @@ def range_id(jobset: Jobset, row: int, task: int) -> str:
 
 
 def report(jobset: Jobset, event: dict, size: int) -> bool | None:
-    """Result of a report."""
+    """Result of a report; one on a range with a number that no table holds is refused."""
+    table = jobset.ranges
     try:
         _, owner, file, first, attempts = map(int, event["eventRangeID"].split("-"))
-        status = event["eventStatus"]
-    except (KeyError, ValueError):
+        row = ranges.find(table.rows, table.chunks, jobset.chunks_of(), owner, file, first, attempts)
+    except (OverflowError, ValueError):
         return False
-    table = jobset.ranges
-    row = ranges.find(table.rows, table.chunks, jobset.chunks_of(), owner, file, first, attempts)
-    accepted = update_event_range(jobset, row, owner, status)
-    if accepted and status == "finished":
+    accepted = update_event_range(jobset, row, owner, event["eventStatus"])
+    if accepted and event["eventStatus"] == "finished":
         jobset.jobs[owner].n_events = processed_events(jobset, owner, size)
     return accepted

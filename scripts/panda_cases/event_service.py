@@ -2,6 +2,7 @@
 
 from itertools import groupby
 
+from panda_cases.shape import fields, flag, named, real, rows, text, whole
 from simgrid_broker.names import EventService, EventStatus, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.systems.events.policy.jobset import EventFile, EventJob, EventQueue, Jobset
 from simgrid_broker.systems.events.table import EventRanges
@@ -9,46 +10,69 @@ from simgrid_broker.systems.events.table import EventRanges
 ATTRIBUTES = ("jobStatus", "jobSubStatus", "taskBufferErrorCode")
 OPPORTUNISTIC = -1
 """Value of pledgedcpu at a queue that preempts."""
+LARGE = 2**31 - 1
+FILES = rows(fields(
+    **dict.fromkeys(("fileID", "maxAttempt", "maxFailure", "PandaID"), whole()), attemptNr=whole(0),
+    failedAttempt=whole(0), status=text("ready"), proc_status=text()), "fileID")
+JOBS = rows(fields(
+    PandaID=whole(), jobsetID=whole(0), where=text("active"), jobStatus=text("running", JobStatus.words()),
+    eventService=whole(0, 0, len(EventService) - 1), computingSite=text(""), gshare=text(""), destinationSE=text(""),
+    attemptNr=whole(1), maxAttempt=whole(1), currentPriority=whole(0), coreCount=whole(), minRamCount=real(0),
+    flags=rows(text()), files=rows(whole()), file_attemptNr=whole(), input_status=text("ready"), nEvents=whole(0),
+    jobSubStatus=text(), taskBufferErrorCode=whole(0), commandToPilot=text()), "PandaID")
+RANGES = rows(fields(
+    fileID=whole(), jobsetID=whole(), owner=whole(), startEvent=whole(0, -LARGE, LARGE), to_copy=flag(None),
+    lastEvent=whole(0, -LARGE, LARGE), attemptNr=whole(0, -2**15, 2**15 - 1), is_jumbo=flag(),
+    status=text("ready", EventStatus.words())), "fileID")
+QUEUES = named(fields(
+    **dict.fromkeys(("site", "capability", "jobseed", "catchall", "wnconnectivity", "type"), text("")),
+    **dict.fromkeys(("maxtime", "maxrss", "minrss", "pledgedcpu"), real()), corecount=whole(), pilots=real(0),
+    status=text("offline", QueueStatus.words()), objectstores=rows(text())))
+TASK = fields(jediTaskID=whole(0), status=text("running", TaskStatus.words()), useJumbo=text(""),
+              nEventsPerWorker=whole(0))
+PARTS = dict(task=TASK, jobsetID=whole(0), files=FILES, jobs=JOBS, ranges=RANGES, queues=QUEUES,
+             endpoints=named(text()), config=fields(AES_MINEVENTSFORMCORE=whole()))
+"""Shape of what all cases with a task have; a status that nobody knows is that of something at work."""
 
 
 def jobset(case: dict) -> Jobset:
     """The task of a case, with everything that belongs to it."""
     files = {one["fileID"]: _file(one) for one in case["files"]}
-    endpoints = case.get("endpoints") or {}
     return Jobset(
         TaskStatus.of(case["task"]["status"]), {one["PandaID"]: job(one, files) for one in case["jobs"]}, files,
-        table(case), case["task"]["useJumbo"] or "",
-        {name: _queue(one, endpoints) for name, one in case["queues"].items()} if case.get("queues") else {},
-        (case.get("config") or {}).get("AES_MINEVENTSFORMCORE"))
+        table(case), case["task"]["useJumbo"],
+        {name: _queue(one, case["endpoints"]) for name, one in case["queues"].items()},
+        case["config"]["AES_MINEVENTSFORMCORE"])
 
 
 def table(case: dict) -> EventRanges:
     """Event ranges of a case, a chunk for each jobset and file."""
     def key(one: dict) -> tuple[int, int]:
-        return one.get("jobsetID") or case["jobsetID"], one["fileID"]
+        return one["jobsetID"] or case["jobsetID"], one["fileID"]
 
     found = EventRanges()
     ordered = sorted(case["ranges"], key=lambda one: (*key(one), one["startEvent"], -one["attemptNr"]))
     for (owner, file), group in groupby(ordered, key=key):
-        rows = [*group]
-        found.add_chunk(owner, file, [one["startEvent"] for one in rows], [one["lastEvent"] for one in rows],
-                        owner=[one["owner"] for one in rows], attempts=[one["attemptNr"] for one in rows],
-                        status=[EventStatus.of(one["status"]) for one in rows],
-                        is_settled=[one.get("to_copy") is False for one in rows],
-                        is_jumbo=[bool(one.get("is_jumbo")) for one in rows])
+        group = [*group]
+        found.add_chunk(owner, file, [one["startEvent"] for one in group], [one["lastEvent"] for one in group],
+                        owner=[owner if one["owner"] is None else one["owner"] for one in group],
+                        attempts=[one["attemptNr"] for one in group],
+                        status=[EventStatus.of(one["status"]) for one in group],
+                        is_settled=[one["to_copy"] is False for one in group],
+                        is_jumbo=[one["is_jumbo"] for one in group])
     return found
 
 
 def job(one: dict, files: dict[int, EventFile]) -> EventJob:
-    """A job of a case."""
-    attempts = tuple(files[file].attempt if one.get("file_attemptNr") is None else one["file_attemptNr"]
-                     for file in one["files"])
+    """A job of a case; files that the task does not have are not among its input."""
+    own = tuple(file for file in one["files"] if file in files)
+    attempts = tuple(files[file].attempt if one["file_attemptNr"] is None else one["file_attemptNr"] for file in own)
     return EventJob(
         one["PandaID"], one["jobsetID"], JobStatus.of(one["jobStatus"]), EventService(one["eventService"]),
-        one["computingSite"], one["gshare"], one["destinationSE"] or "", one["attemptNr"], one["maxAttempt"],
-        one["currentPriority"], one["coreCount"], one["minRamCount"], frozenset(one["flags"]), tuple(one["files"]),
-        attempts, one.get("input_status", "ready") == "ready", one.get("nEvents") or 0, one.get("jobSubStatus"),
-        one.get("taskBufferErrorCode") or 0, is_to_be_killed=one.get("commandToPilot") == "tobekilled",
+        one["computingSite"], one["gshare"], one["destinationSE"], one["attemptNr"], one["maxAttempt"],
+        one["currentPriority"], one["coreCount"], one["minRamCount"], frozenset(one["flags"]), own,
+        attempts, one["input_status"] == "ready", one["nEvents"], one["jobSubStatus"],
+        one["taskBufferErrorCode"], is_to_be_killed=one["commandToPilot"] == "tobekilled",
         is_archived=one["where"] == "archived")
 
 
@@ -88,9 +112,9 @@ def _file(one: dict) -> EventFile:
 
 
 def _queue(one: dict, endpoints: dict[str, str]) -> EventQueue:
-    stores = one["objectstores"] or []
+    stores = one["objectstores"]
     return EventQueue(
-        one["site"], QueueStatus.of(one["status"] or "offline"), one["corecount"], one["capability"] or "",
-        one["jobseed"] or "", one["catchall"] or "", one["maxtime"], one["maxrss"], one["minrss"],
-        one["type"] == "analysis", one["wnconnectivity"] or "", one["pledgedcpu"] == OPPORTUNISTIC,
-        endpoints.get(stores[0]) if stores else None, one["pilots"] or 0)
+        one["site"], QueueStatus.of(one["status"]), one["corecount"], one["capability"], one["jobseed"],
+        one["catchall"], one["maxtime"], one["maxrss"], one["minrss"],
+        one["type"] == "analysis", one["wnconnectivity"], one["pledgedcpu"] == OPPORTUNISTIC,
+        endpoints.get(stores[0]) if stores else None, one["pilots"])

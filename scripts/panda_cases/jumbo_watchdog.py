@@ -1,5 +1,6 @@
 """JumboWatchDog: tasks, their input files and the priorities of their jobs after one pass."""
 
+from panda_cases.shape import fields, named, reads, real, rows, text, whole
 from simgrid_broker.names import EventService, EventStatus, JobStatus, TaskStatus
 from simgrid_broker.systems.events.policy.jumbo import (
     ACTIVE,
@@ -14,12 +15,22 @@ from simgrid_broker.systems.events.table import PROCESSED
 
 KEYS = {"JUMBO_MIN_EVENTS_DISABLE": "least", "JUMBO_PROG_TO_BOOST": "progress", "JUMBO_MAX_FILES_TO_BOOST": "files",
         "JUMBO_PRIO_DISABLED": "disabled_priority"}
+DATASET = fields(**dict.fromkeys(("nEvents", "nEventsUsed", "nFiles", "nFilesFinished", "nFilesFailed"), real(0)))
+FILE = fields(**dict.fromkeys(("fileID", "attemptNr", "maxAttempt", "maxFailure"), whole()), status=text(),
+              proc_status=text(), jobs=rows(whole()), events=named(whole(0)))
+JOB = fields(PandaID=whole(), where=text("active"), jobStatus=text("pending", JobStatus.words()),
+             eventService=whole(0), currentPriority=real())
+TASK = fields(jediTaskID=whole(), status=text("defined", TaskStatus.words()), useJumbo=text(), currentPriority=real(0),
+              site=text(), lockedBy=text(), splitRules=fields(), dataset=DATASET, files=rows(FILE, "fileID"),
+              jobs=rows(JOB, "PandaID"))
+"""A task; one of an unknown status is not watched, and a job of an unknown status is not active."""
 
 
+@reads(config=fields(**dict.fromkeys(KEYS, real())), tasks=rows(TASK, "jediTaskID"))
 def answer(case: dict) -> dict:
     """Changes by one pass."""
     config = case["config"]
-    limits = Limits(**{name: config[key] for key, name in KEYS.items() if config.get(key) is not None})
+    limits = Limits(**{name: config[key] for key, name in KEYS.items() if config[key] is not None})
     return dict(tasks={str(task["jediTaskID"]): after(task, limits) for task in case["tasks"]})
 
 
@@ -50,7 +61,7 @@ def view(task: dict) -> JumboTask:
     """A task as the watchdog reads it."""
     dataset, jobs = task["dataset"], task["jobs"]
     ranges = sum(n for file in task["files"] if file["status"] != "finished" for status, n in file["events"].items()
-                 if (PROCESSED >> EventStatus.of(status)) & 1)
+                 if status in EventStatus.words() and (PROCESSED >> EventStatus.of(status)) & 1)
     return JumboTask(
         TaskStatus.of(task["status"]), task["useJumbo"] or "", task["currentPriority"], task["site"] is not None,
         dataset["nEvents"], dataset["nEventsUsed"] + ranges, dataset["nFiles"],

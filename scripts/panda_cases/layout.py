@@ -48,7 +48,7 @@ def resource_type(value: Any) -> Any:
 
 def row_of_use(value: Any) -> Any:
     """A row of the use of a share, [share, status group, HS06]; nothing where one of these is missing."""
-    return value if isinstance(value, list) and len(value) == 3 else None
+    return [*value[:2], number(value[2])] if isinstance(value, list) and len(value) == 3 else None
 
 
 def anything(value: Any) -> Any:

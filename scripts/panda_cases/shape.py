@@ -54,16 +54,19 @@ def named(each: Reader) -> Reader:
     return fields(rest=each)
 
 
-def rows(each: Reader) -> Reader:
-    """A list, empty where it is null, without members that are null or of another type."""
+def rows(each: Reader, *needs: str) -> Reader:
+    """A list, empty where it is null, without members that are null, of another type, or null in a field of `needs`."""
     def read(value: Any, place: str, refused: Refused) -> list:
         found = []
         for position, one in enumerate(_given(value, list, [], place, refused)):
             own, notes = f"{place}[{position}]", list[str]()
             member = each(one, own, notes)
             refused += notes or ([_note(own, one)] if one is None else [])
-            if one is not None and _note(own, one) not in notes:
-                found.append(member)
+            if one is None or _note(own, one) in notes:
+                continue
+            lacks = [f"{own.lstrip('.')} without {name}" for name in needs if member[name] is None]
+            refused += lacks
+            found += [] if lacks else [member]
         return found
     return read
 

@@ -4,20 +4,26 @@ from collections import defaultdict
 
 import numpy as np
 
+from simgrid_broker.errors import Problem, SnapshotError
 from simgrid_broker.scenario.shares import Share
 from simgrid_broker.views import ShareTree
 from simgrid_broker.world.shares import share_tree
 
 
 def nested(rows: list[dict]) -> tuple[Share, ...]:
-    """Shares with their children, siblings in the order of the rows; one without a parent is at the top."""
+    """Shares with their children, siblings in the order of the rows; one without a parent is at the top.
+
+    Raises SnapshotError for a share below itself, which PanDA follows without end; others in a ring are below no root.
+    """
     below = defaultdict(list)
     for row in rows:
         below[row.get("parent") or None].append(row)
 
-    def of(parent: str | None) -> tuple[Share, ...]:
-        return tuple(Share(name=row["name"], value=max(row.get("value") or 0, 0), children=of(row["name"]))
-                     for row in below[parent])
+    def of(*above: str | None) -> tuple[Share, ...]:
+        if above[0] in above[1:]:
+            raise SnapshotError([Problem(None, None, f"shares.{above[0]}", None, "expected no share below itself")])
+        return tuple(Share(name=row["name"], value=max(row.get("value") or 0, 0), children=of(row["name"], *above))
+                     for row in below[above[0]])
     return of(None)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from panda_cases.config import gdpconfig
 from panda_cases.grid import NOW
+from panda_cases.shape import fields, flag, named, reads, real, rows, text, whole
 from simgrid_broker.agents.panda.copy_archive import as_table
 from simgrid_broker.fabric.jobs.timeouts import overdue, timeouts_of
 from simgrid_broker.names import (
@@ -49,6 +50,13 @@ QUEUE = np.dtype([("status", "i4"), ("laststart_s", "f8"), ("disable_reassign", 
 RUNNING = ("stagein", "stageout")
 """Statuses that the package knows as parts of running."""
 TIMES = ("creationTime", "modificationTime", "stateChangeTime", "endTime")
+JOB = fields(
+    currentPriority=whole(0, -2**31, 2**31 - 1), computingSite=text(""), output_report=flag(), premerge_gone=flag(),
+    activated_ago=real(), **{f"{name}_ago": real() for name in TIMES}, **dict.fromkeys(
+        ("PandaID", "relocationFlag", "jediTaskID", "jobDefinitionID", "jobsetID"), whole()), **dict.fromkeys(
+        ("jobStatus", "jobSubStatus", "prodSourceLabel", "lockedby", "processingType", "transformation", "workingGroup",
+         "worker_status"), text()))
+QUEUE_OF_CASE = fields(laststart_ago=real(), status=text(), workflow=text(), catchall=text(), unknown=flag())
 OVER = ("finished", "failed", "cancelled", "missed")
 """Statuses of a worker that has ended."""
 LAST_STAGE = len(STAGES) - 1
@@ -64,13 +72,14 @@ class Rows(NamedTuple):
     tasks: np.ndarray
 
 
+@reads(jobs=rows(JOB, "PandaID"), queues=named(QUEUE_OF_CASE))
 def answer(case: dict) -> dict:
     """Action and end of each job that is not in the archive."""
     cfg, refused = gdpconfig(case)
-    case, nameless = _complete(case)
+    case = case | dict(queues={job["computingSite"]: dict(unknown=True) for job in case["jobs"]} | case["queues"])
     jobs = [job for job in case["jobs"] if _status(job) not in JOB_ENDS]
     world = _rows(jobs, [*case["queues"]])
-    production = np.isin([job.get("prodSourceLabel") or "" for job in jobs], PRODUCTION_LABELS)
+    production = np.isin([job["prodSourceLabel"] or "" for job in jobs], PRODUCTION_LABELS)
     rule_of = _broken(case, cfg, world)
     marked = {row: bool(is_only_marked(rule, world.jobs["status"][[row]], production[[row]])[0])
               for row, rule in rule_of.items()}
@@ -86,31 +95,20 @@ def answer(case: dict) -> dict:
         else:
             change = _failed(job) if rule.action == "fail" else _killed(rule.code, marked[row], job)
         after[str(job["PandaID"])] = _untouched(job) | change
-    return {"jobs": after, "limits": refused + nameless}
-
-
-def _complete(case: dict) -> tuple[dict, list[str]]:
-    """A case without nulls where jobs and queues should be, every queue of a job among them; jobs without a PandaID."""
-    jobs = [job for job in case.get("jobs") or [] if job]
-    named = [job | dict(computingSite=job.get("computingSite") or "") for job in jobs
-             if job.get("PandaID") is not None]
-    unknown = {job["computingSite"]: dict(unknown=True) for job in named}
-    queues = unknown | {name: queue or {} for name, queue in (case.get("queues") or {}).items()}
-    nameless = len(jobs) - len(named)
-    return case | dict(jobs=named, queues=queues), [f"{nameless} jobs have no PandaID"] * bool(nameless)
+    return {"jobs": after, "limits": refused}
 
 
 # ---- a case as rows --------------------------------------------------------------------------------------------------
 
 def _status(job: dict) -> JobStatus:
     """Status of a job; a word that the package does not know is a part of running."""
-    word = job.get("jobStatus") or ""
+    word = job["jobStatus"] or ""
     return S.RUNNING if word in RUNNING or word not in S.words() else S.of(word)
 
 
 def _labels(jobs: list[dict]) -> tuple[str, ...]:
     """All labels of jobs, "" = none."""
-    return tuple(dict.fromkeys(job.get("prodSourceLabel") or "" for job in jobs)) or ("",)
+    return tuple(dict.fromkeys(job["prodSourceLabel"] or "" for job in jobs)) or ("",)
 
 
 def _queues(case: dict) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +133,7 @@ def _rows(jobs: list[dict], queues: list[str]) -> Rows:
     for row, job in enumerate(jobs):
         status, one, times = _status(job), world.jobs[row], world.job_times[row]
         one["panda_id"], one["status"], one["task"] = job["PandaID"] + 1, status, row            # 0 is a free row
-        one["queue"], one["priority"] = queues.index(job["computingSite"]), job.get("currentPriority") or 0
+        one["queue"], one["priority"] = queues.index(job["computingSite"]), job["currentPriority"]
         one["modification_s"] = _time(job, "modificationTime")
         times[status] = _time(job, "stateChangeTime")
         if status == S.ACTIVATED:
@@ -144,19 +142,19 @@ def _rows(jobs: list[dict], queues: list[str]) -> Rows:
             times[S.ACTIVATED] = _time(job, "activated")
         times[S.HOLDING], times[S.PENDING] = _time(job, "endTime"), _first(job)
         world.job_files[row]["marks"] = _marks(job)
-        world.tasks[row]["label"] = labels.index(job.get("prodSourceLabel") or "")
+        world.tasks[row]["label"] = labels.index(job["prodSourceLabel"] or "")
     return world
 
 
 def _marks(job: dict) -> int:
     """Marks of a job."""
-    builds = job.get("prodSourceLabel") == "panda" and "build" in (job.get("transformation") or "")
-    merges, flag = job.get("processingType") == PMERGE, job.get("relocationFlag")
-    is_so = {JobMark.NOT_JEDI: job.get("lockedby") != "jedi", JobMark.NO_RELOCATION_FLAG: flag is None,
-             JobMark.NOT_REASSIGNABLE: flag == 2, JobMark.OUTPUT_REPORT: bool(job.get("output_report")),
-             JobMark.CHANGED_SINCE: job.get("modificationTime_ago") != job.get("stateChangeTime_ago"),
+    builds = job["prodSourceLabel"] == "panda" and "build" in (job["transformation"] or "")
+    merges, flag = job["processingType"] == PMERGE, job["relocationFlag"]
+    is_so = {JobMark.NOT_JEDI: job["lockedby"] != "jedi", JobMark.NO_RELOCATION_FLAG: flag is None,
+             JobMark.NOT_REASSIGNABLE: flag == 2, JobMark.OUTPUT_REPORT: job["output_report"],
+             JobMark.CHANGED_SINCE: job["modificationTime_ago"] != job["stateChangeTime_ago"],
              JobMark.MERGES: merges, JobMark.BUILDS: builds,
-             JobMark.PREMERGE_GONE: merges and bool(job.get("premerge_gone"))}
+             JobMark.PREMERGE_GONE: merges and job["premerge_gone"]}
     return sum(mark for mark, so in is_so.items() if so)
 
 
@@ -205,8 +203,8 @@ def _rebrokered(case: dict, cfg: Gdpconfig, world: Rows, alive: np.ndarray) -> s
         (np.array([of for of, _ in ended], int), np.array([at for _, at in ended], float)), NOW)
     rows = rows[queued]
     status = _queues(case)[0]["status"][world.jobs["queue"][rows]]
-    names = tuple(dict.fromkeys(job.get("workingGroup") or "" for job in live))
-    working = np.array([names.index(live[row].get("workingGroup") or "") for row in rows], int)
+    names = tuple(dict.fromkeys(job["workingGroup"] or "" for job in live))
+    working = np.array([names.index(live[row]["workingGroup"] or "") for row in rows], int)
     groups = rebrokerage.WaitingGroups(status, np.zeros(len(rows), bool), *history, working, names)
     return set(rows[rebrokerage.groups_to_rebroker(groups, cfg, case["edition"], NOW)].tolist())
 
@@ -214,33 +212,33 @@ def _rebrokered(case: dict, cfg: Gdpconfig, world: Rows, alive: np.ndarray) -> s
 def _is_grouped(job: dict, case: dict) -> bool:
     """True if analysis rebrokerage looks at a job: one of analysis, of a task, at a queue that is known."""
     known = not case["queues"][job["computingSite"]].get("unknown")
-    return job.get("prodSourceLabel") in ANALYSIS_LABELS and bool(job.get("jediTaskID")) and known
+    return job["prodSourceLabel"] in ANALYSIS_LABELS and bool(job["jediTaskID"]) and known
 
 
 def _is_candidate(job: dict) -> bool:
     """Whether the wait of a job counts for its group: JEDI made it, and one of the active table has a jobsetID."""
     of_jedi = not _marks(job) & JobMark.NOT_JEDI
-    return of_jedi and (_status(job) in DEFINED_TABLE or job.get("jobsetID") is not None)
+    return of_jedi and (_status(job) in DEFINED_TABLE or job["jobsetID"] is not None)
 
 
 def _group(job: dict) -> tuple:
     """Group of a job: its task, job definition and queue."""
-    return job.get("jediTaskID"), job.get("jobDefinitionID"), job["computingSite"]
+    return job["jediTaskID"], job["jobDefinitionID"], job["computingSite"]
 
 
 # ---- answers ---------------------------------------------------------------------------------------------------------
 
 def _untouched(job: dict) -> dict[str, Any]:
     """Answer about a job to which nothing happens."""
-    return dict(actions=[], jobStatus=job.get("jobStatus"), jobSubStatus=job.get("jobSubStatus"), commandToPilot=None,
+    return dict(actions=[], jobStatus=job["jobStatus"], jobSubStatus=job["jobSubStatus"], commandToPilot=None,
                 error=None, worker_already_done=False)
 
 
 def _failed(job: dict) -> dict[str, Any]:
     """What the Watcher leaves of a job."""
     error, already_done = watcher_error(SilentJob(
-        _status(job), job.get("endTime_ago") is not None, _says(job, ("pilotErrorDiag", "exeErrorDiag")),
-        _says(job, ("jobDispatcherErrorDiag",)), job.get("worker_status") in OVER))
+        _status(job), job["endTime_ago"] is not None, _says(job, ("pilotErrorDiag", "exeErrorDiag")),
+        _says(job, ("jobDispatcherErrorDiag",)), job["worker_status"] in OVER))
     return dict(actions=["watcher"], jobStatus="failed", error=error or None, worker_already_done=already_done)
 
 
@@ -255,4 +253,4 @@ def _killed(code: int, only_marked: bool, job: dict) -> dict[str, Any]:
         return dict(actions=[f"kill {code}"], commandToPilot=TO_BE_KILLED)
     kill = KILLS[code]
     return dict(actions=[f"kill {code}"], jobStatus=kill.status.word, error=kill.error,
-                jobSubStatus=kill.substatus or job.get("jobSubStatus"))
+                jobSubStatus=kill.substatus or job["jobSubStatus"])
