@@ -108,7 +108,7 @@ def input_is_held_once(arrays: Arrays, found: Recount):
     task = np.concatenate([jobs["task"][rows], owner[waiting]])
     begin = np.concatenate([jobs["chunk"][rows], retries["chunk"][waiting]])
     end = begin + np.concatenate([jobs["n_chunks"][rows], retries["n_chunks"][waiting]])
-    order = np.lexsort((begin, task))
+    order = np.argsort((task.astype(np.int64) << int(begin.max(initial=0)).bit_length()) + begin)
     task, begin, end = task[order], begin[order], end[order]
     for place in np.flatnonzero((task[1:] == task[:-1]) & (begin[1:] < end[:-1]))[:5]:
         yield f"task {arrays.tasks[task[place]]['jeditaskid']}: chunk {begin[place + 1]} is held twice"

@@ -18,7 +18,7 @@ from simgrid_broker.policy.brokerage.production.decide import (
     Tables,
     last_first,
     room,
-    take_input,
+    take_inputs,
 )
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.policy.brokerage.production.network import network, network_weight
@@ -200,25 +200,15 @@ def reaches_weight(brokerage: JobBrokerage, refused_by: np.ndarray) -> np.ndarra
 def candidates_of(question: Question) -> Callable[[int], Candidate]:
     """Function that gives candidate k as compiled rules see it, without job numbers and weight."""
     tables, row = question
-    asked, task = tables.asked[row], tables.task[row]
+    asked, task, queues, store = tables.asked[row], tables.task[row], tables.queues, tables.store
     load, link = tables.load[asked["load"]], tables.link[asked["link"]]
+    numbers, places = np.zeros(len(queues), NUMBERS), queues["queue"].tolist()
+    take_inputs(tables, row, numbers)
 
     def candidate_at(k: int) -> Candidate:
-        queue, numbers = tables.queues[k], np.zeros(1, NUMBERS)[0]
-        place = queue["queue"]
-        take_input(tables, row, queue, numbers)
-        return Candidate(task, queue, load[place], link[place], tables.store[place], numbers)
+        place = places[k]
+        return Candidate(task, queues[k], load[place], link[place], store[place], numbers[k])
     return candidate_at
-
-
-def candidate(brokerage: JobBrokerage, question: Question, k: int) -> Candidate:
-    """Candidate k as compiled rules see it, with job numbers and weight."""
-    tables, row = question
-    seen = candidates_of(question)(k)
-    brokerage.count(*seen)
-    seen.numbers["weight"] = tables.static_weight[tables.asked[row]["weight"], k] * math.prod(
-        rule(*seen) for rule in brokerage.candidate_factors)
-    return seen
 
 
 def _split(brokerage: JobBrokerage, case: JobCase, question: Question, rows: np.ndarray, known: Figures) -> None:
@@ -245,11 +235,14 @@ def _split(brokerage: JobBrokerage, case: JobCase, question: Question, rows: np.
 
 def _weigh(brokerage: JobBrokerage, question: Question, rows: np.ndarray) -> None:
     """Fill in the numbers and factors of candidates that a decision did not weigh."""
-    tables = question.tables
+    (tables, row), candidate_at = question, candidates_of(question)
+    static = tables.static_weight[tables.asked[row]["weight"]]
     for k in rows.tolist():
-        seen = candidate(brokerage, question, k)
-        tables.numbers[k], tables.weighed[k] = seen.numbers, True
-        tables.factors[:, k] = [rule(*seen) for rule in brokerage.candidate_factors]
+        seen = candidate_at(k)
+        brokerage.count(*seen)
+        factors = [rule(*seen) for rule in brokerage.candidate_factors]
+        seen.numbers["weight"] = static[k] * math.prod(factors)
+        tables.numbers[k], tables.weighed[k], tables.factors[:, k] = seen.numbers, True, factors
 
 
 def _network_weights(brokerage: JobBrokerage, question: Question, rows: np.ndarray) -> np.ndarray:

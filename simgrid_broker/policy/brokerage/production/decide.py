@@ -210,6 +210,13 @@ def take_input(tables, row, queue, numbers):
 
 
 @compiled
+def take_inputs(tables, row, numbers):
+    """`take_input` of all candidates, numbers: (n,) of NUMBERS."""
+    for k in range(len(numbers)):
+        take_input(tables, row, tables.queues[k], numbers[k])
+
+
+@compiled
 def choose(tables, row, order, best_class, n_kept):
     """Keep only the candidates of the best class reached; returns how many these are."""
     place, n_left = tables.asked[row]["first"], 0
