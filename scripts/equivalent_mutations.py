@@ -30,6 +30,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("fabric.jobs.timeouts.rules_by_status", "len(rules) + 1 -> len(rules) + 2"): "the list of a status ends before",
     ("fabric.jobs.timeouts.rules_by_status", "np.full((N_STATUS, len(rules) + 1), -1, np.int64) -> "
      "np.full((N_STATUS, len(rules) + 1), -2, np.int64)"): "any number below 0 ends the list",
+    ("agents.panda.copy_archive.AnalysisJobs._groups",
+     "control.now - piece[1] < rebrokerage.QUIET_S -> control.now - piece[1] <= rebrokerage.QUIET_S"):
+        "an end of precisely QUIET_S ago leaves its group quiet: `groups_to_rebroker` compares",
     ("policy.availability.completeness", "dataset.n_files or 0 -> dataset.n_files or 1"):
         "a dataset of an unknown number of files is scattered: what it lacks is not read",
     ("policy.availability.found_at", "total or 1 -> total or 2"): "of no bytes every part is 0",

@@ -8,6 +8,7 @@ from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.users.analysis_watch_dog import analysis_watch_dog
 from simgrid_broker.agents.users.metric_collector import metric_collector, task_evaluator
 from simgrid_broker.names import Activity, Cause, SiteClass, TaskClass, ThrottledBy, TransferKind
+from simgrid_broker.policy.users.classes import FEW_LONG
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.invariants import broken
 from simgrid_broker.world.jobs.loads import queued_power
@@ -216,7 +217,12 @@ def test_a_task_that_is_nearly_done_moves_to_express_analysis():
 
 
 @pytest.mark.rule("MetricCollector._site_classes")
-def test_queues_are_classified_by_the_waits_of_tests():
+@pytest.mark.parametrize(("status", "waiting", "until_s", "expected"), [
+    pytest.param(S.ACTIVATED, FEW_LONG, 4000.0, (SiteClass.HI, SiteClass.MID), id="few wait"),
+    pytest.param(S.ACTIVATED, FEW_LONG + 1, 9000.0, (SiteClass.MID, SiteClass.HI), id="many wait for longer"),
+    pytest.param(S.STARTING, FEW_LONG + 1, 9000.0, (SiteClass.HI, SiteClass.MID), id="they start at a pull queue"),
+])
+def test_queues_are_classified_by_the_waits_of_tests(status, waiting, until_s, expected):
     stage = stage_of(dict(user="gangarbt", processing_type="gangarobot"), agents=(metric_collector,),
                      queues=("FAST", "MIDDLE", "SLOW"), edition="deployed")
     collector_tests = {0: 600.0, 1: 2 * HOUR, 2: 9 * HOUR}
@@ -228,12 +234,13 @@ def test_queues_are_classified_by_the_waits_of_tests():
         rows[number]["queue"], rows[number]["processing_type"] = queue, kind
         times[number, [S.ACTIVATED, S.RUNNING]] = 0.0, collector_tests[queue] + number
     stage.arrays.queues["n_started"] = 1
+    put(stage, status, waiting, processing_type=kind)
     stage.run(700.0)
     for watcher in stage.fabric.watchers:
         watcher(rows, times)
     stage.arrays.queues["n_started"] = 2
-    stage.run(4000.0)
-    assert stage.world.analysis.site_class.tolist() == [SiteClass.HI, SiteClass.MID, SiteClass.LO]
+    stage.run(until_s)
+    assert stage.world.analysis.site_class.tolist() == [*expected, SiteClass.LO]
 
 
 def test_brokerage_sees_the_jobs_of_a_user_beside_those_of_others():

@@ -83,9 +83,9 @@ def test_each_site_has_a_library_of_its_own():
     builder.look()
     assert sorted(builder.libraries) == [(1, 0), (1, 1)] and len(builder.under_way) == 2
     assert [len(builder.libraries[1, site].waiting) for site in (0, 1)] == [2, 1]
-    rows = stage.live()
-    queues = stage.arrays.jobs["queue"][rows[stage.arrays.jobs["n_chunks"][rows] == 0]]
-    assert sorted(queues.tolist()) == [0, 1]
+    jobs = stage.arrays.jobs[stage.live()]
+    queues = dict(zip(jobs["panda_id"].tolist(), jobs["queue"].tolist(), strict=True))
+    assert [queues[builder.libraries[1, site].panda_id] for site in (0, 1)] == [0, 1]
 
 
 @pytest.mark.rule("build_jobs.is_usable", "Builder._hold")
@@ -124,7 +124,7 @@ def test_the_limit_of_build_jobs_is_not_that_of_others():
     assert (others(stage)["cause"] == Cause.NONE).all() and (others(stage)["walltime_s"] > 1900).all()
 
 
-@pytest.mark.rule("Builder._settle")
+@pytest.mark.rule("Builder._settle", "Builder._build")
 def test_jobs_that_wait_for_a_failed_build_are_cancelled_and_tried_again_with_another():
     stage = building(rule=dict(build_failure_rate=1), max_attempt=2)
     stage.run(12 * HOUR)

@@ -78,7 +78,7 @@ def test_a_throttled_queue_gets_no_workers(throttler, missed):
     assert stage.arrays.worker_accounts["n_missed"].tolist() == [missed]
 
 
-@pytest.mark.rule("Harvester.not_submitted")
+@pytest.mark.rule("Harvester.not_submitted", "Harvester.look")
 @pytest.mark.parametrize(("params", "attempts"), [
     pytest.param({}, 3, id="three attempts"), pytest.param({"maxSubmissionAttempts": 1}, 1, id="as the queue says"),
 ])

@@ -107,6 +107,24 @@ def test_jobs_are_bound_before_their_workers_start():
     assert stage.world.state["n_pilots_empty"] == 0
 
 
+@pytest.mark.rule("workers.job_fetcher")
+def test_a_closed_queue_keeps_the_workers_that_it_begins_with():
+    stage = site_with(agents=(job_fetcher,), status="offline", params=dict(nNewWorkers=2))
+    stage.run(200.0)
+    assert stage.control.books.harvester.asked.tolist() == [[2, 0]]
+
+
+@pytest.mark.rule("Harvester.next_jobs")
+def test_as_many_jobs_leave_as_there_are_new_workers():
+    stage = site_with(cores=0, params=dict(maxNewWorkersPerCycle=3))
+    stage.submit(5, task=0, queue=0)
+    numbers = []
+    for second in range(1, 600):
+        stage.run(float(second))
+        numbers.append(int(stage.arrays.pseudo_queues["n_submitted"][0]))
+    assert list(dict.fromkeys(numbers)) == [0, 3, 5]
+
+
 @pytest.mark.rule("dispatch.fetch_jobs")
 def test_a_request_that_finds_no_job_counts_as_that_of_a_pilot():
     """Without it an empty push queue would be one without pilots, to which brokers send nothing."""

@@ -11,7 +11,7 @@ from builders import Stage, T, everyone, put_task, scenario
 from simgrid_broker.agents import control
 from simgrid_broker.agents.harvester.workers import harvester_submitter
 from simgrid_broker.agents.jedi.job_generator import hold, job_generator
-from simgrid_broker.agents.jedi.post_processor import post_processor
+from simgrid_broker.agents.jedi.post_processor import post_processor, settled
 from simgrid_broker.agents.jedi.task_broker import task_broker
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.agents.jedi.watchdogs import watch_dog
@@ -293,6 +293,22 @@ def test_final_status(n_finished, n_failed, status):
     assert stage.control.books.live_tasks.rows.tolist() == [1]
     assert state["n_done_tasks"] == 0
     assert stage.recorded("tasks")["jeditaskid"].tolist() == [1]
+
+
+@pytest.mark.rule("settled")
+@pytest.mark.parametrize(("status", "n_finished", "needs_no_look", "after"), [
+    pytest.param(T.READY, 2, True, "ready", id="input is left"),
+    pytest.param(T.READY, 3, True, "done", id="it ends"),
+    pytest.param(T.PAUSED, 3, False, "paused", id="its status has to change first"),
+    pytest.param(T.DONE, 3, True, "done", id="it has ended"),
+])
+def test_tasks_that_are_looked_at_until_their_status_lets_them_end(status, n_finished, needs_no_look, after):
+    stage, ended = Stage((task_source, task_refiner), None, dict(n_jobs=3, label="user")), []
+    stage.run(61.0)
+    stage.arrays.tasks["n_finished"][0], stage.arrays.tasks["next_chunk"][0] = n_finished, 3
+    put_task(stage, 0, status)
+    assert settled(stage.control, 0, ended) is needs_no_look and stage.task() == after
+    assert ended == [0] * (status == T.READY and n_finished == 3)
 
 
 def test_a_task_goes_all_its_way():
