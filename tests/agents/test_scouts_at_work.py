@@ -249,7 +249,6 @@ def test_scouts_set_the_size_of_jobs_for_a_target_of_output_in_the_code(edition,
     """10 GiB of output and the margin of work space, 300 MB, less 1500 MB."""
     split = dict(n_files=40, events_per_file=100, file_bytes=1e6, output_bytes_per_event=1e6, tgtmaxoutputforng=10)
     world = worked(stage(edition, said=dict(split=split, n_jobs=40)), jobs=jobs)
-    world.arrays.tasks["output_bytes_per_job"][0] = 1.0
     world.run(world.now + 700)
     assert world.arrays.splitting["ngbperjob"][0] == expected
     assert world.arrays.tasks["output_bytes_per_job"][0] == 976 * 1024 * 100             # whole KiB of an event
