@@ -97,12 +97,18 @@ def adjust(flags, swaps, numbers, limits_and_sums, max_new, workers, found):
                 submitted[queue, kind] = workers_of_type(types[kind], room)
         if by_type[queue]:
             waiting, busy = types["queued"].sum(), types["running"].sum()
-            most = min(room[0] - waiting, limit["most_workers"] - waiting - busy, limit["new_per_cycle"],
-                       or_none(max_new))
+            most, least = room[0] - waiting, WAITING
+            for place, left in ((IN_ALL, limit["most_workers"] - waiting - busy), (NEW, limit["new_per_cycle"]),
+                                (NEW, or_none(max_new))):
+                if left < most:
+                    most, least = left, place
             before = submitted[queue].sum()
             scale(submitted[queue], np.int64(max(most, 0.0)), remainders)
             for kind in range(len(types) if submitted[queue].sum() < before else 0):
-                types[kind]["cut_by"] = TOGETHER if types[kind]["cut_by"] == UNCUT else types[kind]["cut_by"]
+                if types[kind]["cut_by"] == UNCUT:
+                    types[kind]["cut_by"] = TOGETHER
+                elif submitted[queue, kind] < remainders[kind, 1]:         # of the number that its own limit left
+                    types[kind]["cut_by"] = least
 
 
 @compiled

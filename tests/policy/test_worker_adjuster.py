@@ -113,6 +113,10 @@ def test_streaming(options, expected):
     pytest.param(dict(asked=(5, 7), nQueueLimitWorkerMin=11), ["limits of all types together"] * 2, id="together"),
     pytest.param(dict(asked=(9, 3), maxNewWorkersPerCycle=4),
                  ["maxNewWorkersPerCycle", "limits of all types together"], id="a type alone, then together"),
+    pytest.param(dict(asked=(400, 9), queued=(10, 380), running=(500, 500)),
+                 ["nQueueLimitWorker", "limits of all types together"], id="a type alone, then by a narrower limit"),
+    pytest.param(dict(asked=(400, 9), queued=(10, 380), running=(500, 500), maxWorkers=1395),
+                 ["maxWorkers", "limits of all types together"], id="and by the narrowest of two"),
     pytest.param(dict(asked=(7, 0), nQueueLimitWorkerMin=7, unified=False), [None, None], id="just enough for one"),
     pytest.param(dict(asked=(9, 0), nQueueLimitWorkerMin=7, maxWorkers=7), ["maxWorkers", None], id="the last of two"),
 ])
