@@ -9,6 +9,7 @@
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,11 +21,14 @@ import simgrid_broker as sb
 from simgrid_broker.records import write_whole
 from simgrid_broker.report.blocks import Marks
 from simgrid_broker.report.context import context
-from simgrid_broker.report.drawing.canvas import dress, gaps, handles_of, legend_above, png
+from simgrid_broker.report.drawing.canvas import dress, gaps, handles_of, legend_above, sheet
+from simgrid_broker.report.drawing.pictures import plots_of
 from simgrid_broker.report.figures.series import overlaid
+from simgrid_broker.report.sections import shares
 from simgrid_broker.report.words import INK, RUN_COLOURS
 
 ROOT = Path(__file__).resolve().parents[1]
+DPI = 150
 Runs = Mapping[str, sb.Run]
 
 
@@ -33,6 +37,15 @@ class Picture(NamedTuple):
 
     scenarios: Callable[[], dict[str, sb.Scenario]]
     drawn: Callable[[Runs], bytes]
+
+
+def png(draw, table, size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> bytes:
+    """PNG of what `draw(table, axes)` draws; size: inches."""
+    figure, axes = sheet(size, panels)
+    draw(table, axes)
+    content = BytesIO()
+    figure.savefig(content, format="png", dpi=DPI, facecolor="white")
+    return content.getvalue()
 
 
 def scenario(name: str, **values) -> sb.Scenario:
@@ -69,7 +82,8 @@ def one_above_the_other(tables: list[tuple[pd.DataFrame, str]], marks: list[Mark
 def stacked_shares(runs: Runs) -> bytes:
     """Delivered power by share over the ATLAS day, as the report shows it."""
     run, = runs.values()
-    return (sb.write_report(run).parent / "plots" / "shares_stacked.png").read_bytes()
+    plot, *_ = plots_of([shares(context(run))])
+    return png(plot.draw, plot.table, plot.size)
 
 
 # ---- flat_shares ---------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
-"""Sections as one HTML page without scripts, links or external files."""
+"""Sections as one HTML page without external files."""
 
-import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -10,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.report.blocks import Block, Link, Note, Plot, Row, Section, TableBlock, Tiles
+from simgrid_broker.report.script import POLICY, SCRIPT
 from simgrid_broker.report.words import COLUMN_LABELS, number, numbers
 
 NUMBER = ' class="n"'
@@ -17,63 +17,87 @@ LONG = 32
 """Number of characters above which a text may be broken into lines."""
 NOT_DRAWN = '<p class="note">{}: not drawn, because this report was written without plots.</p>\n'
 STYLE = """
-:root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif; color: #222; background: #fff;
-  max-width: 1080px; margin: 0 auto; padding: 24px 28px 60px; }
-h1 { font-size: 27px; line-height: 1.2; margin: 0 0 4px; }
-h2 { font-size: 20px; margin: 44px 0 10px; padding-top: 10px; border-top: 2px solid #0072B2; }
-h3 { font-size: 15.5px; margin: 26px 0 6px; }
-p { margin: 6px 0; }
-.lead { color: #555; margin-bottom: 14px; }
-nav { background: #f5f7f9; padding: 10px 18px; margin: 18px 0; border-radius: 4px; }
+:root { color-scheme: light dark; --ink: #222222; --soft: #555; --faint: #6f6f6f; --paper: #ffffff; --panel: #f5f7f9;
+  --grid: #e4e4e4; --pale: #e8eef2; --shade: #dddddd; --rule: #888; --link: #0060a0; --accent: #0072B2;
+  --warn: #fdf3e1; --shadow: #0002; }
+@media screen and (prefers-color-scheme: dark) { :root { --ink: #e4e6e9; --soft: #b4bac1; --faint: #9aa1a8;
+  --paper: #16191d; --panel: #20252b; --grid: #333a42; --pale: #2b333b; --shade: #3a424b; --rule: #707880;
+  --link: #7db9f5; --accent: #4ba3dc; --warn: #3a2f1b; --shadow: #0008; } }
+* { box-sizing: border-box; }
+body { font: 15px/1.5 system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif; color: var(--ink);
+  background: var(--paper); max-width: 1080px; margin: 0 auto; padding: 24px 28px 60px; }
+h1 { font-size: 27px; line-height: 1.2; margin: 0 0 4px; overflow-wrap: anywhere; }
+h2 { font-size: 20px; margin: 44px 0 10px; padding-top: 10px; border-top: 2px solid var(--accent); }
+h3 { font-size: 15.5px; margin: 26px 0 6px; overflow-wrap: anywhere; }
+p { margin: 6px 0; overflow-wrap: anywhere; }
+a { color: var(--link); text-decoration: none; }
+a:hover { text-decoration: underline; }
+.lead { color: var(--soft); margin-bottom: 14px; }
+nav { background: var(--panel); padding: 10px 18px; margin: 18px 0; border-radius: 4px; }
 nav ol { margin: 0; padding-left: 20px; columns: 2; column-gap: 40px; }
-nav a { color: #0060a0; text-decoration: none; }
-nav a:hover { text-decoration: underline; }
 figure { margin: 4px 0 18px; break-inside: avoid; }
-figure img { width: 100%; height: auto; display: block; }
-figcaption, .reading { color: #555; font-size: 13.5px; max-width: 860px; }
-.note { color: #555; font-style: italic; }
-.warning { background: #fdf3e1; border-left: 4px solid #E69F00; padding: 8px 14px; }
+.plot { width: 100%; height: auto; display: block; font-family: "DejaVu Sans", Verdana, Arial, sans-serif; }
+.plot text { fill: var(--ink); }
+.plot [data-n] text { cursor: pointer; }
+.plot .cursor { stroke: var(--ink); stroke-width: 8; pointer-events: none; }
+.plot .off { opacity: .12; }
+.plot text.off, .plot .off text { opacity: .5; }
+.large { overflow-x: auto; } .large .plot { width: 1600px; }
+.larger { margin-left: 10px; font: inherit; font-size: 12.5px; color: var(--link); background: none; border: 0;
+  padding: 0; cursor: pointer; }
+.tip { position: fixed; z-index: 2; background: var(--panel); border: 1px solid var(--rule); border-radius: 4px;
+  padding: 5px 9px; font-size: 12.5px; line-height: 1.35; pointer-events: none; max-width: 320px; }
+.tip div { border-left: 9px solid; padding-left: 6px; margin-top: 1px; font-variant-numeric: tabular-nums; }
+.filter { font: inherit; font-size: 13px; padding: 3px 7px; margin: 4px 0; width: 220px; max-width: 100%;
+  color: inherit; background: var(--panel); border: 1px solid var(--grid); border-radius: 4px; }
+th[tabindex] { cursor: pointer; }
+th[aria-sort=ascending]::after { content: " \\25B4"; } th[aria-sort=descending]::after { content: " \\25BE"; }
+:target { outline: 2px solid var(--accent); outline-offset: 2px; }
+figcaption, .reading { color: var(--soft); font-size: 13.5px; max-width: 860px; }
+.note { color: var(--soft); font-style: italic; }
+.warning { background: var(--warn); border-left: 4px solid #E69F00; padding: 8px 14px; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 16px 0; }
-.tile { background: #f5f7f9; border-radius: 4px; padding: 10px 14px; break-inside: avoid; }
+.tile { background: var(--panel); border-radius: 4px; padding: 10px 14px; break-inside: avoid; }
 .tile b { display: block; font-size: 22px; line-height: 1.25; font-variant-numeric: tabular-nums; }
-.tile span { display: block; font-size: 12.5px; color: #333; }
-.tile small { display: block; font-size: 11.5px; color: #666; line-height: 1.3; }
-.scroll { overflow-x: auto; background: linear-gradient(to right, #fff 40%, transparent) local,
-  linear-gradient(to left, #fff 40%, transparent) local,
-  linear-gradient(to right, #0002, transparent 14px), linear-gradient(to left, #0002, transparent 14px); }
+.tile span { display: block; font-size: 12.5px; }
+.tile small { display: block; font-size: 11.5px; color: var(--soft); line-height: 1.3; }
+.scroll { overflow-x: auto; background: linear-gradient(to right, var(--paper) 40%, transparent) local,
+  linear-gradient(to left, var(--paper) 40%, transparent) local,
+  linear-gradient(to right, var(--shadow), transparent 14px), linear-gradient(to left, var(--shadow), transparent 14px);
+  }
 table { border-collapse: collapse; font-size: 13.5px; margin: 6px 0 4px; }
-th, td { padding: 3px 12px 3px 4px; text-align: left; vertical-align: bottom; border-bottom: 1px solid #e6e6e6; }
-th { border-bottom: 1.5px solid #888; font-weight: 600; min-width: 3.4em; max-width: 130px; line-height: 1.25;
+th, td { padding: 3px 12px 3px 4px; text-align: left; vertical-align: bottom; border-bottom: 1px solid var(--grid); }
+th { border-bottom: 1.5px solid var(--rule); font-weight: 600; min-width: 3.4em; max-width: 130px; line-height: 1.25;
   overflow-wrap: break-word; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; padding: 3px 8px; }
 td { white-space: nowrap; }
 td.w { white-space: normal; overflow-wrap: anywhere; min-width: 16em; }
 .row { display: flex; flex-wrap: wrap; gap: 0 48px; align-items: flex-start; }
 .row > div { min-width: 0; max-width: 100%; }
-@media (max-width: 640px) { body { padding: 16px 14px 40px; } nav ol { columns: 1; }
-  figure { overflow-x: auto; } figure img { min-width: 680px; } }
-footer { margin-top: 50px; color: #777; font-size: 12.5px; border-top: 1px solid #ddd; padding-top: 8px; }
-@media print { body { max-width: none; padding: 0; font-size: 11pt; } nav { display: none; } h2 { break-after: avoid; }
-  h3 { break-after: avoid; } tr { break-inside: avoid; } .scroll { overflow: visible; } }
+@media (max-width: 640px) { body { padding: 16px 14px 40px; } nav ol { columns: 1; } }
+footer { margin-top: 50px; color: var(--faint); font-size: 12.5px; border-top: 1px solid var(--grid);
+  padding-top: 8px; }
+@media print { body { max-width: none; padding: 0; font-size: 11pt; } nav, .filter, .larger { display: none; }
+  h2, h3 { break-after: avoid; } tr { break-inside: avoid; } .scroll { overflow: visible; } }
 """
 
 
-def page(title: str, lead: str, sections: Iterable[Section], pictures: Mapping[str, bytes], footer: str) -> str:
-    """The whole page; pictures: PNGs by the names of their plots, for those that are shown."""
+def page(title: str, lead: str, sections: Iterable[Section], pictures: Mapping[str, str], footer: str) -> str:
+    """The whole page; pictures: SVGs by the names of their plots, for those that are shown."""
     contents, body = "", ""
     for section in sections:
         contents += f'<li><a href="#{section.name}">{escape(section.title)}</a></li>'
         blocks = "".join(_block(block, pictures) for block in section.blocks)
         body += f'<section id="{section.name}">\n<h2>{escape(section.title)}</h2>\n{blocks}</section>\n'
     return (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{escape(title)}</title>\n'
             f"<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
             f'<p class="lead">{escape(lead)}</p>\n<nav><ol>{contents}</ol></nav>\n{body}'
-            f"<footer>{escape(footer)}</footer>\n</body>\n</html>\n")
+            f"<footer>{escape(footer)}</footer>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
 
 
-def _block(block: Block, pictures: Mapping[str, bytes]) -> str:
+def _block(block: Block, pictures: Mapping[str, str]) -> str:
     if isinstance(block, Plot):
         return _plot(block, pictures[block.name]) if block.name in pictures else NOT_DRAWN.format(escape(block.title))
     if isinstance(block, TableBlock):
@@ -89,10 +113,9 @@ def _block(block: Block, pictures: Mapping[str, bytes]) -> str:
     return f'<p class="{"warning" if block.strong else "note"}">{text}</p>\n'
 
 
-def _plot(plot: Plot, picture: bytes) -> str:
-    image = base64.b64encode(picture).decode("ascii")
-    return (f"<h3>{escape(plot.title)}</h3>\n<figure><img alt=\"{escape(plot.title)}\" "
-            f'src="data:image/png;base64,{image}"><figcaption>{escape(plot.reading)}</figcaption></figure>\n')
+def _plot(plot: Plot, picture: str) -> str:
+    return (f"<h3>{escape(plot.title)}</h3>\n<figure>{picture}<figcaption>{escape(plot.reading)}</figcaption>"
+            "</figure>\n")
 
 
 def _table_block(block: TableBlock) -> str:

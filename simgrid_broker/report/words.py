@@ -133,6 +133,12 @@ OTHERS = "#BBBBBB"
 """Colour of the combined rest."""
 INK = "#222222"
 FAINT = "#777777"
+GRID = "#e4e4e4"
+PAPER = "#ffffff"
+PALE = "#e8eef2"
+SHADE = "#dddddd"
+HEAT, ON_HEAT = "#08519c", "#fefefe"
+"""Colour of the largest cell of a map, paler with its value, and of numbers on it."""
 RUN_COLOURS = ("#0072B2", "#D55E00")
 """The two runs of a comparison."""
 
@@ -141,5 +147,5 @@ STATE_COLOURS = {"running": "#0072B2", "transferring": "#56B4E9", "activated": "
 PHASE_COLOURS = {"waits for a nucleus": "#F3CF8A", "input is staged": "#CC79A7", "ready or pending": "#E69F00",
                  "scouting": "#56B4E9", "running": "#0072B2", "held": "#8C6D31", "is being ended": "#8A8A8A"}
 STATUS_COLOURS = {"finished": "#009E73", "failed": "#D55E00", "closed": "#E69F00", "cancelled": "#CC79A7"}
-LEVEL_COLOURS = {"used": "#0072B2", "expired": "#E69F00", "free": "#E8EEF2"}
+LEVEL_COLOURS = {"used": "#0072B2", "expired": "#E69F00", "free": PALE}
 """Colours of the parts of the space of a storage, from the bottom of a picture."""

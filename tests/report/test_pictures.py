@@ -1,12 +1,11 @@
-"""Pictures as a reader sees them: texts apart and inside, axes at the data; drawn once, by any number of processes."""
+"""Pictures as a reader sees them: texts apart and inside, axes at the data; drawn once, as SVG with names."""
 
-import io
-import os
-import signal
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from itertools import combinations
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -16,19 +15,20 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
-from PIL import Image
 
 from simgrid_broker.records import read_run, write_csv
 from simgrid_broker.report.blocks import Marks, Plot
 from simgrid_broker.report.context import context
-from simgrid_broker.report.drawing import canvas, pictures
-from simgrid_broker.report.drawing.canvas import extent, in_lines, png_file, sheet
+from simgrid_broker.report.drawing import canvas
+from simgrid_broker.report.drawing.canvas import in_lines, sheet
 from simgrid_broker.report.drawing.lettering import fitted, width
-from simgrid_broker.report.drawing.pictures import drawn, plots_of
+from simgrid_broker.report.drawing.pictures import about, plots_of
+from simgrid_broker.report.drawing.vector import as_file
 from simgrid_broker.report.figures.series import lines, overlaid, stacked
 from simgrid_broker.report.sections import SECTIONS, jobs
 from simgrid_broker.units import HOUR
 
+DPI = 150
 TOUCH = 1.0
 """Pixels by which the boxes of two texts may overlap: they include the space between letters."""
 LONG = "_A_NAME_LONGER_THAN_ANY_MARGIN_SHOULD_BE_ASKED_TO_HOLD"
@@ -63,7 +63,13 @@ def figure_of(plot):
     """The figure of a plot, drawn."""
     figure, axes = sheet(plot.size, plot.panels)
     plot.draw(plot.table, axes)
-    figure.canvas.draw()
+    return rendered(figure)
+
+
+def rendered(figure):
+    """The figure drawn as pixels, with widths of texts by Matplotlib instead of those that SVG assumes."""
+    figure.set_dpi(DPI)
+    FigureCanvasAgg(figure).draw()
     return figure
 
 
@@ -162,9 +168,39 @@ def test_each_figure_is_drawn_once(plots, monkeypatch):
     once = Figure.draw
     monkeypatch.setattr(Figure, "draw", lambda figure, renderer: (drawings.append(id(figure)), once(figure, renderer)))
     for plot in plots:
-        size = Image.open(io.BytesIO(canvas.png(plot.draw, plot.table, plot.size, plot.panels))).size
-        assert size == tuple(int(inches * canvas.DPI) for inches in plot.size)
+        picture = ElementTree.fromstring(canvas.svg(plot.draw, plot.table, plot.size, plot.panels, plot.name))
+        across, down = (float(size) for size in picture.get("viewBox").split()[2:])
+        assert (across, down) == pytest.approx([720 * inches for inches in plot.size], abs=1)
     assert len(drawings) == len(plots)
+
+
+def test_a_curve_is_drawn_at_its_values_under_its_name():
+    table = pd.DataFrame({"site": "<b>&\"", "time_s": [0.0, HOUR, 2 * HOUR], "value": [0.0, 50.0, 100.0]})
+    text = canvas.svg(lambda table, axes: lines(table, axes, "site", "used (%)"), table, (10, 4), name="used")
+    picture = ElementTree.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    axes = next(part for part in picture.iter(f"{space}g") if part.get("data-axes"))
+    left, right, bottom, top, first, last, low, high = map(float, axes.get("data-axes").split())
+    assert (first, last, low) == (0, 2 * HOUR, 0)
+    curve = next(part for part in axes.iter(f"{space}g") if part.get("data-n") == '<b>&"')
+    start = re.match(r"M(\d+) (\d+)", curve.find(f"{space}path").get("d")).groups()
+    assert float(start[0]) == pytest.approx(left, abs=1) and float(start[1]) == pytest.approx(bottom, abs=1)
+    assert "<b>" not in text and high > 100
+
+
+def test_colours_of_a_page_are_variables_and_those_of_a_file_are_not():
+    table = pd.DataFrame({"site": ["a", "a"], "time_s": [0.0, HOUR], "value": 1.0})
+    text = canvas.svg(lambda table, axes: stacked(table, axes, "site", "cores"), table, (10, 4))
+    assert {"var(--grid)", "var(--faint)"} <= set(re.findall(r"var\(--\w+\)", text))
+    assert "var(" not in as_file(text) and ElementTree.fromstring(as_file(text)) is not None
+
+
+def test_the_text_alternative_of_a_plot_names_its_largest_values(plots):
+    table = pd.DataFrame({"site": list("abcd"), "metric": "used", "value": [1.0, 4.0, 3.0, 2.0], "unit": "%"})
+    plot = Plot("p", "Use of sites", table, None, "")
+    assert about(plot) == "Use of sites. Largest, %: b: 4; c: 3; d: 2."
+    assert about(replace(plot, table=table.assign(time_s=0.0))).startswith("Use of sites. Largest means over time, %")
+    assert sum(about(plot) == plot.title for plot in plots) <= 1
 
 
 @pytest.mark.parametrize(("high", "names", "label"), [
@@ -177,24 +213,16 @@ def test_an_axis_writes_the_names_of_its_ticks_and_its_label(high, names, label)
     canvas.dress(axes, xlabel="value")
     axes.set_xlim(0, high)
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[5]))
-    figure.canvas.draw()
+    rendered(figure)
     assert [written.text for written in axes.xaxis.written] == [*names, label]
     boxes = [written.box for written in axes.xaxis.written]
     assert all(box.y1 < axes.bbox.y0 for box in boxes) and boxes[-1].y1 < min(box.y0 for box in boxes[:-1]) + TOUCH
     assert (boxes[0].x0 + boxes[0].x1) / 2 == pytest.approx(axes.bbox.x0, abs=TOUCH)
 
 
-@pytest.mark.parametrize("n_lines", [1, 2, 40])
-def test_a_png_file_holds_the_pixels_and_their_density(n_lines):
-    pixels = np.random.default_rng(1).integers(0, 256, (n_lines, 30, 3), np.uint8)
-    image = Image.open(io.BytesIO(png_file(pixels, 150)))
-    assert image.mode == "RGB" and np.array_equal(np.array(image), pixels)
-    assert image.info["dpi"] == pytest.approx((150, 150), rel=1e-3)
-
-
 def test_a_name_may_contain_dollar_signs():
     table = pd.DataFrame({"site": ["$a_$", "b"] * 2, "time_s": [0.0, 0.0, HOUR, HOUR], "value": 1.0})
-    assert canvas.png(lambda table, axes: stacked(table, axes, "site", "cores"), table, (10, 4))
+    assert ">$a_$<" in canvas.svg(lambda table, axes: stacked(table, axes, "site", "cores"), table, (10, 4))
 
 
 @pytest.mark.parametrize("panels", [(2, 1), (1, 3), (2, 4)])
@@ -209,69 +237,18 @@ def test_gaps_between_panels_are_as_wide_as_asked(panels):
 
 
 def test_widths_by_the_font_hold_the_drawn_text():
-    figure = Figure(dpi=canvas.DPI)
+    figure = Figure(dpi=DPI)
     renderer = FigureCanvasAgg(figure).get_renderer()
     for text in ("T2-DE-01_DATADISK", "WWWmmm", "A → B …", "Iil.,"):
         for size in (6.5, 8, 9):
             box = figure.text(0, 0, text, fontsize=size).get_window_extent(renderer)
-            assert width(text, size) == pytest.approx(box.width / canvas.DPI, rel=0.12)
+            assert width(text, size) == pytest.approx(box.width / DPI, rel=0.12)
     assert fitted("short", 8, 1.0) == "short"
     assert width(fitted("x" * 99, 8, 1.0), 8) <= 1.0
 
 
 def test_spans_that_overlap_are_in_different_lines():
     assert in_lines([(0, 2), (1, 3), (2, 4), (2.5, 5), (6, 7)]) == [0, 1, 0, 2, 0]
-
-
-class TestProcesses:
-    """Many plots, of which each process draws some."""
-
-    @pytest.fixture
-    def simple(self):
-        table = pd.DataFrame({"run": "A", "time_s": [0.0, HOUR], "value": [1.0, 2.0]})
-        return [Plot(f"p{k}", f"P {k}", table.assign(value=table.value * k), Curve(), "", (4, 2)) for k in range(12)]
-
-    @pytest.fixture
-    def alone(self, simple):
-        return [canvas.png(plot.draw, plot.table, plot.size) for plot in simple]
-
-    @pytest.mark.parametrize("cores", [1, 2, 5])
-    def test_any_number_gives_the_same_bytes(self, simple, alone, cores, monkeypatch):
-        monkeypatch.setattr(pictures, "_cores", lambda: cores)
-        assert drawn(simple) == alone
-
-    def test_without_children_this_process_draws_all(self, simple, alone, monkeypatch):
-        def refused():
-            raise OSError("Resource temporarily unavailable")
-        monkeypatch.setattr(pictures, "_cores", lambda: 2)
-        monkeypatch.setattr(os, "fork", refused)
-        assert drawn(simple) == alone
-
-    def test_what_a_child_leaves_is_drawn_here(self, simple, alone, monkeypatch):
-        monkeypatch.setattr(pictures, "_cores", lambda: 2)
-        ours, png = os.getpid(), canvas.png
-
-        def dying(*how):
-            if os.getpid() != ours:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return png(*how)
-        monkeypatch.setattr(canvas, "png", dying)
-        assert drawn(simple) == alone
-
-    def test_a_child_that_hangs_is_stopped(self, simple, alone, monkeypatch):
-        monkeypatch.setattr(pictures, "_cores", lambda: 2)
-        monkeypatch.setattr(pictures, "PATIENCE_S", 0.1)
-        ours, png = os.getpid(), canvas.png
-        monkeypatch.setattr(canvas, "png", lambda *how: png(*how) if os.getpid() == ours else signal.pause())
-        assert drawn(simple) == alone
-
-
-class Curve:
-    """Draws one curve; extent: the axes have room for it."""
-
-    def __call__(self, table, axes):
-        overlaid(table, axes, "y")
-        assert min(extent(axes)) > 1
 
 
 def test_a_page_without_plots_needs_no_matplotlib(tmp_path):

@@ -1,1 +1,1 @@
-"""Drawing of plots into PNG files, with Matplotlib."""
+"""Drawing of plots into SVG, with Matplotlib."""

@@ -1,7 +1,5 @@
-"""The style shared by all plots, their margins, and their conversion to PNG without Matplotlib's global state."""
+"""The style shared by all plots, their margins, and their conversion to SVG without Matplotlib's global state."""
 
-import struct
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
@@ -13,6 +11,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -20,54 +19,10 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from simgrid_broker.report.blocks import Marks
 from simgrid_broker.report.drawing.frame import Panel
 from simgrid_broker.report.drawing.lettering import POINTS, fitted, height, widest, width
-from simgrid_broker.report.words import FAINT, INK
+from simgrid_broker.report.drawing.vector import Vector
+from simgrid_broker.report.words import FAINT, GRID, HEAT, INK
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
-COMPRESSION = 3
-"""Level of zlib; higher ones take longer and gain little."""
-TRUE_COLOUR, NO_FILTER, UP = 2, 0, 2
-"""Colour type, and filters of a line: as it is, or as the difference from the line above."""
-COLOURS = 3
-"""Bytes of a pixel: red, green and blue."""
-INCH = 0.0254
-"""m; PNG counts pixels per metre."""
-
-
-def png_file(pixels: np.ndarray, dpi: float) -> bytes:
-    """The PNG of pixels, (n_lines, n_columns, 3 or more) uint8, `dpi` of them an inch; only the first three count.
-
-    Source: PNG specification, RFC 2083.
-    """
-    n_lines, n_columns, _ = pixels.shape
-    per_metre = round(dpi / INCH)
-    content = _filtered(pixels).data
-    parts = ((b"IHDR", struct.pack(">IIBBBBB", n_columns, n_lines, 8, TRUE_COLOUR, 0, 0, 0)),
-             (b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1)),
-             (b"IDAT", zlib.compress(content, COMPRESSION)), (b"IEND", b""))
-    return SIGNATURE + b"".join(_chunk(name, part) for name, part in parts)
-
-
-def _filtered(pixels: np.ndarray) -> np.ndarray:
-    """Lines of bytes as differences from the lines above them, each behind the number of its filter.
-
-    Colour by colour, because NumPy takes several times as long to copy three of four bytes.
-    """
-    n_lines, n_columns, _ = pixels.shape
-    differences = pixels.copy()
-    np.subtract(pixels[1:], pixels[:-1], out=differences[1:])
-    filtered = np.empty((n_lines, 1 + COLOURS * n_columns), np.uint8)
-    filtered[:1, 0], filtered[1:, 0] = NO_FILTER, UP
-    for colour in range(COLOURS):
-        filtered[:, 1 + colour::COLOURS] = differences[:, :, colour]
-    return filtered
-
-
-def _chunk(name: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(content, zlib.crc32(name)))
-
-
-DPI = 150
 LEFT, RIGHT, BOTTOM, TOP = 0.8, 0.2, 0.48, 0.16
 """Smallest margins: room for seven digits and an axis label at the left, for two lines of text below, inches."""
 LABEL, TICK, SIDE, MARK = 9.0, 8.0, 7.5, 6.5
@@ -83,12 +38,39 @@ LEAST_DISTANCE = 0.05
 """Part of the time axis below which two incidents have one label."""
 
 
-def png(draw, table, size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> bytes:
-    """PNG of what `draw(table, axes)` draws; size: inches; `axes` is an array if there are several panels."""
+def svg(draw, table, size: tuple[float, float], panels: tuple[int, int] = (1, 1), name: str = "plot",
+        about: str = "") -> str:
+    """SVG of what `draw(table, axes)` draws; size: inches; `axes` is an array if there are several panels.
+
+    name: unique on a page; about: text alternative.
+    """
     with _without_formulas():
         figure, axes = sheet(size, panels)
         draw(table, axes)
-        return picture(figure)
+        return vector(figure, name, about)
+
+
+def vector(figure: Figure, name: str, about: str) -> str:
+    """SVG of a figure; artists with a label are elements of that name, axes of time say where their ends are."""
+    renderer = Vector(name, *(POINTS * inches for inches in figure.get_size_inches()))
+    for axes in figure.axes:
+        legend = axes.get_legend()
+        for text in legend.get_texts() if legend is not None else ():
+            text.set_gid(text.get_text())
+        for artist in (*axes.lines, *axes.collections, *axes.texts):
+            label = str(artist.get_label())
+            artist.set_gid(None if label.startswith("_") else label)
+        if unit := axes.get_gid():
+            axes.set_gid(_ends(axes, float(unit), renderer))
+    figure.draw(renderer)
+    return renderer.svg(about)
+
+
+def _ends(axes: Axes, unit: float, renderer: Vector) -> str:
+    """Sides of axes in units of the picture (left, right, bottom, top), then times, s, and values there."""
+    (x0, y0), (x1, y1) = renderer.flip.transform(axes.bbox)
+    times = [unit * at for at in axes.get_xlim()]
+    return " ".join(f"{value:.6g}" for value in (x0, x1, y0, y1, *times, *axes.get_ylim()))
 
 
 @contextmanager
@@ -105,9 +87,8 @@ def _without_formulas() -> Iterator[None]:
 def sheet(size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> tuple[Figure, Axes | np.ndarray]:
     """An empty figure with the smallest margins, and its axes."""
     across, down = size
-    figure = Figure(figsize=size, dpi=DPI, facecolor="white")
+    figure = Figure(figsize=size, dpi=POINTS, facecolor="none")
     figure.subplots_adjust(LEFT / across, BOTTOM / down, 1 - RIGHT / across, 1 - TOP / down)
-    FigureCanvasAgg(figure)
     return figure, figure.subplots(*panels, subplot_kw={"axes_class": Panel})
 
 
@@ -131,13 +112,6 @@ def for_print(draw, table, size: tuple[float, float], path=None) -> Figure:
         if path is not None:
             figure.savefig(path, bbox_inches="tight")
     return figure
-
-
-def picture(figure: Figure) -> bytes:
-    """PNG of a figure, drawn once: `savefig` would draw it twice."""
-    canvas = cast(FigureCanvasAgg, figure.canvas)
-    canvas.draw()
-    return png_file(np.asarray(canvas.buffer_rgba()), DPI)
 
 
 def widen(axes: Axes, left: float = 0.0, right: float = 0.0, bottom: float = 0.0, top: float = 0.0) -> None:
@@ -176,7 +150,7 @@ def dress(axes: Axes, xlabel: str = "", ylabel: str = "", grid: Literal["x", "y"
     axes.tick_params(labelsize=TICK, colors=INK, length=3)
     axes.set_axisbelow(True)
     if grid:
-        axes.grid(True, axis=grid, color="#E4E4E4", linewidth=0.7)
+        axes.grid(True, axis=grid, color=GRID, linewidth=0.7)
     return axes
 
 
@@ -186,7 +160,17 @@ def blocks(axes: Axes, left, bottom, widths, heights, **look) -> None:
                                                           for values in (left, bottom, widths, heights)))
     right, top = left + widths, bottom + heights
     corners = np.stack([np.stack([left, right, right, left], -1), np.stack([bottom, bottom, top, top], -1)], -1)
-    axes.add_collection(PolyCollection(list(corners), **look), autolim=False)
+    axes.add_collection(PolyCollection(list(corners.reshape(-1, 4, 2)), **look), autolim=False)
+
+
+def cells(axes: Axes, opacity: np.ndarray) -> None:
+    """Draw a map of cells, (n_rows, n_columns), the first row at the top; opacity: from 0 to 1, NaN for no cell."""
+    n_rows, n_columns = opacity.shape
+    for (row, column), part in np.ndenumerate(opacity):
+        if np.isfinite(part):
+            blocks(axes, column - 0.5, row - 0.5, 1.0, 1.0, facecolor=to_rgba(HEAT, float(part)), linewidth=0)
+    axes.set_xlim(-0.5, n_columns - 0.5)
+    axes.set_ylim(n_rows - 0.5, -0.5)
 
 
 def rows_axis(axes: Axes, names: Sequence[str]) -> None:
@@ -245,6 +229,7 @@ def time_axis(axes: Axes, end_s: float, marks: Marks, label: bool = True, most_t
     axes.xaxis.set_major_locator(MaxNLocator(most_ticks, steps=[1, 2, 3, 6, 10] if of_day else [1, 2, 5, 10]))
     if label:
         axes.set_xlabel(f"simulated time ({name})", color=INK, fontsize=LABEL)
+    axes.set_gid(str(unit))
     incidents = [(at, text) for at, text in marks.incidents if marks.start_s <= at <= end_s]
     for at, _ in incidents:
         axes.axvline(at / unit, color=FAINT, linewidth=0.8, linestyle=":", zorder=3)
@@ -311,7 +296,7 @@ def label_beside(axes: Axes, heights: Mapping[str, float], colours: Mapping[str,
         axes.plot([1 + beyond, 1.025 + beyond], [target, spot], transform=axes.transAxes, color=colours[name],
                   linewidth=1.6, clip_on=False)
         axes.text(1.03 + beyond, spot, fitted(str(name), SIDE, LONGEST), transform=axes.transAxes, fontsize=SIDE,
-                  va="center", color=INK)
+                  va="center", color=INK, label=name)
 
 
 def columns_beside(axes: Axes, columns: Sequence[tuple[str, Mapping[float, str]]]) -> None:

@@ -14,6 +14,7 @@ from simgrid_broker.report.drawing.canvas import (
     TICK,
     amount_axis,
     blocks,
+    cells,
     columns_beside,
     dress,
     extent,
@@ -27,13 +28,12 @@ from simgrid_broker.report.drawing.canvas import (
 )
 from simgrid_broker.report.drawing.lettering import fitted, height, widest, width
 from simgrid_broker.report.figures.colours import categories
-from simgrid_broker.report.words import BASE, INK, OTHERS, RUN_COLOURS, number, spoken
+from simgrid_broker.report.words import BASE, INK, ON_HEAT, OTHERS, RUN_COLOURS, number, spoken
 from simgrid_broker.units import HOUR, MINUTE, format_seconds
 
 WAIT_TICKS = tuple(t / HOUR for t in (0, MINUTE, 3 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR,
                                       12 * HOUR, 24 * HOUR, 72 * HOUR, 240 * HOUR, 720 * HOUR))
 """Round waiting times for axis ticks, h."""
-HEAT_COLOURS = "Blues"
 DARK = 0.6
 """Fraction of the largest value above which numbers are white."""
 NUMBER = 7.0
@@ -88,7 +88,7 @@ def stacked_bars(table: pd.DataFrame, axes: Axes, rows: str, parts: str, xlabel:
     base = np.zeros(len(order))
     for part, amounts in shown.items():
         blocks(axes, base, np.arange(len(order)) - 0.36, amounts, 0.72, facecolor=colours[part], edgecolor="white",
-               linewidth=0.4)
+               linewidth=0.4, label=part)
         base += amounts.to_numpy()
     rows_axis(axes, order)
     legend_beside(axes, patches({part: colours[part] for part in shown}))
@@ -149,11 +149,10 @@ def heat_map(table: pd.DataFrame, axes: Axes, rows: str, columns: str, order: Se
     """
     present = set(table[columns])
     names, heads = list(dict.fromkeys(table[rows])), [head for head in order if head in present]
-    cells = matrix(table, rows, columns).reindex(index=names, columns=heads)
-    values = cells.to_numpy(float)
+    values = matrix(table, rows, columns).reindex(index=names, columns=heads).to_numpy(float)
     largest = np.nanmax(values) if np.isfinite(values).any() else 1.0
     dress(axes, xlabel=label, grid="")
-    axes.imshow(np.ma.masked_invalid(values), aspect="auto", cmap=HEAT_COLOURS, vmin=0, vmax=largest or 1.0)
+    cells(axes, np.clip(values / (largest or 1.0), 0, 1))
     _heat_labels(axes, names, heads)
     axes.tick_params(length=0)
     _heat_numbers(axes, values, DARK * largest)
@@ -180,7 +179,7 @@ def _heat_numbers(axes: Axes, values: np.ndarray, dark: float) -> None:
     cell_width, cell_height = (inches / n for inches, n in zip(extent(axes), values.shape[::-1], strict=True))
     size = NUMBER * min(1, cell_width / (widest(texts.values(), NUMBER) + 0.06), cell_height / height(1, NUMBER))
     for (y, x), text in texts.items() if size >= SMALLEST else ():
-        axes.text(x, y, text, ha="center", va="center", fontsize=size, color="white" if values[y, x] > dark else INK)
+        axes.text(x, y, text, ha="center", va="center", fontsize=size, color=ON_HEAT if values[y, x] > dark else INK)
 
 
 def _boxes(axes: Axes, rows: pd.DataFrame, y: np.ndarray, colour: str, height: float, label: str | None = None) -> None:

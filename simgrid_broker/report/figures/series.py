@@ -59,8 +59,8 @@ def stacked(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours: Mapp
     dress(axes, ylabel=ylabel)
     room_beside(axes, values.columns)
     unit = time_axis(axes, values.index.max(), marks)
-    axes.stackplot(values.index / unit, values.to_numpy().T, colors=[colours[name] for name in values.columns],
-                   linewidth=0.3, edgecolor="white")
+    axes.stackplot(values.index / unit, values.to_numpy().T, labels=list(values.columns), linewidth=0.3,
+                   edgecolor="white", colors=[colours[name] for name in values.columns])
     top = _with_capacity(axes, values.sum(axis=1).max(), capacity)
     axes.set_ylim(0, 1.05 * top if top > 0 else 1)
     thousands(axes.yaxis)
@@ -93,7 +93,7 @@ def lines(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, marks: Marks = 
     room_beside(axes, names)
     unit = time_axis(axes, values.index.max(), marks)
     for name in names:
-        axes.plot(values.index / unit, values[name], color=colours[name], linewidth=1.4)
+        axes.plot(values.index / unit, values[name], color=colours[name], linewidth=1.4, label=name)
     value_axis(axes, values[names], least)
     label_beside(axes, {name: values[name].iloc[-1] for name in names}, colours)
     return axes
@@ -108,7 +108,7 @@ def panels(table: pd.DataFrame, axes: np.ndarray, metrics: Mapping[str, str], ma
         unit = time_axis(panel, end, marks if k == 0 else Marks(marks.start_s))
         if k < len(axes) - 1:
             panel.set_xlabel("")
-        panel.step(one.time_s / unit, one.value, where="pre", color=RUN_COLOURS[0], linewidth=1.3)
+        panel.step(one.time_s / unit, one.value, where="pre", color=RUN_COLOURS[0], linewidth=1.3, label=label)
         value_axis(panel, one.value)
     gaps(axes, down=0.35)
     return axes
@@ -125,7 +125,7 @@ def stacked_rates(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours
     shown = {name: values for name, values in shown.items() if values.any()}
     for name, values in shown.items():
         blocks(axes, bins.time_s / unit, base, bins.bin_s / unit, values, facecolor=colours[name], edgecolor="white",
-               linewidth=0.4)
+               linewidth=0.4, label=spoken(name))
         base += values
     axes.set_ylim(0, max(1.05 * base.max(), 1e-9))
     thousands(axes.yaxis)
@@ -157,9 +157,10 @@ def gantt(table: pd.DataFrame, axes: Axes, end_s: float, marks: Marks = NO_MARKS
     rows_axis(axes, list(names.values())[::-1])
     legend_beside(axes, _legend(rows))
     unit = time_axis(axes, end_s, marks)
+    axes.set_gid(None)                                         # heights are tasks, no values
     for phase, stays in rows[~rows.status.isin(FINAL_TASK)].groupby("phase"):
         blocks(axes, stays.start / unit, stays.y - 0.37, (stays.end - stays.start) / unit, 0.74, linewidth=0,
-               facecolor=PHASE_COLOURS[phase])
+               facecolor=PHASE_COLOURS[phase], label=phase)
     for status, ends in rows[rows.status.isin(FINAL_TASK)].groupby("status"):
         mark, colour = ENDS[status]
         axes.scatter(ends.start / unit, ends.y, s=26, marker=mark, color=colour, edgecolor="white", linewidth=0.6,

@@ -13,7 +13,7 @@ from simgrid_broker.report.blocks import NO_MARKS, Marks
 from simgrid_broker.report.drawing.lettering import POINTS, fitted, width
 from simgrid_broker.report.figures.colours import share_colours
 from simgrid_broker.report.figures.series import stacked
-from simgrid_broker.report.words import INK, RUN_COLOURS
+from simgrid_broker.report.words import GRID, INK, RUN_COLOURS, SHADE
 
 Groups = Mapping[str, Sequence[str]]
 """Leaf shares by the share at the top of the tree that they are below."""
@@ -37,8 +37,8 @@ def delivered_stack(table: pd.DataFrame, axes: Axes, groups: Groups, marks: Mark
     canvas.room_beside(axes, shares, COLUMN[1])
     canvas.widen(axes, top=0.3)
     unit = canvas.time_axis(axes, values.index.max(), marks)
-    axes.stackplot(values.index / unit, values.to_numpy().T, colors=[colours[name] for name in shares], linewidth=0.3,
-                   edgecolor="white")
+    axes.stackplot(values.index / unit, values.to_numpy().T, labels=shares, linewidth=0.3, edgecolor="white",
+                   colors=[colours[name] for name in shares])
     axes.set_ylim(0, 100)
     bottom = targets.cumsum() - targets
     axes.bar(np.full(len(shares), 1 + COLUMN[0]), targets, COLUMN[1] - COLUMN[0], bottom, align="edge", linewidth=0.3,
@@ -79,11 +79,11 @@ def share_panel(one: pd.DataFrame, axes: Axes, share: str, colour: str, marks: M
     unit = canvas.time_axis(axes, one.index.max(), Marks(marks.start_s), label, most_ticks=5)
     times = one.index / unit
     top = 1.2 * np.nanmax([*one.delivered, *one.target, 1e-9])
-    axes.fill_between(times, 0, top, where=(one.activated == 0) & one.delivered.notna(), step="mid", color="#DDDDDD",
+    axes.fill_between(times, 0, top, where=(one.activated == 0) & one.delivered.notna(), step="mid", color=SHADE,
                       linewidth=0)
     axes.fill_between(times, one.delivered.fillna(0), color=colour, alpha=0.55, linewidth=0)
-    axes.plot(times, one.delivered, color=colour, linewidth=1.2)
-    axes.plot(times, one.target, color=INK, linewidth=1.1, linestyle="--")
+    axes.plot(times, one.delivered, color=colour, linewidth=1.2, label="delivered")
+    axes.plot(times, one.target, color=INK, linewidth=1.1, linestyle="--", label="target")
     axes.set_ylim(0, top)
     axes.set_title(fitted(share, TITLE, canvas.extent(axes)[0]), fontsize=TITLE, color=INK, loc="left", pad=3, y=1)
     axes.tick_params(labelsize=7, labelbottom=label)
@@ -129,7 +129,7 @@ def _ratios(axes: Axes, nodes: pd.DataFrame, colours: Sequence[str]) -> None:
     canvas.dress(axes, xlabel="delivered / target; grey: within 10 %", grid="x")
     ratio = nodes.delivered / nodes.target.where(nodes.target > 0)
     beyond = ratio > RATIO_LIMIT
-    axes.axvspan(1 - NEAR, 1 + NEAR, color="#E4E4E4", linewidth=0, zorder=0)
+    axes.axvspan(1 - NEAR, 1 + NEAR, color=GRID, linewidth=0, zorder=0)
     axes.axvline(1, color=INK, linewidth=1)
     axes.hlines(nodes.index, 1, ratio.clip(upper=RATIO_LIMIT), color=colours, linewidth=1.5)
     for which, shape, size in ((~beyond, "o", 26), (beyond, ">", 40)):

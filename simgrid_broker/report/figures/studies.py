@@ -11,6 +11,7 @@ from simgrid_broker.report.blocks import NO_MARKS, Marks
 from simgrid_broker.report.drawing.canvas import (
     LABEL,
     TICK,
+    cells,
     dress,
     handles_of,
     legend_above,
@@ -21,10 +22,12 @@ from simgrid_broker.report.drawing.canvas import (
     widen,
 )
 from simgrid_broker.report.figures.colours import categories
-from simgrid_broker.report.words import FAINT, INK, number
+from simgrid_broker.report.words import FAINT, INK, ON_HEAT, number
 
 APART = 0.008
 """Part of the axis by which the error bars of several lines are moved apart."""
+PALEST = 0.06
+"""Opacity of the cell with the smallest value."""
 DARK = 0.55
 """Part of the range of a map above which its cells are dark and their texts white."""
 
@@ -127,22 +130,21 @@ def heat_map(table: pd.DataFrame, axes: Axes, x: str, y: str, label: str) -> Axe
     value, low, high).
     """
     across, up = (_sorted(table[name]) for name in (x, y))
-    cells = np.full((len(up), len(across)), np.nan)
+    values = np.full((len(up), len(across)), np.nan)
     for row in table.to_dict("records"):
-        cells[up.index(row[y]), across.index(row[x])] = row["value"]
+        values[up.index(row[y]), across.index(row[x])] = row["value"]
     dress(axes, xlabel=x, ylabel=y, grid="")
-    shown = axes.imshow(cells, aspect="auto", origin="lower", cmap="Blues")
+    low, high = np.nanmin(values), np.nanmax(values)
+    cells(axes, PALEST + (1 - PALEST) * (values - low) / ((high - low) or 1.0))
+    axes.invert_yaxis()
     axes.set_xticks(range(len(across)), [_spoken(value) for value in across])
     axes.set_yticks(range(len(up)), [_spoken(value) for value in up])
-    low, high = np.nanmin(cells), np.nanmax(cells)
     for row in table.to_dict("records"):
         dark = high > low and (row["value"] - low) / (high - low) > DARK
         axes.text(across.index(row[x]), up.index(row[y]), _with_error(row), ha="center", va="center", fontsize=TICK,
-                  color="white" if dark else INK)
-    widen(axes, left=1.1, right=0.1)
-    bar = axes.figure.colorbar(shown, ax=axes, fraction=0.09, pad=0.03)
-    bar.set_label(label, fontsize=LABEL, color=INK)
-    bar.ax.tick_params(labelsize=TICK, colors=INK)
+                  color=ON_HEAT if dark else INK)
+    axes.set_title(f"{label}: {number(low)} to {number(high)}", fontsize=LABEL, color=INK, loc="right", pad=4)
+    widen(axes, left=1.1, right=0.1, top=0.32)
     return axes
 
 

@@ -1,0 +1,206 @@
+"""Pictures as compact SVG: Matplotlib lays them out, this renderer writes paths in tenths of a point and plain texts.
+
+Ink, paper and grid are variables of CSS, so that one picture serves light and dark pages; series carry their names.
+"""
+
+from collections.abc import Iterator
+from html import escape
+
+import numpy as np
+from matplotlib.backend_bases import GraphicsContextBase, RendererBase
+from matplotlib.colors import to_hex
+from matplotlib.path import Path
+from matplotlib.transforms import Affine2D
+
+from simgrid_broker.report.drawing.lettering import POINTS, width
+from simgrid_broker.report.words import FAINT, GRID, INK, PALE, PAPER, SHADE
+
+UNITS = 10
+"""Units of a picture per point."""
+VARIABLES = {INK: "var(--ink)", FAINT: "var(--faint)", GRID: "var(--grid)", PAPER: "var(--paper)",
+             PALE: "var(--pale)", SHADE: "var(--shade)", "#000000": "var(--ink)"}
+"""Colours that a page may choose, in place of which stands a variable."""
+ASCENT, DESCENT = 0.76, 0.24
+"""Top and bottom of a line of text above and below its baseline, parts of the font size."""
+OUTSIDE = 0.5
+"""Points by which a path may leave its axes without being clipped."""
+ANCHORS = {"center": (0.5, ' text-anchor="middle"'), "right": (1.0, ' text-anchor="end"')}
+N_CIRCLE = len(Path.unit_circle().vertices)
+
+
+class Vector(RendererBase):
+    """Writes what Matplotlib draws as the elements of an SVG of so many points."""
+
+    def __init__(self, name: str, across: float, down: float):
+        super().__init__()
+        self.name, self.size = name, (across, down)
+        self.parts: list[str] = []
+        self.clips: dict[tuple[int, ...], str] = {}
+        self.flip = Affine2D().scale(UNITS, -UNITS).translate(0, UNITS * down)
+        self.last = ""
+        self.open: list[bool] = []
+
+    def get_canvas_width_height(self):
+        """Called by Matplotlib: size in points."""
+        return self.size
+
+    def points_to_pixels(self, points):
+        """Called by Matplotlib: a pixel is a point."""
+        return points
+
+    def get_text_width_height_descent(self, s, prop, ismath):
+        """Called by Matplotlib: size of a line of text, points."""
+        size = prop.get_size_in_points()
+        return POINTS * width(s, size, prop.get_weight()), (ASCENT + DESCENT) * size, DESCENT * size
+
+    def open_group(self, s, gid=None):
+        """Called by Matplotlib where an artist begins; one with a name becomes an element of that name."""
+        if gid:
+            kind = "data-axes" if s == "axes" else "data-n"
+            self._write(f'<g {kind}="{escape(gid)}">' + (f"<title>{escape(gid)}</title>" if s != "axes" else ""))
+            self.open.append(True)
+        else:
+            self.open.append(False)
+
+    def close_group(self, s):
+        """Called by Matplotlib where an artist ends."""
+        if self.open.pop():
+            self._write("</g>")
+
+    def draw_path(self, gc, path, transform, rgbFace=None):
+        """Called by Matplotlib for each path; paths of one look that follow each other are one."""
+        look = _look(gc, rgbFace)
+        if not look:
+            return
+        placed = (transform + self.flip).transform_path(path)
+        look += self._clip(gc, placed.vertices)
+        if len(placed.vertices) == N_CIRCLE and placed.codes is not None and placed.codes[1] == Path.CURVE4:
+            drawn = _circle(placed.vertices)
+        else:
+            drawn = _written(placed.cleaned(simplify=rgbFace is None and placed.should_simplify, curves=True))
+        if not drawn:
+            return
+        if look == self.last:
+            self.parts[-1] = f"{self.parts[-1][:-3]}{drawn}\"/>"
+        else:
+            self._write(f'<path{look} d="{drawn}"/>')
+            self.last = look
+
+    def draw_text(self, gc, x, y, s, prop, angle, ismath=False, mtext=None):
+        """Called by Matplotlib for each line of text; x, y: left end of its baseline, points from the upper left."""
+        part, anchor = ANCHORS.get(mtext.get_ha() if mtext is not None else "", (0.0, ""))
+        size = prop.get_size_in_points()
+        along = part * POINTS * width(s, size, prop.get_weight())
+        x += along * np.cos(np.radians(angle))
+        y -= along * np.sin(np.radians(angle))
+        self.text(x, y, s, size, anchor, angle, prop.get_weight(), gc.get_rgb())
+
+    def text(self, x: float, y: float, text: str, size: float, anchor: str, angle: float, weight: str, colour) -> None:
+        """Write a line of text with its anchor at a place."""
+        across, down = round(UNITS * x), round(UNITS * y)
+        turn = f' transform="rotate({-angle:g} {across} {down})"' if angle else ""
+        ink = _colour(colour)
+        fill = "" if ink == VARIABLES[INK] else f' fill="{ink}"'
+        bold = ' font-weight="bold"' if weight == "bold" else ""
+        self._write(f'<text x="{across}" y="{down}" font-size="{round(UNITS * size)}"{anchor}{fill}{bold}{turn}>'
+                    f"{escape(text)}</text>")
+
+    def _write(self, part: str) -> None:
+        self.parts.append(part)
+        self.last = ""
+
+    def _clip(self, gc: GraphicsContextBase, vertices: np.ndarray) -> str:
+        """A reference to the clip of a path that leaves its axes; empty for one that stays within."""
+        box = gc.get_clip_rectangle()
+        if box is None or not len(vertices):
+            return ""
+        (x0, y1), (x1, y0) = self.flip.transform([(box.x0, box.y0), (box.x1, box.y1)])
+        low, high, room = np.nanmin(vertices, axis=0), np.nanmax(vertices, axis=0), OUTSIDE * UNITS
+        if (low >= (x0 - room, y0 - room)).all() and (high <= (x1 + room, y1 + room)).all():
+            return ""
+        corners = tuple(int(round(value)) for value in (x0, y0, x1 - x0, y1 - y0))
+        return f' clip-path="url(#{self.clips.setdefault(corners, f"{self.name}-{len(self.clips)}")})"'
+
+    def svg(self, about: str) -> str:
+        """The whole picture; about: its text alternative."""
+        clips = "".join(f'<clipPath id="{name}"><rect x="{x}" y="{y}" width="{wide}" height="{high}"/></clipPath>'
+                        for (x, y, wide, high), name in self.clips.items())
+        across, down = (round(UNITS * size) for size in self.size)
+        return (f'<svg class="plot" id="plot-{self.name}" xmlns="http://www.w3.org/2000/svg" '
+                f'viewBox="0 0 {across} {down}" role="img" aria-label="{escape(about)}" fill="none">'
+                f'{clips}{"".join(self.parts)}</svg>')
+
+
+def as_file(picture: str) -> str:
+    """A picture with the colours of a light page and a font, to stand alone."""
+    for colour, variable in VARIABLES.items():
+        picture = picture.replace(variable, colour)
+    style = f"<style>text{{fill:{INK};font-family:'DejaVu Sans',Verdana,sans-serif}}</style>"
+    return picture.replace('fill="none">', f'fill="none" style="background:{PAPER}">{style}', 1) + "\n"
+
+
+def _look(gc: GraphicsContextBase, face) -> str:
+    """Attributes of a path: its fill and its line."""
+    look, alpha = "", gc.get_alpha() if gc.get_forced_alpha() else None
+    if face is not None and _alpha(face):
+        look = f' fill="{_colour(face)}"' + _opacity("fill", alpha if alpha is not None else _alpha(face))
+    points, rgba = gc.get_linewidth(), gc.get_rgb()
+    if points and _alpha(rgba):
+        look += f' stroke="{_colour(rgba)}" stroke-width="{UNITS * points:.3g}"'
+        look += _opacity("stroke", alpha if alpha is not None else _alpha(rgba))
+        _, dashes = gc.get_dashes()
+        if dashes is not None:
+            look += f' stroke-dasharray="{" ".join(f"{UNITS * each:.3g}" for each in dashes)}"'
+    return look
+
+
+def _alpha(colour) -> float:
+    return colour[3] if len(colour) > 3 else 1.0
+
+
+def _opacity(of: str, alpha: float) -> str:
+    return "" if alpha >= 1 else f' {of}-opacity="{alpha:.2g}"'
+
+
+def _colour(colour) -> str:
+    name = to_hex(colour[:3])
+    return VARIABLES.get(name, name)
+
+
+def _circle(vertices: np.ndarray) -> str:
+    """A circle as two arcs."""
+    (x0, y0), (x1, y1) = vertices.min(axis=0), vertices.max(axis=0)
+    radius, across = round((x1 - x0) / 2), 2 * round((x1 - x0) / 2)
+    return f"M{round(x0)} {round((y0 + y1) / 2)}a{radius} {radius} 0 1 0 {across} 0a{radius} {radius} 0 1 0-{across} 0z"
+
+
+def _written(path: Path) -> str:
+    """The data of a path: whole numbers, lines relative to the point before."""
+    return "".join(_steps(np.rint(path.vertices).astype(int).tolist(), path.codes.tolist()))
+
+
+def _steps(points: list[list[int]], codes: list[int]) -> Iterator[str]:
+    x, y, start, letter, k = 0, 0, (0, 0), "", 0
+    while k < len(codes):
+        code, (to_x, to_y) = codes[k], points[k]
+        if code == Path.LINETO:
+            dx, dy = to_x - x, to_y - y
+            if dx or dy:
+                now = "l" if dx and dy else "h" if dx else "v"
+                first, rest = (dx, f" {dy}" if dy >= 0 else f"{dy}") if now == "l" else (dx or dy, "")
+                lead = now if now != letter else "" if first < 0 else " "
+                yield f"{lead}{first}{rest}"
+                letter = now
+            x, y = to_x, to_y
+        elif code == Path.MOVETO:
+            yield f"M{to_x} {to_y}"
+            x, y, start, letter = to_x, to_y, (to_x, to_y), ""
+        elif code == Path.CLOSEPOLY:
+            yield "z"
+            (x, y), letter = start, ""
+        elif code in (Path.CURVE3, Path.CURVE4):
+            n = 2 if code == Path.CURVE3 else 3
+            yield ("Q" if n == 2 else "C") + " ".join(f"{px} {py}" for px, py in points[k:k + n])
+            k += n - 1
+            (x, y), letter = points[k], ""
+        k += 1
