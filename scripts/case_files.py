@@ -14,23 +14,6 @@ FAILURE = "failure"
 """Key of the text of an error in the answer to a case that failed; `error` is what PanDA says of a decision."""
 
 
-class Record(dict):
-    """A part of a case in which an absent key is null."""
-
-    def __missing__(self, key: Any) -> None:
-        """Nothing."""
-
-
-def complete(value: Any) -> Any:
-    """A case, or a part of one, with absent keys as null, and lists of records without nulls."""
-    if isinstance(value, dict):
-        return Record({key: complete(part) for key, part in value.items()})
-    if not isinstance(value, list):
-        return value
-    of_records = all(part is None or isinstance(part, dict) for part in value)
-    return [complete(part) for part in value if part is not None or not of_records]
-
-
 def answered(answer: Callable[[Case], Case], case: Case, **known: Any) -> Case:
     """`known` with the answer to a case, or with the text of its error, which is also printed, if it fails.
 

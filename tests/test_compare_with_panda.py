@@ -181,7 +181,7 @@ def test_what_cannot_be_expressed_is_named(script):
 
 LIFE = ("job_splitter", "worker_adjuster", "retry_module", "fast_rebrokerage", "task_end", "task_progress",
         "analysis_classes", "production_boost", "analysis_priorities", "data_carousel", "task_throttling", "timeouts",
-        "es_job_end", "es_kill", "es_ranges", "jumbo_watchdog", "es_conversion")
+        "scouts", "es_job_end", "es_kill", "es_ranges", "jumbo_watchdog", "es_conversion")
 """Kinds of cases with a shape."""
 TOP = ("task", "tasks", "jobs", "job", "datasets", "queues", "chunk", "gdpconfig", "rules", "files", "num_workers",
        "mode", "requests", "work_queues", "stats", "processor", "u", "params", "config", "ranges", "steps", "kill",

@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import case_files
 import numpy as np
 
 from panda_cases.config import gdpconfig
+from panda_cases.shape import MOST_BYTES, Refused, fields, flag, named, reads, real, rows, text, unknown, whole
 from simgrid_broker.policy.tasks import measures, scouts
 from simgrid_broker.policy.tasks.splitting import mib
 from simgrid_broker.units import KIB, MIB
@@ -23,13 +23,42 @@ WALLTIME = {"walltimeUnit": "kSI2kseconds"}
 """Attribute that any evaluation sets."""
 
 
+def said_number(value: Any, place: str, refused: Refused) -> float | None:
+    """A number, which a parameter of a task may also say as a text."""
+    is_text = isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d*)?", value)
+    return real()(float(value) if is_text else value, place, refused)
+
+
+def benchmark(value: Any, place: str, refused: Refused) -> tuple | None:
+    """Site, null = unknown, and power of a core of a host."""
+    site, power = value if isinstance(value, list) and len(value) == 2 else (None, None)
+    is_known = isinstance(site, str | None) and real()(power, place, []) is not None
+    return (site, power) if is_known else unknown(value, place, refused)
+
+
+BYTES = real(most=MOST_BYTES)
+TASK = fields(
+    splitRules=fields(rest=real()), **dict.fromkeys(
+        ("prodSourceLabel", "ramUnit", "cpuTimeUnit", "outDiskUnit"), text()), **dict.fromkeys(
+        ("walltime", "baseRamCount", "cpuEfficiency", "baseWalltime", "workDiskCount"), real()))
+DATASET = fields(datasetID=whole(), type=text(), masterID=whole(), nFiles=real(0), nFilesUsed=real(0),
+                 nFilesFinished=real(0))
+FILE = fields(datasetID=whole(), PandaID=whole(), status=text(), type=text(), fsize=BYTES, **dict.fromkeys(
+    ("nEvents", "startEvent", "endEvent", "attemptNr", "maxAttempt", "failedAttempt", "maxFailure"), real()))
+JOB = fields(
+    PandaID=whole(), output_files=rows(fields(dataset=text(""), fsize=real(0, most=MOST_BYTES))), **dict.fromkeys(
+        ("computingSite", "modificationhost", "jobMetrics"), text("")), **dict.fromkeys(
+        ("actualCoreCount", "coreCount", "walltime", "cpuConsumptionTime", "maxPSS", "memory_leak", "memory_leak_x2"),
+        real()), **dict.fromkeys(("inputFileBytes", "outputFileBytes", "totRBYTES", "totWBYTES"), BYTES))
+
+
+@reads(task=TASK, taskParams=fields(cpuTime=said_number, ramCount=said_number, cpuTimeUnit=text()),
+       queues=named(fields(pandasite=text(""), corepower=real(0.0))), cpu_benchmarks=named(named(rows(benchmark))),
+       datasets=rows(DATASET), files=rows(FILE), jobs=rows(JOB, "PandaID"), useExhausted=flag())
 def answer(case: dict) -> dict:
     """Attributes of the task after its scouts, and whether they succeeded or exhaust it."""
-    case = case_files.complete(case)
-    case |= {part: case[part] or case_files.Record() for part in ("task", "taskParams", "queues", "cpu_benchmarks")}
-    case |= {part: case[part] or [] for part in ("datasets", "files", "jobs")}
     cfg, limits = gdpconfig(case)
-    task, split, edition = case["task"], dict(case["task"]["splitRules"] or {}), case["edition"]
+    task, split, edition = case["task"], dict(case["task"]["splitRules"]), case["edition"]
     jobs, claims, rules = jobs_of(case, INPUTS), claims_of(case), rules_of(split)
     least = split.get("scoutSuccessRate") or 0 if split.get("useScout") else 0
     failed, low = scouts.verdict(state_of(case), least, claims.prodsourcelabel, cfg, edition)
@@ -54,7 +83,7 @@ def answer(case: dict) -> dict:
 
 def merge_measures(case: dict, claims: Task, attributes: dict, cfg: Any) -> tuple[bool | None, dict]:
     """Success of merge jobs, None = there are none, and the attributes that they measure."""
-    if not (case["task"]["splitRules"] or {}).get("mergeOutput"):
+    if not case["task"]["splitRules"].get("mergeOutput"):
         return None, {}
     jobs = jobs_of(case, MERGED)
     values: dict = {}
@@ -86,12 +115,11 @@ def jobs_of(case: dict, types: tuple[str, ...]) -> measures.Jobs:
 
 def job_row(case: dict, job: dict, files: list[dict], by_host: bool) -> tuple:
     """A job in the order of `Jobs`; by_host: the benchmark of its host is asked for."""
-    queue = case["queues"][job["computingSite"]] or {}
-    site, metrics = queue.get("pandasite") or "", job["jobMetrics"] or ""
-    hosts = (case["cpu_benchmarks"][site] or {}) if by_host else {}
-    benchmarks = [tuple(one) for one in hosts.get(job["modificationhost"]) or () if one and one[-1] is not None]
+    queue, metrics = case["queues"].get(job["computingSite"], {}), job["jobMetrics"]
+    site = queue.get("pandasite", "")
+    benchmarks = case["cpu_benchmarks"].get(site, {}).get(job["modificationhost"], []) if by_host else []
     cores = job["actualCoreCount"] or number(metric("coreCount", metrics), job["coreCount"] or 1)
-    power = measures.core_power(benchmarks, site, queue.get("corepower") or 0.0)
+    power = measures.core_power(benchmarks, site, queue.get("corepower", 0.0))
     outputs = sizes_of_outputs(job)
     return (number(job["walltime"], 0.0), number(job["cpuConsumptionTime"]), cores, power * cores,
             sum(map(events_of, files)), number(job["maxPSS"]) / KIB, sum(map(mib_of, files)),
@@ -104,8 +132,8 @@ def job_row(case: dict, job: dict, files: list[dict], by_host: bool) -> tuple:
 def sizes_of_outputs(job: dict) -> list[float]:
     """Bytes of each output dataset of a job."""
     sizes: dict[str, float] = {}
-    for file in job["output_files"] or ():
-        sizes[file["dataset"]] = sizes.get(file["dataset"], 0) + (file["fsize"] or 0)
+    for file in job["output_files"]:
+        sizes[file["dataset"]] = sizes.get(file["dataset"], 0) + file["fsize"]
     return list(sizes.values())
 
 
@@ -178,7 +206,7 @@ def state(file: dict) -> str:
 def input_of(case: dict) -> scouts.Input:
     """Files and events of the input, and its finished jobs."""
     masters = [one for one in case["datasets"] if one["type"] in INPUTS and one["masterID"] is None]
-    files, used, finished = (sum(one[name] or 0 for one in masters) for name in ("nFiles", "nFilesUsed",
+    files, used, finished = (sum(one[name] for one in masters) for name in ("nFiles", "nFilesUsed",
                                                                                "nFilesFinished"))
     done = [file for file in files_of(case, INPUTS) if file["status"] == "finished"]
     jobs = len({file["PandaID"] for file in done})
