@@ -33,6 +33,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("agents.panda.copy_archive.AnalysisJobs._groups",
      "control.now - piece[1] < rebrokerage.QUIET_S -> control.now - piece[1] <= rebrokerage.QUIET_S"):
         "an end of precisely QUIET_S ago leaves its group quiet: `groups_to_rebroker` compares",
+    ("agents.jedi.task_refiner.priority_of_user",
+     "luck.uniforms(control.seed, 'task_draw', int(task['luck']), MOVE_INPUT) -> "
+     "luck.uniforms(control.seed, 'task_draw', int(task['luck']), MOVE_INPUT + 1)"): "any draw of the task will do",
     ("policy.availability.completeness", "dataset.n_files or 0 -> dataset.n_files or 1"):
         "a dataset of an unknown number of files is scattered: what it lacks is not read",
     ("policy.availability.found_at", "total or 1 -> total or 2"): "of no bytes every part is 0",

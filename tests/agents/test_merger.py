@@ -20,6 +20,7 @@ from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.names import Cause, DecisionKind, JobStatus
+from simgrid_broker.policy.tasks.merging import MIN_WORK_BYTES
 from simgrid_broker.scenario.work.campaigns import MergeRule
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.tasks.transitions import set_status
@@ -106,6 +107,18 @@ def test_output_is_merged_once_all_jobs_at_the_site_are_done(edition):
 ])
 def test_the_limits_of_the_task_count(rule, expected):
     stage = Merging(None, dict(merge_failure_rate=0) | rule)
+    stage.run(6 * HOUR)
+    assert sorted(stage.merges()["n_input_files"].tolist()) == expected
+
+
+@pytest.mark.rule("Merger._gather")
+@pytest.mark.parametrize("workdisk", [pytest.param(0.0, id="no scratch"), pytest.param(np.nan, id="none is said")])
+@pytest.mark.parametrize(("output_bytes", "expected"), [(1e8, [3, 3]), (100_000_001.0, [2, 2, 2])])
+def test_the_scratch_disk_of_the_queue_counts(output_bytes, expected, workdisk):
+    here = dict(atlas_site="HERE", maxwdir=MIN_WORK_BYTES / 1e6 + 3 * 220)                # 1.2 of output beside input
+    said = dict(output_bytes_per_job=output_bytes, workdiskcount_mb=workdisk)
+    stage = Merging(scenario(queues=dict(HERE=here)), None, TASK | said)
+    stage.broker(0)
     stage.run(6 * HOUR)
     assert sorted(stage.merges()["n_input_files"].tolist()) == expected
 

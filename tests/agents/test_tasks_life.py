@@ -43,7 +43,7 @@ def test_tasks_arrive_when_their_time_has_come():
     assert [stage.entered(T.REGISTERED, task) for task in range(4)] == [0.0, 50.0, 50.0, 80.5]
 
 
-@pytest.mark.rule("map_task")
+@pytest.mark.rule("map_task", "task_refiner.refine")
 @pytest.mark.parametrize(("task", "status", "share"), [
     pytest.param(dict(label="managed"), "assigning", 1, id="production goes to the task broker"),
     pytest.param(dict(label="user"), "ready", 0, id="analysis is ready at once"),

@@ -141,7 +141,8 @@ class Merger:
         control, arrays = self.control, self.control.arrays
         jobs, queue = arrays.jobs[rows], int(arrays.jobs["queue"][rows[0]])
         limits = merging.merge_limits(control.world.merge_rule(task), float(arrays.queues["maxwdir_mb"][queue]) * 1e6,
-                                      float(arrays.tasks["workdiskcount_mb"][task]) * 1e6, control.edition)
+                                      float(np.nan_to_num(arrays.tasks["workdiskcount_mb"][task])) * 1e6,
+                                      control.edition)          # one that says no scratch gets the least of a merge job
         outputs = merging.Unmerged(*(jobs[name] for name in merging.Unmerged._fields))
         for part in merging.cut(outputs, limits):
             self.waiting.append(Merge(task, queue, rows[part], jobs["panda_id"][part]))
