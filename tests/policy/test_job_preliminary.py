@@ -57,6 +57,17 @@ def test_merge_jobs_stay_at_the_storage(columns, mask):
 
 
 @pytest.mark.rule("candidates.not_preassigned")
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_a_unified_queue_as_a_whole_takes_work_that_names_it_alone(edition):
+    view = queues(3, queue=[0, 0, 1], site=[0, 0, 1], resource_type=[0, -1, -1], unified=[True, True, False])
+    of_anybody, named = (tags(task(preassigned=names), view, edition) for names in ((), (0,)))
+    assert of_anybody == ["", "-preassign", ""]
+    assert named == ["", "" if edition == "deployed" else "-preassign", "-preassign"]
+    verdict = broker_jobs(task(), view, stats(3), None, cfg(), edition)
+    assert verdict.figures().texts == {1: "its pseudo-queues take the work"}
+
+
+@pytest.mark.rule("candidates.not_preassigned")
 @pytest.mark.parametrize(("idle_h", "stuck_h", "documented", "deployed"), [
     pytest.param(-1, 100, True, False, id="D17 the code waits for input that never changed"),
     pytest.param(30, 23.9, False, True, id="D17 the code lets go after 6 hours without queues"),

@@ -118,13 +118,14 @@ def for_hint(task: Task) -> Task:
 
 
 @criterion("-preassign", says="{text}", text=named_values.who_names_queues,
-           applies=lambda case: initial_list(case.task, case.queues, case.edition).preassigned,
+           applies=lambda case: not initial_list(case.task, case.queues, case.edition).mask.all(),
            panda="list of preliminary candidates", static=NAMED,
            source=f"{JOB_BROKERAGE}, step 1; brokerage reference, 2.1 (D17)")
 def not_preassigned(case: JobCase) -> np.ndarray:
-    """Refuse queues that are not on the list of a pre-assigned task; PanDA lists none of them and so logs none.
+    """Refuse queues that are not on the list of a task; PanDA lists none of them and so logs none.
 
-    In the deployed edition merge jobs stay at their files for longer.
+    Unified queues as a whole are on the lists of pre-assigned tasks alone. In the deployed edition merge jobs stay at
+    their files for longer.
     """
     return ~initial_list(case.task, case.queues, case.edition).mask
 

@@ -10,8 +10,10 @@ from simgrid_broker.policy.software.architecture import parse_architecture
 
 
 def who_names_queues(case: JobCase, k: int) -> str:
-    """Why a task has a list of queues."""
-    return "the task names other queues" if case.task.premerge is None else "the files to be merged are elsewhere"
+    """Why a queue is not on the list of a task."""
+    if case.task.premerge is not None:
+        return "the files to be merged are elsewhere"
+    return "the task names other queues" if case.task.preassigned else "its pseudo-queues take the work"
 
 
 def capability(case: JobCase, k: int) -> str:
