@@ -92,6 +92,13 @@ def test_a_job_larger_than_what_is_read_in_a_cycle_is_made_all_the_same():
     assert sum(n for _, n, _ in jobs(found)) == 500
 
 
+@pytest.mark.rule("JobSplitter._is_incomplete")
+def test_the_last_job_of_a_dataset_gets_the_files_that_are_left():
+    found = stage(files=dict(n_files=38, nmaxfilesperjob=7))
+    found.run(1.5 * found.control.periods.job_generator)
+    assert sorted(n for _, n, _ in jobs(found)) == [3, *[7] * 5]
+
+
 def test_brokers_see_the_smallest_job():
     found = stage(files=dict(nfilesperjob=4))
     task = observe.task(found.world, 0)
