@@ -17,8 +17,6 @@ CRIC = DATA / "panda_decisions_cric"
 RELEASE_1_0_4 = CRIC / "release_1.0.4"
 EVERY = {"task_broker_prod": 20, "job_broker_prod": 30, "job_broker_anal": 40}
 """Of how many recorded cases of a kind one is asked, if not of 10."""
-MISSES = {"worker_adjuster": 9, "scouts": 1, "timeouts": 4}
-"""Recorded cases of a kind that the rules miss; the fidelity page says why."""
 SHARES = [dict(name="Prod", value=80, parent=None), dict(name="Simul", value=3, parent="Prod"),
           dict(name="Evgen", value=1, parent="Prod"), dict(name="Test", value=20, parent=None)]
 
@@ -328,7 +326,8 @@ def scored(script, kind, tmp_path, folder, *release):
 ])
 def test_recorded_life(script, folder, kind, tmp_path):
     score, differences = scored_by(DATA / folder / "compare.py", script, kind, tmp_path)
-    assert score["missing"] == 0 and score["agree"] == score["scored"] - MISSES.get(kind, 0), differences
+    page = importlib.import_module("agreement").on_page()           # where the misses have their causes
+    assert score["missing"] == 0 and (score["scored"], score["agree"]) == page[kind], differences
 
 
 def test_timeouts_of_cases_with_holes(script):
@@ -378,12 +377,11 @@ def test_scouts_of_cases_with_holes(script):
     assert not [answer for answer in script.answers("scouts", holed) if "failure" in answer]
 
 
-def test_the_page_says_how_many_recorded_cases_agree(script):
+def test_the_page_has_every_kind_of_recorded_cases(script):
     agreement = importlib.import_module("agreement")
     page = agreement.on_page()
     assert set(page) == set(agreement.KINDS) & set(script.KINDS)
-    missed = {kind: scored - agree for kind, (scored, agree) in page.items()}
-    assert all(missed[kind] == number for kind, number in MISSES.items())
+    assert all(agree >= 0.9 * scored for scored, agree in page.values())
 
 
 @pytest.mark.parametrize("kind", ["share_order", "throttler", "ups", "software", "zero_share", "task_broker_prod",
