@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import EventStatus
-from simgrid_broker.systems.events.table import ANY, NO_LIMIT, EventRanges, find_ready, give, mask, release, tally
+from simgrid_broker.systems.events.table import ANY, NO_LIMIT, EventRanges, find_ready, give, mask, release, set_range, tally
 
 FINISHED, DONE = int(EventStatus.FINISHED), int(EventStatus.DONE)
 AT_ONCE, ATTEMPTS, TRANSITIONS = 8, 3, 5
@@ -25,7 +25,7 @@ def _give_out(rows, chunks, which, taken, job, finishes):
             give(rows, chunks, job, False, most, taken, n)
             for place in range(min(n, most)):
                 if finishes:
-                    rows[taken[place]]["status"] = FINISHED
+                    set_range(rows, chunks, taken[place], FINISHED, rows[taken[place]]["attempts"])
                 n_given += 1
     return n_given
 

@@ -66,6 +66,31 @@ def test_ordinary_jobs_begin_again(tmp_path, rate, n_ranges):
                                                                 rel=4 * error)
 
 
+SLOW = dict(copy_archive=600, job_generator=300, job_generator_lacking=300, statistics=600, setupper=300, adder=300)
+"""Agents wake seldom, so that a run is short."""
+DEFAULT_LIMITS = [
+    pytest.param({}, 0.04, 1, id="ordinary"),
+    pytest.param(dict(eventService=True, nEventsPerWorker=1), 0.1, 3, id="three consumers"),
+    pytest.param(dict(eventService=True, nEventsPerWorker=1, maxAttemptES=1), 0.04, 1, id="one attempt at a range")]
+
+
+@pytest.mark.rule("end_job", "process_ranges")
+@pytest.mark.parametrize(("campaign", "rate", "n_lives"), DEFAULT_LIMITS)
+def test_parts_that_end_failed_with_the_default_limits(tmp_path, campaign, rate, n_lives):
+    """An attempt at an input of N ranges fails once `n_lives` slots were taken away before all were processed.
+
+    A range is done with probability q = exp(-rate) before its slot is taken away, so that k are taken away before the
+    N-th is done with probability C(N - 1 + k, k) q^N (1 - q)^k; three attempts, the default, must fail.
+    """
+    n_ranges, done = 40, math.exp(-rate)
+    run = simulate(plan(rate, n_ranges, max_attempt=None, noAutoPause=True, **campaign).with_values(
+        {"duration": "40h", "agents": SLOW}), folder=tmp_path / "run")
+    succeeds = sum(math.comb(n_ranges - 1 + lost, lost) * done**n_ranges * (1 - done)**lost for lost in range(n_lives))
+    expected, n = (1 - succeeds)**3, 8 * 50
+    assert (run.tasks.n_finished + run.tasks.n_failed).sum() == n, "all inputs are over"
+    assert run.tasks.n_failed.sum() / n == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / n))
+
+
 @pytest.mark.rule("turn_windows", "window_left")
 @pytest.mark.parametrize("campaign", [{}, RANGES], ids=["ordinary", "event service"])
 def test_jobs_longer_than_the_window(tmp_path, campaign):
@@ -110,8 +135,6 @@ CONSUMERS = st.fixed_dictionaries(dict(
     maxAttemptES=st.integers(1, 4), maxAttemptEsJob=st.integers(1, 4), max_attempt=st.integers(1, 4),
     notDiscardEvents=st.booleans(), decAttOnFailedES=st.booleans(), acceptPartialFinish=st.booleans(),
     failure_rate=st.sampled_from([0, 0.3])))
-SLOW = dict(copy_archive=600, job_generator=300, job_generator_lacking=300, statistics=600, setupper=300, adder=300)
-"""Agents wake seldom, so that a run is short."""
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck),

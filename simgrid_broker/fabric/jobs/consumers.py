@@ -12,7 +12,7 @@ from simgrid_broker.fabric.events import PAYLOAD_ENDS, schedule
 from simgrid_broker.fabric.jobs.submission import begin_attempt, fate_at_site, fate_of_payload, put_pending
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, EventStatus, JobMark, JobStatus
-from simgrid_broker.systems.events.table import find_in_ring, find_ready, give
+from simgrid_broker.systems.events.table import find_in_ring, find_ready, give, set_range
 from simgrid_broker.world.arrays import WITHDRAWN, Arrays
 from simgrid_broker.world.data.secondaries import keep_inputs
 from simgrid_broker.world.jobs.transitions import move
@@ -101,7 +101,7 @@ def report_events(world: Arrays, row, until):
             n_events = each["last"] - each["first"] + 1
             end_s += n_events * one["each_s"]
             if end_s <= until + ROUNDING_S:
-                each["status"] = FINISHED
+                set_range(rows, world.event_chunks, place, FINISHED, each["attempts"])
                 one["n_done"] += 1
                 one["n_events"] += n_events
         place = np.int64(each["hand"])

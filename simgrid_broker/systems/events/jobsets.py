@@ -3,7 +3,6 @@ jobs; source: lifecycle reference, 6.1 and 6.2."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from math import inf
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from simgrid_broker.scenario.work.event_rule import EventRule
 from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, EventFile, EventJob, EventQueue, Jobset
 from simgrid_broker.systems.events.policy.jumbo import DISABLED, WAITING
 from simgrid_broker.systems.events.policy.queues import NUCLEUS
-from simgrid_broker.systems.events.table import ANY, NO_LIMIT, PROCESSED, STAYS, EventRanges, tally
+from simgrid_broker.systems.events.table import PROCESSED, EventRanges
 from simgrid_broker.world.jobs.counts import account_of_task
 from simgrid_broker.world.views import observe
 
@@ -62,8 +61,8 @@ class Live:
 
     jobset: as the rules read it; rows: of its live jobs by PandaID; holder: the consumer that holds the input; numbers:
     consumers so far; merge, merge_row, like_merge: the merge job, 0 = none, and its requests; n_events: of the input;
-    key: task and input, for what later attempts keep; jumbo: its task if that has jumbo jobs; looked_s: when add_sub
-    looked at it last.
+    key: task and input, for what later attempts keep; jumbo: its task if that has jumbo jobs; chunk: of the ranges that
+    were inserted for it, the last one of the jobset.
     """
 
     jobset: Jobset
@@ -78,14 +77,15 @@ class Live:
     n_events: int = 0
     key: tuple[int, int, int] = (0, 0, 0)
     jumbo: JumboTask | None = None
-    looked_s: float = -inf
+    chunk: int = -1
 
 
 class Jobsets:
     """The jobsets of a run that are not over, by the PandaIDs of their live jobs, and of their merge jobs.
 
     ranges: the table of their events; shared: those that had several consumers, by identity; kept: chunks of processed
-    events for the next attempt at an input; jumbo: tasks with jumbo jobs by jeditaskid.
+    events for the next attempt at an input; jumbo: tasks with jumbo jobs by jeditaskid; of_chunk: jobsets of such
+    tasks by their chunks.
     """
 
     def __init__(self, control: Control):
@@ -96,6 +96,7 @@ class Jobsets:
         self.of_merge: dict[int, Live] = {}
         self.kept: dict[tuple[int, int, int], list[int]] = {}
         self.shared: dict[int, Live] = {}
+        self.of_chunk: dict[int, Live] = {}
         self.jumbo: dict[int, JumboTask] = {}
         self.of_jumbo_job: dict[int, JumboTask] = {}
         self.n_made = 0
@@ -124,14 +125,14 @@ class Jobsets:
             found.kind = EventService.CO_JUMBO
         jobset = Jobset(TaskStatus.RUNNING, {panda_id: found},
                         {file: EventFile(file, "running", "running", attempt, None, 0, None, panda_id)},
-                        self.ranges, queues=self.queues(), own_chunks=np.array(chunks),
+                        self.ranges, own_chunks=np.array(chunks),
                         minimum=fewest_ranges(control.cfg), use_jumbo="" if jumbo is None else jumbo.flag)
         live = Live(jobset, task, panda_id, {panda_id: row}, output_bytes=float(job["output_bytes"]),
-                    n_events=n_events, key=key, jumbo=jumbo)
+                    n_events=n_events, key=key, jumbo=jumbo, chunk=chunks[-1])
         self.of_job[panda_id] = live
         control.fabric.join_jobset(row, chunks[-1])
         if jumbo is not None:
-            self.ranges.join_ring(jumbo.ring, chunks[-1])
+            self._join(live, jumbo)
         if is_fake:
             self.let_wait(live, panda_id)
             return
@@ -166,10 +167,15 @@ class Jobsets:
         for live in self.all():
             if live.key[0] == number:
                 live.jumbo, live.jobset.use_jumbo = jumbo, jumbo.flag
-                self.ranges.join_ring(jumbo.ring, int(live.jobset.chunks[-1]))
+                self._join(live, jumbo)
                 for job in live.jobset.jobs.values():
                     job.kind = EventService.CO_JUMBO if job.kind == EventService.CONSUMER else job.kind
         return jumbo
+
+    def _join(self, live: Live, jumbo: JumboTask) -> None:
+        """Let jumbo jobs take the ranges of a jobset."""
+        self.ranges.join_ring(jumbo.ring, live.chunk)
+        self.of_chunk[live.chunk] = live
 
     def add_jumbo(self, jumbo: JumboTask, panda_id: int, row: int) -> None:
         """Note a new jumbo job."""
@@ -180,10 +186,9 @@ class Jobsets:
         """Jobsets of a task with jumbo jobs."""
         return (live for live in self.of_job.values() if live.jumbo is jumbo)
 
-    def tally_ring(self, jumbo: JumboTask, statuses: int) -> int:
-        """Number of event ranges of a task with jumbo jobs in one of some statuses, of inputs that are not over."""
-        table = self.ranges
-        return tally(table.rows, table.chunks, table.in_ring(jumbo.ring), ANY, statuses, -NO_LIMIT, NO_LIMIT, STAYS)[0]
+    def count(self, jumbo: JumboTask, kind: str) -> int:
+        """Ranges of a task with jumbo jobs, of inputs that are not over, as a column of CHUNK counts them."""
+        return int(self.ranges.chunks[kind][self.ranges.in_ring(jumbo.ring)].sum())
 
     def forget_jumbo(self, jumbo: JumboTask) -> None:
         """Forget a task whose row is free."""
@@ -198,10 +203,15 @@ class Jobsets:
             for row in jumbo.jobs.values():
                 self.control.fabric.drop_ranges(row, chunk)
             self.ranges.leave_ring(chunk)
+        self.of_chunk.pop(live.chunk, None)
 
-    def has_ready(self, live: Live) -> bool:
-        """True if a range of a jobset may be ready."""
-        return bool((self.ranges.chunks["ready"][live.jobset.chunks] >= 0).any())
+    def without_open(self) -> list[Live]:
+        """Jobsets of several consumers, and without a merge job, that have no ready range with attempts left."""
+        for key in [key for key, live in self.shared.items() if len(live.rows) < 2]:
+            del self.shared[key]
+        jobsets = [live for live in self.shared.values() if not live.merge]
+        n_open = self.ranges.chunks["n_open"][[live.chunk for live in jobsets]] if jobsets else ()
+        return [live for live, n in zip(jobsets, n_open, strict=True) if n == 0]
 
     def free_kept(self) -> None:
         """Free what was kept for further attempts at the input of tasks that are over and forgotten."""

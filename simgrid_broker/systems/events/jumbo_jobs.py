@@ -6,7 +6,7 @@ fake co-jumbo job stands at a queue for jumbo jobs; it is made for an input for 
 since its last cycle; all events of a jumbo job take as long as those of one input of the task.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -29,7 +29,6 @@ from simgrid_broker.systems.events.policy.jumbo import Actions, Limits, flag_aft
 from simgrid_broker.systems.events.policy.kills import UNUSED
 from simgrid_broker.systems.events.refining import may_convert
 from simgrid_broker.systems.events.service import Desk, event_service
-from simgrid_broker.systems.events.table import PROCESSED
 from simgrid_broker.units import MINUTE
 from simgrid_broker.views import Task, Verdict
 from simgrid_broker.world.arrays import ORDERED
@@ -75,6 +74,7 @@ class JumboJobs:
 
     def __init__(self, control: Control, desk: Desk):
         self.control, self.desk, self.jobsets = control, desk, desk.jobsets
+        self.terms = rules.TERMS[control.edition]
 
     def make(self) -> None:
         """Do what JobGenerator and copyArchive do about jumbo jobs: task by task make and close some."""
@@ -137,8 +137,7 @@ class JumboJobs:
         verdict = self._candidates(row, task, len(jumbo.fakes), only=False)
         if verdict is None:
             return
-        may = ((one, live) for one, live in jumbo.fakes.items() if not live.merge and self._may_replace(live))
-        asked = [*islice(may, MOST_AT_ONCE)]
+        asked = [*islice(self._replaceable(jumbo), MOST_AT_ONCE)]
         n = len(asked)
         uniforms = self.control.brokers.uniforms(CONSUMER_DRAW, task, jumbo.draws(), verdict, n)
         numbers = np.repeat(*spread_jobs(verdict, n, uniforms)).tolist()
@@ -148,22 +147,24 @@ class JumboJobs:
             archive(job, J.CLOSED, "es_unused", UNUSED)
             self.desk.apply(live, Cause.NONE)
 
-    def _may_replace(self, live: Live) -> bool:
-        """True if the only job of a jobset that is at work is a fake one, and a co-jumbo job would have work.
+    def _replaceable(self, jumbo: JumboTask) -> Iterator[tuple[int, Live]]:
+        """Fake co-jumbo jobs, and their jobsets, at which no other job is at work, and a co-jumbo job would have work.
 
         In the deployed edition it may also be made to end a jobset of which all events are processed.
         """
-        status = self.control.arrays.jobs["status"]
-        if not AT_REST.issuperset(status[[*live.rows.values()]].tolist()):
-            return False
-        waits_for_one = not rules.TERMS[self.control.edition].finishes_fakes
-        return self.jobsets.has_ready(live) or (waits_for_one and live.jobset.is_processed)
+        fakes, status = [*jumbo.fakes.items()], self.control.arrays.jobs["status"]
+        chunks, numbers = self.jobsets.ranges.chunks, np.array([live.chunk for _, live in fakes])
+        may = chunks["n_open"][numbers] > 0
+        if not self.terms.finishes_fakes:
+            may |= chunks["n_taken"][numbers] == 0
+        return ((one, live) for (one, live), has_work in zip(fakes, may.tolist(), strict=True) if has_work and (
+            not live.merge and AT_REST.issuperset(status[[*live.rows.values()]].tolist())))
 
     def _make_jumbo(self, jumbo: JumboTask, row: int, task: Task, places: Verdict, n: int) -> int:
         """Make up to `n` jumbo jobs at queues drawn by weight, maxJumboPerSite at each; their number."""
         control, arrays = self.control, self.control.arrays
         source = next((live.rows[live.holder] for live in self.jobsets.of_jumbo(jumbo)), None)
-        if source is None or not (arrays.event_chunks["ready"][self.jobsets.ranges.in_ring(jumbo.ring)] >= 0).any():
+        if source is None or not self.jobsets.count(jumbo, "n_open"):
             return 0
         for made in range(n):
             taken = np.bincount(arrays.jobs["queue"][[*jumbo.jobs.values()]], minlength=len(arrays.queues))
@@ -197,16 +198,19 @@ class JumboJobs:
 
     def finish_co_jumbo(self) -> None:
         """End co-jumbo jobs that have not started and whose events are processed, which makes their merge jobs."""
-        terms, status, now = rules.TERMS[self.control.edition], self.control.arrays.jobs["status"], self.control.now
-        for live in self.jobsets.all():
-            if live.jumbo is None or live.merge or now - live.looked_s < terms.look_again_s:
-                continue
-            live.looked_s = now
-            if self.jobsets.has_ready(live):
-                continue
-            at_rest = [one for one, row in live.rows.items() if status[row] in terms.finished]
-            if at_rest and live.jobset.is_processed:
+        status, of_chunk = self.control.arrays.jobs["status"], self.jobsets.of_chunk
+        for live in [of_chunk[chunk] for jumbo in self.jobsets.jumbo.values() for chunk in self._processed(jumbo)]:
+            at_rest = [one for one, row in live.rows.items() if status[row] in self.terms.finished]
+            if at_rest and not live.merge:
                 self.desk.finish(at_rest[-1])
+
+    def _processed(self, jumbo: JumboTask) -> list[int]:
+        """Chunks of a task that are looked at now and have no range in work, nor ready with attempts left."""
+        table, now = self.jobsets.ranges, self.control.now
+        ring = table.in_ring(jumbo.ring)
+        due = ring[now - table.chunks["looked_s"][ring] >= self.terms.look_again_s]
+        table.chunks["looked_s"][due] = now
+        return due[table.chunks["n_open"][due] + table.chunks["n_taken"][due] == 0].tolist()
 
     def watch(self) -> None:
         """Let the JumboWatchDog look at all tasks with jumbo jobs."""
@@ -214,7 +218,7 @@ class JumboJobs:
         seen = [(jumbo, row, self._task(jumbo, row)) for jumbo, row in self._rows() if jumbo.flag]
         for jumbo, row, task in seen:
             self._act(jumbo, row, rules.in_edition(watch(task, limits), edition))
-        if rules.TERMS[edition].enables:
+        if self.terms.enables:
             self._enable([task for *_, task in seen], limits)
 
     def _rows(self) -> Iterable[tuple[JumboTask, int]]:
@@ -226,7 +230,7 @@ class JumboJobs:
         """A task as the watchdog reads it."""
         task, n_done, active = self.control.arrays.tasks[row], 0, 0
         if jumbo is not None:
-            n_done = self.jobsets.tally_ring(jumbo, PROCESSED)
+            n_done = self.jobsets.count(jumbo, "n_processed")
             active = sum(status in rules.ACTIVE for status in self._statuses(jumbo))
         each = int(task["n_events_per_job"])
         return rules.JumboTask(

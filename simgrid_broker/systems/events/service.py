@@ -148,9 +148,8 @@ class Desk:
     def look(self) -> None:
         """Close the consumers that wait and are not needed, and end the jobsets whose merge jobs have ended."""
         status = self.control.arrays.jobs["status"]
-        for live in [*self.jobsets.shared.values()]:
-            if (not live.merge and len(live.rows) > 1 and not self.jobsets.has_ready(live)
-                    and AT_WORK.intersection(status[[*live.rows.values()]].tolist())):
+        for live in self.jobsets.without_open():
+            if AT_WORK.intersection(status[[*live.rows.values()]].tolist()):
                 self._refresh(live)
                 close_unused(live.jobset, live.jobset.jobs[live.holder], kills_all=False, same_attempt=True)
                 self.apply(live, Cause.NONE)

@@ -25,11 +25,13 @@ RANGE = np.dtype([
     ("hand", "i4"),                  # row of the next range that its job has in hand, -1 = none
 ])
 """An event range, 33 bytes."""
-CHUNK = np.dtype([("jobset", "i8"), ("file", "i8"), ("head", "i4"), ("ready", "i4"), ("before", "i4"), ("after", "i4")])
+CHUNK = np.dtype([("jobset", "i8"), ("file", "i8"), ("head", "i4"), ("ready", "i4"), ("before", "i4"), ("after", "i4"),
+                  ("n_open", "i4"), ("n_taken", "i4"), ("n_processed", "i4"), ("looked_s", "f8")])
 """Ranges of a file for a jobset. head: first row; ready: first row that can be ready; -1 = none.
 
 before, after: neighbours in the ring of the chunks of a task with jumbo jobs, -1 = it is in none. A ring begins and
-ends with a chunk of file 0, which has no ranges.
+ends with a chunk of file 0, which has no ranges. n_open: ready ranges with attempts left; n_taken, n_processed: those
+in one of the statuses TAKEN or PROCESSED; looked_s: when add_sub looked at them last, -inf = never.
 """
 ANY, OF_JUMBO = -1, -2
 """Owners: any; any jumbo job."""
@@ -43,11 +45,13 @@ def mask(*statuses: EventStatus) -> int:
 
 
 READY, SENT, FAILED = (int(status) for status in (S.READY, S.SENT, S.FAILED))
-ALL = mask(*S)
+ALL, IS_READY = mask(*S), mask(S.READY)
 KEPT = mask(S.FINISHED, S.DONE)
 """Statuses of ranges that were processed and not merged yet."""
 PROCESSED = KEPT | mask(S.MERGED)
 TAKEN = mask(S.SENT, S.RUNNING)
+COUNTED = IS_READY | TAKEN | PROCESSED
+"""Statuses of which chunks count the ranges."""
 GONE = mask(S.DISCARDED, S.CANCELLED)
 OVER = GONE | mask(S.DONE, S.FATAL, S.FAILED, S.CORRUPTED)
 """Statuses of ranges for which a jobset waits no longer."""
@@ -60,7 +64,7 @@ NO_LIMIT = 2**15
 STAYS = -1
 """Status of ranges that keep theirs."""
 FAULTS = ("event ranges are in work at a job that has ended", "events of an input are in two ranges",
-          "events of an input are in no range")
+          "events of an input are in no range", "event ranges are counted wrongly by status")
 """Faults that `audit` finds."""
 
 
@@ -77,6 +81,54 @@ def _is_in(one, statuses):
 
 
 @compiled
+def _count(chunks, one, by):
+    """Count a range `by` times in its chunk."""
+    chunk = chunks[one["chunk"]]
+    if _is_in(one, TAKEN):
+        chunk["n_taken"] += by
+    elif _is_in(one, PROCESSED):
+        chunk["n_processed"] += by
+    elif one["status"] == READY and one["attempts"] > 0:
+        chunk["n_open"] += by
+
+
+@compiled
+def count_chunk(rows, chunks, number):
+    """Count the ranges of a chunk."""
+    chunk = chunks[number]
+    chunk["n_open"] = chunk["n_taken"] = chunk["n_processed"] = 0
+    row = chunk["head"]
+    while row >= 0:
+        _count(chunks, rows[row], 1)
+        row = rows[row]["next"]
+
+
+@compiled
+def set_range(rows, chunks, row, status, attempts):
+    """Set status and attempts left of a range."""
+    one = rows[row]
+    _count(chunks, one, -1)
+    one["status"], one["attempts"] = status, attempts
+    _count(chunks, one, 1)
+
+
+@compiled
+def _may_have(chunk, statuses, least):
+    """False if no range of a chunk is in one of `statuses` with `least` attempts left; True if one may be."""
+    if statuses & ~COUNTED:
+        return True
+    n = chunk["n_taken"] if statuses & TAKEN else 0
+    n += chunk["n_processed"] if statuses & PROCESSED else 0
+    return n > 0 or (statuses & IS_READY != 0 and (least < 1 or chunk["n_open"] > 0))
+
+
+@compiled
+def is_processed(chunks, number):
+    """True if no range of a chunk is in work, and none is ready that has attempts left."""
+    return chunks[number]["n_open"] + chunks[number]["n_taken"] == 0
+
+
+@compiled
 def tally(rows, chunks, which, owner, statuses, least, most, status):
     """Numbers of ranges, and of their events, of an owner in one of `statuses` with `least` to `most` attempts left.
 
@@ -84,15 +136,16 @@ def tally(rows, chunks, which, owner, statuses, least, most, status):
     """
     n = n_events = 0
     for k in range(len(which)):
-        row = chunks[which[k]]["head"]
+        chunk = chunks[which[k]]
+        row = np.int64(chunk["head"]) if _may_have(chunk, statuses, least) else -1
         while row >= 0:
             one = rows[row]
             if _is_in(one, statuses) and least <= one["attempts"] <= most and _is_of(one, owner):
                 if status != STAYS:
-                    one["status"] = status
+                    set_range(rows, chunks, row, status, one["attempts"])
                 n += 1
                 n_events += one["last"] - one["first"] + 1
-            row = one["next"]
+            row = np.int64(one["next"])
     return n, n_events
 
 
@@ -127,7 +180,17 @@ def audit(rows, chunks, which, alive, seen):
                         seen[event] = True
                         n_seen += 1
             row = one["next"]
+        faults |= 0 if _is_counted(rows, chunks, which[k]) else 8
     return faults | (4 if n_seen < len(seen) - 1 else 0), n
+
+
+@compiled
+def _is_counted(rows, chunks, number):
+    """True if a chunk has as many ranges of each kind as it counts."""
+    chunk = chunks[number]
+    n_open, n_taken, n_processed = chunk["n_open"], chunk["n_taken"], chunk["n_processed"]
+    count_chunk(rows, chunks, number)
+    return n_open == chunk["n_open"] and n_taken == chunk["n_taken"] and n_processed == chunk["n_processed"]
 
 
 @compiled
@@ -181,7 +244,8 @@ def give(rows, chunks, job, jumbo, most, taken, n):
             chunk["ready"] = taken[most]
     for place in range(min(n, most)):
         one = rows[taken[place]]
-        one["owner"], one["status"], one["is_jumbo"] = job, SENT, jumbo
+        set_range(rows, chunks, taken[place], SENT, one["attempts"])
+        one["owner"], one["is_jumbo"] = job, jumbo
         one["hand"] = taken[place + 1] if place + 1 < min(n, most) else -1
 
 
@@ -215,16 +279,16 @@ def release(rows, chunks, which, job, statuses, jobset, fewer):
     n = 0
     for k in range(len(which)):
         chunk = chunks[which[k]]
-        row = chunk["head"]
+        row = np.int64(chunk["head"]) if _may_have(chunk, statuses, 0) else -1
         while row >= 0:
             one = rows[row]
             if one["owner"] == job and _is_in(one, statuses):
+                set_range(rows, chunks, row, READY, one["attempts"] - fewer)
                 one["owner"] = chunk["jobset"] if jobset == ANY else jobset
-                one["status"], one["attempts"] = READY, one["attempts"] - fewer
                 one["is_jumbo"] = one["is_jumbo"] and jobset != ANY
                 chunk["ready"] = chunk["head"]
                 n += 1
-            row = one["next"]
+            row = np.int64(one["next"])
     return n
 
 
@@ -251,6 +315,7 @@ def copy_failed(rows, chunks, state, which, owner, jobset, new_owner):
                 copy["owner"] = chunk["jobset"] if jobset == ANY else jobset
                 copy["status"], copy["attempts"] = READY, one["attempts"] - 1
                 copy["is_settled"] = copy["is_jumbo"] = False
+                _count(chunks, copy, 1)
                 one["next"], one["is_settled"] = free, True
                 if new_owner != ANY:
                     one["owner"] = new_owner
@@ -325,7 +390,19 @@ def free_chunk(rows, chunks, state, number):
         state[FIRST_FREE], state[N_FREE] = row, state[N_FREE] + 1
         state[N_REMOVED] += 1
         row = after
-    chunks[number]["head"] = chunks[number]["ready"] = -1
+    chunk = chunks[number]
+    chunk["head"] = chunk["ready"] = -1
+    chunk["n_open"] = chunk["n_taken"] = chunk["n_processed"] = 0
+
+
+@compiled
+def ring_of(chunks, head, numbers):
+    """Put the numbers of the chunks of a ring into `numbers` in order; how many they are."""
+    n, number = 0, np.int64(chunks[head]["after"])
+    while number != head:
+        numbers[n] = number
+        n, number = n + 1, np.int64(chunks[number]["after"])
+    return n
 
 
 class EventRanges:
@@ -356,8 +433,9 @@ class EventRanges:
             self.chunks = np.append(self.chunks, np.zeros_like(self.chunks))
             self._tell()
         head = new[0] if len(new) else -1
-        self.chunks[chunk] = (jobset, file, head, head, -1, -1)
+        self.chunks[chunk] = (jobset, file, head, head, -1, -1, 0, 0, 0, -np.inf)
         self.n_chunks = max(self.n_chunks, chunk + 1)
+        count_chunk(self.rows, self.chunks, chunk)
         return chunk
 
     @property
@@ -393,11 +471,8 @@ class EventRanges:
 
     def in_ring(self, head: int) -> np.ndarray:
         """Numbers of the chunks of a ring in order."""
-        found, chunk = list[int](), int(self.chunks["after"][head])
-        while chunk != head:
-            found.append(chunk)
-            chunk = int(self.chunks["after"][chunk])
-        return np.array(found, np.int64)
+        numbers = np.empty(self.n_chunks, np.int64)
+        return numbers[:ring_of(self.chunks, head, numbers)]
 
     def remove(self, chunk: int) -> None:
         """Free a chunk and its rows."""

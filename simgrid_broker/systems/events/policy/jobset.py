@@ -146,8 +146,7 @@ class Jobset:
     @property
     def is_processed(self) -> bool:
         """True if no job has a range in work, and none is ready that has attempts left."""
-        return not self.count(None, ANY, ranges.TAKEN) and not self.count(None, ANY, ranges.mask(EventStatus.READY),
-                                                                          least=1)
+        return all(ranges.is_processed(self.ranges.chunks, chunk) for chunk in self.chunks.tolist())
 
     def active(self) -> Iterator[EventJob]:
         """Jobs that are not archived, by PandaID."""

@@ -51,10 +51,10 @@ def update_event_range(jobset: Jobset, row: int, owner: int, status: str) -> boo
         return False
     if row >= 0:
         one = jobset.ranges.rows[row]
-        if (TAKEN >> int(one["status"])) & 1:
-            one["status"] = FINAL[status]
-        if status == "fatal" and one["status"] == EventStatus.FAILED:
-            one["attempts"] = 1
+        new = FINAL[status] if (TAKEN >> int(one["status"])) & 1 else EventStatus(int(one["status"]))
+        is_fatal = status == "fatal" and new == EventStatus.FAILED
+        ranges.set_range(jobset.ranges.rows, jobset.ranges.chunks, row, int(new),
+                         1 if is_fatal else int(one["attempts"]))
     return True
 
 
