@@ -7,7 +7,17 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import EventStatus
-from simgrid_broker.systems.events.table import ANY, NO_LIMIT, EventRanges, find_ready, give, mask, release, set_range, tally
+from simgrid_broker.systems.events.table import (
+    ANY,
+    NO_LIMIT,
+    EventRanges,
+    find_ready,
+    give,
+    mask,
+    release,
+    set_range,
+    tally,
+)
 
 FINISHED, DONE = int(EventStatus.FINISHED), int(EventStatus.DONE)
 AT_ONCE, ATTEMPTS, TRANSITIONS = 8, 3, 5

@@ -158,6 +158,28 @@ def test_no_event_is_lost_or_counted_twice(tmp_path_factory, consumers, commands
     assert len(merges) == len(holders), "each input in use is merged once"
 
 
+@pytest.mark.rule("without_event_service", "kept_for_high_event_service", "single_core_of_unified",
+                  "only_event_service")
+def test_queues_of_consumers_and_of_ordinary_jobs(tmp_path):
+    """Queues with jobseed std and single cores of unified queues take no consumers, and with eshigh only urgent ones;
+    queues with jobseed es take no ordinary jobs."""
+    values = plan(0, 4, jobs=8, backlog=4, **RANGES).to_dict() | dict(duration="4h", agents=SLOW)
+    queues, streams = values["grid"]["queues"], values["workload"]["campaigns"]
+    queues |= {name: queues["A"] | dict(jobseed=name) for name in ("std", "es", "eshigh")}
+    queues["unified"] = queues["A"] | dict(capability="ucore")
+    no_events = {name: value for name, value in streams[0].items() if name not in RANGES}
+    streams += [streams[0] | dict(name="urgent", priority=900), no_events | dict(name="ordinary")]
+    run = simulate(Scenario.from_dict(values), folder=tmp_path / "run")
+    urgency = run.tasks.priority.where(run.tasks.eventservice != 0, -1).gt(899).astype(int)
+    kinds = dict(zip(run.tasks.jeditaskid, run.tasks.eventservice + urgency, strict=True))
+    jobs = run.jobs[run.jobs.n_chunks != 0]
+    used = jobs.groupby(jobs.jeditaskid.map(kinds)).queue.agg(lambda one: set(one.astype(str))).to_dict()
+    allowed = {0: {"A", "std", "eshigh", "unified"}, 1: {"A", "es"}, 2: {"A", "es", "eshigh"}}
+    assert used.keys() == allowed.keys() and all(used[kind] <= allowed[kind] for kind in used)
+    assert used[0] & {"std", "unified"} and "es" in used[2]
+    assert {"-es", "-eshigh", "-es_ucore", "-nones"} <= set(run.refusals.tag)
+
+
 @pytest.mark.parametrize(("campaign", "remark"), [
     (dict(eventService=True), "makes ordinary jobs"), (dict(eventService=True, nJumboJobs=2), "jumbo jobs need"),
     (RANGES | dict(nJumboJobs=2), "no queue has useJumboJobs"),

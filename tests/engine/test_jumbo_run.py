@@ -85,6 +85,13 @@ def test_the_watchdog_disables_and_enables(tmp_path, edition, values, has_jumbo)
     assert (max(made, default=0) > 1200) is (has_jumbo == 2)
 
 
+@pytest.mark.rule("kept_for_jumbo")
+def test_queues_for_jumbo_jobs_take_no_others(tmp_path):
+    run = simulate(plan("deployed", duration="4h", **{"workload.campaigns.ranges.nJumboJobs": 0}),
+                   folder=tmp_path / "run")
+    assert "-jumbo" in set(run.refusals.tag) and "HPC" not in set(run.jobs.queue.astype(str))
+
+
 def test_keys_act_in_the_edition_that_has_them():
     for edition, key in (("deployed", "JUMBO_MAX_TASKS"), ("deployed", "JUMBO_PER_SITE"),
                          ("deployed", "JUMBO_MAX_CURR_PRIO"), ("documented", "JUMBO_PROG_TO_BOOST")):

@@ -11,6 +11,7 @@ from simgrid_broker.names import EventService, EventStatus, JobMark, JobStatus, 
 from simgrid_broker.policy.jobs.retry_module import jumbo_limits
 from simgrid_broker.policy.jobs.timeouts import rules
 from simgrid_broker.systems.events.policy import jumbo
+from simgrid_broker.systems.events.policy.audit import audit
 from simgrid_broker.systems.events.policy.conversion import EventTask, Keys, Pool, convert, event_pool
 from simgrid_broker.systems.events.policy.ends import End, end_job
 from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, EventFile, EventJob, EventQueue, Jobset
@@ -285,6 +286,27 @@ def test_rows_are_used_again_and_copies_keep_their_place():
     assert table.rows["first"][taken[:8]].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
     assert ranges.take(table.rows, table.chunks, which, SET, OTHER, False, 8, taken) == 9
     assert table.rows["first"][taken[:8]].tolist() == [9, 10, 11, 12, 13, 14, 15, 16]
+
+
+def test_chunks_count_the_ranges_that_are_ready_in_work_and_processed():
+    """Ready ones with attempts left; a wrong number is a fault of the table, and the ranges of a chunk in order are
+    walked only if it may have some in the statuses asked for."""
+    task = jobset("rrsnfdFac", attempts=[1, 0] + [2] * 7)
+
+    def counted():
+        return tuple(int(task.ranges.chunks[name][0]) for name in ("n_open", "n_taken", "n_processed"))
+
+    assert counted() == (1, 2, 2)
+    update_event_range(task, 2, ME, "finished")
+    assert counted() == (1, 1, 3)
+    get_event_ranges(task, ME, SET)
+    assert counted() == (0, 2, 3) and not task.is_processed
+    ended(task)
+    assert counted() == (3, 0, 3), "running and fatal ones are ready, and a copy; one has no attempt left"
+    task.ranges.chunks["n_open"][0] = 0
+    assert task.is_processed and task.count(None, statuses=1 << S.READY, least=1) == 0
+    faults, n = audit(task.ranges.rows, task.ranges.chunks, task.chunks, np.array([ME]), np.zeros(10, bool))
+    assert faults & 8 and n == 10
 
 
 def watched(**values):

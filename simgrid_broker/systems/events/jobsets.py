@@ -16,7 +16,7 @@ from simgrid_broker.scenario.work.event_rule import EventRule
 from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, EventFile, EventJob, EventQueue, Jobset
 from simgrid_broker.systems.events.policy.jumbo import DISABLED, WAITING
 from simgrid_broker.systems.events.policy.queues import NUCLEUS
-from simgrid_broker.systems.events.table import PROCESSED, EventRanges
+from simgrid_broker.systems.events.table import EventRanges, find_processed
 from simgrid_broker.world.jobs.counts import account_of_task
 from simgrid_broker.world.views import observe
 
@@ -141,12 +141,10 @@ class Jobsets:
 
     def _insert(self, owner: int, n_events: int, rule: EventRule, kept: list[int]) -> int:
         """Insert the ranges of an input but those that earlier attempts have kept; their chunk."""
-        firsts = np.arange(1, n_events + 1, rule.nEventsPerWorker)
-        lasts = np.minimum(firsts + rule.nEventsPerWorker - 1, n_events)
-        done = [int(self.ranges.rows["first"][row]) for chunk in kept for row in self.ranges.rows_of(chunk)
-                if (PROCESSED >> int(self.ranges.rows["status"][row])) & 1]
-        new = ~np.isin(firsts, done)
-        return self.ranges.add_chunk(owner, self.n_made, firsts[new], lasts[new], attempts=rule.maxAttemptES)
+        firsts, table = np.arange(1, n_events + 1, rule.nEventsPerWorker), self.ranges
+        lasts, is_kept = np.minimum(firsts + rule.nEventsPerWorker - 1, n_events), np.zeros(len(firsts), bool)
+        find_processed(table.rows, table.chunks, np.array(kept, np.int64), rule.nEventsPerWorker, is_kept)
+        return table.add_chunk(owner, self.n_made, firsts[~is_kept], lasts[~is_kept], attempts=rule.maxAttemptES)
 
     def jumbo_task(self, row: int) -> JumboTask | None:
         """The task in a row if it has, or had, jumbo jobs; none are made of a task that names its queue."""

@@ -18,6 +18,7 @@ from simgrid_broker.ledgers.hourly_sums import HourlySums
 from simgrid_broker.names import DEFINED_TABLE, Cause, EventService, EventStatus, JobStatus, TaskStatus
 from simgrid_broker.schema import Column, Table
 from simgrid_broker.systems.events.jobsets import Jobsets, Live
+from simgrid_broker.systems.events.policy.audit import FAULTS, audit
 from simgrid_broker.systems.events.policy.ends import end_job
 from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, archive
 from simgrid_broker.systems.events.policy.kills import close_unused, kill
@@ -25,7 +26,6 @@ from simgrid_broker.systems.events.refining import Conversion
 from simgrid_broker.systems.events.table import (
     ALL,
     ANY,
-    FAULTS,
     GONE,
     KEPT,
     N_COPIED,
@@ -33,7 +33,6 @@ from simgrid_broker.systems.events.table import (
     N_REMOVED,
     PROCESSED,
     TAKEN,
-    audit,
     mask,
     release,
 )

@@ -63,9 +63,6 @@ NO_LIMIT = 2**15
 """Attempts above those of any range."""
 STAYS = -1
 """Status of ranges that keep theirs."""
-FAULTS = ("event ranges are in work at a job that has ended", "events of an input are in two ranges",
-          "events of an input are in no range", "event ranges are counted wrongly by status")
-"""Faults that `audit` finds."""
 
 
 @compiled
@@ -123,12 +120,6 @@ def _may_have(chunk, statuses, least):
 
 
 @compiled
-def is_processed(chunks, number):
-    """True if no range of a chunk is in work, and none is ready that has attempts left."""
-    return chunks[number]["n_open"] + chunks[number]["n_taken"] == 0
-
-
-@compiled
 def tally(rows, chunks, which, owner, statuses, least, most, status):
     """Numbers of ranges, and of their events, of an owner in one of `statuses` with `least` to `most` attempts left.
 
@@ -147,50 +138,6 @@ def tally(rows, chunks, which, owner, statuses, least, most, status):
                 n_events += one["last"] - one["first"] + 1
             row = np.int64(one["next"])
     return n, n_events
-
-
-@compiled
-def _is_among(owner, alive):
-    """True if an owner is one of some jobs."""
-    for panda_id in alive:
-        if panda_id == owner:
-            return True
-    return False
-
-
-@compiled
-def audit(rows, chunks, which, alive, seen):
-    """Faults of the ranges of one input as bits, FAULTS in their order, and the number of its ranges.
-
-    alive: PandaIDs of jobs that may hold ranges; seen: (n_events + 1,) of False, by event of the input.
-    """
-    faults = n = n_seen = 0
-    for k in range(len(which)):
-        row = chunks[which[k]]["head"]
-        while row >= 0:
-            one = rows[row]
-            n += 1
-            if _is_in(one, TAKEN) and not _is_among(one["owner"], alive):
-                faults |= 1
-            if not (one["is_settled"] or _is_in(one, GONE)):
-                for event in range(one["first"], one["last"] + 1):
-                    if event >= len(seen) or seen[event]:
-                        faults |= 2
-                    else:
-                        seen[event] = True
-                        n_seen += 1
-            row = one["next"]
-        faults |= 0 if _is_counted(rows, chunks, which[k]) else 8
-    return faults | (4 if n_seen < len(seen) - 1 else 0), n
-
-
-@compiled
-def _is_counted(rows, chunks, number):
-    """True if a chunk has as many ranges of each kind as it counts."""
-    chunk = chunks[number]
-    n_open, n_taken, n_processed = chunk["n_open"], chunk["n_taken"], chunk["n_processed"]
-    count_chunk(rows, chunks, number)
-    return n_open == chunk["n_open"] and n_taken == chunk["n_taken"] and n_processed == chunk["n_processed"]
 
 
 @compiled
@@ -369,6 +316,19 @@ def find(rows, chunks, which, owner, file, first, attempts):
                 return row
             row = one["next"]
     return -1
+
+
+@compiled
+def find_processed(rows, chunks, which, size, is_processed):
+    """Set True in `is_processed` for each range of some chunks that was processed, by its place among those of `size`
+    events."""
+    for k in range(len(which)):
+        row = np.int64(chunks[which[k]]["head"])
+        while row >= 0:
+            one = rows[row]
+            if _is_in(one, PROCESSED):
+                is_processed[(one["first"] - 1) // size] = True
+            row = np.int64(one["next"])
 
 
 @compiled

@@ -146,7 +146,8 @@ class Jobset:
     @property
     def is_processed(self) -> bool:
         """True if no job has a range in work, and none is ready that has attempts left."""
-        return all(ranges.is_processed(self.ranges.chunks, chunk) for chunk in self.chunks.tolist())
+        chunks = self.ranges.chunks[self.chunks]
+        return not (chunks["n_open"].any() or chunks["n_taken"].any())
 
     def active(self) -> Iterator[EventJob]:
         """Jobs that are not archived, by PandaID."""
