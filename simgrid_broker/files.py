@@ -10,6 +10,9 @@ from typing import Any
 
 from simgrid_broker.errors import OutputError
 
+MANIFEST = "manifest.json"
+"""File in the folder of a run that says what it was, its scenario included."""
+
 
 def write_whole(path: Path, content: str | bytes) -> Path:
     """Write `content` atomically to `path`, text as UTF-8, making its folder; returns the path. Raises OutputError."""

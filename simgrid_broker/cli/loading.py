@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 CRIC = "CRIC"
 
-ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file, YAML.", show_default=False)]
+ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file, YAML, or folder of a run.",
+                                              show_default=False)]
 Seed = Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of all random draws, instead of "
                                           "the scenario's.", show_default=False)]
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="Simulated time, for example 7d or 36h, instead of "
                                            "the scenario's `duration`.", show_default=False)]
 Settings = Annotated[list[str] | None, typer.Option(
-    "--set", metavar="KEY=VALUE", help="Set one value by its dotted key, for example gdpconfig.THROTTLE_THRESHOLD=3; "
-    "repeatable.", show_default=False)]
+    "--set", metavar="KEY=VALUE", help="Set one value by its dotted key, for example gdpconfig.THROTTLE_THRESHOLD=3; a "
+    "star stands for all names, braces for some: grid.queues.{CERN,BNL}.maxtime=48h; repeatable.", show_default=False)]
 WorkloadFile = Annotated[Path | None, typer.Option("--workload", metavar="FILE", help="Recorded workload (SWF, GWF, "
                                                    "PanDA's or CGSim's job records); sets workload.trace.file.",
                                                    show_default=False)]

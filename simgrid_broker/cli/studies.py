@@ -115,7 +115,7 @@ StudyPath = Annotated[Path, typer.Argument(metavar="STUDY", help="Study file, YA
 @grouped_options
 def sweep(
     study: Annotated[Path, typer.Argument(metavar="STUDY|SCENARIO", show_default=False,
-                                          help="Study file, YAML; with --vary a scenario file.")],
+                                          help="Study file, YAML; with --vary a scenario file, or folder of a run.")],
     vary: Annotated[list[str] | None, typer.Option(metavar="KEY=V1,V2,...", help="Run all combinations of the values "
                                                    "of these settings, instead of a study file; repeatable.",
                                                    show_default=False)] = None,

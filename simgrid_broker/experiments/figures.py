@@ -90,6 +90,7 @@ def _of_streams(run: Run) -> pd.DataFrame:
 PARTS = (
     Part("shares", "share", ("delivered", "target", "due", "deviation", "near", "above_due"), _nodes,
          lambda run: (table := metrics.share_compliance(run))[table.level > 0]),
+    Part("shares", "share", ("cores",), _nodes, metrics.share_cores),
     Part("shares", "share", ("throttled",), leaf_names, metrics.throttled_hours),
     Part("waiting", "share", ("wait_mean", "wait_p50", "wait_p95", "wait_km_p50", "started", "still_waiting"),
          leaf_names, metrics.waiting_times),
@@ -116,7 +117,7 @@ def figures_in(folder: Path) -> pd.DataFrame:
     path = folder / FILE
     if path.is_file():
         table = pq.ParquetFile(path).read().to_pandas()
-        if THROTTLED in set(table.figure):
+        if THROTTLED in set(table.figure) and table.figure.str.endswith(".cores").any():
             return table
         path.unlink()
     return figures(read_run(folder))

@@ -14,6 +14,7 @@ import pandas as pd
 from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.trial import FrozenTrial, TrialState
 
+from simgrid_broker.errors import Problem, StudyError
 from simgrid_broker.experiments.compare import READING, difference_rows
 from simgrid_broker.experiments.figures import differences, headlines, known_figures, means
 from simgrid_broker.experiments.pages import (
@@ -45,7 +46,7 @@ from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock,
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import Match, find, in_force
 from simgrid_broker.scenario.loading.origins import value_at as value_in
-from simgrid_broker.scenario.loading.set_values import located
+from simgrid_broker.scenario.loading.set_values import located, spread
 
 DATABASE = "optuna.sqlite"
 """File in the folder of the study with its trials, which Optuna's own tools read."""
@@ -314,7 +315,10 @@ def _today(scenario: Scenario, key: str) -> Any:
     if key.startswith("gdpconfig."):
         return next(_in_force(in_force(scenario), find(key.removeprefix("gdpconfig."))), None)
     values = scenario.to_dict()
-    return value_in(values, located(values, key))
+    found = [value_in(values, located(values, name)) for name in spread(values, key)]
+    if any(other != found[0] for other in found):
+        raise StudyError([Problem(None, None, key, None, "has several values in the scenario, so no one is today's")])
+    return found[0]
 
 
 def _in_force(values: Mapping[tuple[str, str], Any], matches: Iterable[Match]) -> Iterator[Any]:

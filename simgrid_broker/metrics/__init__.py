@@ -51,7 +51,7 @@ from simgrid_broker.metrics.replay import (
     submission_waits,
     walltime_errors,
 )
-from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
+from simgrid_broker.metrics.shares import NEAR, share_compliance, share_cores, share_deviation, share_series
 from simgrid_broker.metrics.summary import (
     STATES,
     comparison,
@@ -134,7 +134,8 @@ __all__ = ["ABOUT_QUEUES", "Cause", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWH
            "memory_retries", "moved_input", "part_of_jobs", "phase_of", "places_of", "queue_of", "reach",
            "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits", "recorded_walltimes",
            "refusal_counts", "refusal_rates", "refusals", "refusals_by_tag", "refusals_over_time", "replayed_walltimes",
-           "retry_history", "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series",
+           "retry_history", "rule_losses", "running_cores", "share_compliance", "share_cores", "share_deviation",
+           "share_series",
            "site_class_series", "site_matrix", "site_traffic", "staging_series", "staging_summary", "stopped_tasks",
            "storage_levels", "storage_series", "storage_use", "stretches", "submission_waits", "summary", "task_phases",
            "task_turnaround", "tasks_by_status", "tasks_of_users", "tasks_without_place", "throttled_by",

@@ -16,7 +16,7 @@ import pandas as pd
 
 from simgrid_broker.metrics.refusals import ABOUT_QUEUES, criteria, refusal_counts, with_labels
 from simgrid_broker.metrics.settings import links_of, settings_of, streams_of
-from simgrid_broker.metrics.shares import NEAR, Tree, due_power, share_tree
+from simgrid_broker.metrics.shares import NEAR, Tree, cores_of_job, due_power, share_tree
 from simgrid_broker.metrics.slots import (
     MUCH,
     OF_CAPS,
@@ -25,6 +25,7 @@ from simgrid_broker.metrics.slots import (
     Waiting,
     idle_cores,
     slots_behind,
+    taken_elsewhere,
     waiting_for_slots,
 )
 from simgrid_broker.metrics.summary import core_capacity
@@ -224,7 +225,8 @@ def _causes(run: Run, flow: Flow, leaf: int) -> list[Cause]:
         found.append(replace(_of_slots(run, each, share), lost_core_h=each.part * at_slots, hours=each.part * n_slots))
     lacking = flow.target[:, leaf] - flow.could_use[:, leaf]
     if (n_lacking := int(np.count_nonzero(lacking > NEAR * flow.target[:, leaf]))):
-        found.append(Cause(LINKS[ARRIVED], TOO_LITTLE_WORK, streams_of(run, share), hours=n_lacking,
+        found.append(Cause(LINKS[ARRIVED], TOO_LITTLE_WORK, streams_of(run, share),
+                           *(float(of[:, leaf].mean()) for of in (flow.target, flow.could_use)), hours=n_lacking,
                            lost_core_h=float(lacking.sum())))
     return _added(found)
 
@@ -241,21 +243,23 @@ def _of_slots(run: Run, obstacle: Obstacle, share: str) -> Cause:
 def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[Obstacle]) -> Cause | None:
     """The first link that is narrower than what the share could use, with its rule; None: the slots.
 
-    A verdict about queued jobs counts where jobs do not queue for long, or cores elsewhere are idle that more jobs
-    would find: not where a setting keeps slots free at the queue itself, or enough jobs wait there, all slots are full,
-    or a rule keeps jobs from the idle ones. At full queues the cause is input if enough jobs wait for it elsewhere.
+    A verdict about queued jobs counts where jobs do not queue for long, or cores elsewhere are idle, or taken by shares
+    that are nearer their targets, that more jobs would find: not where a setting keeps slots free at the queue itself,
+    or enough jobs wait there, all slots are full, or a rule keeps jobs from the idle ones. At full queues the cause is
+    input if enough jobs wait for it elsewhere.
     """
     narrow = flow.widths[1:, hour, leaf] < (1 - NEAR) * flow.could_use[hour, leaf]
     place, stopped = 1 + int(np.argmax(narrow)), _of_throttler(flow, hour, leaf)
     lost = flow.could_use[hour, leaf] - flow.running[hour, leaf]
     is_free = sum(each.part for each in obstacles if each.is_free) >= HALF and (
         any(each.is_free and each.settings for each in obstacles) or flow.held[SLOTS, hour, leaf] >= lost)
-    is_idle = flow.idle[hour] >= MUCH * lost and not is_free
+    at_slots = _of_input(run) if not is_free and _lacks_input(flow, hour, leaf, lost) else None
+    answers = stopped is not None and stopped.rule.startswith(OF_QUEUED)
+    is_idle = not is_free and (flow.idle[hour] >= MUCH * lost or at_slots is None and (
+        answers or place in (THROTTLER, BROKERAGE)) and _taken(run, flow, leaf) >= MUCH * lost)
     many = flow.held[SLOTS, hour, leaf] >= HALF * lost
     kept = any(each.part >= HALF and each.refused_by and not _is_cap(each.refused_by) for each in obstacles)
     stands = flow.waits_s[hour, leaf] >= STANDS_S and (is_free or kept or many and not is_idle)
-    answers = stopped is not None and stopped.rule.startswith(OF_QUEUED)
-    at_slots = _of_input(run) if not is_free and _lacks_input(flow, hour, leaf, lost) else None
     if place in (THROTTLER, BROKERAGE):
         cause = stopped or _of_tasks(run, flow, hour, leaf, place)
         is_feedback = answers or cause.link == LINKS[BROKERAGE] and _is_cap(cause.rule)
@@ -380,7 +384,7 @@ def _flow(run: Run) -> Flow:
     hours = np.unique(rows.hour)
     n, shape = len(hours), (len(hours), len(tree.leaves))
     samples = rows.groupby("hour").time_s.nunique()
-    size = _cores_of_job(rows)
+    size = cores_of_job(rows, rows.leaf)
 
     def mean(values: np.ndarray) -> np.ndarray:
         spot = np.searchsorted(hours, rows.hour) * shape[1] + rows.leaf
@@ -397,21 +401,17 @@ def _flow(run: Run) -> Flow:
                 waiting)
 
 
+def _taken(run: Run, flow: Flow, leaf: int) -> float:
+    """Cores that shares nearer their targets took where a leaf share could have had waiting jobs, and had none."""
+    parts = flow.running.mean(axis=0) / np.maximum(flow.target.mean(axis=0), 1e-9)
+    others = tuple(flow.tree.leaf_names[other] for other in np.flatnonzero(parts > parts[leaf]))
+    return taken_elsewhere(run, flow.tree.leaf_names[leaf], others)
+
+
 def _leaf(names: pd.Series, tree: Tree) -> np.ndarray:
     """Numbers of leaf shares by name, -1 = none."""
     number = {name: leaf for leaf, name in enumerate(tree.leaf_names)}
     return names.astype(object).map(number).fillna(-1).to_numpy(int)
-
-
-def _cores_of_job(rows: pd.DataFrame) -> np.ndarray:
-    """Cores of a job of each row's share and resource type, else of its type, (n,)."""
-    kind = rows.resource_type.astype(object)
-    usual = np.where(kind.str.startswith("MCORE"), 8.0, 1.0)
-    sizes = usual
-    for by in ([kind], [rows.leaf, kind]):
-        sums = rows[["running", "running_cores"]].groupby(by).transform("sum")
-        sizes = np.where(sums.running > 0, sums.running_cores / sums.running.clip(lower=1), sizes)
-    return sizes
 
 
 def _reasons(run: Run, tree: Tree, hours: np.ndarray) -> pd.DataFrame:

@@ -6,17 +6,15 @@ from typing import Any
 
 from simgrid_broker.gdpconfig import HIGHER, LOWER
 from simgrid_broker.metrics.chain import ARRIVED, LINKS, UNKNOWN, Cause, Why, all_chains, last_verdict, why
-from simgrid_broker.metrics.settings import default_of, entry_of
+from simgrid_broker.metrics.settings import NO_LIMITS, entry_of, is_eased_by_lower, most_eased, of_template
 from simgrid_broker.metrics.shares import NEAR
 from simgrid_broker.records import Run
 from simgrid_broker.wording import plain
 
-TWICE = 2
-"""Factor between the values that a sweep tries, at least."""
-TENFOLD = 10
-"""Factor for a key that lets nothing pass, as a fifth of an NQUEUECAP below 5 is no job."""
-GROWN = 5
-"""Factor by which a number that nothing was compared with is relaxed beyond those values."""
+TWICE, TENFOLD = 2, 10
+"""Factors between the values that a sweep tries: of a limit that was compared, at least, and of any other number."""
+MOST_PLACES = 8
+"""Queues, sites or storages that a setting names; more are a star."""
 
 
 def sentence(each: Why) -> str:
@@ -33,7 +31,8 @@ def sentence(each: Why) -> str:
 
 def clause(cause: Cause) -> str:
     """The link and rule of a cause with its figures and the hours in which it was first."""
-    figures = "" if math.isnan(cause.limit) else f" ({plain(round(cause.value))}, limit {plain(round(cause.limit))})"
+    is_compared = not math.isnan(cause.limit) and cause.link != LINKS[ARRIVED]
+    figures = "" if not is_compared else f" ({plain(round(cause.value))}, limit {plain(round(cause.limit))})"
     hours = f"{plain(round(cause.hours))} h" if cause.hours >= 1 else "less than an hour"
     return f"{cause.link}, {cause.rule}{figures}, in {hours}"
 
@@ -61,7 +60,7 @@ def setting_in_force(run: Run, setting: str) -> Any:
             value = next((each for each in value if each.get("name") == part), None)
         else:
             value = value.get(part) if isinstance(value, dict) else None
-    return value
+    return of_template(run, setting) if value is None else value
 
 
 def value_in_force(run: Run, setting: str) -> Any:
@@ -73,69 +72,111 @@ def value_in_force(run: Run, setting: str) -> Any:
     return entry.default if family is None else family
 
 
-def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[str, ...]:
-    """Values of a setting for a sweep, the one in force first; none where no number follows from the run.
+def variation(run: Run, cause: Cause) -> tuple[str, tuple[Any, ...]] | None:
+    """The first setting of a cause that a sweep can vary, with values, the one in force first, the last eases it most.
 
-    A limit moves until what was compared with it passes, and once more as far; one that a lower value eases ends at 0.
+    A setting of several queues, sites or storages is one, with a star for all names or some in braces. None if no
+    setting has a value that eases it.
     """
-    value, entry = value_in_force(run, setting), entry_of(setting)
+    for setting in cause.settings:
+        if values := values_to_try(run, setting, cause):
+            return _varied(run, setting, cause), values
+    return None
+
+
+def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[Any, ...]:
+    """Values of a setting for a sweep, the one in force first; none where no value follows from the run.
+
+    A limit moves until what was compared with it passes, and once more as far, another number by powers of ten;
+    attributes of queues end at their defaults, the space of storages at its size, what a lower value eases at 0.
+    """
+    found = [value for place in _eased(run, setting, cause) if (value := value_in_force(run, place)) is not None]
+    value = max(found, key=found.count) if found else None
+    entry, end = entry_of(setting), most_eased(run, setting)
+    if setting.rpartition(".")[2] in NO_LIMITS:
+        return ()
     if isinstance(value, bool):
-        return (str(value).lower(), str(not value).lower())
-    if isinstance(value, int | float) and value > 0:
-        compared = cause.value / cause.limit if cause.limit > 0 else TENFOLD if cause.limit == 0 else TWICE
-        step = max(TWICE, compared)
-        steps = (1, step, TWICE * step) if entry is None or entry.eased_by != LOWER else (1, 1 / TWICE, 0)
-        return tuple(f"{math.ceil(value * each) if isinstance(value, int) else float(f'{value * each:.3g}'):g}"
-                     for each in steps)
-    if value is None and entry is not None and entry.eased_by != LOWER and cause.value > 0:
-        return tuple(str(math.ceil(cause.value * factor)) for factor in (TWICE, TWICE ** 2))
-    return ()
+        return value, not value
+    if isinstance(value, str) or setting.startswith("grid.storages."):
+        return () if end in (None, value) else (value, end)
+    if value is None:
+        known = entry is not None and entry.eased_by != LOWER and cause.value > 0
+        return tuple(math.ceil(cause.value * factor) for factor in (TWICE, TWICE ** 2)) if known else ()
+    if not isinstance(value, int | float) or value <= 0:
+        return ()
+    if is_eased_by_lower(setting):
+        return value, rounded(value, 1 / TWICE), 0
+    compared = cause.value / cause.limit if cause.limit > 0 else TENFOLD if cause.limit == 0 or entry is None else TWICE
+    step = max(TWICE, compared)
+    further = rounded(value, step * (TWICE if cause.limit > 0 or entry else TENFOLD))
+    return value, rounded(value, step), further if end is None else end
+
+
+def rounded(value: float, factor: float) -> float:
+    """A value times a factor, whole if the value is, else with three digits."""
+    return math.ceil(value * factor) if isinstance(value, int) else float(f"{value * factor:.3g}")
 
 
 def relaxed(run: Run, cause: Cause) -> dict[str, Any]:
-    """Values of the first settings of a cause that let more work pass, by dotted name; empty if none follow.
+    """The last value of the sweep of a cause by its setting, for `Scenario.with_values`; empty if there is none."""
+    found = variation(run, cause)
+    return {} if found is None else {found[0]: found[1][-1]}
 
-    A key of gdpconfig moves as far as a sweep does, an attribute of a queue goes back to its default at all queues that
-    the cause names, a star standing for all; storages are empty, other numbers grow more.
+
+def _eased(run: Run, setting: str, cause: Cause) -> list[str]:
+    """Names of the settings that are the same attribute at other places, but for those that are eased already.
+
+    Only those of the most frequent value if they are half of the others, so that the first point of a sweep is the run.
     """
-    changes: dict[str, Any]
-    for setting in cause.settings:
-        names = _places(run, setting, cause.settings)
-        if setting.startswith("grid.queues."):
-            changes = {name: None for name in names if setting_in_force(run, name) not in (None, default_of(name))}
-        elif setting.endswith(".latency"):
-            changes = {setting: 0}
-        elif setting.startswith("grid.storages."):
-            changes = {name: setting_in_force(run, name.removesuffix("free") + "total") for name in names}
-        elif setting.startswith("grid.sites."):
-            changes = dict.fromkeys(names, True)
-        else:
-            tried = {name: values_to_try(run, name, cause) for name in names}
-            found = {name: json.loads(values[-1]) for name, values in tried.items() if values}
-            grown = 1 if setting.startswith("gdpconfig.") else GROWN
-            changes = {name: each if isinstance(each, bool) else grown * each for name, each in found.items()}
-        if changes:
-            return changes
-    return {}
+    where, name, attribute = _split(setting)
+    if name == "*":
+        kind = where.rpartition(".")[2]
+        places = [f"{where}.{each}.{attribute}" for each in run.manifest["scenario"]["grid"][kind]]
+    else:
+        places = [other for other in cause.settings if _split(other)[::2] == (where, attribute)] if name else [setting]
+    values = {place: value for place in places if (value := setting_in_force(run, place)) != most_eased(run, place)}
+    found = list(values.values())
+    usual = [place for place, value in values.items() if value == max(found, key=found.count)]
+    return usual if TWICE * len(usual) >= len(values) > 0 else list(values) or places
 
 
-def _places(run: Run, setting: str, settings: tuple[str, ...]) -> list[str]:
-    """Names of the settings that are the same attribute at other places: all for a star, else those of the cause."""
-    kind, _, end = setting.partition("*") if "*" in setting else ("", "", "")
-    if kind.startswith("grid."):
-        return [f"{kind}{name}{end}" for name in run.manifest["scenario"]["grid"][kind.split(".")[1]]]
-    attribute = setting.split(".")[3:]
-    return [other for other in settings if attribute and other.split(".")[3:] == attribute] or [setting]
+def _varied(run: Run, setting: str, cause: Cause) -> str:
+    """The setting of a sweep: at all places with a star, at some with their names in braces."""
+    where, name, attribute = _split(setting)
+    names = [_split(place)[1] for place in _eased(run, setting, cause)]
+    if len(names) < 2:
+        return _eased(run, setting, cause)[0]
+    every = len(run.manifest["scenario"]["grid"][where.removeprefix("grid.")]) if name == "*" else 0
+    some = "*" if len(names) == every or len(names) > MOST_PLACES else f"{{{','.join(names)}}}"
+    return f"{where}.{some}.{attribute}"
+
+
+def _split(setting: str) -> tuple[str, str, str]:
+    """A setting as mapping, name in it and attribute; no name for a key of gdpconfig and what is no attribute."""
+    parts = setting.split(".")
+    if setting.startswith("gdpconfig.") or len(parts) < 4 or parts[2] == "default":
+        return setting, "", ""
+    return ".".join(parts[:2]), parts[2], ".".join(parts[3:])
 
 
 def sweep_of(run: Run, cause: Cause, share: str) -> str:
-    """A command that shows what a change of the first setting of a cause brings the share; empty if there is none."""
-    for setting in cause.settings:
-        if values := values_to_try(run, setting, cause):
-            figure, vary = f"shares.{share}.delivered", f"{setting}={','.join(values)}"
-            return (f"simgrid-broker sweep {run.manifest['scenario']['name']}.yaml --vary {_quoted(vary)} "
-                    f"--figure {_quoted(figure)}")
-    return ""
+    """A command that repeats a run with other values of the first setting of a cause, and gives what the share and the
+    leaf share that is furthest above its target get; empty if there is none."""
+    if (found := variation(run, cause)) is None:
+        return ""
+    others = [each for each in why(run) if each.share != share and each.delivered > each.target]
+    payer = max(others, key=lambda each: each.delivered - each.target, default=None)
+    figures = [f"shares.{name}.cores" for name in (share, *((payer.share,) if payer else ()))]
+    vary = f"{found[0]}={','.join(_in_yaml(value) for value in found[1])}"
+    return " ".join([f"simgrid-broker sweep {_quoted(str(run.folder))} --vary {_quoted(vary)}",
+                     *(f"--figure {_quoted(figure)}" for figure in figures)])
+
+
+def _in_yaml(value: Any) -> str:
+    """A value as an element of a list of the option --vary."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str) and value.isalpha() else json.dumps(value)
 
 
 def in_effect(run: Run, key: str, unit: str, limit: float) -> str:
@@ -153,7 +194,7 @@ def in_effect(run: Run, key: str, unit: str, limit: float) -> str:
 
 
 def _quoted(text: str) -> str:
-    return f"'{text}'" if set(text) & set(" *()|&<>") else text
+    return f"'{text}'" if set(text) & set(' *()|&<>{}"%:') else text
 
 
 def limits(run: Run) -> dict[str, str]:

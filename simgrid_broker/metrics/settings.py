@@ -1,14 +1,22 @@
 """Settings of a scenario behind a cause, by their dotted names: of rules, of streams of work, and of links."""
 
-from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey
+from math import isnan, nan
+from typing import Any
+
+from simgrid_broker.gdpconfig import LOWER, REGISTRY, GdpconfigKey
 from simgrid_broker.metrics.refusals import criteria
 from simgrid_broker.metrics.window import once_per_run
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.records import Run
+from simgrid_broker.schema.harvester import option
 from simgrid_broker.schema.queues import Queue
 
 GDPCONFIG = "gdpconfig."
 """Beginning of the name of a key of gdpconfig."""
+EASED_BY_LOWER = ("latency", "batch_latency", "minrss", "mintime")
+"""Attributes of links and queues of which a lower value lets more work pass."""
+NO_LIMITS = ("atlas_site", "corecount", "num_slots", "pledgedcpu")
+"""Attributes of queues that say what there is, and no limit that could be eased."""
 MOST_LINKS = 3
 """Sites whose links a cause names."""
 
@@ -78,7 +86,34 @@ def entry_of(setting: str) -> GdpconfigKey | None:
     return max(found, key=lambda entry: len(entry.prefix), default=None)
 
 
-def default_of(setting: str) -> object:
-    """Default of an attribute of a queue, as a manifest has it; None for an option."""
-    _, _, _, attribute, *rest = setting.split(".")
-    return None if rest else Queue.model_fields[attribute].default
+def of_template(run: Run, setting: str) -> float | None:
+    """What Harvester's template says of an option that a queue does not write; None for another setting, or without
+    a limit."""
+    where, option_of, name = setting.partition(".params.")
+    if not option_of:
+        return None
+    queue = run.manifest["scenario"]["grid"]["queues"].get(where.removeprefix("grid.queues."))
+    found = option(Queue.model_validate(queue), name) if queue else nan
+    return None if isnan(found) else found
+
+
+def most_eased(run: Run, setting: str) -> Any:
+    """The value of a setting of the grid that lets most pass: of a queue its default, of a storage all space free.
+
+    None for what has no such value, or none but the absence of a limit.
+    """
+    kind, _, attribute = setting.removeprefix("grid.").partition(".")
+    name, _, attribute = attribute.partition(".")
+    if setting.startswith("grid.queues.") and "." not in attribute:
+        field = Queue.model_fields.get(attribute)
+        return None if field is None or field.is_required() else field.default
+    if setting.startswith("grid.storages."):
+        storages = run.manifest["scenario"]["grid"][kind]
+        return min(each["total"] for each in ([storages[name]] if name != "*" else storages.values()))
+    return None
+
+
+def is_eased_by_lower(setting: str) -> bool:
+    """True if a lower value of a setting lets more work pass."""
+    entry = entry_of(setting)
+    return entry.eased_by == LOWER if entry else setting.rpartition(".")[2] in EASED_BY_LOWER

@@ -2,9 +2,9 @@
 
 Power is HS06 of sent and running jobs, and a target is the share's fraction of all power in use, as in PanDA's dispatch
 (lifecycle reference, section 1.3). Work is waiting while the share has activated jobs. A share is judged by what it was
-due where it had activated jobs that could have run in the slots at hand: its target, with what shares without enough
-work leave to others. Unused power goes to the siblings of a share first, and then upwards (Global Shares paper, section
-2.1).
+due where its tasks had more work than ran, in jobs or not yet, whatever kept it: its target, with what shares without
+enough work leave to others. Unused power goes to the siblings of a share first, and then upwards (Global Shares paper,
+section 2.1).
 """
 
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def share_tree(run: Run) -> Tree:
 class ShareSamples:
     """Time series of shares as arrays: times (n_times,), s; the others (n_times, n_nodes), in the order of the tree.
 
-    due_hs06: power that a share was due; able: whether it had activated jobs that could have run.
+    due_hs06: power that a share was due; able: whether its tasks had work that did not run.
     """
 
     tree: Tree
@@ -115,18 +115,34 @@ def share_samples(run: Run) -> ShareSamples:
     target.ravel()[spot] = rows.target_hs06                 # every resource type of a leaf repeats its target
     arrays["target_hs06"] = target
     summed = {name: array @ tree.below.T for name, array in arrays.items()}
-    usable = usable_power(*_by_type(rows, spot, shape))
-    able = (usable > arrays["hs06"] * (1 + 1e-9)) @ tree.below.T.astype(int) > 0
+    waiting = np.bincount(spot, rows.queued * cores_of_job(rows, leaf), shape[0] * shape[1]).reshape(shape)
+    usable = usable_power(arrays["hs06"], arrays["running_cores"], waiting + _cores_without_jobs(run, tree, times))
+    able = (usable > arrays["hs06"] * (1 + ROUNDING)) @ tree.below.T.astype(int) > 0
     return ShareSamples(tree, times, **summed, due_hs06=due_power(tree, usable, summed["hs06"][:, 0]), able=able)
 
 
-def _by_type(rows: pd.DataFrame, spot: np.ndarray, shape: tuple[int, int]) -> list[np.ndarray]:
-    """Power, running and activated jobs, (n_times, n_leaves, n_types) each; spot: place by time and leaf, (n_rows,)."""
-    kind = rows.resource_type.cat.codes.to_numpy(int)
-    n_types = len(rows.resource_type.cat.categories)
-    place, n_places = spot * n_types + kind, shape[0] * shape[1] * n_types
-    return [np.bincount(place, rows[name], n_places).reshape(*shape, n_types)
-            for name in ("hs06", "running", "activated")]
+def cores_of_job(rows: pd.DataFrame, leaf: pd.Series) -> np.ndarray:
+    """Cores of a job of each row's leaf share and resource type, else of its type, (n,)."""
+    kind = rows.resource_type.astype(object)
+    sizes = np.where(kind.str.startswith("MCORE"), 8.0, 1.0)
+    for by in ([kind], [leaf, kind]):
+        sums = rows[["running", "running_cores"]].groupby(by).transform("sum")
+        sizes = np.where(sums.running > 0, sums.running_cores / sums.running.clip(lower=1), sizes)
+    return sizes
+
+
+def _cores_without_jobs(run: Run, tree: Tree, times: np.ndarray) -> np.ndarray:
+    """Cores of the work of tasks that is in no job yet, (n_times, n_leaves), between the hours at which it is counted;
+    0 in runs that did not count it."""
+    if "backlog" not in run.tables:
+        return np.zeros((len(times), len(tree.leaves)))
+    rows = run.table("backlog")
+    cores = rows[[name for name in rows if name.endswith("_cores")]].sum(axis=1)
+    counted, found = np.unique(rows.time_s), np.zeros((len(times), len(tree.leaves)))
+    for leaf, name in enumerate(tree.leaf_names if len(counted) else ()):
+        sums = cores.groupby(rows.time_s.where(rows.share == name)).sum().reindex(counted, fill_value=0.0)
+        found[:, leaf] = np.interp(times, counted, sums)
+    return found
 
 
 @once_per_run
@@ -159,10 +175,10 @@ def share_compliance(run: Run) -> pd.DataFrame:
     """Compliance of every node of the tree in the window.
 
     Dimensions node, share, level. Metrics: delivered, target and due, % of all power; due: the target with what shares
-    without enough work left to this one; judged: % of samples in which the share had activated jobs that could have run
-    in the slots at hand; over these, deviation: mean absolute deviation of delivered from due, percentage points, and
-    near: % of samples within 10 % of due; above_due: mean of what was delivered above due, percentage points; waiting:
-    % of samples with work waiting; samples: number.
+    without enough work left to this one; judged: % of samples in which its tasks had work that did not run; over these,
+    deviation: mean absolute deviation of delivered from due, percentage points, and near: % of samples within 10 % of
+    due; above_due: mean of what was delivered above due, percentage points; waiting: % of samples with work waiting;
+    samples: number.
     """
     window, samples = window_of(run), running_samples(run)
     tree, waiting = samples.tree, samples.activated > 0
@@ -183,17 +199,16 @@ def share_compliance(run: Run) -> pd.DataFrame:
 def share_deviation(run: Run) -> pd.DataFrame:
     """Deviation of the leaf shares from what they were due, without dimensions.
 
-    Metrics: share_deviation: mean over leaves of their mean absolute deviation where they had work that could have run,
-    percentage points; share_misplaced: power above due, the mean over the samples of half the sum of absolute
-    deviations, % of all power; NaN if work waited and none of it could have run.
+    Metrics: share_deviation: mean over leaves of their mean absolute deviation where their tasks had work that did not
+    run, percentage points; share_misplaced: power above due, the mean over the samples of half the sum of absolute
+    deviations, % of all power.
     """
     window, samples = window_of(run), running_samples(run)
     gap = np.abs(samples.percent("hs06") - samples.percent("due_hs06"))[:, samples.tree.leaves]
     deviation = _mean_where(gap, samples.able[:, samples.tree.leaves])
     judged = deviation[~np.isnan(deviation)]
-    is_measured = len(judged) or not samples.activated.any()
     table = pd.DataFrame({"share_deviation": [judged.mean() if len(judged) else np.nan],
-                          "share_misplaced": [_mean(gap.sum(axis=1)) / 2 if is_measured else np.nan]})
+                          "share_misplaced": [_mean(gap.sum(axis=1)) / 2]})
     return tidy(table, [], {"share_deviation": "% points", "share_misplaced": "%"}, window)
 
 
@@ -251,14 +266,23 @@ def shared_out(whole: np.ndarray, wanted: np.ndarray, values: np.ndarray) -> np.
     return np.where(satisfied, wanted, parts)
 
 
-def usable_power(hs06: np.ndarray, running: np.ndarray, activated: np.ndarray) -> np.ndarray:
-    """Power that each leaf could use, HS06, (n_times, n_leaves), from (n_times, n_leaves, n_types) each.
+def usable_power(hs06: np.ndarray, running_cores: np.ndarray, waiting_cores: np.ndarray) -> np.ndarray:
+    """Power that the tasks of each leaf could use, HS06, (n_times, n_leaves), as the arguments.
 
-    That is what it uses and what its activated jobs would use, each as much as the mean running job of its share and
-    type, or of its type, in all no more of a type than is at hand: what the jobs of all shares of that type use. A job
-    of a type of which none runs could not have run.
+    That is what it uses and what its waiting work would, each core as much as one of its running jobs, else of all.
     """
-    of_type, number = hs06.sum(axis=1, keepdims=True), running.sum(axis=1, keepdims=True)
-    mean = np.broadcast_to(of_type / np.maximum(number, 1), hs06.shape)
-    each = np.where(running > 0, hs06 / np.maximum(running, 1), mean)
-    return np.minimum(hs06 + activated * each, of_type).sum(axis=2)
+    of_all = hs06.sum(axis=1, keepdims=True) / np.maximum(running_cores.sum(axis=1, keepdims=True), 1)
+    each = np.where(running_cores > 0, hs06 / np.maximum(running_cores, 1), of_all)
+    return hs06 + waiting_cores * each
+
+
+@once_per_run
+def share_cores(run: Run) -> pd.DataFrame:
+    """Cores of running jobs of every node of the tree, means over the samples in the window; dimensions node, share.
+
+    Unlike what was delivered it does not depend on how many cores the other shares use.
+    """
+    window, samples = window_of(run), share_samples(run)
+    table = pd.DataFrame({"node": np.arange(len(samples.tree.names)), "share": samples.tree.names,
+                          "cores": _mean(samples.within(window).running_cores)})
+    return tidy(table, ["node", "share"], {"cores": "cores"}, window)

@@ -9,6 +9,8 @@ from simgrid_broker.metrics.refusals import ABOUT_QUEUES, ONLINE, pools_of, refu
 from simgrid_broker.metrics.window import Window, end_times, once_per_run, part_of_jobs, window_of
 from simgrid_broker.names import USED
 from simgrid_broker.records import JOB_END_TIMES, Run
+from simgrid_broker.schema.harvester import option
+from simgrid_broker.schema.queues import Queue
 from simgrid_broker.units import HOUR
 
 EVERY_TYPE = "every type"
@@ -21,9 +23,9 @@ PASSED_OVER = {"more_memory": ("jobs ask for more memory than workers have", "ma
                "other_label": ("pilots do not ask for these jobs", "status"),
                "above_meanrss": ("jobs would raise the mean memory above its target", "meanrss")}
 """Why pilots pass jobs over, and the attribute of the queue behind it, by the column that counts the jobs."""
-LIMIT_OPTIONS = ("nQueueLimitWorker", "maxWorkers", "nQueueLimitWorkerCores", "nQueueLimitWorkerMemory",
-                 "maxNewWorkersPerCycle")
-"""Limits of Harvester that are options of a queue."""
+RATIO = "Ratio"
+ENDS = ("", "Max", RATIO, "Min")
+"""Ends of the names of Harvester's options behind one of its limits: most that may wait, and how many always may."""
 OF_CAPS = ("-cap", "-cap_rt")
 """Tags of rules of job brokerage that answer to queued jobs."""
 STANDS_S = HOUR
@@ -39,8 +41,9 @@ MOST_QUEUES = 12
 class Waiting(NamedTuple):
     """Waiting jobs and starts.
 
-    jobs: share, queue, resource_type, core_h that activated jobs waited in the window; starts: share, hour, jobs;
-    input_s: mean wait of jobs for their input in the window, by share, s.
+    jobs: share, queue, resource_type, core_h that activated jobs waited in the window, taken_h core hours in it of
+    those that started in it; starts: share, hour, jobs; input_s: mean wait of jobs for their input in the window, by
+    share, s.
     """
 
     jobs: pd.DataFrame
@@ -60,16 +63,18 @@ def waiting_for_slots(run: Run) -> Waiting:
         there = np.minimum(np.nan_to_num(rows.activated_s, nan=np.inf), over)
         first = np.fmin(rows.assigned_s, rows.activated_s)
         seen = (first <= window.end_s) & (begun >= window.start_s)
-        rows = rows.assign(core_h=_within(window, rows.activated_s, begun) * rows.corecount / HOUR / part,
-                           input_s=_within(window, rows.assigned_s, there), jobs=1 / part,
-                           with_input=rows.assigned_s.notna() / part, hour=(rows.running_s // HOUR).fillna(-1))[seen]
+        size, taken = rows.corecount / HOUR / part, rows.running_s.where(rows.running_s >= window.start_s)
+        rows = pd.DataFrame({
+            **{name: rows[name] for name in names[:3]}, "jobs": 1 / part, "with_input": rows.assigned_s.notna() / part,
+            "core_h": _within(window, rows.activated_s, begun) * size, "taken_h": _within(window, taken, over) * size,
+            "input_s": _within(window, rows.assigned_s, there), "hour": (rows.running_s // HOUR).fillna(-1)})[seen]
         groups = rows.groupby([*names[:3], "hour"], observed=True, sort=False)
-        piece = groups[["core_h", "input_s", "jobs", "with_input"]].sum().reset_index()
+        piece = groups[["core_h", "taken_h", "input_s", "jobs", "with_input"]].sum().reset_index()
         pieces.append(piece.astype({name: object for name in names[:3]}))       # batches may differ in categories
     sums = pd.concat(pieces).groupby([*names[:3], "hour"]).sum().reset_index()
     starts = sums[sums.hour >= 0].groupby(["share", "hour"]).jobs.sum().reset_index()
     of_shares = sums.groupby("share")[["input_s", "with_input"]].sum()
-    return Waiting(sums.groupby(names[:3]).core_h.sum().reset_index(), starts,
+    return Waiting(sums.groupby(names[:3])[["core_h", "taken_h"]].sum().reset_index(), starts,
                    of_shares.input_s / part / of_shares.with_input.clip(lower=1))
 
 
@@ -153,6 +158,24 @@ def _idle_elsewhere(run: Run, used: set[str]) -> pd.Series:
 
 
 @once_per_run
+def taken_elsewhere(run: Run, share: str, others: tuple[str, ...]) -> float:
+    """Cores that jobs of `others` took in the window, of the types of the waiting jobs of a share, where none of these
+    waits although job brokerage would have let them.
+
+    A rule of job brokerage other than a cap closes a queue if it refused it to the share in most decisions.
+    """
+    jobs = waiting_for_slots(run).jobs
+    rows = jobs[jobs.share == share]
+    at, refused = rows.groupby("queue").core_h.sum(), _refusals_at(run)
+    refused = refused[(refused.share == share) & refused.kind.isin(ABOUT_QUEUES) & ~refused.tag.isin((USED, *OF_CAPS))]
+    closed = refused.groupby("candidate").part.sum()
+    taken = jobs[jobs.share.isin(others) & jobs.resource_type.isin(rows.resource_type)
+                 & ~jobs.queue.isin(at.index[at > FREE * at.sum()])
+                 & ~jobs.queue.isin(closed.index[closed > 100 * ENOUGH])]
+    return float(taken.taken_h.sum() * HOUR / max(window_of(run).length_s, 1.0))
+
+
+@once_per_run
 def _refusals_at(run: Run) -> pd.DataFrame:
     """Refusals by share, candidate and rule."""
     return refusal_counts(run, by=("share", "candidate"))
@@ -228,8 +251,11 @@ def _of_full_queue(run: Run, queue: str, kind: str, here: pd.DataFrame,
         return f"all slots for {kind} hold jobs", ()
     if not asked.wanted.sum():
         return f"workers of {others.idxmax()} hold the slots, and none of {kind} are asked for", ()
+    mine = here[here.resource_type.isin((kind, EVERY_TYPE))]
+    period_s = window_of(run).length_s / max(here.time_s.nunique(), 1)
+    wait_s = period_s * mine.waiting.sum() / max(mine.started.sum(), 1)
     limit = _cut_by(asked)
-    if limit:
+    if limit and wait_s < STANDS_S:
         return (f"workers of {others.idxmax()} hold the slots, and those of {kind} are cut by {limit}",
                 _options(run, queue, limit))
     return f"workers of {others.idxmax()} hold the slots, not {kind}", ()
@@ -243,10 +269,17 @@ def _cut_by(asked: pd.DataFrame) -> str:
 
 
 def _options(run: Run, queue: str, limit: str) -> tuple[str, ...]:
-    """Options of a queue behind a limit of Harvester: those that are set, or that of its name."""
-    params = run.manifest["scenario"]["grid"]["queues"][queue].get("params") or {}
-    names = [name for name in params if name.startswith(limit)] or ([limit] if limit in LIMIT_OPTIONS else [])
-    return tuple(f"grid.queues.{queue}.params.{name}" for name in names)
+    """The option of a queue, or of its template, behind a limit of Harvester that binds: the least of those that say
+    how many may wait at most, or the largest of those that say how many may always."""
+    config = Queue.model_validate(run.manifest["scenario"]["grid"]["queues"][queue])
+    rows = _tables(run).by_queue[1].get(queue)
+    running = 0.0 if rows is None else rows.groupby("time_s").running.sum().mean()
+    lets = {name: number * running / 100 if end == RATIO else number for end in ENDS
+            if (number := option(config, name := f"{limit}{end}")) == number}
+    always = [name for name in lets if name.endswith(ENDS[-2:])]
+    most = [name for name in lets if name not in always]
+    binding = [pick(names, key=lets.__getitem__) for pick, names in ((min, most), (max, always)) if names]
+    return (f"grid.queues.{queue}.params.{min(binding, key=lets.__getitem__)}",) if binding else ()
 
 
 class _At(NamedTuple):

@@ -12,10 +12,9 @@ import numpy as np
 from pydantic_core import to_json
 
 from simgrid_broker.errors import InputFileError, OutputError, Problem
-from simgrid_broker.files import write_whole
+from simgrid_broker.files import MANIFEST, write_whole
 from simgrid_broker.schema import RECORDED, Column, Table
 
-MANIFEST = "manifest.json"
 STATUSES = ("running", "complete", "interrupted", "failed")
 """Statuses of a run; a killed run stays `running`."""
 

@@ -54,8 +54,8 @@ def shares(view: Context) -> Section:
             drawn_by("shares.compliance_tree"),
             "A dot in the grey band is a share within 10 % of its target, shown on the left as a bar ending near its "
             "black mark; shares are indented below their parents. The columns give the mean absolute deviation of "
-            "delivered power from what the share was due, and the % of samples within 10 % of it, both where it had "
-            "work that could have run.",
+            "delivered power from what the share was due, and the % of samples within 10 % of it, both where its "
+            "tasks had work that did not run.",
             (10, 1.3 + 0.245 * len(view.tree.names)), (1, 2)), nothing, "delivered"),
         _compliance_table(view.run, compliance)))
 
@@ -81,10 +81,10 @@ def _compliance_table(run: Run, compliance: pd.DataFrame) -> Block:
         "Compliance figures", frame.astype({"share": object}),
         f"Over {int(rows.samples.iloc[0])} samples, {compliance.window.iloc[0]}. Work is waiting while the share has "
         "activated jobs. What a share is due is its target with what shares without enough work leave, to siblings "
-        "first; it is judged by that in the samples in which it had activated jobs that could have run in the slots at "
-        "hand. A share that received less than 90 % of its target is limited by the first link, from the tasks that "
-        "arrived to the running jobs, that is narrower than what its tasks could have used of it, in the hours that "
-        "cost it most.", tuple(rows.level))
+        "first; it is judged by that in the samples in which its tasks had work that did not run, in jobs or not yet, "
+        "whatever kept it. A share that received less than 90 % of its target is limited by the first link, from the "
+        "tasks that arrived to the running jobs, that is narrower than what its tasks could have used of it, in the "
+        "hours that cost it most.", tuple(rows.level))
 
 
 def cores(view: Context) -> Section:

@@ -70,7 +70,7 @@ def _figures(run: Run, value: Mapping[str, str]) -> list[str]:
             f"withdrawn before start: {value['taken_back']}",
             *_from_submission(value),
             *_out_of_memory(run), *_lost(run), *_tasks(run),
-            "shares    power above due: " + ("not known, no work that waited could have run" if
+            "shares    power above due: " + ("not known, as no job ran" if
                                              value["share_misplaced"] == "–" else f"{value['share_misplaced']} %"),
             f"speed     {number(jobs_per_second(run.manifest))} simulated jobs per second of wall-clock time"]
 

@@ -2,28 +2,29 @@
 
 from collections.abc import Iterator
 from math import exp, inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from simgrid_broker.errors import first_three
 from simgrid_broker.names import COMPENSATION
-from simgrid_broker.scenario.gdpconfig import in_force
-from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.terms import TERMS
-from simgrid_broker.scenario.work.input_files import Spread
 from simgrid_broker.systems.worker_mode import WorkerMode, mode_of
-from simgrid_broker.views import WorkerStatus
+
+if TYPE_CHECKING:                                       # else imported by the remarks, as limits are asked for without
+    from simgrid_broker.scenario.model import Scenario
+    from simgrid_broker.scenario.work.input_files import Spread
+    from simgrid_broker.views import WorkerStatus
 
 MANY = 999_999
 """ATLAS's way to write that there is no limit."""
 
 
-def as_asked(status: WorkerStatus) -> np.ndarray:
+def as_asked(status: "WorkerStatus") -> np.ndarray:
     """Workers that the server asked for, or one for each fetched job, (n_queues, n_types)."""
     return status.asked
 
 
-def as_counted(status: WorkerStatus) -> np.ndarray:
+def as_counted(status: "WorkerStatus") -> np.ndarray:
     """Workers for the activated jobs, by a factor, less those that wait, (n_queues, n_types).
 
     For a queue without statistics one worker, unless one waits or runs. Source: lifecycle reference, section 5.4.
@@ -36,18 +37,20 @@ def as_counted(status: WorkerStatus) -> np.ndarray:
     return np.where(counted, np.maximum(found - status.queued, 0), 0)
 
 
-def largest_type(status: WorkerStatus) -> np.ndarray:
+def largest_type(status: "WorkerStatus") -> np.ndarray:
     """The type of each queue with most cores, then most memory, then the first, (n_queues, n_types) bool."""
     kind = np.arange(status.cores.shape[1])
     last = np.lexsort((-np.broadcast_to(kind, status.cores.shape), status.memory, status.cores))[:, -1]
     return kind == last[:, None]
 
 
-def few_of_high_memory(scenario: Scenario) -> Iterator[str]:
+def few_of_high_memory(scenario: "Scenario") -> Iterator[str]:
     """Unified queues where one worker of a type puts the mean memory above `meanrss`, as no worker is below it.
 
     Only where work may need the type; source: lifecycle reference, 5.3, step 5.
     """
+    from simgrid_broker.scenario.gdpconfig import in_force
+    from simgrid_broker.scenario.terms import TERMS
     work = (*scenario.workload.campaigns, *scenario.workload.users)
     claimed = max((_large(stream.memory_per_core) for stream in work), default=0.0)
     if not TERMS[scenario.edition].meanrss or in_force(scenario)["meanrss", "IGNORE_MEANRSS"]:
@@ -64,7 +67,7 @@ def few_of_high_memory(scenario: Scenario) -> Iterator[str]:
                "higher meanrss, or IGNORE_MEANRSS: true.")
 
 
-def whole_slots_for_small_jobs(scenario: Scenario) -> Iterator[str]:
+def whole_slots_for_small_jobs(scenario: "Scenario") -> Iterator[str]:
     """Unified queues in pull mode, whose workers all have the cores of the queue, with work of fewer cores."""
     least = min((stream.corecount for stream in (*scenario.workload.campaigns, *scenario.workload.users)), default=inf)
     unified = {name: queue.corecount for name, queue in scenario.grid.queues.items()
@@ -75,7 +78,7 @@ def whole_slots_for_small_jobs(scenario: Scenario) -> Iterator[str]:
                "leaves the others unused; with workflow: pull_ups workers have the cores of each resource type.")
 
 
-def _large(memory: Spread) -> float:
+def _large(memory: "Spread") -> float:
     """Memory that few of the tasks of a stream exceed, MB: two standard deviations above the median."""
     most = memory.median * exp(2 * memory.sigma)
     return most if memory.max is None else min(most, memory.max)

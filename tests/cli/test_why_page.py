@@ -51,6 +51,12 @@ def test_the_page_shows_the_output_of_the_program(call, folder_of, name, monkeyp
     assert updated == PAGES[name].read_text(encoding="utf-8")
 
 
+def test_the_sweep_of_the_page_is_the_line_that_why_prints():
+    page = PAGES["operators.md"].read_text(encoding="utf-8")
+    printed, pasted = (words(line) for line in re.findall(COMMAND.format("sweep"), page)[:3:2])
+    assert pasted == [*printed, "--seeds", "2"]
+
+
 def test_the_program_of_the_page_runs(folder_of, monkeypatch, capsys):
     import simgrid_broker
     monkeypatch.chdir(folder_of("why.md"))

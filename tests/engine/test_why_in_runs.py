@@ -1,12 +1,19 @@
 """Runs that fail in known ways: `why` names the link, the rule and the key, and a relaxed key raises the share."""
 
+import shlex
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from simgrid_broker import load_scenario, metrics, simulate
-from simgrid_broker.metrics.chain import LINKS
+from simgrid_broker import Scenario, load_scenario, metrics, simulate
+from simgrid_broker.cli.studies import of_options
+from simgrid_broker.experiments.figures import known_figures, unknown_figures
+from simgrid_broker.experiments.study_file import base_scenario
+from simgrid_broker.experiments.sweep import combinations
+from simgrid_broker.metrics.chain import LINKS, Cause
+from simgrid_broker.metrics.chain_words import sweep_of
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SATURATED = {
@@ -91,6 +98,26 @@ def test_the_key_that_is_named_raises_the_share_when_it_is_relaxed(name, relaxed
     before, after = chain(tmp_path / "a", changes), chain(tmp_path / "b", changes | {setting: relaxed})
     assert after.delivered > 1.2 * before.delivered
     assert after.cause is None or after.cause.settings[:1] != (setting,), "the cause moves"
+
+
+def test_the_sweep_that_is_printed_varies_the_scenario_of_the_run(tmp_path):
+    """Read as the command line reads it: seed and settings are those of the run, and every point is valid."""
+    changes = {QUEUES + f"{name}.maxtime": "10 min" for name in ("NORTH", "SOUTH")} | {"seed": 3}
+    run = simulate(saturated().with_values(changes | {"duration": "3h"}), folder=tmp_path / "run")
+    cause = Cause("job brokerage", "-shortwalltime", (QUEUES + "*.maxtime",))
+    line = sweep_of(run, cause, "Production")
+    words = dict(pairwise(shlex.split(line)))
+    file = of_options(Path(words["sweep"]), [words["--vary"]])
+    assert file.vary.keys() == {QUEUES + "{NORTH,SOUTH}.maxtime"}
+    points = [base_scenario(file).with_values(one) for one in combinations(file.vary)]
+    assert points[0] == run_scenario(run), "the first value is that of the run"
+    assert [point.grid.queues["SOUTH"].maxtime for point in points] == [600, 6000, 0]
+    assert not unknown_figures((words["--figure"],), known_figures(points[0]), None, "figures")
+
+
+def run_scenario(run):
+    """The scenario of a run."""
+    return Scenario.from_dict(run.manifest["scenario"])
 
 
 def test_widths_never_grow_along_the_chain_and_end_with_what_runs(tmp_path):

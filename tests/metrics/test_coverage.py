@@ -89,12 +89,12 @@ def test_a_key_is_named_with_its_value_and_the_value_from_which_it_acts(key, uni
 
 
 @pytest.mark.parametrize(("key", "value", "figures", "tried"), [
-    ("NRUNNINGCAP_Production", 50, (99, 50), ("50", "100", "200")),
-    ("NQUEUELIMIT_Production", 2, (124, 2), ("2", "124", "248")),
-    ("NQUEUECAP_Production", 3, (0, 0), ("3", "30", "60")),
-    ("THROTTLE_THRESHOLD", 2.0, (42, 8.88), ("2", "9.46", "18.9")),
-    ("DISK_THRESHOLD", 100.0, (float("nan"),) * 2, ("100", "50", "0")),
-    ("JOB_SUBMISSION", False, (0, 0), ("false", "true"))])
+    ("NRUNNINGCAP_Production", 50, (99, 50), (50, 100, 200)),
+    ("NQUEUELIMIT_Production", 2, (124, 2), (2, 124, 248)),
+    ("NQUEUECAP_Production", 3, (0, 0), (3, 30, 60)),
+    ("THROTTLE_THRESHOLD", 2.0, (42, 8.88), (2, 9.46, 18.9)),
+    ("DISK_THRESHOLD", 100.0, (float("nan"),) * 2, (100, 50, 0)),
+    ("JOB_SUBMISSION", False, (0, 0), (False, True))])
 def test_a_sweep_moves_a_key_until_what_was_compared_passes_or_to_nothing(key, value, figures, tried):
     manifest = {"gdpconfig": {f"component.{key}": {"value": value, "origin": "default"}}}
     cause = Cause("throttler", "rule", (f"gdpconfig.{key}",), *map(float, figures))

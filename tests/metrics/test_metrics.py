@@ -147,22 +147,22 @@ def test_unused_power_is_due_to_siblings_before_it_goes_upwards():
         [0, 50, 50], [0, 40, 60], [50, 50, 0]]
 
 
-def test_jobs_of_a_type_of_which_none_runs_could_not_have_run():
-    hs06, running, activated = (np.array([[kinds]], float) for kinds in ([30, 0], [3, 0], [0, 9]))
-    assert usable_power(hs06, running, activated).tolist() == [[30]]
-    two = (np.array([kinds], float) for kinds in ([[30, 0], [10, 0]], [[3, 0], [1, 0]], [[0, 0], [9, 9]]))
-    assert usable_power(*two).tolist() == [[30, 40]]
+def test_waiting_work_could_use_the_power_of_the_cores_that_its_share_or_all_have():
+    given = (np.array([row], float) for row in ([30, 10, 0], [3, 2, 0], [2, 0, 4]))
+    assert usable_power(*given).tolist() == [[50, 10, 32]]
 
 
-def test_power_above_due_is_unknown_if_no_waiting_work_could_have_run(tmp_path):
-    """Each share runs jobs of a type of its own; the waiting jobs of B1 are of a type of which none runs."""
-    rows = share_rows({k: {"A": (80, 40, 0), "B1": (20, 60, 9)} for k in range(3)})
-    kept = (rows["share"] == 0) & (rows["resource_type"] == 1) | (rows["share"] == 1) & (rows["resource_type"] == 0)
-    rows = {name: column[kept] for name, column in rows.items()}
-    run = run_of(tmp_path / "waiting", shares=rows)
-    assert np.isnan(value(metrics.share_deviation(run), "share_misplaced"))
-    idle = run_of(tmp_path / "idle", shares=rows | {"activated": 0 * rows["activated"]})
-    assert value(metrics.share_deviation(idle), "share_misplaced") == 0
+@pytest.mark.parametrize(("cores", "due", "judged"), [(0, 25, 0), (1, 31.25, 100), (9, 60, 100)])
+def test_work_that_is_in_no_job_is_due_too(cores, due, judged, tmp_path):
+    """B1 uses 40 of 160, 10 a core; B and so B1 is due 60 %, and it has no jobs but those that run."""
+    rows = share_rows({k: {"A": (120, 64, 0), "B1": (40, 80, 0)} for k in range(3)})
+    run = run_of(tmp_path, 0, 3, shares=rows)
+    table, run.tables["backlog"] = run.table, None
+    work = pd.DataFrame({"time_s": np.arange(4) * HOUR, "share": "B1", "ready_cores": cores, "input_cores": 0.0})
+    run.table = lambda name, columns=None: work if name == "backlog" else table(name, columns)
+    found = wide(metrics.share_compliance(run)).set_index("share")
+    assert (found.due["B1"], found.judged["B1"]) == (pytest.approx(due), judged)
+
 
 
 def test_running_cores_by_site_adds_queues(tmp_path):

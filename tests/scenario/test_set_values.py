@@ -5,7 +5,7 @@ from plain_scenario import plain_values
 
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.loading.origins import dotted, keys_of
-from simgrid_broker.scenario.loading.set_values import NoSuchKey, from_command_line, located
+from simgrid_broker.scenario.loading.set_values import NoSuchKey, from_command_line, located, spread
 
 
 @pytest.mark.parametrize(("key", "way"), [
@@ -30,6 +30,21 @@ def test_dotted_keys_are_found(key, way):
     for name in ("A", "A.B"):
         values["grid"]["storages"][name] = values["grid"]["storages"]["CERN-PROD_DATADISK"]
     assert located(values, key) == way
+
+
+def test_a_star_stands_for_all_names_and_braces_for_some():
+    values = plain_values()
+    first = next(iter(values["grid"]["queues"]))
+    values["grid"]["queues"] |= {name: values["grid"]["queues"][first] for name in ("A", "B")}
+    every = [f"grid.queues.{name}.maxtime" for name in values["grid"]["queues"]]
+    assert spread(values, "grid.queues.*.maxtime") == every
+    assert spread(values, "grid.queues.{A,B}.maxtime") == ["grid.queues.A.maxtime", "grid.queues.B.maxtime"]
+    assert spread(values, "gdpconfig.NRUNNINGCAP_A_SCORE.*") == ["gdpconfig.NRUNNINGCAP_A_SCORE.*"]
+    with pytest.raises(NoSuchKey, match="workload.users has no entries"):
+        spread(values, "workload.users.*.name")
+    scenario = Scenario.from_dict(values).with_values({"grid.queues.{A,B}.maxtime": "3h"})
+    assert [queue.maxtime == 3 * 3600 for queue in scenario.grid.queues.values()] == [
+        name in "AB" for name in values["grid"]["queues"]]
 
 
 @pytest.mark.parametrize(("key", "says", "near"), [

@@ -4,6 +4,7 @@ Scalars follow YAML 1.2, because in YAML 1.1 `ON` and `OFF` (CRIC's words for st
 `12:30` is 750. An underscore may separate digits. Keys of mappings are always text; duplicate keys are errors.
 """
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from typing import Any
 import yaml
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
-from simgrid_broker.files import read_bytes
+from simgrid_broker.files import MANIFEST, read_bytes
 from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.loading.origins import Draft, Key, Origin, dotted, keys_of, value_at
 from simgrid_broker.scenario.shipped import files
@@ -215,6 +216,20 @@ def _draft(path: Path, asked: Problem | None = None) -> tuple[Draft, list[Proble
         raise ScenarioError(document.problems or [empty])
     marks = {key: Origin("file", str(path), line) for key, line in document.lines.items()}
     return Draft(_relative_to(path.parent, document), {(): Origin("file", str(path)), **marks}), document.problems
+
+
+def of_run(folder: Path) -> tuple[Draft, list[Problem]]:
+    """The scenario that a run had, with its seed, its settings and its grid as it was written out.
+
+    Raises ScenarioError if the manifest of the run cannot be read.
+    """
+    path = folder / MANIFEST
+    try:
+        values = json.loads(text_of(path))["scenario"]
+        marks = dict.fromkeys(((), *keys_of(values)), Origin("file", str(path)))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise ScenarioError([Problem(str(path), None, "scenario", None, "this is not the manifest of a run")]) from None
+    return Draft(values, marks, expanded=True), []
 
 
 def text_of(path: Path, asked: Problem | None = None) -> str:

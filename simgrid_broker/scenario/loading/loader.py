@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 import simgrid_broker.scenario.loading.origins as locate
 from simgrid_broker.errors import Problem, ScenarioError, SnapshotError, wrong_type
+from simgrid_broker.files import MANIFEST
 from simgrid_broker.scenario.checks.cross_checks import findings
 from simgrid_broker.scenario.checks.snapshot import snapshot_findings
 from simgrid_broker.scenario.grid.expand_grid import SOURCES, expanded
 from simgrid_broker.scenario.loading import lenient
-from simgrid_broker.scenario.loading.documents import missing_files, read
+from simgrid_broker.scenario.loading.documents import missing_files, of_run, read
 from simgrid_broker.scenario.loading.origins import Assignment, Draft, Finding, Whole, value_at
 from simgrid_broker.scenario.loading.set_values import NoSuchKey, assigned, from_command_line, from_python, plain
 from simgrid_broker.scenario.loading.validate import Validation, validated
@@ -27,7 +28,7 @@ FINDINGS: dict[type[Whole], Callable[[Any], Iterable[Finding]]] = {Scenario: fin
 
 def load_scenario(path: str | Path, seed: int | None = None, until: float | str | None = None,
                   overrides: Iterable[str] = ()) -> Scenario:
-    """The scenario in a YAML file, or the shipped one of that name (`shipped.located`), checked.
+    """The scenario in a YAML file, that of the run in a folder, or the shipped one of a name (`located`), checked.
 
     seed and until replace `seed` and `duration`; overrides are texts `dotted.key=value` (see `set_values`). A file may
     say `extends: other.yaml`, or list several, later ones laid over earlier ones: mappings merge deeply, lists and
@@ -36,7 +37,7 @@ def load_scenario(path: str | Path, seed: int | None = None, until: float | str 
     """
     if not isinstance(path, str | PathLike):
         raise wrong_type("load_scenario", "the path of a scenario file, or the name of a shipped scenario", path)
-    draft, problems = read(located(path))
+    draft, problems = of_run(Path(path)) if (Path(path) / MANIFEST).is_file() else read(located(path))
     assignments = [] if seed is None else [Assignment("seed", seed, locate.COMMAND_LINE)]
     assignments += [] if until is None else [Assignment("duration", until, locate.COMMAND_LINE)]
     assignments += _assignments(overrides, problems)

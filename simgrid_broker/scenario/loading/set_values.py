@@ -3,11 +3,13 @@
 A key goes from the top of the scenario through names and positions: `duration`, `grid.queues.CERN.corecount`,
 `shares.Analysis.value`, `incidents[0].at`. The rest after `gdpconfig.` is one key, dots and blanks included.
 A name that itself has dots is found if it exists; elements of a list are found by their `name` or their position.
+A star in place of a name means all names, braces some: `grid.queues.*.maxtime`, `grid.queues.{CERN,BNL}.status`.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import PurePath
 from types import NoneType
 from typing import Any, get_origin
@@ -18,10 +20,21 @@ from pydantic_core import PydanticUndefined
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.loading.documents import read_value
-from simgrid_broker.scenario.loading.origins import COMMAND_LINE, PYTHON, Assignment, Draft, Key, Whole
+from simgrid_broker.scenario.loading.origins import (
+    COMMAND_LINE,
+    PYTHON,
+    Assignment,
+    Draft,
+    Key,
+    Whole,
+    value_at,
+)
 from simgrid_broker.scenario.loading.validate import bare, inside, is_part
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.schema.part import fields_by_key, keys_meant
+
+SEVERAL = re.compile(r"(?P<where>.+?)\.(?:\*|\{(?P<names>[^{}]+)\})(?P<rest>\..+)?")
+"""A key with a star or braces in place of a name."""
 
 
 class NoSuchKey(ValueError):
@@ -46,7 +59,10 @@ def from_python(values: Mapping[str, object]) -> tuple[Assignment, ...]:
 
 
 def assigned(draft: Draft, assignment: Assignment, model: type[Whole] = Scenario) -> Draft:
-    """`draft` with one value set; None removes an entry. Raises NoSuchKey."""
+    """`draft` with one value set, or that of several names; None removes an entry. Raises NoSuchKey."""
+    names = spread(draft.values, assignment.key, model)
+    if names != [assignment.key]:
+        return reduce(lambda part, name: assigned(part, replace(assignment, key=name), model), names, draft)
     key = located(draft.values, assignment.key, model)
     if key[0] == "gdpconfig" and isinstance(draft.values.get("gdpconfig"), dict):
         kept = laid_over(draft.values["gdpconfig"], dict.fromkeys(map(str, key[1:])))
@@ -54,6 +70,22 @@ def assigned(draft: Draft, assignment: Assignment, model: type[Whole] = Scenario
     values = _with(draft.values, model, key, assignment.value)
     marks = {old: origin for old, origin in draft.marks.items() if old[:len(key)] != key}
     return replace(draft, values=values, marks=marks | {key: assignment.origin})
+
+
+def spread(values: dict, text: str, model: type[Whole] = Scenario) -> list[str]:
+    """The keys that `text` means in the `values` of a `model`, with each name that a star or braces stand for.
+
+    Raises NoSuchKey where a star stands for nothing.
+    """
+    found = None if text.startswith("gdpconfig.") else SEVERAL.fullmatch(text)
+    if found is None:
+        return [text]
+    here = value_at(values, located(values, found["where"], model)) or ()
+    names = found["names"].split(",") if found["names"] else [
+        str(each["name"]) for each in here] if isinstance(here, list) else list(here)
+    if not names:
+        raise NoSuchKey(f"{found['where']} has no entries")
+    return [key for name in names for key in spread(values, f"{found['where']}.{name.strip()}{found['rest']}", model)]
 
 
 def located(values: dict, text: str, model: type[Whole] = Scenario) -> Key:
