@@ -22,7 +22,7 @@ Until = Annotated[str | None, typer.Option(metavar="TIME", help="Simulated time,
                                            "the scenario's `duration`.", show_default=False)]
 Settings = Annotated[list[str] | None, typer.Option(
     "--set", metavar="KEY=VALUE", help="Set one value by its dotted key, for example gdpconfig.THROTTLE_THRESHOLD=3; a "
-    "star stands for all names, braces for some: grid.queues.{CERN,BNL}.maxtime=48h; repeatable.", show_default=False)]
+    "star means all names, braces some: grid.queues.{CERN,BNL}.maxtime=48h; repeatable.", show_default=False)]
 WorkloadFile = Annotated[Path | None, typer.Option("--workload", metavar="FILE", help="Recorded workload (SWF, GWF, "
                                                    "PanDA's or CGSim's job records); sets workload.trace.file.",
                                                    show_default=False)]

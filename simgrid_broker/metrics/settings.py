@@ -87,8 +87,8 @@ def entry_of(setting: str) -> GdpconfigKey | None:
 
 
 def of_template(run: Run, setting: str) -> float | None:
-    """What Harvester's template says of an option that a queue does not write; None for another setting, or without
-    a limit."""
+    """Value of an option that a queue does not write, from Harvester's template; None for another setting, or without a
+    value."""
     where, option_of, name = setting.partition(".params.")
     if not option_of:
         return None

@@ -10,9 +10,11 @@ from pydantic import Field, model_validator
 from simgrid_broker import editions
 from simgrid_broker.notebook import facts_html, shares_html
 from simgrid_broker.scenario.dirac_run import DiracRun
+from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.loading.origins import Whole
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
 from simgrid_broker.scenario.shares import Share, WorkQueue, shares_in_use, targets_of
+from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.scenario.work.campaigns import Account, Workload
 from simgrid_broker.scenario.work.data import Data
 from simgrid_broker.schema.grid import Fts, Links, Site, Storage
@@ -361,6 +363,11 @@ class Scenario(Whole):
                  "duration": format_seconds(self.duration), "work": ", ".join(streams) or "none",
                  "grid": f"{len(grid.sites)} sites, {len(grid.queues)} PanDA queues"}
         return facts_html(facts) + shares_html(targets_of(self.shares_in_use))
+
+    @property
+    def keeps_meanrss(self) -> bool:
+        """True if pilots keep to `meanrss`: in the deployed edition, unless IGNORE_MEANRSS is set."""
+        return TERMS[self.edition].meanrss and not in_force(self)["meanrss", "IGNORE_MEANRSS"]
 
     @property
     def shares_in_use(self) -> tuple[Share, ...]:

@@ -10,7 +10,7 @@ from simgrid_broker.errors import first_three
 from simgrid_broker.names import COMPENSATION
 from simgrid_broker.systems.worker_mode import WorkerMode, mode_of
 
-if TYPE_CHECKING:                                       # else imported by the remarks, as limits are asked for without
+if TYPE_CHECKING:                                       # a command that asks for a limit has no need of scenarios
     from simgrid_broker.scenario.model import Scenario
     from simgrid_broker.scenario.work.input_files import Spread
     from simgrid_broker.views import WorkerStatus
@@ -49,11 +49,9 @@ def few_of_high_memory(scenario: "Scenario") -> Iterator[str]:
 
     Only where work may need the type; source: lifecycle reference, 5.3, step 5.
     """
-    from simgrid_broker.scenario.gdpconfig import in_force
-    from simgrid_broker.scenario.terms import TERMS
     work = (*scenario.workload.campaigns, *scenario.workload.users)
     claimed = max((_large(stream.memory_per_core) for stream in work), default=0.0)
-    if not TERMS[scenario.edition].meanrss or in_force(scenario)["meanrss", "IGNORE_MEANRSS"]:
+    if not scenario.keeps_meanrss:
         return
     bounds = [inf if kind.maxrampercore is None else kind.maxrampercore for kind in scenario.resource_types.values()]
     least, queues = min(bounds), scenario.grid.queues.items()

@@ -32,7 +32,7 @@ def test_dotted_keys_are_found(key, way):
     assert located(values, key) == way
 
 
-def test_a_star_stands_for_all_names_and_braces_for_some():
+def test_a_star_means_all_names_and_braces_some():
     values = plain_values()
     first = next(iter(values["grid"]["queues"]))
     values["grid"]["queues"] |= {name: values["grid"]["queues"][first] for name in ("A", "B")}

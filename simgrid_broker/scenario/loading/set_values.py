@@ -73,9 +73,9 @@ def assigned(draft: Draft, assignment: Assignment, model: type[Whole] = Scenario
 
 
 def spread(values: dict, text: str, model: type[Whole] = Scenario) -> list[str]:
-    """The keys that `text` means in the `values` of a `model`, with each name that a star or braces stand for.
+    """The keys that `text` means in the `values` of a `model`, with each name that a star or braces mean.
 
-    Raises NoSuchKey where a star stands for nothing.
+    Raises NoSuchKey where a star means none.
     """
     found = None if text.startswith("gdpconfig.") else SEVERAL.fullmatch(text)
     if found is None:
