@@ -98,7 +98,7 @@ def test_finish_soft_lets_jobs_end():
     stage.check()
 
 
-@pytest.mark.rule("task_commando.pause", "effects.jobs_of")
+@pytest.mark.rule("task_commando.pause", "effects.jobs_of", "TaskCommando._take_up")
 def test_pause_and_resume():
     stage = stage_with(dict(at=3600, command="pause"), dict(at=9 * 3600, command="resume"))
     stage.run(3700.0)
@@ -108,6 +108,7 @@ def test_pause_and_resume():
     stage.check()
     stage.run(9 * 3600.0 + 100)
     assert stage.task() == "running" and "throttled" not in counts(stage)
+    assert told(stage) == [(1, {}), (1, {})]
     stage.run(20 * 3600.0)
     assert stage.task() == "done"
     stage.check()
@@ -127,7 +128,9 @@ def test_jobs_of_a_paused_task_that_await_input_are_taken_back_after_ten_minutes
     from builders import two_sites
     plan = two_sites(there=dict(cores=0), link=dict(bandwidth=1.0), queues={"HERE": dict(atlas_site="HERE")},
                      incidents=[dict(at=3600, what="task_command", task=1, command="pause")])
-    stage = Stage(ALL, plan, LONG | dict(n_jobs=5, input_bytes_per_job=1e6, replicas={1: 1.0}))
+    stage = Stage(ALL, plan, LONG | dict(n_jobs=5, input_bytes_per_job=1e6, replicas={1: 1.0}), LONG)
+    stage.run(10.0)
+    put_task(stage, 1, T.PAUSED)                                     # another paused task, without jobs
     stage.run(3600.0)
     assert counts(stage) == dict(assigned=5)
     paused = 3600.0 + 60
