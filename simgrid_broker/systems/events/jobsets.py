@@ -208,8 +208,8 @@ class Jobsets:
         for key in [key for key, live in self.shared.items() if len(live.rows) < 2]:
             del self.shared[key]
         jobsets = [live for live in self.shared.values() if not live.merge]
-        n_open = self.ranges.chunks["n_open"][[live.chunk for live in jobsets]] if jobsets else ()
-        return [live for live, n in zip(jobsets, n_open, strict=True) if n == 0]
+        n_open = self.ranges.chunks["n_open"][np.array([live.chunk for live in jobsets], np.int64)]
+        return [live for live, n in zip(jobsets, n_open.tolist(), strict=True) if n == 0]
 
     def free_kept(self) -> None:
         """Free what was kept for further attempts at the input of tasks that are over and forgotten."""

@@ -153,7 +153,7 @@ class JumboJobs:
         In the deployed edition it may also be made to end a jobset of which all events are processed.
         """
         fakes, status = [*jumbo.fakes.items()], self.control.arrays.jobs["status"]
-        chunks, numbers = self.jobsets.ranges.chunks, np.array([live.chunk for _, live in fakes])
+        chunks, numbers = self.jobsets.ranges.chunks, np.array([live.chunk for _, live in fakes], np.int64)
         may = chunks["n_open"][numbers] > 0
         if not self.terms.finishes_fakes:
             may |= chunks["n_taken"][numbers] == 0
