@@ -36,6 +36,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("agents.jedi.task_refiner.priority_of_user",
      "luck.uniforms(control.seed, 'task_draw', int(task['luck']), MOVE_INPUT) -> "
      "luck.uniforms(control.seed, 'task_draw', int(task['luck']), MOVE_INPUT + 1)"): "any draw of the task will do",
+    ("agents.panda.share_order.ShareOrder._is_the_same",
+     "return self.stretchable is None and order.half_life_s == 0 and (order.share_order is rules.share_... -> "
+     "return False"):
+        "shares that use as much as before are ordered again with the same result",
     ("policy.availability.completeness", "dataset.n_files or 0 -> dataset.n_files or 1"):
         "a dataset of an unknown number of files is scattered: what it lacks is not read",
     ("policy.availability.found_at", "total or 1 -> total or 2"): "of no bytes every part is 0",

@@ -5,15 +5,17 @@ import pytest
 from builders import S, Stage, T, put_job, put_task, scenario
 
 from simgrid_broker.agents.run.sources import task_source
-from simgrid_broker.agents.users.analysis_watch_dog import analysis_watch_dog
+from simgrid_broker.agents.users.analysis_watch_dog import AnalysisWatchDog, analysis_watch_dog
 from simgrid_broker.agents.users.metric_collector import metric_collector, task_evaluator
 from simgrid_broker.names import Activity, Cause, SiteClass, TaskClass, ThrottledBy, TransferKind
 from simgrid_broker.policy.users.classes import FEW_LONG
+from simgrid_broker.policy.users.limits import WAIT_S
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.invariants import broken
 from simgrid_broker.world.jobs.loads import queued_power
 from simgrid_broker.world.jobs.transitions import move
 from simgrid_broker.world.rows import take_transfer
+from simgrid_broker.world.tasks.transitions import set_status
 from simgrid_broker.world.users.jobs import ACTIVE, CORES, FIRST_USER_ROWS, QUEUED, RUNNING, THROTTLED
 from simgrid_broker.world.users.metrics import FIRST_ENDS, Ends, Starts, note_use
 from simgrid_broker.world.views.users import user_view
@@ -144,12 +146,14 @@ def test_tasks_on_hold_are_throttled_if_they_would_make_jobs(before, throttled):
 
 
 @pytest.mark.rule("AnalysisWatchDog._merges")
-@pytest.mark.parametrize(("merges", "status"), [(False, "throttled"), (True, "running")])
-def test_tasks_with_jobs_in_merging_are_left_alone(merges, status):
+@pytest.mark.parametrize(("merges", "in_merging", "status"), [
+    (False, 1, "throttled"), (True, 1, "running"), (True, 0, "throttled"),
+])
+def test_tasks_with_jobs_in_merging_are_left_alone(merges, in_merging, status):
     stage = stage_of(dict(user="ann", mergeoutput=merges), edition="deployed", gdpconfig={"CAP_RUNNING_USER_JOBS": 20})
     put(stage, S.RUNNING, 20)
-    put(stage, S.MERGING)
-    stage.arrays.tasks["n_alive"][0] = 21
+    put(stage, S.MERGING, in_merging)
+    stage.arrays.tasks["n_alive"][0] = 20 + in_merging
     stage.run(130.0)
     assert stage.task() == status
 
@@ -160,6 +164,18 @@ def test_the_documentation_throttles_tasks_in_brokerage_alone():
     put(stage, S.RUNNING, 9)
     stage.run(130.0)
     assert stage.task() == "running"
+
+
+@pytest.mark.rule("AnalysisWatchDog._release")
+@pytest.mark.parametrize(("waited_s", "status"), [(WAIT_S - 1, "throttled"), (WAIT_S, "running")])
+def test_a_throttled_task_waits_for_two_hours(waited_s, status):
+    stage = stage_of(dict(user="ann"), edition="deployed")
+    set_status(stage.world, 0, T.THROTTLED, stage.now)
+    dog = AnalysisWatchDog(stage.control)
+    stage.arrays.tasks["throttled_by"][0], stage.arrays.tasks["old_status"][0] = ThrottledBy.RUNNING_JOBS, T.RUNNING
+    dog.since_s[0] = stage.now - waited_s
+    dog._release(np.array([0]), np.array([False]), (ThrottledBy.RUNNING_JOBS,))
+    assert stage.task() == status
 
 
 @pytest.mark.rule("AnalysisWatchDog._release")

@@ -137,7 +137,7 @@ def test_jobs_that_wait_for_a_failed_build_are_cancelled_and_tried_again_with_an
     stage.check()
 
 
-@pytest.mark.rule("build_jobs.breaks_task", "Builder._note_failure")
+@pytest.mark.rule("build_jobs.breaks_task", "Builder._note_failure", "Builder.look")
 @pytest.mark.parametrize(("scouts", "status", "n_builds"), [
     pytest.param(10, "broken", 3, id="scouting"), pytest.param(0, "failed", 5, id="without scouts"),
 ])
@@ -166,6 +166,16 @@ def test_two_failures_do_not_break_it():
 ])
 def test_what_build_jobs_ask_for(task, unified, queue, maxrss, cores, memory):
     assert corecount(task, unified, queue) == cores and memory_asked(cores, maxrss) == memory
+
+
+@pytest.mark.rule("Builder._build")
+def test_a_build_job_takes_the_whole_slot_of_a_queue_that_is_not_unified():
+    stage = building(scenario(queues=dict(HERE=dict(atlas_site="HERE", corecount=8))), corecount=8)
+    stage.run(1.0)
+    stage.make(1)
+    builder_of(stage).look()
+    jobs = stage.arrays.jobs[stage.live()]
+    assert jobs["corecount"][jobs["n_chunks"] == 0].tolist() == [8]
 
 
 def test_a_boost_of_priority_counts_for_build_jobs():

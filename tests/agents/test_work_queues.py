@@ -60,7 +60,7 @@ def test_a_task_belongs_to_the_first_queue_whose_criteria_it_passes(task, editio
     stage.run(20.0)
     words = stage.world.vocabularies
     assert words["shares"][stage.arrays.tasks["share"][0]] == share
-    assert words["work_queues"][stage.arrays.tasks["work_queue"][0]] == queue
+    assert words["work_queues"][stage.arrays.tasks["work_queue"][0]] == queue and stage.task() != "broken"
 
 
 @pytest.mark.rule("inactive", "map_task")
