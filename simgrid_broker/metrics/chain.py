@@ -80,7 +80,8 @@ class Why:
 
     target: its part of all cores; could_use: what its tasks could have used of it; due: target with what other shares
     left; delivered: cores of its running jobs; widths: of LINKS; causes: of the hours in which it was short of cores or
-    of work; hours, hours_short: of the window, and those in which it was short of cores.
+    of work; hours, hours_short: of the window, and those in which it was short of cores; since_s: begin of the first of
+    these, NaN = none.
     """
 
     share: str
@@ -92,6 +93,7 @@ class Why:
     causes: tuple[Cause, ...]
     hours: int
     hours_short: int
+    since_s: float = np.nan
 
     @property
     def is_short(self) -> bool:
@@ -193,9 +195,11 @@ def _chain(flow: Flow, node: int, due: np.ndarray, causes: Mapping[int, list[Cau
     def mean(of: np.ndarray) -> float:
         return float(of[..., leaves].sum(axis=-1).mean())
     found = _added(cause for leaf in leaves.tolist() for cause in causes[leaf])
+    short = flow.short[:, leaves].any(axis=1)
+    since_s = float(flow.hours[short][0]) * HOUR if short.any() else np.nan
     return Why(flow.tree.names[node], mean(flow.target), mean(flow.could_use), float(due.mean()), mean(flow.running),
                tuple(map(mean, flow.widths)), tuple(found),
-               len(flow.hours), int(flow.short[:, leaves].any(axis=1).sum()))
+               len(flow.hours), int(short.sum()), since_s)
 
 
 def _added(causes: Iterable[Cause]) -> list[Cause]:

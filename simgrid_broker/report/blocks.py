@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -53,7 +54,7 @@ class TableBlock:
     """A table with an explanation below it.
 
     indent: indentation level of each row's first cell; mixed: rows hold different quantities, so decimals are chosen
-    per cell instead of per column.
+    per cell instead of per column; anchor: kind of thing in the first column, for the addresses of rows by `address`.
     """
 
     title: str
@@ -61,10 +62,16 @@ class TableBlock:
     reading: str = ""
     indent: tuple[int, ...] = ()
     mixed: bool = False
+    anchor: str = ""
+
+
+def address(kind: str, name: object) -> str:
+    """Address of the row of a thing on the page, without #: `share-MC%2016`."""
+    return f"{kind}-{quote(str(name), safe='')}"
 
 
 class Link(NamedTuple):
-    """A cell of a table that links to a file, by its path relative to the page."""
+    """A cell that links to a file, by its path relative to the page, or by # and an address to a part of the page."""
 
     text: str
     path: str

@@ -140,7 +140,8 @@ def users(view: Context) -> Section:
         TableBlock("Users by size", wide(metrics.users_by_size(view.run)).rename(columns=OF_USERS),
                    "Waits from activated to running, h, of the jobs that started in the window; waiting: jobs "
                    "activated at the end."),
-        _by_class(view), TableBlock("Largest users", rows.head(MOST).rename(columns=OF_USERS)), _throttled(view),
+        _by_class(view), TableBlock("Largest users", rows.head(MOST).rename(columns=OF_USERS),
+                                   anchor="user"), _throttled(view),
         _site_classes(view), _moved(view)))
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.report.blocks import Block, Link, Note, Plot, Row, Section, TableBlock, Tiles
+from simgrid_broker.report.blocks import Block, Link, Note, Plot, Row, Section, TableBlock, Tiles, address
 from simgrid_broker.report.script import POLICY, SCRIPT
 from simgrid_broker.report.words import COLUMN_LABELS, number, numbers
 
@@ -34,10 +34,10 @@ a { color: var(--link); text-decoration: none; }
 a:hover { text-decoration: underline; }
 .lead { color: var(--soft); margin-bottom: 14px; }
 nav { background: var(--panel); padding: 10px 18px; margin: 18px 0; border-radius: 4px; }
-nav ol { margin: 0; padding-left: 20px; columns: 2; column-gap: 40px; }
+nav ol { margin: 0; padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: 2px 20px; }
 figure { margin: 4px 0 18px; break-inside: avoid; }
 .plot { width: 100%; height: auto; display: block; font-family: "DejaVu Sans", Verdana, Arial, sans-serif; }
-.plot text { fill: var(--ink); }
+.plot text:not([fill]) { fill: var(--ink); }
 .plot [data-n] text { cursor: pointer; }
 .plot .cursor { stroke: var(--ink); stroke-width: 8; pointer-events: none; }
 .plot .off { opacity: .12; }
@@ -61,24 +61,25 @@ figcaption, .reading { color: var(--soft); font-size: 13.5px; max-width: 860px; 
 .tile b { display: block; font-size: 22px; line-height: 1.25; font-variant-numeric: tabular-nums; }
 .tile span { display: block; font-size: 12.5px; }
 .tile small { display: block; font-size: 11.5px; color: var(--soft); line-height: 1.3; }
-.scroll { overflow-x: auto; background: linear-gradient(to right, var(--paper) 40%, transparent) local,
+.scroll { overflow: auto; max-height: 720px; background: linear-gradient(to right, var(--paper) 40%, transparent) local,
   linear-gradient(to left, var(--paper) 40%, transparent) local,
   linear-gradient(to right, var(--shadow), transparent 14px), linear-gradient(to left, var(--shadow), transparent 14px);
   }
 table { border-collapse: collapse; font-size: 13.5px; margin: 6px 0 4px; }
 th, td { padding: 3px 12px 3px 4px; text-align: left; vertical-align: bottom; border-bottom: 1px solid var(--grid); }
-th { border-bottom: 1.5px solid var(--rule); font-weight: 600; min-width: 3.4em; max-width: 130px; line-height: 1.25;
+th { position: sticky; top: 0; background: var(--paper); box-shadow: inset 0 -1.5px var(--rule);
+  font-weight: 600; min-width: 3.4em; max-width: 130px; line-height: 1.25;
   overflow-wrap: break-word; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; padding: 3px 8px; }
 td { white-space: nowrap; }
 td.w { white-space: normal; overflow-wrap: anywhere; min-width: 16em; }
-.row { display: flex; flex-wrap: wrap; gap: 0 48px; align-items: flex-start; }
+.row { display: flex; flex-wrap: wrap; gap: 0 36px; align-items: flex-start; }
 .row > div { min-width: 0; max-width: 100%; }
-@media (max-width: 640px) { body { padding: 16px 14px 40px; } nav ol { columns: 1; } }
+@media (max-width: 640px) { body { padding: 16px 14px 40px; } }
 footer { margin-top: 50px; color: var(--faint); font-size: 12.5px; border-top: 1px solid var(--grid);
   padding-top: 8px; }
 @media print { body { max-width: none; padding: 0; font-size: 11pt; } nav, .filter, .larger { display: none; }
-  h2, h3 { break-after: avoid; } tr { break-inside: avoid; } .scroll { overflow: visible; } }
+  h2, h3 { break-after: avoid; } tr { break-inside: avoid; } .scroll { overflow: visible; max-height: none; } }
 """
 
 
@@ -109,34 +110,48 @@ def _block(block: Block, pictures: Mapping[str, str]) -> str:
     if isinstance(block, Row):
         return f'<div class="row">{"".join(f"<div>{_table_block(table)}</div>" for table in block.tables)}</div>\n'
     assert isinstance(block, Note)
-    text = re.sub("`([^`]+)`", r"<code>\1</code>", escape(block.text))
-    return f'<p class="{"warning" if block.strong else "note"}">{text}</p>\n'
+    return f'<p class="{"warning" if block.strong else "note"}">{_prose(block.text)}</p>\n'
+
+
+def _prose(text: str) -> str:
+    """A text with commands between backticks."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _plot(plot: Plot, picture: str) -> str:
-    return (f"<h3>{escape(plot.title)}</h3>\n<figure>{picture}<figcaption>{escape(plot.reading)}</figcaption>"
+    return (f"<h3>{escape(plot.title)}</h3>\n<figure>{picture}<figcaption>{_prose(plot.reading)}</figcaption>"
             "</figure>\n")
 
 
 def _table_block(block: TableBlock) -> str:
     title = f"<h3>{escape(block.title)}</h3>\n" if block.title else ""
-    reading = f'<p class="reading">{escape(block.reading)}</p>\n' if block.reading else ""
-    return f'{title}<div class="scroll">{table_html(block.frame, block.indent, block.mixed)}</div>\n{reading}'
+    reading = f'<p class="reading">{_prose(block.reading)}</p>\n' if block.reading else ""
+    table = table_html(block.frame, block.indent, block.mixed, block.anchor)
+    return f'{title}<div class="scroll">{table}</div>\n{reading}'
 
 
-def table_html(frame: pd.DataFrame, indent: Sequence[int] = (), mixed: bool = False) -> str:
-    """HTML of a table with right-aligned numbers; for `indent` and `mixed` see `blocks.TableBlock`."""
+def table_html(frame: pd.DataFrame, indent: Sequence[int] = (), mixed: bool = False, anchor: str = "") -> str:
+    """HTML of a table with right-aligned numbers; for `indent`, `mixed` and `anchor` see `blocks.TableBlock`."""
     right = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
     columns = [_texts(frame[name], is_number, mixed) for name, is_number in zip(frame.columns, right, strict=True)]
     head = "".join(_cell("th", COLUMN_LABELS.get(name, str(name)), is_number)
                    for name, is_number in zip(frame.columns, right, strict=True))
-    rows = []
+    rows, places = [], set[str]()
     for k, texts in enumerate(zip(*columns, strict=True)):
         cells = [_cell("td", text, is_number) for text, is_number in zip(texts, right, strict=True)]
         if len(indent):
             cells[0] = cells[0].replace("<td", f'<td style="padding-left:{4 + 18 * indent[k]}px"', 1)
-        rows.append(f"<tr>{''.join(cells)}</tr>\n")
+        rows.append(f"<tr{_address(anchor, texts[0], places)}>{''.join(cells)}</tr>\n")
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>\n</table>\n"
+
+
+def _address(kind: str, name: str | Link, places: set[str]) -> str:
+    """The address of a row, that of a name only at its first; places: those given."""
+    place = address(kind, name)
+    if not kind or place in places:
+        return ""
+    places.add(place)
+    return f' id="{escape(place)}"'
 
 
 def _texts(column: pd.Series, is_number: bool, mixed: bool) -> list[str | Link]:
@@ -148,6 +163,8 @@ def _texts(column: pd.Series, is_number: bool, mixed: bool) -> list[str | Link]:
 
 def _cell(tag: str, text: str | Link, is_number: bool) -> str:
     if isinstance(text, Link):
-        return f'<{tag}><a href="{escape(quote(text.path))}">{escape(text.text)}</a></{tag}>'
+        kind = ' class="w"' if len(text.text) > LONG else ""
+        target = text.path if text.path.startswith("#") else quote(text.path)
+        return f'<{tag}{kind}><a href="{escape(target)}">{escape(text.text)}</a></{tag}>'
     kind = NUMBER if is_number else ' class="w"' if tag == "td" and len(text) > LONG else ""
     return f"<{tag}{kind}>{escape(text)}</{tag}>"

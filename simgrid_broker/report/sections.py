@@ -11,17 +11,19 @@ from simgrid_broker.errors import InputFileError
 from simgrid_broker.metrics import wide
 from simgrid_broker.metrics.chain_words import limits
 from simgrid_broker.records import Run, of_run, write_whole
+from simgrid_broker.report.answers import answers
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.context import Context, context
 from simgrid_broker.report.drawing.pictures import plots_of, save_plots
 from simgrid_broker.report.life import attempts, progress, replay, users
 from simgrid_broker.report.links import link_blocks, staging_blocks
-from simgrid_broker.report.overview import configuration, overview
+from simgrid_broker.report.overview import configuration
 from simgrid_broker.report.page import page
 from simgrid_broker.report.words import STATE_COLOURS, STATUS_COLOURS, spoken, texts_of_python
 
 MOST_PANELS, PANEL_COLUMNS = 24, 4
 MOST_ROWS = 20
+MOST_WORKERS = 200
 MOST_STORAGES, STORAGE_COLUMNS = 6, 3
 LEAST_PERCENT = 2.0
 """Smallest span of an axis of used storage, %."""
@@ -84,7 +86,7 @@ def _compliance_table(run: Run, compliance: pd.DataFrame) -> Block:
         "first; it is judged by that in the samples in which its tasks had work that did not run, in jobs or not yet, "
         "whatever kept it. A share that received less than 90 % of its target is limited by the first link, from the "
         "tasks that arrived to the running jobs, that is narrower than what its tasks could have used of it, in the "
-        "hours that cost it most.", tuple(rows.level))
+        "hours that cost it most.", tuple(rows.level), anchor="share")
 
 
 def cores(view: Context) -> Section:
@@ -136,7 +138,7 @@ def waiting(view: Context) -> Section:
             "Waiting time figures", frame, "Kaplan-Meier: quantiles of the waiting time that also count the jobs that "
             "still wait at the end, were withdrawn, or were waiting when the window began; a dash is a quantile that "
             "too few jobs have reached. Waiting / start rate: mean number of activated jobs over the rate at which "
-            "jobs start, the mean waiting time by Little's law."))
+            "jobs start, the mean waiting time by Little's law.", anchor="wait"))
     return Section("waiting", "Waiting times", (*blocks, *replay(view)))
 
 
@@ -268,7 +270,7 @@ def failures(view: Context) -> Section:
     return Section("failures", "Failures", tuple(blocks))
 
 
-SECTIONS = (overview, shares, cores, jobs, waiting, users, brokerage, data, failures, attempts, progress, configuration)
+SECTIONS = (answers, shares, waiting, users, brokerage, cores, jobs, data, failures, attempts, progress, configuration)
 """The sections of a run's report; each is a function of the context."""
 
 
@@ -309,8 +311,9 @@ def worker_table(run: Run) -> Block:
     if not len(table):
         return Note("No worker was submitted in the window.")
     held = table.used_core_h + table.idle_core_h + table.wasted_core_h
-    shown = table.loc[held.sort_values(ascending=False, kind="stable").index[:MOST_ROWS]]
+    shown = table.loc[held.sort_values(ascending=False, kind="stable").index[:MOST_WORKERS]]
     return TableBlock(
-        "Workers", shown, f"The {MOST_ROWS} queues and resource types whose workers held most core hours. Missed: could"
-        " not be submitted; empty: left without having had a job. Idle: core hours of slots without a payload; wasted: "
-        "of cores of a slot, or of a whole node, that its payload does not use.")
+        "Workers", shown, f"The {MOST_WORKERS} queues and resource types whose workers held most core hours. Missed: "
+        "could not be submitted; empty: left without having had a job. Idle: core hours of slots without a payload; "
+        "wasted: of cores of a slot, or of a whole node, that its payload does not use.",
+        anchor="queue")

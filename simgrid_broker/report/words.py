@@ -58,6 +58,8 @@ COLUMN_LABELS = {
     "what": "What", "name": "Name", "recorded_p50": "Recorded median, h", "simulated_p50": "Predicted median, h",
     "off_p50": "Median size of the error, %", "error_p05": "Error P5, %", "error_p25": "Error P25, %",
     "error_p50": "Error P50, %", "error_p75": "Error P75, %", "error_p95": "Error P95, %", "crps_h": "CRPS, h",
+    "user": "User", "size": "Size", "users": "Users", "cores": "Cores, mean", "power": "Power, HS06",
+    "throttled": "Throttled, h", "throttled_by": "Throttled by", "hours": "Time, h", "source_site": "From site",
     "p50_h": "Predicted median, h", "p95_h": "Predicted 95 %, h", "recorded_p50_h": "Recorded median, h",
     "recorded_p95_h": "Recorded 95 %, h",
 }

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import re
 import shutil
 import subprocess
@@ -18,13 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simgrid_broker.report
+import simgrid_broker.report.page as page_module
+from simgrid_broker import metrics
 from simgrid_broker.errors import OutputError
 from simgrid_broker.metrics import share_compliance
 from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
 from simgrid_broker.report import sections, terminal_summary, write_comparison, write_report
-from simgrid_broker.report.blocks import Section
+from simgrid_broker.report.answers import answers
+from simgrid_broker.report.blocks import Note, Section, address
 from simgrid_broker.report.comparison import setting_differences
-from simgrid_broker.report.context import incident_table
+from simgrid_broker.report.context import context, incident_table
 from simgrid_broker.report.drawing import canvas
 from simgrid_broker.report.drawing.canvas import apart, sheet, spread
 from simgrid_broker.report.figures.colours import share_colours
@@ -75,9 +79,26 @@ def test_the_page_is_self_contained(report, run):
     page = Page(report.read_text(encoding="utf-8"))
     assert page.fetched == []
     assert set(page.inner_links) <= page.ids
-    assert page.inner_links == ["summary", "shares", "cores", "jobs", "waiting", "users", "brokerage", "data",
-                                "failures", "attempts", "tasks", "configuration"]
+    assert page.inner_links[:12] == ["answers", "shares", "waiting", "users", "brokerage", "cores", "jobs",
+                                     "data", "failures", "attempts", "tasks", "configuration"]
     assert page.images == len(list((run.folder / "plots").glob("*.svg"))) == 25
+
+
+def test_the_answers_say_what_was_missed_since_when_and_lead_to_it(run, monkeypatch):
+    cause = metrics.Cause("throttler", "queued > threshold", ("gdpconfig.THROTTLE_THRESHOLD",), 36.0, 31.0, 9.0, 4)
+    share = LEAVES[0]
+    short = metrics.Why(share, 100.0, 80.0, 100.0, 20.0, (), (cause,), 10, 6, 7200.0)
+    enough = metrics.Why(LEAVES[1], 100.0, 20.0, 100.0, 20.0, (), (), 10, 0)
+    monkeypatch.setattr(metrics, "why", lambda run: (enough, short))
+    text = page_module.page("t", "l", [section(context(run)) for section in (answers, sections.shares)], {}, "f")
+    row, = re.findall(f'<tr id="{address("short", share)}">.*?</tr>', text)
+    cells = [html.unescape(re.sub("<[^>]*>", "", cell)) for cell in re.findall("<td.*?</td>", row)]
+    assert cells[:6] == [share, "20", "80", "60", "2 h (6 of 10 h)", "throttler: queued > threshold"]
+    assert cells[6].startswith("gdpconfig.THROTTLE_THRESHOLD")
+    assert f'href="#{address("share", share)}"' in row and f'id="{address("share", share)}"' in text
+    assert 'href="#brokerage"' in row and address("short", LEAVES[1]) not in text
+    monkeypatch.setattr(metrics, "why", lambda run: (enough,))
+    assert any("Every share got" in block.text for block in answers(context(run)).blocks if isinstance(block, Note))
 
 
 def test_only_its_own_script_runs_and_names_are_texts(tmp_path):

@@ -135,7 +135,7 @@ def as_file(picture: str) -> str:
     """A picture with the colours of a light page and a font, to stand alone."""
     for colour, variable in VARIABLES.items():
         picture = picture.replace(variable, colour)
-    style = f"<style>text{{fill:{INK};font-family:'DejaVu Sans',Verdana,sans-serif}}</style>"
+    style = f"<style>text:not([fill]){{fill:{INK}}}text{{font-family:'DejaVu Sans',Verdana,sans-serif}}</style>"
     return picture.replace('fill="none">', f'fill="none" style="background:{PAPER}">{style}', 1) + "\n"
 
 
