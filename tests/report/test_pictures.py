@@ -188,6 +188,13 @@ def test_a_curve_is_drawn_at_its_values_under_its_name():
     assert "<b>" not in text and high > 100
 
 
+def test_a_curve_has_a_gap_where_there_is_no_value():
+    table = pd.DataFrame({"run": "A", "time_s": np.arange(6) * HOUR, "value": [1, 2, np.nan, np.nan, 5, 6]})
+    text = canvas.svg(lambda table, axes: overlaid(table, axes, "cores"), table, (10, 4))
+    curve = re.search(r'<g data-n="A">.*?<path [^>]*d="([^"]*)"', text)
+    assert curve.group(1).count("M") == 2
+
+
 def test_colours_of_a_page_are_variables_and_those_of_a_file_are_not():
     table = pd.DataFrame({"site": ["a", "a"], "time_s": [0.0, HOUR], "value": 1.0})
     text = canvas.svg(lambda table, axes: stacked(table, axes, "site", "cores"), table, (10, 4))

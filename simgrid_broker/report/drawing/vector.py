@@ -73,11 +73,15 @@ class Vector(RendererBase):
         if not look:
             return
         placed = (transform + self.flip).transform_path(path)
-        look += self._clip(gc, placed.vertices)
+        finite = placed.vertices[np.isfinite(placed.vertices).all(axis=1)]
+        if not len(finite):
+            return
+        look += self._clip(gc, finite)
         if len(placed.vertices) == N_CIRCLE and placed.codes is not None and placed.codes[1] == Path.CURVE4:
             drawn = _circle(placed.vertices)
         else:
-            drawn = _written(placed.cleaned(simplify=rgbFace is None and placed.should_simplify, curves=True))
+            drawn = _written(placed.cleaned(
+                remove_nans=True, simplify=rgbFace is None and placed.should_simplify, curves=True))
         if not drawn:
             return
         if look == self.last:
@@ -112,10 +116,10 @@ class Vector(RendererBase):
     def _clip(self, gc: GraphicsContextBase, vertices: np.ndarray) -> str:
         """A reference to the clip of a path that leaves its axes; empty for one that stays within."""
         box = gc.get_clip_rectangle()
-        if box is None or not len(vertices):
+        if box is None:
             return ""
         (x0, y1), (x1, y0) = self.flip.transform([(box.x0, box.y0), (box.x1, box.y1)])
-        low, high, room = np.nanmin(vertices, axis=0), np.nanmax(vertices, axis=0), OUTSIDE * UNITS
+        low, high, room = vertices.min(axis=0), vertices.max(axis=0), OUTSIDE * UNITS
         if (low >= (x0 - room, y0 - room)).all() and (high <= (x1 + room, y1 + room)).all():
             return ""
         corners = tuple(int(round(value)) for value in (x0, y0, x1 - x0, y1 - y0))
