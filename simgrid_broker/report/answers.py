@@ -12,7 +12,6 @@ from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.context import Context
 from simgrid_broker.report.words import number, spoken
 from simgrid_broker.units import MINUTE, format_seconds
-from simgrid_broker.wording import plain
 
 HEADLINES = (
     ("finished", "", "Jobs finished", "in the window"),
@@ -89,7 +88,9 @@ def _setting(run: Run, cause: Cause) -> str:
     """The setting of a cause that binds first, and its value in force."""
     setting = next(iter(cause.settings), "")
     value = value_in_force(run, setting) if setting and "*" not in setting else None
-    shown = str(value).lower() if isinstance(value, bool) else plain(value) if isinstance(value, int | float) else value
+    if isinstance(value, bool):
+        value = str(value).lower()
+    shown = number(float(value)) if isinstance(value, int | float) else value
     return setting + ("" if value is None else f" = {shown}")
 
 

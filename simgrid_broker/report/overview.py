@@ -15,7 +15,7 @@ from simgrid_broker.units import format_seconds
 
 
 def configuration(view: Context) -> Section:
-    """What was run, all figures of the summary, incidents, configuration, counters and timings."""
+    """The run, all figures of its summary, incidents, configuration, counters and timings."""
     run, table = view.run, metrics.summary(view.run)
     figures = pd.DataFrame({"figure": [SUMMARY_LABELS[metric] for metric in table.metric], "value": table.value,
                             "unit": table.unit})
