@@ -8,7 +8,7 @@ from simgrid_broker.agents.harvester.workers import harvester_submitter
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.post_processor import post_processor
 from simgrid_broker.agents.jedi.task_broker import task_broker
-from simgrid_broker.agents.jedi.task_commando import task_commando
+from simgrid_broker.agents.jedi.task_commando import TaskCommando, task_commando
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.agents.jedi.watchdogs import watch_dog
 from simgrid_broker.agents.panda.jobs import adder, setupper
@@ -384,6 +384,17 @@ def test_a_retried_task_has_its_own_priority_and_share_again():
     assert [stage.arrays.tasks[name][0] for name in ("priority", "share")] == [900, 1]
     stage.run(10 * 3600.0 + 100)
     assert [stage.arrays.tasks[name][0] for name in ("priority", "share")] == [500, 0]
+
+
+@pytest.mark.rule("TaskCommando._retry")
+@pytest.mark.parametrize(("label", "nucleus", "status"), [
+    ("managed", -1, T.ASSIGNING), ("managed", 0, T.READY), ("user", -1, T.READY),
+])
+def test_a_retried_task_of_production_without_a_nucleus_goes_to_task_brokerage(label, nucleus, status):
+    stage = stage_with(task=LONG | dict(label=label), agents=(task_source,))
+    stage.run(1.0)
+    stage.arrays.tasks["nucleus"][0] = nucleus
+    assert TaskCommando(stage.control)._after_retry(0, T.FINISHED) is status
 
 
 @pytest.mark.rule("TaskCommando._change_sites")
