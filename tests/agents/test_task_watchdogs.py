@@ -87,7 +87,7 @@ def at_work(task, shares=None, agents=DOGS, **others) -> Stage:
     return stage
 
 
-@pytest.mark.rule("ProductionWatchDog._boost")
+@pytest.mark.rule("ProductionWatchDog._boost", "ProductionWatchDog._look")
 @pytest.mark.parametrize(("priority", "expected"), [(899, 900), (900, 900), (950, 950)])
 def test_a_task_that_is_nearly_done_goes_to_express_with_its_jobs(priority, expected):
     stage = at_work(dict(n_jobs=20, n_finished=19, priority=priority))
@@ -102,7 +102,7 @@ def test_a_task_that_is_nearly_done_goes_to_express_with_its_jobs(priority, expe
     stage.check()
 
 
-@pytest.mark.rule("ProductionWatchDog._boost")
+@pytest.mark.rule("ProductionWatchDog._boost", "ProductionWatchDog._look")
 def test_without_a_share_express_there_is_only_the_priority():
     stage = at_work(dict(n_jobs=20), shares=[dict(name="All", value=1)])
     stage.arrays.tasks["n_finished"][0] = 19
