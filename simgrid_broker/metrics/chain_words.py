@@ -98,7 +98,7 @@ def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[Any, ...]:
     if isinstance(value, bool):
         return value, not value
     if isinstance(value, str) or setting.startswith("grid.storages."):
-        return () if end in (None, value) else (value, end)
+        return () if end in ((), (value,)) else (value, *end)
     if value is None:
         known = entry is not None and entry.eased_by != LOWER and cause.value > 0
         return tuple(math.ceil(cause.value * factor) for factor in (TWICE, TWICE ** 2)) if known else ()
@@ -109,7 +109,7 @@ def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[Any, ...]:
     compared = cause.value / cause.limit if cause.limit > 0 else TENFOLD if cause.limit == 0 or entry is None else TWICE
     step = max(TWICE, compared)
     further = rounded(value, step * (TWICE if cause.limit > 0 or entry else TENFOLD))
-    return value, rounded(value, step), further if end is None else end
+    return value, rounded(value, step), *(end or (further,))
 
 
 def rounded(value: float, factor: float) -> float:
@@ -134,7 +134,8 @@ def _eased(run: Run, setting: str, cause: Cause) -> list[str]:
         places = [f"{where}.{each}.{attribute}" for each in run.manifest["scenario"]["grid"][kind]]
     else:
         places = [other for other in cause.settings if _split(other)[::2] == (where, attribute)] if name else [setting]
-    values = {place: value for place in places if (value := setting_in_force(run, place)) != most_eased(run, place)}
+    given = {place: setting_in_force(run, place) for place in places}
+    values = {place: value for place, value in given.items() if (value,) != most_eased(run, place)}
     found = list(values.values())
     usual = [place for place, value in values.items() if value == max(found, key=found.count)]
     return usual if TWICE * len(usual) >= len(values) > 0 else list(values) or places

@@ -97,20 +97,18 @@ def of_template(run: Run, setting: str) -> float | None:
     return None if isnan(found) else found
 
 
-def most_eased(run: Run, setting: str) -> Any:
+def most_eased(run: Run, setting: str) -> tuple[Any, ...]:
     """The value of a setting of the grid that lets most pass: of a queue its default, of a storage all space free.
 
-    None for what has no such value, or none but the absence of a limit.
+    Empty for what has no such value; None is a default, too: no limit.
     """
     kind, _, attribute = setting.removeprefix("grid.").partition(".")
     name, _, attribute = attribute.partition(".")
-    if setting.startswith("grid.queues.") and "." not in attribute:
-        field = Queue.model_fields.get(attribute)
-        return None if field is None or field.is_required() else field.default
+    field = Queue.model_fields.get(attribute) if setting.startswith("grid.queues.") else None
     if setting.startswith("grid.storages."):
         storages = run.manifest["scenario"]["grid"][kind]
-        return min(each["total"] for each in ([storages[name]] if name != "*" else storages.values()))
-    return None
+        return (min(each["total"] for each in ([storages[name]] if name != "*" else storages.values())),)
+    return () if field is None or field.is_required() else (field.default,)
 
 
 def is_eased_by_lower(setting: str) -> bool:
