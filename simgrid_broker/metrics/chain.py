@@ -230,8 +230,8 @@ def _causes(run: Run, flow: Flow, leaf: int) -> list[Cause]:
     lacking = flow.target[:, leaf] - flow.could_use[:, leaf]
     if (n_lacking := int(np.count_nonzero(lacking > NEAR * flow.target[:, leaf]))):
         found.append(Cause(LINKS[ARRIVED], TOO_LITTLE_WORK, streams_of(run, share),
-                           *(float(of[:, leaf].mean()) for of in (flow.target, flow.could_use)), hours=n_lacking,
-                           lost_core_h=float(lacking.sum())))
+                           float(flow.target[:, leaf].mean()), float(flow.could_use[:, leaf].mean()),
+                           hours=n_lacking, lost_core_h=float(lacking.sum())))
     return _added(found)
 
 

@@ -278,11 +278,11 @@ def usable_power(hs06: np.ndarray, running_cores: np.ndarray, waiting_cores: np.
 
 @once_per_run
 def share_cores(run: Run) -> pd.DataFrame:
-    """Cores of running jobs of every node of the tree, means over the samples in the window; dimensions node, share.
+    """Cores of running jobs of every node below the root, means over the samples in the window; dimensions node, share.
 
     Unlike what was delivered it does not depend on how many cores the other shares use.
     """
     window, samples = window_of(run), share_samples(run)
     table = pd.DataFrame({"node": np.arange(len(samples.tree.names)), "share": samples.tree.names,
                           "cores": _mean(samples.within(window).running_cores)})
-    return tidy(table, ["node", "share"], {"cores": "cores"}, window)
+    return tidy(table[1:], ["node", "share"], {"cores": "cores"}, window)
