@@ -130,8 +130,8 @@ def test_fewer_seeds_and_points_reuse_what_is_there(tmp_path):
 def test_a_figure_without_a_value_ends_a_study_at_its_first_run(tmp_path, here_and_now):
     points = [Point("base", seed) for seed in (1, 2, 3)]
     study = begin(tmp_path, "replicate", {}, points)
-    with pytest.raises(StudyError, match="share_deviation.*has no value in the run.*seed-1"):
-        run_on(here_and_now, points, points, Common(tmp_path, (quick(),)), Workers(), ("finished", "share_deviation"))
+    with pytest.raises(StudyError, match="door_use.*has no value in the run.*seed-1"):
+        run_on(here_and_now, points, points, Common(tmp_path, (quick(),)), Workers(), ("finished", "door_use"))
     assert len(study.finished()) == 1
 
 
