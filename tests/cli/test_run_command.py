@@ -101,7 +101,7 @@ def test_a_report_without_plots_says_so(call, tmp_path):
     folder = tmp_path / "minimal" / "seed-1"
     page = (folder / "report.html").read_text()
     assert f"Report: {folder / 'report.html'}" in result.stdout
-    assert "<img" not in page and "Running cores by site: not drawn, because this report was written without" in page
+    assert "<svg" not in page and "Running cores by site: not drawn, because this report was written without" in page
     assert "Waiting time figures" in page and not (folder / "plots").exists()
 
 

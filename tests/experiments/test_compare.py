@@ -70,7 +70,7 @@ def test_pairs_are_narrower_than_two_means_on_a_real_scenario(groups):
 def test_the_page_says_what_is_real_and_draws_it(groups, tmp_path):
     page, table = write_groups_report(groups, tmp_path)
     text = page.read_text(encoding="utf-8")
-    assert "shares.Analysis.value" in text and text.count("<img") == 3 and "Seeds needed" in text
+    assert "shares.Analysis.value" in text and text.count("<svg ") == 3 and "Seeds needed" in text
     assert pd.read_parquet(tmp_path / "differences.parquet").shape == table.shape
     assert set(table.figure) >= {"finished", "wait_p50", "shares.Analysis.delivered"}
 

@@ -37,7 +37,7 @@ def test_a_sweep_writes_one_tidy_table_and_a_report(tmp_path, here_and_now):
                                       "value", "unit", "window"]
     assert table.groupby("figure").size()["finished"] == 8
     text = page.read_text(encoding="utf-8")
-    assert 'href="p0001/seed-2/"' in text and text.count("<img") == 4 and "Main effects" in text
+    assert 'href="p0001/seed-2/"' in text and text.count("<svg ") == 4 and "Main effects" in text
     more = read_study(tmp_path / "out")
     assert set(more.points().state) == {"done"} and "sweep" in repr(more) and "p0004" in more._repr_html_()
     with pytest.raises(StudyError, match="begun with"):

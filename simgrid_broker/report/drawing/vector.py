@@ -25,7 +25,7 @@ ASCENT, DESCENT = 0.76, 0.24
 OUTSIDE = 0.5
 """Points by which a path may leave its axes without being clipped."""
 ANCHORS = {"center": (0.5, ' text-anchor="middle"'), "right": (1.0, ' text-anchor="end"')}
-N_CIRCLE = len(Path.unit_circle().vertices)
+N_CIRCLE = len(np.asarray(Path.unit_circle().vertices))
 
 
 class Vector(RendererBase):
@@ -154,7 +154,7 @@ def _look(gc: GraphicsContextBase, face) -> str:
         look += _opacity("stroke", alpha if alpha is not None else _alpha(rgba))
         _, dashes = gc.get_dashes()
         if dashes is not None:
-            look += f' stroke-dasharray="{" ".join(f"{UNITS * each:.3g}" for each in dashes)}"'
+            look += f' stroke-dasharray="{" ".join(f"{UNITS * each:.3g}" for each in np.asarray(dashes).tolist())}"'
     return look
 
 
@@ -180,7 +180,7 @@ def _circle(vertices: np.ndarray) -> str:
 
 def _written(path: Path) -> str:
     """The data of a path: whole numbers, lines relative to the point before."""
-    return "".join(_steps(np.rint(path.vertices).astype(int).tolist(), path.codes.tolist()))
+    return "".join(_steps(np.rint(path.vertices).astype(int).tolist(), np.asarray(path.codes).tolist()))
 
 
 def _steps(points: list[list[int]], codes: list[int]) -> Iterator[str]:

@@ -143,7 +143,7 @@ def heat_map(table: pd.DataFrame, axes: Axes, x: str, y: str, label: str) -> Axe
         dark = high > low and (row["value"] - low) / (high - low) > DARK
         axes.text(across.index(row[x]), up.index(row[y]), _with_error(row), ha="center", va="center", fontsize=TICK,
                   color=ON_HEAT if dark else INK)
-    axes.set_title(f"{label}: {number(low)} to {number(high)}", fontsize=LABEL, color=INK, loc="right", pad=4)
+    axes.set_title(f"{label}: {number(low)} to {number(high)}", fontsize=LABEL, color=INK, loc="right", pad=4, y=1)
     widen(axes, left=1.1, right=0.1, top=0.32)
     return axes
 
