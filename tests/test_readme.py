@@ -127,6 +127,17 @@ def test_every_command_of_the_table_exists_with_its_options():
             assert option in result.stdout, f"{command} has no {option}"
 
 
+def test_commands_that_the_program_names_have_their_options():
+    package = Path(simgrid_broker.__file__).parent
+    named = {command for path in package.rglob("*.py")
+             for command in re.findall(r"`simgrid-broker ([^`\n\"]+)", path.read_text(encoding="utf-8"))}
+    assert len(named) > 5
+    for command in sorted(named):
+        result = CliRunner().invoke(app, [command.split()[0], "--help"])
+        assert result.exit_code == 0, command
+        assert set(re.findall(r"--[a-z]+", command)) <= set(re.findall(r"--[a-z]+", result.stdout)), command
+
+
 def test_every_command_is_in_the_table():
     listed, result = COMMANDS, CliRunner().invoke(app, ["--help"]).stdout
     for name in re.findall(r"^  (\w+)  ", result.split("Commands:")[1], re.MULTILINE):

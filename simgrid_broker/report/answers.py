@@ -67,7 +67,7 @@ def _missed(run: Run, chains: tuple[Why, ...], short: list[Why]) -> list[Block]:
     table = pd.DataFrame([_chain(run, each) for each in short]).rename(columns=MISSED)
     return [TableBlock("Shares that missed what their tasks could have used", table, "Means over the window. Since: "
                        "begin of the first hour in which the share was short, with the number of such hours. Held by: "
-                       "the link and rule that cost most. `simgrid-broker why RUN --share SHARE` shows the chain.",
+                       "the link and rule that cost most. `simgrid-broker why RUN SHARE` shows the chain.",
                        anchor="short")]
 
 
@@ -110,7 +110,7 @@ def _tasks(run: Run, shares: list[str]) -> TableBlock:
         "status": tasks.status.astype(str).tolist(), "left": tasks.left.tolist(),
         "decision": [_decision(one) for one in decisions], "choice": [_choice(one) for one in decisions]})
     return TableBlock("Largest open tasks of these shares", table.rename(columns=OF_TASKS), "`simgrid-broker explain "
-                      "RUN --task ID` shows every decision about a task.", anchor="task")
+                      "RUN --task ID` shows the life of a task.", anchor="task")
 
 
 def _decision(decision) -> str:
