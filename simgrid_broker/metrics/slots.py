@@ -244,6 +244,8 @@ def _of_free_slots(run: Run, queue: str, kind: str, mine: pd.DataFrame, asked: p
 def _of_full_queue(run: Run, queue: str, kind: str, here: pd.DataFrame,
                    asked: pd.DataFrame) -> tuple[str, tuple[str, ...]]:
     """Whose jobs hold the slots of a queue without free ones, and what keeps workers of the type from replacing them.
+
+    A limit of Harvester has no settings where workers wait for an hour or more: with more of them they wait longer.
     """
     used = here.used_core_h.groupby(here.resource_type).sum()
     others = used[~used.index.isin((kind, EVERY_TYPE))]
@@ -254,10 +256,9 @@ def _of_full_queue(run: Run, queue: str, kind: str, here: pd.DataFrame,
     mine = here[here.resource_type.isin((kind, EVERY_TYPE))]
     period_s = window_of(run).length_s / max(here.time_s.nunique(), 1)
     wait_s = period_s * mine.waiting.sum() / max(mine.started.sum(), 1)
-    limit = _cut_by(asked)
-    if limit and wait_s < STANDS_S:
+    if limit := _cut_by(asked):
         return (f"workers of {others.idxmax()} hold the slots, and those of {kind} are cut by {limit}",
-                _options(run, queue, limit))
+                _options(run, queue, limit) if wait_s < STANDS_S else ())
     return f"workers of {others.idxmax()} hold the slots, not {kind}", ()
 
 

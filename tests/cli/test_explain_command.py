@@ -181,7 +181,8 @@ def test_what_is_asked_about_a_run_fits_80_columns(call, explained, command):
     name, *options = map(str, command)
     result = call(name, explained, *options, columns=80)
     assert result.exit_code == 0
-    lines = [line for line in result.stdout.splitlines() if not line.startswith(("  use ", "  skip "))]
+    lines = [line for line in result.stdout.splitlines()
+             if not line.startswith(("  use ", "  skip ")) and str(explained) not in line]     # its folder is longer
     assert max(map(len, lines)) <= 80
 
 
