@@ -100,6 +100,9 @@ class Table:
 SUFFIX = {"MB": "_mb", "s": "_s", "bytes": "_bytes"}
 """Unit of a column to the ending of its name."""
 
+MOST = {"i1": 10**2, "i2": 10**4, "i4": 10**9}
+"""Largest powers of ten that columns of small whole numbers hold."""
+
 OWNERS = ("CRIC", "JEDI_Tasks", "JEDI task parameter")
 """Sources in which an attribute has the name of its key, unless more is said."""
 
@@ -151,12 +154,19 @@ def attribute(default: Any, description: str, **row: Unpack[Row]) -> Any:
     means = means or ("unlimited" if zero == inf else f"{zero:g}" if zero is not None else "")
     storing, limits = ({name: said.pop(name) for name in group.__annotations__ if name in said}
                        for group in (Storing, Limits))
-    field = Field(default, description=description + (f"; 0 = {means}" if means else ""), **limits)
     column = {"name": said.pop("column", ""), "dtype": "f8", "unit": "", "source": "CRIC", **said}
+    field = Field(default, description=description + (f"; 0 = {means}" if means else ""),
+                  **limits | _largest(limits, column["dtype"]))
     field.metadata.append(Column(**column, description=description, zero_means=means or "zero",
                                  none=storing.get("none"), of=partial(_stored, storing),
                                  back=partial(_written, storing, said.get("codes"))))
     return field
+
+
+def _largest(limits: Mapping[str, Any], dtype: str) -> Limits:
+    """The largest power of ten that a column of whole numbers holds, if a row says a smallest number alone."""
+    is_open = limits.keys() & {"ge", "gt"} and not limits.keys() & {"le", "lt"}
+    return {"le": MOST[dtype]} if is_open and dtype in MOST else {}
 
 
 def _groups(rows: np.ndarray, key: Sequence[str]) -> np.ndarray:

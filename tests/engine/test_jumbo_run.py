@@ -1,5 +1,6 @@
 """Jumbo jobs in runs: they process the events of all inputs of a task, and co-jumbo jobs merge them."""
 
+import numpy as np
 import pytest
 
 from simgrid_broker import remarks
@@ -7,6 +8,7 @@ from simgrid_broker.cli.explain import told_events
 from simgrid_broker.engine import simulate
 from simgrid_broker.gdpconfig import JumboWatchDog
 from simgrid_broker.scenario import Scenario
+from simgrid_broker.systems.events import jumbo_jobs as jumbo_jobs_agent
 
 N_JOBS, N_EVENTS = 30, 60
 
@@ -90,6 +92,13 @@ def test_queues_for_jumbo_jobs_take_no_others(tmp_path):
     run = simulate(plan("deployed", duration="4h", **{"workload.campaigns.ranges.nJumboJobs": 0}),
                    folder=tmp_path / "run")
     assert "-jumbo" in set(run.refusals.tag) and "HPC" not in set(run.jobs.queue.astype(str))
+
+
+def test_no_jumbo_job_is_made_where_all_queues_are_full(tmp_path, monkeypatch):
+    full = np.empty(0, np.int64), np.empty(0, np.int64)
+    monkeypatch.setattr(jumbo_jobs_agent, "spread_jobs", lambda verdict, n, uniforms: full)
+    run = simulate(plan("deployed", duration="1h"), folder=tmp_path / "run", validate=True)
+    assert run.tasks.n_jobs.tolist() == [N_JOBS] and not len(jumbo_jobs(run))
 
 
 def test_keys_act_in_the_edition_that_has_them():

@@ -101,3 +101,13 @@ class Errand(Part):
 def test_a_stored_value_becomes_the_written_one(column, stored, written):
     back = {each.name: each.back for each in columns_of(Errand)}[column]
     assert back(stored, {"rooms": ("CELLAR", "HALL"), "ways": ("", "CELLAR,HALL")}) == written
+
+
+def test_whole_numbers_end_where_their_column_does():
+    class Rack(Part):
+        lamps: int = attribute(0, "Lamps in it", ge=0, dtype="i2")
+        rows: int = attribute(1, "Rows of them", ge=1, le=9, dtype="i2")
+    assert Rack(lamps=10**4).lamps == 10**4
+    for said, most in ((dict(lamps=10**4 + 1), 10**4), (dict(rows=10), 9)):
+        with pytest.raises(ValidationError, match=f"less than or equal to {most}"):
+            Rack(**said)

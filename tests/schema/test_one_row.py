@@ -125,5 +125,5 @@ def test_a_row_of_a_task_is_a_key_a_column_a_view_a_record_of_rules_and_both_dir
     assert (found["seen"], found["other"], found["asked"], found["again"]) == (7, 0, 7, 7)
     assert found["drawn"] == [0, 5] and "greater than or equal to 0" in found["refused"]
     assert found["described"] == [
-        ["maxLumiBlocks", "whole number >= 0", "", "0", "Most lumi blocks of a job"],
+        ["maxLumiBlocks", "whole number >= 0, <= 10000", "", "0", "Most lumi blocks of a job"],
         ["maxlumiblocks", "i2", "files", "zero", "JEDI task parameter maxLumiBlocks", "Most lumi blocks of a job"]]

@@ -173,7 +173,10 @@ class JumboJobs:
                 return made
             verdict = replace(places, order=free)
             uniforms = control.brokers.uniforms(JUMBO_DRAW, task, jumbo.draws(), verdict, 1)
-            number = int(spread_jobs(verdict, 1, uniforms)[0][0])
+            chosen, _ = spread_jobs(verdict, 1, uniforms)
+            if not len(chosen):                                     # all queues are full
+                return made
+            number = int(chosen[0])
             ram = asked_ramcount(task, int(arrays.pseudo_queues["corecount"][number]))
             order = (control.now, row, number, 1, ram, 0, int(arrays.tasks["resource_type"][row]))
             new = control.fabric.make_jumbo_job(order, source, jumbo.ring, jumbo.n_made)
