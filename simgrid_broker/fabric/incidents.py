@@ -16,7 +16,7 @@ from simgrid_broker.fabric.transfers.links import (
     take_off_active,
 )
 from simgrid_broker.fabric.transfers.network import delay_of
-from simgrid_broker.fabric.transfers.remote_reading import NOTHING, reads_all, stop_reading
+from simgrid_broker.fabric.transfers.remote_reading import NOTHING, stop_reading
 from simgrid_broker.names import Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.queues.slots import free_slot, payload_is_over, settle_closed, slot_of
@@ -184,9 +184,8 @@ def sources_vanish(world: Arrays, number, now):
 
 @compiled
 def fail_reader(world: Arrays, row, now):
-    """Let a running job fail that reads its input over WAN."""
-    if reads_all(world.jobs[row]):
-        end_now(world, row, now - world.job_times[row, RUNNING], now)
+    """Let a running job fail that reads its input over WAN, also one that would have failed later."""
+    end_now(world, row, now - world.job_times[row, RUNNING], now)
 
 
 @compiled

@@ -154,6 +154,8 @@ def pseudo_queue_table(queues: np.ndarray, resource_types, pools, modes: np.ndar
     table["serves_last"] = table["serves_first"] + 1
     for queue in np.flatnonzero(modes["serves_all_types"][queues["worker_mode"]]):
         own = np.flatnonzero(table["queue"] == queue)
+        if not len(own):                                            # its slots are smaller than those of all types
+            continue
         generic = max(own, key=lambda k: (table["corecount"][k], table["worker_mb"][k], -k))
         table["serves_first"][generic], table["serves_last"][generic] = own[0], own[-1] + 1
     return table

@@ -274,6 +274,20 @@ def test_a_replica_that_vanishes_fails_its_readers(at, found):
     bench.check()
 
 
+def test_a_job_that_would_fail_later_does_not_read_on_from_a_replica_that_vanished():
+    data = dict(datasets=dict(data=dict(files=10, bytes=300 * MB, replicas=[dict(storage="THERE_DISK")])))
+    disks = {f"{site}_DISK": dict(site=site, **DISK) for site in ("HERE", "THERE")}
+    bench = Bench(grid(storages=disks, data=data), reading(300, work_hs06s_per_event=40000.0, replicas={},
+                                                           failure_rate=1.0))
+    bench.arrays.input_dataset[0] = 0
+    start(bench, now=5.0)
+    bench.fabric.sources_vanish(lose_replica(bench.world, "data", "THERE_DISK"), bench.now)
+    bench.run(6.0)
+    bench.check()
+    bench.collect()
+    assert cause(bench) == "site_error" and walls(bench) == [pytest.approx(5, abs=0.1)]
+
+
 def test_a_job_that_fails_reads_no_more():
     bench = bench_of(megabytes=3000, failure_rate=1.0)
     assert cause(bench) == "payload_error"

@@ -243,3 +243,10 @@ def test_of_several_queues_the_first_of_production_makes_the_nucleus(first, bare
 ])
 def test_cores_of_a_queue_that_says_nothing(said, cores):
     assert Queue(atlas_site="HERE", **said).corecount == cores
+
+
+def test_a_pull_queue_with_slots_below_all_types_has_no_candidate():
+    queues = dict(Q=dict(atlas_site="HERE", capability="ucore", corecount=1, workflow="pull"),
+                  R=dict(atlas_site="HERE"))
+    plan = scenario(queues=queues, resource_types=dict(MCORE=dict(mincore=8)))
+    assert Bench(plan).arrays.pseudo_queues["queue"].tolist() == [1]
