@@ -144,7 +144,7 @@ def _shares(run: Run) -> list[str]:
               limit.get(row.share, "").partition(":")[0]) for row in rows.itertuples()]
     lines = _table(("share", "target %", "due %", "delivered %", "deviation", "within 10 %", "limit"), cells)
     lines += [f"({left_out} shares at deeper levels are in the report)"] if left_out else []
-    said = ["due: target with what shares without work leave; in samples with work that could run:",
+    said = ["due: target with what shares without work leave; in samples with work that did not run:",
             "mean absolute deviation from due, % points, and % of them within 10 % of due",
             *(f"{text} `simgrid-broker why RUN` says more." for text in sentences(run))]
     return [*lines, *(line for text in said for line in wrap(text, _width()))]
