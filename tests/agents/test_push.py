@@ -244,3 +244,12 @@ def test_workers_of_a_pull_queue_take_jobs_of_all_types():
     assert stage.arrays.counts[0, 0, 0, S.RUNNING] + stage.arrays.counts[0, 1, 1, S.RUNNING] == 3
     account = stage.arrays.worker_accounts[1]
     assert account["working_cores"] == 24 and account["used_cores"] == stage.arrays.running_cores.sum()
+
+
+def test_a_push_queue_with_slots_below_all_types_fetches_nothing():
+    queues = dict(Q=dict(atlas_site="HERE", capability="ucore", corecount=1, workflow="push"),
+                  R=dict(atlas_site="HERE", workflow="push"))
+    plan = scenario({"HERE": dict(cores=8)}, queues, resource_types=dict(MCORE=dict(mincore=8)), shares=SHARES)
+    stage = Stage(HARVESTER_AGENTS, plan, dict(n_jobs=1, resource_type=-1))
+    stage.run(HOUR)
+    assert count(stage, S.RUNNING, S.STARTING) == [0, 0]

@@ -73,9 +73,10 @@ class Harvester:
                 for name in self.world.vocabularies["resource_types"]]
 
     def _range_of(self, queue: int) -> tuple[int, int]:
-        """First pseudo-queue of a queue, and one past the last."""
+        """First pseudo-queue of a queue, and one past the last; none if its slots are smaller than those of all types.
+        """
         numbers = self.types.pseudo_queue[queue]
-        return int(numbers[numbers >= 0].min()), int(numbers.max()) + 1
+        return int(numbers[numbers >= 0].min(initial=numbers.max() + 1)), int(numbers.max()) + 1
 
     def command(self, workers: np.ndarray) -> None:
         """Take the server's command: workers by type, (n_queues, n_types), of the queues whose mode it asks.
