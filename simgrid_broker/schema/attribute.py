@@ -100,8 +100,8 @@ class Table:
 SUFFIX = {"MB": "_mb", "s": "_s", "bytes": "_bytes"}
 """Unit of a column to the ending of its name."""
 
-MOST = {"i1": 10**2, "i2": 10**4, "i4": 10**9}
-"""Largest powers of ten that columns of small whole numbers hold."""
+MOST = {"i1": 10**2, "i2": 10**4}
+"""Largest powers of ten that columns of small whole numbers hold; others hold what `Part` allows."""
 
 OWNERS = ("CRIC", "JEDI_Tasks", "JEDI task parameter")
 """Sources in which an attribute has the name of its key, unless more is said."""
@@ -163,7 +163,7 @@ def attribute(default: Any, description: str, **row: Unpack[Row]) -> Any:
     return field
 
 
-def _largest(limits: Mapping[str, Any], dtype: str) -> Limits:
+def _largest(limits: Mapping[str, Any], dtype: str) -> dict[str, Any]:
     """The largest power of ten that a column of whole numbers holds, if a row says a smallest number alone."""
     is_open = limits.keys() & {"ge", "gt"} and not limits.keys() & {"le", "lt"}
     return {"le": MOST[dtype]} if is_open and dtype in MOST else {}
