@@ -32,7 +32,7 @@ TASK = fields(jediTaskID=whole(0), status=text("running", TaskStatus.words()), u
               nEventsPerWorker=whole(0))
 PARTS = dict(task=TASK, jobsetID=whole(0), files=FILES, jobs=JOBS, ranges=RANGES, queues=QUEUES,
              endpoints=named(text()), config=fields(AES_MINEVENTSFORMCORE=whole()))
-"""Shape of what all cases with a task have; a status that nobody knows is that of something at work."""
+"""Fields of every case with a task; an unknown status reads as running, of a range as ready, of a queue as offline."""
 
 
 def jobset(case: dict) -> Jobset:
