@@ -9,7 +9,6 @@
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,14 +20,13 @@ import simgrid_broker as sb
 from simgrid_broker.records import write_whole
 from simgrid_broker.report.blocks import Marks
 from simgrid_broker.report.context import context
-from simgrid_broker.report.drawing.canvas import dress, gaps, handles_of, legend_above, sheet
+from simgrid_broker.report.drawing.canvas import dress, for_file, gaps, handles_of, legend_above
 from simgrid_broker.report.drawing.pictures import plots_of
 from simgrid_broker.report.figures.series import overlaid
 from simgrid_broker.report.sections import shares
 from simgrid_broker.report.words import INK, RUN_COLOURS
 
 ROOT = Path(__file__).resolve().parents[1]
-DPI = 150
 Runs = Mapping[str, sb.Run]
 
 
@@ -37,15 +35,6 @@ class Picture(NamedTuple):
 
     scenarios: Callable[[], dict[str, sb.Scenario]]
     drawn: Callable[[Runs], bytes]
-
-
-def png(draw, table, size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> bytes:
-    """PNG of what `draw(table, axes)` draws; size: inches."""
-    figure, axes = sheet(size, panels)
-    draw(table, axes)
-    content = BytesIO()
-    figure.savefig(content, format="png", dpi=DPI, facecolor="white")
-    return content.getvalue()
 
 
 def scenario(name: str, **values) -> sb.Scenario:
@@ -74,7 +63,7 @@ def one_above_the_other(tables: list[tuple[pd.DataFrame, str]], marks: list[Mark
         gaps(axes, down=0.35)
         axes[1 - legend].get_legend().remove()
         more(axes)
-    return png(draw, tables, (10, 5.6), (2, 1))
+    return for_file(draw, tables, (10, 5.6), (2, 1))
 
 
 # ---- atlas_day_shares ----------------------------------------------------------------------------------------------
@@ -83,7 +72,7 @@ def stacked_shares(runs: Runs) -> bytes:
     """Delivered power by share over the ATLAS day, as the report shows it."""
     run, = runs.values()
     plot, *_ = plots_of([shares(context(run))])
-    return png(plot.draw, plot.table, plot.size)
+    return for_file(plot.draw, plot.table, plot.size)
 
 
 # ---- flat_shares ---------------------------------------------------------------------------------------------------
@@ -165,7 +154,7 @@ def evgen_length(runs: Runs) -> bytes:
         axes.set_xlim(left=0)
         target_line(axes, of_evgen(next(iter(runs.values())), "target"))
         legend_above(axes, handles_of(axes))
-    return png(draw, runs, (10, 3.6))
+    return for_file(draw, runs, (10, 3.6))
 
 
 # ---- fast_rebrokerage ----------------------------------------------------------------------------------------------
@@ -281,7 +270,7 @@ def dispatch(runs: Runs) -> bytes:
                        linewidth=1, linestyle="--", label="target")
         bars(axes[1], waits, "median time from activation to start (h)", inside=True)
         legend_above(axes[0], handles_of(axes[0]))
-    return png(draw, runs, (10, 3.6), (1, 2))
+    return for_file(draw, runs, (10, 3.6), (1, 2))
 
 
 # ---- greedy_user ---------------------------------------------------------------------------------------------------
@@ -317,7 +306,7 @@ def greedy_user(runs: Runs) -> bytes:
         bars(axes[1], {"sixty others": pd.Series({name: task_hours(run) for name, run in runs.items()})},
              "median time to the end of a task (h)")
         legend_above(axes[0], handles_of(axes[0]))
-    return png(draw, runs, (10, 3.6), (1, 2))
+    return for_file(draw, runs, (10, 3.6), (1, 2))
 
 
 PICTURES = {

@@ -1,11 +1,12 @@
 """`compare`: two runs in every detail, or groups of runs with the errors of their differences."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simgrid_broker.cli.loading import Settings, Until, loaded
+from simgrid_broker.cli.loading import PlotFormats, Settings, Until, loaded, plot_formats
 from simgrid_broker.cli.progress import steps
 from simgrid_broker.cli.study_options import HERE, Figures, RunOn, grouped_options, seeds_given
 from simgrid_broker.cli.text import count, paragraph, table
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   simgrid-broker compare results/quickstart/seed-1 results/quickstart/seed-1-2
-  simgrid-broker compare results/base/seed-1 results/tuned/seed-1 --out results/base-and-tuned
+  simgrid-broker compare results/base/seed-1 results/tuned/seed-1 --out results/base-and-tuned --format pdf
   simgrid-broker compare scenarios/atlas_day.yaml scenarios/flat_shares.yaml --seeds 5
   simgrid-broker compare results/minimal/replicate results/tuned/replicate --figure wait_p50
 """
@@ -43,6 +44,7 @@ def compare(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the comparison; default: next to the "
                                              "last run.", show_default=False)] = None,
     go_on: Annotated[bool, typer.Option("--yes", help="Do not ask before a scenario beside a run is run.")] = False,
+    formats: PlotFormats = "",
 ) -> None:
     """Compare runs, groups of runs, or scenarios with several seeds.
 
@@ -57,8 +59,10 @@ def compare(
     if not with_scenarios:
         refuse_unused(seeds, until, settings, run_on)
     if len(things) == 2 and all(is_run(thing) for thing in things):
-        compare_two(things[0], things[1], figures, out)
+        compare_two(things[0], things[1], figures, out, plot_formats(formats))
         return
+    if formats:
+        raise BadArgument("--format", formats, "acts on two single runs; `Study.plot_effect` draws figures of a study")
     if with_scenarios and not go_on:
         ask_before_runs(things, seeds or SEEDS)
     from simgrid_broker.experiments.compare import grouped, write_groups_report
@@ -103,7 +107,8 @@ def is_run(folder: Path) -> bool:
     return len(groups) == 1 and len(groups[0][1]) == 1
 
 
-def compare_two(base: Path, changed: Path, figures: list[str] | None, out: Path | None) -> None:
+def compare_two(base: Path, changed: Path, figures: list[str] | None, out: Path | None, formats: Sequence[str] = ()
+                ) -> None:
     """Compare two single runs in tables and curves."""
     from simgrid_broker.experiments.compare import recorded
     from simgrid_broker.report import write_comparison
@@ -112,7 +117,7 @@ def compare_two(base: Path, changed: Path, figures: list[str] | None, out: Path 
         raise BadArgument("--figure", figures[0], "has no effect on two single runs, whose figures are all compared")
     run_a, run_b = (recorded(folder)[0][1][0] for folder in (base, changed))
     folder = out or run_b.folder.parent / f"{_label(run_b)}-against-{_label(run_a)}"
-    page = write_comparison(run_a, run_b, folder, steps("Comparing"))
+    page = write_comparison(run_a, run_b, folder, steps("Comparing"), formats)
     typer.echo(f"A: {run_a.folder}\nB: {run_b.folder}\n")
     if note := scenario_note(run_a, run_b):
         typer.echo(paragraph(f"note: {note}") + "\n")

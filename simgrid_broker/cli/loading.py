@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 
 if TYPE_CHECKING:
@@ -26,6 +27,19 @@ Settings = Annotated[list[str] | None, typer.Option(
 WorkloadFile = Annotated[Path | None, typer.Option("--workload", metavar="FILE", help="Recorded workload (SWF, GWF, "
                                                    "PanDA's or CGSim's job records); sets workload.trace.file.",
                                                    show_default=False)]
+
+PlotFormats = Annotated[str, typer.Option("--format", metavar="FORMATS", help="Write each plot into plots/ also as png "
+                                          "(150 dots per inch), pdf (vectors), or png,pdf, for talks and papers.",
+                                          show_default=False)]
+
+
+def plot_formats(text: str) -> tuple[str, ...]:
+    """Formats that `--format` names; raises BadArgument."""
+    from simgrid_broker.report.drawing.pictures import formats_of
+    try:
+        return formats_of(text)
+    except ValueError as error:
+        raise BadArgument("--format", text, str(error)) from error
 
 
 def loaded(file: Path, seed: int | None = None, until: str | None = None, settings: Iterable[str] | None = None,

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from simgrid_broker.cli.loading import ScenarioFile, Seed, Settings, Until, WorkloadFile, loaded
+from simgrid_broker.cli.loading import (
+    PlotFormats,
+    ScenarioFile,
+    Seed,
+    Settings,
+    Until,
+    WorkloadFile,
+    loaded,
+    plot_formats,
+)
 from simgrid_broker.cli.signals import INTERRUPTED, closing
 from simgrid_broker.errors import SimgridBrokerError
 
@@ -25,19 +34,22 @@ if TYPE_CHECKING:
 REPORT_EXAMPLES = """\b
 Examples:
   simgrid-broker report results/quickstart/seed-1
+  simgrid-broker report results/quickstart/seed-1 --format png,pdf
 """
 
-def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)]) -> None:
+def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+           formats: PlotFormats = "") -> None:
     """Print the figures of a run and rewrite its report. Also works for runs that were interrupted or killed."""
     from simgrid_broker.records import read_run
-    write_and_print(read_run(run))
+    write_and_print(read_run(run), pages=Pages(formats=plot_formats(formats)))
 
 
 class Pages(NamedTuple):
-    """Choice of pages: a report, and plots in it."""
+    """Choice of pages: a report, plots in it, and formats in which these are also files of their own."""
 
     report: bool = True
     plots: bool = True
+    formats: tuple[str, ...] = ()
 
 
 WHOLE = Pages()
@@ -60,7 +72,7 @@ def with_pages(progress: Callable | None, end_s: float, pages: Pages) -> Callabl
 
 def write_and_print(run: "Run", quiet: bool = False, pages: Pages = WHOLE) -> None:
     """Write the report of a run; print summary and paths, or only the run's folder if `quiet`."""
-    page = _written(run, quiet, pages.plots) if pages.report else None
+    page = _written(run, quiet, pages) if pages.report else None
     if quiet:
         typer.echo(run.folder)
         return
@@ -69,10 +81,10 @@ def write_and_print(run: "Run", quiet: bool = False, pages: Pages = WHOLE) -> No
     typer.echo((f"\nReport: {page}" if page else "") + f"\nTables: {run.folder} (*.parquet, manifest.json)")
 
 
-def _written(run: "Run", quiet: bool, plots: bool) -> Path:
+def _written(run: "Run", quiet: bool, pages: Pages) -> Path:
     from simgrid_broker.cli.progress import steps
     from simgrid_broker.report import write_report
-    return write_report(run, iter if quiet else steps("Writing the report"), plots)
+    return write_report(run, iter if quiet else steps("Writing the report"), pages.plots, pages.formats)
 
 
 EXAMPLES = """\b

@@ -60,12 +60,12 @@ BUSIEST = ("links", "doors", "storages")
 
 @texts_of_python()
 def write_comparison(run_a: Run | str | Path, run_b: Run | str | Path, folder: str | Path,
-                     steps: Callable[[Iterable], Iterable] = iter) -> Path:
+                     steps: Callable[[Iterable], Iterable] = iter, formats: str | Iterable[str] = ()) -> Path:
     """Write the comparison of two runs, or those in two folders, into `folder`; the path of its page.
 
-    Raises OutputError.
+    Raises OutputError, and ValueError for an unknown format.
 
-    steps: as for `write_report`; called for the tables, the sections and the plots.
+    steps, formats: as for `write_report`; steps is called for the tables, the sections and the plots.
     """
     run_a, run_b, folder = as_run(run_a), as_run(run_b), Path(folder)
     tables = metrics.comparison(run_a, run_b, steps)
@@ -79,7 +79,7 @@ def write_comparison(run_a: Run | str | Path, run_b: Run | str | Path, folder: s
     sections = [part() for part in steps(parts)]
     name_a, name_b = differing_names([run_a.folder, run_b.folder])
     text = page("Comparison of two runs", f"A: {name_a}   B: {name_b}", sections,
-                save_plots(plots_of(sections), folder / "plots", steps),
+                save_plots(plots_of(sections), folder / "plots", steps, formats),
                 "Made by simgrid_broker. Plots and their tables are also in plots/.")
     return write_whole(folder / "report.html", text)
 

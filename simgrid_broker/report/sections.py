@@ -276,16 +276,18 @@ SECTIONS = (answers, shares, waiting, users, brokerage, cores, jobs, data, failu
 
 @texts_of_python()
 @of_run
-def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter, plots: bool = True) -> Path:
+def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter, plots: bool = True,
+                 formats: str | Iterable[str] = ()) -> Path:
     """Write the report of `run`, or of the one in a folder, there and return the path of report.html.
 
-    A section that needs a table that is missing is a note. Raises OutputError.
+    A section that needs a table that is missing is a note. Raises OutputError, and ValueError for an unknown format.
 
-    steps: wraps the sections and then the plots, for example tqdm, to show progress; plots: whether they are drawn.
+    steps: wraps the sections and then the plots, for example tqdm, to show progress; plots: whether they are drawn;
+    formats: "png", "pdf" or both, in which plots/ has them too.
     """
     view = context(run)
     sections = [_or_note(section, view) for section in steps(SECTIONS)]
-    pictures = save_plots(plots_of(sections), run.folder / "plots", steps) if plots else {}
+    pictures = save_plots(plots_of(sections), run.folder / "plots", steps, formats) if plots else {}
     scenario = run.manifest["scenario"]
     where = " Plots and their tables are also in plots/." if plots else ""
     versions = ", ".join(f"{name} {version}" for name, version in run.manifest["versions"].items())

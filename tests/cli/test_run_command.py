@@ -105,6 +105,16 @@ def test_a_report_without_plots_says_so(call, tmp_path):
     assert "Waiting time figures" in page and not (folder / "plots").exists()
 
 
+def test_formats_of_plots_reach_the_pages(call, tmp_path, finished, monkeypatch):
+    results, _ = finished
+    run, given = results / "minimal" / "seed-1", []
+    monkeypatch.setattr("simgrid_broker.report.write_report", lambda run, *_, **__: given.append(_) or "page")
+    assert call("report", run, "--format", "png,pdf").exit_code == 0 and given[0][1:] == (True, ("png", "pdf"))
+    assert "'jpeg' is not png or pdf; SVG and CSV are" in call("report", run, "--format", "jpeg").stderr
+    refused = call("compare", run, MINIMAL, "--yes", "--format", "pdf", "--out", tmp_path)
+    assert refused.exit_code == 2 and "--format = 'pdf': acts on two single runs" in refused.stderr
+
+
 def test_a_workload_replaces_the_trace(call, tmp_path, no_pages):
     trace = tmp_path / "two jobs: short.swf"
     jobs = [f"{k} 60 -1 100 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1" for k in (1, 2)]

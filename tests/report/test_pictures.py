@@ -188,6 +188,15 @@ def test_a_curve_is_drawn_at_its_values_under_its_name():
     assert "<b>" not in text and high > 100
 
 
+def test_texts_are_in_their_places_whatever_was_drawn_before():
+    def draw(table, axes):
+        canvas.dress(axes, xlabel="a label of no other picture")
+    canvas.for_file(draw, None, (10, 4))
+    place = re.search('<text x="([0-9]+)"[^>]*>a label of no other', canvas.svg(draw, None, (10, 4))).group(1)
+    middle = (canvas.LEFT + 10 - canvas.RIGHT) / 2
+    assert float(place) == pytest.approx(720 * (middle - width("a label of no other picture", canvas.LABEL) / 2), abs=1)
+
+
 def test_a_curve_has_a_gap_where_there_is_no_value():
     table = pd.DataFrame({"run": "A", "time_s": np.arange(6) * HOUR, "value": [1, 2, np.nan, np.nan, 5, 6]})
     text = canvas.svg(lambda table, axes: overlaid(table, axes, "cores"), table, (10, 4))

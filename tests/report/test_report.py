@@ -146,6 +146,22 @@ def test_every_plot_has_its_table_next_to_it(report, run):
         assert f'id="plot-{picture.stem}"' in report.read_text(encoding="utf-8")
 
 
+def test_plots_are_png_and_pdf_only_on_request(tmp_path, run, monkeypatch):
+    monkeypatch.setattr(sections, "SECTIONS", (sections.failures,))
+    written = {}
+    for name, formats in {"plain": (), "asked": "png,pdf", "again": ["png", "pdf"]}.items():
+        shutil.copytree(run.folder, tmp_path / name, ignore=shutil.ignore_patterns("plots"))
+        write_report(tmp_path / name, formats=formats)
+        written[name] = {path.suffix: path.read_bytes() for path in (tmp_path / name / "plots").iterdir()}
+    assert set(written["plain"]) == {".svg", ".csv"} and set(written["asked"]) == {".svg", ".csv", ".png", ".pdf"}
+    assert written["asked"] == written["again"]
+    png, pdf = written["asked"][".png"], written["asked"][".pdf"]
+    assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20]) == 10 * canvas.RESOLUTION
+    assert pdf.startswith(b"%PDF") and b"/Subtype /Image" not in pdf and b"/CIDFontType2" in pdf, "lines, and letters"
+    with pytest.raises(ValueError, match="'pfd' is not png or pdf.*did you mean 'pdf'"):
+        write_report(run, formats="png,pfd")
+
+
 def test_texts_of_tables_are_kept_as_pythons_while_a_page_is_written(run, monkeypatch):
     name, kept = "mode.string_storage", []
 

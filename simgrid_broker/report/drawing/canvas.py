@@ -1,4 +1,6 @@
-"""The style shared by all plots, their margins, and their conversion to SVG without Matplotlib's global state."""
+"""The style shared by all plots, their margins, and their conversion to SVG and to files for print, which leaves
+Matplotlib's settings as they were.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,7 +11,6 @@ import numpy as np
 from matplotlib import rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -31,8 +32,12 @@ LONGEST = 2.4
 """Largest width of a name beside the axes, inches."""
 LONGEST_MARK = 3.2
 """Largest width of the text of an incident, inches."""
-MATH: Final = "text.parse_math"
-"""Setting of Matplotlib: whether texts between dollar signs are formulas."""
+SETTINGS: Final = {"text.parse_math": False, "pdf.fonttype": 42}
+"""Settings of Matplotlib within pictures: dollar signs in names are no formulas, and texts of a PDF are TrueType, as
+publishers ask.
+"""
+RESOLUTION = 150
+"""Dots per inch of a picture of pixels."""
 MOST_MARKS = 8
 LEAST_DISTANCE = 0.05
 """Part of the time axis below which two incidents have one label."""
@@ -44,10 +49,26 @@ def svg(draw, table, size: tuple[float, float], panels: tuple[int, int] = (1, 1)
 
     name: unique on a page; about: text alternative.
     """
-    with _without_formulas():
+    with _settings():
         figure, axes = sheet(size, panels)
         draw(table, axes)
         return vector(figure, name, about)
+
+
+def for_file(draw, table, size: tuple[float, float], panels: tuple[int, int] = (1, 1), kind: str = "png") -> bytes:
+    """PNG or PDF of what `draw(table, axes)` draws, on white; size: inches; the same picture gives the same bytes."""
+    with _settings():
+        figure, axes = sheet(size, panels)
+        draw(table, axes)
+        return _content(figure, kind)
+
+
+def _content(figure: Figure, kind: str, **layout) -> bytes:
+    """A figure as a file of a kind, without the time at which it was written."""
+    content = BytesIO()
+    figure.savefig(content, format=kind, dpi=RESOLUTION, facecolor="white",
+                   metadata={"CreationDate": None} if kind == "pdf" else None, **layout)
+    return content.getvalue()
 
 
 def vector(figure: Figure, name: str, about: str) -> str:
@@ -74,14 +95,14 @@ def _ends(axes: Axes, unit: float, renderer: Vector) -> str:
 
 
 @contextmanager
-def _without_formulas() -> Iterator[None]:
-    """Within, dollar signs in names are dollar signs; Matplotlib's `rc_context` would copy all of its settings."""
-    kept = rcParams[MATH]
-    rcParams[MATH] = False
+def _settings() -> Iterator[None]:
+    """Within, SETTINGS hold; Matplotlib's `rc_context` would copy all others too."""
+    kept = {name: rcParams[name] for name in SETTINGS}
+    rcParams.update(SETTINGS)
     try:
         yield
     finally:
-        rcParams[MATH] = kept
+        rcParams.update(kept)
 
 
 def sheet(size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> tuple[Figure, Axes | np.ndarray]:
@@ -96,18 +117,15 @@ class Shown(Figure):
     """A figure that a notebook shows without a backend of its own."""
 
     def _repr_png_(self) -> bytes:
-        content = BytesIO()
-        self.savefig(content, format="png", dpi=150, bbox_inches="tight")
-        return content.getvalue()
+        return _content(self, "png", bbox_inches="tight")
 
 
 def for_print(draw, table, size: tuple[float, float], path=None) -> Figure:
     """Figure that `draw(table, axes)` draws on Matplotlib's own axes; written to a path, .pdf and .svg as vectors."""
-    with _without_formulas():
+    with _settings():
         across, down = size
         figure = Shown(figsize=size, facecolor="white")
         figure.subplots_adjust(LEFT / across, BOTTOM / down, 1 - RIGHT / across, 1 - TOP / down)
-        FigureCanvasAgg(figure)
         draw(table, figure.subplots())
         if path is not None:
             figure.savefig(path, bbox_inches="tight")

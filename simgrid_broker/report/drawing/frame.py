@@ -204,8 +204,8 @@ def write(renderer: RendererBase, x: float, y: float, text: str, style: Style) -
     start = np.array([x, y]) - np.array([style.across * wide, style.up * size]) @ turn
     context = renderer.new_gc()
     context.set_foreground(style.colour)
-    renderer.draw_text(context, start[0], renderer.get_canvas_width_height()[1] - start[1], text,
-                       _font(style.size, style.weight), style.angle)
+    down = renderer.get_canvas_width_height()[1] - start[1] if renderer.flipy() else start[1]
+    renderer.draw_text(context, start[0], down, text, _font(style.size, style.weight), style.angle)
     context.restore()
     corners = np.array([(0, -DESCENT * size), (wide, -DESCENT * size), (wide, ASCENT * size), (0, ASCENT * size)])
     return Written(text, style.angle, Bbox.from_extents(*_around(start + corners @ turn)))
@@ -215,12 +215,12 @@ def _around(corners: np.ndarray) -> tuple[float, ...]:
     return *corners.min(axis=0), *corners.max(axis=0)
 
 
-_widths: dict[tuple[str, float, str], float] = {}
+_widths: dict[tuple[type, str, float, str], float] = {}
 
 
 def _width(renderer: RendererBase, text: str, style: Style) -> float:
-    """Width of a text, pixels; all pictures have the same density."""
-    key = (text, style.size, style.weight)
+    """Width of a text, pixels; all pictures of one kind have the same density."""
+    key = (type(renderer), text, _pixels(renderer, style.size), style.weight)
     if key not in _widths:
         _widths[key] = renderer.get_text_width_height_descent(text, _font(style.size, style.weight), False)[0]
     return _widths[key]

@@ -10,10 +10,13 @@ from typing import Any
 
 from pandas.api.types import is_numeric_dtype
 
+from simgrid_broker.errors import did_you_mean, nearest
 from simgrid_broker.records import write_csv, write_whole
 from simgrid_broker.report.blocks import Plot, Section
 from simgrid_broker.report.words import number
 
+FORMATS = ("png", "pdf")
+"""Formats in which plots are written on request, beside SVG and CSV."""
 NOT_NAMES = ("metric", "unit", "window")
 """Columns of a table of figures that name nothing shown."""
 MOST_NAMED = 3
@@ -51,17 +54,31 @@ def plots_of(sections: Iterable[Section]) -> list[Plot]:
     return [block for section in sections for block in section.blocks if isinstance(block, Plot)]
 
 
-def save_plots(plots: Sequence[Plot], folder: Path, steps: Callable[[Iterable], Iterable] = iter) -> dict[str, str]:
+def formats_of(names: str | Iterable[str]) -> tuple[str, ...]:
+    """Formats by their names, a text with commas or several texts; raises ValueError for one that is not in FORMATS."""
+    chosen = tuple(names.split(",") if isinstance(names, str) and names else names)
+    for name in chosen:
+        if name not in FORMATS:
+            raise ValueError(f"{name!r} is not {' or '.join(FORMATS)}; SVG and CSV are always written"
+                             + did_you_mean(nearest(name, FORMATS)))
+    return chosen
+
+
+def save_plots(plots: Sequence[Plot], folder: Path, steps: Callable[[Iterable], Iterable] = iter,
+               formats: str | Iterable[str] = ()) -> dict[str, str]:
     """Write `<name>.svg` and the table `<name>.csv` of each plot, and return the SVGs by name; raises OutputError.
 
-    steps: wraps the plots, to show progress.
+    steps: wraps the plots, to show progress; formats: others in which each plot is written, as in `formats_of`.
     """
-    pictures, draw = {}, canvas().svg
+    pictures, draw, kinds = {}, canvas().svg, formats_of(formats)
     as_file = import_module("simgrid_broker.report.drawing.vector").as_file
     for plot in steps(plots):
         pictures[plot.name] = draw(plot.draw, plot.table, plot.size, plot.panels, plot.name, about(plot))
         write_whole(folder / f"{plot.name}.svg", as_file(pictures[plot.name]))
         write_csv(folder / f"{plot.name}.csv", plot.table)
+        for kind in kinds:
+            write_whole(folder / f"{plot.name}.{kind}",
+                        canvas().for_file(plot.draw, plot.table, plot.size, plot.panels, kind))
     return pictures
 
 
