@@ -14,7 +14,8 @@ CAUSES = tuple(cause.word for cause in Cause if cause is not Cause.NONE)
 """Causes of ends of attempts; source: lifecycle reference, section 3.3."""
 
 EVENT_ENDS = ("es_merge", "es_retry", "es_wait", "es_inaction", "es_noevent", "es_badstatus", "es_killed", "es_unused",
-              "es_heartbeat", "es_toolong", "es_preempted", "es_merge_failed", "pilot_killed", "toreassign")
+              "es_aborted", "es_heartbeat", "es_toolong", "es_preempted", "es_merge_failed", "pilot_killed",
+              "toreassign")
 """Ends of consumers of event service; source: JEDI TWiki, final status of event service jobs; lifecycle reference, 6.2.
 """
 

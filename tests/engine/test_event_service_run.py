@@ -125,7 +125,8 @@ def test_consumers_share_inputs_while_everything_happens(tmp_path):
     assert not holders.duplicated(["jeditaskid", "chunk"]).any()
     assert {"merging", "closed", "failed"} <= set(run.event_service.status)
     ends = event_ends_used(run).set_index("end").jobs
-    assert (ends[["es_retry", "es_merge", "es_wait", "es_heartbeat"]] > 0).all() and ends["es_badstatus"] == 0
+    assert (ends[["es_retry", "es_merge", "es_wait", "es_heartbeat", "es_inaction", "es_unused"]] > 0).all()
+    assert ends["es_badstatus"] == 0
     assert len(jobs[(jobs.n_chunks == 0) & (jobs.status == "finished")]) >= len(holders)
 
 

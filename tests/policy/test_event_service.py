@@ -155,6 +155,38 @@ def test_how_a_consumer_ends(given, values, code, status, sub_status, made):
     assert ended(task) == (code, status, sub_status, made)
 
 
+PREEMPTS = EventQueue("A", QueueStatus.ONLINE, 8, is_preemptable=True)
+
+
+@pytest.mark.rule("end_job", "abort_others", "close_unused")
+@pytest.mark.parametrize(("given", "values", "reported", "documented", "deployed"), [
+    pytest.param("sr", {}, {}, "merging es_inaction", "closed es_noevent", id="retried without events"),
+    pytest.param("sr", {}, dict(sub_status="pilot_killed"), "merging es_inaction", "failed pilot_killed", id="evicted"),
+    pytest.param("sr", {}, dict(sub_status="es_heartbeat"), *["failed es_heartbeat"] * 2, id="lost without events"),
+    pytest.param("fr", {}, dict(sub_status="es_heartbeat", n_events=1), "merging es_retry", "failed es_heartbeat",
+                 id="lost with events"),
+    pytest.param("sr", dict(queue=PREEMPTS), dict(sub_status="es_heartbeat"), "failed es_heartbeat",
+                 "closed es_preempted", id="lost at a queue that preempts"),
+    pytest.param("fr", {}, dict(sub_status="pilot_failed", n_events=1), *["failed pilot_failed"] * 2, id="pilot"),
+    pytest.param("fs", dict(attempts=1), dict(n_events=1), "failed None", "merging es_wait", id="a hopeless range"),
+    pytest.param("fs", dict(attempts=1), {}, "failed None", "closed None", id="a hopeless range, without an error"),
+    pytest.param("fs", dict(attempts=1, other=J.RUNNING), {}, "failed None, closed es_aborted",
+                 "closed es_inaction, running None", id="a hopeless range, and another consumer"),
+    pytest.param("aa", dict(owners=[SET, SET], other=J.RUNNING), {}, "failed None, closed es_aborted",
+                 "failed None, running None", id="none done, and another consumer"),
+    pytest.param("ff", dict(other=J.RUNNING), {}, "merging es_merge, closed es_killed",
+                 "merging es_merge, closed es_unused", id="merged while another is at work"),
+    *[pytest.param("ff", dict(other=status), {}, *["merging es_merge, closed es_unused"] * 2, id=status.word)
+      for status in (J.ACTIVATED, J.DEFINED)]])
+def test_ends_that_differ_between_the_page_and_the_code(given, values, reported, documented, deployed):
+    for edition, expected in (("documented", documented), ("deployed", deployed)):
+        kept = dict(values)
+        others = [consumer(OTHER, kept.pop("other"))] if "other" in kept else []
+        task = jobset(given, consumer(ME), *others, edition=edition, **kept)
+        ended(task, J.FAILED if reported else J.FINISHED, **reported)
+        assert ", ".join(f"{job.status.word} {job.sub_status}" for job in task.jobs.values()) == expected, edition
+
+
 @pytest.mark.rule("end_job")
 @pytest.mark.parametrize(("status", "made", "after"), [
     (J.ACTIVATED, [RETRY], J.ACTIVATED), (J.ASSIGNED, [RETRY], J.ASSIGNED), (J.DEFINED, [], None)])

@@ -126,7 +126,8 @@ class Jobsets:
         jobset = Jobset(TaskStatus.RUNNING, {panda_id: found},
                         {file: EventFile(file, "running", "running", attempt, None, 0, None, panda_id)},
                         self.ranges, own_chunks=np.array(chunks),
-                        minimum=fewest_ranges(control.cfg), use_jumbo="" if jumbo is None else jumbo.flag)
+                        minimum=fewest_ranges(control.cfg), use_jumbo="" if jumbo is None else jumbo.flag,
+                        edition=control.edition)
         live = Live(jobset, task, panda_id, {panda_id: row}, output_bytes=float(job["output_bytes"]),
                     n_events=n_events, key=key, jumbo=jumbo, chunk=chunks[-1])
         self.of_job[panda_id] = live

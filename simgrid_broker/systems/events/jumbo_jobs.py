@@ -144,7 +144,8 @@ class JumboJobs:
         for number, (panda_id, live) in zip(numbers, asked, strict=False):
             job = live.jobset.jobs[panda_id]
             self.jobsets.make(live, replace(job, ramcount=0), number)        # it asked for a slot of a jumbo job
-            archive(job, J.CLOSED, "es_unused", UNUSED)
+            with self.desk.counting(live, tally=False):
+                archive(job, J.CLOSED, "es_unused", UNUSED)
             self.desk.apply(live, Cause.NONE)
 
     def _replaceable(self, jumbo: JumboTask) -> Iterator[tuple[int, Live]]:

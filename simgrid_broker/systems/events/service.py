@@ -7,6 +7,8 @@ ended last, without a transfer to an object store; consumers that are not needed
 activity of pilots at a queue is the number of its workers.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -48,6 +50,8 @@ have all of them makes the merge job."""
 STAND = (J.WAITING, J.RUNNING, J.HOLDING)
 """Statuses of jobs that can wait until their events are merged."""
 NO_JOBS = np.zeros(0, np.int64)
+NOTHING = (0, 0), 0
+"""Figures of a consumer that was not dispatched: ranges and events that it processed, ranges in hand."""
 PERIOD = MINUTE
 """Period in which consumers that are not needed are closed, s."""
 KILL_CODES = {Cause.TASK_ABORTED: 50, Cause.TASK_FINISHED: 52, Cause.REASSIGNED: 51, Cause.FAST_REBROKERAGE: 10}
@@ -150,7 +154,8 @@ class Desk:
         for live in self.jobsets.without_open():
             if AT_WORK.intersection(status[[*live.rows.values()]].tolist()):
                 self._refresh(live)
-                close_unused(live.jobset, live.jobset.jobs[live.holder], kills_all=False, same_attempt=True)
+                with self.counting(live, tally=False):
+                    close_unused(live.jobset, live.jobset.jobs[live.holder], kills_all=False, same_attempt=True)
                 self.apply(live, Cause.NONE)
         self.control.fabric.empty_outboxes()
         ended, self.ended_merges = self.ended_merges, []
@@ -189,11 +194,10 @@ class Desk:
         jobset, row = live.jobset, live.rows[panda_id]
         jobset.queues = self.jobsets.queues()
         job, caused = jobset.jobs[panda_id], int(self.control.arrays.jobs["cause"][row]) if cause is None else cause
-        n_events, released = self._tally(live, panda_id)
-        _, is_told = end_job(jobset, replace(
-            job, status=status, sub_status=sub_status, n_events=n_events[1], has_pilot_error=caused != Cause.NONE))
-        after = jobset.jobs[panda_id]
-        self._count_consumer((after.kind, after.status, after.sub_status), row, n_events, released)
+        with self.counting(live) as figures:
+            _, is_told = end_job(jobset, replace(
+                job, status=status, sub_status=sub_status, n_events=figures.get(panda_id, NOTHING)[0][1],
+                has_pilot_error=caused != Cause.NONE))
         self._successors(live)
         if is_told or not jobset.is_live:
             self._give(live, panda_id)
@@ -225,6 +229,19 @@ class Desk:
     def _tally(self, live: Live, panda_id: int) -> tuple[tuple[int, int], int]:
         """Ranges that a consumer processed, and their events, and ranges that it has in hand."""
         return live.jobset.tally(None, panda_id, PROCESSED), live.jobset.count(None, panda_id, TAKEN)
+
+    @contextmanager
+    def counting(self, live: Live, tally: bool = True) -> Iterator[dict[int, tuple[tuple[int, int], int]]]:
+        """Count the consumers of a jobset that the rules end meanwhile; gives the figures, as NOTHING, of open ones.
+
+        tally: False if only consumers that were not dispatched can end.
+        """
+        jobs = live.jobset.jobs
+        figures = {one: self._tally(live, one) if tally else NOTHING for one in live.rows if not jobs[one].is_archived}
+        yield figures
+        for one, found in figures.items():
+            if jobs[one].is_archived:
+                self._count_consumer((jobs[one].kind, jobs[one].status, jobs[one].sub_status), live.rows[one], *found)
 
     def _count(self, end: tuple[EventService, J, str | None], job: np.void, figures: tuple[float, ...]) -> None:
         """Add a job that has ended, a row of JOBS, to the sums of its task, queue and hour.
@@ -263,12 +280,8 @@ class Desk:
         for other in [*live.rows]:
             self._report(other)
         self._refresh(live)
-        n_events, released = self._tally(live, panda_id)
-        row, was_counted = live.rows[panda_id], live.jobset.jobs[panda_id].is_archived
-        kill(live.jobset, panda_id, code)
-        after = live.jobset.jobs[panda_id]
-        if not was_counted:
-            self._count_consumer((after.kind, after.status, after.sub_status), row, n_events, released)
+        with self.counting(live):
+            kill(live.jobset, panda_id, code)
         self._over(live, J.CANCELLED if code in (50, 52) else J.CLOSED, cause)
 
     def apply(self, live: Live, cause: int) -> None:
@@ -319,7 +332,10 @@ class Desk:
 
     def _leave(self, live: Live, panda_id: int, status: J, cause: int) -> None:
         """End a live job of a jobset by force; one that was not dispatched cannot fail, and is closed."""
-        row = live.rows.pop(panda_id)
+        job, row = live.jobset.jobs[panda_id], live.rows[panda_id]
+        if not job.is_archived:
+            self._count_consumer((job.kind, status, None), row, *self._tally(live, panda_id))
+        del live.rows[panda_id]
         if self.control.arrays.jobs["status"][row] in (*DEFINED_TABLE, J.ACTIVATED):
             status = J.CLOSED if status == J.FAILED else status
         del self.of_job[panda_id]

@@ -1,6 +1,7 @@
 """The end of a job of event service: its status, its ranges, the retry or merge job, and the other jobs.
 
-Source: lifecycle reference, 6.2, 6.3 and 6.6; panda-server, `archiveJob`, `ppEventServiceJob` and `makeFakeCoJumbo`.
+Source: lifecycle reference, 6.2, 6.3 and 6.6; panda-server, `archiveJob`, `ppEventServiceJob` and `makeFakeCoJumbo`;
+edition documented: JEDI TWiki, final status of event service jobs, and the code where that page is silent.
 """
 
 from dataclasses import replace
@@ -8,6 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import simgrid_broker.systems.events.table as ranges
+from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import EventService, EventStatus, JobStatus, QueueStatus
 from simgrid_broker.systems.events.policy.jobset import (
     WAITING_CO_JUMBO,
@@ -16,7 +18,7 @@ from simgrid_broker.systems.events.policy.jobset import (
     archive,
     is_cancelled,
 )
-from simgrid_broker.systems.events.policy.kills import cancel_ready, close_unused, update_related
+from simgrid_broker.systems.events.policy.kills import abort_others, cancel_ready, close_unused, update_related
 from simgrid_broker.systems.events.policy.propagation import note_processing, propagate
 from simgrid_broker.systems.events.policy.queues import merge_queue, single_core_queue
 from simgrid_broker.systems.events.table import ALL, ANY, GONE, OF_JUMBO, UNTOUCHED, mask
@@ -42,6 +44,21 @@ STATUSES: dict[End, tuple[JobStatus, str | None, int]] = {
     End.RETRIED_IDLE: (J.CLOSED, "es_noevent", 123), End.BAD_STATUS: (J.CLOSED, "es_badstatus", BAD_STATUS_ERROR),
     End.MERGED_IDLE: (J.CLOSED, "es_merge", MERGE_ERROR)}
 """Status, sub-status (None = as reported) and error of a consumer by what the server did."""
+
+
+class Terms(NamedTuple):
+    """An edition: status and sub-status of a consumer that processed nothing and is retried; sub-status of consumers at
+    work when the merge job is made; True if a consumer fails as soon as the ranges left have no attempts, and one that
+    fails closes the others; True if errors, and queues that preempt, overrule the end in the archive."""
+
+    idle: tuple[JobStatus, str]
+    at_work: str
+    aborts: bool
+    overrules: bool
+
+
+TERMS = ByEdition(documented=Terms((J.MERGING, "es_inaction"), "es_killed", True, False),
+                  deployed=Terms((J.CLOSED, "es_noevent"), "es_unused", False, True))
 WITHOUT_MORE = (End.RETRIED, End.WAITS, End.INACTIVE, End.RETRIED_IDLE, End.BAD_STATUS)
 """Ends after which another consumer must be there to go on."""
 
@@ -81,11 +98,14 @@ def _is_input_consistent(jobset: Jobset, job: EventJob) -> bool:
 
 def _settle(jobset: Jobset, job: EventJob, code: End, successor: EventJob | None) -> None:
     """Set the status of a consumer by what was done for its events, and look after the other consumers."""
+    terms = TERMS[jobset.edition]
     if code in STATUSES:
         status, sub_status, error = STATUSES[code]
+        if code == End.RETRIED_IDLE:
+            status, sub_status = terms.idle
         job.status, job.sub_status, job.error = status, sub_status or job.sub_status, error
     if code in (End.MERGED, End.MERGED_IDLE):
-        close_unused(jobset, job, kills_all=True, same_attempt=False)
+        close_unused(jobset, job, kills_all=True, same_attempt=False, at_work=terms.at_work)
     may_be_fake = job.kind == EventService.CO_JUMBO or bool(jobset.use_jumbo)
     if code in WITHOUT_MORE and job.queue != WAITING_CO_JUMBO and successor is None and (
             code != End.WAITS or may_be_fake) and not _other_consumers(jobset, job):
@@ -95,6 +115,8 @@ def _settle(jobset: Jobset, job: EventJob, code: End, successor: EventJob | None
         else:
             job.status, job.error = J.FAILED, NO_QUEUES
     if job.status == J.FAILED:
+        if terms.aborts:
+            abort_others(jobset, job)
         if not job.has("notDiscardEvents"):
             cancel_ready(jobset, job.jobset)
         update_related(jobset, job, takes_events=True)
@@ -124,7 +146,8 @@ def process_ranges(jobset: Jobset, job: EventJob) -> tuple[End, EventJob | None]
             return End.ALL_FAILED, None
     if (job.attempt >= job.max_attempt and n_left) or (not n_left and n_hopeless):
         active = sum(other.jobset == job.jobset for other in jobset.active())
-        return (End.LAST if active <= 1 else End.INACTIVE), None
+        fails = active <= 1 or (not n_left and TERMS[jobset.edition].aborts)
+        return (End.LAST if fails else End.INACTIVE), None
     if n_left:
         return _retry(jobset, job, n_left, n_done)
     if not n_jumbo and not n_done and not job.has("allOkEvents"):
@@ -194,9 +217,14 @@ def _overrule(jobset: Jobset, job: EventJob, reported: str | None) -> None:
     """Change the status of an archived job by what its pilot reported, after JEDI was told.
 
     A failed pilot or a lost heartbeat fails it, or closes it on a queue that preempts; events that were processed wait
-    for others; the last consumer that did nothing without an error is closed.
+    for others; the last consumer that did nothing without an error is closed. As documented only a failed pilot, and a
+    lost heartbeat of a consumer that processed nothing, fail it.
     """
     over = (job.status, job.sub_status)
+    if not TERMS[jobset.edition].overrules:
+        if reported == "pilot_failed" or (reported == "es_heartbeat" and not job.n_events):
+            archive(job, J.FAILED, reported, job.error)
+        return
     if reported in ("pilot_failed", "es_heartbeat") or (
             reported == "pilot_killed" and job.sub_status in ("es_noevent", "es_inaction")):
         queue = jobset.queues.get(job.queue)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import simgrid_broker.systems.events.table as ranges
+from simgrid_broker.editions import DEPLOYED
 from simgrid_broker.names import (
     DEFINED_TABLE,
     EventService,
@@ -120,7 +121,7 @@ class Jobset:
     """A task with event service: its jobs and files by identifier, ranges, and the grid.
 
     use_jumbo: flag W, R, P, L or D, "" = no jumbo jobs. minimum: AES_MINEVENTSFORMCORE. own_chunks: numbers of its
-    chunks of ranges, None = all.
+    chunks of ranges, None = all. edition: of the rules of the ends of its jobs.
     """
 
     status: TaskStatus
@@ -131,6 +132,7 @@ class Jobset:
     queues: Mapping[str, EventQueue] = field(default_factory=dict)
     minimum: int | None = None
     own_chunks: np.ndarray | None = None
+    edition: str = DEPLOYED
     made: list[EventJob] = field(default_factory=list)
 
     @property

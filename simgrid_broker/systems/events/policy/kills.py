@@ -75,8 +75,12 @@ def kill_consumers(jobset: Jobset, job: EventJob) -> None:
         discard(jobset, job.files, owner, job.has("notDiscardEvents"))
 
 
-def close_unused(jobset: Jobset, job: EventJob, kills_all: bool, same_attempt: bool) -> None:
-    """Close the consumers of the input of a job that were not dispatched yet, or all; same_attempt: of the input."""
+def close_unused(jobset: Jobset, job: EventJob, kills_all: bool, same_attempt: bool,
+                 at_work: str = "es_unused") -> None:
+    """Close the consumers of the input of a job that were not dispatched yet, or all; same_attempt: of the input.
+
+    at_work: sub-status of those that were dispatched.
+    """
     attempts = dict(zip(job.files, job.file_attempts, strict=True))
     for other in list(jobset.active()):
         shared = [attempt for file, attempt in zip(other.files, other.file_attempts, strict=True) if file in attempts]
@@ -84,8 +88,16 @@ def close_unused(jobset: Jobset, job: EventJob, kills_all: bool, same_attempt: b
             continue
         if same_attempt and list(attempts.values())[-1] not in shared:
             continue
+        waits = other.status in WAIT_UNUSED or other.is_in_defined_table
         if kills_all or other.status in WAIT_UNUSED:
-            archive(other, J.CLOSED, "es_unused", UNUSED)
+            archive(other, J.CLOSED, "es_unused" if waits else at_work, UNUSED)
+
+
+def abort_others(jobset: Jobset, job: EventJob) -> None:
+    """Close the other consumers of the jobset of a job that has failed; edition documented."""
+    for other in list(jobset.active()):
+        if other.jobset == job.jobset and other.panda_id != job.panda_id and other.is_consumer:
+            archive(other, J.CLOSED, "es_aborted", KILLED_WITH_OTHER)
 
 
 def update_related(jobset: Jobset, job: EventJob, takes_events: bool) -> None:
