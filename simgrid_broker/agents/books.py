@@ -56,7 +56,8 @@ class Usage(NamedTuple):
 class Books:
     """Live tasks, decisions, commands, and the memory of agents that several of them read.
 
-    planned_merges: gives the merge jobs that wait for brokerage; ended: rows of tasks that are over and recorded;
+    planned_merges: gives the merge jobs that wait for brokerage; ended: rows of tasks that are over, which are
+    recorded once their last job has ended; outlived: those of them with a job, such as a jumbo job that runs on;
     newcomers: functions of the rows that a block of tasks takes, which forget the tasks that were there before;
     n_broken: tasks without a row any more that fitted no share or resource type; n_cut_cycles: cycles of the
     production watchdog that an error of the production code ended; has_orphans: whether a merge job has lost some of
@@ -85,6 +86,7 @@ class Books:
         self.retry_module.record = self.scouts.record = partial(recorder.write, "task_actions")
         self.retry_module.measure_again = self.scouts.measure_again
         self.ended: list[int] = []
+        self.outlived: list[int] = []
         self.sums: list[HourlySums] = []
         self.n_broken = self.n_cut_cycles = 0
         self.newcomers: list[Callable[[np.ndarray], None]] = [
@@ -102,8 +104,8 @@ class Books:
         """Stop looking at tasks that have reached a final status; record them unless a command may revive them."""
         self.live_tasks.remove(rows)
         if not self.commands.bring_back and len(rows):
-            self._record(np.array(rows, np.int64))
             self.ended += rows
+            self._record_without_jobs(self.outlived + rows)
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Rows of the tasks that are about to arrive, block by block, which take those of tasks that are gone."""
@@ -119,7 +121,7 @@ class Books:
         rows = self.live_tasks.rows
         if self.commands.bring_back:
             rows = np.flatnonzero(~np.isnan(self.world.arrays.task_times[:, TaskStatus.REGISTERED]))
-        self._record(rows)
+        self._record(np.r_[rows, self.outlived].astype(np.int64))
         self.staging.record_the_rest()
         for sums in self.sums:
             sums.flush()
@@ -127,6 +129,12 @@ class Books:
     def broken_tasks(self) -> int:
         """Tasks so far that fit no share or resource type; tasks broken by their scouts have an errorDialog."""
         return self.n_broken + self._broken(np.arange(len(self.world.arrays.tasks)))
+
+    def _record_without_jobs(self, rows: list[int]) -> None:
+        """Record the tasks among some which are over that have no live jobs; the others are recorded later."""
+        has_jobs = self.world.arrays.tasks["n_alive"][rows] > 0
+        self._record(np.array(rows, np.int64)[~has_jobs])
+        self.outlived = np.array(rows, np.int64)[has_jobs].tolist()
 
     def _record(self, rows: np.ndarray) -> None:
         """Record tasks, how the input of those with files was split, and the datasets of containers."""
@@ -159,6 +167,8 @@ class Books:
         if not self.ended:
             return
         self.fabric.empty_outboxes()                       # what is in them is about rows of tasks
+        if self.outlived:
+            self._record_without_jobs(self.outlived)
         rows, tasks = np.array(self.ended, np.int64), self.world.arrays.tasks
         parents = tasks["parent"][self.live_tasks.rows]
         kept = (tasks["n_alive"][rows] > 0) | np.isin(tasks["jeditaskid"][rows], parents[parents > 0])

@@ -382,3 +382,16 @@ def test_tasks_in_a_status_are_found_again_when_they_change():
             for statuses in wanted:
                 assert live.in_status(*statuses).tolist() == [
                     row for row in live.rows.tolist() if world.statuses[row] in statuses]
+
+
+def test_a_task_with_jobs_is_recorded_when_the_last_has_ended():
+    stage = Stage((), scenario(), {}, {}, {})
+    books, tasks = stage.control.books, stage.arrays.tasks
+    tasks["n_alive"][[0, 1]] = 1
+    books.end_tasks([0, 1])
+    assert len(stage.recorded("tasks")) == 0
+    tasks["n_alive"][0], tasks["failed_attempts"][0] = 0, 1               # the job runs on, and fails
+    books.end_tasks([2])
+    assert stage.recorded("tasks")["failed_attempts"].tolist() == [1, 0]
+    books.record_the_rest()
+    assert stage.recorded("tasks")["jeditaskid"].tolist() == tasks["jeditaskid"][[0, 2, 1]].tolist()

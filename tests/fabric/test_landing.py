@@ -5,6 +5,7 @@ import pytest
 from builders import Bench, Stage, scenario, two_sites
 
 from simgrid_broker.agents.data.reaper import reaper
+from simgrid_broker.fabric.transfers.network import Shipment
 from simgrid_broker.names import Cause
 from simgrid_broker.world.data.datasets import add_replica_at, delete_dataset, lose_replica
 from simgrid_broker.world.data.replicas import expire_of, free_space_of, grow_replica_of, keep_until_of, take_space
@@ -101,6 +102,33 @@ def test_a_file_that_many_want_is_moved_once():
     assert bench.statuses() == ["activated"] * 21
     assert bench.moved()["bytes"].tolist() == [10 * MB]
     bench.check()
+
+
+@pytest.mark.rule("network.send", "to_bring")
+def test_jobs_wait_for_files_that_come_from_tape():
+    bench = bench_of({}, {})
+    bench.fabric.send_staged(Shipment(0, 1, 0, 7, 1, 4 * MB, 4), 0.0)
+    bench.submit(10, task=1)
+    assert (replica(bench)["coming"], replica(bench)["own_coming"]) == pytest.approx((1.0, 1.0))
+    bench.check()
+    bench.run(100.0)
+    assert bench.statuses() == ["activated"] * 10
+    assert sorted(bench.moved()["bytes"]) == pytest.approx([4 * MB, 6 * MB])
+    assert (replica(bench)["coming"], replica(bench)["own"]) == pytest.approx((0.0, 1.0))
+    bench.check()
+
+
+@pytest.mark.rule("land_files")
+def test_a_new_replica_awaits_only_its_own_transfers():
+    bench = bench_of({}, {})
+    bench.submit(4)
+    bench.run(1.0)
+    lose_replica(bench.world, "data", "HERE_DISK")
+    bench.submit(8, task=1)
+    for moment in (33.0, 36.0, 100.0):                                    # the second is after the first transfer
+        bench.run(moment)
+        bench.check()
+    assert replica(bench)["coming"] == replica(bench)["own_coming"] == 0.0
 
 
 def test_files_come_even_if_no_job_waits_any_more():

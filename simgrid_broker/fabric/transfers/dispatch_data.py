@@ -45,6 +45,7 @@ def to_bring(world: Arrays, job, number, destination, missing, size, again):
         arriving = min(max(replica["coming"] - own_coming, 0.0) / unasked, 1.0 - here)
         share = size / world.datasets[number]["bytes"]
         replica["own"] = min(own + here * share, replica["part"])
+        replica["own_coming"] = min(own_coming + arriving * share, replica["coming"])
     part = 1.0 - here - arriving
     most = most_to_bring(world, replica, size)
     if part > most + ROUNDING:
@@ -77,18 +78,24 @@ def pin(world: Arrays, number, destination, now):
 @compiled
 def await_part(world: Arrays, job, transfer_row, number, destination, missing_bytes):
     """Note at the replica of a site that bytes of a dataset that a job misses come there with a transfer."""
+    replica = world.replicas[await_files(world, transfer_row, number, destination, missing_bytes)]
+    claim(replica, job)
+    replica["own_coming"] += missing_bytes / world.datasets[number]["bytes"]
+
+
+@compiled
+def await_files(world: Arrays, transfer_row, number, destination, size):
+    """Note at the replica of a site that bytes of a dataset come there with a transfer; returns its row."""
     row = replica_on_disk(world, number, destination)
     if row < 0:
         row = add_replica(world, number, destination, 0.0)
         world.replicas[row]["secondary"] = 1
         world.replicas[row]["expires_s"] = np.inf          # its lifetime begins when files have arrived
     replica, transfer = world.replicas[row], world.transfers[transfer_row]
-    claim(replica, job)
-    part = missing_bytes / world.datasets[number]["bytes"]
-    replica["coming"] += part
-    replica["own_coming"] += part
+    replica["coming"] += size / world.datasets[number]["bytes"]
     replica["transfer"], replica["transfer_id"] = transfer_row, transfer["transfer_id"]
     transfer["dataset"] = number
+    return row
 
 
 @compiled
@@ -158,12 +165,23 @@ def give_up_files(world: Arrays, transfer):
     row = replica_on_disk(world, number, transfer["destination"]) if number >= 0 else -1
     if row < 0:
         return
-    replica, part = world.replicas[row], given_up / world.datasets[number]["bytes"]
-    replica["coming"] = max(replica["coming"] - part, 0.0)
-    if replica["own_task"] == transfer["jeditaskid"]:
-        replica["own_coming"] = max(replica["own_coming"] - part, 0.0)
+    replica = world.replicas[row]
+    stop_awaiting(replica, transfer, given_up / world.datasets[number]["bytes"])
     if replica["part"] <= 0 and replica["coming"] <= ROUNDING:
         drop_replica(world, row)
+
+
+@compiled
+def stop_awaiting(replica, transfer, part):
+    """Let a replica await a part less of its dataset; returns the part of which its task has asked for.
+
+    A transfer that began before an earlier replica was lost is not awaited by the new one, which may await less.
+    """
+    replica["coming"] = max(replica["coming"] - part, 0.0)
+    asked = replica["own_coming"]
+    left = max(asked - part, 0.0) if replica["own_task"] == transfer["jeditaskid"] else asked
+    replica["own_coming"] = min(left, replica["coming"])
+    return asked - replica["own_coming"]
 
 
 @compiled
@@ -181,14 +199,10 @@ def land_files(world: Arrays, transfer, size, now):
         row = add_replica(world, number, transfer["destination"], 0.0)
         world.replicas[row]["secondary"] = 1
     replica = world.replicas[row]
-    part = size / world.datasets[number]["bytes"]
-    replica["coming"] = max(replica["coming"] - part, 0.0)
-    if replica["own_task"] == transfer["jeditaskid"]:
-        moved = min(part, replica["own_coming"])
-        replica["own_coming"] -= moved
-        replica["own"] += moved
+    asked = stop_awaiting(replica, transfer, size / world.datasets[number]["bytes"])
     if replica["secondary"]:
         if replica["expires_s"] == np.inf:
             replica["expires_s"] = now
         keep_until(world, row, now + world.settings[0]["dispatch_lifetime_s"])
     grow_replica(world, row, size)
+    replica["own"] = min(replica["own"] + asked, replica["part"])

@@ -9,6 +9,7 @@ from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.fabric.events import OUTPUT_LOOK, READING_DONE, TRANSFER_AGAIN, TRANSFER_DONE, schedule
 from simgrid_broker.fabric.jobs.ending import archive
 from simgrid_broker.fabric.transfers.dispatch_data import (
+    await_files,
     land_files,
     source_is_gone,
     stays_there,
@@ -301,7 +302,8 @@ def send(world: Arrays, shipment, now):
     row = empty_transfer(world, INPUT, STAGING, shipment.source, shipment.destination, now)
     transfer = world.transfers[row]
     transfer["jeditaskid"], transfer["luck"] = shipment.jeditaskid, shipment.luck
-    transfer["dataset"], transfer["bytes"], transfer["n_files"] = shipment.dataset, shipment.size, shipment.files
+    transfer["bytes"], transfer["n_files"] = shipment.size, shipment.files
+    await_files(world, row, shipment.dataset, shipment.destination, shipment.size)
     enqueue(world, row, now)
     return row, transfer["transfer_id"]
 
