@@ -30,6 +30,22 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("fabric.jobs.timeouts.rules_by_status", "len(rules) + 1 -> len(rules) + 2"): "the list of a status ends before",
     ("fabric.jobs.timeouts.rules_by_status", "np.full((N_STATUS, len(rules) + 1), -1, np.int64) -> "
      "np.full((N_STATUS, len(rules) + 1), -2, np.int64)"): "any number below 0 ends the list",
+    ("agents.jedi.watchdogs.ProductionWatchDog._concerned",
+     "tasks['failed_attempts'][rows] > 0 -> tasks['failed_attempts'][rows] >= 0"): "no rate of 0 pauses a task",
+    ("agents.jedi.watchdogs.ProductionWatchDog._concerned",
+     "self.may_pause & (tasks['failed_attempts'][rows] > 0) -> self.may_pause | (tasks['failed_attempts'][rows] > 0)"):
+        "`actions` decides about each task, and without limits pauses none",
+    ("agents.jedi.watchdogs.ProductionWatchDog._parent_is_complete",
+     "-1 if parent is None else status[parent] -> -2 if parent is None else status[parent]"):
+        "without a parent it is not read",
+    ("agents.data.data_carousel.DataCarousel._replica", "return -1 -> return -2"): "any number below 0 is no row",
+    ("agents.data.reaper.reap", "wanted > 0 -> wanted >= 0"): "to free nothing changes nothing",
+    ("agents.jedi.queue_filler.QueueFiller._work", "max(min(now, DAY), 1.0) -> max(min(now, DAY), 2.0)"):
+        "the filler does not look within the first two seconds",
+    ("agents.jedi.queue_filler.QueueFiller._chosen", "bounds.mincore or 0 -> bounds.mincore or 1"):
+        "one core is not more than one",
+    ("agents.panda.statistics.look_at_memory", "pushed & (target != 0) -> pushed | (target != 0)"):
+        "`mean_memory_high` asks both of each queue",
     ("agents.panda.copy_archive.AnalysisJobs._groups",
      "control.now - piece[1] < rebrokerage.QUIET_S -> control.now - piece[1] <= rebrokerage.QUIET_S"):
         "an end of precisely QUIET_S ago leaves its group quiet: `groups_to_rebroker` compares",

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import Stage, T, two_sites
+from builders import Stage, T, put_task, two_sites
 
 from simgrid_broker.agents.data.data_carousel import data_carousel
 from simgrid_broker.agents.jedi.job_generator import job_generator
@@ -33,7 +33,7 @@ PERIODS = dict(task_commando=10, task_refiner=10, data_carousel=10, task_broker=
 def stage_of(agents, *tasks, tape=None, config=ACTIVE, files=100, size=400 * GB, n_datasets=1, disk=(),
              more_storages=None, **others):
     """Tasks that read datasets on tape at HERE, one after another, with some agents."""
-    held = dict(files=files, bytes=size, replicas=[dict(storage="HERE_TAPE"), *disk])
+    held = dict(files=files, bytes=size, replicas=[*disk, dict(storage="HERE_TAPE")])
     storages = dict(HERE_DISK=dict(site="HERE", **DISK), THERE_DISK=dict(site="THERE", **DISK),
                     HERE_TAPE=TAPE | (tape or {})) | (more_storages or {})
     plan = two_sites(here=dict(storage="HERE_DISK"), storages=storages, agents=PERIODS,
@@ -103,7 +103,8 @@ def test_nothing_is_staged_from_a_tape_that_is_not_active(config):
     assert stage.task() == "staging" and request(stage).status.word == "queued"
 
 
-@pytest.mark.rule("_send_when_staged", "staged_inputs", "part_of_staged")
+@pytest.mark.rule("_send_when_staged", "staged_inputs", "part_of_staged", "DataCarousel._read",
+                  "task_refiner.task_refiner")
 def test_jobs_are_made_of_what_has_come_and_no_more():
     stage = stage_of(WORKS, dict(nucleus=-1))
     stage.run(60)
@@ -121,15 +122,40 @@ def test_jobs_are_made_of_what_has_come_and_no_more():
     assert (stage.arrays.transfers["transfer_id"] == 0).all()             # nothing was moved over links
 
 
-@pytest.mark.rule("network.send")
-def test_files_go_on_to_another_site_under_the_activity_staging():
+@pytest.mark.rule("_send_when_staged", "task_refiner.task_refiner")
+def test_a_defined_task_goes_on_with_the_first_file_that_has_come_once_its_dataset_is_complete():
+    stage = stage_of((task_source, task_refiner), {}, shares=[dict(name="All", value=1, prodsourcelabel="user")])
+    stage.run(60)
+    put_task(stage, 0, T.DEFINED)
+    stage.control.books.open_inputs.rows[0] = None                        # its dataset may still grow
+    number, said = stage.arrays.input_dataset[0], []
+    for at, unstaged in ((80, 0.99), (100, 1.0), (120, 0.99)):
+        stage.arrays.datasets["unstaged"][number] = unstaged
+        stage.run(at)
+        said.append(stage.task())
+        stage.control.books.open_inputs.rows.clear()
+        put_task(stage, 0, T.DEFINED)
+    assert said == ["defined", "pending", "assigning"]
+    put_task(stage, 0, T.STAGED)
+    stage.arrays.tasks["share"][0] = -1                                   # none takes it
+    stage.run(140)
+    assert stage.task() == "broken"
+
+
+@pytest.mark.rule("network.send", "DataCarousel._read")
+@pytest.mark.parametrize(("disk", "files"), [
+    pytest.param([], 100, id="all of them"),
+    pytest.param([dict(storage="THERE_DISK", part=0.999)], 1, id="one that is not there, though less is lacking"),
+])
+def test_files_go_on_to_another_site_under_the_activity_staging(disk, files):
     there = dict(source_tapes_config=dict(HERE_TAPE=dict(active=True, destination_expression="THERE_DISK")))
     fast = dict(default=dict(bandwidth=10 * GB, latency=0, failure_rate=0))
-    stage = stage_of(WAITS, {}, config=there, more_links=fast)
+    stage = stage_of(WAITS, {}, config=there, more_links=fast, disk=disk)
     stage.run(2000)
     one, moved = request(stage), stage.moved()
     assert one.status.word == "done" and stage.world.vocabularies["storages"][one.destination] == "THERE_DISK"
-    assert moved["bytes"].sum() == pytest.approx(400 * GB) and moved["n_files"].sum() == 100
+    assert moved["bytes"].sum() == pytest.approx(400 * GB if files > 1 else 0.4 * GB)
+    assert moved["n_files"].sum() == files and stage.arrays.datasets["n_replicas"][0] == 2    # on tape and on disk
     assert set(moved["activity"].tolist()) == {3} and set(moved["n_jobs"].tolist()) == {0}
     stage.check()
 
@@ -215,14 +241,23 @@ def test_jobs_at_the_site_of_the_tape_read_what_was_staged_to_a_disk_elsewhere(k
 
 
 @pytest.mark.rule("DataCarousel._cancel")
-def test_requests_of_ended_tasks_are_cancelled():
-    stage = stage_of(WAITS, {})
+@pytest.mark.parametrize(("disk", "expires"), [
+    pytest.param([], True, id="what was staged"),
+    pytest.param([dict(storage="HERE_DISK", part=0.5, lifetime="30d")], True, id="a cached part was made whole"),
+    pytest.param([dict(storage="HERE_DISK", part=0.5)], False, id="a pinned part was made whole"),
+])
+def test_requests_of_ended_tasks_are_cancelled(disk, expires):
+    here = dict(source_tapes_config=dict(HERE_TAPE=dict(active=True, destination_expression="HERE_DISK")))
+    stage = stage_of(WAITS, {}, config=here, disk=disk)
     stage.run(200)
+    row = on_disk(stage)
+    assert not stage.arrays.replicas["expired"][row]
     stage.control.books.commands.give_unasked("abort", [0], stage.now)
     stage.run(1000)
     assert stage.control.books.staging.requests == {}
     row = stage.recorded("staging")[0]
     assert row["read_bytes"] < 400 * GB and not np.isnan(row["finished_s"])
+    assert bool(stage.arrays.replicas["expired"][on_disk(stage)]) is expires
     stage.check()
 
 
@@ -242,6 +277,20 @@ def test_a_cancelled_request_gives_its_drive_back_though_the_disk_is_full():
     assert not first.reading and request(stage, 1).mounting_s < 3000
 
 
+@pytest.mark.rule("DataCarousel._read")
+def test_a_copy_that_is_lost_while_it_is_staged_is_read_again():
+    here = dict(source_tapes_config=dict(HERE_TAPE=dict(active=True, destination_expression="HERE_DISK")))
+    stage = stage_of(WAITS, {}, config=here)
+    stage.run(300)
+    lose_replica(stage.world, "data0", "HERE_DISK")
+    stage.run(2000)
+    one = request(stage)
+    assert one.status.word == "done" and one.read_bytes > 400 * GB
+    assert stage.arrays.replicas["part"][on_disk(stage)] == pytest.approx(1)
+    stage.check()
+
+
+@pytest.mark.rule("DataCarousel._read")
 def test_bytes_read_from_tape_are_passed_on_held_or_given_up():
     stage = stage_of(WAITS, {}, {}, n_datasets=2)
     stage.run(60)
@@ -326,6 +375,11 @@ def test_staged_input_of_a_task_alone_is_expired_data_once_the_task_is_gone():
     stage.check()
 
 
+def on_disk(stage) -> int:
+    """The first replica of the shared dataset on disk."""
+    return int(np.flatnonzero((stage.arrays.replicas["dataset"] == 0) & (stage.arrays.replicas["tape"] == 0))[0])
+
+
 def on_tape(stage):
     """Put the replicas of what single tasks read on the tape of HERE."""
     own = stage.arrays.replicas["dataset"] >= 1
@@ -333,6 +387,8 @@ def on_tape(stage):
 
 
 @pytest.mark.rule("DataCarousel._keep_alive", "is_refreshed")
+@pytest.mark.parametrize("disk", [pytest.param([], id="staged"),
+                                  pytest.param([dict(storage="HERE_DISK", lifetime=0)], id="of a copy without a rule")])
 @pytest.mark.parametrize(("left_s", "ended", "refreshed"), [
     pytest.param(7 * DAY + 7200, False, False, id="a week is left"),
     pytest.param(7 * DAY - 7200, False, True, id="less than a week is left"),
@@ -340,13 +396,13 @@ def on_tape(stage):
     pytest.param(1.5 * HOUR, False, False, id="less than two hours are left"),
     pytest.param(7 * DAY - 7200, True, False, id="the task has ended"),
 ])
-def test_the_rule_of_what_active_tasks_read_is_refreshed(left_s, ended, refreshed):
-    stage = stage_of(WAITS, {})
+def test_the_rule_of_what_active_tasks_read_is_refreshed(left_s, ended, refreshed, disk):
+    stage = stage_of(WAITS, {}, disk=disk)
     stage.run(1000)
     if ended:
         stage.control.books.commands.give_unasked("abort", [0], stage.now)
         stage.run(1020)
-    row = int(np.flatnonzero((stage.arrays.replicas["dataset"] == 0) & (stage.arrays.replicas["tape"] == 0))[0])
+    row = on_disk(stage)
     stage.arrays.replicas["expires_s"][row] = stage.now + left_s
     until = stage.now + 3700                                              # rules are looked at once an hour
     stage.run(until)
@@ -354,12 +410,12 @@ def test_the_rule_of_what_active_tasks_read_is_refreshed(left_s, ended, refreshe
     assert left == pytest.approx(30 * DAY if refreshed else left_s - 3700, abs=3700)
 
 
-@pytest.mark.rule("StagingRequests._new", "to_stage")
+@pytest.mark.rule("StagingRequests._new", "to_stage", "DataCarousel._read")
 @pytest.mark.parametrize("max_size", [0, 1000])
 def test_a_whole_copy_on_disk_without_a_rule_is_pinned_whatever_the_quota(max_size):
     config = dict(source_tapes_config=dict(HERE_TAPE=dict(active=True, max_size=max_size)))
     stage = stage_of(WAITS, {}, config=config, disk=[dict(storage="THERE_DISK", lifetime=0)])
-    row = int(np.flatnonzero((stage.arrays.replicas["dataset"] == 0) & (stage.arrays.replicas["tape"] == 0))[0])
+    row = on_disk(stage)
     assert stage.arrays.replicas["expired"][row]
     stage.run(60)
     one = request(stage)
@@ -370,11 +426,14 @@ def test_a_whole_copy_on_disk_without_a_rule_is_pinned_whatever_the_quota(max_si
     stage.check()
 
 
-@pytest.mark.rule("exceeds_tape_quota")
-@pytest.mark.parametrize(("limit", "status"), [(0.4, "staging"), (0.39, "broken"), (0, "broken"),
-                                               (-1, "staging")])
-def test_users_stage_no_more_than_their_limit(limit, status):
-    stage = stage_of((task_source, task_refiner), dict(label="user"))
+@pytest.mark.rule("exceeds_tape_quota", "task_refiner.task_refiner")
+@pytest.mark.parametrize(("said", "limit", "status"), [
+    (dict(label="user"), 0.4, "staging"), (dict(label="user"), 0.39, "broken"), (dict(label="user"), 0, "broken"),
+    (dict(label="user"), -1, "staging"), (dict(label="managed"), 0, "staging"),
+    (dict(label="managed", share=-1, resource_type=-1), -1, "broken"),
+])
+def test_users_stage_no_more_than_their_limit(said, limit, status):
+    stage = stage_of((task_source, task_refiner), said, shares=[dict(name="All", value=1, prodsourcelabel="user")])
     stage.control.policies.set_config("USER_MAX_TAPE_INPUT_TB", limit)
     stage.run(60)
     assert stage.task() == status

@@ -154,6 +154,23 @@ def test_statistics_are_as_old_as_their_period():
 
 
 @pytest.mark.rule("statistics.statistics")
+@pytest.mark.parametrize(("edition", "snapshots", "checks", "by_queue", "in_detail"), [
+    pytest.param("documented", [], False, False, False, id="sums"),
+    pytest.param("deployed", [], False, True, False, id="brokers count one resource type"),
+    pytest.param("documented", [200], False, True, True, id="for a snapshot"),
+    pytest.param("documented", [], True, True, True, id="for the checks of --validate"),
+])
+def test_statistics_are_as_detailed_as_they_are_read(edition, snapshots, checks, by_queue, in_detail):
+    stage = Stage((statistics,), scenario(edition=edition, record=dict(snapshots=snapshots)))
+    stage.control.check = abs if checks else stage.control.check
+    stage.submit()
+    stage.arrays.tasks["resource_type"][0] = -1                           # its job is of another one
+    stage.run(100.0)
+    seen = stage.control.brokers.snapshot
+    assert (seen.by_queue is not None, bool(seen.types_at), seen.details is not None) == (by_queue, by_queue, in_detail)
+
+
+@pytest.mark.rule("statistics.statistics")
 def test_statistics_put_the_most_under_served_share_first():
     shares = [dict(name="A", value=1), dict(name="B", value=1), dict(name="C", value=2)]
     stage = Stage((statistics, share_order), scenario(shares=shares))

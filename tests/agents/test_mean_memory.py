@@ -34,13 +34,18 @@ def test_the_mean_memory_of_a_push_queue_is_compared_with_its_target(target, pus
     assert found.tolist() == [expected]
 
 
-@pytest.mark.parametrize(("workflow", "expected"), [("push", 1), ("push_noheartbeat", 1), ("pull", 0), (None, 0)])
-def test_the_statistics_note_push_queues_above_their_target(workflow, expected):
-    plan = scenario(queues={"HERE": dict(atlas_site="HERE", workflow=workflow, meanrss=2000)})
+@pytest.mark.rule("statistics.statistics")
+@pytest.mark.parametrize(("workflow", "target", "expected"), [
+    ("push", 2000, 1), ("push", 1, 1), ("push", 0, 0), ("push_noheartbeat", 2000, 1), ("pull", 2000, 0),
+    (None, 2000, 0)])
+def test_the_statistics_note_push_queues_above_their_target(workflow, target, expected):
+    plan = scenario(queues={"HERE": dict(atlas_site="HERE", workflow=workflow, meanrss=target),
+                            "PULLS": dict(atlas_site="HERE", meanrss=2000)})
     stage = Stage((statistics,), plan)
     put_job(stage, S.RUNNING, corecount=8, ramcount_mb=24000.0)
     put_job(stage, S.STARTING, corecount=1, ramcount_mb=1000.0)
     put_job(stage, S.ACTIVATED, corecount=1, ramcount_mb=9000.0)
-    assert [memory.tolist() for memory in mean_memory(stage.arrays)] == [[3000], [2000]]
+    assert [memory.tolist() for memory in mean_memory(stage.arrays)] == [
+        pytest.approx([3000, np.nan], nan_ok=True), pytest.approx([2000, np.nan], nan_ok=True)]
     stage.run(61)
-    assert stage.arrays.queues["mean_memory_high"].tolist() == [expected]
+    assert stage.arrays.queues["mean_memory_high"].tolist() == [expected, 0]

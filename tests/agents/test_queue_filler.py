@@ -26,6 +26,7 @@ from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.schema.queues import Hardware, InstalledRelease, PublishedSoftware
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.views.candidates import QueueSoftware
+from simgrid_broker.world.columns import set_task
 
 BIG = dict(n_jobs=150, input_bytes_per_job=1e9, replicas={1: 1.0})
 THERE = 1
@@ -129,8 +130,8 @@ def test_a_third_of_what_is_lacking_is_closed_elsewhere(lacking, expected):
 class Filling(Stage):
     """Tasks at work at two sites, of which THERE started a job an hour; the filler is called by hand."""
 
-    def __init__(self, *said, queues=None, **others):
-        names = dict(HERE=dict(atlas_site="HERE"), THERE=dict(atlas_site="THERE") | (queues or {}))
+    def __init__(self, *said, here=None, queues=None, **others):
+        names = dict(HERE=dict(atlas_site="HERE") | (here or {}), THERE=dict(atlas_site="THERE") | (queues or {}))
         super().__init__((task_source, statistics), two_sites(
             edition="deployed", queues=names, agents=dict(statistics=10), **others), *said)
         self.run(1)
@@ -183,14 +184,80 @@ def test_queues_that_are_not_filled(queue):
     assert Filling(BIG | dict(ramcount=1000), queues=queue).fill(600, 2400).sites() == [""]
 
 
+@pytest.mark.rule("QueueFiller._fill")
 def test_a_queue_with_slots_of_its_own_need_not_wait():
-    assert Filling(BIG, queues=dict(num_slots=8)).fill(600).sites() == ["THERE"]
+    assert Filling(BIG, queues=dict(num_slots=1)).fill(600).sites() == ["THERE"]
+
+
+@pytest.mark.rule("QueueFiller._fill")
+def test_the_queue_that_lacks_most_is_filled_first():
+    both = BIG | dict(replicas={0: 1.0, 1: 1.0})
+    assert Filling(both, here=dict(num_slots=8), queues=dict(num_slots=20)).fill(600).sites() == ["THERE"]
+    assert Filling(both, here=dict(num_slots=20), queues=dict(num_slots=8)).fill(600).sites() == ["HERE"]
+
+
+@pytest.mark.rule("QueueFiller._fill")
+@pytest.mark.parametrize(("said", "seldom", "filled"), [
+    pytest.param(dict(running=100, waiting=49), "", True, id="a job is lacking"),
+    pytest.param(dict(running=100, waiting=50), "", False, id="none is"),
+    pytest.param(dict(rate=0.0), "", False, id="no job begins"),
+    pytest.param(dict(rate=0.0), "arm", True, id="no job begins at a queue for ARM alone"),
+    pytest.param(dict(rate=0.0), "containers", True, id="nor at one for containers alone"),
+])
+def test_queues_that_lack_jobs(said, seldom, filled):
+    stage = Filling(BIG | dict(architecture="aarch64", container_name="one"))
+    if seldom:
+        getattr(stage.filler, seldom)[THERE] = True if seldom == "arm" else ("one",)
+    of_both = Work(*(np.concatenate(pair) for pair in zip(work(waiting=99), work(**said), strict=True)))
+    stage.filler._work = lambda: of_both
+    assert stage.fill(600, 2400).sites() == ["THERE" if filled else ""]
+
+
+@pytest.mark.rule("QueueFiller._fill")
+def test_starts_are_counted_by_the_hour():
+    for until, site in ((6000, "THERE"), (6010, "")):                     # one in 1 h 40 min is enough
+        stage = Filling(BIG).fill(3600)
+        stage.run(until)
+        stage.filler.cycle()
+        assert stage.sites() == [site]
 
 
 @pytest.mark.rule("QueueFiller._chosen")
+@pytest.mark.parametrize(("capability", "pinned"), [("score", [1, 0, 1]), ("mcore", [0, 1, 1]), ("ucore", [1, 1, 1])])
+def test_a_queue_takes_the_resource_types_of_its_capability(capability, pinned):
+    types = dict(SCORE=dict(maxcore=1), MCORE=dict(mincore=2), SCORE_HIMEM={})
+    stage = Filling(*(BIG | dict(resource_type=k, corecount=1) for k in range(3)), resource_types=types,
+                    queues=dict(capability=capability, corecount=1 if capability == "score" else 8))
+    assert stage.fill(600, 2400).sites() == ["THERE" if one else "" for one in pinned]
+
+
+@pytest.mark.rule("QueueFiller._chosen")
+@pytest.mark.parametrize(("column", "value", "suits"), [
+    pytest.param("fairsharepolicy", "", [1, 1, 1, 1, 0, 1], id="all but one with too much memory per core"),
+    pytest.param("fairsharepolicy", "type=evgen:100%,type=any:0%", [1, 0, 1, 1, 0, 1], id="simulation alone"),
+    pytest.param("arm", True, [0, 0, 1, 0, 0, 0], id="ARM alone"),
+    pytest.param("containers", ("one",), [0, 0, 0, 1, 0, 0], id="a container alone"),
+])
+def test_tasks_that_suit_a_queue(column, value, suits):
+    said = ({}, dict(processing_type="evgen"), dict(architecture="aarch64"), dict(container_name="one"),
+            dict(ramcount=1000, ramunit="MBPerCore"), dict(ramcount=1000, ramunit="MB"))
+    policy = {column: value} if column == "fairsharepolicy" else {}
+    stage = Filling(*(BIG | one for one in said), queues=dict(corecount=8, maxrss=2000, **policy))
+    if not policy:
+        getattr(stage.filler, column)[THERE] = value
+    bound = limits_of_filling(stage.control.cfg)
+    tasks = stage.filler._candidates(bound)
+    found = stage.filler._suits(THERE, tasks._replace(ready=np.full(6, 40 if column == "containers" else 50)), bound)
+    assert found[np.argsort(tasks.rows)].tolist() == [bool(one) for one in suits]
+
+
+@pytest.mark.rule("QueueFiller._chosen", "QueueFiller._release")
 def test_three_tasks_of_the_highest_priority_are_pinned():
     stage = Filling(*(BIG | dict(priority=priority) for priority in (500, 700, 600, 800))).fill(600, 2400)
     assert stage.sites() == ["", "THERE", "THERE", "THERE"]
+    stage.arrays.tasks["priority"][0] = 900
+    assert stage.fill(2700).sites() == ["", "THERE", "THERE", "THERE"]                  # as many as may be
+    stage.arrays.tasks["priority"][0] = 500
     stage.control.policies.set_config("MAX_PREASSIGNED_TASKS_managed", 2)
     stage.fill(3000)                                        # all are released by force, and two are pinned at once
     assert stage.sites() == ["", "THERE", "", "THERE"]
@@ -207,20 +274,29 @@ def test_tasks_are_released_when_their_queue_has_enough_to_do():
 @pytest.mark.rule("QueueFiller._release")
 @pytest.mark.parametrize("change", ["paused", "few files"])
 def test_a_task_that_is_released_for_itself_is_not_pinned_again_for_twelve_hours(change):
-    stage = Filling(BIG).fill(600, 2400)
+    stage = Filling(BIG, BIG).fill(600, 2400)
     if change == "paused":
         put_task(stage, 0, T.PAUSED)
     else:
         stage.arrays.tasks["next_chunk"][0] = 51
-    assert stage.fill(3000).sites() == [""]
+    assert stage.fill(3000).sites() == ["", "THERE"] and stage.filler.pinned == {(THERE, 0): [2]}
     put_task(stage, 0, T.RUNNING)
     stage.arrays.tasks["next_chunk"][0] = 0
-    assert stage.fill(*range(3600, 12 * 3600 + 1, 600)).sites() == [""]
-    assert stage.fill(12 * 3600 + 600).sites() == ["THERE"]               # twelve hours after the hour of 3000 s
+    assert stage.fill(*range(3600, 12 * 3600 + 1, 600)).sites() == ["", "THERE"]
+    assert stage.fill(12 * 3600 + 600).sites() == ["THERE", "THERE"]      # twelve hours after the hour of 3000 s
+
+
+@pytest.mark.rule("QueueFiller._release")
+def test_a_task_that_names_another_queue_meanwhile_keeps_it():
+    stage = Filling(BIG).fill(600, 2400)
+    set_task(stage.world, 0, preassigned=stage.world.vocabularies["preassigned"].index("HERE"))
+    put_task(stage, 0, T.PAUSED)
+    assert stage.fill(3000).sites() == ["HERE"] and not stage.filler.pinned
 
 
 @pytest.mark.rule("QueueFiller._reassign")
-def test_some_waiting_jobs_of_a_pinned_task_are_closed_elsewhere_five_minutes_later():
+@pytest.mark.parametrize("goes_on", [True, False], ids=["at work", "paused meanwhile"])
+def test_some_waiting_jobs_of_a_pinned_task_are_closed_elsewhere_five_minutes_later(goes_on):
     stage = Filling(BIG)
     jobs = [put_job(stage, status, task=0, queue=0, chunk=k, jeditaskid=1) for k, status in enumerate(
         (JobStatus.DEFINED, JobStatus.DEFINED, JobStatus.DEFINED))]
@@ -228,5 +304,6 @@ def test_some_waiting_jobs_of_a_pinned_task_are_closed_elsewhere_five_minutes_la
     stage.fill(600, 2400)
     stage.run(2699)
     assert len(stage.live()) == len(jobs)
+    put_task(stage, 0, T.RUNNING if goes_on else T.PAUSED)
     stage.run(2701)
-    assert stage.live().tolist() == jobs[1:]                              # a third of five, the oldest first
+    assert stage.live().tolist() == jobs[goes_on:]                        # a third of five, the oldest first

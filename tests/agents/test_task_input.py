@@ -5,7 +5,8 @@ import pytest
 from builders import Stage, T, scenario
 from test_task_commands import ALL
 
-from simgrid_broker.agents.jedi.task_refiner import contents_feeder
+from simgrid_broker.agents.jedi.task_refiner import contents_feeder, feed
+from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.units import HOUR
 
@@ -42,6 +43,19 @@ def test_an_open_dataset_that_is_frozen_after_all_is_done_ends_its_task():
     assert stage.task() == "defined"
     stage.run(7 * HOUR)
     assert stage.task() == "done" and stage.arrays.tasks["n_finished"][0] == 2
+
+
+@pytest.mark.rule("task_refiner.feed")
+def test_a_frozen_dataset_is_over_once_all_of_its_files_are():
+    stage = Stage((task_source,), scenario(workload=dict(users=[dict(
+        name="mine", hs06sec_per_event=1, offered_cores=1, open_input=dict(frozen_after="5h"))])),
+        *[dict(label="user", name="mine", n_jobs=2)] * 2)
+    for now, over in ((HOUR, []), (5 * HOUR, [0])):
+        stage.run(now)
+        stage.arrays.tasks["n_finished"][0] = stage.arrays.tasks["n_jobs"][0] if now == HOUR else 2
+        feed(stage.control)
+        assert stage.arrays.done_tasks[:stage.world.state["n_done_tasks"]].tolist() == over
+    assert stage.control.books.open_inputs.rows == {}
 
 
 @pytest.mark.rule("task_refiner.feed")

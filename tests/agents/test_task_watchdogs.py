@@ -172,7 +172,8 @@ def test_a_limit_of_0_is_off_in_the_code_and_hides_that_of_all_queues():
     cfg = Gdpconfig(in_force(scenario(gdpconfig=LIMITS | {"watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_managed_All": 0})))
     assert not pauses("managed", "All", (1000, 100), (0.9, 0.0), cfg, "deployed")
     assert pauses("managed", "Express", (1000, 100), (0.9, 0.0), cfg, "deployed")
-    assert pauses("managed", "All", (1000, 100), (0.0, 0.0), cfg, "documented")
+    assert pauses("managed", "All", (1000, 100), (0.001, 0.0), cfg, "documented")
+    assert not pauses("managed", "All", (1000, 100), (0.0, 0.0), cfg, "documented")        # nothing has failed
 
 
 def done_about(edition="deployed", **changed):
@@ -210,7 +211,7 @@ def failing(edition, *tasks, **others):
     stage.run(1.0)
     for row in range(len(tasks)):
         running(stage, row)
-    stage.arrays.tasks["failed_attempts"][0], stage.arrays.tasks["n_finished"][0] = 10, 10
+    stage.arrays.tasks["failed_attempts"][0], stage.arrays.tasks["n_finished"][0] = 1, 1
     stage.run(302.0)
     return stage
 
@@ -245,11 +246,14 @@ def test_an_error_ends_the_cycle_in_the_code_and_the_next_one_goes_on(requesttyp
     assert (stage.arrays.tasks["priority"][1], stage.control.books.n_cut_cycles) == (900, cut)
 
 
-@pytest.mark.rule("ProductionWatchDog._parent_is_complete", "is_watched")
+@pytest.mark.rule("ProductionWatchDog._parent_is_complete", "is_watched", "ProductionWatchDog._concerned")
 @pytest.mark.parametrize(("edition", "priority"), [("documented", 900), ("deployed", 500)])
 def test_in_the_code_a_task_waits_for_its_parent(edition, priority):
     stage = failing(edition, {}, dict(n_jobs=100, n_finished=99, parent=1))
     assert stage.arrays.tasks["priority"][1] == priority
+    put_task(stage, 0, T.DONE)
+    stage.run(1802.0)
+    assert stage.arrays.tasks["priority"][1] == 900
 
 
 @pytest.mark.rule("throttle_step")
@@ -343,6 +347,15 @@ def test_l17_a_task_is_throttled_and_released(edition, others, throttled):
         assert stage.task() == "running" and dog.n_throttled == {0: 1}      # and it is not throttled for that again
 
 
+@pytest.mark.rule("ProductionWatchDog._throttle", "ProductionWatchDog._concerned")
+def test_a_job_of_one_file_is_cut_from_files():
+    stage = at_work({}, agents=(timeline, task_source))
+    dog = ProductionWatchDog(stage.control)
+    for n_files, is_cut in ((0, False), (1, True)):
+        stage.arrays.splitting["n_files"][0] = n_files
+        assert dog._read(np.array([0]))[2].tolist() == [is_cut]
+
+
 @pytest.mark.rule("pending_for_s")
 @pytest.mark.parametrize(("label", "priority", "waits_s"), [
     pytest.param("managed", 899, 3600, id="usual"), pytest.param("managed", 900, 1800, id="priority 900"),
@@ -432,13 +445,15 @@ def test_a_task_is_finished_once_its_goal_is_reached(edition, goal, finished, st
 
 
 @pytest.mark.rule("ending_of", "post_process")
-@pytest.mark.parametrize(("exhausts", "n_failed", "status"), [
-    pytest.param(True, 1, "exhausted", id="it waits for a person"), pytest.param(False, 1, "finished", id="by default"),
-    pytest.param(True, 0, "done", id="nothing to wait for"),
-    pytest.param(True, 3, "failed", id="nothing was processed"),
+@pytest.mark.parametrize(("said", "n_failed", "status", "reason"), [
+    pytest.param(dict(use_exhausted=True), 1, "exhausted", "incomplete", id="it waits for a person"),
+    pytest.param(dict(use_exhausted=True, goal=0), 1, "finished", "", id="any part of the input is the goal"),
+    pytest.param({}, 1, "finished", "", id="by default"),
+    pytest.param(dict(use_exhausted=True), 0, "done", "", id="nothing to wait for"),
+    pytest.param(dict(use_exhausted=True), 3, "failed", "nothing_succeeded", id="nothing was processed"),
 ])
-def test_a_task_whose_input_is_given_up_may_be_exhausted(exhausts, n_failed, status):
-    stage = Stage(DOGS, None, dict(n_jobs=3, use_exhausted=exhausts))
+def test_a_task_whose_input_is_given_up_may_be_exhausted(said, n_failed, status, reason):
+    stage = Stage(DOGS, None, dict(n_jobs=3, **said))
     stage.run(1.0)
     running(stage)
     tasks = stage.arrays.tasks
@@ -446,3 +461,6 @@ def test_a_task_whose_input_is_given_up_may_be_exhausted(exhausts, n_failed, sta
     stage.fabric.nothing_left(0)
     stage.run(100.0)
     assert stage.task() == status
+    words = {-1: ""} | dict(enumerate(stage.world.vocabularies["reasons"]))
+    assert words[int(tasks["errordialog"][0])] == reason
+    assert bool(tasks["old_status"][0] == T.RUNNING) is (status == "exhausted")   # where a retry continues

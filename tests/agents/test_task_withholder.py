@@ -91,6 +91,22 @@ def test_tasks_wait_whose_input_is_at_busy_queues(said, status, queued, withheld
     assert (stage.task(1) == "pending") is withheld and stage.task(0) == T(status).word
 
 
+@pytest.mark.rule("agents.jedi.watchdogs.withhold")
+@pytest.mark.parametrize(("place", "lists", "withheld"), [
+    pytest.param(1, False, True, id="on the tape of the site"),
+    pytest.param(1, True, False, id="on a tape that the queue does not list"),
+    pytest.param(-1, False, True, id="at the site, which has no storage for it"),
+])
+def test_a_queue_without_storages_of_its_own_reads_all_of_its_site(place, lists, withheld):
+    stage = at_work(dict(), HEAVY, storages=dict(HERE=dict(site="HERE"), TAPE=dict(site="HERE", tape=True),
+                                                 THERE=dict(site="THERE")))
+    stage.arrays.replicas["storage"][stage.arrays.replicas["dataset"] >= 0] = place
+    stage.control.world.places.lists_storages[0] = lists
+    queue_jobs(stage, 21)
+    stage.run(250)
+    assert (stage.task(1) == "pending") is withheld
+
+
 def test_only_queues_with_jobs_of_the_share_are_busy():
     stage = at_work(dict(), HEAVY | dict(share=1), shares=[dict(name="All", value=1), dict(name="Other", value=1)])
     queue_jobs(stage, 100)

@@ -13,7 +13,7 @@ from simgrid_broker.agents.harvester.workers import harvester_submitter
 from simgrid_broker.agents.jedi.job_generator import hold, job_generator
 from simgrid_broker.agents.jedi.post_processor import post_processor, settled
 from simgrid_broker.agents.jedi.task_broker import task_broker
-from simgrid_broker.agents.jedi.task_refiner import task_refiner
+from simgrid_broker.agents.jedi.task_refiner import FIRST_TRY_S, send_on, task_refiner
 from simgrid_broker.agents.jedi.watchdogs import watch_dog
 from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
@@ -148,28 +148,40 @@ def test_a_nucleus_that_the_task_names_is_taken():
     assert stage.arrays.tasks["nucleus"].tolist() == [1] * 5 and stage.task() == "ready"
 
 
+@pytest.mark.rule("task_refiner.task_refiner", "task_refiner.feed")
+def test_production_without_a_nucleus_goes_to_the_task_broker_which_is_due_at_once():
+    stage = Stage((task_source,), None, {}, dict(nucleus=0), dict(label="user"))
+    stage.run(50.0)
+    for row in range(3):
+        put_task(stage, row, T.DEFINED)
+        send_on(stage.control, row)
+    assert [stage.task(row) for row in range(3)] == ["assigning", "ready", "ready"]
+    task = stage.arrays.tasks[0]
+    assert (task["modification_s"], task["frozen_s"]) == (50.0 - FIRST_TRY_S, 50.0)
+
+
 CHILD = dict(parent=1, replicas={0: 1.0, 1: 0.5}, input_bytes_per_job=5.0)
 
 
 @pytest.mark.rule("task_refiner.task_refiner")
-@pytest.mark.parametrize(("end", "status"), [
-    pytest.param(T.RUNNING, "registered", id="it waits for its parent"),
-    pytest.param(T.DONE, "assigning", id="it begins when the parent is done"),
-    pytest.param(T.FINISHED, "assigning", id="or finished"),
-    pytest.param(T.FAILED, "broken", id="never after a parent that failed"),
-    pytest.param(T.BROKEN, "broken", id="or is broken"),
+@pytest.mark.parametrize(("end", "nucleus", "status"), [
+    pytest.param(T.RUNNING, 1, "registered", id="it waits for its parent"),
+    pytest.param(T.DONE, 1, "assigning", id="it begins when the parent is done"),
+    pytest.param(T.FINISHED, 0, "assigning", id="or finished"),
+    pytest.param(T.FAILED, 1, "broken", id="never after a parent that failed"),
+    pytest.param(T.BROKEN, 1, "broken", id="or is broken"),
 ])
-def test_a_child_waits_for_its_parent(end, status):
+def test_a_child_waits_for_its_parent(end, nucleus, status):
     stage = Stage((task_source, task_refiner), scenario({"A": {}, "B": {}}), {}, CHILD)
     stage.run(61.0)
     assert stage.task(1) == "registered"
     put_task(stage, 0, end)
-    stage.arrays.tasks["nucleus"][0] = 1
+    stage.arrays.tasks["nucleus"][0] = nucleus
     stage.run(122.0)
     assert stage.task(1) == status
     if status == "assigning":
         number = stage.arrays.input_dataset[1]
-        assert observe.replicas(stage.world, number) == [(1, 1.0, False)]      # where the output of the parent went
+        assert observe.replicas(stage.world, number) == [(nucleus, 1.0, False)]    # where the output of the parent went
 
 
 @pytest.mark.rule("task_broker.task_broker")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, Stage, scenario, two_sites
 
-from simgrid_broker.agents.data.reaper import reaper
+from simgrid_broker.agents.data.reaper import reap, reaper
 from simgrid_broker.fabric.transfers.network import Shipment
 from simgrid_broker.names import Cause
 from simgrid_broker.world.data.datasets import add_replica_at, delete_dataset, lose_replica
@@ -341,6 +341,23 @@ def test_deletion_takes_its_time(rate, hours, deleted):
     bench.run(3600.0 * hours + 1)
     assert bench.arrays.storages["deleted_bytes"][0] / GB == pytest.approx(deleted, rel=0.2)
     bench.check()
+
+
+@pytest.mark.rule("reap")
+def test_a_turn_of_the_reaper():
+    disk = dict(total=1000 * GB, free=20 * GB, min_free=30 * GB, expired=100 * GB, deletion_rate="1 GB/s")
+    more = dict(FREES=disk, SLOW=disk | dict(deletion_rate="1 MB/s"), ALMOST=disk | dict(expired=1),
+                ON_DEMAND=disk | dict(deletion_rate=None), ROOMY=disk | dict(free=40 * GB))
+    bench = bench_of({}, kind=Stage, storages={name: one | dict(site="HERE") for name, one in more.items()})
+    replicas = bench.arrays.replicas
+    replicas["expires_s"][0] = bench.now
+    for secondary in (0, 1):
+        replicas["secondary"][0] = secondary
+        reap(bench.control, [])
+        assert replicas["expired"][0] == secondary                            # at that very time
+    period = bench.control.periods.reaper
+    deleted = bench.arrays.storages["deleted_bytes"][2:].tolist()
+    assert deleted == pytest.approx([10 * GB, 2 * MB * period, 1, 0, 0])
 
 
 def test_transfers_from_a_lost_replica_fail_until_their_jobs_are_closed():

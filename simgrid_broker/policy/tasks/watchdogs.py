@@ -162,7 +162,8 @@ def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, fl
     """True if a task fails too often to go on.
 
     jobs: all and remaining; rates: as of `Watched`. Limits that are not set are off; in `deployed` those of 0 too, and
-    one of 0 for the queue hides that of all. Source: lifecycle reference, 2.11.
+    one of 0 for the queue hides that of all; in `documented` one of 0 is that of any failure. Source: lifecycle
+    reference, 2.11.
     """
     n_jobs, left = jobs
     if (n_jobs < cfg.value(watchdog.MIN_JOBS_TO_PAUSE, label=label)
@@ -170,7 +171,7 @@ def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, fl
         return False
     limits = [cfg.value(key, label=label, queue=queue)
               for key in (watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE, TERMS[edition].rate_of_hours)]
-    return any(limit is not None and rate >= limit and (limit > 0 or not TERMS[edition].pauses_with)
+    return any(limit is not None and 0 < rate >= limit and (limit > 0 or not TERMS[edition].pauses_with)
                for rate, limit in zip(rates, limits, strict=True))
 
 
