@@ -23,7 +23,7 @@ from simgrid_broker.world.queues.slots import free_slot, payload_is_over, settle
 
 ACTIVATED, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.RUNNING)
 INPUT, READING = int(TransferKind.INPUT), int(TransferKind.READING)
-NONE, SITE_ERROR = int(Cause.NONE), int(Cause.SITE_ERROR)
+SITE_ERROR = int(Cause.SITE_ERROR)
 
 
 @compiled
@@ -86,10 +86,13 @@ def storage_is_switched(world: Arrays, storage, reads, off, now):
 
 @compiled
 def fail_readers(world: Arrays, storage, now):
-    """Let running jobs fail that read from a storage over LAN: those in stage-in, and those that read directly."""
+    """Let running jobs fail that read from a storage over LAN: those in stage-in, and those that read directly.
+
+    Jobs that would have failed later are among them.
+    """
     for row in range(len(world.jobs)):
         job = world.jobs[row]
-        if job["panda_id"] == 0 or job["status"] != RUNNING or job["due_sequence"] == 0 or job["cause"] != NONE:
+        if job["panda_id"] == 0 or job["status"] != RUNNING or job["due_sequence"] == 0:
             continue
         queue, begun_s = world.queues[job["queue"]], world.job_times[row, RUNNING]
         if world.sites[queue["site"]]["storage"] != storage or job["input_bytes"] <= read_elsewhere(world, row):

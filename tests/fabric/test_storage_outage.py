@@ -68,18 +68,20 @@ def test_a_storage_that_is_off_from_the_beginning_sends_nothing():
 
 
 @pytest.mark.rule("fail_readers", "may_read")
-@pytest.mark.parametrize(("at", "rate", "direct", "found"), [
-    pytest.param(0.0, None, False, "site_error", id="off before it starts: its stage-in fails"),
-    pytest.param(5.0, MB, False, "site_error", id="in the middle of its stage-in"),
-    pytest.param(11.0, MB, False, "none", id="after its stage-in: it has its copy"),
-    pytest.param(50.0, MB, True, "site_error", id="it reads directly"),
+@pytest.mark.parametrize(("at", "rate", "direct", "cause", "found"), [
+    pytest.param(0.0, None, False, "none", "site_error", id="off before it starts: its stage-in fails"),
+    pytest.param(5.0, MB, False, "none", "site_error", id="in the middle of its stage-in"),
+    pytest.param(11.0, MB, False, "none", "none", id="after its stage-in: it has its copy"),
+    pytest.param(50.0, MB, True, "none", "site_error", id="it reads directly"),
+    pytest.param(50.0, MB, True, "payload_error", "site_error", id="its payload would have failed later"),
 ])
-def test_jobs_fail_that_read_from_a_storage_that_is_off(at, rate, direct, found):
+def test_jobs_fail_that_read_from_a_storage_that_is_off(at, rate, direct, cause, found):
     stage = stage_of(status("read_lan", at=at), input_at=0, rate=rate)
     stage.arrays.queues["direct_io"][0] = direct
     stage.submit()
     stage.run(1e-3)
     stage.workers()
+    stage.arrays.jobs["cause"][stage.live()] = Cause.of(cause)
     stage.run(500.0)
     stage.collect()
     assert causes(stage) == [found]

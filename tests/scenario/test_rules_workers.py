@@ -4,7 +4,7 @@ import pytest
 from builders import scenario
 
 from simgrid_broker.errors import ScenarioError
-from simgrid_broker.scenario.checks.workers import option_unread
+from simgrid_broker.scenario.checks.workers import option_unread, slots_below_all_types
 
 FINE = dict(nQueueLimitWorker=1, nQueueLimitWorkerRatio=0.5, maxWorkers="7", nQueueLimitJobCoresRatio=10)
 
@@ -72,3 +72,15 @@ def test_nested_options_count_as_flat_ones():
 def test_options_that_nothing_reads_are_remarked(option, words):
     said = list(option_unread(scenario({"HERE": {}}, {"Q": dict(atlas_site="HERE", params={option: 5})})))
     assert bool(said) == bool(words) and all(word in said[0] for word in words)
+
+
+@pytest.mark.parametrize(("corecount", "capability", "types", "said"), [
+    (7, "ucore", dict(MCORE=dict(mincore=8), MCORE_HIMEM=dict(mincore=16)), "mincore of 8"),
+    (8, "ucore", dict(MCORE=dict(mincore=8), MCORE_HIMEM=dict(mincore=16)), ""),
+    (1, "ucore", dict(SCORE=dict(maxcore=1), MCORE=dict(mincore=8)), ""),
+    (7, "mcore", dict(MCORE=dict(mincore=8)), ""),
+])
+def test_slots_below_all_resource_types_are_remarked(corecount, capability, types, said):
+    queue = dict(atlas_site="HERE", capability=capability, corecount=corecount)
+    notes = list(slots_below_all_types(scenario({"HERE": dict(cores=64)}, {"Q": queue}, resource_types=types)))
+    assert len(notes) == bool(said) and all(said in note for note in notes)

@@ -22,7 +22,13 @@ from simgrid_broker.scenario.checks.users import (
     unread_parameters,
 )
 from simgrid_broker.scenario.checks.work import WORK_RULES, event_service_as_asked
-from simgrid_broker.scenario.checks.workers import WORKER_RULES, notice_of_nothing, option_unread, remarks_of_systems
+from simgrid_broker.scenario.checks.workers import (
+    WORKER_RULES,
+    notice_of_nothing,
+    option_unread,
+    remarks_of_systems,
+    slots_below_all_types,
+)
 from simgrid_broker.scenario.gdpconfig import find, in_force, values_as_written
 from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
@@ -404,7 +410,7 @@ def software_unknown(scenario: Scenario) -> Iterator[str]:
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, labels_without_pilots, rule_of_inner_share, site_without_anything, no_open_queue,
-    queue_refuses_all, cut_off, remarks_of_systems,
+    queue_refuses_all, cut_off, remarks_of_systems, slots_below_all_types,
     setting_without_match, option_of_full_chain, option_no_number, option_unread, standby_of_nothing, notice_of_nothing,
     software_without_transhome, ordinary_jobs,
     software_unknown, boosts_without_effect, patterns_without_queue, unread_parameters, accounts_without_effect,

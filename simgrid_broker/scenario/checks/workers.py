@@ -124,6 +124,15 @@ def notice_of_nothing(scenario: Scenario) -> Iterator[str]:
                    "batch system takes no slot away.")
 
 
+def slots_below_all_types(scenario: Scenario) -> Iterator[str]:
+    """Unified queues with slots of fewer cores than jobs of any resource type have, which run nothing."""
+    least = min(bounds.mincore or 1 for bounds in scenario.resource_types.values())
+    for name, queue in scenario.grid.queues.items():
+        if queue.unified and queue.corecount < least:
+            yield (f"Queue {name!r} runs nothing: its corecount is {queue.corecount}, and each of resource_types has a "
+                   f"mincore of {least} or more.")
+
+
 def option_unread(scenario: Scenario) -> Iterator[str]:
     """Options in `params` that nothing reads: each that is close to one that is read, the others together."""
     known = (*options_of(scenario.resource_types), *(key for mode in modes_in_use(scenario) for key in mode.options))
