@@ -3,7 +3,7 @@
 from importlib import import_module
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from simgrid_broker.cli.trouble import errors_as_messages
@@ -29,6 +29,14 @@ GROUPS = {"import": "importing", "export": "exporting"}
 """Commands with commands of their own, and their modules."""
 TAKE_TAGS = ("describe", "gdpconfig")
 """Commands whose arguments may be tags, which begin with a dash as options do."""
+
+
+class TakesTags(TyperCommand):
+    """Command whose option -h stands alone: the h of `-zeroshare` is part of a tag."""
+
+    def parse_args(self, ctx, args):
+        """Read the arguments, -h as --help."""
+        return super().parse_args(ctx, ["--help" if each == "-h" else each for each in args])
 
 
 class Commands(TyperGroup):
@@ -76,8 +84,8 @@ def made(name: str):
         return get_group(module.app)
     alone = typer.Typer(rich_markup_mode=None, add_completion=False)
     examples = getattr(module, f"{name.upper()}_EXAMPLES", module.EXAMPLES)
-    settings = {"ignore_unknown_options": name in TAKE_TAGS}
-    alone.command(epilog=examples, context_settings=settings)(getattr(module, name))
+    tags = {"ignore_unknown_options": True, "help_option_names": ["--help"]} if name in TAKE_TAGS else {}
+    alone.command(epilog=examples, context_settings=tags, cls=TakesTags if tags else TyperCommand)(getattr(module, name))
     return get_command(alone)
 
 

@@ -6,7 +6,7 @@ with the slots. A share is judged by what its tasks could have used of its targe
 of anything, and leaves its power to others (Global Shares paper, section 2.1).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -142,8 +142,8 @@ class Flow:
 
     hours: numbers of the hours, (n_hours,); running, target: (n_hours, n_leaves); held: in front of each of LINKS,
     (n_links, n_hours, n_leaves); idle: free cores of queues, (n_hours,); waits_s: mean wait of activated jobs by
-    Little's law; reasons: `held` of tasks with their status and reason; verdicts: cycles of the throttler by hour and
-    leaf; hints: rules that left no queue; waiting: jobs for slots.
+    Little's law; reasons: `held` of tasks with their status and reason; verdicts: those that stopped most cycles of
+    job generation, by hour and leaf; hints: rules that left no queue; waiting: jobs for slots.
     """
 
     tree: Tree
@@ -154,7 +154,7 @@ class Flow:
     idle: np.ndarray
     waits_s: np.ndarray
     reasons: pd.DataFrame
-    verdicts: Mapping[tuple[int, int], pd.DataFrame]
+    verdicts: Mapping[tuple[int, int], Any]
     hints: pd.DataFrame
     waiting: Waiting
 
@@ -294,32 +294,29 @@ def _lacks_input(flow: Flow, hour: int, leaf: int, lost: float) -> bool:
 
 def _of_throttler(flow: Flow, hour: int, leaf: int) -> Cause | None:
     """The verdict that stopped job generation in most of the cycles of an hour; None if most were not stopped."""
-    rows = flow.verdicts.get((int(flow.hours[hour]), leaf))
-    if rows is None:
-        return None
+    row = flow.verdicts.get((int(flow.hours[hour]), leaf))
+    return None if row is None else _verdict(row)
+
+
+def _stopping(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The most frequent verdict that stopped job generation in each of the groups `by` in which most cycles were."""
     stopped = rows[(rows.skip == 1) | (2 * rows.used_up > rows.cycles)]
-    if 2 * stopped.cycles.sum() <= rows.cycles.sum():
-        return None
-    return _verdict(stopped.loc[stopped.cycles.idxmax()])
+    cycles, those = (each.groupby(list(by)).cycles.sum() for each in (rows, stopped))
+    most = stopped.sort_values("cycles", ascending=False, kind="stable").drop_duplicates(list(by)).set_index(list(by))
+    return most[(2 * those > cycles.reindex(those.index)).reindex(most.index)]
 
 
 def verdicts_of(run: Run, work_queue: str, resource_type: Any) -> dict[int, str]:
     """Verdicts that stopped job generation of a work queue and resource type in most cycles of hours, by their numbers.
     """
-    rows = run.table("throttler") if "throttler" in run.tables else pd.DataFrame(columns=["work_queue"])
+    rows = run.table("throttler")
     rows = rows[(rows.work_queue == work_queue) & (rows.resource_type.isna() | (rows.resource_type == resource_type))]
-    found = {}
-    for begin_s, cycles in rows.groupby("time_s"):
-        stopped = cycles[(cycles.skip == 1) | (2 * cycles.used_up > cycles.cycles)]
-        if 2 * stopped.cycles.sum() > cycles.cycles.sum():
-            cause = _verdict(stopped.loc[stopped.cycles.idxmax()])
-            found[int(begin_s // HOUR)] = cause.rule
-    return found
+    return {int(row.Index // HOUR): _verdict(row).rule for row in _stopping(rows, ["time_s"]).itertuples()}
 
 
 def last_verdict(run: Run, work_queue: str) -> Cause | None:
     """The verdict of most cycles of job generation of a work queue in its last hour; None if none is recorded."""
-    rows = run.table("throttler") if "throttler" in run.tables else pd.DataFrame(columns=["work_queue", "time_s"])
+    rows = run.table("throttler")
     rows = rows[rows.work_queue == work_queue]
     rows = rows[rows.time_s == rows.time_s.max()]
     return _verdict(rows.loc[rows.cycles.idxmax()]) if len(rows) else None
@@ -452,12 +449,12 @@ def _without_nucleus(run: Run) -> frozenset[str]:
     return frozenset(most.index[most == 0])
 
 
-def _verdicts(run: Run, tree: Tree) -> dict[tuple[int, int], pd.DataFrame]:
-    """Cycles of the throttler by hour and leaf, names as text."""
+def _verdicts(run: Run, tree: Tree) -> dict[tuple[int, int], Any]:
+    """Rows of the verdicts that stopped most cycles of job generation, by hour and leaf."""
     rows = run.table("throttler")
     rows = rows.assign(hour=np.floor(rows.time_s / HOUR).astype(int), leaf=_leaf(rows.work_queue, tree),
                        **{name: rows[name].astype(object) for name in ("verdict", "key", "resource_type")})
-    return {(int(hour), int(leaf)): cycles for (hour, leaf), cycles in rows[rows.leaf >= 0].groupby(["hour", "leaf"])}
+    return {row.Index: row for row in _stopping(rows[rows.leaf >= 0], ["hour", "leaf"]).itertuples()}
 
 
 def _hints(run: Run, tree: Tree) -> pd.DataFrame:

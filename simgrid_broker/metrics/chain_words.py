@@ -177,7 +177,7 @@ def _in_yaml(value: Any) -> str:
     """A value as an element of a list of the option --vary."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return value if isinstance(value, str) and value.isalpha() else json.dumps(value)
+    return value if isinstance(value, str) and value.replace("_", "").isalpha() else json.dumps(value)
 
 
 def in_effect(run: Run, key: str, unit: str, limit: float) -> str:

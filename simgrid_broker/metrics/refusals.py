@@ -41,10 +41,16 @@ def criteria(run: Run, kind: str) -> pd.DataFrame:
 
 def with_labels(run: Run, table: pd.DataFrame) -> pd.DataFrame:
     """A table with kind and criterion, and a column `rule` more: the label of each criterion, or USED."""
-    labels = {kind: criteria(run, kind).set_index("criterion").label.to_dict() | {USED: USED}
-              for kind in DecisionKind.words()}
-    return table.assign(rule=[labels[kind].get(name, name)
+    by_kind = _labels(run)
+    return table.assign(rule=[by_kind[kind].get(name, name)
                               for kind, name in zip(table.kind, table.criterion, strict=True)])
+
+
+@once_per_run
+def _labels(run: Run) -> dict[str, dict[str, str]]:
+    """Label of each criterion, and USED, by kind of decision."""
+    return {kind: criteria(run, kind).set_index("criterion").label.to_dict() | {USED: USED}
+            for kind in DecisionKind.words()}
 
 
 def reasons(run: Run, rows: pd.DataFrame) -> list[str]:

@@ -1,5 +1,6 @@
 """Obstacles between activated jobs and slots: where they wait, and what happens to workers and pilots there."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from simgrid_broker.schema.queues import Queue
 from simgrid_broker.units import HOUR
 
 EVERY_TYPE = "every type"
+AT_SLOTS = ("share", "queue", "resource_type")
+"""Columns of jobs that say where they wait for which slots."""
 MUCH = 0.2
 """Part of the requests, or of the workers wanted, from which what refuses them is the cause."""
 FREE = 0.05
@@ -54,31 +57,46 @@ class Waiting(NamedTuple):
 @once_per_run
 def waiting_for_slots(run: Run) -> Waiting:
     """Waits of the activated jobs of each share at each queue, and starts by hour."""
-    window, pieces = window_of(run), []
-    names, times = ["share", "queue", "resource_type", "corecount"], ["assigned_s", "activated_s", "running_s"]
-    part = max(part_of_jobs(run), 1e-9)
-    for rows in run.batches("jobs", [*names, *times, *JOB_END_TIMES]):
-        over = np.nan_to_num(end_times(rows), nan=np.inf)
-        begun = np.minimum(np.nan_to_num(rows.running_s, nan=np.inf), over)
-        there = np.minimum(np.nan_to_num(rows.activated_s, nan=np.inf), over)
-        first = np.fmin(rows.assigned_s, rows.activated_s)
-        seen = (first <= window.end_s) & (begun >= window.start_s)
-        size, taken = rows.corecount / HOUR / part, rows.running_s.where(rows.running_s >= window.start_s)
-        rows = pd.DataFrame({
-            **{name: rows[name] for name in names[:3]}, "jobs": 1 / part, "with_input": rows.assigned_s.notna() / part,
-            "core_h": _within(window, rows.activated_s, begun) * size, "taken_h": _within(window, taken, over) * size,
-            "input_s": _within(window, rows.assigned_s, there), "hour": (rows.running_s // HOUR).fillna(-1)})[seen]
-        groups = rows.groupby([*names[:3], "hour"], observed=True, sort=False)
-        piece = groups[["core_h", "taken_h", "input_s", "jobs", "with_input"]].sum().reset_index()
-        pieces.append(piece.astype({name: object for name in names[:3]}))       # batches may differ in categories
-    sums = pd.concat(pieces).groupby([*names[:3], "hour"]).sum().reset_index()
-    starts = sums[sums.hour >= 0].groupby(["share", "hour"]).jobs.sum().reset_index()
-    of_shares = sums.groupby("share")[["input_s", "with_input"]].sum()
-    return Waiting(sums.groupby(names[:3])[["core_h", "taken_h"]].sum().reset_index(), starts,
-                   of_shares.input_s / part / of_shares.with_input.clip(lower=1))
+    window, part = window_of(run), max(part_of_jobs(run), 1e-9)
+    columns = [*AT_SLOTS, "corecount", "assigned_s", "activated_s", "running_s", *JOB_END_TIMES]
+    pieces = [_waits_of(rows, window) for rows in run.batches("jobs", columns)]
+    jobs, starts, inputs = (
+        pd.concat(tables).groupby(by).sum().div(part) for tables, by in zip(
+            zip(*pieces, strict=True), (list(AT_SLOTS), ["share", "hour"], ["share"]), strict=True))
+    return Waiting(jobs.reset_index(), starts.reset_index(), inputs.input_s / inputs.jobs.clip(lower=1))
 
 
-def _within(window: Window, begins: pd.Series, ends: np.ndarray) -> np.ndarray:
+def _waits_of(rows: pd.DataFrame, window: Window) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """The tables of `Waiting` for a batch of job rows, the last one as input_s and jobs with input by share."""
+    assigned, activated, running = (rows[name].to_numpy() for name in ("assigned_s", "activated_s", "running_s"))
+    over = np.nan_to_num(end_times(rows), nan=np.inf)
+    begun, there = (np.fmin(moment, over) for moment in (running, activated))
+    keys = {name: (rows[name].cat.codes.to_numpy(np.int64), rows[name].cat.categories.astype(object))
+            for name in AT_SLOTS}
+    size, share = rows.corecount.to_numpy() / HOUR, {"share": keys["share"]}
+    seen = (np.fmin(assigned, activated) <= window.end_s) & (begun >= window.start_s) & np.all(
+        [codes >= 0 for codes, _ in keys.values()], axis=0)
+    hours = pd.RangeIndex(int(window.end_s // HOUR) + 1)
+    hour = np.where(running <= window.end_s, running // HOUR, -1).astype(np.int64)
+    taken = np.where(running >= window.start_s, running, np.nan)
+    return (_added(keys, seen, {"core_h": _within(window, activated, begun) * size,
+                                "taken_h": _within(window, taken, over) * size}),
+            _added(share | {"hour": (hour, hours)}, seen & (hour >= 0), {"jobs": np.ones(len(rows))}),
+            _added(share, seen, {"input_s": _within(window, assigned, there), "jobs": 1.0 - np.isnan(assigned)}))
+
+
+def _added(keys: Mapping[str, tuple[np.ndarray, pd.Index]], where: np.ndarray,
+           values: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """Sums of values over the rows `where`, by keys: the code of each row, and what the codes stand for, by name."""
+    shape = tuple(max(len(words), 1) for _, words in keys.values())
+    spot = np.ravel_multi_index(tuple(codes[where] for codes, _ in keys.values()), shape)
+    used = np.flatnonzero(np.bincount(spot))
+    places = zip(keys.items(), np.unravel_index(used, shape), strict=True)
+    return pd.DataFrame({name: words[place] for (name, (_, words)), place in places} | {
+        name: np.bincount(spot, value[where])[used] for name, value in values.items()})
+
+
+def _within(window: Window, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Time from begin to end that lies in the window, s, (n,); 0 without a begin."""
     wait = np.minimum(ends, window.end_s) - np.maximum(np.nan_to_num(begins, nan=np.inf), window.start_s)
     return np.maximum(wait, 0.0)
@@ -132,7 +150,7 @@ def _parts(run: Run, rows: pd.DataFrame, is_free: np.ndarray, missing: float) ->
 
     rows: jobs that wait at each place; is_free: whether it has free cores.
     """
-    free = rows.queue.map(_tables(run).queues.groupby("queue").free_cores.mean()).fillna(0.0)
+    free = rows.queue.map(_means_of_queues(run).free_cores).fillna(0.0)
     wanted = np.minimum(free, rows.core_h * HOUR / max(window_of(run).length_s, 1.0)) * is_free / max(missing, 1.0)
     waiting = (rows.core_h / rows.core_h.sum()).to_numpy()
     at_free = waiting[is_free].sum()
@@ -150,11 +168,15 @@ def idle_cores(run: Run, hours: np.ndarray) -> np.ndarray:
 
 def _idle_elsewhere(run: Run, used: set[str]) -> pd.Series:
     """Free cores of queues with many of them, by name, whose batch systems none of the `used` queues has."""
-    rows, pools = _tables(run).queues, pools_of(run)
-    taken = {pools[name] for name in used}
-    rows = rows[~rows.queue.map(pools).isin(taken)]
-    means = rows.groupby("queue")[["free_cores", "running_cores"]].mean()
+    means, pools = _means_of_queues(run), pools_of(run)
+    means = means[~means.index.map(pools).isin({pools[name] for name in used})]
     return means.free_cores[means.free_cores > FREE * means.sum(axis=1)]
+
+
+@once_per_run
+def _means_of_queues(run: Run) -> pd.DataFrame:
+    """Means over the samples of free_cores and running_cores of each queue."""
+    return _tables(run).queues.groupby("queue")[["free_cores", "running_cores"]].mean()
 
 
 @once_per_run
@@ -248,6 +270,9 @@ def _of_full_queue(run: Run, queue: str, kind: str, here: pd.DataFrame,
     A limit of Harvester has no settings where workers wait for an hour or more: with more of them they wait longer.
     """
     used = here.used_core_h.groupby(here.resource_type).sum()
+    wasted = here.wasted_core_h.sum()
+    if wasted > MUCH * (used.sum() + wasted):
+        return "pilots run jobs of fewer cores than they hold", (f"grid.queues.{queue}.workflow",)
     others = used[~used.index.isin((kind, EVERY_TYPE))]
     if not len(others) or others.sum() <= used.sum() / 2:
         return f"all slots for {kind} hold jobs", ()

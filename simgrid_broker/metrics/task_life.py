@@ -111,5 +111,6 @@ def _held(run: Run, row: pd.Series, jobs: pd.DataFrame) -> Iterator[Change]:
         now = verdicts.get(hour, "") if hour not in made and hour <= last else ""
         if now != rule:
             if rule:
-                yield Change(begun * HOUR, hour * HOUR, f"held by the {LINKS[THROTTLER]} of {row.share}: {rule}")
+                yield Change(max(begun * HOUR, row.arrival_s), min(hour * HOUR, run.end_s),
+                             f"held by the {LINKS[THROTTLER]} of {row.share}: {rule}")
             begun, rule = hour, now

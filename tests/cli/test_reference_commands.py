@@ -243,6 +243,7 @@ def test_an_import_of_another_format_is_refused(call, tmp_path):
     pytest.param(("gdpconfig", "-cpucore"), ["No key of gdpconfig changes this rule"], id="a rule without a key"),
     pytest.param(("describe", "-cap"), ["too_many_ready", "over_cap", "NQUEUELIMITSITE_<gshare>"], id="rules of a tag"),
     pytest.param(("describe", "lowmemory"), ["maxrss", "Refuse queues whose memory limit"], id="a tag without dash"),
+    pytest.param(("describe", "-highmemory"), ["minrss"], id="a tag with an h, which is not -h"),
     pytest.param(("describe", "workflow"), ["pull_ups"], id="a key"),
     pytest.param(("describe", "grid.queues"), ["atlas_site"], id="a path of a scenario"),
     pytest.param(("describe", "jobs.parquet"), ["panda_id"], id="the file of a table"),

@@ -88,6 +88,22 @@ def test_input_on_tape_holds_tasks(tmp_path):
     assert found.cause.link == "input of tasks"
 
 
+def test_siblings_with_one_and_eight_cores_are_told_by_what_holds_the_slots(tmp_path):
+    """Pilots of eight cores that run single-core jobs waste the grid; those of one type each, waiting workers decide."""
+    short = {"median": 6000, "sigma": 0.2}
+    queues = ("EAST", "WEST")
+    scenario = load_scenario(SCENARIOS / "siblings.yaml").with_values(
+        {"duration": "9h", "warm_up": "3h"} | {
+            f"workload.campaigns.{name}.hs06sec_per_event": short for name in ("simulation", "derivations")})
+    wasted = chain(tmp_path / "pull", {QUEUES + f"{name}.workflow": "pull" for name in queues}, "Event generation",
+                   scenario)
+    assert (wasted.cause.link, wasted.cause.rule) == ("slots", "pilots run jobs of fewer cores than they hold")
+    assert set(wasted.cause.settings) == {QUEUES + f"{name}.workflow" for name in queues}
+    streamed = chain(tmp_path / "streamed", {}, "Event generation", scenario)
+    assert streamed.delivered > 1.2 * wasted.delivered
+    assert streamed.cause.rule == ("workers of MCORE hold the slots, and those of SCORE are cut by nQueueLimitWorker")
+
+
 @pytest.mark.parametrize(("name", "relaxed"), [
     pytest.param("running jobs of the share", 500, id="the cap of running jobs"),
     pytest.param("queued jobs", 500, id="the cap of queued jobs"),
