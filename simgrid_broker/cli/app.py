@@ -85,7 +85,8 @@ def made(name: str):
     alone = typer.Typer(rich_markup_mode=None, add_completion=False)
     examples = getattr(module, f"{name.upper()}_EXAMPLES", module.EXAMPLES)
     tags = {"ignore_unknown_options": True, "help_option_names": ["--help"]} if name in TAKE_TAGS else {}
-    alone.command(epilog=examples, context_settings=tags, cls=TakesTags if tags else TyperCommand)(getattr(module, name))
+    kind = TakesTags if tags else TyperCommand
+    alone.command(epilog=examples, context_settings=tags, cls=kind)(getattr(module, name))
     return get_command(alone)
 
 

@@ -309,17 +309,24 @@ def _stopping(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def verdicts_of(run: Run, work_queue: str, resource_type: Any) -> dict[int, str]:
     """Verdicts that stopped job generation of a work queue and resource type in most cycles of hours, by their numbers.
     """
-    rows = run.table("throttler")
-    rows = rows[(rows.work_queue == work_queue) & (rows.resource_type.isna() | (rows.resource_type == resource_type))]
+    rows = _cycles(run, work_queue)
+    rows = rows[rows.resource_type.isna() | (rows.resource_type == resource_type)]
     return {int(row.Index // HOUR): _verdict(row).rule for row in _stopping(rows, ["time_s"]).itertuples()}
 
 
 def last_verdict(run: Run, work_queue: str) -> Cause | None:
     """The verdict of most cycles of job generation of a work queue in its last hour; None if none is recorded."""
-    rows = run.table("throttler")
-    rows = rows[rows.work_queue == work_queue]
+    rows = _cycles(run, work_queue)
     rows = rows[rows.time_s == rows.time_s.max()]
     return _verdict(rows.loc[rows.cycles.idxmax()]) if len(rows) else None
+
+
+def _cycles(run: Run, work_queue: str) -> pd.DataFrame:
+    """Rows of the throttler about a work queue; none in a run that recorded none."""
+    known = "throttler" in run.tables
+    rows = run.table("throttler") if known else pd.DataFrame(columns=["work_queue", "time_s", "resource_type", "skip",
+                                                                      "used_up", "cycles"])
+    return rows[rows.work_queue == work_queue]
 
 
 def _verdict(row: Any) -> Cause:

@@ -89,7 +89,7 @@ def test_input_on_tape_holds_tasks(tmp_path):
 
 
 def test_siblings_with_one_and_eight_cores_are_told_by_what_holds_the_slots(tmp_path):
-    """Pilots of eight cores that run single-core jobs waste the grid; those of one type each, waiting workers decide."""
+    """Pilots of eight cores may run single-core jobs; where each type has its own, waiting workers decide."""
     short = {"median": 6000, "sigma": 0.2}
     queues = ("EAST", "WEST")
     scenario = load_scenario(SCENARIOS / "siblings.yaml").with_values(
@@ -101,7 +101,7 @@ def test_siblings_with_one_and_eight_cores_are_told_by_what_holds_the_slots(tmp_
     assert set(wasted.cause.settings) == {QUEUES + f"{name}.workflow" for name in queues}
     streamed = chain(tmp_path / "streamed", {}, "Event generation", scenario)
     assert streamed.delivered > 1.2 * wasted.delivered
-    assert streamed.cause.rule == ("workers of MCORE hold the slots, and those of SCORE are cut by nQueueLimitWorker")
+    assert streamed.cause.rule == "workers of MCORE hold the slots, and those of SCORE are cut by nQueueLimitWorker"
 
 
 @pytest.mark.parametrize(("name", "relaxed"), [
