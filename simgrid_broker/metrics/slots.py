@@ -87,7 +87,7 @@ def _waits_of(rows: pd.DataFrame, window: Window) -> tuple[pd.DataFrame, pd.Data
 
 def _added(keys: Mapping[str, tuple[np.ndarray, pd.Index]], where: np.ndarray,
            values: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """Sums of values over the rows `where`, by keys: the code of each row, and what the codes stand for, by name."""
+    """Sums of values over the rows `where`, by keys: the code of each row, and what the codes mean, by name."""
     shape = tuple(max(len(words), 1) for _, words in keys.values())
     spot = np.ravel_multi_index(tuple(codes[where] for codes, _ in keys.values()), shape)
     used = np.flatnonzero(np.bincount(spot))
