@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 
 import simgrid_broker as sb
 from simgrid_broker.records import write_whole
-from simgrid_broker.report.blocks import Marks
+from simgrid_broker.report.blocks import Mark, Marks
 from simgrid_broker.report.context import context
 from simgrid_broker.report.drawing.canvas import dress, for_file, gaps, handles_of, legend_above
 from simgrid_broker.report.drawing.pictures import plots_of
@@ -182,11 +182,11 @@ def delivered(run: sb.Run) -> pd.Series:
 def fast_rebrokerage(runs: Runs) -> bytes:
     """Jobs behind a queue without workers, and the power that their share is given."""
     marks = context(next(iter(runs.values()))).marks
-    moments = [at for at, _ in marks.incidents]
+    moments = [mark.at_s for mark in marks.incidents]
     return one_above_the_other(
         [(of_each(runs, waiting_at_queue), f"{SIMULATION} jobs waiting at {QUEUE}"),
          (of_each(runs, delivered), f"given to {SIMULATION} (kHS06)")],
-        [Marks(marks.start_s, tuple(zip(moments, words, strict=True))) for words in (SAID, ("", ""))], 1)
+        [Marks(marks.start_s, tuple(map(Mark, moments, moments, words))) for words in (SAID, ("", ""))], 1)
 
 
 # ---- memory_retry --------------------------------------------------------------------------------------------------
@@ -225,11 +225,11 @@ def cores_of_type(run: sb.Run, kind: str) -> pd.Series:
 def unified_queue(runs: Runs) -> bytes:
     """Running cores of a unified queue by the cores of their jobs, as in Figure 5 of the Global Shares paper."""
     marks = context(next(iter(runs.values()))).marks
-    moments = sorted({at for at, _ in marks.incidents})
+    moments = sorted({mark.at_s for mark in marks.incidents})
     return one_above_the_other(
         [(of_each(runs, lambda run: cores_of_type(run, "SCORE")), "cores of single-core jobs"),
          (of_each(runs, lambda run: cores_of_type(run, "MCORE")), "cores of eight-core jobs")],
-        [Marks(marks.start_s, tuple(zip(moments, words, strict=True)))
+        [Marks(marks.start_s, tuple(map(Mark, moments, moments, words)))
          for words in (("event generation is boosted", "as before"), ("", ""))], 1)
 
 

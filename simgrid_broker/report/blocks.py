@@ -10,12 +10,20 @@ from urllib.parse import quote
 import pandas as pd
 
 
+class Mark(NamedTuple):
+    """An incident on a time axis: its begin and end, s, the same for a change that stays, and a short name."""
+
+    at_s: float
+    until_s: float
+    name: str
+
+
 @dataclass(frozen=True)
 class Marks:
     """Common marks of all time axes of a run: their beginning, s, and the incidents on them."""
 
     start_s: float = 0.0
-    incidents: tuple[tuple[float, str], ...] = ()
+    incidents: tuple[Mark, ...] = ()
 
 
 NO_MARKS = Marks()

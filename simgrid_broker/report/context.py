@@ -9,7 +9,7 @@ import pandas as pd
 from simgrid_broker.metrics import Window, window_of
 from simgrid_broker.metrics.shares import Tree, share_tree
 from simgrid_broker.records import Run
-from simgrid_broker.report.blocks import Marks
+from simgrid_broker.report.blocks import Mark, Marks
 from simgrid_broker.report.words import spoken
 from simgrid_broker.units import format_seconds
 
@@ -51,10 +51,11 @@ def context(run: Run) -> Context:
     return Context(run, window, marks, tree, groups)
 
 
-def incidents(run: Run) -> tuple[tuple[float, str], ...]:
-    """Time, s, and short name of each incident planned in the scenario, in order of time."""
+def incidents(run: Run) -> tuple[Mark, ...]:
+    """The incidents planned in the scenario, in order of time."""
     planned = run.manifest["scenario"].get("incidents") or ()
-    return tuple(sorted((float(incident["at"]), _incident_name(incident)) for incident in planned))
+    return tuple(sorted(Mark(float(incident["at"]), float(incident.get("until") or incident["at"]),
+                             _incident_name(incident)) for incident in planned))
 
 
 def incident_table(run: Run) -> pd.DataFrame:

@@ -42,7 +42,8 @@ figure { margin: 4px 0 18px; break-inside: avoid; }
 .plot .cursor { stroke: var(--ink); stroke-width: 8; pointer-events: none; }
 .plot .off { opacity: .12; }
 .plot text.off, .plot .off text { opacity: .5; }
-.large { overflow-x: auto; } .large .plot { width: 1600px; }
+.picture { overflow-x: auto; }
+.large .plot { width: 1600px; }
 .larger { margin-left: 10px; font: inherit; font-size: 12.5px; color: var(--link); background: none; border: 0;
   padding: 0; cursor: pointer; }
 .tip { position: fixed; z-index: 2; background: var(--panel); border: 1px solid var(--rule); border-radius: 4px;
@@ -75,11 +76,28 @@ td { white-space: nowrap; }
 td.w { white-space: normal; overflow-wrap: anywhere; min-width: 16em; }
 .row { display: flex; flex-wrap: wrap; gap: 0 36px; align-items: flex-start; }
 .row > div { min-width: 0; max-width: 100%; }
+@media screen and (max-width: 860px) { .plot { width: 860px; } }
 @media (max-width: 640px) { body { padding: 16px 14px 40px; } }
 footer { margin-top: 50px; color: var(--faint); font-size: 12.5px; border-top: 1px solid var(--grid);
   padding-top: 8px; }
-@media print { body { max-width: none; padding: 0; font-size: 11pt; } nav, .filter, .larger { display: none; }
-  h2, h3 { break-after: avoid; } tr { break-inside: avoid; } .scroll { overflow: visible; max-height: none; } }
+@page { size: A4 landscape; margin: 8mm; }
+@media print { body { max-width: none; padding: 0; font-size: 7.5pt; line-height: 1.12; columns: 2; column-gap: 7mm; }
+  nav, .filter, .larger { display: none; }
+  h1, .lead { column-span: all; } h1 { font-size: 14pt; }
+  h2 { font-size: 10.5pt; margin: 6pt 0 1pt; padding-top: 1pt; }
+  h3 { font-size: 8pt; margin: 4pt 0 0; } h2, h3 { break-after: avoid; }
+  p { margin: 1pt 0; } .warning { padding: 1pt 6pt; }
+  figure { margin: 0 0 2pt; } .plot { max-height: 51mm; } figcaption, .reading, table { font-size: 6.2pt; }
+  th, td { padding: 0 2pt 0 1pt; min-width: 0; } td.n, th.n { padding: 0 1.5pt; }
+  th { position: static; box-shadow: none; font-size: 5pt; }
+  td, td.w { white-space: normal; min-width: 0; } tr { break-inside: avoid; }
+  .scroll { overflow: visible; max-height: none; background: none; }
+  tbody tr:nth-child(n+7) { display: none; }
+  .scroll:has(tr:nth-child(7))::after { content: "The first 6 rows; the page on a screen has all."; font-size: 6.5pt; }
+  .tiles { grid-template-columns: repeat(4, 1fr); gap: 3pt; margin: 3pt 0; } .tile { padding: 2pt 5pt; }
+  .tile b { font-size: 10pt; } .tile span, .tile small { font-size: 6.5pt; }
+  .row > div { flex: 1; } .row { gap: 0 6pt; flex-wrap: nowrap; }
+  footer { margin-top: 4pt; font-size: 6.5pt; } }
 """
 
 
@@ -119,8 +137,8 @@ def _prose(text: str) -> str:
 
 
 def _plot(plot: Plot, picture: str) -> str:
-    return (f"<h3>{escape(plot.title)}</h3>\n<figure>{picture}<figcaption>{_prose(plot.reading)}</figcaption>"
-            "</figure>\n")
+    return (f'<h3>{escape(plot.title)}</h3>\n<figure><div class="picture">{picture}</div><figcaption>'
+            f"{_prose(plot.reading)}</figcaption></figure>\n")
 
 
 def _table_block(block: TableBlock) -> str:

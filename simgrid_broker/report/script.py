@@ -123,6 +123,7 @@ const show = (event, axes, x) => {
   for (const {name, colour, isArea, lines, one} of [...series(axes)].reverse()) {
     const at = crossings(lines, x);
     if (!at.length || one.classList.contains("off")) continue;
+    if (at[0] < axes.top) { make("div", tip, name); continue; }            // an incident, above the axes
     const value = isArea ? (Math.max(...at) - Math.min(...at)) * scale : axes.low + (axes.bottom - at[0]) * scale;
     if (isArea && value < 0.002 * (axes.high - axes.low)) continue;
     const row = make("div", tip, `${name}: ${NUMBER.format(value)}`);
@@ -147,9 +148,9 @@ document.querySelectorAll("svg.plot").forEach(picture => {
       if (one.dataset.n === name) one.classList.toggle("off");
     });
   });
-  const large = make("button", picture.parentElement.querySelector("figcaption"), "Larger", "larger");
+  const large = make("button", picture.closest("figure").querySelector("figcaption"), "Larger", "larger");
   large.addEventListener("click", () => {
-    large.textContent = picture.parentElement.classList.toggle("large") ? "Smaller" : "Larger";
+    large.textContent = picture.closest("figure").classList.toggle("large") ? "Smaller" : "Larger";
   });
 });
 """

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from simgrid_broker.records import read_run, write_csv
-from simgrid_broker.report.blocks import Marks, Plot
+from simgrid_broker.report.blocks import Mark, Marks, Plot
 from simgrid_broker.report.context import context
 from simgrid_broker.report.drawing import canvas
 from simgrid_broker.report.drawing.canvas import in_lines, sheet
@@ -126,11 +126,31 @@ def test_legends_cover_no_curve(figures):
 
 def test_the_labels_of_many_incidents_are_apart(view):
     at = np.linspace(0.2, 0.99, 8) * view.window.end_s
-    marks = Marks(view.marks.start_s, tuple((when, f"site outage SITE-{k}{LONG}") for k, when in enumerate(at)))
+    marks = Marks(view.marks.start_s, tuple(
+        Mark(when, when + HOUR * (k % 3), f"site outage SITE-{k}{LONG}") for k, when in enumerate(at)))
     for plot in plots_of([jobs(replace(view, marks=marks))]):
         figure = figure_of(plot)
         assert_legible(plot.name, figure)
         assert sum(text.startswith("site outage") for text, _, _ in texts_of(figure)) == 8
+
+
+@pytest.mark.parametrize(("n_others", "n_names"), [pytest.param(0, 4, id="named"), pytest.param(9, 0, id="too many")])
+def test_an_incident_is_a_bar_from_its_begin_to_its_end(n_others, n_names):
+    outages = [(0.0, 3.0, "before the axis"), (2.0, 6.0, "outage"), (4.0, 99.0, "beyond"), (5.0, 5.0, "a change"),
+               (-2.0, -1.0, "over")]
+    others = [(5.1 + 0.5 * k, 5.1 + 0.5 * k, f"other {k}") for k in range(n_others)]
+    marks = Marks(HOUR, tuple(Mark(HOUR * at, HOUR * until, name) for at, until, name in (*outages, *others)))
+    table = pd.DataFrame({"site": "a", "time_s": [HOUR, 11 * HOUR], "value": 1.0})
+    plot = Plot("p", "P", table, lambda table, axes: stacked(table, axes, "site", "cores", marks=marks), "")
+    figure = figure_of(plot)
+    bars = {bar.get_gid(): bar for bar in figure.axes[0].lines if bar.get_gid()}
+    assert {name: list(bar.get_xdata()) for name, bar in bars.items()} == {
+        "before the axis": pytest.approx([0, 0.2]), "outage": pytest.approx([0.1, 0.5]),
+        "beyond": pytest.approx([0.3, 1])}
+    level = [bar.get_window_extent().y0 for bar in bars.values()]
+    assert abs(level[1] - level[0]) > 3 * TOUCH < abs(level[1] - level[2]), "those that overlap are in two lines"
+    assert sum(text in {name for *_, name in outages} for text, _, _ in texts_of(figure)) == n_names
+    assert_legible(plot.name, figure)
 
 
 @pytest.mark.parametrize("draw", [lines, stacked])

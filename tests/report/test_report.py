@@ -26,7 +26,7 @@ from simgrid_broker.metrics import share_compliance
 from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
 from simgrid_broker.report import sections, terminal_summary, write_comparison, write_report
 from simgrid_broker.report.answers import answers
-from simgrid_broker.report.blocks import Note, Section, address
+from simgrid_broker.report.blocks import Mark, Note, Section, address
 from simgrid_broker.report.comparison import setting_differences
 from simgrid_broker.report.context import context, incident_table
 from simgrid_broker.report.drawing import canvas
@@ -113,7 +113,7 @@ def test_only_its_own_script_runs_and_names_are_texts(tmp_path):
     Page(text)
 
 
-def test_a_page_is_small_light_and_dark_and_no_wider_than_a_phone(report):
+def test_a_page_is_small_light_and_dark_fits_a_phone_and_prints_on_eight_pages(report):
     text = report.read_text(encoding="utf-8")
     assert len(text) < 400_000 and "base64" not in text.replace("sha256-", "")
     assert "prefers-color-scheme: dark" in text and "fill=\"#222222\"" not in text and "var(--ink)" in text
@@ -124,12 +124,18 @@ def test_a_page_is_small_light_and_dark_and_no_wider_than_a_phone(report):
     frame.write_text(f"<iframe src='{report.name}' width=420 height=900></iframe><pre></pre><script>onload = () => {{"
                      "const page = document.querySelector('iframe').contentDocument.documentElement;"
                      "document.querySelector('pre').textContent = `${page.scrollWidth} of ${page.clientWidth}, "
-                     "${page.querySelectorAll('.filter').length} filters`;}</script>")
-    shown = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
-                            f"--user-data-dir={report.parent / 'browser'}", "--dump-dom", frame.as_uri()],
-                           capture_output=True, text=True, timeout=300).stdout
-    wide, of, filters = map(int, re.search(r"<pre>(\d+) of (\d+), (\d+) filters", shown).groups())
-    assert wide <= of <= 420 and filters > 0
+                     "${page.querySelectorAll('.filter').length} filters, letters of ${Math.min(...["
+                     "...page.querySelectorAll('.plot text')].map(text => text.getAttribute('font-size') * "
+                     "text.getScreenCTM().a || 99))}`;}</script>")
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
+               f"--user-data-dir={report.parent / 'browser'}"]
+    shown = subprocess.run([*command, "--dump-dom", frame.as_uri()], capture_output=True, text=True, timeout=300).stdout
+    wide, of, filters, letters = map(float, re.search(r"<pre>(\d+) of (\d+), (\d+) filters, letters of ([\d.]+)",
+                                                      shown).groups())
+    assert wide <= of <= 420 and filters > 0 and letters > 7, "pixels"
+    printed = report.with_name("printed.pdf")
+    subprocess.run([*command, f"--print-to-pdf={printed}", report.as_uri()], capture_output=True, timeout=300)
+    assert 3 < len(re.findall(rb"/Type */Page\b", printed.read_bytes())) <= 8
 
 
 def test_every_column_of_its_tables_has_a_name_in_words(report):
@@ -376,5 +382,5 @@ def test_incidents_have_their_end_and_the_values_before_and_after():
 
 
 def test_incidents_that_would_overprint_have_one_label():
-    marks = [(0.0, "a"), (1.0, "b"), (2.0, "c"), (9.0, "d")]
-    assert apart(marks, 3.0) == [(0.0, "a and 2 more"), (9.0, "d")]
+    marks = [Mark(at, at, name) for at, name in ((0.0, "a"), (1.0, "b"), (2.0, "c"), (9.0, "d"))]
+    assert apart(marks, 3.0) == [(marks[:3], "a and 2 more"), (marks[3:], "d")]

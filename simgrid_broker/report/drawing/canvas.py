@@ -16,8 +16,9 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.transforms import ScaledTranslation
 
-from simgrid_broker.report.blocks import Marks
+from simgrid_broker.report.blocks import Mark, Marks
 from simgrid_broker.report.drawing.frame import Panel
 from simgrid_broker.report.drawing.lettering import POINTS, fitted, height, widest, width
 from simgrid_broker.report.drawing.vector import Vector
@@ -39,6 +40,8 @@ publishers ask.
 RESOLUTION = 150
 """Dots per inch of a picture of pixels."""
 MOST_MARKS = 8
+THIN = 0.05
+"""Height of a line of incidents without names, inches."""
 LEAST_DISTANCE = 0.05
 """Part of the time axis below which two incidents have one label."""
 
@@ -80,7 +83,7 @@ def vector(figure: Figure, name: str, about: str) -> str:
             text.set_gid(text.get_text())
         for artist in (*axes.lines, *axes.collections, *axes.texts):
             label = str(artist.get_label())
-            artist.set_gid(None if label.startswith("_") else label)
+            artist.set_gid(artist.get_gid() if label.startswith("_") else label)
         if unit := axes.get_gid():
             axes.set_gid(_ends(axes, float(unit), renderer))
     figure.draw(renderer)
@@ -248,26 +251,42 @@ def time_axis(axes: Axes, end_s: float, marks: Marks, label: bool = True, most_t
     if label:
         axes.set_xlabel(f"simulated time ({name})", color=INK, fontsize=LABEL)
     axes.set_gid(str(unit))
-    incidents = [(at, text) for at, text in marks.incidents if marks.start_s <= at <= end_s]
-    for at, _ in incidents:
+    seen = [mark for mark in marks.incidents if mark.at_s <= end_s and mark.until_s >= marks.start_s]
+    for at in dict.fromkeys(at for mark in seen for at in mark[:2] if marks.start_s <= at <= end_s):
         axes.axvline(at / unit, color=FAINT, linewidth=0.8, linestyle=":", zorder=3)
-    named = apart(incidents, LEAST_DISTANCE * span)
-    if label and len(named) <= MOST_MARKS:
-        _label_incidents(axes, [((at - marks.start_s) / span, text) for at, text in named if text])
+    if label and seen:
+        _lane(axes, [Mark((max(at, marks.start_s) - marks.start_s) / span, (min(until, end_s) - marks.start_s) / span,
+                          name) for at, until, name in seen])
     return unit
 
 
-def _label_incidents(axes: Axes, named: Sequence[tuple[float, str]]) -> None:
-    """Write texts above the axes at parts of its width, in as many lines as keep them apart."""
-    across = extent(axes)[0]
-    texts = [fitted(text, MARK, LONGEST_MARK) for _, text in named]
-    spans = [(min(at * across, max(across - width(text, MARK), 0)), width(text, MARK))
-             for (at, _), text in zip(named, texts, strict=True)]
-    levels = in_lines([(start, start + long + 0.1) for start, long in spans])
-    widen(axes, top=TOP + height(max(levels, default=-1) + 1, MARK))
-    for text, (start, _), level in zip(texts, spans, levels, strict=True):
-        axes.annotate(text, (start / across, 1), (0, 3 + height(level, MARK) * POINTS), xycoords="axes fraction",
-                      textcoords="offset points", fontsize=MARK, color=FAINT, va="bottom", annotation_clip=False)
+def _lane(axes: Axes, marks: Sequence[Mark]) -> None:
+    """Draw incidents above the axes, from begin to end in parts of its width, and write their names if they are few.
+
+    A line holds what does not overlap; of incidents that begin close to each other the first is named.
+    """
+    across, groups = extent(axes)[0], apart(marks, LEAST_DISTANCE)
+    is_named = len(groups) <= MOST_MARKS
+    rows = [(fitted(text, MARK, LONGEST_MARK) if is_named else "", [mark for mark in group if mark.until_s > mark.at_s],
+             group[0].at_s * across) for group, text in groups]
+    rows = [(text, long, min(start, max(across - width(text, MARK), 0))) for text, long, start in rows if text or long]
+    levels = in_lines([(start, max([start + width(text, MARK) + 0.1, *(across * mark.until_s for mark in long)]))
+                       for text, long, start in rows])
+    line = height(1, MARK) if is_named else THIN
+    widen(axes, top=TOP + line * (max(levels, default=-1) + 1))
+    for (text, long, start), level in zip(rows, levels, strict=True):
+        above = 3 + level * line * POINTS
+        axes.annotate(text, (start / across, 1), (0, above), xycoords="axes fraction", textcoords="offset points",
+                      fontsize=MARK, color=FAINT, va="bottom", annotation_clip=False)
+        for mark in long:
+            _span(axes, mark, above - 1.0)
+
+
+def _span(axes: Axes, mark: Mark, above: float) -> None:
+    """Draw the time of an incident as a bar so many points above the axes, under its name."""
+    raised = axes.transAxes + ScaledTranslation(0, above / POINTS, _figure(axes).dpi_scale_trans)
+    bar, = axes.plot(mark[:2], [1, 1], transform=raised, color=FAINT, linewidth=1.6, alpha=0.6, clip_on=False)
+    bar.set_gid(mark.name)
 
 
 def in_lines(spans: Sequence[tuple[float, float]]) -> list[int]:
@@ -284,15 +303,15 @@ def in_lines(spans: Sequence[tuple[float, float]]) -> list[int]:
     return chosen
 
 
-def apart(marks: Sequence[tuple[float, str]], distance: float) -> list[tuple[float, str]]:
-    """Marks in order of time; those closer than `distance` to the first of a group have one text."""
-    groups: list[tuple[float, list[str]]] = []
-    for at, text in marks:
-        if groups and at - groups[-1][0] < distance:
-            groups[-1][1].append(text)
+def apart(marks: Sequence[Mark], distance: float) -> list[tuple[list[Mark], str]]:
+    """Marks, in order of time, in groups that begin closer than `distance` to their first, each with its text."""
+    groups: list[list[Mark]] = []
+    for mark in marks:
+        if groups and mark.at_s - groups[-1][0].at_s < distance:
+            groups[-1].append(mark)
         else:
-            groups.append((at, [text]))
-    return [(at, texts[0] if len(texts) == 1 else f"{texts[0]} and {len(texts) - 1} more") for at, texts in groups]
+            groups.append([mark])
+    return [(group, group[0].name + (f" and {len(group) - 1} more" if len(group) > 1 else "")) for group in groups]
 
 
 def room_beside(axes: Axes, names: Sequence[str], beyond: float = 0.0) -> None:
