@@ -105,9 +105,10 @@ def test_in_the_code_the_change_of_an_activated_job_is_its_assignment():
 def test_in_the_code_jobs_that_jedi_did_not_make_are_taken_along():
     stage = stage_of("deployed")
     other, row = waiting_job(stage), waiting_job(stage, at=12 * HOUR)
+    alone = waiting_job(stage, task=1, status=S.DEFINED)
     stage.arrays.job_times[row, S.ASSIGNED] = 0.0
     analysis = AnalysisJobs(stage.control)
-    mark_jobs(stage.world, [other], JobMark.NOT_JEDI)
+    mark_jobs(stage.world, [other, alone], JobMark.NOT_JEDI)
     stage.run(13 * HOUR)
     assert analysis.waiting().tolist() == []
     stage.run(24 * HOUR + 1)

@@ -158,6 +158,7 @@ def test_wall_time_of_input(said, claimed, expected):
     pytest.param(dict(n_events=[9, 1000] * 5, output_bytes=1000 * 2048), "kBPerEvent", 2, id="jobs with enough tell"),
     pytest.param(dict(output_bytes=[nan, 1000 * 2048] * 5), "kBPerEvent", 2, id="jobs that report it tell"),
     pytest.param(dict(output_bytes=np.repeat([1, 2, 3, 4, 5], 2) * 1000 * 1024), "kBPerEvent", 4, id="75 % of jobs"),
+    pytest.param(dict(output_bytes=np.arange(10) * 1000 * 102_400.0), "kBPerEvent", 675, id="between two of them"),
     pytest.param(dict(output_bytes=4096, input_mib=2), "kB", 2, id="output of a MiB of input"),
     pytest.param(dict(output_bytes=4096, input_mib=2, n_events=9), "kB", None, id="of jobs with ten events, too"),
     pytest.param(dict(output_bytes=4096, input_mib=2), "", 2, id="a task that says no unit"),

@@ -74,6 +74,7 @@ def test_long_jobs_wait_longer_than_the_mean():
 @pytest.mark.parametrize(("upper_h", "expected"), [
     pytest.param((0.2, 0.5, 0.9), [HI, HI, HI], id="all below an hour"),
     pytest.param((0.5, 2.9, 3.0), [HI, MID, MID], id="never lo up to three hours"),
+    pytest.param((0.5, 2.9, 3.0001), [HI, MID, LO], id="lo beyond them"),
     pytest.param((2.0, 5.0, 9.0), [HI, MID, LO], id="thirds of the queues"),
     pytest.param((2.0, np.nan, 9.0), [HI, MID, LO], id="without a wait mid"),
     pytest.param((np.nan, np.nan, np.nan), [MID, MID, MID], id="no wait at all"),
@@ -84,7 +85,8 @@ def test_ranks_make_classes(upper_h, expected):
 
 @pytest.mark.rule("classes.site_classes")
 def test_a_queue_at_an_hour_is_hi_as_deployed_only():
-    assert classes([3600, 3600, 99_999])[:2] == [HI, HI]
+    assert classes([3600, 3600, 99_999], n_long=(9, 9, 9))[:2] == [HI, HI]
+    assert classes([3600, 60, 60], n_long=(3, 0, 0), long_s=(4000, 30, 30), is_grid=[False, True, False])[0] == HI
     assert classes([3600, 3600, 3600], edition="documented")[:2] == [MID, MID]
 
 

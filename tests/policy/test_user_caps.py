@@ -171,6 +171,7 @@ def risen(priority, is_merge=False, n_jobs=2, **changed):
 def test_the_oldest_jobs_of_an_owner_near_the_top_rise_to_1000():
     assert risen([980, 979, 980, 980]) == [([0, 2], 20)]                   # 2 / 5 below the highest, at most two
     assert risen([976, 980, 975, 977], n_jobs=20) == [([1, 3], 20)]        # down to 4 below it, that excluded
+    assert risen([980, 975, 974], n_jobs=30) == [([0, 1], 20)]             # down to 6 below it, that excluded
     assert risen([980, 980], owner=np.array([0, 1])) == [([1], 20)]
     assert risen([980, 980], status=np.array([H, A])) == [([1], 20)]
 

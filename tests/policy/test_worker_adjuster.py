@@ -158,6 +158,8 @@ def test_modes_that_want_no_numbers_of_workers_are_refused(wanted):
                  "any statistics"),
     pytest.param(dict(activated=5, counted=np.array([[True, True]])), [5, 5], id="of each type that counts jobs"),
     pytest.param(dict(activated=5, asked=(7, 7)), [0, 5], id="what the server asks for is not read"),
+    pytest.param(dict(activated=9, asked=(7, 3), queued=(0, 5), nQueueLimitWorker=5, unified=False), [0, 3],
+                 id="but where as many wait as may"),
     pytest.param(dict(activated=5, cores=(8, 8), memory=(9, 8)), [5, 0], id="of equal cores the most memory"),
     pytest.param(dict(activated=5, cores=(8, 8), memory=(8, 8)), [5, 0], id="of equal memory the first"),
 ])
@@ -167,6 +169,8 @@ def test_pull(options, expected):
 
 @pytest.mark.parametrize(("options", "expected"), [
     pytest.param(dict(asked=(3, 4), activated=99), [3, 4], id="one for each fetched job"),
+    pytest.param(dict(asked=(7, 3), queued=(0, 5), nQueueLimitWorker=5, unified=False), [5, 0],
+                 id="none where as many wait as may"),
     pytest.param(dict(asked=(300, 0)), [100, 0], id="the template: 100 in a cycle"),
     pytest.param(dict(asked=(300, 0), maxNewWorkersPerCycle=999, nQueueLimitWorkerRatio=10, nQueueLimitWorkerMin=1),
                  [300, 0], id="without ratio"),
