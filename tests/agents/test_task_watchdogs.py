@@ -188,7 +188,7 @@ def test_what_is_done_about_a_task():
     assert done_about() == Actions(boosts=True, moves=True, pauses=True)
     assert done_about(priority=900, goes_to_express=False) == Actions(pauses=True)
     assert done_about(n_over=949) == Actions(pauses=True)
-    assert done_about(n_files=0, n_over=0, n_jobs=0) == Actions()
+    assert done_about(n_files=0, n_over=1, n_jobs=0) == Actions()
     assert done_about(n_files=1, n_over=1, n_jobs=1) == Actions(boosts=True, moves=True)
     assert done_about(rates=(0.49, 0.0)) == Actions(boosts=True, moves=True)
 

@@ -291,6 +291,7 @@ def of_boundaries(*boundaries, **said):
 
 @pytest.mark.parametrize(("boundary", "bound", "secondary", "reads"), [
     pytest.param([2], dict(group=LOOSE), of_boundaries(1), [[]], id="of a lower one"),
+    pytest.param([2, 0], dict(group=LOOSE, files=2), of_boundaries(2, ratio=2.0), [[0]], id="of the highest, passed"),
     pytest.param([0, 1, 2], dict(group=LOOSE, step=3), of_boundaries(0, 1, 2, 3, ratio=2.0), [[0, 1, 2]],
                  id="those of a step and between"),
     pytest.param([2, 3, 4, 5], dict(group=LOOSE, files=2), of_boundaries(2, 3, 4, 5), [[0, 1], [2, 3]],
