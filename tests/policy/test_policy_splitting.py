@@ -291,7 +291,7 @@ def of_boundaries(*boundaries, **said):
 
 @pytest.mark.parametrize(("boundary", "bound", "secondary", "reads"), [
     pytest.param([2], dict(group=LOOSE), of_boundaries(1), [[]], id="of a lower one"),
-    pytest.param([2, 0], dict(group=LOOSE, files=2), of_boundaries(2, ratio=2.0), [[0]], id="of the highest, passed"),
+    pytest.param([2, 0], dict(group=LOOSE, step=2), of_boundaries(2), [[0]], id="of the highest in a step"),
     pytest.param([0, 1, 2], dict(group=LOOSE, step=3), of_boundaries(0, 1, 2, 3, ratio=2.0), [[0, 1, 2]],
                  id="those of a step and between"),
     pytest.param([2, 3, 4, 5], dict(group=LOOSE, files=2), of_boundaries(2, 3, 4, 5), [[0, 1], [2, 3]],
@@ -302,6 +302,23 @@ def of_boundaries(*boundaries, **said):
 ])
 def test_secondary_files_of_the_boundaries_of_a_job(boundary, bound, secondary, reads):
     assert jobs_of(pieces(len(boundary), boundary=boundary), JobLimits(**bound), secondary)[1] == reads
+
+
+def test_the_only_file_of_a_repeated_dataset_is_read_by_each_job():
+    for said, reads in ({}, [[0], []]), (dict(repeat=True), [[0], [0]]):
+        assert jobs_of(pieces(2), JobLimits(files=1), beside(1, **said))[1] == reads
+
+
+def test_a_core_of_less_than_one_hs06_takes_longer_than_a_second():
+    for corepower, count in ((0.0, 4), (0.5, 2)):                         # unknown, and 50 s a piece
+        bound = JobLimits(walltime_s=100.0, s_per_event=0.25, corepower=corepower)
+        assert jobs_of(pieces(4), bound)[0]["count"].tolist() == [count] * (4 // count)
+
+
+def test_the_largest_output_counts_whichever_dataset_it_is_made_from():
+    for of_master, of_file in ((1.0 * MIB, 0.1), (0.1 * MIB, 1.0)):
+        bound = JobLimits(output_bytes=2.5 * MIB, output_per_mib=of_master, output_per_byte=of_file)
+        assert jobs_of(pieces(4), bound, beside(4, MIB))[0]["count"].tolist() == [2, 2]
 
 
 @pytest.mark.parametrize(("group", "closed_by"), [(SINGLE, "boundary"), (WHOLE, "boundary"), (LOOSE, "disk"),
