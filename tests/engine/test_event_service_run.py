@@ -208,6 +208,23 @@ def test_tasks_are_converted(tmp_path, edition, keys, campaign, n):
     assert any("only the deployed edition" in one for one in remarks(scenario)) is (edition == "documented")
 
 
+@pytest.mark.parametrize(("keys", "words"), [
+    ({}, "AES_EVENTPOOLSIZE and AES_MAXPENDING above 0"), (dict(AES_EVENTPOOLSIZE=9), "needs AES_MAXPENDING above 0"),
+    (dict(AES_EVENTPOOLSIZE=9, AES_MAXPENDING=0), "needs AES_MAXPENDING above 0"),
+    (dict(AES_EVENTPOOLSIZE=9, AES_MAXPENDING=1), None),
+    (dict(AES_EVENTPOOLSIZE=9, AES_MAXPENDING=1, AES_MINTASKPRIORITY=5, AES_MAXTASKPRIORITY=5), None),
+    (dict(AES_EVENTPOOLSIZE=9, AES_MAXPENDING=1, AES_MINTASKPRIORITY=6, AES_MAXTASKPRIORITY=5),
+     "'AES_MINTASKPRIORITY', 6, is above 'AES_MAXTASKPRIORITY', 5")])
+def test_keys_without_which_no_task_is_converted(keys, words):
+    scenario = plan(0, 2, esConvertible=True).with_values(
+        {"edition": "deployed"} | {f"gdpconfig.{key}": value for key, value in keys.items()})
+    said = [one for one in remarks(scenario) if "esConvertible" in one]
+    assert [words in one for one in said] == ([True] if words else [])
+    later = scenario.with_values({"incidents": [dict(at="1h", what="gdpconfig", key=key, value=1) for key in (
+        "AES_EVENTPOOLSIZE", "AES_MAXPENDING", "AES_MAXTASKPRIORITY")]})
+    assert not [one for one in remarks(later) if "esConvertible" in one], "an incident sets them"
+
+
 @pytest.mark.parametrize(("campaign", "message"), [
     (dict(nEventsPerWorker=1), "consumers need eventService: true"),
     (dict(eventService=True, maxAttemptES=3), "consumers need eventService: true and nEventsPerWorker"),

@@ -94,6 +94,17 @@ def test_queues_for_jumbo_jobs_take_no_others(tmp_path):
     assert "-jumbo" in set(run.refusals.tag) and "HPC" not in set(run.jobs.queue.astype(str))
 
 
+@pytest.mark.rule("too_few_events", "set_apart")
+@pytest.mark.parametrize(("least", "times"), [(N_JOBS * N_EVENTS, 1), (N_JOBS * N_EVENTS + 1, 0)])
+def test_queues_that_ask_for_more_events_than_are_ready_get_no_jumbo_jobs(tmp_path, least, times):
+    """A queue that asks for all events of the task gets jumbo jobs once; only fake co-jumbo jobs stand there."""
+    run = simulate(plan("deployed", duration="4h", **{
+        "grid.queues.HPC.catchall": f"useJumboJobs,minEventsForJumbo={least}"}), folder=tmp_path / "run")
+    assert jumbo_jobs(run).pending_s.nunique() == times
+    assert run.jobs.activated_s[(run.jobs.queue == "HPC") & (run.jobs.n_chunks != 0)].isna().all()
+    assert ("-fewevents" in set(run.refusals.tag)) is (times == 0), "fake jobs leave none to the JobGenerator"
+
+
 def test_no_jumbo_job_is_made_where_all_queues_are_full(tmp_path, monkeypatch):
     full = np.empty(0, np.int64), np.empty(0, np.int64)
     monkeypatch.setattr(jumbo_jobs_agent, "spread_jobs", lambda verdict, n, uniforms: full)

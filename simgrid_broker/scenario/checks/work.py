@@ -8,7 +8,7 @@ from simgrid_broker.errors import nearest
 from simgrid_broker.gdpconfig import PAUSING
 from simgrid_broker.names import PRODUCTION_LABELS, QueueStatus
 from simgrid_broker.scenario.checks.shares import unknown_member
-from simgrid_broker.scenario.gdpconfig import find, settings
+from simgrid_broker.scenario.gdpconfig import find, in_force, settings, values_as_written
 from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.shares import leaf_names, shares_with_keys
@@ -300,3 +300,26 @@ def event_service_as_asked(scenario: Scenario) -> Iterator[str]:
         if stream.nSitesPerJob > max(n_queues, 1):
             yield (f"nSitesPerJob of {name!r}, {stream.nSitesPerJob}, is above the {n_queues} queues with event "
                    "service in their jobseed.")
+
+
+POOL_KEYS = ("AES_EVENTPOOLSIZE", "AES_MAXPENDING")
+"""Keys of automatic conversion, both of which must be above 0."""
+
+
+def never_converted(scenario: Scenario) -> Iterator[str]:
+    """Convertible tasks that no value of gdpconfig, at the start or by an incident, lets become event service."""
+    streams = [one.name for one in scenario.workload.campaigns if one.esConvertible and not one.nEventsPerWorker]
+    if not streams or not CONVERTS[scenario.edition]:
+        return
+    later = {match.entry.key for place, name, _ in values_as_written(scenario) if place[0] == "incidents"
+             for match in find(name)}
+    held = {key: value for (component, key), value in in_force(scenario).items() if component == "taskrefiner"}
+    unset = [key for key in POOL_KEYS if not held[key] and key not in later]
+    if unset:
+        yield (f"esConvertible of {streams[0]!r} has no effect: tasks are converted while there are few events, for "
+               f"which gdpconfig needs {' and '.join(unset)} above 0.")
+    low, high = held["AES_MINTASKPRIORITY"], held["AES_MAXTASKPRIORITY"]
+    if isinstance(low, int) and isinstance(high, int) and low > high and not later & {
+            "AES_MINTASKPRIORITY", "AES_MAXTASKPRIORITY"}:
+        yield (f"esConvertible of {streams[0]!r} has no effect: gdpconfig key 'AES_MINTASKPRIORITY', {low}, is above "
+               f"'AES_MAXTASKPRIORITY', {high}.")

@@ -98,13 +98,23 @@ class JumboJobs:
             self._replace_fakes(jumbo, row, task)
         if jumbo.flag == rules.DISABLED:
             return
-        places = self._candidates(row, replace(task, jumbo_chunk="only"), jumbo.n_jobs, only=True)
+        places = self._candidates(row, self._with_events(jumbo, row, task), jumbo.n_jobs, only=True)
         if places is not None:
             self._make_fakes(jumbo, row, places)
         n = rules.jobs_wanted(jumbo.flag, jumbo.n_jobs, self._statuses(jumbo), self.control.edition)
         made = self._make_jumbo(jumbo, row, task, places, n) if n > 0 and places is not None else 0
         n_running = sum(other.flag == rules.RUNNING for other in self.jobsets.jumbo.values())
         jumbo.flag = rules.next_flag(jumbo.flag, waiting_at(self.control.arrays, row, 0) <= 0, made > 0, n_running)
+
+    def _with_events(self, jumbo: JumboTask, row: int, task: Task) -> Task:
+        """A task as the broker reads it for jumbo jobs: with its ready events, counted as far as any queue asks."""
+        control = self.control
+        most = float(control.brokers.queues.min_events_for_jumbo.max(initial=0))
+        if not most:
+            return replace(task, jumbo_chunk="only")
+        n_ready = (self.jobsets.count(jumbo, "n_open") * control.world.event_rule(row).nEventsPerWorker
+                   + int(waiting_at(control.arrays, row, 0)) * int(control.arrays.tasks["n_events_per_job"][row]))
+        return replace(task, jumbo_chunk="only", jumbo_events=min(float(n_ready), most))
 
     def _candidates(self, row: int, task: Task, n: int, only: bool) -> Verdict | None:
         """Verdict of the broker on `n` jobs of a task, None if no queue takes any; only: those for jumbo jobs."""
