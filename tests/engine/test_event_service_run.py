@@ -208,6 +208,33 @@ def test_tasks_are_converted(tmp_path, edition, keys, campaign, n):
     assert any("only the deployed edition" in one for one in remarks(scenario)) is (edition == "documented")
 
 
+@pytest.mark.rule("Jobsets.begin")
+def test_ranges_and_consumers_of_an_input(tmp_path):
+    """Ranges of five events, the last of two; three consumers at two queues in turn, the last one that of the job."""
+    shared = RANGES | dict(nEventsPerWorker=5, nEsConsumers=3, nSitesPerJob=2)
+    values = plan(0, 12, jobs=4, backlog=1, **shared).to_dict() | dict(duration="8h", agents=SLOW)
+    values["grid"]["queues"] |= {name: dict(values["grid"]["queues"]["A"]) for name in "BC"}
+    run = simulate(Scenario.from_dict(values), folder=tmp_path / "run", validate=True)
+    consumers, ended = run.jobs[run.jobs.n_chunks != 0], run.event_service
+    assert (ended.ranges.sum(), ended.events.sum()) == (4 * 3, 4 * 12)
+    by_input = consumers.groupby("chunk").queue.agg(lambda one: tuple(sorted(one.astype(str).value_counts())))
+    assert by_input.tolist() == [(1, 2)] * 4
+    assert ended.jobs[ended.kind == "consumer"].sum() == len(consumers) == 12, "each has its end"
+
+
+@pytest.mark.rule("Generator._throttle")
+@pytest.mark.parametrize(("edition", "resource_type"), [("documented", None), ("deployed", "SCORE")])
+def test_how_the_work_queue_of_event_service_is_throttled(tmp_path, edition, resource_type):
+    """As a whole in the documented edition; a limit of one queued job stops generation as long as nothing runs."""
+    scenario = plan(0, 4, jobs=8, backlog=4, **RANGES).with_values({
+        "edition": edition, "duration": "90 min", "shares": [dict(name="eventservice", value=1)],
+        "gdpconfig.NQUEUELIMIT_eventservice": 1, "agents": dict(harvester_submitter=7200)})
+    rows = simulate(scenario, folder=tmp_path / "run").throttler
+    assert [*rows.resource_type.astype(object).where(rows.resource_type.notna(), None).unique()] == [resource_type]
+    skips = rows.key[rows.skip == 1].astype(str)
+    assert skips.str.startswith("NQUEUELIMIT_eventservice").all() and (len(skips) or edition == "deployed")
+
+
 @pytest.mark.parametrize(("keys", "words"), [
     ({}, "AES_EVENTPOOLSIZE and AES_MAXPENDING above 0"), (dict(AES_EVENTPOOLSIZE=9), "needs AES_MAXPENDING above 0"),
     (dict(AES_EVENTPOOLSIZE=9, AES_MAXPENDING=0), "needs AES_MAXPENDING above 0"),

@@ -10,6 +10,7 @@ import simgrid_broker.systems.events.table as ranges
 from simgrid_broker.names import EventService, EventStatus, JobMark, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.jobs.retry_module import jumbo_limits
 from simgrid_broker.policy.jobs.timeouts import rules
+from simgrid_broker.scenario.work.event_rule import EventRule
 from simgrid_broker.systems.events.policy import jumbo
 from simgrid_broker.systems.events.policy.audit import audit
 from simgrid_broker.systems.events.policy.conversion import EventTask, Keys, Pool, convert, event_pool
@@ -462,3 +463,146 @@ def test_given_parameters_stay_but_the_core_count():
                     Keys(n_consumers=3, n_sites=2), 0.0)
     assert (found["coreCount"], found["nSitesPerJob"]) == (0, 2)
     assert not {"maxAttemptES", "nEsConsumers"} & found.keys()
+    converted = convert(dict(taskPriority=1, esFraction=1), Pool(0, None, 0), Keys(), 0.0)
+    names = ("nEventsPerWorker", "nEsConsumers", "maxAttemptES", "maxAttemptEsJob", "notDiscardEvents",
+             "decAttOnFailedES")
+    assert [converted[name] for name in names] == [1, 1, 1, 0, True, True] and "nSitesPerJob" not in converted
+
+
+def test_codes_of_jobs_and_ranges():
+    assert [one.word for one in E] == ["none", "consumer", "merge", "clone", "jumbo", "co_jumbo", "fine_grained"]
+    assert " ".join(one.word for one in S) == (
+        "ready sent running finished cancelled discarded done failed fatal merged corrupted")
+    assert [[*one] for one in (E, S)] == [[*range(7)], [*range(11)]] and EventRule().maxAttemptES == 10
+
+
+def test_a_request_without_a_number_gets_eight_ranges():
+    assert len(get_event_ranges(jobset("r" * 9), ME, SET)) == 8
+
+
+@pytest.mark.rule("settle_ranges", "process_ranges")
+def test_ranges_without_attempts():
+    """The copy of a fatal range has none; with acceptPartialFinish those that wait for the jobset are fatal."""
+    task = jobset("s")
+    update_event_range(task, 0, ME, "fatal")
+    ended(task)
+    assert [int(task.ranges.rows["attempts"][row]) for row in task.ranges.rows_of(0)] == [1, 0]
+    for flags, left in (((), "drx"), (("acceptPartial",), "dax")):
+        task = jobset("frx", consumer(ME, flags=frozenset({"notDiscardEvents", *flags})), attempts=[2, 0, 0])
+        ended(task)
+        assert letters(task) == left
+
+
+@pytest.mark.rule("kill")
+@pytest.mark.parametrize(("code", "own"), [(3, "fs"), (50, "fs"), (52, "fs"), (91, "fs"), (4, "xc"), (60, "xc")])
+def test_a_cancelled_consumer_keeps_its_own_ranges(code, own):
+    task = jobset("fs")
+    kill(task, ME, code)
+    assert letters(task) == own and (task.jobs[ME].status == J.CANCELLED) is (own == "fs")
+
+
+@pytest.mark.rule("end_job", "process_ranges", "settle_ranges")
+@pytest.mark.parametrize(("given", "values", "end", "error", "made"), [
+    pytest.param("fr", dict(status=J.DEFINED), "failed es_badstatus", 125, [], id="not dispatched, and the last"),
+    pytest.param("fr", dict(status=J.PENDING, other=J.ACTIVATED), "closed es_badstatus", 126, [], id="another goes on"),
+    pytest.param("sr", dict(jobseed="std", other=J.RUNNING), "closed es_noevent", 123, [], id="no retry, another"),
+    pytest.param("sr", dict(jobseed="std"), "failed es_noevent", 125, [], id="no retry, and the last"),
+    pytest.param("fs", dict(owners=[ME, OLD]), "merging es_wait", 115, [], id="a consumer that is gone works"),
+    pytest.param("fs", dict(owners=[ME, OLD], use_jumbo="R"), "merging es_wait", 115, [FAKE], id="jumbo jobs work"),
+    pytest.param("fs", dict(owners=[ME, OLD], kind=E.CO_JUMBO), "merging es_wait", 115,
+                 [(E.CO_JUMBO, WAITING_CO_JUMBO)], id="so for co-jumbo"),
+    pytest.param("ff", dict(owners=[OLD, OLD], kind=E.CO_JUMBO, by_jumbo=True), "closed es_merge", 112, [MERGE],
+                 id="jumbo jobs finished all: done now"),
+    pytest.param("FF", dict(owners=[OLD, OLD], kind=E.CO_JUMBO, by_jumbo=True), "closed es_noevent", 123,
+                 [(E.CO_JUMBO, "Q")], id="jumbo jobs failed all: copied now")])
+def test_ends_without_a_retry_and_of_co_jumbo_jobs(given, values, end, error, made):
+    others = [consumer(OTHER, values["other"])] if "other" in values else []
+    own = {name: values[name] for name in ("status", "kind") if name in values}
+    kept = {name: values[name] for name in ("owners", "use_jumbo") if name in values}
+    task = jobset(given, consumer(ME, **own), *others, **kept,
+                  queue=EventQueue("A", QueueStatus.ONLINE, 8, jobseed=values.get("jobseed", ""), pilots=1))
+    task.ranges.rows["is_jumbo"][:len(given)] = values.get("by_jumbo", False)
+    _, status, sub_status, new = ended(task, J.FAILED)
+    assert (f"{status.word} {sub_status}", task.jobs[ME].error, new) == (end, error, made)
+
+
+@pytest.mark.rule("end_job")
+@pytest.mark.parametrize(("given", "attempt", "reported", "end"), [
+    ("fr", 3, dict(sub_status="es_toolong", n_events=1), "merging es_toolong"),
+    ("fr", 3, dict(n_events=1), "merging es_wait"),
+    ("fr", 3, dict(has_pilot_error=True), "failed None"), ("fr", 3, {}, "closed None"),
+    ("fr", 3, dict(has_pilot_error=True, sub_status="pilot_noevents"), "closed pilot_noevents")])
+def test_the_last_consumer_in_the_archive(given, attempt, reported, end):
+    task = jobset(given, consumer(ME, attempt=attempt))
+    _, status, sub_status, _ = ended(task, J.FAILED, **reported)
+    assert f"{status.word} {sub_status}" == end
+
+
+@pytest.mark.rule("end_job")
+def test_a_retry_whose_input_is_not_ready_waits_for_it():
+    task = jobset("fr", consumer(ME, is_input_ready=False))
+    ended(task)
+    assert [one.status for one in task.made] == [J.ASSIGNED]
+
+
+@pytest.mark.rule("single_core_queue")
+@pytest.mark.parametrize(("corecount", "small", "chosen"), [
+    (8, {}, True), (1, {}, False), (8, dict(jobseed="std"), False), (8, dict(status=QueueStatus.TEST), False),
+    (8, dict(site="B"), False), (8, dict(corecount=8), False), (8, dict(corecount=8, capability="ucore"), True)])
+def test_single_core_queues_of_retries(corecount, small, chosen):
+    task = jobset("fr", consumer(ME, corecount=corecount), minimum=9)
+    task.queues["ONE"] = replace(EventQueue("A", QueueStatus.ONLINE, 1, pilots=5), **small)
+    ended(task)
+    assert (task.made[0].queue, task.made[0].ramcount) == (("ONE", 0) if chosen else ("Q", 16000))
+
+
+@pytest.mark.rule("end_job")
+@pytest.mark.parametrize(("most", "failed", "allowed"), [(3, 0, 3), (5, 0, 5), (6, 0, 5), (9, 3, 8)])
+def test_failures_that_a_merge_job_allows(most, failed, allowed):
+    task = jobset("f")
+    task.files[1].max_failure, task.files[1].failed_attempts = most, failed
+    ended(task)
+    assert task.files[1].max_failure == allowed
+
+
+@pytest.mark.rule("merge_queue")
+@pytest.mark.parametrize(("fields", "chosen"), [
+    ({}, True), (dict(maxtime=0), True), (dict(maxtime=DAY), True), (dict(maxtime=DAY - 1), False),
+    (dict(maxtime=None), False), (dict(minrss=1, maxrss=1), False), (dict(minrss=1), True),
+    (dict(minrss=0, maxrss=1), True), (dict(is_analysis=True), False), (dict(jobseed="es"), False),
+    (dict(wnconnectivity="http"), False), (dict(wnconnectivity="full#IPv4"), True), (dict(corecount=8), False),
+    (dict(corecount=8, capability="ucore"), True), (dict(corecount=None), True), (dict(pilots=0), False),
+    (dict(status=QueueStatus.BROKEROFF), False)])
+def test_queues_that_take_merge_jobs(fields, chosen):
+    task = jobset("f")
+    task.queues["ONE"] = replace(EventQueue("A", QueueStatus.ONLINE, 1, pilots=5), **fields)
+    assert merge_queue(task, task.jobs[ME]) == ("ONE" if chosen else "Q")
+
+
+@pytest.mark.rule("merge_queue")
+@pytest.mark.parametrize(("options", "near", "far", "queue"), [
+    ("localEsMerge,useBrokerOff", dict(status=QueueStatus.BROKEROFF), {}, "NEAR"),
+    ("localEsMerge", dict(status=QueueStatus.BROKEROFF), {}, "FAR"), ("", dict(pilots=0), {}, "Q"),
+    ("useJumboJobs", dict(pilots=0), {}, "FAR"), ("", dict(jobseed="es"), {}, "FAR")])
+def test_groups_of_queues_for_merge_jobs(options, near, far, queue):
+    """Any queue is the last group, if there was none before, or for a queue that takes jumbo jobs."""
+    task = jobset("f")
+    task.queues.update(
+        Q=EventQueue("A", QueueStatus.ONLINE, 8, catchall=options),
+        NEAR=replace(EventQueue("A", QueueStatus.ONLINE, 1, pilots=1), **near),
+        FAR=replace(EventQueue("C", QueueStatus.ONLINE, 1, pilots=9), **far))
+    assert merge_queue(task, task.jobs[ME]) == queue
+
+
+@pytest.mark.rule("end_job", "update_related")
+def test_a_merge_job_that_fails_leaves_events_that_are_kept():
+    merger = consumer(ME, kind=E.MERGE, flags=frozenset({"esmerge", "notDiscardEvents"}))
+    task = jobset("dd", merger, consumer(OLD, J.MERGING, is_archived=True), owners=[OLD, OLD])
+    end_job(task, replace(merger, status=J.FAILED))
+    assert (task.jobs[ME].status, task.jobs[OLD].status, letters(task)) == (J.FAILED, J.MERGING, "dd")
+
+
+@pytest.mark.rule("jumbo.watch")
+def test_a_boost_overwrites_the_priority_of_disabled_jumbo_jobs():
+    task = watched(use_jumbo="D", priority=1, n_done=50_001, n_files_done=101)
+    assert watch(task, Limits()).priorities == (500, 900)
