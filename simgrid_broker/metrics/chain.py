@@ -6,7 +6,7 @@ with the slots. A share is judged by what its tasks could have used of its targe
 of anything, and leaves its power to others (Global Shares paper, section 2.1).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,6 +29,7 @@ from simgrid_broker.metrics.slots import (
     waiting_for_slots,
 )
 from simgrid_broker.metrics.summary import core_capacity
+from simgrid_broker.metrics.verdicts import Verdict, served_seldom, verdicts
 from simgrid_broker.metrics.window import once_per_run, window_of
 from simgrid_broker.names import USED, DecisionKind, ThrottledBy
 from simgrid_broker.records import Run
@@ -51,6 +52,7 @@ KEYS_OF_CAPS = {ThrottledBy.RUNNING_JOBS.word: OF_JOBS, ThrottledBy.QUEUED_JOBS.
                 ThrottledBy.PRESTAGING.word: ("USER_PRESTAGE_LIMIT",),
                 ThrottledBy.TRANSFER.word: ("USER_TRANSFER_LIMIT",)}
 """Keys behind the caps that throttle tasks of users; source: lifecycle reference, 2.10."""
+PERIOD_OF_GENERATION = "agents.job_generator"
 UNKNOWN, TOO_LITTLE_WORK = "unknown", "too little work"
 NO_NUCLEUS = "no site is a nucleus with a queue for production"
 HALF, SMALL = 0.5, 0.05
@@ -143,7 +145,8 @@ class Flow:
     hours: numbers of the hours, (n_hours,); running, target: (n_hours, n_leaves); held: in front of each of LINKS,
     (n_links, n_hours, n_leaves); idle: free cores of queues, (n_hours,); waits_s: mean wait of activated jobs by
     Little's law; reasons: `held` of tasks with their status and reason; verdicts: those that stopped most cycles of
-    job generation, by hour and leaf; hints: rules that left no queue; waiting: jobs for slots.
+    job generation, by hour and share; seldom: shares for which it ran at most once an hour while input was ready;
+    hints: rules that left no queue; waiting: jobs for slots.
     """
 
     tree: Tree
@@ -154,7 +157,8 @@ class Flow:
     idle: np.ndarray
     waits_s: np.ndarray
     reasons: pd.DataFrame
-    verdicts: Mapping[tuple[int, int], Any]
+    verdicts: Mapping[tuple[int, str], Verdict]
+    seldom: frozenset[str]
     hints: pd.DataFrame
     waiting: Waiting
 
@@ -267,6 +271,8 @@ def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[O
     if place in (THROTTLER, BROKERAGE):
         cause = stopped or _of_tasks(run, flow, hour, leaf, place)
         is_feedback = answers or cause.link == LINKS[BROKERAGE] and _is_cap(cause.rule)
+        if flow.tree.leaf_names[leaf] in flow.seldom and (stopped is None or is_feedback):
+            return Cause(LINKS[THROTTLER], "job generation runs once an hour at most", (PERIOD_OF_GENERATION,))
         return at_slots if stands and is_feedback else cause
     if place == TRANSFERS:
         return _of_input(run)
@@ -294,47 +300,8 @@ def _lacks_input(flow: Flow, hour: int, leaf: int, lost: float) -> bool:
 
 def _of_throttler(flow: Flow, hour: int, leaf: int) -> Cause | None:
     """The verdict that stopped job generation in most of the cycles of an hour; None if most were not stopped."""
-    row = flow.verdicts.get((int(flow.hours[hour]), leaf))
-    return None if row is None else _verdict(row)
-
-
-def _stopping(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """The most frequent verdict that stopped job generation in each of the groups `by` in which most cycles were."""
-    stopped = rows[(rows.skip == 1) | (2 * rows.used_up > rows.cycles)]
-    cycles, those = (each.groupby(list(by)).cycles.sum() for each in (rows, stopped))
-    most = stopped.sort_values("cycles", ascending=False, kind="stable").drop_duplicates(list(by)).set_index(list(by))
-    return most[(2 * those > cycles.reindex(those.index)).reindex(most.index)]
-
-
-def verdicts_of(run: Run, work_queue: str, resource_type: Any) -> dict[int, str]:
-    """Verdicts that stopped job generation of a work queue and resource type in most cycles of hours, by their numbers.
-    """
-    rows = _cycles(run, work_queue)
-    rows = rows[rows.resource_type.isna() | (rows.resource_type == resource_type)]
-    return {int(row.Index // HOUR): _verdict(row).rule for row in _stopping(rows, ["time_s"]).itertuples()}
-
-
-def last_verdict(run: Run, work_queue: str) -> Cause | None:
-    """The verdict of most cycles of job generation of a work queue in its last hour; None if none is recorded."""
-    rows = _cycles(run, work_queue)
-    rows = rows[rows.time_s == rows.time_s.max()]
-    return _verdict(rows.loc[rows.cycles.idxmax()]) if len(rows) else None
-
-
-def _cycles(run: Run, work_queue: str) -> pd.DataFrame:
-    """Rows of the throttler about a work queue; none in a run that recorded none."""
-    known = "throttler" in run.tables
-    rows = run.table("throttler") if known else pd.DataFrame(columns=["work_queue", "time_s", "resource_type", "skip",
-                                                                      "used_up", "cycles"])
-    return rows[rows.work_queue == work_queue]
-
-
-def _verdict(row: Any) -> Cause:
-    """The cause that a row of the throttler tells of."""
-    settings = tuple(f"gdpconfig.{key}" for key in row.key.split(", ")) if isinstance(row.key, str) else ()
-    counted = row.running if "running >" in row.verdict else row.queued if row.skip else row.made
-    rule = row.verdict if row.skip else "all jobs of a cycle made" if 2 * row.used_up > row.cycles else ""
-    return Cause(LINKS[THROTTLER], rule, settings, float(counted / row.cycles), float(row.limit / row.cycles))
+    verdict = flow.verdicts.get((int(flow.hours[hour]), flow.tree.leaf_names[leaf]))
+    return None if verdict is None else Cause(LINKS[THROTTLER], *verdict)
 
 
 def _of_tasks(run: Run, flow: Flow, hour: int, leaf: int, place: int) -> Cause:
@@ -405,8 +372,8 @@ def _flow(run: Run) -> Flow:
     waiting = waiting_for_slots(run)
     values = tree.value[tree.leaves] / 100 * core_capacity(run)
     return Flow(tree, hours, mean(rows.running_cores), np.broadcast_to(values, shape), held, idle_cores(run, hours),
-                _waits(waiting, tree, hours, mean(rows.activated)), reasons, _verdicts(run, tree), _hints(run, tree),
-                waiting)
+                _waits(waiting, tree, hours, mean(rows.activated)), reasons, verdicts(run),
+                _seldom(run, tree, reasons), _hints(run, tree), waiting)
 
 
 def _taken(run: Run, flow: Flow, leaf: int) -> float:
@@ -456,12 +423,10 @@ def _without_nucleus(run: Run) -> frozenset[str]:
     return frozenset(most.index[most == 0])
 
 
-def _verdicts(run: Run, tree: Tree) -> dict[tuple[int, int], Any]:
-    """Rows of the verdicts that stopped most cycles of job generation, by hour and leaf."""
-    rows = run.table("throttler")
-    rows = rows.assign(hour=np.floor(rows.time_s / HOUR).astype(int), leaf=_leaf(rows.work_queue, tree),
-                       **{name: rows[name].astype(object) for name in ("verdict", "key", "resource_type")})
-    return {row.Index: row for row in _stopping(rows[rows.leaf >= 0], ["hour", "leaf"]).itertuples()}
+def _seldom(run: Run, tree: Tree, reasons: pd.DataFrame) -> frozenset[str]:
+    """Leaf shares for which job generation ran at most once an hour while input was ready."""
+    hours = reasons[reasons.place.isin((THROTTLER, BROKERAGE))].groupby("leaf").hour.nunique()
+    return served_seldom(run, {tree.leaf_names[leaf]: n for leaf, n in hours.items()})
 
 
 def _hints(run: Run, tree: Tree) -> pd.DataFrame:

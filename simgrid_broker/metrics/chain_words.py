@@ -5,9 +5,10 @@ import math
 from typing import Any
 
 from simgrid_broker.gdpconfig import HIGHER, LOWER
-from simgrid_broker.metrics.chain import ARRIVED, LINKS, UNKNOWN, Cause, Why, all_chains, last_verdict, why
+from simgrid_broker.metrics.chain import ARRIVED, LINKS, UNKNOWN, Cause, Why, all_chains, why
 from simgrid_broker.metrics.settings import NO_LIMITS, entry_of, is_eased_by_lower, most_eased, of_template
 from simgrid_broker.metrics.shares import NEAR
+from simgrid_broker.metrics.verdicts import last_verdict
 from simgrid_broker.records import Run
 from simgrid_broker.wording import plain
 
@@ -39,14 +40,14 @@ def clause(cause: Cause) -> str:
 
 def verdict_in_words(run: Run, share: str) -> str:
     """The last verdict of the throttler about a share, as the end of a sentence; empty if none is recorded."""
-    cause = last_verdict(run, share)
-    if cause is None:
+    verdict = last_verdict(run, share)
+    if verdict is None:
         return ""
-    if not cause.rule:
+    if not verdict.rule:
         return f", although the throttler of {share} lets it"
-    figures = "" if not cause.limit else f", {plain(round(cause.value))} jobs, limit {plain(round(cause.limit))}"
-    keys = " or ".join(setting.removeprefix("gdpconfig.") for setting in cause.settings)
-    return f": the throttler of {share} says {cause.rule}{figures}" + (f" ({keys})" if keys else "")
+    figures = "" if not verdict.limit else f", {plain(round(verdict.value))} jobs, limit {plain(round(verdict.limit))}"
+    keys = " or ".join(setting.removeprefix("gdpconfig.") for setting in verdict.settings)
+    return f": the throttler of {share} says {verdict.rule}{figures}" + (f" ({keys})" if keys else "")
 
 
 def setting_in_force(run: Run, setting: str) -> Any:
@@ -88,7 +89,8 @@ def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[Any, ...]:
     """Values of a setting for a sweep, the one in force first; none where no value follows from the run.
 
     A limit moves until what was compared with it passes, and once more as far, another number by powers of ten;
-    attributes of queues end at their defaults, the space of storages at its size, what a lower value eases at 0.
+    attributes of queues end at their defaults, the space of storages at its size, what a lower value eases at 0, a
+    period at a tenth.
     """
     found = [value for place in _eased(run, setting, cause) if (value := value_in_force(run, place)) is not None]
     value = max(found, key=found.count) if found else None
@@ -105,7 +107,8 @@ def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[Any, ...]:
     if not isinstance(value, int | float) or value <= 0:
         return ()
     if is_eased_by_lower(setting):
-        return value, rounded(value, 1 / TWICE), 0
+        least = rounded(value, 1 / TENFOLD) if setting.startswith("agents.") else 0
+        return value, rounded(value, 1 / TWICE), least
     compared = cause.value / cause.limit if cause.limit > 0 else TENFOLD if cause.limit == 0 or entry is None else TWICE
     step = max(TWICE, compared)
     further = rounded(value, step * (TWICE if cause.limit > 0 or entry else TENFOLD))

@@ -13,8 +13,8 @@ from simgrid_broker.schema.queues import Queue
 
 GDPCONFIG = "gdpconfig."
 """Beginning of the name of a key of gdpconfig."""
-EASED_BY_LOWER = ("latency", "batch_latency", "minrss", "mintime")
-"""Attributes of links and queues of which a lower value lets more work pass."""
+EASED_BY_LOWER = ("latency", "batch_latency", "minrss", "mintime", "job_generator")
+"""Attributes of links and queues, and periods of agents, of which a lower value lets more work pass."""
 NO_LIMITS = ("atlas_site", "corecount", "num_slots", "pledgedcpu")
 """Attributes of queues that say what there is, and no limit that could be eased."""
 MOST_LINKS = 3

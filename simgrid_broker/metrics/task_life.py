@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.chain import LINKS, THROTTLER, verdicts_of
+from simgrid_broker.metrics.chain import LINKS, THROTTLER
 from simgrid_broker.metrics.tasks import TIMES, WORDS
+from simgrid_broker.metrics.verdicts import verdicts_of
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR

@@ -48,6 +48,8 @@ BROKEN = {
                     GDP + "NQUEUECAP_Production"),
     "queued over running jobs": ({GDP + "THROTTLE_THRESHOLD": 0.05}, "throttler", "queued > threshold x running",
                                  GDP + "THROTTLE_THRESHOLD"),
+    "period of generation": ({"agents.job_generator": "3h"}, "throttler", "job generation runs once an hour at most",
+                             "agents.job_generator"),
     "generation is off": ({GDP + "JOB_SUBMISSION": False}, "throttler", "jobs are not generated",
                           GDP + "JOB_SUBMISSION"),
     "memory": ({CAMPAIGN + "memory_per_core": "40 GB"}, "task brokerage", "-job: no queue passes -lowmemory",
@@ -108,6 +110,7 @@ def test_siblings_with_one_and_eight_cores_are_told_by_what_holds_the_slots(tmp_
     pytest.param("running jobs of the share", 500, id="the cap of running jobs"),
     pytest.param("queued jobs", 500, id="the cap of queued jobs"),
     pytest.param("generation is off", True, id="the switch of generation"),
+    pytest.param("period of generation", 1080, id="the period of generation"),
 ])
 def test_the_key_that_is_named_raises_the_share_when_it_is_relaxed(name, relaxed, tmp_path):
     changes, _, _, setting = BROKEN[name]
