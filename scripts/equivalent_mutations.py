@@ -35,6 +35,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("agents.jedi.watchdogs.ProductionWatchDog._concerned",
      "self.may_pause & (tasks['failed_attempts'][rows] > 0) -> self.may_pause | (tasks['failed_attempts'][rows] > 0)"):
         "`actions` decides about each task, and without limits pauses none",
+    ("agents.jedi.watchdogs.ProductionWatchDog._queue_of", "-1 -> -2"): "any number below 0 is no work queue",
     ("agents.jedi.watchdogs.ProductionWatchDog._parent_is_complete",
      "-1 if parent is None else status[parent] -> -2 if parent is None else status[parent]"):
         "without a parent it is not read",
@@ -49,6 +50,16 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("agents.panda.copy_archive.AnalysisJobs._groups",
      "control.now - piece[1] < rebrokerage.QUIET_S -> control.now - piece[1] <= rebrokerage.QUIET_S"):
         "an end of precisely QUIET_S ago leaves its group quiet: `groups_to_rebroker` compares",
+    ("agents.panda.copy_archive.AnalysisJobs._rows",
+     "(1, len(self.control.arrays.queues)) -> (2, len(self.control.arrays.queues))"):
+        "limits of a rule that there is not are not read",
+    ("agents.panda.copy_archive.AnalysisJobs._rows", "2 ** 40 -> 2 ** 41"): "any number beyond all priorities",
+    ("agents.users.metric_collector.MetricCollector._waiting", "np.zeros(0, np.int64) -> np.zeros(1, np.int64)"):
+        "a job that has not waited has waited no longer than any mean",
+    ("agents.users.metric_collector.MetricCollector._waiting", "np.zeros(0) -> np.zeros(1)"):
+        "a job that has not waited has waited no longer than any mean",
+    ("agents.users.priority_massage.PriorityMassage._jobs",
+     "np.where(paused, 0, user_limits.HELD) -> np.where(paused, 1, user_limits.HELD)"): "any other flag is not HELD",
     ("agents.jedi.task_refiner.priority_of_user",
      "luck.uniforms(control.seed, 'task_draw', int(task['luck']), MOVE_INPUT) -> "
      "luck.uniforms(control.seed, 'task_draw', int(task['luck']), MOVE_INPUT + 1)"): "any draw of the task will do",

@@ -1,14 +1,16 @@
 """What is known of users in a run: their jobs by queue, classes of queues and tasks, and tasks that are throttled."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from builders import S, Stage, T, put_job, put_task, scenario
 
 from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.users.analysis_watch_dog import AnalysisWatchDog, analysis_watch_dog
-from simgrid_broker.agents.users.metric_collector import metric_collector, task_evaluator
+from simgrid_broker.agents.users.metric_collector import MetricCollector, metric_collector, task_evaluator
 from simgrid_broker.names import Activity, Cause, SiteClass, TaskClass, ThrottledBy, TransferKind
-from simgrid_broker.policy.users.classes import FEW_LONG
+from simgrid_broker.policy.users.classes import FEW_LONG, WINDOW_S
 from simgrid_broker.policy.users.limits import WAIT_S
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.invariants import broken
@@ -150,7 +152,8 @@ def test_tasks_on_hold_are_throttled_if_they_would_make_jobs(before, throttled):
     (False, 1, "throttled"), (True, 1, "running"), (True, 0, "throttled"),
 ])
 def test_tasks_with_jobs_in_merging_are_left_alone(merges, in_merging, status):
-    stage = stage_of(dict(user="ann", mergeoutput=merges), edition="deployed", gdpconfig={"CAP_RUNNING_USER_JOBS": 20})
+    stage = stage_of(dict(user="ann", mergeoutput=merges), dict(user="ann"), edition="deployed",
+                     gdpconfig={"CAP_RUNNING_USER_JOBS": 20})
     put(stage, S.RUNNING, 20)
     put(stage, S.MERGING, in_merging)
     stage.arrays.tasks["n_alive"][0] = 20 + in_merging
@@ -230,6 +233,35 @@ def test_a_task_that_is_nearly_done_moves_to_express_analysis():
     assert stage.arrays.splitting["maxwalltime"].tolist() == [1.0, 0.0]
     stage.control.books.ledger.take_back_changes(0)
     assert stage.arrays.tasks["share"][0] == USER
+
+
+@pytest.mark.rule("MetricCollector._site_classes")
+@pytest.mark.parametrize(("edition", "started", "ago_s", "expected"), [
+    pytest.param("deployed", 1, HOUR, (SiteClass.HI, True), id="a job of any kind has started within a day"),
+    pytest.param("deployed", 0, HOUR, (SiteClass.MID, True), id="none has"),
+    pytest.param("documented", 0, HOUR, (SiteClass.HI, True), id="as documented an analysis job"),
+    pytest.param("deployed", 1, WINDOW_S, (SiteClass.HI, True), id="at the end of the window"),
+    pytest.param("deployed", 1, WINDOW_S + 1, (SiteClass.MID, False), id="after it"),
+])
+def test_hi_needs_a_start_within_a_day_and_waits_of_the_window(edition, started, ago_s, expected):
+    stage = stage_of(dict(user="gangarbt", processing_type="gangarobot"), edition=edition)
+    collector = MetricCollector(stage.control)
+    collector.begun = [(np.zeros(3, np.int64), np.full(3, 60.0), np.full(3, stage.now - ago_s))]
+    stage.world.analysis.starts = SimpleNamespace(between=lambda since, until: np.array([started]))
+    assert tuple(column[0] for column in collector._site_classes()) == expected
+
+
+@pytest.mark.rule("MetricCollector._site_classes")
+def test_jobs_whose_waits_are_measured():
+    stage = stage_of(dict(user="gangarbt", processing_type="gangarobot"), dict(user="ann", processing_type="x"),
+                     edition="deployed")
+    kind = stage.world.vocabularies["processing_types"].index("gangarobot")
+    put(stage, S.ACTIVATED, 2, processing_type=kind)
+    put(stage, S.ACTIVATED, 1, task=1, processing_type=kind + 1)
+    over = put(stage, S.ACTIVATED, 1, processing_type=kind)
+    stage.arrays.jobs["panda_id"][over] = 0
+    queue, age_s = MetricCollector(stage.control)._waiting()
+    assert (queue.tolist(), len(age_s)) == ([0, 0], 2)
 
 
 @pytest.mark.rule("MetricCollector._site_classes")

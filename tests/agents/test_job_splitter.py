@@ -1,18 +1,20 @@
 """The JobSplitter: which files of a task become which jobs at which queues."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from builders import Stage, everyone, scenario
 
 from simgrid_broker.agents.jedi.job_generator import job_generator
-from simgrid_broker.agents.jedi.job_splitter import splitting_of
+from simgrid_broker.agents.jedi.job_splitter import JobSplitter, splitting_of
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.agents.panda.jobs import setupper
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.names import ClosedBy
+from simgrid_broker.policy.tasks.cutting import CUT
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.views import observe
 
@@ -97,6 +99,19 @@ def test_the_last_job_of_a_dataset_gets_the_files_that_are_left():
     found = stage(files=dict(n_files=38, nmaxfilesperjob=7))
     found.run(1.5 * found.control.periods.job_generator)
     assert sorted(n for _, n, _ in jobs(found)) == [3, *[7] * 5]
+
+
+@pytest.mark.rule("JobSplitter._is_incomplete")
+@pytest.mark.parametrize(("retry", "unit", "expected"), [
+    pytest.param(-1, 36, True, id="one file is left"), pytest.param(-1, 37, False, id="none is"),
+    pytest.param(0, 36, False, id="of files that are tried again"),
+])
+def test_a_job_that_might_get_more_files_waits(retry, unit, expected):
+    found = SimpleNamespace(control=stage(files=dict(n_files=38)).control)
+    made = np.zeros(1, CUT)
+    made["count"], made["closed_by"] = 1, ClosedBy.END
+    last = np.array([(retry, unit)], [("retry", "i8"), ("unit", "i8")])
+    assert JobSplitter._is_incomplete(found, 0, last, 1, made) is expected
 
 
 def test_brokers_see_the_smallest_job():

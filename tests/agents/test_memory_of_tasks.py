@@ -1,13 +1,15 @@
 """The retry module at work: rules in force, tasks and inputs that are raised, and how raised inputs are brokered."""
 
+import numpy as np
 import pytest
 from builders import S, Stage, T, put_job, scenario
 
 from simgrid_broker.agents.jedi.job_generator import job_generator
+from simgrid_broker.agents.panda.retry_module import level_of
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.names import Cause
 from simgrid_broker.schema import FIXED_WORDS
-from simgrid_broker.world.arrays import N_RAM_LEVELS
+from simgrid_broker.world.arrays import LESSON, N_RAM_LEVELS
 from simgrid_broker.world.tasks.input_files import waiting_at
 
 RULE = dict(errorsource="pilotErrorCode", errorcode=1212)
@@ -92,6 +94,11 @@ def test_the_claim_of_a_task_stays_where_its_unit_is_fixed(edition):
 
 
 @pytest.mark.rule("RetryModule.learn")
+def test_memory_above_all_levels_counts_as_the_last():
+    assert [level_of(ramcount) for ramcount in (1.0, 1e9)] == [0, N_RAM_LEVELS - 2]
+
+
+@pytest.mark.rule("RetryModule.learn")
 def test_a_task_that_is_raised_changes_its_resource_type():
     stage = stage_of(n_jobs=1)
     fail(stage, ramcount_mb=1900.0)
@@ -144,6 +151,55 @@ def test_cpu_time_is_raised_once():
     stage.arrays.queues["maxtime_s"] = 9000.0
     fail(stage, Cause.WALLTIME_EXCEEDED)
     assert stage.arrays.tasks["cputime"][0] == 1000.0 * 10 * 1.5
+
+
+def lesson(stage, cause, **said):
+    """A failed job of the task as the retry module sees it, whose input is given up unless `retry` says its row."""
+    row = np.zeros(1, LESSON)
+    for name, value in (dict(retry=-1, cause=cause, hs06_milli=10_000, corecount=2, n_inputs=9, n_events=500)
+                        | said).items():
+        row[name] = value
+    return row[0]
+
+
+@pytest.mark.rule("RetryModule.learn")
+@pytest.mark.parametrize(("maxtime_s", "claimed", "cputime", "again"), [
+    pytest.param(86_400.0, 10.0, 2849, [], id="by the time of the queue"),
+    pytest.param(86_400.0, 4000.0, 4000, [0], id="no more than it claims"),
+    pytest.param(np.inf, np.nan, np.nan, [0], id="a queue without a limit"),
+])
+def test_cpu_time_without_a_finished_job_follows_the_first_that_fails_in_the_code(maxtime_s, claimed, cputime, again):
+    rules = [dict(errorsource="pilotErrorCode", errorcode=1213, retryaction="increase_cputime")]
+    stage = stage_of(rules=rules, edition="deployed", cputime=claimed, cpuefficiency=100.0, basewalltime_s=60.0)
+    module, asked, stage.arrays.queues["maxtime_s"] = stage.control.books.retry_module, [], maxtime_s
+    module.measure_again = asked.append
+    for _ in range(2):
+        module.learn(lesson(stage, Cause.WALLTIME_EXCEEDED))
+    assert stage.arrays.tasks["cputime"][0] == pytest.approx(cputime, nan_ok=True)
+    assert asked == again                                                 # once within half an hour
+
+
+@pytest.mark.rule("RetryModule.learn")
+@pytest.mark.parametrize(("split", "attempt", "limits"), [
+    pytest.param(dict(nmaxfilesperjob=9), None, (1, 1), id="the last of nine attempts"),
+    pytest.param(dict(nmaxfilesperjob=9), 3, (4, 4), id="the second"),
+    pytest.param(dict(nmaxfilesperjob=9), 2, None, id="the first"),
+    pytest.param(dict(nfilesperjob=9), None, None, id="nFilesPerJob excludes it"),
+    pytest.param(None, None, None, id="jobs of one size"),
+])
+def test_input_of_jobs_is_reduced(split, attempt, limits):
+    rules = [RULE | dict(retryaction="reduce_input_per_job")]
+    files = {} if split is None else dict(split=dict(n_files=40, events_per_file=100, file_bytes=1e9) | split)
+    stage = stage_of(rules=rules, edition="deployed", n_jobs=40, **files)
+    found, held = changes(stage), {} if attempt is None else dict(retry=0)
+    stage.world.make_room()
+    stage.arrays.retries["attempt"][0] = attempt or 0
+    stage.control.books.retry_module.learn(lesson(stage, Cause.MEMORY_EXCEEDED, **held))
+    said = stage.arrays.splitting[["ngbperjob", "nmaxfilesperjob"]][0].item()
+    assert said == (limits or (0, (split or {}).get("nmaxfilesperjob", 0)))
+    expected = [("nGBPerJob", np.nan), ("nMaxFilesPerJob", 9.0)] if limits else []
+    assert found == [("reduce_input_per_job", name, True, pytest.approx(before, nan_ok=True), after)
+                     for (name, before), after in zip(expected, limits or (), strict=True)]
 
 
 @pytest.mark.rule("job_turn.find_question")

@@ -157,9 +157,14 @@ def test_a_task_with_fewer_inputs_than_scouts_is_all_scouts():
 
 
 @pytest.mark.rule("Scouts._assess", "Scouts.force")
-def test_the_avalanche_command_does_not_wait_for_scouts():
+@pytest.mark.parametrize(("edition", "finished"), [
+    pytest.param("documented", 0, id="none has finished"), pytest.param("documented", 1, id="one has just finished"),
+    pytest.param("deployed", 0, id="none has finished, and the code asks for a part of them"),
+])
+def test_the_avalanche_command_does_not_wait_for_scouts(edition, finished):
     incidents = [dict(at=1100, what="task_command", task=1, command="avalanche")]
-    world = worked(stage(incidents=incidents), jobs=0)
+    world = worked(stage(edition, incidents=incidents), jobs=0)
+    world.arrays.tasks["n_finished"][0] = finished
     world.run(2500.0)
     assert world.task() == "running" and world.arrays.scout_inputs[0] == 0
 

@@ -17,7 +17,14 @@ from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.names import Cause, TaskCommand, TaskStatus
-from simgrid_broker.policy.tasks.commands import ACCEPTED, Past, accepts, limit_after_retry, retry_refused
+from simgrid_broker.policy.tasks.commands import (
+    ACCEPTED,
+    NOT_RETRIED_WITH_PARENT,
+    Past,
+    accepts,
+    limit_after_retry,
+    retry_refused,
+)
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.states import TASK
@@ -397,7 +404,34 @@ def test_a_retried_task_of_production_without_a_nucleus_goes_to_task_brokerage(l
     assert TaskCommando(stage.control)._after_retry(0, T.FINISHED) is status
 
 
-@pytest.mark.rule("TaskCommando._change_sites")
+@pytest.mark.rule("TaskCommando._retry")
+@pytest.mark.parametrize(("old", "before", "scouts", "expected"), [
+    pytest.param(T.EXHAUSTED, T.RUNNING, 0, T.RUNNING, id="exhausted at work"),
+    pytest.param(T.EXHAUSTED, T.RUNNING, 10, T.READY, id="its scouts are not assessed"),
+    pytest.param(T.EXHAUSTED, T.SCOUTING, 0, T.RUNNING, id="exhausted by its scouts"),
+    pytest.param(T.EXHAUSTED, T.PENDING, 0, T.READY, id="exhausted on hold"),
+    pytest.param(T.FINISHED, T.RUNNING, 0, T.READY, id="over"),
+])
+def test_status_of_a_retried_task(old, before, scouts, expected):
+    stage = stage_with(agents=(task_source,))
+    stage.arrays.scout_inputs[0] = scouts
+    stage.arrays.tasks["old_status"][0] = before
+    assert TaskCommando(stage.control)._after_retry(0, old) is expected
+
+
+@pytest.mark.rule("TaskCommando._retry")
+def test_children_that_are_retried_with_their_parent():
+    statuses = (T.FINISHED, T.EXHAUSTED, T.RUNNING, T.READY, *NOT_RETRIED_WITH_PARENT)
+    stage = Stage((task_source,), scenario(), {}, *[dict(parent=1)] * len(statuses))
+    for row, status in enumerate(statuses, 1):
+        put_task(stage, row, status)
+    retried = []
+    stage.control.books.commands.give_unasked = lambda command, rows, now: retried.extend(rows)
+    TaskCommando(stage.control)._retry_children(0)
+    assert [stage.task(row) for row in retried] == ["finished", "exhausted"]
+
+
+@pytest.mark.rule("TaskCommando._change_sites", "TaskCommando._retry")
 def test_a_retry_may_change_the_queues_of_a_task():
     retry = dict(at=10 * 3600, command="retry", task="ann", excludedSite=["HE*"])
     users = {"users": [{"name": "ann", "hs06sec_per_event": 1, "offered_cores": 1}]}

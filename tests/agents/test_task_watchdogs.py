@@ -110,15 +110,23 @@ def test_without_a_share_express_there_is_only_the_priority():
     assert (stage.arrays.tasks["priority"][0], stage.arrays.tasks["share"][0]) == (900, 0)
 
 
-@pytest.mark.rule("ProductionWatchDog._boost")
+@pytest.mark.rule("ProductionWatchDog._boost", "ProductionWatchDog.cycle")
 def test_a_task_is_looked_at_every_twenty_minutes():
-    stage = at_work(dict(n_jobs=20))
+    stage = at_work(dict(n_jobs=20), agents=(timeline, task_source))
+    dog, found = ProductionWatchDog(stage.control), []
+    for now in (100.0, 1299.0, 1300.0):
+        stage.run(now)
+        dog.cycle()
+        found.append(int(stage.arrays.tasks["priority"][0]))
+        stage.arrays.tasks["n_finished"][0] = 19
+    assert found == [500, 500, 900]
+
+
+@pytest.mark.rule("ProductionWatchDog._boost", "ProductionWatchDog._look")
+def test_express_may_be_the_first_share():
+    stage = at_work(dict(n_jobs=20, n_finished=19, share=1), shares=WITH_EXPRESS[::-1])
     stage.run(302.0)
-    stage.arrays.tasks["n_finished"][0] = 19
-    stage.run(1201.0)
-    assert stage.arrays.tasks["priority"][0] == 500
-    stage.run(1802.0)
-    assert stage.arrays.tasks["priority"][0] == 900
+    assert stage.arrays.tasks["share"][0] == 0
 
 
 @pytest.mark.rule("ProductionWatchDog._boost")
@@ -238,12 +246,14 @@ def test_work_queues_that_are_no_share_come_first():
 @pytest.mark.parametrize(("requesttype", "second", "cut"), [("", 900, 0), ("A", 500, 1)])
 def test_an_error_ends_the_cycle_in_the_code_and_the_next_one_goes_on(requesttype, second, cut):
     nearly = dict(n_jobs=100, n_finished=99, share=1)
-    stage = failing("deployed", dict(no_auto_pause=True, requesttype=requesttype), nearly,
+    stage = failing("deployed", dict(no_auto_pause=True, requesttype=requesttype), nearly, nearly,
                     shares=[dict(name="All", value=1), dict(name="Other", value=1)])
     assert [stage.task(row) for row in range(2)] == ["paused", "running"]
     assert (stage.arrays.tasks["priority"][1], stage.control.books.n_cut_cycles) == (second, cut)
+    put_task(stage, 2, T.PAUSED)                                                        # it is not looked at any more
     stage.run(602.0)
     assert (stage.arrays.tasks["priority"][1], stage.control.books.n_cut_cycles) == (900, cut)
+    assert stage.arrays.tasks["priority"][2] == second
 
 
 @pytest.mark.rule("ProductionWatchDog._parent_is_complete", "is_watched", "ProductionWatchDog._concerned")

@@ -308,19 +308,23 @@ def test_final_status(n_finished, n_failed, status):
 
 
 @pytest.mark.rule("settled")
-@pytest.mark.parametrize(("status", "n_finished", "needs_no_look", "after"), [
-    pytest.param(T.READY, 2, True, "ready", id="input is left"),
-    pytest.param(T.READY, 3, True, "done", id="it ends"),
-    pytest.param(T.PAUSED, 3, False, "paused", id="its status has to change first"),
-    pytest.param(T.DONE, 3, True, "done", id="it has ended"),
+@pytest.mark.parametrize(("status", "old_status", "n_finished", "needs_no_look", "after"), [
+    pytest.param(T.READY, T.DEFINED, 2, True, "ready", id="input is left"),
+    pytest.param(T.READY, T.DEFINED, 3, True, "done", id="it ends"),
+    pytest.param(T.PENDING, T.READY, 3, True, "done", id="on hold before it could go on"),
+    pytest.param(T.PENDING, T.ASSIGNING, 3, False, "pending", id="on hold without a nucleus"),
+    pytest.param(T.PAUSED, T.READY, 3, False, "paused", id="its status has to change first"),
+    pytest.param(T.DONE, T.READY, 3, True, "done", id="it has ended"),
 ])
-def test_tasks_that_are_looked_at_until_their_status_lets_them_end(status, n_finished, needs_no_look, after):
+def test_tasks_that_are_looked_at_until_their_status_lets_them_end(status, old_status, n_finished, needs_no_look,
+                                                                   after):
     stage, ended = Stage((task_source, task_refiner), None, dict(n_jobs=3, label="user")), []
     stage.run(61.0)
     stage.arrays.tasks["n_finished"][0], stage.arrays.tasks["next_chunk"][0] = n_finished, 3
     put_task(stage, 0, status)
+    stage.arrays.tasks["old_status"][0] = old_status
     assert settled(stage.control, 0, ended) is needs_no_look and stage.task() == after
-    assert ended == [0] * (status == T.READY and n_finished == 3)
+    assert ended == [0] * (after == "done" and status != T.DONE)
 
 
 def test_a_task_goes_all_its_way():

@@ -1,5 +1,6 @@
 """What analysis rebrokerage sees of the jobs, and the jobs that it takes back."""
 
+import numpy as np
 import pytest
 from builders import S, Stage, put_job, scenario
 
@@ -46,10 +47,13 @@ def test_only_analysis_jobs_are_taken_youngest_first(edition):
 
 def test_as_documented_each_job_counts_by_itself():
     stage = stage_of("documented")
-    old, _ = waiting_job(stage), waiting_job(stage, at=5 * HOUR)
+    old, _, marked, changed = (waiting_job(stage), waiting_job(stage, at=5 * HOUR), waiting_job(stage),
+                               waiting_job(stage))
+    mark_jobs(stage.world, [marked], JobMark.NOT_JEDI)
+    stage.arrays.job_times[changed, S.ACTIVATED] = 13 * HOUR                # it counts from its creation
     analysis = AnalysisJobs(stage.control)
     stage.run(13 * HOUR)
-    assert analysis.waiting().tolist() == [old]
+    assert analysis.waiting().tolist() == [changed, marked, old]
 
 
 def test_in_the_code_the_jobs_of_a_task_at_a_queue_go_together():
@@ -139,6 +143,14 @@ def test_in_the_code_a_job_that_has_ended_lately_may_save_its_group(end, is_take
     assert analysis.waiting().tolist() == ([row] if is_taken else [])
     stage.run(14 * HOUR + 1)
     assert analysis.waiting().tolist() == [row]
+
+
+def test_in_the_code_the_last_of_several_ends_saves_their_group():
+    stage = stage_of("deployed")
+    row, analysis = waiting_job(stage), AnalysisJobs(stage.control)
+    analysis.ended.append((np.repeat(analysis._group(stage.arrays.jobs, [row]), 2), np.array([0.0, 12 * HOUR])))
+    stage.run(13 * HOUR)
+    assert analysis.waiting().tolist() == []
 
 
 def finish(stage, row):
