@@ -35,7 +35,8 @@ FORMULA = re.compile(r"[=@\t\r]|[+-](?!\w+$)")
 
 def write_csv(path: Path, table: Any) -> Path:
     """Write a pandas DataFrame as CSV, formulas in cells of text behind an apostrophe; raises OutputError."""
-    return write_whole(path, table.map(_as_text).rename(columns=_as_text).to_csv(index=False, lineterminator="\n"))
+    texts = {name: column.map(_as_text) for name, column in table.items() if column.dtype.kind not in "biuf"}
+    return write_whole(path, table.assign(**texts).rename(columns=_as_text).to_csv(index=False, lineterminator="\n"))
 
 
 def _as_text(value: Any) -> Any:

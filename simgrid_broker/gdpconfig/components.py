@@ -79,6 +79,10 @@ class GdpconfigKey:
         parts = re.split(r"(<\w+>|\[_<\w+>\])", self.key)
         return re.compile("".join(_pattern(part) for part in parts), re.DOTALL)
 
+    def is_of(self, key: str) -> bool:
+        """True if `key` is a member of the key; most are not by their first letters, without a pattern."""
+        return key.startswith(re.split(r"[\[<]", self.key, maxsplit=1)[0]) and bool(self.pattern.fullmatch(key))
+
     @cached_property
     def spellings(self) -> tuple[tuple[str, frozenset[str]], ...]:
         """Format strings with their placeholders: of the whole key, without the optional part, and without any."""

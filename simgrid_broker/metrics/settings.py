@@ -82,7 +82,7 @@ def entry_of(setting: str) -> GdpconfigKey | None:
     if not setting.startswith(GDPCONFIG) or "<" in setting:
         return None
     key = setting.removeprefix(GDPCONFIG)
-    found = [entry for entry in REGISTRY if entry.pattern.fullmatch(key)]
+    found = [entry for entry in REGISTRY if entry.is_of(key)]
     return max(found, key=lambda entry: len(entry.prefix), default=None)
 
 

@@ -187,9 +187,9 @@ def blocks(axes: Axes, left, bottom, widths, heights, **look) -> None:
 def cells(axes: Axes, opacity: np.ndarray) -> None:
     """Draw a map of cells, (n_rows, n_columns), the first row at the top; opacity: from 0 to 1, NaN for no cell."""
     n_rows, n_columns = opacity.shape
-    for (row, column), part in np.ndenumerate(opacity):
-        if np.isfinite(part):
-            blocks(axes, column - 0.5, row - 0.5, 1.0, 1.0, facecolor=to_rgba(HEAT, float(part)), linewidth=0)
+    rows, columns = np.nonzero(np.isfinite(opacity))
+    blocks(axes, columns - 0.5, rows - 0.5, 1.0, 1.0, linewidth=0,
+           facecolor=[to_rgba(HEAT, part) for part in opacity[rows, columns].tolist()])
     axes.set_xlim(-0.5, n_columns - 0.5)
     axes.set_ylim(n_rows - 0.5, -0.5)
 
