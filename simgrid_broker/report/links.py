@@ -131,7 +131,7 @@ def staging_blocks(view: Context) -> list[Block]:
                        "Means: from the request to its rule, from there to the drive that takes it up, and from the "
                        "request to the last file on disk.")
     return [plot_or_note(Plot(
-        "staging", "Datasets from tape", table, drawn_by("data.progress", panels=PANELS, marks=view.marks),
+        "staging", "Datasets from tape", table, drawn_by("series.panels", by="tape", metrics=PANELS, marks=view.marks),
         "Size of the datasets that tasks asked for, by physical tape. Waiting: the quota of the tape does not allow it "
         "yet; staging: waits for a drive, is read or on its way to disk; done: all on disk, summed from the start. "
         "Drives at work: at each sample.",

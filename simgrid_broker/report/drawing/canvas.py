@@ -175,6 +175,26 @@ def dress(axes: Axes, xlabel: str = "", ylabel: str = "", grid: Literal["x", "y"
     return axes
 
 
+def small_panels(axes: Axes | np.ndarray, names: Sequence[str], ylabel: str, room: tuple[float, float, float],
+                 title: float = 8.5) -> Iterator[tuple[Axes, str, bool]]:
+    """The panels of a grid with the names as titles, and whether each is the last of its column; the others are hidden.
+
+    room: above the panels, between columns and between rows, inches; title: size, points.
+    """
+    panels, n_columns = np.atleast_1d(axes).ravel(), np.atleast_2d(axes).shape[1]
+    widen(panels[0], top=room[0])
+    gaps(panels, *room[1:])
+    for panel in panels[len(names):]:
+        panel.set_visible(False)
+    for k, (panel, name) in enumerate(zip(panels, names, strict=False)):
+        is_last = k >= len(names) - n_columns
+        dress(panel)
+        panel.set_title(fitted(name, title, extent(panel)[0]), fontsize=title, color=INK, loc="left", pad=3, y=1)
+        panel.set_ylabel(ylabel if k % n_columns == 0 else "", fontsize=8)
+        panel.tick_params(labelsize=7, labelbottom=is_last)
+        yield panel, name, is_last
+
+
 def blocks(axes: Axes, left, bottom, widths, heights, **look) -> None:
     """Draw rectangles of one look as one artist; axes limits stay as they are."""
     left, bottom, widths, heights = np.broadcast_arrays(*(np.asarray(values, float)

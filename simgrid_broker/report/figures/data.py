@@ -14,13 +14,12 @@ import simgrid_broker.report.drawing.canvas as canvas
 from simgrid_broker.metrics import matrix, wide
 from simgrid_broker.report.blocks import NO_MARKS, Marks
 from simgrid_broker.report.drawing.canvas import dress, handles_of, legend_above, rows_axis
-from simgrid_broker.report.drawing.lettering import fitted
 from simgrid_broker.report.figures.colours import categories
 from simgrid_broker.report.words import BASE, INK, LEVEL_COLOURS
 from simgrid_broker.units import HOUR
 
-TITLE, STORAGE_TITLE = 8.5, 8.0
-"""Size of the titles of panels, of links and of storages, points."""
+STORAGE_TITLE = 8.0
+"""Size of the names of storages above their panels, points."""
 STYLES = ("--", ":")
 """Lines of limits, in their order."""
 
@@ -33,22 +32,15 @@ def limited_panels(table: pd.DataFrame, axes: np.ndarray, names: Sequence[str], 
     """
     (value, ylabel), *others = texts.items()
     limits = dict(others)
-    panels, n_columns = np.atleast_1d(axes).ravel(), np.atleast_2d(axes).shape[1]
-    canvas.widen(panels[0], top=0.62)
-    canvas.gaps(panels, across=0.34, down=0.42)
-    for k, (panel, name) in enumerate(zip(panels, names, strict=False)):
+    for panel, name, is_last in canvas.small_panels(axes, names, ylabel, (0.62, 0.34, 0.42)):
         one = matrix(table[(table[by] == name) & table.value.notna()], "time_s", "metric")
-        _panel(one.reindex(columns=[value, *limits]), panel, name, limits, marks, label=k >= len(names) - n_columns)
-        panel.set_ylabel(ylabel if k % n_columns == 0 else "", fontsize=8)
-    for panel in panels[len(names):]:
-        panel.set_visible(False)
-    _legend(panels[0], limits)
+        _panel(one.reindex(columns=[value, *limits]), panel, limits, marks, is_last)
+    _legend(np.atleast_1d(axes).flat[0], limits)
     return axes
 
 
-def _panel(one: pd.DataFrame, axes: Axes, name: str, limits: Mapping[str, str], marks: Marks, label: bool) -> None:
+def _panel(one: pd.DataFrame, axes: Axes, limits: Mapping[str, str], marks: Marks, label: bool) -> None:
     """One panel; columns: the metric, then its limits; index: time, s."""
-    canvas.dress(axes)
     unit = canvas.time_axis(axes, one.index.max(), Marks(marks.start_s), label, most_ticks=6)
     times, values = one.index / unit, one.iloc[:, 0]
     axes.fill_between(times, 0, values.fillna(0), step="pre", color=BASE[0], alpha=0.35, linewidth=0)
@@ -56,8 +48,6 @@ def _panel(one: pd.DataFrame, axes: Axes, name: str, limits: Mapping[str, str], 
     for limit, style in zip(limits, STYLES, strict=False):
         axes.step(times, one[limit], where="pre", color=INK, linewidth=1.0, linestyle=style)
     axes.set_ylim(0, 1.08 * np.nanmax([*one.to_numpy(float).ravel(), 1e-9]))
-    axes.set_title(fitted(name, TITLE, canvas.extent(axes)[0]), fontsize=TITLE, color=INK, loc="left", pad=3, y=1)
-    axes.tick_params(labelsize=7, labelbottom=label)
 
 
 def _legend(axes: Axes, limits: Mapping[str, str]) -> None:
@@ -70,25 +60,18 @@ def _legend(axes: Axes, limits: Mapping[str, str]) -> None:
 
 def levels(table: pd.DataFrame, axes: np.ndarray, marks: Marks = NO_MARKS) -> np.ndarray:
     """One panel per storage: used, expired and free space, TB, and the level up to which it may be filled."""
-    panels, n_columns = np.atleast_1d(axes).ravel(), np.atleast_2d(axes).shape[1]
     storages = list(dict.fromkeys(table.storage))
-    canvas.widen(panels[0], top=0.5)
-    canvas.gaps(panels, across=0.65, down=0.36)
-    for k, (panel, storage) in enumerate(zip(panels, storages, strict=False)):
-        one = matrix(table[table.storage == storage], "time_s", "metric")
-        level_panel(one, panel, storage, marks, label=k >= len(storages) - n_columns)
-        panel.set_ylabel("TB" if k % n_columns == 0 else "", fontsize=STORAGE_TITLE)
-    for panel in panels[len(storages):]:
-        panel.set_visible(False)
-    handles = canvas.handles_of(panels[0])
-    panels[0].figure.legend(handles=handles, frameon=False, fontsize=canvas.TICK, ncols=len(handles), labelcolor=INK,
+    for panel, storage, is_last in canvas.small_panels(axes, storages, "TB", (0.5, 0.65, 0.36), STORAGE_TITLE):
+        _level_panel(matrix(table[table.storage == storage], "time_s", "metric"), panel, marks, is_last)
+    first = np.atleast_1d(axes).flat[0]
+    handles = canvas.handles_of(first)
+    first.figure.legend(handles=handles, frameon=False, fontsize=canvas.TICK, ncols=len(handles), labelcolor=INK,
                             loc="upper right", borderaxespad=0.2)
     return axes
 
 
-def level_panel(one: pd.DataFrame, axes: Axes, storage: str, marks: Marks, label: bool) -> None:
+def _level_panel(one: pd.DataFrame, axes: Axes, marks: Marks, label: bool) -> None:
     """The panel of one storage; columns: used, expired, free and min_free, TB; index: time, s."""
-    canvas.dress(axes)
     unit = canvas.time_axis(axes, one.index.max(), Marks(marks.start_s), label, most_ticks=5)
     times, size = one.index / unit, one.used + one.expired + one.free
     below = np.zeros(len(one))
@@ -97,28 +80,6 @@ def level_panel(one: pd.DataFrame, axes: Axes, storage: str, marks: Marks, label
         below = below + one[name]
     axes.plot(times, size - one.min_free, color=INK, linewidth=1.1, linestyle="--", label="filled but for the minimum")
     axes.set_ylim(0, max(1.02 * size.max(), 1e-9))
-    axes.set_title(fitted(storage, STORAGE_TITLE, canvas.extent(axes)[0]), fontsize=STORAGE_TITLE, color=INK,
-                   loc="left", pad=3, y=1)
-    axes.tick_params(labelsize=7, labelbottom=label)
-
-
-def progress(table: pd.DataFrame, axes: np.ndarray, panels: Mapping[str, str], marks: Marks = NO_MARKS) -> np.ndarray:
-    """One panel per metric, top to bottom, with one line per tape; panels: metrics and axis labels."""
-    tapes = list(dict.fromkeys(table.tape))
-    colours = categories(tapes)
-    for k, (panel, (metric, label)) in enumerate(zip(axes, panels.items(), strict=True)):
-        one = table[table.metric == metric]
-        canvas.dress(panel, ylabel=label)
-        unit = canvas.time_axis(panel, one.time_s.max(), marks if k == 0 else Marks(marks.start_s))
-        if k < len(axes) - 1:
-            panel.set_xlabel("")
-        for tape in tapes:
-            own = one[one.tape == tape]
-            panel.step(own.time_s / unit, own.value, where="post", color=colours[tape], linewidth=1.4, label=tape)
-        canvas.value_axis(panel, one.value)
-    canvas.gaps(axes, down=0.35)
-    canvas.legend_above(axes[0], canvas.handles_of(axes[0]))
-    return axes
 
 
 LARGEST_ERROR = 200.0

@@ -99,18 +99,27 @@ def lines(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, marks: Marks = 
     return axes
 
 
-def panels(table: pd.DataFrame, axes: np.ndarray, metrics: Mapping[str, str], marks: Marks = NO_MARKS) -> np.ndarray:
-    """One panel per metric, top to bottom; metrics: names and axis labels."""
-    end = table.time_s.max()
+def panels(table: pd.DataFrame, axes: np.ndarray, metrics: Mapping[str, str], marks: Marks = NO_MARKS, by: str = ""
+           ) -> np.ndarray:
+    """One panel per metric, top to bottom; metrics: names and axis labels.
+
+    A line holds for the time before each value; with a column `by` there is one for each of its names, which holds
+    from each value on.
+    """
+    end, names, where = table.time_s.max(), list(dict.fromkeys(table[by])) if by else [""], "post" if by else "pre"
     for k, (panel, (metric, label)) in enumerate(zip(axes, metrics.items(), strict=True)):
         one = table[table.metric == metric]
         dress(panel, ylabel=label)
         unit = time_axis(panel, end, marks if k == 0 else Marks(marks.start_s))
         if k < len(axes) - 1:
             panel.set_xlabel("")
-        panel.step(one.time_s / unit, one.value, where="pre", color=RUN_COLOURS[0], linewidth=1.3, label=label)
+        for name, colour in categories(names).items():
+            own = one[one[by] == name] if by else one
+            panel.step(own.time_s / unit, own.value, where=where, color=colour, linewidth=1.3, label=name or label)
         value_axis(panel, one.value)
     gaps(axes, down=0.35)
+    if by:
+        legend_above(axes[0], handles_of(axes[0]))
     return axes
 
 

@@ -19,8 +19,6 @@ Groups = Mapping[str, Sequence[str]]
 """Leaf shares by the share at the top of the tree that they are below."""
 COLUMN = 0.015, 0.05
 """Sides of the column of targets behind the end of the time axis, parts of its width."""
-TITLE = 8.5
-"""Size of the titles of panels, points."""
 INDENT = 0.16
 """Indentation of a share below its parent, inches."""
 RATIO_LIMIT = 2.0
@@ -59,23 +57,16 @@ def running_cores(table: pd.DataFrame, axes: Axes, groups: Groups, **options: An
 def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], groups: Groups,
                  marks: Marks = NO_MARKS) -> np.ndarray:
     """One small panel per share: delivered against target over time, grey where no work was waiting."""
-    panels, colours, n_columns = np.atleast_1d(axes).ravel(), share_colours(groups), np.atleast_2d(axes).shape[1]
+    colours = share_colours(groups)
     columns = {name: _by_time(table, name, shares) for name in ("delivered", "target", "activated")}
-    canvas.widen(panels[0], top=0.28)
-    canvas.gaps(panels, across=0.5, down=0.36)
-    for k, (panel, share) in enumerate(zip(panels, shares, strict=False)):
+    for panel, share, is_last in canvas.small_panels(axes, shares, "% of power", (0.28, 0.5, 0.36)):
         one = pd.DataFrame({name: values[share] for name, values in columns.items()})
-        share_panel(one, panel, share, colours[share], marks, label=k >= len(shares) - n_columns)
-        panel.set_ylabel("% of power" if k % n_columns == 0 else "", fontsize=8)
-    for panel in panels[len(shares):]:
-        panel.set_visible(False)
+        _share_panel(one, panel, colours[share], marks, is_last)
     return axes
 
 
-def share_panel(one: pd.DataFrame, axes: Axes, share: str, colour: str, marks: Marks = NO_MARKS,
-                label: bool = True) -> Axes:
+def _share_panel(one: pd.DataFrame, axes: Axes, colour: str, marks: Marks, label: bool) -> None:
     """The panel of one share; columns: delivered, target (%) and activated (jobs); index: time, s."""
-    canvas.dress(axes)
     unit = canvas.time_axis(axes, one.index.max(), Marks(marks.start_s), label, most_ticks=5)
     times = one.index / unit
     top = 1.2 * np.nanmax([*one.delivered, *one.target, 1e-9])
@@ -85,9 +76,6 @@ def share_panel(one: pd.DataFrame, axes: Axes, share: str, colour: str, marks: M
     axes.plot(times, one.delivered, color=colour, linewidth=1.2, label="delivered")
     axes.plot(times, one.target, color=INK, linewidth=1.1, linestyle="--", label="target")
     axes.set_ylim(0, top)
-    axes.set_title(fitted(share, TITLE, canvas.extent(axes)[0]), fontsize=TITLE, color=INK, loc="left", pad=3, y=1)
-    axes.tick_params(labelsize=7, labelbottom=label)
-    return axes
 
 
 def compliance_tree(table: pd.DataFrame, axes: np.ndarray) -> np.ndarray:
