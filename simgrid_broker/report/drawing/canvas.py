@@ -5,7 +5,7 @@ Matplotlib's settings as they were.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 from matplotlib import rcParams
@@ -33,7 +33,7 @@ LONGEST = 2.4
 """Largest width of a name beside the axes, inches."""
 LONGEST_MARK = 3.2
 """Largest width of the text of an incident, inches."""
-SETTINGS: Final = {"text.parse_math": False, "pdf.fonttype": 42}
+SETTINGS: Final[dict[Any, Any]] = {"text.parse_math": False, "pdf.fonttype": 42}
 """Settings of Matplotlib within pictures: dollar signs in names are no formulas, and texts of a PDF are TrueType, as
 publishers ask.
 """
@@ -175,7 +175,7 @@ def dress(axes: Axes, xlabel: str = "", ylabel: str = "", grid: Literal["x", "y"
     return axes
 
 
-def small_panels(axes: Axes | np.ndarray, names: Sequence[str], ylabel: str, room: tuple[float, float, float],
+def small_panels(axes: np.ndarray, names: Sequence[str], ylabel: str, room: tuple[float, float, float],
                  title: float = 8.5) -> Iterator[tuple[Axes, str, bool]]:
     """The panels of a grid with the names as titles, and whether each is the last of its column; the others are hidden.
 
