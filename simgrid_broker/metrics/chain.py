@@ -23,6 +23,7 @@ from simgrid_broker.metrics.slots import (
     STANDS_S,
     Obstacle,
     Waiting,
+    closed_by,
     idle_cores,
     slots_behind,
     taken_elsewhere,
@@ -222,6 +223,12 @@ def _causes(run: Run, flow: Flow, leaf: int) -> list[Cause]:
     lost = flow.could_use[:, leaf] - flow.running[:, leaf]
     hours = np.flatnonzero(flow.short[:, leaf])
     obstacles = slots_behind(run, flow.waiting, share, float(lost[hours].mean())) if len(hours) else []
+    if obstacles and not any(each.settings or each.refused_by or each.is_input for each in obstacles):
+        # full slots name no setting: shares above their targets may hold others, from which a rule keeps this one
+        above = flow.running.mean(axis=0) > (1 + NEAR) * flow.target.mean(axis=0)
+        rule, cores = closed_by(run, share, [flow.tree.leaf_names[other] for other in np.flatnonzero(above)])
+        if cores >= MUCH * lost[hours].mean():
+            obstacles = [Obstacle(1.0, "shares above their targets hold slots that a rule closes", refused_by=rule)]
     for hour in hours.tolist():
         cause = _cause_of_hour(run, flow, hour, leaf, obstacles)
         if cause is None:

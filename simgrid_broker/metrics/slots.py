@@ -1,6 +1,6 @@
 """Obstacles between activated jobs and slots: where they wait, and what happens to workers and pilots there."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -195,6 +195,20 @@ def taken_elsewhere(run: Run, share: str, others: tuple[str, ...]) -> float:
                  & ~jobs.queue.isin(at.index[at > FREE * at.sum()])
                  & ~jobs.queue.isin(closed.index[closed > 100 * ENOUGH])]
     return float(taken.taken_h.sum() * HOUR / max(window_of(run).length_s, 1.0))
+
+
+def closed_by(run: Run, share: str, others: Collection[str]) -> tuple[str, float]:
+    """The rule of job brokerage other than a cap that closes to a share queues where `others` took most cores, of the
+    types of its waiting jobs, and these cores; a rule closes a queue if it refused it in most decisions."""
+    jobs, refused = waiting_for_slots(run).jobs, _refusals_at(run)
+    kinds = jobs.resource_type[jobs.share == share]
+    refused = with_labels(run, refused[
+        (refused.share == share) & refused.kind.isin(ABOUT_QUEUES) & ~refused.tag.isin((USED, *OF_CAPS))
+        & (refused.part > 100 * ENOUGH)])
+    rules = dict(zip(refused.candidate, refused.rule, strict=True))
+    taken = jobs[jobs.share.isin(others) & jobs.resource_type.isin(kinds)]
+    cores = taken.groupby(taken.queue.map(rules)).taken_h.sum() * HOUR / max(window_of(run).length_s, 1.0)
+    return (str(cores.idxmax()), float(cores.max())) if len(cores) else ("", 0.0)
 
 
 @once_per_run

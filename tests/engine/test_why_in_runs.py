@@ -60,6 +60,9 @@ BROKEN = {
                 "workers are cut by maxWorkers", QUEUES + "SOUTH.params.maxWorkers"),
     "closed queues": ({QUEUES + f"{name}.status": "brokeroff" for name in ("NORTH", "SOUTH")}, "job brokerage",
                       "-status", QUEUES + "*.status"),
+    "closed to one share": ({QUEUES + f"{name}.fairsharepolicy": "type=any:0%" for name in ("NORTH", "SOUTH")} | {
+        "workload.users.analysis.replicas": {"number": 3, "where": "any", "incomplete": 0},
+        "workload.users.analysis.offered_cores": 400}, "job brokerage", "-zeroshare", QUEUES + "*.fairsharepolicy"),
     "transfers": ({"grid.links.default.bandwidth": "0.3 Mb/s", CAMPAIGN + "input_per_job": "150 MB"}, "input of jobs",
                   "jobs wait for their input at idle queues", "grid.links.default.bandwidth"),
     "work": ({CAMPAIGN + "offered_cores": 20, CAMPAIGN + "backlog_time": 0}, "tasks that arrived", "too little work",
