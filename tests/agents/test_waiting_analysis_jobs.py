@@ -50,7 +50,7 @@ def test_as_documented_each_job_counts_by_itself():
     old, _, marked, changed = (waiting_job(stage), waiting_job(stage, at=5 * HOUR), waiting_job(stage),
                                waiting_job(stage))
     mark_jobs(stage.world, [marked], JobMark.NOT_JEDI)
-    stage.arrays.job_times[changed, S.ACTIVATED] = 13 * HOUR                # it counts from its creation
+    stage.arrays.jobs["modification_s"][changed] = 13 * HOUR                # it counts from its creation
     analysis = AnalysisJobs(stage.control)
     stage.run(13 * HOUR)
     assert analysis.waiting().tolist() == [changed, marked, old]
