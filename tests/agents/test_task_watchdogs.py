@@ -246,14 +246,15 @@ def test_work_queues_that_are_no_share_come_first():
 @pytest.mark.parametrize(("requesttype", "second", "cut"), [("", 900, 0), ("A", 500, 1)])
 def test_an_error_ends_the_cycle_in_the_code_and_the_next_one_goes_on(requesttype, second, cut):
     nearly = dict(n_jobs=100, n_finished=99, share=1)
-    stage = failing("deployed", dict(no_auto_pause=True, requesttype=requesttype), nearly, nearly,
-                    shares=[dict(name="All", value=1), dict(name="Other", value=1)])
+    stage = failing("deployed", dict(no_auto_pause=True, requesttype=requesttype), nearly, nearly, nearly,
+                    dict(label="user"), shares=[dict(name="All", value=1), dict(name="Other", value=1)])
     assert [stage.task(row) for row in range(2)] == ["paused", "running"]
     assert (stage.arrays.tasks["priority"][1], stage.control.books.n_cut_cycles) == (second, cut)
-    put_task(stage, 2, T.PAUSED)                                                        # it is not looked at any more
+    put_task(stage, 2, T.PAUSED)                                          # two tasks are not looked at any more
+    stage.arrays.tasks["label"][3] = stage.arrays.tasks["label"][4]
     stage.run(602.0)
     assert (stage.arrays.tasks["priority"][1], stage.control.books.n_cut_cycles) == (900, cut)
-    assert stage.arrays.tasks["priority"][2] == second
+    assert stage.arrays.tasks["priority"][2:4].tolist() == [second] * 2
 
 
 @pytest.mark.rule("ProductionWatchDog._parent_is_complete", "is_watched", "ProductionWatchDog._concerned")
