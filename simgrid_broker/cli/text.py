@@ -9,6 +9,8 @@ from textwrap import wrap
 GAP = "  "
 WIDEST = 34
 """Maximum width of columns other than the first, which is never wrapped, and the last."""
+SHORTEST = 12
+"""Width of the first column down to which it gives room to others; longer cells stand above their rows."""
 NARROWEST = 24
 """Minimum width of the last column."""
 
@@ -58,9 +60,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Container
     if below:
         gap = GAP if sum(least[:-1]) + len(GAP) * (len(widths) - 2) <= most else GAP[:1]
         widths = narrowed(widths[:-1], least[:-1], most - len(gap) * (len(widths) - 2))
+    if (excess := sum(widths) + len(gap) * (len(widths) - 1) - most) > 0:
+        widths[0] = min(widths[0], max(widths[0] - excess, SHORTEST))
     lines = [_row(row[:len(widths)], widths, numbers, gap) + (
         "\n" + _below(row[-1], most) if below and row[-1] else "") for row in cells]
-    whole = max(map(len, "\n".join(lines).splitlines())) if below else sum(widths) + len(gap) * (len(widths) - 1)
+    whole = (max(map(len, "\n".join(lines).splitlines())) if below or excess > 0
+             else sum(widths) + len(gap) * (len(widths) - 1))
     return "\n".join([lines[0], "-" * whole, *lines[1:]])
 
 
@@ -99,7 +104,9 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def _row(row: Sequence[str], widths: Sequence[int], numbers: Container[int], gap: str) -> str:
-    """One row of a table, over several lines if a cell is wrapped."""
+    """One row of a table, over several lines if a cell is wrapped; a first cell that is too long stands above it."""
+    if len(row[0]) > widths[0] and any(row[1:]):
+        return row[0] + "\n" + _row(("", *row[1:]), widths, numbers, gap)
     cells = [wrap(cell, width, break_on_hyphens=False, break_long_words=False)
              for cell, width in zip(row, widths, strict=True)]
     return "\n".join(

@@ -104,7 +104,8 @@ MEANT = {
     "events": ("events_per_job",), "walltime": ("maxtime", "hs06sec_per_event"), "power": ("corepower",),
     "input": ("input_per_job", "input_per_event"), "output": ("output_per_job", "output_per_event"),
     "disk": ("maxwdir", "total"), "space": ("total", "free"), "load": ("offered_cores",),
-    "hs06": ("corepower", "hs06sec_per_event"), "type": ("processingtype", "what"), "share": ("gshare",)}
+    "hs06": ("corepower", "hs06sec_per_event"), "type": ("processingtype", "what"), "share": ("gshare",),
+    "periods": ("agents",)}
 """Keys that people mean by plain words; those that a part has are named first."""
 
 

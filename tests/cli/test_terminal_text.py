@@ -20,6 +20,18 @@ def test_a_table_wraps_its_last_column_and_aligns_numbers_to_the_right():
         "BB   22"]
 
 
+def test_a_first_cell_too_long_for_the_terminal_stands_above_its_row():
+    rows = [("a_long_name_of_a_user", "1,000", "2,000"), ("short", "3", "4")]
+    head = ("user", "waiting", "started")
+    assert table(head, rows, numbers=(1, 2), width=30).splitlines() == [
+        "user           waiting started",
+        "------------------------------",
+        "a_long_name_of_a_user",
+        "                 1,000   2,000",
+        "short                3       4"]
+    assert "a_long_name_of_a_user   1,000" in table(head, rows, numbers=(1, 2), width=37)
+
+
 @given(st.lists(st.tuples(st.text("ab ", max_size=60), st.text("ab ", max_size=60), st.text("ab ", max_size=60)),
                 max_size=5), st.integers(20, 120))
 def test_no_word_of_a_table_is_lost(rows, width):

@@ -271,12 +271,12 @@ def time_axis(axes: Axes, end_s: float, marks: Marks, label: bool = True, most_t
     if label:
         axes.set_xlabel(f"simulated time ({name})", color=INK, fontsize=LABEL)
     axes.set_gid(str(unit))
-    seen = [mark for mark in marks.incidents if mark.at_s <= end_s and mark.until_s >= marks.start_s]
-    for at in dict.fromkeys(at for mark in seen for at in mark[:2] if marks.start_s <= at <= end_s):
+    inside = [mark for mark in marks.incidents if mark.at_s <= end_s and mark.until_s >= marks.start_s]
+    for at in dict.fromkeys(at for mark in inside for at in mark[:2] if marks.start_s <= at <= end_s):
         axes.axvline(at / unit, color=FAINT, linewidth=0.8, linestyle=":", zorder=3)
-    if label and seen:
+    if label and inside:
         _lane(axes, [Mark((max(at, marks.start_s) - marks.start_s) / span, (min(until, end_s) - marks.start_s) / span,
-                          name) for at, until, name in seen])
+                          name) for at, until, name in inside])
     return unit
 
 
