@@ -273,7 +273,7 @@ def test_short_scouts_withdraw_the_files_of_a_job(minutes, files):
     assert row["nmaxfilesperjob"] == (10 if files else 200)
 
 
-@pytest.mark.rule("Scouts._assess", "next_update")
+@pytest.mark.rule("Scouts._assess", "next_update", "Scouts._take_over")
 @pytest.mark.parametrize(("more", "again"), [(3, 0), (4, 1)])
 def test_a_scouting_task_is_measured_again_with_its_fifth_job_in_the_code(more, again):
     """Nine scouts are alive, so that five are no half of those that were made."""
@@ -307,17 +307,30 @@ def test_watchdogs_exhaust_running_tasks_in_the_code(edition, labels, more, expe
     assert expected == "running" or world.world.vocabularies["reasons"][reason] == "scout_ramCount"
 
 
-@pytest.mark.rule("measure_merging", "Scouts._take_over_merging")
-def test_merge_jobs_that_have_finished_tell_what_later_ones_claim():
-    world = worked(stage("deployed", dict(mergeOutput=True, mergeRamCount=2500)), jobs=0)
+@pytest.mark.rule("measure_merging", "Scouts._take_over_merging", "Scouts._take_over")
+@pytest.mark.parametrize(("said", "cputime_s", "walltime"), [
+    pytest.param({}, 7200, 11, id="7.2 s a MiB with a margin"),
+    pytest.param({}, 60, 0, id="a short merge job"),
+    pytest.param(dict(walltime_s_per_mib=50.0), 7200, 50, id="not below the measure of the task"),
+])
+def test_merge_jobs_that_have_finished_tell_what_later_ones_claim(said, cputime_s, walltime):
+    world = worked(stage("deployed", dict(mergeOutput=True, mergeRamCount=2500), said=said), jobs=0)
     scouts, merge = world.control.books.scouts, world.arrays.jobs[world.live()[:1]].copy()
     assert world.world.merge_rule(0).mergeRamCount == 2500
     for name, value in dict(status=S.FINISHED, n_chunks=0, processing_type=scouts.pmerge, maxpss_mb=3000,
-                            walltime_s=9000, cputime_s=7200, input_bytes=1000 * 1024**2).items():
+                            walltime_s=9000, cputime_s=cputime_s, input_bytes=1000 * 1024**2).items():
         merge[name] = value
     scouts._read(merge)
     finish(world, 1)
     world.run(world.now + 700)
     task = world.arrays.tasks[0]
-    assert (task["mergeramcount"], task["mergewalltime"], task["ramcount"]) == (3300, 11, 1100)
+    assert (task["mergeramcount"], task["mergewalltime"], task["ramcount"]) == (3300, walltime, 1100)
     assert world.world.merge_rule(0).mergeRamCount == 3300
+
+
+@pytest.mark.rule("Scouts._take_over")
+@pytest.mark.parametrize(("pieces", "read", "size"), [(3, 0, 3.0), (1, 0, 1.0), (0, 0, 1.0), (3, 2 * 1024**2, 2.0)])
+def test_jobs_without_input_count_their_pieces(pieces, read, size):
+    world = worked(stage("deployed", dict(disk_traffic=0.7)), jobs=0)
+    jobs = world.control.books.scouts._jobs_of(0, {0: [(10.5, 10.0, 1, 10_000, 100, 900, read, 0, pieces)] * 2})
+    assert jobs.input_mib.tolist() == [size] * 2 and jobs.disk_kb.tolist() == [8.0] * 2

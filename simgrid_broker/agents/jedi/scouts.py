@@ -254,7 +254,7 @@ class Scouts:
         split = arrays.splitting[row]
         given = {name: split[name.lower()].item() for name in rules.SplitRules._fields[:-1]}
         said = rules.SplitRules(**given, minCpuEfficiency=self._stream(row).minCpuEfficiency)
-        return said if is_cut(arrays, row) else said._replace(nFilesPerJob=max(1, pieces_at_once(arrays, row)))
+        return said if is_cut(arrays, row) else said._replace(nFilesPerJob=pieces_at_once(arrays, row))
 
     def _input_of(self, row: int, jobs: measures.Jobs) -> rules.Input:
         """Input of a task in pieces, and the finished jobs on it."""
