@@ -42,6 +42,8 @@ _QUANTITY = re.compile(r"([-+]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*
 
 _BETWEEN = re.compile(r"(?<=[A-Za-z])\s+(?=\d)")
 """Between the parts of a time of several units."""
+_CLOCK = re.compile(r"noon|midnight|\d:\d\d|today|tomorrow", re.IGNORECASE)
+"""Text that means a time of day."""
 
 
 def seconds(value) -> float:
@@ -54,7 +56,9 @@ def seconds(value) -> float:
 
 
 def _time(value) -> float:
-    return _read(value, TIME_UNITS, 1.0, "a time", "a number of seconds or text such as '72h'")
+    is_clock = isinstance(value, str) and _CLOCK.search(value)
+    return _read(value, TIME_UNITS, 1.0, "a time", "a number of seconds or text such as '72h'"
+                 + (" or '1 d 12 h'; nothing reads a time of day" if is_clock else ""))
 
 
 def minutes(value) -> float:

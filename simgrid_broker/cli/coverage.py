@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simgrid_broker.cli.loading import recorded_run
 from simgrid_broker.cli.text import paragraph, table
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ def coverage(
     A change of a rule that never refused anything in a scenario cannot be seen there.
     """
     from simgrid_broker.metrics.coverage import agents_used, ends_used, event_ends_used, rules_used
-    from simgrid_broker.records import read_run
-    recorded = read_run(run)
+    recorded = recorded_run(run)
     rules, ends, agents = rules_used(recorded), ends_used(recorded), agents_used(recorded)
     of_events = event_ends_used(recorded)
     if as_json:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simgrid_broker.cli import shares, users, why_not
+from simgrid_broker.cli.loading import recorded_run
 from simgrid_broker.cli.text import count, paragraph
 from simgrid_broker.cli.trouble import BadArgument, moment_of
 from simgrid_broker.errors import nearest
@@ -66,8 +67,7 @@ def explain(
     first why it waits. With --job: the life of a job. With --user: why the user's work waits, in one sentence and in
     detail. The others count all decisions of a share or about a queue.
     """
-    from simgrid_broker.records import read_run
-    recorded = read_run(run)
+    recorded = recorded_run(run)
     if job is not None:
         _alone("--job", (("--task", task), ("--at", at), ("--queue", queue), ("--why-not", why_not_queue),
                          ("--share", share), ("--unplaced", unplaced or None), ("--user", user)))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simgrid_broker.cli.loading import recorded_run
 from simgrid_broker.cli.text import GAP, count, paragraph, table, terminal_width
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ def links(
 
     Figures are of the window of the run. Doors are those of sites, endpoints and backbones that have a capacity.
     """
-    from simgrid_broker.records import read_run
-    recorded = read_run(run)
+    recorded = recorded_run(run)
     if as_json:
         typer.echo(_as_json(recorded, every))
     elif matrix:

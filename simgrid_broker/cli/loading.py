@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simgrid_broker.cli.text import paragraph
 from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 
 if TYPE_CHECKING:
+    from simgrid_broker.records import Run
     from simgrid_broker.scenario import Scenario, Snapshot
 
 CRIC = "CRIC"
@@ -40,6 +42,17 @@ def plot_formats(text: str) -> tuple[str, ...]:
         return formats_of(text)
     except ValueError as error:
         raise BadArgument("--format", text, str(error)) from error
+
+
+def recorded_run(folder: Path) -> "Run":
+    """The run in a folder; stderr says first that it did not end, or that its tables are of another version."""
+    from simgrid_broker.records import read_run
+    run = read_run(folder)
+    if run.manifest["status"] != "complete" or run.remarks:
+        from simgrid_broker.report.caveats import cut_short
+        for sentence in (*cut_short(run), *run.remarks):
+            typer.echo(paragraph(f"note: {sentence}", " " * 6), err=True)
+    return run
 
 
 def loaded(file: Path, seed: int | None = None, until: str | None = None, settings: Iterable[str] | None = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simgrid_broker.cli.loading import loaded
+from simgrid_broker.cli.loading import loaded, recorded_run
 from simgrid_broker.cli.text import count, paragraph, table
 from simgrid_broker.cli.trouble import BadArgument, moment_of
 from simgrid_broker.errors import nearest
@@ -57,8 +57,7 @@ def shares(
         typer.echo(workers_text(*hour_of_workers(given, queue, at), as_json))
         return
     if given.is_dir():
-        from simgrid_broker.records import read_run
-        rows, note = of_run(read_run(given)), RUN_NOTE
+        rows, note = of_run(recorded_run(given)), RUN_NOTE
     else:
         rows, note = of_scenario(loaded(given)), SCENARIO_NOTE
     if as_json:
@@ -91,10 +90,9 @@ def hour_of_workers(given: Path, queue: str | None, at: str | None) -> tuple["pd
     without samples.
     """
     from simgrid_broker import units
-    from simgrid_broker.records import read_run
     if queue is None or not given.is_dir():
         raise BadArgument("--workers", queue or "", "needs the folder of a run and a queue")
-    run = read_run(given)
+    run = recorded_run(given)
     queues = run.manifest["scenario"]["grid"]["queues"]
     if queue not in queues:
         raise BadArgument("--workers", queue, "unknown queue of the run", nearest(queue, queues))

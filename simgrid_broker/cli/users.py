@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simgrid_broker.cli.loading import recorded_run
 from simgrid_broker.cli.text import count, paragraph, table
 from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import nearest
@@ -35,8 +36,7 @@ def users(
 
     Users with most cores come first. Cores are the mean over the window of the run.
     """
-    from simgrid_broker.records import read_run
-    recorded = read_run(run)
+    recorded = recorded_run(run)
     rows, fair = of_run(recorded)
     if as_json:
         plain = rows.astype(object).where(rows.notna(), None).to_dict("records")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simgrid_broker.cli.loading import recorded_run
 from simgrid_broker.cli.text import command, count, paragraph, table
 from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import nearest
@@ -40,8 +41,7 @@ def why(
     Without SHARE: one line for each share, and the sentence of each that is short. With it: the chain from the tasks
     that arrived to running jobs, in cores, what lost most, the settings behind it, and a sweep of the first one.
     """
-    from simgrid_broker.records import read_run
-    recorded = read_run(run)
+    recorded = recorded_run(run)
     answers = _answers(recorded, share)
     if as_json:
         typer.echo(json.dumps([_plain(each.to_dict()) for each in answers], indent=1, ensure_ascii=False))

@@ -1,5 +1,6 @@
 """The life of a task: one line for each change, with the stretches in which no job was made and what held it."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from simgrid_broker.units import HOUR
 
 PLACE = {"registered": 0, "defined": 1, "assigning": 2}
 """Order of statuses that a task enters at the same instant; the others come last."""
+QUARTER = 6 * HOUR
+"""Period of which retries, and ends of jobs, are one change, s."""
 
 
 class Change(NamedTuple):
@@ -81,21 +84,25 @@ def _jobs_of(run: Run, task: int) -> pd.DataFrame:
 
 
 def _made(jobs: pd.DataFrame) -> Iterator[Change]:
-    """Jobs made, hour by hour."""
-    for _, group in jobs.groupby(jobs.pending_s // HOUR):
-        again = int((group.attempt > 1).sum())
-        queues = group.queue.dropna().value_counts()
-        at = f", most at {queues.index[0]}" if len(queues) else ""
-        yield Change(group.pending_s.min(), group.pending_s.max(),
-                     f"{len(group):,} jobs made{at}" + (f", {again:,} of them tried again" if again else ""))
+    """Jobs made of new input, hour by hour, and those made again, by quarter of a day."""
+    is_new = jobs.attempt <= 1
+    for rows, period, what in ((jobs[is_new], HOUR, "made"), (jobs[~is_new], QUARTER, "made again")):
+        for _, group in rows.groupby(rows.pending_s // period):
+            queues = group.queue.dropna().value_counts()
+            at = f", most at {queues.index[0]}" if len(queues) else ""
+            yield Change(group.pending_s.min(), group.pending_s.max(), f"{_jobs(group)} {what}{at}")
 
 
 def _ended(jobs: pd.DataFrame) -> Iterator[Change]:
-    """Jobs that ended, by day, status and cause."""
+    """Jobs that ended, by quarter of a day, status and cause."""
     over = jobs[jobs.end_s.notna()]
-    for (_, status, cause), group in over.groupby([over.end_s // (6 * HOUR), "status", "cause"]):
+    for (_, status, cause), group in over.groupby([over.end_s // QUARTER, "status", "cause"]):
         because = "" if cause == "none" else f" ({cause.replace('_', ' ')})"
-        yield Change(group.end_s.min(), group.end_s.max(), f"{len(group):,} jobs {status}{because}")
+        yield Change(group.end_s.min(), group.end_s.max(), f"{_jobs(group)} {status}{because}")
+
+
+def _jobs(rows: pd.DataFrame) -> str:
+    return f"{len(rows):,} job{'s' if len(rows) > 1 else ''}"
 
 
 def _held(run: Run, row: pd.Series, jobs: pd.DataFrame) -> Iterator[Change]:
@@ -107,11 +114,19 @@ def _held(run: Run, row: pd.Series, jobs: pd.DataFrame) -> Iterator[Change]:
     made = set((jobs.pending_s // HOUR).astype(int)) if len(jobs) else set()
     if made and (jobs.attempt == 1).sum() >= row.n_jobs:                      # all of its input has had a job
         last = max(made)
-    begun, rule = 0, ""
+    begun, rules = 0, Counter[str]()
     for hour in range(first, last + 2):
-        now = verdicts.get(hour, "") if hour not in made and hour <= last else ""
-        if now != rule:
-            if rule:
-                yield Change(max(begun * HOUR, row.arrival_s), min(hour * HOUR, run.end_s),
-                             f"held by the {LINKS[THROTTLER]} of {row.share}: {rule}")
-            begun, rule = hour, now
+        rule = verdicts.get(hour) if hour not in made and hour <= last else None
+        if rule:
+            begun = begun if rules else hour
+            rules[rule] += 1
+        elif rules:
+            yield Change(max(begun * HOUR, row.arrival_s), min(hour * HOUR, run.end_s),
+                         f"held by the {LINKS[THROTTLER]} of {row.share}: {_named(rules)}")
+            rules = Counter()
+
+
+def _named(rules: Counter[str]) -> str:
+    """Rules with the hours of each, the longest first; a rule of all hours alone."""
+    named = [f"{rule} ({hours} h)" for rule, hours in rules.most_common()]
+    return next(iter(rules)) if len(rules) == 1 else ", ".join(named)

@@ -18,15 +18,8 @@ MOST_NAMED = 3
 
 def warnings_of(run: Run) -> tuple[str, ...]:
     """Warnings that limit how far the figures of a run can be trusted."""
-    window, status = window_of(run), run.manifest["status"]
-    end, duration = format_seconds(window.end_s), format_seconds(float(run.manifest["duration_s"]))
-    texts = {
-        "running": f"This run has not ended or was killed: figures cover what is on disk, up to {end} of {duration}. "
-                   "The last jobs to end may be missing, and jobs that were still alive have no rows.",
-        "interrupted": f"This run was interrupted at about {end} of {duration}.",
-        "failed": f"This run failed at about {end} of {duration}; its figures may be wrong.",
-    }
-    warnings = [texts[status]] if status in texts else []
+    window = window_of(run)
+    warnings = list(cut_short(run))
     if window.length_s <= 0:
         warnings.append(f"The run has no data after its warm-up of {format_seconds(window.start_s)}: "
                      "figures over the window are empty, and curves show the warm-up only.")
@@ -43,6 +36,19 @@ def warnings_of(run: Run) -> tuple[str, ...]:
         warnings.append(f"{cut} cycle{'s' if cut > 1 else ''} of the production watchdog ended half-way, as in the "
                         "production code, which stops with an error where it pauses a task with a requesttype.")
     return (*warnings, *run.remarks)
+
+
+def cut_short(run: Run) -> tuple[str, ...]:
+    """A sentence about a run that did not come to its end."""
+    status = run.manifest["status"]
+    if status == "complete":
+        return ()
+    end, duration = format_seconds(run.end_s), format_seconds(float(run.manifest["duration_s"]))
+    return ({
+        "running": f"This run has not ended or was killed: figures cover what is on disk, up to {end} of {duration}. "
+                   "The last jobs to end may be missing, and jobs that were still alive have no rows.",
+        "interrupted": f"This run was interrupted at about {end} of {duration}.",
+        "failed": f"This run failed at about {end} of {duration}; its figures may be wrong."}[status],)
 
 
 def _command_ignored(command: dict) -> str:

@@ -1,6 +1,7 @@
 """Output of `explain` for a small run; `pytest tests/cli --update` rewrites the expected texts."""
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -184,6 +185,19 @@ def test_what_is_asked_about_a_run_fits_80_columns(call, explained, command):
     lines = [line for line in result.stdout.splitlines()
              if not line.startswith(("  use ", "  skip ")) and str(explained) not in line]     # its folder is longer
     assert max(map(len, lines)) <= 80
+
+
+def test_a_run_that_was_killed_or_is_of_another_version_says_so_before_the_answer(call, explained, tmp_path):
+    folder = shutil.copytree(explained, tmp_path / "killed")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["status"] = "running"
+    del manifest["results"]["tasks"][-1]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    for name, *options in (("why",), ("coverage", "--json"), ("explain", "--task", 4), ("shares",), ("users",)):
+        result, whole = call(name, folder, *options), call(name, explained, *options)
+        assert result.exit_code == 0 and not whole.stderr
+        said = " ".join(result.stderr.split())
+        assert said.startswith("note: This run has not ended or was killed: ") and "another version of the" in said
 
 
 @pytest.mark.parametrize("command", [("gdpconfig", "jobbroker"), ("gdpconfig", "cap_rt"), ("describe",),

@@ -11,7 +11,7 @@ from simgrid_broker.metrics.chain import Cause
 from simgrid_broker.metrics.chain_words import in_effect, values_to_try
 from simgrid_broker.metrics.coverage import agents_used, ends_used, rules_used
 from simgrid_broker.metrics.job_life import job_life
-from simgrid_broker.metrics.task_life import task_life
+from simgrid_broker.metrics.task_life import QUARTER, task_life
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 KEY = "gdpconfig.NRUNNINGCAP_Production"
@@ -56,6 +56,23 @@ def test_the_life_of_a_task_has_no_gap_that_nobody_explains(run):
     assert held and set(held) == {"held by the throttler of Production: running > NRUNNINGCAP"}
     assert task_life(run, 10**9) == []
     json.dumps([each._asdict() for each in life])
+
+
+def test_retries_of_a_quarter_of_a_day_are_one_line_of_the_life(run):
+    for number, jobs in run.jobs.groupby("jeditaskid"):
+        again = [each for each in task_life(run, int(number)) if each.what.partition(", ")[0].endswith(" made again")]
+        assert sum(int(each.what.split()[0]) for each in again) == (jobs.attempt > 1).sum()
+        assert len({each.start_s // QUARTER for each in again}) == len(again)
+    assert (run.jobs.attempt > 1).any()
+
+
+def test_rules_that_hold_a_task_in_turn_are_one_line_with_the_hours_of_each(run, monkeypatch):
+    task = run.tasks[~run.tasks.jeditaskid.isin(run.jobs.jeditaskid)].iloc[0]
+    begun = int(task.arrival_s // 3600)
+    rules = {begun: "first", begun + 1: "second"}
+    monkeypatch.setattr("simgrid_broker.metrics.task_life.verdicts_of", lambda *_: rules)
+    held = [each.what for each in task_life(run, int(task.jeditaskid)) if each.what.startswith("held")]
+    assert held == [f"held by the throttler of {task.share}: first (1 h), second (1 h)"]
 
 
 def test_the_life_of_a_job_goes_from_its_decision_to_its_end_and_names_its_other_attempts(run):

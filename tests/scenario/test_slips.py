@@ -40,6 +40,23 @@ SLIPS = (
     ({"gdpconfig.NQUEUELIMITS": 3}, "unknown key"),
     ({"warm_up": "13h"}, "must be less than duration"),
     ({"duration": "12 hrs"}, "write a number of seconds or text such as '72h'"),
+    ({"duration": "tomorrow 12:00"}, "write .* such as '72h' or '1 d 12 h'; nothing reads a time of day"),
+    ({"incidents": [dict(at="noon", what="site_outage", site="NORTH")]}, "'noon': is not a time; .* a time of day"),
+    ({"incidents": [dict(at="day 1, 12:00", what="site_outage", site="NORTH")]}, "is not a time; .* a time of day"),
+    ({"incidents": [dict(at=1, what="queue_status", queue="NORTH", status="closed")]},
+     "unknown status of a queue; known are online, brokeroff, test, offline"),
+    ({"incidents": [dict(at=1, what="site_outage", queue="NORTH")]}, "site_outage needs `site`"),
+    ({"incidents": [dict(at=1, what="site_outage", site="NORHT")]}, "did you mean 'NORTH'"),
+    ({"incidents": [dict(at=1, what="gdpconfig", key="NQUEUELIMITS", value=3)]}, "unknown key"),
+    ({"incidents": [dict(at=1, what="site_outtage", site="NORTH")]}, "did you mean 'site_outage'"),
+    ({f"{NORTH}.status": "closed"}, "expected 'online', 'brokeroff'"),
+    ({f"{NORTH}.capability": "multicore"}, "did you mean 'ucore' or 'mcore'"),
+    ({f"{NORTH}.atlas_site": "NORHT"}, "did you mean 'NORTH'"),
+    ({"resource_types.MCORE.mincores": 2}, "did you mean 'mincore'"),
+    ({f"{ANALYSIS}.share": "Analysis"}, "unknown key 'share'; did you mean 'gshare'"),
+    ({f"{ANALYSIS}.gshare": "Analisys"}, "did you mean 'Analysis'"),
+    ({f"{SIMULATION}.corecount": -8}, "expected"),
+    ({"record.samples": "5 minutes"}, "unknown key"),
 )
 
 
@@ -63,6 +80,14 @@ def _as_problems(texts):
     """Remarks as the problems of an error, so that one test reads both."""
     from simgrid_broker.errors import Problem
     return [Problem(None, None, "", None, text) for text in texts]
+
+
+def test_a_snapshot_given_for_a_scenario_and_the_other_way_round_is_one_sentence():
+    snapshot, scenario = (ROOT / "scenarios" / name for name in ("snapshot.yaml", "minimal.yaml"))
+    with pytest.raises(sb.ScenarioError, match=r"^1 problem .*\n.*snapshot.yaml: is a snapshot, .*broker` says where"):
+        sb.load_scenario(snapshot)
+    with pytest.raises(sb.SnapshotError, match=r"^1 problem .*\n.*minimal.yaml: is a scenario: .*run` simulates it"):
+        sb.load_snapshot(scenario)
 
 
 def test_no_scenario_of_the_project_has_a_slip():

@@ -211,7 +211,8 @@ def incident_status(scenario: Scenario) -> Iterator[Finding]:
         if incident.status is not None and incident.what in STATUSES:
             thing, known = STATUSES[incident.what]
             if incident.status not in known:
-                yield Finding(("incidents", position, "status"), incident.status, f"unknown status of {thing}",
+                yield Finding(("incidents", position, "status"), incident.status,
+                              f"unknown status of {thing}; known are {', '.join(known)}",
                               nearest(incident.status, known))
 
 

@@ -24,6 +24,14 @@ from simgrid_broker.scenario.snapshot import Snapshot
 W = TypeVar("W", bound=Whole)
 FINDINGS: dict[type[Whole], Callable[[Any], Iterable[Finding]]] = {Scenario: findings, Snapshot: snapshot_findings}
 """Checks between the parts of models whose checks import them."""
+KINDS: dict[type[Whole], tuple[frozenset[str], str]] = {
+    Scenario: (frozenset({"duration", "workload"}),
+               "is a scenario: `simgrid-broker run` simulates it; brokers answer for snapshots, which a run writes at "
+               "the times of record.snapshots"),
+    Snapshot: (frozenset({"tasks"}),
+               "is a snapshot, a grid at one moment: `simgrid-broker broker` says where its tasks go; a scenario has "
+               "duration and workload")}
+"""Keys that only one kind of file has, and what one says that is given for another."""
 
 
 def load_scenario(path: str | Path, seed: int | None = None, until: float | str | None = None,
@@ -38,6 +46,7 @@ def load_scenario(path: str | Path, seed: int | None = None, until: float | str 
     if not isinstance(path, str | PathLike):
         raise wrong_type("load_scenario", "the path of a scenario file, or the name of a shipped scenario", path)
     draft, problems = of_run(Path(path)) if (Path(path) / MANIFEST).is_file() else read(located(path))
+    _refuse_other_kind(draft.values, Scenario, path)
     assignments = [] if seed is None else [Assignment("seed", seed, locate.COMMAND_LINE)]
     assignments += [] if until is None else [Assignment("duration", until, locate.COMMAND_LINE)]
     assignments += _assignments(overrides, problems)
@@ -64,8 +73,17 @@ def snapshot_of(path: str | Path, overrides: Iterable[str], model: type[W]) -> W
         draft, problems = read(located(path))
     except ScenarioError as error:
         raise SnapshotError(error.problems) from None
+    _refuse_other_kind(draft.values, model, path)
     assignments = _assignments(overrides, problems)
     return resolve(replace(draft, assignments=tuple(assignments)), model, problems)
+
+
+def _refuse_other_kind(values: Mapping[str, object], model: type[Whole], path: str | Path) -> None:
+    """Raise the error of a model for a file that plainly is of another kind, instead of one for each of its keys."""
+    for mine, (keys, is_a) in KINDS.items():
+        others = set().union(*(other for kind, (other, _) in KINDS.items() if kind is not mine))
+        if mine is not model and not keys.isdisjoint(values) and others.isdisjoint(values):
+            raise model.error([Problem(str(path), None, "", None, is_a)])
 
 
 def _assignments(overrides: Iterable[str], problems: list[Problem]) -> list[Assignment]:
