@@ -223,12 +223,6 @@ def _causes(run: Run, flow: Flow, leaf: int) -> list[Cause]:
     lost = flow.could_use[:, leaf] - flow.running[:, leaf]
     hours = np.flatnonzero(flow.short[:, leaf])
     obstacles = slots_behind(run, flow.waiting, share, float(lost[hours].mean())) if len(hours) else []
-    if obstacles and not any(each.settings or each.refused_by or each.is_input for each in obstacles):
-        # full slots name no setting: shares above their targets may hold others, from which a rule keeps this one
-        above = flow.running.mean(axis=0) > (1 + NEAR) * flow.target.mean(axis=0)
-        rule, cores = closed_by(run, share, [flow.tree.leaf_names[other] for other in np.flatnonzero(above)])
-        if cores >= MUCH * lost[hours].mean():
-            obstacles = [Obstacle(1.0, "shares above their targets hold slots that a rule closes", refused_by=rule)]
     for hour in hours.tolist():
         cause = _cause_of_hour(run, flow, hour, leaf, obstacles)
         if cause is None:
@@ -236,7 +230,7 @@ def _causes(run: Run, flow: Flow, leaf: int) -> list[Cause]:
         else:
             found.append(replace(cause, lost_core_h=float(lost[hour])))
     n_slots = len(hours) - len(found)
-    for each in obstacles if n_slots else ():
+    for each in _or_closed(run, flow, leaf, obstacles, float(lost[hours].mean())) if n_slots else ():
         found.append(replace(_of_slots(run, each, share), lost_core_h=each.part * at_slots, hours=each.part * n_slots))
     lacking = flow.target[:, leaf] - flow.could_use[:, leaf]
     if (n_lacking := int(np.count_nonzero(lacking > NEAR * flow.target[:, leaf]))):
@@ -244,6 +238,19 @@ def _causes(run: Run, flow: Flow, leaf: int) -> list[Cause]:
                            float(flow.target[:, leaf].mean()), float(flow.could_use[:, leaf].mean()),
                            hours=n_lacking, lost_core_h=float(lacking.sum())))
     return _added(found)
+
+
+def _or_closed(run: Run, flow: Flow, leaf: int, obstacles: list[Obstacle], lost: float) -> list[Obstacle]:
+    """The obstacles before slots; if they name no setting, the rule that closes slots which shares above their targets
+    hold, if these are many of the cores that a share has lost."""
+    if any(each.settings or each.refused_by or each.is_input for each in obstacles):
+        return obstacles
+    above = flow.running.mean(axis=0) > (1 + NEAR) * flow.target.mean(axis=0)
+    rule, cores = closed_by(run, flow.tree.leaf_names[leaf],
+                            [flow.tree.leaf_names[other] for other in np.flatnonzero(above)])
+    if not obstacles or cores < MUCH * lost:
+        return obstacles
+    return [Obstacle(1.0, "shares above their targets hold slots that a rule closes", refused_by=rule)]
 
 
 def _of_slots(run: Run, obstacle: Obstacle, share: str) -> Cause:
