@@ -1,47 +1,54 @@
-"""`coverage`: which rules, causes of ends and agents a run has used, and why the others never acted."""
+"""`coverage`: which rules, causes of ends, incidents and agents a run has used, and why the others never acted."""
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from simgrid_broker.cli.loading import recorded_run
 from simgrid_broker.cli.text import paragraph, table
+from simgrid_broker.units import format_seconds
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from simgrid_broker.records import Run
 
 EXAMPLES = """\b
 Examples:
   simgrid-broker coverage results/minimal/seed-1
   simgrid-broker coverage results/minimal/seed-1 --all
 """
-NOTE = ("refused: candidates that the rule was the first to refuse; alone: decisions in which it kept a task from the "
-        "cores of a batch system, or from a site")
+LOSSES = ("file_loss", "replica_lost", "dataset_deleted")
+"""Incidents by which jobs lose their input."""
+NOTE = ("asked: candidates that no rule before it had refused; refused: those that it was the first to refuse; alone: "
+        "decisions in which it kept a task from the cores of a batch system, or from a site")
 
 
 def coverage(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
-    every: Annotated[bool, typer.Option("--all", help="Also list every rule that never refused anything, with what "
-                                                      "kept it from that.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also list every rule that never refused anything, and every "
+                                                      "cause that ended no attempt, with what kept it from that.",
+                                             )] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the rules of the brokers, the causes of ends and the agents that a run has used.
+    """List the rules of the brokers, the causes of ends, the incidents and the agents that a run has used.
 
     A change of a rule that never refused anything in a scenario cannot be seen there.
     """
-    from simgrid_broker.metrics.coverage import agents_used, ends_used, event_ends_used, rules_used
+    from simgrid_broker.metrics.coverage import agents_used, ends_used, event_ends_used, incidents_used, rules_used
     recorded = recorded_run(run)
     rules, ends, agents = rules_used(recorded), ends_used(recorded), agents_used(recorded)
-    of_events = event_ends_used(recorded)
+    ends["why_not"] = ["" if row.attempts else why_never(recorded, row.cause) for row in ends.itertuples()]
+    of_events, incidents = event_ends_used(recorded), incidents_used(recorded)
     if as_json:
         typer.echo(json.dumps({"rules": rules.to_dict("records"), "ends": ends.to_dict("records"),
-                               "event_service": of_events.to_dict("records"), "agents": list(agents)}, indent=1,
-                              ensure_ascii=False))
+                               "event_service": of_events.to_dict("records"), "agents": list(agents),
+                               "incidents": incidents.to_dict("records")}, indent=1, ensure_ascii=False))
         return
     typer.echo("\n\n".join([*(_broker(rows, str(kind), every) for kind, rows in rules.groupby("kind", sort=False)),
-                            paragraph(NOTE), _ends(ends), *_of_events(of_events),
+                            paragraph(NOTE), _ends(ends, every), *_of_events(of_events), _incidents(incidents),
                             paragraph(f"Agents: {', '.join(agents)}")]))
 
 
@@ -50,8 +57,9 @@ def _broker(rows: "pd.DataFrame", kind: str, every: bool) -> str:
     acted, silent = rows[rows.refused > 0], rows[rows.refused == 0]
     lines = [f"{kind.replace('_', ' ')}: {len(acted)} of {len(rows)} rules refused candidates"]
     if len(acted):
-        cells = [(row.rule, f"{row.refused:,}", f"{row.alone:,}") for row in acted.itertuples()]
-        lines.append(table(("rule", "refused", "alone"), cells, numbers=(1, 2)))
+        cells = [(row.rule, *(f"{number:,}" for number in (row.asked, row.refused, row.alone)))
+                 for row in acted.itertuples()]
+        lines.append(table(("rule", "asked", "refused", "alone"), cells, numbers=(1, 2, 3)))
     if every and len(silent):
         lines.append(table(("never refused", "because"), [(row.rule, row.why_not) for row in silent.itertuples()]))
     return "\n".join(lines)
@@ -67,10 +75,46 @@ def _of_events(ends: "pd.DataFrame") -> list[str]:
             paragraph(f"Consumers never ended by: {', '.join(never)}")]
 
 
-def _ends(ends: "pd.DataFrame") -> str:
-    """Causes of ends, with those that never happened."""
-    happened = ends[ends.attempts > 0]
-    never = ", ".join(ends.cause[ends.attempts == 0].str.replace("_", " "))
-    cells = [(row.cause.replace("_", " "), f"{row.attempts:,}") for row in happened.itertuples()]
+def _ends(ends: "pd.DataFrame", every: bool) -> str:
+    """Causes of ends, with those that never happened, and with `every` what kept them from it."""
+    happened, never = ends[ends.attempts > 0], ends[ends.attempts == 0]
+    cells = [(_words(row.cause), f"{row.attempts:,}") for row in happened.itertuples()]
     lines = [table(("attempts ended by", "number"), cells, numbers=(1,))] if cells else []
-    return "\n".join([*lines, paragraph(f"Never: {never}")])
+    if every and len(never):
+        return "\n\n".join([*lines, table(("never ended by", "because"), [
+            (_words(row.cause), row.why_not) for row in never.itertuples()])])
+    return "\n".join([*lines, paragraph(f"Never: {', '.join(map(_words, never.cause))}")])
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def why_never(run: "Run", cause: str) -> str:
+    """What kept a cause from ending an attempt, as far as the scenario and the timeout rules of its edition tell."""
+    from simgrid_broker.policy.jobs.timeouts import rules
+    from simgrid_broker.views import Gdpconfig
+    values = {tuple(key.split(".", 1)): entry["value"] for key, entry in run.manifest["gdpconfig"].items()}
+    limits = [rule.limit_s for rule in rules(Gdpconfig(values), run.manifest["edition"]) if rule.cause.word == cause]
+    said = run.manifest["scenario"]
+    if limits:
+        return f"no job met its rule of timeouts; shortest limit {format_seconds(min(limits))}"
+    if cause.startswith("timeout_"):
+        return f"no rule of the edition {run.manifest['edition']}"
+    if cause == "preempted" and not any(queue["eviction_rate"] or queue["eviction_by_hour"]
+                                        for queue in said["grid"]["queues"].values()):
+        return "no queue has eviction_rate or eviction_by_hour"
+    if cause in ("input_lost", "input_broken") and not any(
+            incident["what"] in LOSSES for incident in said.get("incidents") or ()):
+        return "no incident loses files"
+    return "no attempt ended so"
+
+
+def _incidents(incidents: "pd.DataFrame") -> str:
+    """Kinds of incidents of the scenario, and those that it does not have."""
+    from simgrid_broker.scenario.model import Incident
+    kinds = get_args(Incident.model_fields["what"].annotation)
+    never = ", ".join(_words(kind) for kind in kinds if kind not in set(incidents.incident))
+    cells = [(_words(row.incident), *map(str, (row.planned, row.began, row.ended))) for row in incidents.itertuples()]
+    lines = [table(("incidents", "planned", "began", "ended"), cells, numbers=(1, 2, 3))] if cells else []
+    return "\n".join([*lines, paragraph(f"No incident: {never}")])

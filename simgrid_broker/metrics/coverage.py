@@ -1,4 +1,4 @@
-"""Rules, causes of ends and agents that a run has used, and those that never acted, with what kept them from it."""
+"""Rules, causes of ends, incidents and agents that a run has used, and what kept the others from acting."""
 
 from collections.abc import Sequence
 
@@ -22,30 +22,33 @@ EVENT_ENDS = ("es_merge", "es_retry", "es_wait", "es_inaction", "es_noevent", "e
 
 @once_per_run
 def rules_used(run: Run) -> pd.DataFrame:
-    """Every rule of all brokers: kind, rule (label), refused, alone, why_not.
+    """Every rule of all brokers: kind, rule (label), asked, refused, alone, why_not.
 
-    refused: candidates that it was the first to refuse; alone: decisions in which it kept the task from the cores of a
-    batch system, or from a site; why_not: what kept a rule that never refused from it, as far as the scenario tells.
+    asked: candidates that no rule before it had refused; refused: those that it was the first to refuse; alone:
+    decisions in which it kept the task from the cores of a batch system, or from a site; why_not: what kept a rule that
+    never refused from it, as far as the scenario tells.
     """
     columns = {"kind", "criterion", "tag"}
     counts = {number: sums_of_refusals(run, ["kind", "criterion"], columns, lambda rows: rows, number)
               for number in ("count", "pool_count")}
     sums = {number: table.set_index(["kind", "criterion"])["count"].to_dict() for number, table in counts.items()}
-    made = {kind for kind, name in sums["count"] if name}
     rows = []
     for kind in DecisionKind.words():
+        asked = sum(int(number) for (of, _), number in sums["count"].items() if of == kind)
         for rule in criteria(run, kind).itertuples():
             refused = int(sums["count"].get((kind, rule.criterion), 0))
             alone = int(sums["pool_count"].get((kind, rule.criterion), 0)) if kind in ABOUT_QUEUES else refused
-            rows.append((kind, rule.label, refused, alone,
-                         "" if refused else _why_not(run, rule, kind in made)))
-    return pd.DataFrame(rows, columns=["kind", "rule", "refused", "alone", "why_not"])
+            rows.append((kind, rule.label, asked, refused, alone, "" if refused else _why_not(run, rule, asked)))
+            asked -= refused
+    rules = pd.DataFrame(rows, columns=["kind", "rule", "asked", "refused", "alone", "why_not"])
+    rules.loc[rules.groupby("kind").asked.transform("max") == 0, "why_not"] = "this broker made no decision"
+    return rules
 
 
-def _why_not(run: Run, rule, is_asked: bool) -> str:
+def _why_not(run: Run, rule, asked: int) -> str:
     """The circumstance that kept a rule from refusing anything."""
-    if not is_asked:
-        return "this broker made no decision"
+    if not asked:
+        return "the rules before it left no candidate"
     keys = [key for key in rule.keys if _is_unset(run, key)]
     if rule.keys and len(keys) == len(rule.keys):
         return f"not set: {', '.join(keys)}"
@@ -88,13 +91,14 @@ def event_ends_used(run: Run) -> pd.DataFrame:
     return pd.DataFrame([(name, int(found.get(name, 0))) for name in names], columns=["end", "jobs"])
 
 
+def incidents_used(run: Run) -> pd.DataFrame:
+    """Kinds of incidents of the scenario: incident, planned, and those that began and ended within the run."""
+    planned = pd.DataFrame(run.manifest["scenario"].get("incidents") or (), columns=["what", "at", "until"])
+    rows = [(kind, len(times), *(int((times[name] <= run.end_s).sum()) for name in ("at", "until")))
+            for kind, times in planned.astype({"at": float, "until": float}).groupby("what", sort=False)]
+    return pd.DataFrame(rows, columns=["incident", "planned", "began", "ended"])
+
+
 def agents_used(run: Run) -> Sequence[str]:
     """Names of the agents that ran, in the order in which they act at the same instant."""
     return [agent["name"] for agent in run.manifest.get("agents", ())]
-
-
-def summary_of(rules: pd.DataFrame) -> dict[str, tuple[int, int]]:
-    """Rules that refused something, and all rules, by broker."""
-    acted = rules[rules.refused > 0].groupby("kind").size()
-    return {kind: (int(acted.get(kind, 0)), int((rules.kind == kind).sum())) for kind in rules.kind.unique()}
-

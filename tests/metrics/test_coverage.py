@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from simgrid_broker import load_scenario, metrics, simulate
+from simgrid_broker.cli.coverage import why_never
 from simgrid_broker.metrics.chain import Cause
 from simgrid_broker.metrics.chain_words import in_effect, values_to_try
-from simgrid_broker.metrics.coverage import agents_used, ends_used, rules_used
+from simgrid_broker.metrics.coverage import agents_used, ends_used, incidents_used, rules_used
 from simgrid_broker.metrics.job_life import job_life
 from simgrid_broker.metrics.task_life import QUARTER, task_life
 
@@ -37,6 +38,30 @@ def test_a_rule_that_never_refused_says_what_kept_it_from_that(run):
     rules = rules_used(run).set_index(["kind", "rule"])
     assert rules.why_not["job_brokerage", "-transferring"] == "all queues have one value of transferringlimit"
     assert ((rules.refused > 0) == (rules.why_not == "")).all()
+    assert (rules.why_not[rules.asked == 0] != "").all()
+
+
+def test_a_rule_is_asked_about_what_the_rules_before_it_left(run):
+    used = run.refusals[run.refusals.tag.isna()].groupby("kind", observed=True)["count"].sum()
+    for kind, rules in rules_used(run).groupby("kind"):
+        assert (rules.asked.shift(-1, fill_value=used[kind]) == rules.asked - rules.refused).all()
+
+
+def test_incidents_are_counted_by_kind_if_they_began_and_ended_within_the_run(run):
+    planned = [dict(what="site_outage", at=3600, until=7200), dict(what="site_outage", at=3600, until=1e9),
+               dict(what="gdpconfig", at=1e9)]
+    of_run = SimpleNamespace(end_s=run.end_s, manifest={"scenario": {"incidents": planned}})
+    assert incidents_used(of_run).to_numpy().tolist() == [["site_outage", 2, 2, 1], ["gdpconfig", 1, 0, 0]]
+    assert incidents_used(run).empty
+
+
+@pytest.mark.parametrize(("cause", "edition", "why"), [
+    ("timeout_sent", "documented", "no job met its rule of timeouts; shortest limit"),
+    ("preempted", "deployed", "no queue has eviction_rate"), ("input_lost", "deployed", "no incident loses files"),
+    ("task_aborted", "deployed", "no attempt ended so")])
+def test_a_cause_that_ended_no_attempt_says_what_kept_it_from_that(run, cause, edition, why):
+    of_run = SimpleNamespace(manifest=run.manifest | {"edition": edition})
+    assert why_never(of_run, cause).startswith(why)
 
 
 def test_ends_and_agents_are_those_of_the_run(run):
