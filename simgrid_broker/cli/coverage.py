@@ -91,7 +91,7 @@ def _words(name: str) -> str:
 
 
 def why_never(run: "Run", cause: str) -> str:
-    """What kept a cause from ending an attempt, as far as the scenario and the timeout rules of its edition tell."""
+    """Circumstance that kept a cause from ending an attempt, as far as scenario and timeout rules of its edition go."""
     from simgrid_broker.policy.jobs.timeouts import rules
     from simgrid_broker.views import Gdpconfig
     values = {tuple(key.split(".", 1)): entry["value"] for key, entry in run.manifest["gdpconfig"].items()}

@@ -57,7 +57,8 @@ def explain(
                                            "a job, with the tasks.")] = False,
     user: Annotated[str | None, typer.Option(metavar="NAME", help="Show why the work of this user waits at the end.",
                                              show_default=False)] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Show all rules, not only those that matter most.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show all rules, not only those that matter most; of a "
+                                                           "task every decision.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show why brokers chose or refused queues.
@@ -108,7 +109,7 @@ def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str]
     from simgrid_broker.metrics.task_life import task_life
     why, read, changes = users.of_task(run, task), datasets_of(run, task), changes_of(run, task)
     looks = scouts_of(run, task)
-    whole, life = at_s is None and names is None, task_life(run, task)
+    whole, life = at_s is None and names is None, task_life(run, task, everything)
     also = ({"datasets": read} if read else {}) | ({"actions": changes} if changes else {})
     also |= {"scouts": looks} if looks else {}
     also |= {"life": [each._asdict() for each in life]}

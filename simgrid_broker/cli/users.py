@@ -53,9 +53,10 @@ def users(
     typer.echo(table(("user", "tasks", "started", "waiting", "cores", "wait p50", "p95", "throttled", "by"), cells,
                      numbers=range(1, 8)))
     left = "" if len(shown) == len(rows) else f" {count(len(rows) - len(shown), 'more user')}: --all."
-    typer.echo(paragraph(f"Waits and throttled times in hours.{left} Fairness of the power: Jain's index "
-                         f"{fair['jain']:.2f} (1 = all users have the same); the ten largest users have "
-                         f"{100 * fair['largest_ten']:.0f} %."))
+    fairness = ("" if fair["jain"] != fair["jain"] else
+                f" Fairness of the power: Jain's index {fair['jain']:.2f} (1 = all users have the same); the ten "
+                f"largest users have {100 * fair['largest_ten']:.0f} %.")
+    typer.echo(paragraph(f"Waits and throttled times in hours.{left}{fairness}"))
 
 
 def of_run(run: "Run") -> "tuple[pd.DataFrame, dict[str, float]]":

@@ -28,10 +28,11 @@ class Change(NamedTuple):
     what: str
 
 
-def task_life(run: Run, task: int) -> list[Change]:
+def task_life(run: Run, task: int, every: bool = False) -> list[Change]:
     """Changes of a task in order of time; none for an unknown task.
 
-    Only the last stay in each status is recorded, so that earlier ones are told by decisions and jobs.
+    every: each decision of a broker by itself, not with those of the same outcome that follow it. Only the last stay in
+    each status is recorded, so that earlier ones are told by decisions and jobs.
     """
     rows = run.table("tasks")
     rows = rows[rows.jeditaskid == task]
@@ -39,7 +40,7 @@ def task_life(run: Run, task: int) -> list[Change]:
         return []
     row = rows.iloc[0]
     jobs = _jobs_of(run, task)
-    changes = [*_statuses(row), *_decisions(run, task), *_made(jobs), *_ended(jobs), *_held(run, row, jobs)]
+    changes = [*_statuses(row), *_decisions(run, task, every), *_made(jobs), *_ended(jobs), *_held(run, row, jobs)]
     return sorted(changes, key=lambda change: (change.start_s, change.end_s))
 
 
@@ -56,11 +57,11 @@ def _statuses(row: pd.Series) -> Iterator[Change]:
             yield Change(row[name], row[name], f"{word}{reason}")
 
 
-def _decisions(run: Run, task: int) -> Iterator[Change]:
-    """Decisions of the brokers; consecutive ones of the same kind and outcome are one stretch."""
+def _decisions(run: Run, task: int, every: bool) -> Iterator[Change]:
+    """Decisions of the brokers; consecutive ones of the same kind and outcome are one stretch, unless `every`."""
     rows = run.table("decisions", ["time_s", "kind", "jeditaskid", "n_kept", "n_jobs", "best"])
     rows = rows[rows.jeditaskid == task].astype({"kind": object, "best": object})
-    is_new = (rows.kind != rows.kind.shift()) | ((rows.n_kept > 0) != (rows.n_kept.shift() > 0))
+    is_new = (rows.kind != rows.kind.shift()) | ((rows.n_kept > 0) != (rows.n_kept.shift() > 0)) | every
     for _, group in rows.groupby(is_new.cumsum()):
         first, number = group.iloc[0], len(group)
         times = f"{number} decisions" if number > 1 else "a decision"

@@ -130,7 +130,7 @@ def _figures(run: Run, jobs: pd.DataFrame, by: str | list[str]) -> pd.DataFrame:
     """The figures of groups of attempts, indexed by group."""
     window, groups = window_of(run), jobs.groupby(by)
     sums = groups[["started", "waiting", "core_s", "hs06s"]].sum().astype(float) / (part_of_jobs(run) or 1)
-    length_s = window.end_s - window.start_s
+    length_s = window.length_s or np.nan
     return pd.DataFrame({"started": sums.started, "waiting": sums.waiting, "cores": sums.core_s / length_s,
                          "power": sums.hs06s / length_s, "wait_p50": groups.wait.median(),
                          "wait_p95": groups.wait.quantile(0.95)})

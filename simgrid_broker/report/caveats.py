@@ -18,11 +18,7 @@ MOST_NAMED = 3
 
 def warnings_of(run: Run) -> tuple[str, ...]:
     """Warnings that limit how far the figures of a run can be trusted."""
-    window = window_of(run)
     warnings = list(cut_short(run))
-    if window.length_s <= 0:
-        warnings.append(f"The run has no data after its warm-up of {format_seconds(window.start_s)}: "
-                     "figures over the window are empty, and curves show the warm-up only.")
     if 0 < (part := part_of_jobs(run)) < 1:
         warnings.append(f"{100 * part:.3g} % of the jobs have a row (record.jobs). Failures, statuses, attempts and "
                         "throughput count all jobs, hour by hour; waiting times are those of the sample, their numbers "
@@ -39,16 +35,19 @@ def warnings_of(run: Run) -> tuple[str, ...]:
 
 
 def cut_short(run: Run) -> tuple[str, ...]:
-    """A sentence about a run that did not come to its end."""
-    status = run.manifest["status"]
+    """Sentences about a run that did not come to its end."""
+    status, window = run.manifest["status"], window_of(run)
     if status == "complete":
         return ()
+    of_warm_up = () if window.length_s else (
+        f"The run has no data after its warm-up of {format_seconds(window.start_s)}: figures over the window are "
+        "empty, and curves show the warm-up only.",)
     end, duration = format_seconds(run.end_s), format_seconds(float(run.manifest["duration_s"]))
     return ({
         "running": f"This run has not ended or was killed: figures cover what is on disk, up to {end} of {duration}. "
                    "The last jobs to end may be missing, and jobs that were still alive have no rows.",
         "interrupted": f"This run was interrupted at about {end} of {duration}.",
-        "failed": f"This run failed at about {end} of {duration}; its figures may be wrong."}[status],)
+        "failed": f"This run failed at about {end} of {duration}; its figures may be wrong."}[status], *of_warm_up)
 
 
 def _command_ignored(command: dict) -> str:

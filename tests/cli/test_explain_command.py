@@ -200,6 +200,15 @@ def test_a_run_that_was_killed_or_is_of_another_version_says_so_before_the_answe
         assert said.startswith("note: This run has not ended or was killed: ") and "another version of the" in said
 
 
+def test_users_of_a_run_that_ended_within_its_warm_up_have_no_fairness(call, explained, tmp_path):
+    folder = shutil.copytree(explained, tmp_path / "short")
+    manifest = json.loads((folder / "manifest.json").read_text()) | {"status": "interrupted", "warm_up_s": 1e6}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    result = call("users", folder)
+    assert "no data after its warm-up" in " ".join(result.stderr.split())
+    assert "nan" not in result.stdout and "-0.0" not in result.stdout and "Jain" not in result.stdout
+
+
 @pytest.mark.parametrize("command", [("gdpconfig", "jobbroker"), ("gdpconfig", "cap_rt"), ("describe",),
                                      ("describe", "jobs.parquet"), ("describe", "rules"), ("describe", "-cap_rt"),
                                      ("describe", "states"), ("describe", "timeouts")], ids=" ".join)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 from small_study import quick
@@ -20,6 +21,7 @@ from simgrid_broker.experiments.running import (
 )
 from simgrid_broker.experiments.study import DONE, FAILED, OPEN, Point, begin, clear_unfinished, read_study, state_of
 from simgrid_broker.records import read_run
+from simgrid_broker.scenario import load_scenario
 
 
 def ran(study, points, scenario, cluster, fails=()):
@@ -46,6 +48,14 @@ def test_figures_of_a_run_have_the_names_that_are_known_before_it(tmp_path):
     assert set(table.figure) <= set(known_figures(scenario)) and table.figure.is_unique
     assert {"finished", "wait_p50", "shares.Analysis.delivered", "sites.NORTH.running_cores"} <= set(table.figure)
     assert figures(run).equals(table)                                     # the second time from its file
+
+
+def test_figures_of_shares_within_the_tree_and_of_data_are_known_and_waits_of_a_branch_are_not():
+    known = set(known_figures(load_scenario(Path(__file__).parents[2] / "scenarios" / "unused_shares.yaml")))
+    assert {"shares.Evgen.delivered", "shares.Evgen A.delivered", "shares.Evgen A.above_due",
+            "waiting.Evgen A.wait_p50", "data.input.waiting_jobs", "data.output.waiting_jobs", "traffic_moved",
+            "door_use", "link_use", "refusals.-cap.part", "throttled_share_hours"} <= known
+    assert not known & {"waiting.Evgen.wait_p50", "shares.Evgen C.delivered"}
 
 
 def test_finished_points_are_not_repeated_and_dead_ones_are(tmp_path, here_and_now):

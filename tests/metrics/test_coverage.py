@@ -91,6 +91,12 @@ def test_retries_of_a_quarter_of_a_day_are_one_line_of_the_life(run):
     assert (run.jobs.attempt > 1).any()
 
 
+def test_every_decision_of_a_task_is_a_line_if_all_are_wanted(run):
+    task = int(run.decisions[run.decisions.kind == "job_brokerage"].jeditaskid.mode().iloc[0])
+    some, every = (sum("brokerage: " in each.what for each in task_life(run, task, wanted)) for wanted in (False, True))
+    assert some < every == (run.decisions.jeditaskid == task).sum()
+
+
 def test_rules_that_hold_a_task_in_turn_are_one_line_with_the_hours_of_each(run, monkeypatch):
     task = run.tasks[~run.tasks.jeditaskid.isin(run.jobs.jeditaskid)].iloc[0]
     begun = int(task.arrival_s // 3600)
