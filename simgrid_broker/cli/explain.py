@@ -283,7 +283,7 @@ def _about_shares(run: "Run", share: str | None, unplaced: bool, everything: boo
         typer.echo(shares.overview(run, answers))
     elif not answers:
         typer.echo("Every task that arrived an hour or more before the end got a job." if unplaced else
-                   f"No broker decided about {share}.")
+                   "\n\n".join([*_sentence(run, share), f"No broker decided about {share}."]))
     else:
         typer.echo("\n\n".join([*_sentence(run, share), shares.text(answers, everything or share is not None)]))
 

@@ -410,7 +410,8 @@ def _reasons(run: Run, tree: Tree, hours: np.ndarray) -> pd.DataFrame:
                           for name in ("status", "errordialog", "throttled_by")}, leaf=_leaf(rows.share, tree))
     nuclei = set(criteria(run, DecisionKind.TASK_BROKERAGE.word).label) - set(
         criteria(run, DecisionKind.JOB_BROKERAGE.word).label)
-    place = rows.status.map(PLACE_OF).fillna(IN_PROGRESS).to_numpy(int)
+    is_new = (rows.time_s == 0) & (rows.status == "registered")             # no agent has looked at them yet
+    place = np.where(is_new, THROTTLER, rows.status.map(PLACE_OF).fillna(IN_PROGRESS).to_numpy(int))
     place = np.where((place == BROKERAGE) & rows.errordialog.isin(nuclei), NUCLEI, place)
     is_silent = (place == BROKERAGE) & (rows.errordialog == "")
     place = np.where(is_silent, np.where(rows.share.isin(_without_nucleus(run)), NUCLEI, INPUT), place)   # else: staged

@@ -32,7 +32,7 @@ def sentence(each: Why) -> str:
 
 def clause(cause: Cause) -> str:
     """The link and rule of a cause with its figures and the hours in which it was first."""
-    is_compared = not math.isnan(cause.limit) and cause.link != LINKS[ARRIVED]
+    is_compared = not math.isnan(cause.limit) and (cause.value or cause.limit) and cause.link != LINKS[ARRIVED]
     figures = "" if not is_compared else f" ({plain(round(cause.value))}, limit {plain(round(cause.limit))})"
     hours = f"{plain(round(cause.hours))} h" if cause.hours >= 1 else "less than an hour"
     return f"{cause.link}, {cause.rule}{figures}, in {hours}"

@@ -32,8 +32,7 @@ def terminal_summary(run: Run) -> str:
     value = {row.metric: number(row.value) for row in metrics.summary(run).itertuples()}
     lines = [f"{run.manifest['scenario']['name']} ({run.folder})",
              f"figures over {metrics.window_of(run)}; seed {run.manifest['seed']}, {run.manifest['status']}",
-             *(line for warning in warnings_of(run) for line in wrap(warning, _width(), initial_indent="  ! ",
-                                                                     subsequent_indent="    ")),
+             *(line for warning in warnings_of(run) for line in _wrapped(warning, "  ! ", "    ")),
              "", *_jobs(run), "", *_figures(run, value), "", *_shares(run)]
     return "\n".join(line.rstrip() for line in lines)
 
@@ -111,7 +110,7 @@ def _tasks(run: Run) -> list[str]:
 def _listed(head: str, parts: Sequence[str], most: int = MOST_CAUSES) -> list[str]:
     """Wrapped lines with `head` and the first `most` parts; empty without parts."""
     more = [f"{len(parts) - most} more"] if len(parts) > most else []
-    return wrap(head + ", ".join([*parts[:most], *more]), _width(), subsequent_indent=" " * 10) if parts else []
+    return _wrapped(head + ", ".join([*parts[:most], *more]), after=" " * 10) if parts else []
 
 
 def _out_of_memory(run: Run) -> list[str]:
@@ -147,7 +146,12 @@ def _shares(run: Run) -> list[str]:
     said = ["due: target with what shares without work leave; in samples with work that did not run:",
             "mean absolute deviation from due, % points, and % of them within 10 % of due",
             *(f"{text} `simgrid-broker why RUN` says more." for text in sentences(run))]
-    return [*lines, *(line for text in said for line in wrap(text, _width()))]
+    return [*lines, *(line for text in said for line in _wrapped(text))]
+
+
+def _wrapped(text: str, before: str = "", after: str = "") -> list[str]:
+    """Lines of a text, the first after `before`, the others after `after`; commands are not cut at hyphens."""
+    return wrap(text, _width(), initial_indent=before, subsequent_indent=after, break_on_hyphens=False)
 
 
 def _width() -> int:

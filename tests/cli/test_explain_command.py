@@ -200,6 +200,16 @@ def test_a_run_that_was_killed_or_is_of_another_version_says_so_before_the_answe
         assert said.startswith("note: This run has not ended or was killed: ") and "another version of the" in said
 
 
+def test_a_share_without_decisions_is_explained_by_its_chain(call, tmp_path):
+    run = call("run", MINIMAL, *COLD, "--until", "2h", "--set", "gdpconfig.JOB_SUBMISSION=false", "--out", tmp_path,
+               columns=80)
+    text = " ".join(call("explain", tmp_path / "minimal" / "seed-1", "--share", "Analysis").stdout.split())
+    assert text == ("Analysis got 0 of its 64 cores: throttler, jobs are not generated, in 2 h. "
+                    "No broker decided about Analysis.")
+    assert "simgrid-broker why RUN" in run.stdout and not any(
+        line.endswith("simgrid-") for line in run.stdout.splitlines())
+
+
 def test_users_of_a_run_that_ended_within_its_warm_up_have_no_fairness(call, explained, tmp_path):
     folder = shutil.copytree(explained, tmp_path / "short")
     manifest = json.loads((folder / "manifest.json").read_text()) | {"status": "interrupted", "warm_up_s": 1e6}
