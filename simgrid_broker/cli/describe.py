@@ -56,7 +56,8 @@ def describe(topic: Annotated[str | None, typer.Argument(
     sections = parts_of(by_name[topic], part) if topic in by_name else looked_up(topic, by_name)
     if not sections:
         raise BadArgument(topic, None, "no topic, rule, status, key or column; `simgrid-broker describe` lists the "
-                          "topics", nearest(topic, by_name))
+                          f"topics, `simgrid-broker gdpconfig {topic}` finds keys of gdpconfig",
+                          nearest(topic, by_name))
     for section in sections:
         typer.echo(f"{section.title}\n{paragraph(section.about)}\n")
         typer.echo(table(section.head, section.rows) + "\n")

@@ -52,7 +52,7 @@ def explain(
                                                       "this queue or nucleus, when, and how closely; of all tasks "
                                                       "without --task.", show_default=False)] = None,
     share: Annotated[str | None, typer.Option(metavar="NAME", help="Show which rules take how many of the cores that "
-                                              "this leaf share could use.", show_default=False)] = None,
+                                              "this share, a leaf or a branch, could use.", show_default=False)] = None,
     unplaced: Annotated[bool, typer.Option("--unplaced", help="Show the same for each share with tasks that never got "
                                            "a job, with the tasks.")] = False,
     user: Annotated[str | None, typer.Option(metavar="NAME", help="Show why the work of this user waits at the end.",
@@ -289,10 +289,16 @@ def _about_shares(run: "Run", share: str | None, unplaced: bool, everything: boo
 
 
 def _sentence(run: "Run", share: str | None) -> list[str]:
-    """Why a share misses its target, in a paragraph; nothing for all shares, or a run without the records."""
+    """Why a share misses its target, and each short leaf below it, a paragraph each; nothing for all shares, or a run
+    without the records.
+    """
     from simgrid_broker import metrics
     from simgrid_broker.metrics.chain_words import sentence
-    return [] if share is None else [paragraph(sentence(each)) for each in metrics.why(run, share)]
+    if share is None:
+        return []
+    below = [each for each in metrics.why(run) if each.is_short and each.share != share
+             and each.share in shares.leaves_of(run, "--share", share)]
+    return [paragraph(sentence(each)) for each in (*metrics.why(run, share), *below)]
 
 
 def task_number(run: "Run", task: str) -> int:

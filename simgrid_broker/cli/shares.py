@@ -250,7 +250,8 @@ class Answer:
 
 
 def answers(run: "Run", share: str | None = None, unplaced: bool = False) -> list[Answer]:
-    """Answers for each broker and all shares, or one; unplaced: only shares with tasks without a place, most first.
+    """Answers for each broker and all leaf shares, or those below `share`; unplaced: only shares with tasks without a
+    place, most first.
 
     Raises BadArgument for an unknown share.
     """
@@ -270,15 +271,20 @@ def answers(run: "Run", share: str | None = None, unplaced: bool = False) -> lis
                                  rows.drop(columns=["kind", "share", "decisions"]),
                                  of_kind[of_kind.jeditaskid.isin(tasks.jeditaskid)], tasks))
     if share is not None:
-        _known(run, share)
-        return [each for each in shares if each.share == share]
+        leaves = leaves_of(run, "--share", share)
+        return [each for each in shares if each.share in leaves]
     return sorted((each for each in shares if len(each.tasks) or not unplaced), key=lambda each: -len(each.tasks))
 
 
-def _known(run: "Run", share: str) -> None:
-    shares = run.manifest["vocabularies"]["shares"]
-    if share not in shares:
-        raise BadArgument("--share", share, "unknown leaf share of the run", nearest(share, shares))
+def leaves_of(run: "Run", key: str, share: str) -> tuple[str, ...]:
+    """The leaf shares below a share, itself if it is one; raises BadArgument, which names `key`, for an unknown one."""
+    from simgrid_broker.metrics.shares import share_tree
+    tree = share_tree(run)
+    if share not in tree.names[1:]:
+        near = nearest(share, tree.names[1:])
+        known = "" if near else f"; the shares are {', '.join(tree.names[1:])}"
+        raise BadArgument(key, share, f"unknown share of the run{known}", near)
+    return tuple(tree.leaf_names[leaf] for leaf in tree.below[tree.names.index(share)].nonzero()[0])
 
 
 def _empty_decisions(run: "Run") -> dict | None:

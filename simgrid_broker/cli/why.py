@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simgrid_broker.cli.loading import recorded_run
+from simgrid_broker.cli.shares import leaves_of
 from simgrid_broker.cli.text import command, count, paragraph, table
-from simgrid_broker.cli.trouble import BadArgument
-from simgrid_broker.errors import nearest
 
 if TYPE_CHECKING:
     from simgrid_broker.metrics.chain import Cause, Why
@@ -54,9 +53,8 @@ def why(
 def _answers(run: "Run", share: str | None) -> tuple["Why", ...]:
     """The chains asked for; raises BadArgument for an unknown share."""
     from simgrid_broker import metrics
-    names = run.manifest["share_tree"]["names"][1:]
-    if share is not None and share not in names:
-        raise BadArgument("SHARE", share, "unknown share of the run", nearest(share, names))
+    if share is not None:
+        leaves_of(run, "SHARE", share)
     return metrics.why(run, share)
 
 

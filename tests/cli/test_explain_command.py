@@ -150,6 +150,7 @@ def test_json_about_a_queue(call, explained):
     pytest.param(("--job", 10**6), "--job = 1000000: unknown job", id="an unknown job"),
     pytest.param(("--job", 1, "--task", 4), "cannot be combined with --job", id="a job and a task"),
     pytest.param(("--share", "Anlysis"), "did you mean 'Analysis'?", id="a misspelt share"),
+    pytest.param(("--share", "evgen"), "the shares are Analysis, Production", id="no share at all"),
     pytest.param(("--why-not", "NORTH", "--at", "1h"), "can be combined with --task, --all and --json only",
                  id="a conflict"),
 ])
@@ -198,6 +199,18 @@ def test_a_run_that_was_killed_or_is_of_another_version_says_so_before_the_answe
         assert result.exit_code == 0 and not whole.stderr
         said = " ".join(result.stderr.split())
         assert said.startswith("note: This run has not ended or was killed: ") and "another version of the" in said
+
+
+def test_a_branch_of_the_share_tree_is_explained_by_its_chain_and_its_leaves(call, explained, tmp_path):
+    folder = shutil.copytree(explained, tmp_path / "branch")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["share_tree"] = dict(names=["root", "Work", "Analysis", "Production"], parent=[-1, 0, 1, 1],
+                                  value=[100, 100, 20, 80], leaves=[2, 3])
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    text = call("explain", folder, "--share", "Work").stdout
+    assert text.startswith("Work got ") and "Analysis, analysis brokerage: " in text
+    assert "Production, job brokerage: " in text
+    assert call("why", folder, "Work").stdout.startswith("Work got ")
 
 
 def test_a_share_without_decisions_is_explained_by_its_chain(call, tmp_path):
