@@ -8,6 +8,7 @@ import typer
 
 from simgrid_broker.cli.loading import recorded_run
 from simgrid_broker.cli.text import paragraph, table
+from simgrid_broker.names import DecisionKind
 from simgrid_broker.units import format_seconds
 
 if TYPE_CHECKING:
@@ -41,28 +42,44 @@ def coverage(
     recorded = recorded_run(run)
     rules, ends, agents = rules_used(recorded), ends_used(recorded), agents_used(recorded)
     ends["why_not"] = ["" if row.attempts else why_never(recorded, row.cause) for row in ends.itertuples()]
-    of_events, incidents = event_ends_used(recorded), incidents_used(recorded)
+    of_events, incidents, others = event_ends_used(recorded), incidents_used(recorded), of_other_editions(recorded)
     if as_json:
         typer.echo(json.dumps({"rules": rules.to_dict("records"), "ends": ends.to_dict("records"),
                                "event_service": of_events.to_dict("records"), "agents": list(agents),
-                               "incidents": incidents.to_dict("records")}, indent=1, ensure_ascii=False))
+                               "other_editions": others, "incidents": incidents.to_dict("records")}, indent=1,
+                              ensure_ascii=False))
         return
-    typer.echo("\n\n".join([*(_broker(rows, str(kind), every) for kind, rows in rules.groupby("kind", sort=False)),
+    typer.echo("\n\n".join([*(_broker(rows, str(kind), others[str(kind)] if every else None)
+                              for kind, rows in rules.groupby("kind", sort=False)),
                             paragraph(NOTE), _ends(ends, every), *_of_events(of_events), _incidents(incidents),
                             paragraph(f"Agents: {', '.join(agents)}")]))
 
 
-def _broker(rows: "pd.DataFrame", kind: str, every: bool) -> str:
-    """The rules of one broker."""
+def _broker(rows: "pd.DataFrame", kind: str, others: dict[str, str] | None) -> str:
+    """The rules of one broker; others: those of other editions, None = only what refused something."""
     acted, silent = rows[rows.refused > 0], rows[rows.refused == 0]
     lines = [f"{kind.replace('_', ' ')}: {len(acted)} of {len(rows)} rules refused candidates"]
     if len(acted):
         cells = [(row.rule, *(f"{number:,}" for number in (row.asked, row.refused, row.alone)))
                  for row in acted.itertuples()]
         lines.append(table(("rule", "asked", "refused", "alone"), cells, numbers=(1, 2, 3)))
-    if every and len(silent):
-        lines.append(table(("never refused", "because"), [(row.rule, row.why_not) for row in silent.itertuples()]))
+    reasons = [] if others is None else [*zip(silent.rule, silent.why_not, strict=True), *others.items()]
+    if reasons:
+        lines.append(table(("never refused", "because"), reasons))
     return "\n".join(lines)
+
+
+def of_other_editions(run: "Run") -> dict[str, dict[str, str]]:
+    """Rules that the edition of a run does not have, by broker: label, and the editions that have it, in words."""
+    from simgrid_broker.cli.describe import broker_rules
+    from simgrid_broker.policy.rule import Criterion
+    known = {kind: {rule["criterion"] for rule in rules} for kind, rules in run.manifest.get("criteria", {}).items()}
+    found: dict[str, dict[str, str]] = {kind: {} for kind in DecisionKind.words()}
+    for broker, function, editions in broker_rules():
+        kind, rule = broker.replace(" ", "_"), function.rule
+        if isinstance(rule, Criterion) and rule.name not in known.get(kind, {rule.name}):
+            found[kind][f"{rule.tag} ({rule.name})"] = f"a rule of {' and '.join(editions)} only"
+    return found
 
 
 def _of_events(ends: "pd.DataFrame") -> list[str]:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from simgrid_broker import load_scenario, metrics, simulate
-from simgrid_broker.cli.coverage import why_never
+from simgrid_broker.cli.coverage import of_other_editions, why_never
 from simgrid_broker.metrics.chain import Cause
 from simgrid_broker.metrics.chain_words import in_effect, values_to_try
 from simgrid_broker.metrics.coverage import agents_used, ends_used, incidents_used, rules_used
@@ -45,6 +45,14 @@ def test_a_rule_is_asked_about_what_the_rules_before_it_left(run):
     used = run.refusals[run.refusals.tag.isna()].groupby("kind", observed=True)["count"].sum()
     for kind, rules in rules_used(run).groupby("kind"):
         assert (rules.asked.shift(-1, fill_value=used[kind]) == rules.asked - rules.refused).all()
+
+
+def test_rules_of_other_editions_are_named_and_none_of_the_run(run):
+    others, rules = of_other_editions(run)["job_brokerage"], rules_used(run)
+    assert others["-cap_rt (too_many_queued)"] == "a rule of documented only"
+    mine = set(metrics.criteria(run, "job_brokerage").criterion)
+    assert not mine & {name.split("(")[1].rstrip(")") for name in others}
+    assert set(of_other_editions(run)) == set(rules.kind)
 
 
 def test_incidents_are_counted_by_kind_if_they_began_and_ended_within_the_run(run):
