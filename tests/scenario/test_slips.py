@@ -40,6 +40,8 @@ SLIPS = (
     ({"gdpconfig.NQUEUELIMITS": 3}, "unknown key"),
     ({"warm_up": "13h"}, "must be less than duration"),
     ({"duration": "12 hrs"}, "write a number of seconds or text such as '72h'"),
+    ({"duration": 24, "warm_up": 0}, "duration of the run is 24 s; runs last hours to years. 24 h was probably meant"),
+    ({"warm_up": 2}, "warm_up of the run is 2 s; .* 2 h was probably meant"),
     ({"duration": "tomorrow 12:00"}, "write .* such as '72h' or '1 d 12 h'; nothing reads a time of day"),
     ({"incidents": [dict(at="noon", what="site_outage", site="NORTH")]}, "'noon': is not a time; .* a time of day"),
     ({"incidents": [dict(at="day 1, 12:00", what="site_outage", site="NORTH")]}, "is not a time; .* a time of day"),

@@ -55,6 +55,7 @@ USUAL = (
     Usual("stream", "workDirSize", 1, 5e7, "MB", "jobs take MB to TB", MEMORY),
     Usual("links", "bandwidth", 1e5, 1e13, "bytes/s", "links have some Gb/s", RATES[1:]),
     Usual("scenario", "duration", MINUTE, 36_600 * DAY, "s", "runs last hours to years", TIMES),
+    Usual("scenario", "warm_up", MINUTE, 36_600 * DAY, "s", "warm-ups last hours to days", TIMES),
 )
 MOST_LOAD = 10.0
 """Offered cores, relative to those of all batch systems, that no scenario needs: a few times keep them busy."""
