@@ -59,7 +59,7 @@ def _statuses(row: pd.Series) -> Iterator[Change]:
 
 def _decisions(run: Run, task: int, every: bool) -> Iterator[Change]:
     """Decisions of the brokers; consecutive ones of the same kind and outcome are one stretch, unless `every`."""
-    rows = run.table("decisions", ["time_s", "kind", "jeditaskid", "n_kept", "n_jobs", "best"])
+    rows = run.table("decisions", ["time_s", "kind", "jeditaskid", "n_candidates", "n_kept", "n_jobs", "best"])
     rows = rows[rows.jeditaskid == task].astype({"kind": object, "best": object})
     is_new = (rows.kind != rows.kind.shift()) | ((rows.n_kept > 0) != (rows.n_kept.shift() > 0)) | every
     for _, group in rows.groupby(is_new.cumsum()):
@@ -69,10 +69,18 @@ def _decisions(run: Run, task: int, every: bool) -> Iterator[Change]:
         if not first.n_kept:
             said = f"{broker}: no candidate in {times}"
         elif first.kind == DecisionKind.TASK_BROKERAGE.word:
-            said = f"{broker}: nucleus {first.best}"
+            said = f"{broker}: nucleus {_drawn(group.iloc[-1])}"
         else:
             said = f"{broker}: {group.n_jobs.sum():,} jobs placed in {times}, first choice {group.best.mode().iloc[0]}"
         yield Change(first.time_s, group.time_s.max(), said)
+
+
+def _drawn(row: pd.Series) -> str:
+    """The nucleus of a task, and the candidates from which it was drawn."""
+    if row.n_candidates == 1:
+        return f"{row.best}, the only candidate"
+    how = f"drawn by weight from the {row.n_kept:,}" if row.n_kept > 1 else "the only one"
+    return f"{row.best}, {how} of {row.n_candidates:,} candidates that passed all rules"
 
 
 def _jobs_of(run: Run, task: int) -> pd.DataFrame:

@@ -161,8 +161,8 @@ DECISIONS = Table("decisions", "one decision of a broker", _sampled(
     Column("n_candidates", "i4", "candidates", OURS, "Candidates at the start"),
     Column("n_kept", "i4", "candidates", OURS, "Candidates that every rule kept"),
     Column("n_jobs", "i4", "jobs", OURS, "Jobs that were placed"),
-    Column("best", "i4", "", OURS, "Candidate with the largest weight: a pseudo-queue, or for task brokerage a site",
-           codes="brokered"),
+    Column("best", "i4", "", OURS, "Candidate with the largest weight, a pseudo-queue; of task brokerage the site "
+           "that was drawn by weight", codes="brokered"),
     Column("best_weight", "f8", "", OURS, "Its weight"),
 ))
 

@@ -83,7 +83,8 @@ def test_the_life_of_a_task_has_no_gap_that_nobody_explains(run):
     life = task_life(run, int(tasks.jeditaskid.iloc[0]))
     assert life[0].what.startswith("created: ") and [each.start_s for each in life] == sorted(
         each.start_s for each in life)
-    assert any("jobs made" in each.what for each in life) and any("nucleus" in each.what for each in life)
+    assert any("jobs made" in each.what for each in life) and any(
+        each.what == "task brokerage: nucleus CENTRE, the only candidate" for each in life)
     held = [each.what for number in run.tasks.jeditaskid for each in task_life(run, int(number))
             if "held by the throttler" in each.what]
     assert held and set(held) == {"held by the throttler of Production: running > NRUNNINGCAP"}
@@ -97,6 +98,18 @@ def test_retries_of_a_quarter_of_a_day_are_one_line_of_the_life(run):
         assert sum(int(each.what.split()[0]) for each in again) == (jobs.attempt > 1).sum()
         assert len({each.start_s // QUARTER for each in again}) == len(again)
     assert (run.jobs.attempt > 1).any()
+
+
+@pytest.mark.parametrize(("kept", "candidates", "says"), [
+    (1, 1, "T1, the only candidate"), (1, 20, "T1, the only one of 20 candidates that passed all rules"),
+    (3, 20, "T1, drawn by weight from the 3 of 20 candidates that passed all rules")])
+def test_the_life_of_a_task_says_from_which_candidates_its_nucleus_was_drawn(run, monkeypatch, kept, candidates, says):
+    decisions = run.decisions[run.decisions.kind == "task_brokerage"][:1].assign(
+        n_kept=kept, n_candidates=candidates, best="T1")
+    table = run.table
+    monkeypatch.setattr(run, "table", lambda name, *given: decisions if name == "decisions" else table(name, *given))
+    life = task_life(run, int(decisions.jeditaskid.iloc[0]))
+    assert f"task brokerage: nucleus {says}" in [each.what for each in life]
 
 
 def test_every_decision_of_a_task_is_a_line_if_all_are_wanted(run):
