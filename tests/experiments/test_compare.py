@@ -11,6 +11,7 @@ import simgrid_broker as sb
 from simgrid_broker.errors import InputFileError, StudyError
 from simgrid_broker.experiments.compare import (
     Group,
+    _unsettled,
     all_results,
     grouped,
     recorded,
@@ -124,3 +125,11 @@ def test_what_is_no_run_is_refused_with_names_nearby(runs):
 def test_a_figure_that_no_run_has_is_refused(groups, tmp_path):
     with pytest.raises(StudyError, match="'wait_p50'"):
         write_groups_report(groups, tmp_path, ("wait_p51",))
+
+
+def test_differences_whose_intervals_exclude_0_and_that_are_not_real_name_the_correction():
+    table = pd.DataFrame({"figure": ["wait_p50", "finished", "failed"], "low": [0.1, -1.0, 3.0],
+                          "high": [2.0, 1.0, 4.0], "is_real": [False, False, True], "chance": [0.03, 0.5, 1e-6]})
+    says = _unsettled(table)
+    assert says.startswith("The intervals of wait_p50 exclude 0") and "3 differences are tested at once" in says
+    assert "Holm's correction" in says and _unsettled(table[1:]) == ""
