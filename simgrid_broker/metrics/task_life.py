@@ -39,8 +39,9 @@ def task_life(run: Run, task: int, every: bool = False) -> list[Change]:
     if not len(rows):
         return []
     row = rows.iloc[0]
-    jobs = _jobs_of(run, task)
-    changes = [*_statuses(row), *_decisions(run, task, every), *_made(jobs), *_ended(jobs), *_held(run, row, jobs)]
+    jobs, decisions = _jobs_of(run, task), _decisions_of(run, task)
+    changes = [*_statuses(row), *_decisions(decisions, every), *_made(jobs), *_ended(jobs),
+               *_held(run, row, jobs, decisions)]
     return sorted(changes, key=lambda change: (change.start_s, change.end_s))
 
 
@@ -57,10 +58,14 @@ def _statuses(row: pd.Series) -> Iterator[Change]:
             yield Change(row[name], row[name], f"{word}{reason}")
 
 
-def _decisions(run: Run, task: int, every: bool) -> Iterator[Change]:
-    """Decisions of the brokers; consecutive ones of the same kind and outcome are one stretch, unless `every`."""
+def _decisions_of(run: Run, task: int) -> pd.DataFrame:
+    """Recorded decisions about a task."""
     rows = run.table("decisions", ["time_s", "kind", "jeditaskid", "n_candidates", "n_kept", "n_jobs", "best"])
-    rows = rows[rows.jeditaskid == task].astype({"kind": object, "best": object})
+    return rows[rows.jeditaskid == task].astype({"kind": object, "best": object})
+
+
+def _decisions(rows: pd.DataFrame, every: bool) -> Iterator[Change]:
+    """Decisions of the brokers; consecutive ones of the same kind and outcome are one stretch, unless `every`."""
     is_new = (rows.kind != rows.kind.shift()) | ((rows.n_kept > 0) != (rows.n_kept.shift() > 0)) | every
     for _, group in rows.groupby(is_new.cumsum()):
         first, number = group.iloc[0], len(group)
@@ -114,15 +119,24 @@ def _jobs(rows: pd.DataFrame) -> str:
     return f"{len(rows):,} job{'s' if len(rows) > 1 else ''}"
 
 
-def _held(run: Run, row: pd.Series, jobs: pd.DataFrame) -> Iterator[Change]:
-    """Stretches of hours without a new job in which the throttler stopped the task's work queue."""
+def _held(run: Run, row: pd.Series, jobs: pd.DataFrame, decisions: pd.DataFrame) -> Iterator[Change]:
+    """Stretches of hours in which the throttler stopped the task's work queue, and no job of the task was made.
+
+    None before the task has a nucleus, or of hours in which job brokerage was asked: the throttler had let it pass.
+    """
     verdicts = verdicts_of(run, str(row.share), row.resource_type)
     ends = [row[name] for name, word in zip(TIMES, WORDS, strict=True)
             if word in ("done", "finished", "failed", "aborted", "broken") and row[name] == row[name]]
-    first, last = int(row.arrival_s // HOUR), int((max(ends) if ends else run.end_s) // HOUR)
+    is_nucleus = decisions.kind == DecisionKind.TASK_BROKERAGE.word
+    chosen = decisions.time_s[is_nucleus & (decisions.n_kept > 0)]
+    if is_nucleus.any() and not len(chosen) and not isinstance(row.nucleus, str):
+        return
+    begun_s = float(chosen.min() if len(chosen) else row.arrival_s)
+    first, last = int(begun_s // HOUR), int((max(ends) if ends else run.end_s) // HOUR)
     made = set((jobs.pending_s // HOUR).astype(int)) if len(jobs) else set()
     if made and (jobs.attempt == 1).sum() >= row.n_jobs:                      # all of its input has had a job
         last = max(made)
+    made |= set((decisions.time_s[~is_nucleus] // HOUR).astype(int))
     begun, rules = 0, Counter[str]()
     for hour in range(first, last + 2):
         rule = verdicts.get(hour) if hour not in made and hour <= last else None
@@ -130,7 +144,7 @@ def _held(run: Run, row: pd.Series, jobs: pd.DataFrame) -> Iterator[Change]:
             begun = begun if rules else hour
             rules[rule] += 1
         elif rules:
-            yield Change(max(begun * HOUR, row.arrival_s), min(hour * HOUR, run.end_s),
+            yield Change(max(begun * HOUR, begun_s), min(hour * HOUR, run.end_s),
                          f"held by the {LINKS[THROTTLER]} of {row.share}: {_named(rules)}")
             rules = Counter()
 

@@ -127,6 +127,19 @@ def test_rules_that_hold_a_task_in_turn_are_one_line_with_the_hours_of_each(run,
     assert held == [f"held by the throttler of {task.share}: first (1 h), second (1 h)"]
 
 
+def test_the_throttler_holds_no_task_before_its_nucleus_or_while_job_brokerage_is_asked(run, monkeypatch):
+    monkeypatch.setattr("simgrid_broker.metrics.task_life.verdicts_of", lambda *_: dict.fromkeys(range(9), "stopped"))
+    n_held = 0
+    for number, rows in run.decisions.groupby("jeditaskid"):
+        is_nucleus = rows.kind == "task_brokerage"
+        for each in task_life(run, int(number)):
+            if each.what.startswith("held"):
+                n_held += 1
+                assert not (is_nucleus.any() and each.start_s < rows.time_s[is_nucleus].min())
+                assert not rows.time_s[~is_nucleus].between(each.start_s // 3600 * 3600, each.end_s - 1).any()
+    assert n_held
+
+
 def test_the_life_of_a_job_goes_from_its_decision_to_its_end_and_names_its_other_attempts(run):
     jobs = run.jobs.set_index("panda_id")
     retried = jobs[jobs.old_panda_id.isin(jobs.index)].iloc[0]
