@@ -128,16 +128,17 @@ def test_rules_that_hold_a_task_in_turn_are_one_line_with_the_hours_of_each(run,
 
 
 def test_the_throttler_holds_no_task_before_its_nucleus_or_while_job_brokerage_is_asked(run, monkeypatch):
-    monkeypatch.setattr("simgrid_broker.metrics.task_life.verdicts_of", lambda *_: dict.fromkeys(range(9), "stopped"))
-    n_held = 0
-    for number, rows in run.decisions.groupby("jeditaskid"):
-        is_nucleus = rows.kind == "task_brokerage"
-        for each in task_life(run, int(number)):
-            if each.what.startswith("held"):
-                n_held += 1
-                assert not (is_nucleus.any() and each.start_s < rows.time_s[is_nucleus].min())
-                assert not rows.time_s[~is_nucleus].between(each.start_s // 3600 * 3600, each.end_s - 1).any()
-    assert n_held
+    task = run.tasks[(run.tasks.arrival_s < 3600) & ~run.tasks.status.isin(["done", "finished", "failed"])].iloc[0]
+    decisions = run.decisions[:2].assign(
+        time_s=[5400.0, 4 * 3600.0 + 60], kind=["task_brokerage", "job_brokerage"], jeditaskid=task.jeditaskid,
+        n_candidates=2, n_kept=[1, 0], best="CENTRE")
+    rows = {"decisions": decisions, "jobs": run.jobs[:0]}
+    table, batches = run.table, run.batches
+    monkeypatch.setattr(run, "table", lambda name, *given: rows[name] if name in rows else table(name, *given))
+    monkeypatch.setattr(run, "batches", lambda name, *given: [rows[name]] if name in rows else batches(name, *given))
+    monkeypatch.setattr("simgrid_broker.metrics.task_life.verdicts_of", lambda *_: dict.fromkeys(range(6), "stopped"))
+    held = [each for each in task_life(run, int(task.jeditaskid)) if each.what.startswith("held")]
+    assert [(each.start_s, each.end_s) for each in held] == [(5400, 4 * 3600), (5 * 3600, 6 * 3600)]
 
 
 def test_the_life_of_a_job_goes_from_its_decision_to_its_end_and_names_its_other_attempts(run):
