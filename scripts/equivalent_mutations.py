@@ -35,6 +35,12 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("agents.jedi.watchdogs.ProductionWatchDog._concerned",
      "self.may_pause & (tasks['failed_attempts'][rows] > 0) -> self.may_pause | (tasks['failed_attempts'][rows] > 0)"):
         "`actions` decides about each task, and without limits pauses none",
+    ("agents.jedi.watchdogs.ProductionWatchDog._concerned",
+     "tasks['priority'][rows] < rules.BOOST_PRIORITY -> tasks['priority'][rows] <= rules.BOOST_PRIORITY"):
+        "`actions` decides about each task",
+    ("agents.jedi.watchdogs.ProductionWatchDog._concerned",
+     "(self.express >= 0) & (tasks['share'][rows] != self.express) -> "
+     "(self.express >= 0) | (tasks['share'][rows] != self.express)"): "`actions` decides about each task",
     ("agents.jedi.watchdogs.ProductionWatchDog._queue_of", "-1 -> -2"): "any number below 0 is no work queue",
     ("agents.jedi.watchdogs.ProductionWatchDog._parent_is_complete",
      "-1 if parent is None else status[parent] -> -2 if parent is None else status[parent]"):

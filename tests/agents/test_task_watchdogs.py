@@ -87,7 +87,7 @@ def at_work(task, shares=None, agents=DOGS, **others) -> Stage:
     return stage
 
 
-@pytest.mark.rule("ProductionWatchDog._boost", "ProductionWatchDog._look")
+@pytest.mark.rule("ProductionWatchDog._boost", "ProductionWatchDog._look", "ProductionWatchDog._concerned")
 @pytest.mark.parametrize(("priority", "expected"), [(899, 900), (900, 900), (950, 950)])
 def test_a_task_that_is_nearly_done_goes_to_express_with_its_jobs(priority, expected):
     stage = at_work(dict(n_jobs=20, n_finished=19, priority=priority))
@@ -122,9 +122,9 @@ def test_a_task_is_looked_at_every_twenty_minutes():
     assert found == [500, 500, 900]
 
 
-@pytest.mark.rule("ProductionWatchDog._boost", "ProductionWatchDog._look")
+@pytest.mark.rule("ProductionWatchDog._boost", "ProductionWatchDog._look", "ProductionWatchDog._concerned")
 def test_express_may_be_the_first_share():
-    stage = at_work(dict(n_jobs=20, n_finished=19, share=1), shares=WITH_EXPRESS[::-1])
+    stage = at_work(dict(n_jobs=20, n_finished=19, share=1, priority=900), shares=WITH_EXPRESS[::-1])
     stage.run(302.0)
     assert stage.arrays.tasks["share"][0] == 0
 

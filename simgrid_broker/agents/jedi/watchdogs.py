@@ -214,6 +214,8 @@ class ProductionWatchDog:
         n_over = tasks["n_finished"][rows] + tasks["n_failed"][rows]
         n_jobs = rules.all_jobs(tasks["n_jobs"][rows], *self._read(rows))
         concerned = rules.nearly_done(tasks["n_jobs"][rows], n_over, n_jobs, self.control.edition)
+        concerned &= (tasks["priority"][rows] < rules.BOOST_PRIORITY) | (
+            (self.express >= 0) & (tasks["share"][rows] != self.express))        # the others are boosted already
         places = np.flatnonzero(concerned | (self.may_pause & (tasks["failed_attempts"][rows] > 0)))
         places = places[[self._parent_is_complete(row) for row in rows[places].tolist()]] if len(places) else places
         return places[rules.in_turn(queue[places], tasks["jeditaskid"][rows[places]])]
