@@ -163,6 +163,8 @@ def first_and_last(text: str) -> tuple[int, int]:
     if not re.fullmatch(r"\d+(-\d+)?", text):
         raise argparse.ArgumentTypeError("expected a seed or a range of seeds, such as 0-99")
     first, _, last = text.partition("-")
+    if int(last or first) < int(first):
+        raise argparse.ArgumentTypeError(f"the last seed, {last}, is before the first, {first}")
     return int(first), int(last or first)
 
 

@@ -1,5 +1,6 @@
 """scripts/fuzz.py: scenarios are made from the schema, run, checked and reduced; checks of tables notice faults."""
 
+import argparse
 from pathlib import Path
 
 import fuzz
@@ -50,6 +51,16 @@ def test_slots_that_end_early_and_jumbo_jobs_are_counted_by_what_they_did(tmp_pa
     found = acts.acts_of_run(run)
     assert not [*tables.faults(run)]
     assert {"slots eviction_by_hour", "events jumbo", "events co_jumbo"} <= {*found}, found
+
+
+@pytest.mark.parametrize(("text", "expected"), [("0-9", (0, 9)), ("7", (7, 7)), ("7-7", (7, 7)), ("7-6", None),
+                                                ("x", None)])
+def test_a_range_of_seeds_is_not_reversed(text, expected):
+    if expected is None:
+        with pytest.raises(argparse.ArgumentTypeError):
+            fuzz.first_and_last(text)
+    else:
+        assert fuzz.first_and_last(text) == expected
 
 
 def test_a_folder_remembers_the_seeds_that_passed(tmp_path, capsys):
