@@ -334,3 +334,27 @@ def test_jobs_without_input_count_their_pieces(pieces, read, size):
     world = worked(stage("deployed", dict(disk_traffic=0.7)), jobs=0)
     jobs = world.control.books.scouts._jobs_of(0, {0: [(10.5, 10.0, 1, 10_000, 100, 900, read, 0, pieces)] * 2})
     assert jobs.input_mib.tolist() == [size] * 2 and jobs.disk_kb.tolist() == [8.0] * 2
+
+
+@pytest.mark.rule("Scouts.measure_again")
+def test_only_a_task_that_is_measured_is_measured_again():
+    scouts = worked(stage("deployed"), jobs=0).control.books.scouts
+    scouts.next_update.clear()
+    scouts.claims[5] = scouts.claims[0]
+    for row in (0, 5, 6):
+        scouts.measure_again(row)
+    assert scouts.next_update == {0: 1}
+
+
+@pytest.mark.rule("Scouts._take_over", "Scouts.judge_running", "Scouts._assess")
+@pytest.mark.parametrize(("status", "pieces", "is_pmerge", "kept"), [
+    (S.FINISHED, 1, False, (1, 0)), (S.FINISHED, 1, True, (1, 0)), (S.FINISHED, 0, True, (0, 1)),
+    (S.FINISHED, 0, False, (0, 0)), (S.FINISHED, -1, True, (0, 0)), (S.FAILED, 1, False, (0, 0)),
+])
+def test_finished_jobs_on_input_and_pmerge_jobs_are_measured(status, pieces, is_pmerge, kept):
+    world = worked(stage("deployed"), jobs=0)
+    scouts, job = world.control.books.scouts, world.arrays.jobs[world.live()[:1]].copy()
+    job["status"], job["n_chunks"] = status, pieces
+    scouts.pmerge = int(job["processing_type"][0]) + (not is_pmerge)
+    scouts._read(job)
+    assert (len(scouts.jobs[0]), len(scouts.merge_jobs[0])) == kept
