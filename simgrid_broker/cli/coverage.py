@@ -23,6 +23,10 @@ Examples:
 """
 LOSSES = ("file_loss", "replica_lost", "dataset_deleted")
 """Incidents by which jobs lose their input."""
+PARTS_LOST = {"input_lost": "lost_input", "input_broken": "broken_input"}
+"""Keys of streams by the causes of their jobs."""
+ENDS_EARLY = ("eviction_rate", "slot_life", "window")
+"""Keys of queues by which slots end early."""
 NOTE = ("asked: candidates that no rule before it had refused; refused: those that it was the first to refuse; alone: "
         "decisions in which it kept a task from the cores of a batch system, or from a site")
 
@@ -118,12 +122,14 @@ def why_never(run: "Run", cause: str) -> str:
         return f"no job met its rule of timeouts; shortest limit {format_seconds(min(limits))}"
     if cause.startswith("timeout_"):
         return f"no rule of the edition {run.manifest['edition']}"
-    if cause == "preempted" and not any(queue["eviction_rate"] or queue["eviction_by_hour"]
-                                        for queue in said["grid"]["queues"].values()):
-        return "no queue has eviction_rate or eviction_by_hour"
-    if cause in ("input_lost", "input_broken") and not any(
-            incident["what"] in LOSSES for incident in said.get("incidents") or ()):
-        return "no incident loses files"
+    if cause == "preempted" and not any(
+            queue["eviction_notice"] is not None and any(queue[key] for key in ENDS_EARLY)
+            for queue in said["grid"]["queues"].values()):
+        return f"no queue has eviction_notice with one of {', '.join(ENDS_EARLY)}"
+    if (part := PARTS_LOST.get(cause)) and not (
+            any(incident["what"] in LOSSES for incident in said.get("incidents") or ())
+            or any(stream[part] for kind in ("campaigns", "users") for stream in said["workload"][kind])):
+        return f"no incident loses files, and no stream has {part}"
     return "no attempt ended so"
 
 

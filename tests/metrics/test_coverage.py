@@ -1,6 +1,7 @@
 """What a run has used of the rules, and the life of a task: every rule once, every change in order."""
 
 import json
+from copy import deepcopy
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -65,11 +66,21 @@ def test_incidents_are_counted_by_kind_if_they_began_and_ended_within_the_run(ru
 
 @pytest.mark.parametrize(("cause", "edition", "why"), [
     ("timeout_sent", "documented", "no job met its rule of timeouts; shortest limit"),
-    ("preempted", "deployed", "no queue has eviction_rate"), ("input_lost", "deployed", "no incident loses files"),
+    ("preempted", "deployed", "no queue has eviction_notice with one of eviction_rate, slot_life, window"),
+    ("input_lost", "deployed", "no incident loses files, and no stream has lost_input"),
     ("task_aborted", "deployed", "no attempt ended so")])
 def test_a_cause_that_ended_no_attempt_says_what_kept_it_from_that(run, cause, edition, why):
     of_run = SimpleNamespace(manifest=run.manifest | {"edition": edition})
     assert why_never(of_run, cause).startswith(why)
+
+
+@pytest.mark.parametrize(("cause", "queue", "stream"), [
+    ("preempted", dict(slot_life=3600.0, eviction_notice=0.0), {}), ("input_broken", {}, dict(broken_input=0.1))])
+def test_a_circumstance_that_is_there_is_no_reason(run, cause, queue, stream):
+    said = deepcopy(run.manifest["scenario"])
+    next(iter(said["grid"]["queues"].values())).update(queue)
+    said["workload"]["campaigns"][0].update(stream)
+    assert why_never(SimpleNamespace(manifest=run.manifest | {"scenario": said}), cause) == "no attempt ended so"
 
 
 def test_ends_and_agents_are_those_of_the_run(run):
