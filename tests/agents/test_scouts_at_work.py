@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from builders import S, Stage, T, everyone, scenario
+from builders import S, Stage, T, everyone, put_task, scenario
 
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.post_processor import post_processor
+from simgrid_broker.agents.jedi.scouts import NOTED
 from simgrid_broker.agents.jedi.task_commando import task_commando
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.agents.jedi.watchdogs import watch_dog
@@ -14,6 +15,7 @@ from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.sources import task_source
 from simgrid_broker.agents.run.timeline import timeline
 from simgrid_broker.names import Cause
+from simgrid_broker.schema import FIXED_WORDS
 
 AGENTS = (timeline, statistics, task_source, task_commando, task_refiner, adder, post_processor, watch_dog,
           job_generator, setupper)
@@ -21,6 +23,7 @@ STREAM = dict(name="task", useScout=True, jobs_per_task=1, hs06sec_per_event=1, 
 TASK = dict(label="panda", n_jobs=100, n_events_per_job=100, work_hs06s_per_event=100.0, cputime=100.0,
             cpuefficiency=100, ramcount=1000.0, maxpss_mb=1000.0, share=-1, resource_type=-1, max_attempt=1)
 """A task that claims what it needs: jobs of 1000 s."""
+AVALANCHE = FIXED_WORDS["task_action"].index("avalanche")
 
 
 def stage(edition="documented", stream=None, agents=AGENTS, said=None, **others) -> Stage:
@@ -78,7 +81,7 @@ def test_the_avalanche_follows_on_half_of_the_scouts():
     world.run(world.now + 1500)
     assert world.task() == "running" and world.arrays.scout_inputs[0] == 0
     assert world.entered(T.SCOUTED) < world.entered(T.RUNNING)
-    assert world.recorded("task_actions")[["before", "after"]].tolist() == [(10, 5)]      # of ten scouts five finished
+    assert world.recorded("task_actions")[["action", "before", "after"]].tolist() == [(AVALANCHE, 10, 5)]
     finish(world, 5)
     world.run(world.now + 1500)
     assert world.arrays.tasks["n_attempts"][0] > 10
@@ -229,20 +232,25 @@ def test_the_cap_of_disk_traffic_lowers_a_claim():
     assert world.arrays.tasks["diskio"][0] == 500
 
 
-@pytest.mark.rule("core_power")
+@pytest.mark.rule("core_power", "Scouts.judge_running")
 @pytest.mark.parametrize(("edition", "jobs", "expected"), [("deployed", 2, 300), ("documented", 5, 150)])
 def test_the_code_counts_work_by_the_benchmark_of_the_hosts(edition, jobs, expected):
     queues = dict(HERE=dict(atlas_site="HERE", corepower=10, cpu_benchmark=20))
     world = worked(stage(edition, queues=queues), jobs=jobs)
     world.run(world.now + 700)
     assert world.arrays.tasks["cputime"][0] == expected
+    noted = world.control.books.scouts.jobs[0][0]
+    assert noted[NOTED.index("hs06_milli")] == (20_000 if edition == "deployed" else 10_000)
 
 
 @pytest.mark.rule("Scouts._assess", "verdict")
-@pytest.mark.parametrize(("edition", "expected"), [("deployed", "broken"), ("documented", "running")])
-def test_too_few_successes_break_a_task_at_the_avalanche_in_the_code(edition, expected):
-    world = worked(stage(edition, dict(scoutSuccessRate=9)), jobs=0)
-    world.arrays.jobs["fate"][world.live()[0]] = Cause.PAYLOAD_ERROR
+@pytest.mark.parametrize(("edition", "failing", "values", "expected"), [
+    ("deployed", 1, {}, "broken"), ("documented", 1, {}, "running"), ("deployed", 0, {}, "running"),
+    ("deployed", 1, {"dbproxy.SCOUT_MIN_OK_RATE_EXHAUSTED_panda": 0.5}, "exhausted"),
+])
+def test_too_few_successes_break_a_task_at_the_avalanche_in_the_code(edition, failing, values, expected):
+    world = worked(stage(edition, dict(scoutSuccessRate=9), gdpconfig=values), jobs=0)
+    world.arrays.jobs["fate"][world.live()[:failing]] = Cause.PAYLOAD_ERROR
     finish(world, 6)
     world.run(world.now + 1500)
     assert world.task() == expected
@@ -298,13 +306,42 @@ def test_watchdogs_exhaust_running_tasks_in_the_code(edition, labels, more, expe
     world.run(world.now + 1400)
     scouts = world.control.books.scouts
     hungry = list(scouts.jobs[0][0])
-    hungry[5] = 9000.0
+    hungry[NOTED.index("maxpss_mb")] = 9000.0
     scouts.jobs[0] += [hungry] * more
     world.arrays.tasks["n_jobs"][0] += 1000                     # of which no jobs were made
     scouts.judge_running(labels, world.now)
     assert world.task() == expected
     reason = world.arrays.tasks["errordialog"][0]
     assert expected == "running" or world.world.vocabularies["reasons"][reason] == "scout_ramCount"
+
+
+@pytest.mark.rule("Scouts.judge_running")
+@pytest.mark.parametrize(("status", "jobs", "expected"), [
+    (T.RUNNING, 5, "exhausted"), (T.RUNNING, 4, "running"), (T.SCOUTING, 5, "scouting")])
+def test_watchdogs_judge_running_tasks_from_their_fifth_job(status, jobs, expected):
+    world = worked(stage("deployed", said=dict(n_jobs=300, ramunit="MBPerCore")), jobs=5)
+    world.run(world.now + 1400)
+    scouts = world.control.books.scouts
+    hungry = list(scouts.jobs[0][0])
+    hungry[NOTED.index("maxpss_mb")] = 9000.0
+    scouts.jobs[0][:], scouts.next_update[0] = [hungry] * jobs, jobs
+    world.arrays.tasks["n_jobs"][0] += 1000                     # of which no jobs were made
+    put_task(world, 0, status)
+    scouts.judge_running(("panda",), world.now)
+    assert world.task() == expected
+
+
+@pytest.mark.rule("Scouts.judge_running", "Scouts._assess")
+@pytest.mark.parametrize(("edition", "expected"), [("documented", (10, 9, 3, 5)), ("deployed", (10, 16, 4, 2))])
+def test_scouts_are_counted_in_chunks_or_in_jobs(edition, expected):
+    """Of 4 files a job five files have failed: those of two jobs."""
+    split = dict(n_files=400, events_per_file=100, file_bytes=1e6, nfilesperjob=4)
+    world = worked(stage(edition, said=dict(split=split)), jobs=0)
+    world.control.books.scouts.jobs[0] = [[]] * 4
+    for name, value in dict(next_chunk=9, n_finished=3, n_failed=5, n_alive=10).items():
+        world.arrays.tasks[name][0] = value
+    world.arrays.scout_inputs[0] = 10
+    assert tuple(world.control.books.scouts._tried(0)) == expected
 
 
 @pytest.mark.rule("measure_merging", "Scouts._take_over_merging", "Scouts._take_over")
