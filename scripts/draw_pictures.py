@@ -17,6 +17,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 import simgrid_broker as sb
+from simgrid_broker.experiments.intervals import student
 from simgrid_broker.records import write_whole
 from simgrid_broker.report.blocks import Mark, Marks
 from simgrid_broker.report.context import context
@@ -24,7 +25,7 @@ from simgrid_broker.report.drawing.canvas import dress, for_file, gaps, handles_
 from simgrid_broker.report.drawing.pictures import plots_of
 from simgrid_broker.report.figures.series import overlaid
 from simgrid_broker.report.sections import shares
-from simgrid_broker.report.words import INK, RUN_COLOURS
+from simgrid_broker.report.words import BASE, INK, RUN_COLOURS
 
 ROOT = Path(__file__).resolve().parents[1]
 Runs = Mapping[str, sb.Run]
@@ -309,6 +310,105 @@ def greedy_user(runs: Runs) -> bytes:
     return for_file(draw, runs, (10, 3.6), (1, 2))
 
 
+# ---- preemptible ---------------------------------------------------------------------------------------------------
+
+LIVES_H = (1, 2, 4, 8, 16)
+"""Mean lives of a slot, h; 4 in the scenario."""
+SEEDS = range(1, 6)
+WORK = {"event service": (100, 0.05, 1 / 6), "ordinary": (1, 5 + 1 / 6, 0.0)}
+"""Units after each of which work is kept, by kind of work: their number in an input, the wall time of each and the time
+before the first in each job, h."""
+
+
+def with_slot_life(life_h: float, seed: int) -> sb.Scenario:
+    """The scenario with another mean life of the slots that are taken away."""
+    return scenario("preemptible", seed=seed, **{
+        f"grid.queues.{queue}.eviction_rate": 1 / life_h for queue in ("CLOUD", "DESKTOPS")})
+
+
+def kept(run: sb.Run, work: str) -> float:
+    """Wall time of jobs of one kind at both queues that is kept, %."""
+    table = sb.metrics.kept_where_slots_end(run)
+    table = table[table.work == work]
+    return float(100 * table.kept_h.sum() / table.walltime_h.sum())
+
+
+def expected(n: int, unit_h: float, before_h: float, life_h: float) -> float:
+    """Wall time kept in the mean, %, where each slot has an exponential life and an input needs `n` units in a row."""
+    wall_h = np.zeros(n + 1)
+    for left in range(1, n + 1):
+        reached = np.exp(-(before_h + unit_h * np.arange(1, left + 1)) / life_h)
+        again = -np.diff(reached) @ wall_h[left - 1:0:-1]
+        wall_h[left] = (life_h * (1 - reached[-1]) + again) / reached[0]
+    return 100 * n * unit_h / wall_h[n]
+
+
+def preemptible(runs: Runs) -> bytes:
+    """Wall time kept against the mean life of a slot: means of five seeds with intervals, and what is expected."""
+    def draw(runs, axes):
+        dress(axes, "mean life of a slot (h)", "wall time kept (%)")
+        lives = np.geomspace(LIVES_H[0], LIVES_H[-1])
+        for (work, units), colour, mark in zip(WORK.items(), RUN_COLOURS, "os", strict=True):
+            found = [student([kept(runs[f"{life} h, seed {seed}"], work) for seed in SEEDS]) for life in LIVES_H]
+            axes.errorbar(LIVES_H, [one.value for one in found], [one.value - one.low for one in found], color=colour,
+                          marker=mark, markersize=5, linestyle="", capsize=4, label=work)
+            axes.plot(lives, [expected(*units, life) for life in lives], color=colour, linewidth=1, linestyle="--")
+        axes.set_xscale("log")
+        axes.set_xticks(LIVES_H, map(str, LIVES_H))
+        axes.minorticks_off()
+        axes.set_ylim(0, 100)
+        legend_above(axes, handles_of(axes))
+    return for_file(draw, runs, (10, 3.6))
+
+
+# ---- jumbo ---------------------------------------------------------------------------------------------------------
+
+HPC = ("PLAIN", "SUMMIT")
+"""Queues of jumbo jobs."""
+
+
+def kind_of_job(jobs: pd.DataFrame, is_merge: pd.Series) -> np.ndarray:
+    """Kinds of jobs of a task with jumbo jobs, those of jumbo jobs by queue; is_merge: or a jumbo job."""
+    queue = jobs.queue.astype(str)
+    return np.where(~is_merge, "co-jumbo jobs", np.where(queue.isin(HPC), "jumbo jobs at " + queue, "merge jobs"))
+
+
+def cores_by_kind(run: sb.Run, times: np.ndarray) -> dict[str, np.ndarray]:
+    """Cores of running jobs at some times, s, by kind."""
+    jobs = run.table("jobs", ["queue", "n_chunks", "corecount", "running_s", "walltime_s"])
+    jobs = jobs[jobs.walltime_s > 0].assign(kind=lambda rows: kind_of_job(rows, rows.n_chunks == 0))
+    return {kind: sum(((one.running_s <= times) & (times < one.running_s + one.walltime_s)) * one.corecount
+                      for one in own.itertuples()) for kind, own in jobs.groupby("kind")}
+
+
+def events_by_kind(run: sb.Run, hours: np.ndarray) -> dict[str, np.ndarray]:
+    """Events that jobs of a kind had processed, or merged, when they ended, up to some full hours."""
+    ended = run.table("event_service", ["time_s", "kind", "queue", "jobs", "events"])
+    ended["events"] = ended.events.where(ended.kind != "merge", ended.jobs * 1000)
+    ended["kind"] = kind_of_job(ended, ended.kind.isin(["jumbo", "merge"]))
+    return {kind: np.array([own.events[own.time_s < hour * 3600].sum() for hour in hours])
+            for kind, own in ended.groupby("kind")}
+
+
+def jumbo(runs: Runs) -> bytes:
+    """Life of a task with jumbo jobs: cores by kind of job, and events that each kind has processed or merged."""
+    run, = runs.values()
+    hours = np.arange(run.tasks.done_s.max() // 3600 + 2)
+    times = np.arange(0, 3600 * hours[-1], 120.0)
+
+    def draw(_, axes):
+        cores, events = cores_by_kind(run, times), events_by_kind(run, hours)
+        colours = dict(zip(cores, BASE, strict=False))
+        dress(axes[0], "", "running cores")
+        dress(axes[1], "time (h)", "events of ended jobs so far")
+        axes[0].stackplot(times / 3600, [*cores.values()], colors=[*colours.values()], linewidth=0)
+        for kind, colour in colours.items():
+            axes[1].plot(hours, events[kind], color=colour, linewidth=1.5, label=kind)
+        gaps(axes, down=0.35)
+        legend_above(axes[0], handles_of(axes[1]))
+    return for_file(draw, None, (10, 5.6), (2, 1))
+
+
 PICTURES = {
     "atlas_day_shares": Picture(lambda: {"as it is": scenario("atlas_day")}, stacked_shares),
     "flat_shares": Picture(lambda: {tree: scenario(name, incidents=[]) for tree, name in TREES.items()},
@@ -325,6 +425,9 @@ PICTURES = {
     "greedy_user": Picture(lambda: {"none": with_only(), **{name: with_only(name) for name in OFF},
                                     "all": scenario("greedy_user")}, greedy_user),
     "dispatch": Picture(lambda: {name: scenario(file) for name, file in DISPATCHERS.items()}, dispatch),
+    "preemptible": Picture(lambda: {f"{life} h, seed {seed}": with_slot_life(life, seed)
+                                    for life in LIVES_H for seed in SEEDS}, preemptible),
+    "jumbo": Picture(lambda: {"as it is": scenario("jumbo")}, jumbo),
 }
 """The pictures by the names of their files in docs/img."""
 

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from simgrid_broker.metrics.window import selected_jobs
+from simgrid_broker.names import JOB_ENDS
 from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
 
@@ -36,7 +37,8 @@ def kept_where_slots_end(run: Run) -> pd.DataFrame:
     of_events = tasks.jeditaskid[tasks.eventservice != 0]
     jobs = selected_jobs(run, ["queue", "jeditaskid", "status", "walltime_s"],
                          lambda rows: rows.queue.isin(takers) & ~rows.jeditaskid.isin(of_events))
-    jobs = jobs[jobs.walltime_s > 0].assign(work="ordinary", jobs=1)
+    jobs = jobs[(jobs.walltime_s > 0) & jobs.status.isin([end.word for end in JOB_ENDS])]
+    jobs = jobs.assign(work="ordinary", jobs=1)
     jobs["kept_s"] = jobs.walltime_s.where(jobs.status == "finished", 0.0)
     frames = [jobs]
     if "event_service" in run.tables:
