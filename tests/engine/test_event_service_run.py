@@ -252,6 +252,23 @@ def test_keys_without_which_no_task_is_converted(keys, words):
     assert not [one for one in remarks(later) if "esConvertible" in one], "an incident sets them"
 
 
+@pytest.mark.parametrize(("key", "campaign", "needs"), [
+    ("AES_EVENTPOOLSIZE", dict(esFraction=1), "esConvertible"), ("AES_MAXPENDING", dict(esConvertible=True), None),
+    ("AES_MINTASKPRIORITY", RANGES, "esConvertible"), ("AES_MAXTASKPRIORITY", {}, "esConvertible"),
+    ("AES_NESCONSUMERS", dict(esFraction=1), None), ("taskrefiner.AES_NESCONSUMERS", RANGES, "esConvertible or"),
+    ("AES_NSITESPERJOB", {}, "esConvertible or"), ("AES_MINEVENTSFORMCORE", RANGES, None),
+    ("AES_MINEVENTSFORMCORE", {}, "nEventsPerWorker"), ("AES_MINEVENTSFORMCORE", dict(esFraction=1), None),
+    ("JUMBO_MIN_EVENTS_DISABLE", {}, "nEventsPerWorker"), ("JUMBO_MIN_EVENTS_DISABLE", RANGES, None)])
+def test_keys_of_event_service_that_no_stream_reads(key, campaign, needs):
+    """At the start and by an incident; in the other edition conversion has no keys, which is said of the key itself."""
+    scenario = plan(0, 2, **campaign).with_values({"edition": "deployed"})
+    for values in ({f"gdpconfig.{key}": 1}, {"incidents": [dict(at="1h", what="gdpconfig", key=key, value=1)]}):
+        said = [one for one in remarks(scenario.with_values(values)) if f"{key!r} has no effect: no stream" in one]
+        assert [f"no stream has {needs}" in one for one in said] == ([True] if needs else [])
+    documented = remarks(scenario.with_values({"edition": "documented", f"gdpconfig.{key}": 1}))
+    assert not [one for one in documented if key in one and "no stream has esConvertible" in one]
+
+
 @pytest.mark.parametrize(("campaign", "message"), [
     (dict(nEventsPerWorker=1), "consumers need eventService: true"),
     (dict(eventService=True, maxAttemptES=3), "consumers need eventService: true and nEventsPerWorker"),

@@ -11,6 +11,7 @@ from simgrid_broker.scenario import Scenario
 from simgrid_broker.systems.events import jumbo_jobs as jumbo_jobs_agent
 
 N_JOBS, N_EVENTS = 30, 60
+STREAM = "workload.campaigns.ranges."
 
 
 def plan(edition, **values):
@@ -61,8 +62,7 @@ def test_jumbo_jobs_process_events_of_all_inputs(tmp_path, edition):
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_events_that_jumbo_jobs_processed_are_kept_for_the_next_attempt(tmp_path, edition):
     """All inputs are tried again after three hours, by when jumbo jobs have processed all events of some of them."""
-    campaign = "workload.campaigns.ranges."
-    run = simulate(plan(edition, **{campaign + "notDiscardEvents": True, campaign + "max_attempt": 9, "duration": "9h",
+    run = simulate(plan(edition, **{STREAM + "notDiscardEvents": True, STREAM + "max_attempt": 9, "duration": "9h",
                                     "incidents": [dict(at="3h", what="task_command", task=1, command="reassign")]}),
                    folder=tmp_path / "run", validate=True)
     holders = run.jobs[(run.jobs.n_chunks > 0) & (run.jobs.status == "finished")]
@@ -76,8 +76,8 @@ def test_events_that_jumbo_jobs_processed_are_kept_for_the_next_attempt(tmp_path
 @pytest.mark.rule("jumbo.watch", "tasks_to_enable")
 @pytest.mark.parametrize(("edition", "values", "has_jumbo"), [
     ("deployed", {"gdpconfig.JUMBO_MIN_EVENTS_DISABLE": 10_000, "duration": "6h"}, 1),
-    ("documented", {"workload.campaigns.ranges.nJumboJobs": 0, "gdpconfig.JUMBO_MIN_EVENTS_ENABLE": 1800}, 0),
-    ("documented", {"workload.campaigns.ranges.nJumboJobs": 0, "gdpconfig.JUMBO_MIN_EVENTS_ENABLE": 1000,
+    ("documented", {STREAM + "nJumboJobs": 0, "gdpconfig.JUMBO_MIN_EVENTS_ENABLE": 1800}, 0),
+    ("documented", {STREAM + "nJumboJobs": 0, "gdpconfig.JUMBO_MIN_EVENTS_ENABLE": 1000,
                     "gdpconfig.JUMBO_MAX_EVENTS": 1000, "gdpconfig.JUMBO_MAX_CURR_PRIO": 10_000, "duration": "6h"}, 2)])
 def test_the_watchdog_disables_and_enables(tmp_path, edition, values, has_jumbo):
     """has_jumbo: 0 = none is made, 1 = those of the first minutes alone, 2 = later ones."""
@@ -87,9 +87,22 @@ def test_the_watchdog_disables_and_enables(tmp_path, edition, values, has_jumbo)
     assert (max(made, default=0) > 1200) is (has_jumbo == 2)
 
 
+@pytest.mark.rule("let_wait", "JumboJobs.finish_co_jumbo")
+def test_fake_co_jumbo_jobs_wait_on_when_jumbo_jobs_are_disabled(tmp_path):
+    """add_sub selects those without progress for kill 51 once jumbo jobs are disabled, or after 6 h; in the code the
+    call fails, so that all of them are there after 9 h, where no queue takes co-jumbo jobs."""
+    incidents = [dict(at="10 min", what="queue_status", queue="A", status="brokeroff"),
+                 dict(at="1h", what="gdpconfig", key="JUMBO_MIN_EVENTS_DISABLE", value=10_000)]
+    run = simulate(plan("deployed", duration="9h", incidents=incidents, **{"grid.sites.HPC.cores": 64}),
+                   folder=tmp_path / "run", validate=True)
+    fakes = run.jobs[run.jobs.n_chunks != 0]
+    assert len(jumbo_jobs(run)) == 1 and len(fakes) == N_JOBS
+    assert (fakes.pending_s < 3600).all() and (fakes.status == "waiting").all()
+
+
 @pytest.mark.rule("kept_for_jumbo")
 def test_queues_for_jumbo_jobs_take_no_others(tmp_path):
-    run = simulate(plan("deployed", duration="4h", **{"workload.campaigns.ranges.nJumboJobs": 0}),
+    run = simulate(plan("deployed", duration="4h", **{STREAM + "nJumboJobs": 0}),
                    folder=tmp_path / "run")
     assert "-jumbo" in set(run.refusals.tag) and "HPC" not in set(run.jobs.queue.astype(str))
 

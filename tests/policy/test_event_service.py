@@ -389,7 +389,18 @@ def test_jumbo_jobs_are_enabled_in_the_largest_tasks(limits, enabled):
     ("R", [], "deployed", 0), ("R", [], "documented", 3), ("D", [], "documented", 0),
     ("W", [J.RUNNING, J.SENT, J.ACTIVATED, J.DEFINED], "deployed", 0)])
 def test_jumbo_jobs_that_are_made(flag, statuses, edition, n):
-    assert jumbo.jobs_wanted(flag, 3, statuses, edition) == n
+    assert jumbo.jobs_wanted(flag, 3, statuses, 1, edition) == n
+    assert jumbo.jobs_wanted(flag, 3, statuses, 0, edition) == 0, "no range is ready"
+
+
+@pytest.mark.rule("in_pass")
+@pytest.mark.parametrize(("edition", "n"), [("documented", 1002), ("deployed", 1000)])
+def test_co_jumbo_jobs_that_are_looked_at_in_a_pass(edition, n):
+    """1 002 jobs of the defined table, the first and last of all, before and after 1 001 of the active one."""
+    defined = np.array([True] * 1001 + [False] * 1001 + [True])
+    looked = jumbo.in_pass(defined, edition)
+    assert looked[defined].sum() == n and looked[~defined].sum() == min(n, 1001)
+    assert looked[:1000].all() and looked[1001:2001].all(), "the first ones"
 
 
 @pytest.mark.rule("next_flag")

@@ -21,7 +21,12 @@ from simgrid_broker.scenario.checks.users import (
     patterns_without_queue,
     unread_parameters,
 )
-from simgrid_broker.scenario.checks.work import WORK_RULES, event_service_as_asked, never_converted
+from simgrid_broker.scenario.checks.work import (
+    WORK_RULES,
+    event_service_as_asked,
+    keys_of_no_events,
+    never_converted,
+)
 from simgrid_broker.scenario.checks.workers import (
     WORKER_RULES,
     notice_of_nothing,
@@ -417,5 +422,5 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     more_cores_than_slots, queue_of_nothing, remote_reading_nowhere, slot_memory_larger_than_site,
     storage_without_room, run_too_short, jobs_longer_than_the_run, data_slower_than_the_run, contradicting_incidents,
     closed_too_soon, nuclei_without_space, closed_storages, endpoints_without_use, words_without_meaning,
-    links_that_always_fail, measured_by_no_scout, event_service_as_asked, never_converted, unusual_values,
-    more_work_than_cores, no_jobs_made, *DATA_REMARKS, *TAPE_REMARKS)
+    links_that_always_fail, measured_by_no_scout, event_service_as_asked, never_converted, keys_of_no_events,
+    unusual_values, more_work_than_cores, no_jobs_made, *DATA_REMARKS, *TAPE_REMARKS)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from numbers import Real
 
-from simgrid_broker.editions import ByEdition
+from simgrid_broker.editions import ByEdition, family_of
 from simgrid_broker.errors import nearest
 from simgrid_broker.gdpconfig import PAUSING
 from simgrid_broker.names import PRODUCTION_LABELS, QueueStatus
@@ -305,6 +305,9 @@ def event_service_as_asked(scenario: Scenario) -> Iterator[str]:
 
 POOL_KEYS = ("AES_EVENTPOOLSIZE", "AES_MAXPENDING")
 """Keys of automatic conversion, both of which must be above 0."""
+PRIORITY_KEYS = ("AES_MINTASKPRIORITY", "AES_MAXTASKPRIORITY")
+CONSUMER_KEYS = ("AES_NESCONSUMERS", "AES_NSITESPERJOB")
+"""Keys that give parameters to converted tasks, also to those that esFraction draws."""
 
 
 def never_converted(scenario: Scenario) -> Iterator[str]:
@@ -320,7 +323,22 @@ def never_converted(scenario: Scenario) -> Iterator[str]:
         yield (f"esConvertible of {streams[0]!r} has no effect: tasks are converted while there are few events, for "
                f"which gdpconfig needs {' and '.join(unset)} above 0.")
     low, high = held["AES_MINTASKPRIORITY"], held["AES_MAXTASKPRIORITY"]
-    if isinstance(low, int) and isinstance(high, int) and low > high and not later & {
-            "AES_MINTASKPRIORITY", "AES_MAXTASKPRIORITY"}:
+    if isinstance(low, int) and isinstance(high, int) and low > high and not later.intersection(PRIORITY_KEYS):
         yield (f"esConvertible of {streams[0]!r} has no effect: gdpconfig key 'AES_MINTASKPRIORITY', {low}, is above "
                f"'AES_MAXTASKPRIORITY', {high}.")
+
+
+def keys_of_no_events(scenario: Scenario) -> Iterator[str]:
+    """Keys of gdpconfig about event service, conversion and jumbo jobs where no stream has work that reads them."""
+    ordinary = [one for one in scenario.workload.campaigns if not one.nEventsPerWorker and CONVERTS[scenario.edition]]
+    asks, drawn = any(one.esConvertible for one in ordinary), any(one.esFraction for one in ordinary)
+    has_events = asks or drawn or any(one.nEventsPerWorker for one in scenario.workload.streams)
+    readers = {**dict.fromkeys(POOL_KEYS + PRIORITY_KEYS, (asks, "esConvertible")),
+               **dict.fromkeys(CONSUMER_KEYS, (asks or drawn, "esConvertible or esFraction")),
+               "AES_MINEVENTSFORMCORE": (has_events, "nEventsPerWorker")}
+    for name in dict.fromkeys(name for _, name, _ in values_as_written(scenario)):
+        for entry in (match.entry for match in find(name)):
+            of_dog = entry.component == "JumboWatchDog" and (has_events, "nEventsPerWorker")
+            is_read, parameter = of_dog or readers.get(entry.key, (True, ""))
+            if not is_read and family_of(scenario.edition) in entry.editions:
+                yield f"gdpconfig key {name!r} has no effect: no stream has {parameter}."

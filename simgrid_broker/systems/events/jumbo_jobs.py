@@ -16,7 +16,7 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.jobs.effects import jobs_of
-from simgrid_broker.names import Cause, JobStatus, TaskStatus
+from simgrid_broker.names import DEFINED_TABLE, Cause, JobStatus, TaskStatus
 from simgrid_broker.policy.brokerage.production.selection import spread_jobs
 from simgrid_broker.policy.jobs.resource_types import asked_ramcount
 from simgrid_broker.policy.jobs.retry_module import jumbo_limits
@@ -46,6 +46,7 @@ MOST_AT_ONCE = 1000
 """Fake co-jumbo jobs, and co-jumbo jobs in their place, made of a task in a cycle."""
 AT_REST = frozenset((int(J.WAITING), int(J.MERGING)))
 """Statuses of consumers that are at work on nothing."""
+NO_CHUNKS = np.zeros(0, np.int64)
 STAY = (J.TRANSFERRING, J.RUNNING, J.HOLDING)
 """Statuses of jumbo jobs that run to their end when their task needs no more."""
 
@@ -101,7 +102,8 @@ class JumboJobs:
         places = self._candidates(row, self._with_events(jumbo, row, task), jumbo.n_jobs, only=True)
         if places is not None:
             self._make_fakes(jumbo, row, places)
-        n = rules.jobs_wanted(jumbo.flag, jumbo.n_jobs, self._statuses(jumbo), self.control.edition)
+        n = rules.jobs_wanted(jumbo.flag, jumbo.n_jobs, self._statuses(jumbo), self.jobsets.count(jumbo, "n_open"),
+                              self.control.edition)
         made = self._make_jumbo(jumbo, row, task, places, n) if n > 0 and places is not None else 0
         n_running = sum(other.flag == rules.RUNNING for other in self.jobsets.jumbo.values())
         jumbo.flag = rules.next_flag(jumbo.flag, waiting_at(self.control.arrays, row, 0) <= 0, made > 0, n_running)
@@ -175,7 +177,7 @@ class JumboJobs:
         """Make up to `n` jumbo jobs at queues drawn by weight, maxJumboPerSite at each; their number."""
         control, arrays = self.control, self.control.arrays
         source = next((live.rows[live.holder] for live in self.jobsets.of_jumbo(jumbo)), None)
-        if source is None or not self.jobsets.count(jumbo, "n_open"):
+        if source is None:
             return 0
         for made in range(n):
             taken = np.bincount(arrays.jobs["queue"][[*jumbo.jobs.values()]], minlength=len(arrays.queues))
@@ -213,18 +215,22 @@ class JumboJobs:
     def finish_co_jumbo(self) -> None:
         """End co-jumbo jobs that have not started and whose events are processed, which makes their merge jobs."""
         status, of_chunk = self.control.arrays.jobs["status"], self.jobsets.of_chunk
-        for live in [of_chunk[chunk] for jumbo in self.jobsets.jumbo.values() for chunk in self._processed(jumbo)]:
+        for live in [of_chunk[chunk] for chunk in self._processed()]:
             at_rest = [one for one, row in live.rows.items() if status[row] in self.terms.finished]
             if at_rest and not live.merge:
                 self.desk.finish(at_rest[-1])
 
-    def _processed(self, jumbo: JumboTask) -> list[int]:
-        """Chunks of a task that are looked at now and have no range in work, nor ready with attempts left."""
-        table, now = self.jobsets.ranges, self.control.now
-        ring = table.in_ring(jumbo.ring)
-        due = ring[now - table.chunks["looked_s"][ring] >= self.terms.look_again_s]
-        table.chunks["looked_s"][due] = now
-        return due[table.chunks["n_open"][due] + table.chunks["n_taken"][due] == 0].tolist()
+    def _processed(self) -> list[int]:
+        """Chunks that are looked at now and have no range in work, nor ready with attempts left."""
+        chunks, jobs, now = self.jobsets.ranges.chunks, self.control.arrays.jobs, self.control.now
+        rings = [self.jobsets.ranges.in_ring(jumbo.ring) for jumbo in self.jobsets.jumbo.values()]
+        due = np.concatenate([NO_CHUNKS, *rings])
+        due = due[now - chunks["looked_s"][due] >= self.terms.look_again_s]
+        lives = map(self.jobsets.of_chunk.__getitem__, due.tolist())
+        holders = np.fromiter((live.rows[live.holder] for live in lives), np.int64, len(due))
+        due = due[rules.in_pass(np.isin(jobs["status"][holders], DEFINED_TABLE), self.control.edition)]
+        chunks["looked_s"][due] = now
+        return due[chunks["n_open"][due] + chunks["n_taken"][due] == 0].tolist()
 
     def watch(self) -> None:
         """Let the JumboWatchDog look at all tasks with jumbo jobs."""

@@ -8,6 +8,8 @@ and 6.6 (edition deployed).
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import TASK_ENDS, VERY_HIGH_PRIORITY, JobStatus, TaskStatus
 from simgrid_broker.units import HOUR, MINUTE
@@ -26,21 +28,23 @@ MOST_RUNNING = 50
 
 class Terms(NamedTuple):
     """An edition: tasks of event service are enabled; statuses of co-jumbo jobs that are ended when their events are
-    processed, after which time each is looked at again, s, and whether fake ones are; flags W, P and L alone make jumbo
-    jobs; the watchdog also gives priority and notes that there are none."""
+    processed, after which time each is looked at again, s, how many of a table in one pass, and whether fake ones are;
+    flags W, P and L alone make jumbo jobs; the watchdog also gives priority and notes that there are none."""
 
     enables: bool
     finished: tuple[JobStatus, ...]
     look_again_s: float
+    most_in_pass: float
     finishes_fakes: bool
     by_flag: bool
     boosts: bool
 
 
 TERMS = ByEdition(
-    documented=Terms(True, (J.WAITING, J.ASSIGNED, J.ACTIVATED), HOUR, True, False, False),
-    deployed=Terms(False, (J.ASSIGNED, J.ACTIVATED), 30 * MINUTE, False, True, True))
-"""The QUIRK of the code that a fake co-jumbo job in waiting cannot be archived leaves its input to a co-jumbo job."""
+    documented=Terms(True, (J.WAITING, J.ASSIGNED, J.ACTIVATED), HOUR, np.inf, True, False, False),
+    deployed=Terms(False, (J.ASSIGNED, J.ACTIVATED), 30 * MINUTE, 1000, False, True, True))
+"""QUIRKs of the code: a fake co-jumbo job in waiting cannot be archived, which leaves its input to a co-jumbo job; the
+kill (51) of fake ones that have waited for 6 h or whose task is disabled fails itself, so that they wait on."""
 
 
 class Limits(NamedTuple):
@@ -152,11 +156,20 @@ def in_edition(actions: Actions, edition: str) -> Actions:
     return actions if TERMS[edition].boosts else Actions(disables=actions.disables)
 
 
-def jobs_wanted(use_jumbo: str, n_jobs: int, statuses: Iterable[JobStatus], edition: str) -> int:
-    """Jumbo jobs that the JobGenerator makes of a task: nJumboJobs less the active ones, by the statuses of these."""
+def jobs_wanted(use_jumbo: str, n_jobs: int, statuses: Iterable[JobStatus], n_ready: int, edition: str) -> int:
+    """Jumbo jobs that the JobGenerator makes of a task: nJumboJobs less the active ones, by the statuses of these.
+
+    n_ready: ready ranges of the task with attempts left; without any no job is made.
+    """
     may_make = use_jumbo in (WAITING, PENDING, LACK) or (use_jumbo == RUNNING and not TERMS[edition].by_flag)
     active = sum(status in ACTIVE and status not in NOT_MISSED for status in statuses)
-    return max(n_jobs - active, 0) if may_make else 0
+    return max(n_jobs - active, 0) if may_make and n_ready > 0 else 0
+
+
+def in_pass(in_defined_table: np.ndarray, edition: str) -> np.ndarray:
+    """Mask of the co-jumbo jobs that add_sub looks at in one pass: of those in order at most 1000 of each table."""
+    number = np.where(in_defined_table, np.cumsum(in_defined_table), np.cumsum(~in_defined_table))
+    return number <= TERMS[edition].most_in_pass
 
 
 def next_flag(use_jumbo: str, is_all_used: bool, has_made: bool, n_running: int) -> str:
