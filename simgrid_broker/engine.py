@@ -46,10 +46,12 @@ from simgrid_broker.notebook import RunBar, in_notebook
 from simgrid_broker.records import (
     FAILURE,
     TAKEN,
+    Acts,
     EndedJobs,
     Run,
     RunWriter,
     entry_of,
+    incidents_so_far,
     new_run_folder,
     read_run,
     texts_of,
@@ -210,6 +212,7 @@ class Simulation:
         self.world.vocabularies["tags"] = all_tags(self.control.policies)
         self.world.vocabularies["reasons"] = all_reasons(self.control.policies)
         self.world.vocabularies["criteria"] = all_criteria(self.control.policies)
+        self.acts = Acts(len(self.world.vocabularies["criteria"]))
         self.world.vocabularies["factors"] = all_factors(self.control.policies)
         words: dict[str, Any] = {"texts": self.control.books.decisions.texts, **tasks.trace_words}
         self.world.vocabularies |= words                     # texts grow while the run goes on
@@ -259,6 +262,7 @@ class Simulation:
         """Record rows unless `record` turns the table off; its fractions choose rows before they come here."""
         if name in self.counters:
             self.counters[name] += len(rows)
+        self.acts.add(name, rows)
         if name == "jobs" and times is not None and self.scenario.record.jobs < 1:
             self.writer.write("ended", self.ended.add(rows, times))
             chosen = self._in_sample(rows)
@@ -347,9 +351,15 @@ class Simulation:
                 in_force(self.scenario).items(), origins_in_force(self.scenario).values(), strict=True)},
             warm_up_s=self.scenario.warm_up, duration_s=self.scenario.duration,
             share_tree=dict(names=tree.names, parent=tree.parent, value=tree.value, leaves=tree.leaves),
-            criteria=criteria_in_order(self.control.policies), agents=self._agents(),
+            criteria=self._criteria, agents=self._agents(),
+            timeouts=self.control.policies.shortest_timeouts(self.world.arrays.queues),
             tables={name: entry_of(table) for name, table in self.tables.items()},
             versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}))
+
+    @cached_property
+    def _criteria(self) -> dict[str, list[dict]]:
+        """Rules of each broker in order of application."""
+        return criteria_in_order(self.control.policies)
 
     def _manifest(self, status: str) -> dict:
         """The other entries of the manifest."""
@@ -363,7 +373,13 @@ class Simulation:
                       "broken_tasks": self.control.books.broken_tasks(),
                       "cut_cycles": self.control.books.n_cut_cycles,
                       **({"decisions_checked": self.check.n_checked} if self.check else {})},
-            commands=self.control.books.commands.results(), timings=self._durations())
+            commands=self.control.books.commands.results(), timings=self._durations(), coverage=self._coverage())
+
+    def _coverage(self) -> dict[str, dict]:
+        """Counts of what rules, causes of ends, incidents and agents that work on a period have done so far."""
+        incidents = (dict(what=each.what, at=each.at, until=each.until) for each in self.scenario.incidents)
+        return dict(**self.acts.summary(self._criteria, self.world.vocabularies["criteria"]),
+                    incidents=incidents_so_far(incidents, self.env.now), agents=self.control.cycles)
 
     def _agents(self) -> list[dict[str, Any]]:
         """Agents that run, in the order in which they act at the same instant, and where they come from."""

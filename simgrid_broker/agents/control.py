@@ -13,18 +13,23 @@ from simgrid_broker.turns.brokers import Brokers
 from simgrid_broker.turns.plane import Check, unchecked
 from simgrid_broker.turns.policies import InForce, Policies
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import STATE, Arrays
 from simgrid_broker.world.jobs.counts import take_snapshot
 from simgrid_broker.world.world import World
 
 Process = Generator[simpy.Event, object, None]
 """Generator that an agent returns when it is called, which SimPy runs as a process."""
+COUNTED = tuple(slice(STATE.fields[first][1], STATE.fields[after][1]) for first, after in (
+    ("now_s", "n_done_jobs"), ("n_done_tasks", "next_cycle_s"), ("n_left", "fault_row")))
+"""Bytes of the world's counters without those that change where an agent only empties outboxes, or notes when it looks
+again."""
 
 
 class Control:
     """All that an agent can reach; env: SimPy's environment; periods: the `agents` section of the scenario.
 
-    check: of the decisions; due: when each piece of work that is done on a period is done next, s, by its name.
+    check: of the decisions; due: when each piece of work that is done on a period is done next, s, by its name; cycles:
+    how often each agent that works on a period has worked, and how often it has moved anything, by the agent's name.
     """
 
     def __init__(self, env: simpy.Environment, world: World, fabric: Fabric, in_force: InForce, recorder: Recorder):
@@ -34,6 +39,7 @@ class Control:
         self.brokers = Brokers(world, self.policies, take_snapshot(world.arrays, 0.0, by_queue=True, in_detail=True))
         self.books = Books(world, fabric, self.policies, recorder)
         self.due: dict[str, float] = {}
+        self.cycles: dict[str, list[int]] = {}
         self.check: Check = unchecked
 
     @property
@@ -60,40 +66,57 @@ class Control:
         """Call `work()` on a period, s, first at a random phase that depends on the seed and the name.
 
         If `work()` returns a delay, s, it replaces the period once. The phase is a multiple of 1/1024 s: sums of whole
-        seconds are then exact, and 30 minutes remain 1800 s.
+        seconds are then exact, and 30 minutes remain 1800 s. The cycles count for the agent that calls this.
         """
-        delay = floor(float(luck.uniforms(self.seed, "phase", luck.key_of(name))) * period * 1024) / 1024
-        rounds = Rounds(self, period, work, name, delay)
-        try:
-            yield rounds.broken
-        finally:
-            rounds.callbacks = []
+        agent = self.env.active_process
+        return _rounds(self, period, work, name, self.cycles.setdefault(agent.name if agent else name, [0, 0]))
+
+
+def _rounds(control: Control, period: float, work: Callable[[], float | None], name: str, count: list[int]) -> Process:
+    """Start periodic work at its first phase, and end it with the process."""
+    delay = floor(float(luck.uniforms(control.seed, "phase", luck.key_of(name))) * period * 1024) / 1024
+    rounds = Rounds(control, period, work, name, delay, count)
+    try:
+        yield rounds.broken
+    finally:
+        rounds.callbacks = []
 
 
 class Rounds(simpy.Event):
     """Periodic work of an agent: one event that reschedules itself, without a Timeout and a resumed process per period.
 
-    broken: an event that fails with what the work raises.
+    broken: an event that fails with what the work raises; count: cycles so far, and those that moved anything.
     """
 
-    def __init__(self, control: Control, period: float, work: Callable[[], float | None], name: str, delay: float):
+    def __init__(self, control: Control, period: float, work: Callable[[], float | None], name: str, delay: float,
+                 count: list[int]):
         super().__init__(control.env)
         self._ok, self._value = True, None                           # as of a timeout
         self.period, self.work, self.name, self.due = period, work, name, control.due
+        self.count, self.world = count, control.world
         self.again: list[Callable[[Any], None]] = [self._turn]
         self.broken = control.env.event()
         self._wait(delay)
 
     def _turn(self, _event: simpy.Event) -> None:
-        """Work, then wait."""
+        """Work, count, then wait."""
+        world = self.world
+        moves, before = world.n_moves, world.arrays.state.tobytes()
         try:
             delay = self.work() or self.period
         except Exception as thrown:
             self.broken.fail(thrown)
         else:
+            self.count[0] += 1
+            self.count[1] += world.n_moves != moves or has_moved(before, world.arrays.state.tobytes())
             self._wait(delay)
 
     def _wait(self, delay: float) -> None:
         self.callbacks = self.again
         self.due[self.name] = self.env.now + delay
         self.env.schedule(self, delay=delay)
+
+
+def has_moved(before: bytes, after: bytes) -> bool:
+    """True if a job, worker, transfer or replica has changed, by the world's counters before and after."""
+    return before != after and any(before[part] != after[part] for part in COUNTED)

@@ -99,6 +99,7 @@ def guarded(agent: plugins.Plugin) -> Callable[[Control], Generator[simpy.Event,
                 advance = partial(steps.send, (yield event))
             except Exception as thrown:             # a failed event, or an interrupt of the process
                 advance = partial(steps.throw, thrown)
+    process.__name__ = agent.name                   # for which SimPy's process counts cycles
     return process
 
 

@@ -9,7 +9,6 @@ import typer
 from simgrid_broker.cli.loading import recorded_run
 from simgrid_broker.cli.text import paragraph, table
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.units import format_seconds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,12 +20,8 @@ Examples:
   simgrid-broker coverage results/minimal/seed-1
   simgrid-broker coverage results/minimal/seed-1 --all
 """
-LOSSES = ("file_loss", "replica_lost", "dataset_deleted")
-"""Incidents by which jobs lose their input."""
-PARTS_LOST = {"input_lost": "lost_input", "input_broken": "broken_input"}
-"""Keys of streams by the causes of their jobs."""
-ENDS_EARLY = ("eviction_rate", "slot_life", "window")
-"""Keys of queues by which slots end early."""
+OF_AGENTS = ("acted: cycles after which a task, job, worker, transfer, replica, priority or the order of shares had "
+             "changed; agents that only count or load what others read change none")
 NOTE = ("asked: candidates that no rule before it had refused; refused: those that it was the first to refuse; alone: "
         "decisions in which it kept a task from the cores of a batch system, or from a site")
 
@@ -45,18 +40,17 @@ def coverage(
     from simgrid_broker.metrics.coverage import agents_used, ends_used, event_ends_used, incidents_used, rules_used
     recorded = recorded_run(run)
     rules, ends, agents = rules_used(recorded), ends_used(recorded), agents_used(recorded)
-    ends["why_not"] = ["" if row.attempts else why_never(recorded, row.cause) for row in ends.itertuples()]
     of_events, incidents, others = event_ends_used(recorded), incidents_used(recorded), of_other_editions(recorded)
     if as_json:
         typer.echo(json.dumps({"rules": rules.to_dict("records"), "ends": ends.to_dict("records"),
-                               "event_service": of_events.to_dict("records"), "agents": list(agents),
+                               "event_service": of_events.to_dict("records"), "agents": _records(agents),
                                "other_editions": others, "incidents": incidents.to_dict("records")}, indent=1,
                               ensure_ascii=False))
         return
     typer.echo("\n\n".join([*(_broker(rows, str(kind), others[str(kind)] if every else None)
                               for kind, rows in rules.groupby("kind", sort=False)),
                             paragraph(NOTE), _ends(ends, every), *_of_events(of_events), _incidents(incidents),
-                            paragraph(f"Agents: {', '.join(agents)}")]))
+                            *_agents(agents)]))
 
 
 def _broker(rows: "pd.DataFrame", kind: str, others: dict[str, str] | None) -> str:
@@ -111,28 +105,6 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def why_never(run: "Run", cause: str) -> str:
-    """Circumstance that kept a cause from ending an attempt, as far as scenario and timeout rules of its edition go."""
-    from simgrid_broker.policy.jobs.timeouts import rules
-    from simgrid_broker.views import Gdpconfig
-    values = {tuple(key.split(".", 1)): entry["value"] for key, entry in run.manifest["gdpconfig"].items()}
-    limits = [rule.limit_s for rule in rules(Gdpconfig(values), run.manifest["edition"]) if rule.cause.word == cause]
-    said = run.manifest["scenario"]
-    if limits:
-        return f"no job met its rule of timeouts; shortest limit {format_seconds(min(limits))}"
-    if cause.startswith("timeout_"):
-        return f"no rule of the edition {run.manifest['edition']}"
-    if cause == "preempted" and not any(
-            queue["eviction_notice"] is not None and any(queue[key] for key in ENDS_EARLY)
-            for queue in said["grid"]["queues"].values()):
-        return f"no queue has eviction_notice with one of {', '.join(ENDS_EARLY)}"
-    if (part := PARTS_LOST.get(cause)) and not (
-            any(incident["what"] in LOSSES for incident in said.get("incidents") or ())
-            or any(stream[part] for kind in ("campaigns", "users") for stream in said["workload"][kind])):
-        return f"no incident loses files, and no stream has {part}"
-    return "no attempt ended so"
-
-
 def _incidents(incidents: "pd.DataFrame") -> str:
     """Kinds of incidents of the scenario, and those that it does not have."""
     from simgrid_broker.scenario.model import Incident
@@ -141,3 +113,16 @@ def _incidents(incidents: "pd.DataFrame") -> str:
     cells = [(_words(row.incident), *map(str, (row.planned, row.began, row.ended))) for row in incidents.itertuples()]
     lines = [table(("incidents", "planned", "began", "ended"), cells, numbers=(1, 2, 3))] if cells else []
     return "\n".join([*lines, paragraph(f"No incident: {never}")])
+
+
+def _agents(agents: "pd.DataFrame") -> list[str]:
+    """Agents with their cycles, and those that work without a period."""
+    counted, others = agents[agents.asked.notna()], agents.agent[agents.asked.isna()]
+    cells = [(row.agent, f"{row.asked:,.0f}", f"{row.acted:,.0f}") for row in counted.itertuples()]
+    lines = [table(("agents", "cycles", "acted"), cells, numbers=(1, 2)), paragraph(OF_AGENTS)] if cells else []
+    return ["\n".join([*lines, paragraph(f"Agents without cycles here: {', '.join(others)}")])]
+
+
+def _records(rows: "pd.DataFrame") -> list[dict]:
+    """Rows as JSON-compatible types; NaN is null."""
+    return rows.astype(object).where(rows.notna(), None).to_dict("records")

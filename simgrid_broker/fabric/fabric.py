@@ -422,6 +422,7 @@ class Fabric:
         sloppy_fraction: part of the requests served by age alone; default: unchanged.
         """
         arrays = self.world.arrays
+        self.world.n_moves += 1
         if sloppy_fraction is not None:
             arrays.settings[0]["sloppy_fraction"] = sloppy_fraction
         arrays.share_order[:], arrays.share_rank[:] = order, ranks
@@ -430,6 +431,7 @@ class Fabric:
     def set_priority(self, task_rows, priority: int, jobs=None) -> None:
         """Change the priority of tasks and of their live jobs; jobs: rows that include these jobs, if known."""
         arrays = self.world.arrays
+        self.world.n_moves += len(task_rows)
         arrays.tasks["priority"][task_rows] = priority
         effects.set_priority(arrays, effects.jobs_of(arrays, task_rows, among=jobs), priority)
 
@@ -440,6 +442,7 @@ class Fabric:
         """
         arrays, statuses = self.world.arrays, effects.RETAGGED_RUNNING if running else effects.RETAGGED
         arrays.tasks["share"][task_rows] = share
+        self.world.n_moves += len(task_rows)
         self.world.count_for_users(task_rows)
         arrays = self.world.arrays
         effects.set_share(arrays, effects.jobs_of(arrays, task_rows, *statuses, among=jobs), share)

@@ -268,7 +268,8 @@ def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[O
     A verdict about queued jobs counts where jobs do not queue for long, or cores elsewhere are idle, or taken by shares
     that are nearer their targets, that more jobs would find: not where a setting keeps slots free at the queue itself,
     or enough jobs wait there, all slots are full, or a rule keeps jobs from the idle ones. At full queues the cause is
-    input if enough jobs wait for it elsewhere.
+    input if enough jobs wait for it elsewhere, or a cap of running jobs if nothing else there has a setting: the share
+    is short and yet above the cap.
     """
     narrow = flow.widths[1:, hour, leaf] < (1 - NEAR) * flow.could_use[hour, leaf]
     place, stopped = 1 + int(np.argmax(narrow)), _of_throttler(flow, hour, leaf)
@@ -293,7 +294,8 @@ def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[O
     if place == SLOTS:
         few = not answers and not is_free and flow.held[SLOTS, hour, leaf] < flow.could_use[hour, leaf]
         named = any(each.refused_by or each.is_input for each in obstacles)
-        return stopped if stopped is not None and not named and (is_idle or few) else at_slots
+        is_capped = not answers and not any(each.settings for each in obstacles)
+        return stopped if stopped is not None and not named and (is_idle or few or is_capped) else at_slots
     return _of_tasks(run, flow, hour, leaf, place)
 
 

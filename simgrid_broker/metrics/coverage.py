@@ -1,14 +1,16 @@
 """Rules, causes of ends, incidents and agents that a run has used, and what kept the others from acting."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.event_service import event_service_ends
 from simgrid_broker.metrics.refusals import ABOUT_QUEUES, criteria, sums_of_refusals
 from simgrid_broker.metrics.window import once_per_run
 from simgrid_broker.names import Cause, DecisionKind
-from simgrid_broker.records import Run
+from simgrid_broker.records import Run, incidents_so_far
+from simgrid_broker.units import format_seconds
 
 CAUSES = tuple(cause.word for cause in Cause if cause is not Cause.NONE)
 """Causes of ends of attempts; source: lifecycle reference, section 3.3."""
@@ -18,6 +20,26 @@ EVENT_ENDS = ("es_merge", "es_retry", "es_wait", "es_inaction", "es_noevent", "e
               "toreassign")
 """Ends of consumers of event service; source: JEDI TWiki, final status of event service jobs; lifecycle reference, 6.2.
 """
+Circumstance = tuple[str, str]
+"""A place of the scenario and an attribute of it, an incident and its kind, or an agent and its name."""
+LOSSES: tuple[Circumstance, ...] = tuple(("incident", what) for what in ("file_loss", "replica_lost",
+                                                                         "dataset_deleted"))
+BREAKS: tuple[Circumstance, ...] = tuple(("incident", what) for what in ("site_outage", "storage_status",
+                                                                         "storage_outage"))
+ENDS_EARLY: tuple[Circumstance, ...] = tuple(("queue", name) for name in ("eviction_rate", "slot_life", "window"))
+COMMANDED, CONSUMERS, BUILDS = ("incident", "task_command"), ("stream", "nEventsPerWorker"), ("stream", "buildSpec")
+MERGES, NOTICE = ("stream", "mergeOutput"), ("queue", "eviction_notice")
+NEEDS: Mapping[str, tuple[tuple[Circumstance, ...], ...]] = {
+    "site_error": ((("site", "failure_rate"), ("site", "submission_failures"), ("queue", "submission_failures"),
+                    *BREAKS, *LOSSES),),
+    "payload_error": ((("stream", "failure_rate"),),),
+    "reassigned": ((COMMANDED, CONSUMERS, ("agent", "queue_filler")),),
+    "analysis_rebrokerage": ((("agent", "priority_massage"),),),
+    "task_aborted": ((COMMANDED, BUILDS),),
+    "input_lost": ((("stream", "lost_input"), *LOSSES),), "input_broken": ((("stream", "broken_input"), *LOSSES),),
+    "timeout_merging": ((MERGES,),), "merge_failed": ((MERGES, CONSUMERS),),
+    "build_failed": ((BUILDS,),), "preempted": ((NOTICE,), ENDS_EARLY)}
+"""Circumstances without which a cause ends no attempt: one of each group."""
 
 
 @once_per_run
@@ -73,14 +95,52 @@ def _is_alike(run: Run, attribute: str) -> bool:
 
 @once_per_run
 def ends_used(run: Run) -> pd.DataFrame:
-    """Every cause of the end of an attempt with the attempts that ended so: cause, attempts."""
+    """Every cause of the end of an attempt: cause, attempts that ended so, why_not (what kept others from it)."""
     is_sample = len(run.table("ended", ["jobs"])) > 0
     if is_sample:
         rows = run.table("ended", ["cause", "jobs"])
         found = rows.groupby(rows.cause.astype(object)).jobs.sum()
     else:
         found = pd.concat([rows.cause.astype(object) for rows in run.batches("jobs", ["cause"])]).value_counts()
-    return pd.DataFrame({"cause": CAUSES, "attempts": [int(found.get(cause, 0)) for cause in CAUSES]})
+    rows = [(cause, number := int(found.get(cause, 0)), "" if number else why_never(run, cause)) for cause in CAUSES]
+    return pd.DataFrame(rows, columns=["cause", "attempts", "why_not"])
+
+
+def why_never(run: Run, cause: str) -> str:
+    """Circumstance for want of which a cause ended no attempt, as far as the scenario and timeout rules tell."""
+    for group in NEEDS.get(cause, ()):
+        if not any(_has(run, *each) for each in group):
+            return _lacking(group)
+    limit_s = run.manifest.get("timeouts", {}).get(cause)
+    if limit_s is None:
+        is_timeout = cause.startswith("timeout_") and "timeouts" in run.manifest
+        return f"no rule of the edition {run.manifest['edition']}" if is_timeout else "it could, and ended none"
+    limit = f"the shortest limit of its rules, {format_seconds(limit_s)}"
+    return f"{limit}, is longer than the run" if limit_s > run.end_s else f"no job came to {limit}"
+
+
+def _has(run: Run, place: str, name: str) -> bool:
+    """True if there is such a circumstance; of agents also where a run did not count them."""
+    said = run.manifest["scenario"]
+    if place == "incident":
+        return any(each["what"] == name for each in said.get("incidents") or ())
+    if place == "agent":
+        return name in run.manifest.get("coverage", {}).get("agents", {name: ()})
+    things = {"site": said["grid"]["sites"].values(), "queue": said["grid"]["queues"].values(),
+              "stream": (*said["workload"]["campaigns"], *said["workload"]["users"])}[place]
+    values = [each.get(name) for each in things]
+    values = [value.get("median", True) or value.get("sigma") if isinstance(value, dict) else value for value in values]
+    return any(value is not None and (value or (place, name) == NOTICE) for value in values)
+
+
+def _lacking(group: Sequence[Circumstance]) -> str:
+    """A group of circumstances of which there is none, in words."""
+    names: dict[str, list[str]] = {}
+    for place, name in group:
+        names.setdefault(place, []).append(name)
+    said = {"incident": "no incident is {}", "agent": "the agent {} has no cycles"}
+    *most, last = (said.get(place, f"no {place} has {{}}").format(" or ".join(each)) for place, each in names.items())
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def event_ends_used(run: Run) -> pd.DataFrame:
@@ -93,12 +153,17 @@ def event_ends_used(run: Run) -> pd.DataFrame:
 
 def incidents_used(run: Run) -> pd.DataFrame:
     """Kinds of incidents of the scenario: incident, planned, and those that began and ended within the run."""
-    planned = pd.DataFrame(run.manifest["scenario"].get("incidents") or (), columns=["what", "at", "until"])
-    rows = [(kind, len(times), *(int((times[name] <= run.end_s).sum()) for name in ("at", "until")))
-            for kind, times in planned.astype({"at": float, "until": float}).groupby("what", sort=False)]
-    return pd.DataFrame(rows, columns=["incident", "planned", "began", "ended"])
+    found = incidents_so_far(run.manifest["scenario"].get("incidents") or (), run.end_s)
+    return pd.DataFrame([(kind, *counts) for kind, counts in found.items()],
+                        columns=["incident", "planned", "began", "ended"])
 
 
-def agents_used(run: Run) -> Sequence[str]:
-    """Names of the agents that ran, in the order in which they act at the same instant."""
-    return [agent["name"] for agent in run.manifest.get("agents", ())]
+def agents_used(run: Run) -> pd.DataFrame:
+    """Agents that ran, in the order in which they act at the same instant: agent, asked (its cycles), acted.
+
+    acted: cycles in which something moved. Both are NaN for an agent without a period, and in a run that was killed.
+    """
+    counts = run.manifest.get("coverage", {}).get("agents", {})
+    rows = [(name, *counts.get(name, (np.nan, np.nan)))
+            for name in dict.fromkeys(each["name"] for each in run.manifest.get("agents", ()))]
+    return pd.DataFrame(rows, columns=["agent", "asked", "acted"])

@@ -263,15 +263,17 @@ def obstacle_at(run: Run, queue: str, kind: str) -> tuple[str, tuple[str, ...], 
 
 def _of_free_slots(run: Run, queue: str, kind: str, mine: pd.DataFrame, asked: pd.DataFrame,
                    slots: float) -> tuple[str, tuple[str, ...]]:
-    """Why workers of a type do not take the free slots of a queue, of which there are `slots` on average."""
+    """Why workers of a type do not take the free slots of a queue, of which there are `slots` on average.
+
+    A limit of Harvester is not the cause where a batch system lets workers wait for an hour or more: so would others.
+    """
     if not len(asked) or not asked.wanted.sum():
         return f"no workers of {kind} are asked for", ()
     waiting = mine.groupby("time_s").waiting.sum().mean() if len(mine) else 0.0
-    limit = _cut_by(asked)
-    if limit and waiting < ENOUGH * slots:
+    limit, own = _cut_by(asked), run.manifest["scenario"]["grid"]["queues"][queue].get("batch_latency")
+    if limit and waiting < ENOUGH * slots and not (waiting > 0 and (own or 0) >= STANDS_S):
         return f"workers are cut by {limit}", _options(run, queue, limit)
     if waiting > 0:
-        own = run.manifest["scenario"]["grid"]["queues"][queue].get("batch_latency")
         return ("workers wait in the batch system although cores are free",
                 () if own is None else (f"grid.queues.{queue}.batch_latency",))
     return "cores are free and no worker came", ()

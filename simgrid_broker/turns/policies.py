@@ -11,6 +11,7 @@ from simgrid_broker.policy.brokerage.analysis.editions import AnalysisBrokerage
 from simgrid_broker.policy.brokerage.production.broker import broker_by, broker_jobs
 from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
 from simgrid_broker.policy.brokerage.task.editions import TaskBrokerage
+from simgrid_broker.policy.jobs.timeouts import rules
 from simgrid_broker.policy.registry import policy, rules_of
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.policy.shares.dispatch import DispatchOrder
@@ -58,6 +59,14 @@ class Policies:
         """
         is_own = self.job_brokerage is not broker_jobs
         return self.dispatch.job_rules is None and (not is_own or self.analysis_brokerage is not broker_analysis)
+
+    def shortest_timeouts(self, queues: np.ndarray) -> dict[str, float]:
+        """Shortest limit of the timeout rules of each cause under gdpconfig, at any of the queues, s."""
+        limits: dict[str, float] = {}
+        for rule in rules(self.cfg, self.edition):
+            limit_s = float(queues[rule.limit_of_queue].min(initial=np.inf)) if rule.limit_of_queue else rule.limit_s
+            limits[rule.cause.word] = min(limit_s, limits.get(rule.cause.word, np.inf))
+        return limits
 
     def set_config(self, name: str, value: object) -> None:
         """Change one key of gdpconfig from now on."""

@@ -21,12 +21,14 @@ CLAIMS = {column.name for column in TASKS.columns if column.unknown}
 def set_task(world: World, row: int, **columns: float) -> None:
     """Write columns of a task, in the units of the table, a claim of NaN as 0; its jobs keep their values."""
     task = world.arrays.tasks[row]
+    world.n_moves += 1
     for name, value in columns.items():
         task[name] = 0 if name in CLAIMS and isnan(value) else value
 
 
 def set_tasks(world: World, rows: np.ndarray, **columns: np.ndarray | float) -> None:
     """Write columns of the tasks in `rows`, one value each or one for all, as `set_task` writes those of one."""
+    world.n_moves += len(rows)
     for name, values in columns.items():
         world.arrays.tasks[name][rows] = np.where(np.isnan(values), 0, values) if name in CLAIMS else values
 
@@ -150,6 +152,7 @@ def restore_files(world: World, rows: np.ndarray, lost: np.ndarray) -> None:
 
 def set_queue_status(world: World, queue: str, status: str) -> None:
     """Change the status of a queue in CRIC."""
+    world.n_moves += 1
     world.arrays.queues["status"][world.vocabularies["queues"].index(queue)] = QueueStatus.of(status)
 
 

@@ -24,6 +24,7 @@ from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.rule import candidate_criterion
 from simgrid_broker.turns import job_tables
+from simgrid_broker.world.arrays import STATE
 from simgrid_broker.world.tasks.transitions import set_status
 from simgrid_broker.world.views import observe
 
@@ -354,7 +355,8 @@ def test_agents_wake_at_phases_of_their_own():
 def worker(work):
     """An environment in which a process works every minute, and the process."""
     env = simpy.Environment()
-    stage = SimpleNamespace(env=env, seed=1, due={})
+    stage = SimpleNamespace(env=env, seed=1, due={}, cycles={}, world=SimpleNamespace(
+        n_moves=0, arrays=SimpleNamespace(state=np.zeros(1, STATE))))
     return env, env.process(control.Control.every(stage, 60.0, lambda: work(env.now), "work"))
 
 

@@ -8,10 +8,18 @@ from types import SimpleNamespace
 import pytest
 
 from simgrid_broker import load_scenario, metrics, simulate
-from simgrid_broker.cli.coverage import of_other_editions, why_never
+from simgrid_broker.cli.coverage import of_other_editions
 from simgrid_broker.metrics.chain import Cause
 from simgrid_broker.metrics.chain_words import in_effect, values_to_try
-from simgrid_broker.metrics.coverage import agents_used, ends_used, incidents_used, rules_used
+from simgrid_broker.metrics.coverage import (
+    CAUSES,
+    NEEDS,
+    agents_used,
+    ends_used,
+    incidents_used,
+    rules_used,
+    why_never,
+)
 from simgrid_broker.metrics.job_life import job_life
 from simgrid_broker.metrics.task_life import QUARTER, task_life
 
@@ -65,28 +73,95 @@ def test_incidents_are_counted_by_kind_if_they_began_and_ended_within_the_run(ru
 
 
 @pytest.mark.parametrize(("cause", "edition", "why"), [
-    ("timeout_sent", "documented", "no job met its rule of timeouts; shortest limit"),
-    ("preempted", "deployed", "no queue has eviction_notice with one of eviction_rate, slot_life, window"),
-    ("input_lost", "deployed", "no incident loses files, and no stream has lost_input"),
-    ("task_aborted", "deployed", "no attempt ended so")])
+    ("timeout_sent", "documented", "no job came to the shortest limit of its rules, 30 min"),
+    ("timeout_running", "documented", "the shortest limit of its rules, 1 d, is longer than the run"),
+    ("preempted", "deployed", "no queue has eviction_notice"),
+    ("input_lost", "deployed", "no stream has lost_input and no incident is file_loss or replica_lost or "
+                               "dataset_deleted"),
+    ("walltime_exceeded", "deployed", "it could, and ended none")])
 def test_a_cause_that_ended_no_attempt_says_what_kept_it_from_that(run, cause, edition, why):
-    of_run = SimpleNamespace(manifest=run.manifest | {"edition": edition})
-    assert why_never(of_run, cause).startswith(why)
+    assert why_never(as_if(run, edition=edition), cause) == why
 
 
-@pytest.mark.parametrize(("cause", "queue", "stream"), [
-    ("preempted", dict(slot_life=3600.0, eviction_notice=0.0), {}), ("input_broken", {}, dict(broken_input=0.1))])
-def test_a_circumstance_that_is_there_is_no_reason(run, cause, queue, stream):
+def as_if(run, said=None, **manifest):
+    """The run with another scenario, or other entries of its manifest."""
+    return SimpleNamespace(end_s=run.end_s, manifest=run.manifest | {"scenario": said or run.manifest["scenario"]}
+                           | manifest)
+
+
+def bare(run):
+    """The scenario of a run without any circumstance of which a cause needs one."""
     said = deepcopy(run.manifest["scenario"])
-    next(iter(said["grid"]["queues"].values())).update(queue)
-    said["workload"]["campaigns"][0].update(stream)
-    assert why_never(SimpleNamespace(manifest=run.manifest | {"scenario": said}), cause) == "no attempt ended so"
+    for place, name in {each for groups in NEEDS.values() for group in groups for each in group}:
+        for thing in things(said, place):
+            thing[name] = None
+    return said | {"incidents": []}
+
+
+def things(said, place):
+    """Sites, queues or streams of a scenario."""
+    grid, work = said["grid"], said["workload"]
+    return {"site": grid["sites"].values(), "queue": grid["queues"].values(),
+            "stream": (*work["campaigns"], *work["users"])}.get(place, ())
+
+
+def with_circumstance(said, place, name):
+    """A scenario with a circumstance at one place, and the agents of its run."""
+    said = deepcopy(said)
+    for thing in [*things(said, place)][:1]:
+        thing[name] = 0.0 if name == "eviction_notice" else 1
+    said["incidents"] += [{"what": name, "at": 0.0}] if place == "incident" else []
+    return said, {name: [1, 0]} if place == "agent" else {}
+
+
+@pytest.mark.parametrize("cause", NEEDS)
+def test_what_a_cause_is_said_to_lack_is_no_reason_once_it_is_there(run, cause):
+    said, agents = bare(run), {}
+    for number, group in enumerate(NEEDS[cause]):
+        reason = why_never(as_if(run, said, coverage={"agents": agents}), cause)
+        assert all(name in reason for _, name in group), (number, reason)
+        for each in group:
+            there, ran = with_circumstance(said, *each)
+            of_run = as_if(run, there, coverage={"agents": agents | ran})
+            assert each[1] not in why_never(of_run, cause)
+        said, agents = there, agents | ran
+    assert why_never(as_if(run, said, coverage={"agents": agents}), cause).startswith(("it could", "no job came"))
+
+
+def test_a_cause_that_ended_attempts_lacks_nothing(run):
+    ends = ends_used(run)
+    assert not ends.why_not[ends.attempts > 0].any() and (ends.why_not[ends.attempts == 0] != "").all()
+    for cause in ends.cause[ends.attempts > 0]:
+        assert why_never(run, cause).startswith(("it could", "no job came")), cause
+    assert (ends.attempts > 0).any() and set(ends.cause) == set(CAUSES)
+
+
+def test_a_limit_is_said_to_be_longer_than_the_run_only_if_it_is(run):
+    assert "longer" in why_never(as_if(run, timeouts={"timeout_sent": run.end_s + 1}), "timeout_sent")
+    assert "longer" not in why_never(as_if(run, timeouts={"timeout_sent": run.end_s}), "timeout_sent")
+    assert why_never(as_if(run, timeouts={}), "timeout_sent") == (
+        f"no rule of the edition {run.manifest['edition']}")
 
 
 def test_ends_and_agents_are_those_of_the_run(run):
     ends = ends_used(run).set_index("cause").attempts
     assert ends.sum() == (run.jobs.cause != "none").sum() and ends["site_error"] >= 0
-    assert "job_generator" in agents_used(run)
+    agents = agents_used(run).set_index("agent")
+    period_s = run.manifest["scenario"]["agents"]["task_broker"]
+    assert agents.asked["task_broker"] == pytest.approx(run.end_s / period_s, abs=1)
+    assert 0 < agents.acted["job_generator"] <= agents.asked["job_generator"]
+    assert agents.acted["statistics"] == 0 and agents[["asked", "acted"]].loc["timeline"].isna().all()
+
+
+def test_the_manifest_counts_what_the_tables_count(run):
+    kept = run.manifest["coverage"]
+    for kind, rules in rules_used(run).groupby("kind"):
+        rules = rules[rules.asked > 0]
+        known = metrics.criteria(run, kind).set_index("label").criterion
+        assert {known[row.rule]: [row.asked, row.refused, row.alone] for row in rules.itertuples()} == (
+            kept["rules"][kind])
+    ends = ends_used(run).set_index("cause").attempts
+    assert kept["ends"] == ends[ends > 0].to_dict() and kept["incidents"] == {}
 
 
 def test_the_life_of_a_task_has_no_gap_that_nobody_explains(run):

@@ -21,6 +21,7 @@ def register(world: World, row: int, now: float) -> None:
     """Set the first status of a task that arrives."""
     world.arrays.tasks["status"][row] = world.statuses[row] = REGISTERED
     world.status_changes[REGISTERED] += 1
+    world.n_moves += 1
     world.arrays.task_times[row, REGISTERED] = now
 
 
@@ -36,6 +37,7 @@ def set_status(world: World, row: int, status: TaskStatus, now: float) -> None:
     task["status"], task["modification_s"], world.statuses[row] = status, now, status
     world.status_changes[old] += 1
     world.status_changes[status] += 1
+    world.n_moves += 1
     arrays.task_times[row, status] = now
 
 
@@ -53,6 +55,7 @@ def set_statuses(world: World, rows: np.ndarray, status: TaskStatus, now: float)
     for old, number in left.items():
         world.status_changes[old] += number
     world.status_changes[status] += len(rows)
+    world.n_moves += len(rows)
     arrays.task_times[rows, status] = now
 
 
