@@ -4,7 +4,7 @@
     scripts/benchmark.py                      all cases, a table
     scripts/benchmark.py fabric decision      some of them
     scripts/benchmark.py --json               the figures as JSON
-    scripts/benchmark.py minimal first_run --against DIR
+    scripts/benchmark.py minimal waiting first_run --against DIR
                                               whole commands, in alternation with the sources in another folder
     scripts/benchmark.py steady users idle small --against COMMIT
                                               hours of frozen scenarios, five pairs with a commit of this repository
@@ -38,9 +38,9 @@ from benchmark_cases.users import user_decision
 from benchmark_cases.yardstick import yardstick
 
 COMMANDS: dict[str, Callable[..., dict]] = {
-    "minimal": commands.minimal, "first_run": commands.first_run, "one_job_tasks": commands.one_job_tasks,
-    "atlas_day": commands.atlas_day, "whole_run": commands.whole_run, "steady": windows.steady, "users": windows.users,
-    "idle": windows.idle, "small": windows.small}
+    "minimal": commands.minimal, "waiting": commands.waiting, "first_run": commands.first_run,
+    "one_job_tasks": commands.one_job_tasks, "atlas_day": commands.atlas_day, "whole_run": commands.whole_run,
+    "steady": windows.steady, "users": windows.users, "idle": windows.idle, "small": windows.small}
 """Cases that run whole commands and can be compared with other sources."""
 
 CASES: dict[str, Callable[..., dict]] = {
@@ -64,6 +64,9 @@ BUDGETS = {
     ("whole_run_atlas", "ratio_to_simpy"): "at least 11", ("whole_run_atlas_2d", "ratio_to_simpy"): "at least 11",
     ("whole_run_atlas", "decision_us"): "at most 100",
     ("short_points", "lost_percent"): "less than 10",
+    ("waiting", "imports_cpu_seconds"): "at most 0.7", ("waiting", "report_cpu_seconds"): "at most 1.2",
+    **{("waiting", f"{name}_cpu_seconds"): "at most 1" for name in commands.ANSWERS if name != "report"},
+    ("waiting", "member_cpu_seconds"): "at most 1.4",
     ("minimal", "cpu_seconds"): "at most 3", ("first_run", "ratio_to_against"): "at most 0.5 of 1e0ff5c",
     ("one_job_tasks", "cpu_seconds"): "at most 3", ("atlas_day", "peak_mib"): "at most 1024",
     ("whole_run", "ratio_to_against_by_job"): "at most 0.5 of 1e0ff5c",

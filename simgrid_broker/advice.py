@@ -91,10 +91,13 @@ def readers(edition: str | None = None) -> dict[GdpconfigKey, tuple[str, ...]]:
     for good (`question.TERMS`); other functions do in the editions that the row of the key names. A family falls back
     to the key without placeholders, so what reads the family reads that key, too. A key that nothing reads is missing.
     """
-    editions = EDITIONS if edition is None else (edition,)
-    return {entry: reading for entry in REGISTRY if (reading := tuple(sorted({
-        name for each in editions for name, (function, keys) in _readings(each).items()
-        if entry in keys and _reads(function, entry, each)})))}
+    found: dict[GdpconfigKey, set[str]] = {entry: set() for entry in REGISTRY}
+    for each in EDITIONS if edition is None else (edition,):
+        for name, (function, keys) in _readings(each).items():
+            for entry in keys & found.keys():
+                if _reads(function, entry, each):
+                    found[entry].add(name)
+    return {entry: tuple(sorted(names)) for entry, names in found.items() if names}
 
 
 @cache

@@ -39,13 +39,17 @@ ABOUT_MEMORY = requirements.too_little_memory, requirements.too_much_memory
 
 
 class Obstacle(NamedTuple):
-    """The first rule that refuses a candidate, the figures that it compared, NaN = it has none, and what it says."""
+    """The first rule that refuses a candidate in an edition, and the figures that it compared, NaN = it has none.
+
+    asked: what the text of the rule is a function of.
+    """
 
     candidate: str
     rule: CriterionFunction
+    edition: str
     value: float
     limit: float
-    reason: str
+    asked: tuple[Any, ...]
 
     @property
     def distance(self) -> float:
@@ -54,7 +58,10 @@ class Obstacle(NamedTuple):
         return abs(log(self.value / self.limit)) if known else np.inf
 
     def __str__(self) -> str:
-        return f"{self.candidate}, {self.reason}"
+        about = self.rule.rule
+        text = "" if about.text is None else about.text(*self.asked)
+        says, unit = about.says_in(self.edition), about.unit_in(self.edition)
+        return f"{self.candidate}, {worded(says, unit, self.value, self.limit, text)}"
 
 
 def work_that_no_queue_takes(scenario: Scenario) -> Iterator[str]:
@@ -104,7 +111,7 @@ def obstacles(task: Task, queues: Queues, cfg: Gdpconfig, edition: str,
         value, limit = (np.broadcast_to(side, len(queues.names)) for side in (
             (answer.value, answer.limit) if isinstance(answer, Answer) else (np.nan, np.nan)))
         for k in np.flatnonzero(refused_of(answer)).tolist():
-            found.setdefault(k, _obstacle(queues.names[k], rule, edition, float(value[k]), float(limit[k]), case, k))
+            found.setdefault(k, Obstacle(queues.names[k], rule, edition, float(value[k]), float(limit[k]), (case, k)))
     asked = [(rule, uncompiled(rule)) for rule in criteria if rule in alone]
     for k, name in enumerate(queues.names):
         if k not in found:
@@ -132,16 +139,8 @@ def _of_candidate(name: str, task: np.void, queue: np.void,
         for rule, ask in asked:
             refused, value, limit = ask(*(records := (task, queue, None, None, None, None)))
             if refused:
-                return _obstacle(name, rule, edition, float(value), float(limit), *records)
+                return Obstacle(name, rule, edition, float(value), float(limit), records)
     return None
-
-
-def _obstacle(name: str, rule: CriterionFunction, edition: str, value: float, limit: float, *asked: Any) -> Obstacle:
-    """A refusal with its sentence; asked: what the text of the rule is a function of."""
-    about = rule.rule
-    text = "" if about.text is None else about.text(*asked)
-    says, unit = about.says_in(edition), about.unit_in(edition)
-    return Obstacle(name, rule, value, limit, worded(says, unit, value, limit, text))
 
 
 def _world(scenario: Scenario) -> World:

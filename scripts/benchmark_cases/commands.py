@@ -24,6 +24,21 @@ SIMULATE = """import sys, simgrid_broker
 scenario = simgrid_broker.load_scenario(sys.argv[1], overrides=["duration=18h", "warm_up=0"])
 simgrid_broker.simulate(scenario, folder=sys.argv[2])
 """
+IMPORTS = """import sys
+from simgrid_broker.cli import main
+sys.argv = ["simgrid-broker", "run", "--help"]
+try:
+    main()
+except SystemExit:
+    import simgrid_broker.advice, simgrid_broker.engine
+"""
+"""The command line as it sets up its process, and what `run` imports."""
+ANSWERS = {"check_minimal": ("check", "scenarios/minimal.yaml"), "check_atlas": ("check", "scenarios/atlas_day.yaml"),
+           "broker": ("broker", "scenarios/snapshot.yaml", "--task", "102"), "explain": ("explain", "{run}"),
+           "describe": ("describe", "-cap"), "gdpconfig": ("gdpconfig", "cap_rt"), "help": ("--help",),
+           "report": ("report", "{run}")}
+"""Commands whose answer a user waits for; {run}: one of minimal.yaml."""
+MEMBERS = 20
 N_RECORDED, SLOTS, LOAD, MEAN_RUNTIME_S, USERS, EXECUTABLES = 10_000, 200, 0.9, 3600.0, 40, 3
 ONE_SITE = f"""name: one
 duration: 80h
@@ -151,6 +166,28 @@ def minimal(against: Path | None = None) -> Measured:
             _run("scenarios/minimal.yaml", Path(folder), option), checkout), None, 3)["cpu_seconds"]  # noqa: B023
             for name, option in (("cpu_seconds_no_plots", "--no-plots"), ("cpu_seconds_no_report", "--no-report"))}
     return whole | parts
+
+
+def waiting(against: Path | None = None) -> Measured:
+    """The imports of `run`, commands that answer at once, the report of minimal.yaml, and a member of `replicate`."""
+    figures: Measured = {}
+
+    def take(name: str, words: Callable[[Path], Sequence[str]], times: int = 5) -> Measured:
+        found = alternated(lambda checkout: command(words(checkout), checkout), against, times)
+        figures.update({f"{name}_{key}": value for key, value in found.items() if key == "cpu_seconds" or against})
+        return found
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {checkout: Path(folder) / str(place) for place, checkout in enumerate({ROOT, against or ROOT})}
+        for checkout, out in runs.items():
+            command(_run("scenarios/minimal.yaml", out, "--no-report"), checkout)
+        take("imports", lambda checkout: ("-c", IMPORTS))
+        for name, words in ANSWERS.items():
+            take(name, lambda checkout: [*MODULE, *(                                          # noqa: B023
+                word.format(run=runs[checkout] / "minimal" / "seed-1") for word in words)])   # noqa: B023
+        figures["member_cpu_seconds"] = take("replicate", lambda checkout: (
+            *MODULE, "replicate", "scenarios/quickstart.yaml", "--seeds", str(MEMBERS), "--out",
+            tempfile.mkdtemp(dir=folder)), 1)["cpu_seconds"] / MEMBERS
+    return figures
 
 
 def first_run(against: Path | None = None) -> Measured:

@@ -15,6 +15,7 @@ def main() -> None:
     end_at_once()
     gc.set_threshold(FEWEST_NEW)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")     # to find that there are none reads every package
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")               # products here are too small for a thread a core
     atexit.register(gc.freeze)                 # the end of the process gives back all memory, without a last search
     from simgrid_broker.cli import app
     app.main()

@@ -89,6 +89,7 @@ def _broker_of_users(run: Run) -> str:
     return (DecisionKind.ANALYSIS_BROKERAGE if is_ranked else DecisionKind.JOB_BROKERAGE).word
 
 
+@once_per_run
 def tasks_without_place(run: Run) -> pd.DataFrame:
     """The number of `unplaced_tasks`; dimensions name, share, kind, tag and criterion. Metric: tasks."""
     about = ["name", "share", "kind", "tag", "criterion"]

@@ -155,6 +155,7 @@ def throttled_by(run: Run) -> pd.DataFrame:
     return tasks[["user", "jeditaskid", "throttled", "throttled_by"]].reset_index(drop=True)
 
 
+@once_per_run
 def _tasks(run: Run) -> pd.DataFrame:
     """Analysis tasks with their time in throttled so far, h."""
     tasks = run.table("tasks", ["jeditaskid", "user", "label", "status", "throttled_s", "throttled_total_s",

@@ -95,7 +95,7 @@ def once_per_run(metric: Callable[Concatenate[Run, P], T]) -> Callable[Concatena
     """A metric whose result is kept as long as its run, which was read at one moment; callers get copies of tables."""
     @wraps(metric)
     def of(run: Run, /, *args: P.args, **options: P.kwargs) -> T:
-        results, call = _RESULTS.setdefault(run, {}), (metric.__name__, args, tuple(sorted(options.items())))
+        results, call = _RESULTS.setdefault(run, {}), (metric, args, tuple(sorted(options.items())))
         if call not in results:
             results[call] = metric(run, *args, **options)
         return results[call].copy() if isinstance(results[call], pd.DataFrame) else results[call]
@@ -155,5 +155,9 @@ def _rows_of(table: pd.DataFrame, dims: Sequence[str]) -> tuple[np.ndarray, np.n
 
 def matrix(table: pd.DataFrame, rows: str, columns: str, values: str = "value") -> pd.DataFrame:
     """Sums of `values` for each pair of the values of two columns, both in their order, NaN for a pair without rows."""
-    groups = table.astype({values: float}).groupby([rows, columns], observed=True)[values]
-    return groups.sum(min_count=1).unstack().sort_index(axis=1)
+    (row, index), (column, heads) = (pd.factorize(table[name], sort=True) for name in (rows, columns))
+    number = table[values].to_numpy(float, na_value=np.nan)
+    known = (row >= 0) & (column >= 0) & ~np.isnan(number)
+    place, n_pairs = (row * len(heads) + column)[known], len(index) * len(heads)
+    sums = np.where(np.bincount(place, minlength=n_pairs), np.bincount(place, number[known], n_pairs), np.nan)
+    return pd.DataFrame(sums.reshape(len(index), len(heads)), pd.Index(index, name=rows), pd.Index(heads, name=columns))

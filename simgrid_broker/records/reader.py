@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 100_000
 """Most rows of a piece of a table, unless one row group has more."""
+SMALL = 128 * 1024
+"""Largest file of a whole table that is read once and kept, bytes: figures of a report read it a dozen times."""
+FEW_ROWS = 10_000
+"""Most rows that are converted without threads, which would cost more than they save."""
 
 
 class Run:
@@ -43,6 +47,8 @@ class Run:
         self.manifest = read_manifest(self.folder)
         self.tables = RECORDED | {name: table_of(name, entry)
                                   for name, entry in self.manifest.get("tables", {}).items()}
+        self._schemas: dict[str, pa.Schema] = {}
+        self._kept: dict[Path, pa.Table] = {}
         self.remarks = list(_other_version(self.manifest))
 
     def __repr__(self) -> str:
@@ -87,7 +93,7 @@ class Run:
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pd.DataFrame":
         """The table `name`, or some of its columns, read again; for long tables cheaper than the attribute."""
         tables = list(self._arrow(name, columns))
-        return pa.concat_tables(tables).unify_dictionaries().to_pandas()
+        return _frame(pa.concat_tables(tables).unify_dictionaries())
 
     def batches(self, name: str, columns: Sequence[str] | None = None) -> "Iterator[pd.DataFrame]":
         """The table in order in at least one batch of at most ROWS_AT_ONCE rows.
@@ -95,7 +101,7 @@ class Run:
         Categories of a categorical may differ between batches.
         """
         for table in self._arrow(name, columns):
-            yield table.to_pandas()
+            yield _frame(table)
 
     def _arrow(self, name: str, columns: Sequence[str] | None) -> Iterator[pa.Table]:
         """A table in pieces, one without rows if it has none.
@@ -105,7 +111,7 @@ class Run:
         if name not in self.tables:
             raise ValueError(f"{name!r} is not a recorded table{did_you_mean(nearest(name, self.tables))}"
                              f"; the tables are {', '.join(self.tables)}")
-        known = arrow_schema(self.tables[name]).names
+        known = self._schema(name).names
         if wrong := [column for column in columns or () if column not in known]:
             raise ValueError(f"{name} has no column {wrong[0]!r}{did_you_mean(nearest(wrong[0], known))}")
         n_groups = 0
@@ -114,8 +120,14 @@ class Run:
                 n_groups += 1
                 yield table
         if n_groups == 0:
-            empty = arrow_schema(self.tables[name]).empty_table()
+            empty = self._schema(name).empty_table()
             yield empty if columns is None else empty.select(list(columns))
+
+    def _schema(self, name: str) -> pa.Schema:
+        """The schema of a table as this version writes it."""
+        if name not in self._schemas:
+            self._schemas[name] = arrow_schema(self.tables[name])
+        return self._schemas[name]
 
     def _files(self, name: str) -> list[Path]:
         """The files of the table: one, or the parts if the run did not end."""
@@ -134,11 +146,20 @@ class Run:
 
     def _read(self, name: str, file: Path, columns: Sequence[str] | None) -> Iterator[pa.Table]:
         """One file in pieces of some row groups; none, with a remark, if it is an unreadable last part."""
+        if file in self._kept:
+            self._check_kind(name, file, self._kept[file].schema, columns)
+            yield self._kept[file] if columns is None else self._kept[file].select(list(columns))
+            return
         try:
             with pq.ParquetFile(file) as parquet:
                 self._check_kind(name, file, parquet.schema_arrow, columns)
-                for groups in _groups_at_once([parquet.metadata.row_group(k).num_rows
-                                               for k in range(parquet.num_row_groups)]):
+                pieces = list(_groups_at_once([parquet.metadata.row_group(k).num_rows
+                                               for k in range(parquet.num_row_groups)]))
+                if len(pieces) == 1 and file.parent == self.folder and file.stat().st_size <= SMALL:
+                    whole = self._kept[file] = parquet.read(use_threads=False)
+                    yield whole if columns is None else whole.select(list(columns))
+                    return
+                for groups in pieces:
                     yield parquet.read_row_groups(groups, None if columns is None else list(columns))
         except (pa.ArrowInvalid, OSError) as error:
             is_last_part = file.parent != self.folder and file == max(file.parent.glob("part-*.parquet"))
@@ -151,7 +172,7 @@ class Run:
 
         A table that is read as a whole may lack some columns, as one of an earlier version does.
         """
-        expected = arrow_schema(self.tables[name])
+        expected = self._schema(name)
         asked = expected.names if columns is None else columns
         lacking = [column for column in asked if column not in found.names]
         others = [column for column in asked if column not in lacking
@@ -164,6 +185,10 @@ class Run:
     def _remark(self, text: str) -> None:
         if text not in self.remarks:
             self.remarks.append(text)
+
+
+def _frame(table: pa.Table) -> "pd.DataFrame":
+    return table.to_pandas(use_threads=len(table) > FEW_ROWS)
 
 
 def _holds(kind: pa.DataType) -> str:

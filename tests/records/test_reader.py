@@ -44,6 +44,21 @@ def test_a_table_is_read_in_pieces_of_whole_row_groups(tmp_path, monkeypatch, at
     assert pd.concat(read).panda_id.tolist() == run.jobs.panda_id.tolist() == list(range(1, 2501))
 
 
+@pytest.mark.parametrize(("more", "is_kept"), [(0, True), (-1, False)])
+def test_a_small_table_is_read_once_and_gives_frames_of_their_own(tmp_path, monkeypatch, more, is_kept):
+    run, columns = read_run(write_fake_run(tmp_path, n_jobs=500)), ["share", "running_s"]
+    monkeypatch.setattr(reader, "SMALL", (run.folder / "jobs.parquet").stat().st_size + more)
+    first = run.table("jobs", columns)
+    given = first.copy()
+    first["running_s"] = 0.0
+    if is_kept:
+        (run.folder / "jobs.parquet").write_bytes(b"")
+    pd.testing.assert_frame_equal(run.table("jobs", columns), given)
+    pd.testing.assert_frame_equal(run.jobs[columns], given)
+    with pytest.raises(ValueError, match="no column 'shore'"):
+        run.table("jobs", ["shore"])
+
+
 def test_a_killed_run_is_read_as_far_as_it_was_complete(killed):
     run = read_run(killed)
     assert run.manifest["status"] == "running"

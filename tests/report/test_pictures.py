@@ -314,3 +314,13 @@ def test_formulas_in_cells_and_heads_are_quoted_in_csv(tmp_path):
     table = pd.DataFrame({"=a": ["=1+2", "-2+3|x", "@x", "\tq", "-cap_rt", "MC16", None], "n": [-1.5, 2.0] + [0.0] * 5})
     assert write_csv(tmp_path / "a.csv", table).read_text().splitlines() == [
         "'=a,n", "'=1+2,-1.5", "'-2+3|x,2.0", "'@x,0.0", "'\tq,0.0", "-cap_rt,0.0", "MC16,0.0", ",0.0"]
+
+
+def test_a_csv_has_the_bytes_that_pandas_writes(tmp_path):
+    table = pd.DataFrame({
+        "text": ['a,"b"', "two\nlines", None, "é"], "float": [0.1, 1e300, np.nan, -np.inf], "int": [1, -2, 3, 2**40],
+        "bool": [True, False, True, True], "single": np.array([0.1, 2, 3, 4], np.float32),
+        "codes": pd.Categorical.from_codes([0, -1, 1, 1], ["x", "y z"]), "maybe": pd.array([1, None, 3, 4], "Int64"),
+        "mixed": [1, "b", 2.5, None]})
+    for one in (table, table[["text"]], table[:0]):
+        assert write_csv(tmp_path / "a.csv", one).read_text() == one.to_csv(index=False, lineterminator="\n")
