@@ -14,13 +14,13 @@ from simgrid_broker.fabric.jobs.early_ends import turn_windows
 from simgrid_broker.fabric.jobs.ending import take_back_all
 from simgrid_broker.fabric.jobs.retries import learned
 from simgrid_broker.fabric.jobs.submission import cut_jobs, make_jobs, set_up_jobs
-from simgrid_broker.fabric.jobs.timeouts import overdue, timeouts_of
+from simgrid_broker.fabric.jobs.timeouts import Timeouts, forget_queues, looked_at_again, overdue, timeouts_of
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.task_queues import set_priority
 from simgrid_broker.fabric.transfers import optimiser
 from simgrid_broker.fabric.transfers.network import Shipment, send_staged
 from simgrid_broker.names import RANKED, JobStatus
-from simgrid_broker.world.arrays import JOB_INPUT, ORDERED, WAITING
+from simgrid_broker.world.arrays import JOB_INPUT, ORDERED, TIMEOUT_SCAN, WAITING
 from simgrid_broker.world.jobs.transitions import raise_fault
 from simgrid_broker.world.task_queues import draw_tables, longer_tables
 from simgrid_broker.world.world import World
@@ -59,6 +59,7 @@ class Fabric:
         self.sink = sink
         self.watchers: list = []
         self.orders: list[tuple] = []
+        self.scans: dict[int, Timeouts] = {}                 # the last of each kind
         self.retry_module: Callable[[np.void], Any]
         self.event_service: EventDesk | None = None
 
@@ -213,10 +214,15 @@ class Fabric:
         self._call(fetch_jobs, request, now)
         return request.jobs, request.ends
 
-    def overdue(self, rules, limits, for_label, now: float) -> tuple[np.ndarray, np.ndarray]:
+    def overdue(self, rules, limits, for_label, now: float, scan: int = TIMEOUT_SCAN) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the jobs that exceed a timeout, and the first rule that each exceeds; arguments as in `timeouts`."""
-        timeouts = timeouts_of(rules, limits, for_label, len(self.world.arrays.jobs))
-        n_overdue = overdue(self.world.arrays, timeouts, now)
+        arrays = self.world.arrays
+        timeouts = timeouts_of(rules, limits, for_label, len(arrays.jobs))
+        again = looked_at_again(timeouts, self.scans.get(scan))
+        self.scans[scan] = timeouts
+        if again.any():
+            forget_queues(arrays, again, scan)
+        n_overdue = overdue(arrays, timeouts, scan, now)
         return timeouts.rows[:n_overdue], timeouts.broken[:n_overdue]
 
     def take_back(self, rows, status: int, cause: int, now: float) -> None:

@@ -19,6 +19,7 @@ from simgrid_broker.fabric.transfers.network import delay_of
 from simgrid_broker.fabric.transfers.remote_reading import NOTHING, stop_reading
 from simgrid_broker.names import Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.jobs.transitions import fall_silent
 from simgrid_broker.world.queues.slots import free_slot, payload_is_over, settle_closed, slot_of
 
 ACTIVATED, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.RUNNING)
@@ -41,7 +42,7 @@ def site_goes_down(world: Arrays, site, now):
         job = world.jobs[row]
         if job["panda_id"] == 0 or job["due_sequence"] == 0 or world.queues[job["queue"]]["site"] != site:
             continue
-        job["due_sequence"] = 0
+        fall_silent(world, row)
         job["modification_s"] = now
         free_slot(world, slot_of(job), now)
         if job["status"] == RUNNING:

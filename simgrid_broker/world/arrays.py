@@ -10,12 +10,19 @@ from simgrid_broker.systems.worker_mode import FLAGS
 N_STATUS = len(JobStatus)
 JOB_BYTES, TIMES_BYTES = JOBS.dtype.itemsize, 8 * N_STATUS
 """Bytes of a job, and of its times."""
+TIMEOUT_SCAN, OTHERS_SCAN, WAITING_SCAN = SCANS = range(3)
+"""Scans of all jobs for old ones: of the timeout rules, for the jobs that go with overdue ones, and of analysis jobs
+that wait."""
+N_SCANS = len(SCANS)
 N_RAM_LEVELS = 1 + len(RAM_LIMITS_MB)
 N_USER_NUMBERS = 5
 N_ACTIVITIES = len(FTS_ACTIVITIES)
 
 REUSED = ("jobs", "transfers", "retries", "submissions", "replicas", "subdatasets")
 """Tables whose rows are given back; the free rows of each are a stack, `free_` and its name in `Arrays`."""
+
+OF_JOBS = ("job_times", "job_tasks", "job_queues", "quiet_s", "ages", "job_files")
+"""Tables that have a row for each of `jobs`."""
 
 WITHDRAWN = -1
 """PandaID in an inbox in place of a job that was taken out of it; no row has it, not even a free one."""
@@ -311,6 +318,9 @@ class Arrays(Bundle):
     activated: np.ndarray          # (n_pseudo_queues, n_shares), best activated job, -1 = none
     newest_activated: np.ndarray   # the same shape, the one that came last; -1 = it has left, or none has come
     oldest: np.ndarray             # (n_pseudo_queues,), oldest activated job, -1 = none; kept if ages are
+    job_tasks: np.ndarray          # (n_rows,), tasks of `jobs`, close together for scans
+    job_queues: np.ndarray         # (n_rows,), queues of `jobs`, in the same way
+    quiet_s: np.ndarray            # (n_rows, n_scans), s, scans for old jobs pass over a job before it
     ages: np.ndarray               # (n_rows,) of AGE, as `jobs`
     job_files: np.ndarray          # (n_rows,), as `jobs`
     event_jobs: np.ndarray         # (n_rows,), as `jobs`; (0,) without event service

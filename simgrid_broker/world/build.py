@@ -248,6 +248,8 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
     n_jobs = first_job_rows(total_cores)
     return dict(
         jobs=zeros_in_lines(n_jobs, JOBS.dtype), job_times=zeros_in_lines((n_jobs, arrays.N_STATUS), float),
+        job_tasks=np.zeros(n_jobs, np.int32), job_queues=np.zeros(n_jobs, np.int16),
+        quiet_s=np.zeros((n_jobs, arrays.N_SCANS), np.float32),
         ages=np.zeros(n_jobs, arrays.AGE), job_files=np.zeros(n_jobs, arrays.JOB_FILES),
         event_jobs=np.zeros(0, arrays.EVENT_JOB), event_ranges=np.zeros(0, RANGE), event_chunks=np.zeros(0, CHUNK),
         event_state=np.zeros(5, np.int64), ranges_found=np.zeros(4096, np.int64),

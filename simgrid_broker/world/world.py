@@ -17,7 +17,7 @@ from simgrid_broker.schema.queues import SlotRequest
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.systems.events.table import EventRanges
 from simgrid_broker.views import QueueSoftware, ShareTree
-from simgrid_broker.world.arrays import EVENT_JOB, REUSED, Arrays
+from simgrid_broker.world.arrays import EVENT_JOB, OF_JOBS, REUSED, Arrays
 from simgrid_broker.world.data.datasets import MemberRows
 from simgrid_broker.world.data.network import Capacities, NetworkMetrics
 from simgrid_broker.world.queues.places import AnalysisPlaces, Places
@@ -211,9 +211,8 @@ class World:
         if name == "replicas":
             self.arrays.replicas["dataset"][old:] = -1
         if name == "jobs":
-            self._lengthen("job_times", new)
-            self._lengthen("ages", new)
-            self._lengthen("job_files", new)
+            for parallel in OF_JOBS:
+                self._lengthen(parallel, new)
             if len(self.arrays.job_inputs):
                 self._lengthen("job_inputs", new)
             if len(self.arrays.event_jobs):

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from simgrid_broker.engine import simulate
+from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.scenario import load_scenario
+from simgrid_broker.world.arrays import TIMEOUT_SCAN
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 HOUR = 3600.0
@@ -59,3 +62,26 @@ def test_nothing_starts_at_the_site_while_it_is_down(outage):
     begun = outage.jobs.running_s[outage.jobs.queue == "LARGE"]
     assert not begun.between(12 * HOUR, 20 * HOUR, inclusive="neither").any()
     assert (begun > 20 * HOUR).sum() > 100
+
+
+@pytest.mark.rule("fabric.jobs.timeouts.overdue")
+@pytest.mark.parametrize(("name", "duration"), [("site_outage", "30h"), ("preemptible", "12h"), ("greedy_user", "12h"),
+                                                ("dispatch_dirac", "2h")])
+def test_a_scan_that_passes_over_unchanged_jobs_finds_what_a_look_at_each_finds(name, duration, tmp_path, monkeypatch):
+    scan_of, numbers = Fabric.overdue, []
+
+    def both(fabric, rules, limits, for_label, now, scan=TIMEOUT_SCAN):
+        found = scan_of(fabric, rules, limits, for_label, now, scan)
+        quiet_s = fabric.world.arrays.quiet_s
+        kept = quiet_s.copy()
+        quiet_s[:] = 0
+        np.testing.assert_array_equal(found, scan_of(fabric, rules, limits, for_label, now, scan), f"{now:.0f} s")
+        quiet_s[:] = kept
+        numbers.append((len(found[0]), (kept[:, scan] > now).sum()))
+        return found
+
+    monkeypatch.setattr(Fabric, "overdue", both)
+    short = {"duration": duration, "warm_up": 0, "agents.copy_archive": 300}
+    simulate(load_scenario(SCENARIOS / f"{name}.yaml").with_values(short), folder=tmp_path / "run")
+    overdue, passed_over = np.array(numbers).T
+    assert passed_over.max() > 100 and (overdue.any() or name in ("greedy_user", "dispatch_dirac"))

@@ -28,6 +28,7 @@ from simgrid_broker.policy.jobs.timeouts import (
     with_others,
     without_waiting,
 )
+from simgrid_broker.world.arrays import OTHERS_SCAN, TIMEOUT_SCAN, WAITING_SCAN
 from simgrid_broker.world.jobs.counts import queued_and_running
 
 RESULTS = {"fail": int(JobStatus.FAILED), "close": int(JobStatus.CLOSED), "cancel": int(JobStatus.CANCELLED)}
@@ -76,7 +77,8 @@ def overdue(control: Control, in_force: Sequence[TimeoutRule]) -> tuple[np.ndarr
     return with_others(in_force, limits(in_force, world.arrays.queues, workflows, control.now),
                        labels_of(in_force, world.vocabularies["labels"]), world.arrays.jobs["queue"],
                        lambda table, limits_s, for_label: control.fabric.overdue(
-                           as_table(table), limits_s, for_label, control.now))
+                           as_table(table), limits_s, for_label, control.now,
+                           TIMEOUT_SCAN if table is in_force else OTHERS_SCAN))
 
 
 def apply(control: Control, in_force: Sequence[TimeoutRule], stage: int, rows: np.ndarray, broken: np.ndarray) -> None:
@@ -172,7 +174,7 @@ class AnalysisJobs:
         """Rows of the analysis jobs in some statuses that were made longer ago."""
         limits = np.full((1, len(self.control.arrays.queues)), longer_than_s)
         rule = np.array([(sum(1 << status for status in statuses), CREATED, -2**40, 2**40, 0, 0, 0.0)], RULE)
-        return self.control.fabric.overdue(rule, limits, self.analysis[None], self.control.now)[0]
+        return self.control.fabric.overdue(rule, limits, self.analysis[None], self.control.now, WAITING_SCAN)[0]
 
     def _jobs(self, rows: np.ndarray) -> tuple[np.ndarray, rebrokerage.WaitingGroups]:
         """Each job as a group of its own."""

@@ -15,7 +15,7 @@ from simgrid_broker.names import Cause, EventStatus, JobMark, JobStatus
 from simgrid_broker.systems.events.table import find_in_ring, find_ready, give, set_range
 from simgrid_broker.world.arrays import WITHDRAWN, Arrays
 from simgrid_broker.world.data.secondaries import keep_inputs
-from simgrid_broker.world.jobs.transitions import move
+from simgrid_broker.world.jobs.transitions import fall_silent, move
 from simgrid_broker.world.queues.slots import payload_is_over, slot_of
 
 RUNNING, HOLDING, MERGING = int(JobStatus.RUNNING), int(JobStatus.HOLDING), int(JobStatus.MERGING)
@@ -134,7 +134,7 @@ def wait_for_merge(world: Arrays, row, now):
     if job["status"] == RUNNING:
         job["walltime_s"] = job["modification_s"] - world.job_times[row, RUNNING]
         if job["due_sequence"] != 0:
-            job["due_sequence"] = 0
+            fall_silent(world, row)
             stop_events(world, row, now)
             payload_is_over(world, job, now)
             end_worker(world, slot_of(job), now)

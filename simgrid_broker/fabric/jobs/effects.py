@@ -69,7 +69,7 @@ def find_jobs(world: Arrays, wanted, rows):
     for row in range(len(world.jobs)):
         if found == len(rows):
             break
-        if wanted[world.jobs[row]["task"]] and world.jobs[row]["panda_id"] > 0:
+        if wanted[world.job_tasks[row]] and world.jobs[row]["panda_id"] > 0:
             rows[found] = row
             found += 1
     return found

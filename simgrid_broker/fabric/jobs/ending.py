@@ -19,7 +19,7 @@ from simgrid_broker.fabric.transfers.output_data import delete_output, leave_sub
 from simgrid_broker.fabric.transfers.remote_reading import stop_reading
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
-from simgrid_broker.world.jobs.transitions import leave, move
+from simgrid_broker.world.jobs.transitions import fall_silent, leave, move
 from simgrid_broker.world.queues.slots import payload_is_over, slot_of
 from simgrid_broker.world.rows import has_no_pieces, next_place, push_retry, release_job, shares_pieces
 from simgrid_broker.world.tasks.input_files import finish_pieces, give_up_pieces
@@ -144,7 +144,7 @@ def take_back(world: Arrays, row, status, cause, now):
         if not silent:
             payload_is_over(world, job, now)
     if job["due_sequence"] != 0:
-        job["due_sequence"] = 0
+        fall_silent(world, row)
         end_worker(world, slot_of(job), now)
     elif old == STARTING and job["slot"] > 0:
         cancel(world, job["slot"] - 1)

@@ -30,7 +30,7 @@ from simgrid_broker.names import PILOT_RSS_GRACE, Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.data.replicas import IS_OFF
 from simgrid_broker.world.jobs.loads import limit_of_queue_or_build
-from simgrid_broker.world.jobs.transitions import move
+from simgrid_broker.world.jobs.transitions import fall_silent, move
 from simgrid_broker.world.queues.slots import payload_begins, payload_is_over, slot_of, worker_of
 from simgrid_broker.world.rows import is_consumer, is_recorded, next_place, record_of
 
@@ -385,7 +385,7 @@ def payload_ends(world: Arrays, row, sequence, now):
         return
     if is_consumer(world, row) and fetches_more(world, row, now):
         return
-    job["due_sequence"] = 0
+    fall_silent(world, row)
     slot, pilot_start = slot_of(job), job["pilot_start_s"]
     if asks_again(world, worker_of(world, slot), pilot_start, now):
         fetch_job(world, first_in_line(world, worker_of(world, slot)))

@@ -5,7 +5,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import ForbiddenMove, OutOfRows
 from simgrid_broker.names import JobStatus
-from simgrid_broker.world.arrays import GROWING, Arrays
+from simgrid_broker.world.arrays import GROWING, N_SCANS, Arrays
 from simgrid_broker.world.jobs.counts import group_of
 from simgrid_broker.world.states import JOB
 from simgrid_broker.world.users.jobs import count_for_user
@@ -31,14 +31,30 @@ def executing(status):
 
 
 @compiled
+def look_again(world: Arrays, row):
+    """Let the next scans of the timeouts look at a job: its status, queue, or heartbeats are not those of the last."""
+    for scan in range(N_SCANS):
+        world.quiet_s[row, scan] = 0.0
+
+
+@compiled
+def fall_silent(world: Arrays, row):
+    """Note that no event reports for a job any more: its payload has ended, or its worker is lost."""
+    world.jobs[row]["due_sequence"] = 0
+    look_again(world, row)
+
+
+@compiled
 def enter(world: Arrays, row, status, now):
     """Count a new job in its first status."""
     job = world.jobs[row]
     job["status"] = status
     job["modification_s"] = now
     world.job_times[row, status] = now
+    look_again(world, row)
     world.counts[job["queue"], group_of(world, job), job["resource_type"], status] += 1
     world.user_counts[job["user"], status] += 1
+    world.job_tasks[row], world.job_queues[row] = job["task"], job["queue"]
     count_for_user(world, job, status, 1)
 
 
@@ -69,6 +85,7 @@ def move(world: Arrays, row, status, now):
     job["status"] = status
     job["modification_s"] = now
     world.job_times[row, status] = now
+    look_again(world, row)
     return True
 
 
@@ -101,6 +118,8 @@ def come_back(world: Arrays, row):
     world.counts[job["queue"], group_of(world, job), job["resource_type"], job["status"]] += 1
     world.user_counts[job["user"], job["status"]] += 1
     count_for_user(world, job, job["status"], 1)
+    world.job_queues[row] = job["queue"]
+    look_again(world, row)
 
 
 @compiled
