@@ -87,14 +87,14 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "an annotation inside a function is not evaluated",
     ("policy.software.comparisons.pattern", "-1 if error.pos is None else error.pos -> "
      "-2 if error.pos is None else error.pos"): "re always says where",
-    ("policy.brokerage.production.backlog.running_deployed", "load['num_slots'] > 0 -> load['num_slots'] >= 0"):
+    ("policy.brokerage.production.activity.running_deployed", "load['num_slots'] > 0 -> load['num_slots'] >= 0"):
         "0 is decided before",
-    ("policy.brokerage.production.backlog.running_deployed",
+    ("policy.brokerage.production.activity.running_deployed",
      "running < BOOTSTRAP_WORKERS -> running <= BOOTSTRAP_WORKERS"):
         "at most as many workers count, and only if they are more than the running jobs",
-    ("policy.brokerage.production.backlog.running_deployed", "workers > running -> workers >= running"):
+    ("policy.brokerage.production.activity.running_deployed", "workers > running -> workers >= running"):
         "equal numbers are not changed",
-    ("policy.brokerage.production.backlog.running_deployed",
+    ("policy.brokerage.production.activity.running_deployed",
      "running < BOOTSTRAP_WORKERS -> running < BOOTSTRAP_WORKERS + 1"): "at most as many workers count",
     ("policy.brokerage.production.decide.best_candidates", "max(n_kept, 1) -> max(n_kept, 2)"):
         "one candidate has one place, whatever the turn",
@@ -147,7 +147,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "the only error is the last, whether or not it was acted on",
     ("policy.jobs.retry_module.first_cputime", "value >= SMALL_HS06S -> value > SMALL_HS06S"): "10 is a whole number",
     ("policy.tasks.measures.measured_cputime", "safe >= WHOLE_HS06S -> safe > WHOLE_HS06S"): "10 is a whole number",
-    ("policy.shares.tree.share_order",
+    ("policy.shares.dispatch.share_order",
      "used / target if target > 0 else NO_TARGET_RATIO -> used / target if target > 0 else NO_TARGET_RATIO + 1"):
         "any ratio above all others",
     ("policy.harvester.adjusted", "(status.cores.shape[-1], 2) -> (status.cores.shape[-1], 3)"):
@@ -162,7 +162,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.software.architecture._place", "found < 0 -> found <= 0"): "an object in JSON begins with a brace, no key",
     ("policy.software.architecture._place", "found < 0 -> found < 1"): "an object in JSON begins with a brace, no key",
     ("policy.software.architecture._closing", "return -1 -> return -2"): "any number below 0 is no position",
-    ("policy.shares.tree.values_in_use", "range(len(active) - 1, 0, -1) -> range(len(active) - 1, 1, -1)"):
+    ("policy.shares.dispatch.values_in_use", "range(len(active) - 1, 0, -1) -> range(len(active) - 1, 1, -1)"):
         "the first node is a child of the root, whose activity is not read",
     ("policy.tasks.splitting.beside_of", "one.np or -1 -> one.np or -2"): "any number below 0 is no np",
     ("policy.tasks.splitting.size_limit",

@@ -15,8 +15,8 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.engine import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus, TaskStatus
+from simgrid_broker.policy.brokerage.production.broker import Hints
 from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
-from simgrid_broker.policy.brokerage.production.hint import Hints
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.work.synthetic import n_pieces

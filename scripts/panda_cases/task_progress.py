@@ -5,8 +5,8 @@ from collections import Counter
 from panda_cases.datasets import DATASETS, dataset
 from panda_cases.shape import fields, flag, reads, real, rows, text, whole
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.tasks import progress
-from simgrid_broker.policy.tasks.progress import Look
+from simgrid_broker.policy.tasks import ends
+from simgrid_broker.policy.tasks.ends import Look
 from simgrid_broker.policy.tasks.scouts import ASSESS_AGAIN_S, Scouting
 from simgrid_broker.views import DatasetRow
 from simgrid_broker.views.tasks import usable_files
@@ -31,7 +31,7 @@ def after(task: dict, edition: str) -> dict:
     """A task after the cycle."""
     status, datasets = T.of(task["status"]), tuple(map(dataset, task["datasets"]))
     forced = task["walltimeUnit"] == FORCED
-    look = progress.look_of(progress.Progress(
+    look = ends.look_of(ends.Progress(
         status, datasets, task["assessmentTime_ago"] is None or task["assessmentTime_ago"] * 60 > ASSESS_AGAIN_S,
         tried(task), task["walltimeUnit"] is not None, forced, task["lockedBy"] is not None), edition)
     uses = task["splitRules"].get("useScout")
@@ -42,13 +42,13 @@ def after(task: dict, edition: str) -> dict:
     elif look is not Look.NONE and (status is T.SCOUTING or (status is T.READY and uses == USED)):
         scouts = task["scouts"]
         succeeded = scouts["succeeded"] or look is Look.FORCED
-        last = progress.judged(succeeded, scouts["succeeded"] and scouts["exhausted"])
+        last = ends.judged(succeeded, scouts["succeeded"] and scouts["exhausted"])
         found |= dict(status=last.word, oldStatus=task["status"] if last is T.EXHAUSTED else None,
                       after_scouts=found["after_scouts"] or succeeded, evaluation="decide")
         found["walltimeUnit"] = None if look is Look.FORCED else task["walltimeUnit"]
         datasets = tuple(released(one, given) for one, given in zip(datasets, task["datasets"], strict=True))
     elif look is Look.OVER:
-        step = progress.after_input(status, datasets)
+        step = ends.after_input(status, datasets)
         datasets = step.datasets
         if step.status is not None:
             found |= dict(status=step.status.word, oldStatus=None)

@@ -17,8 +17,7 @@ from simgrid_broker.ledgers.live_tasks import LiveTasks
 from simgrid_broker.ledgers.staging import StagingRequests
 from simgrid_broker.ledgers.task_history import TaskLedger
 from simgrid_broker.names import TASK_ENDS, TaskStatus
-from simgrid_broker.policy.tasks.ends import dataset_after
-from simgrid_broker.policy.tasks.progress import prepared
+from simgrid_broker.policy.tasks.ends import dataset_after, prepared
 from simgrid_broker.schema import TASK_DATASETS, Table
 from simgrid_broker.schema.datasets import DATASET_STATUSES, DATASET_TYPES
 from simgrid_broker.turns.decision_log import DecisionLog

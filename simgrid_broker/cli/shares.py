@@ -209,7 +209,7 @@ def of_run(run: "Run") -> list[dict]:
 
 def last_order(samples):
     """Leaves of a tree in the order of dispatch at the last sample, (n_leaves,), by PanDA's rule."""
-    from simgrid_broker.policy.shares.tree import share_order
+    from simgrid_broker.policy.shares.dispatch import share_order
     from simgrid_broker.views import ShareTree
     tree = samples.tree
     return share_order(ShareTree(tree.names, tree.parent, tree.value, tree.leaves), samples.hs06[-1][tree.leaves])

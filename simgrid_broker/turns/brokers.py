@@ -11,7 +11,7 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind
 from simgrid_broker.policy.brokerage.analysis.gate import slots_of_class_a
-from simgrid_broker.policy.brokerage.production.hint import Hints
+from simgrid_broker.policy.brokerage.production.broker import Hints
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.policy.jobs.resource_types import OF_ONE_TYPE
 from simgrid_broker.turns.policies import Policies

@@ -6,7 +6,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled_with
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.policy.brokerage.production.hint import Hints
+from simgrid_broker.policy.brokerage.production.broker import Hints
 from simgrid_broker.policy.brokerage.production.question import TASK as OF_JOBS
 from simgrid_broker.policy.brokerage.task.broker import broker_task, figures
 from simgrid_broker.policy.brokerage.task.question import TASK, templates

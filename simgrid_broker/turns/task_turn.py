@@ -6,8 +6,8 @@ from simgrid_broker import luck
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import DecisionKind
+from simgrid_broker.policy.brokerage.production.broker import find_groups
 from simgrid_broker.policy.brokerage.production.decide import Tables
-from simgrid_broker.policy.brokerage.production.hint import find_groups
 from simgrid_broker.policy.brokerage.production.question import derive
 from simgrid_broker.turns.decision_log import MADE, add_decision, choose
 from simgrid_broker.turns.slots import ask_about_sources

@@ -24,7 +24,7 @@ def run(tmp_path_factory):
     pytest.param((29, 36), [40, 0, 0, 60], id="Evgen has none: its sibling Simul gets it, Analysis does not"),
     pytest.param((44, 60), [100, 0, 0, 0], id="Production has none: Analysis gets it"),
 ])
-@pytest.mark.rule("policy.shares.tree.share_order")
+@pytest.mark.rule("policy.shares.dispatch.share_order")
 def test_unused_power_goes_to_siblings_and_then_upwards(run, hours, expected):
     table = wide(sb.metrics.share_series(run), "delivered")
     rows = table[table.time_s.between(hours[0] * HOUR, hours[1] * HOUR)]

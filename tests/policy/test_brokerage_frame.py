@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from simgrid_broker.policy.brokerage import compose
-from simgrid_broker.policy.brokerage.brokerage import insert
-from simgrid_broker.policy.brokerage.compose import Part
+from simgrid_broker.policy.brokerage import brokerage
+from simgrid_broker.policy.brokerage.brokerage import Part, insert
 
 
 @pytest.mark.rule("brokerage.production.decide.rank")
@@ -27,8 +26,8 @@ def test_the_text_of_a_part(monkeypatch):
     def rule(task):
         """A rule in plain Python."""
     texts = []
-    monkeypatch.setattr(compose, "function_of", lambda text, functions: texts.append(text.partition('"""\n\n\n')[2]))
+    monkeypatch.setattr(brokerage, "function_of", lambda text, functions: texts.append(text.partition('"""\n\n\n')[2]))
     for part in (Part((rule, rule), "{number} {name}({arguments}) {holds}", " * ", first=3),
                  Part((), "{name}", none="1.0"), ("a ", Part((rule,), "{name}"), " b")):
-        compose.composed("{here}", ("task", "queue"), (), here=part)
+        brokerage.composed("{here}", ("task", "queue"), (), here=part)
     assert texts == ["3 rule_0(task, queue) True * 4 rule_0(task, queue) True", "1.0", "a rule_0 b"]

@@ -5,7 +5,7 @@ import pytest
 from policy_builders import cfg, nuclei, task
 
 from simgrid_broker.names import EDITIONS, BareNucleus, FullChain
-from simgrid_broker.policy.brokerage.task import decide
+from simgrid_broker.policy.brokerage.task import editions
 from simgrid_broker.policy.brokerage.task import nuclei as rules
 from simgrid_broker.policy.brokerage.task.broker import broker_task
 from simgrid_broker.policy.brokerage.task.question import task_record
@@ -28,7 +28,7 @@ def view():
 def refused(edition, view_, **fields):
     """Whether the rule of an edition refuses a task each of the candidates."""
     record = task_record(task(**fields), True, cfg(), edition)
-    decide.begin(record[0], view_.records, np.empty(len(view_.records), np.int16))
+    editions.begin(record[0], view_.records, np.empty(len(view_.records), np.int16))
     return [bool(RULES[edition](record[0], nucleus)[0]) for nucleus in view_.records]
 
 

@@ -3,7 +3,7 @@ import pytest
 from policy_builders import candidate, cfg, locality, queues, stats, task
 
 from simgrid_broker.compiled import uncompiled
-from simgrid_broker.policy.brokerage.production import backlog
+from simgrid_broker.policy.brokerage.production import activity
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
 from simgrid_broker.policy.brokerage.production.question import is_express, task_record
 
@@ -61,7 +61,7 @@ def test_a_file_that_is_missing_in_part_is_missing(parts, missing):
     """At one third of three files two are missing, whatever 1 - 1/3 is in binary."""
     fraction, files = parts
     at = case(data=locality(100.0, files, [100 * fraction], [files * (1 - fraction)]))
-    assert backlog.files_missing(at.task, at.numbers["disk_files"]) == missing
+    assert activity.files_missing(at.task, at.numbers["disk_files"]) == missing
 
 
 LOCAL = locality(100.0, 40, [100.0], [0])
@@ -89,7 +89,7 @@ def test_worked_numbers(edition):
 ])
 def test_data_availability(data, expected):
     for edition in EDITIONS:
-        assert backlog.data_availability(*case(edition, data=data)) == pytest.approx(expected)
+        assert activity.data_availability(*case(edition, data=data)) == pytest.approx(expected)
 
 
 @pytest.mark.rule("data_availability")
@@ -101,7 +101,7 @@ def test_files_that_a_queue_for_local_data_lacks_do_not_count_in_the_code(only_l
     view = queues(1, use_only_local_data=[only_local])
     for edition, expected in (("documented", documented), ("deployed", deployed)):
         at = candidate(task(), view, stats(1), HALF, edition=edition)
-        assert backlog.data_availability(*at) == pytest.approx(expected)
+        assert activity.data_availability(*at) == pytest.approx(expected)
 
 
 @pytest.mark.rule("data_availability")
@@ -121,8 +121,8 @@ def test_an_empty_input_is_no_input(edition):
 ])
 def test_d56_many_assigned(assigned, activated, documented, deployed):
     columns = dict(assigned=assigned, activated=activated, data=HALF)
-    assert 1 / backlog.many_assigned(*case(**columns)) == pytest.approx(documented)
-    assert 1 / backlog.many_assigned(*case("deployed", **columns)) == pytest.approx(deployed)
+    assert 1 / activity.many_assigned(*case(**columns)) == pytest.approx(documented)
+    assert 1 / activity.many_assigned(*case("deployed", **columns)) == pytest.approx(deployed)
 
 
 @pytest.mark.rule("documented_numbers", "deployed_numbers")
@@ -147,14 +147,14 @@ def test_assigned_jobs_count_only_where_input_is_missing(edition, size):
 ])
 def test_documented_backlog(columns, ready, queued):
     case_ = case(**columns)
-    assert (bool(backlog.too_many_ready(*case_)[0]), bool(backlog.too_many_queued(*case_)[0])) == (ready, queued)
+    assert (bool(activity.too_many_ready(*case_)[0]), bool(activity.too_many_queued(*case_)[0])) == (ready, queued)
 
 
 @pytest.mark.rule("too_many_ready", "too_many_queued")
 def test_figures_of_the_documented_cap():
     at = case(running=10, activated=15, starting=6, defined=1)
-    assert backlog.too_many_ready(*at) == (True, 21, 20)
-    assert backlog.too_many_queued(*at) == (True, 22, 20)
+    assert activity.too_many_ready(*at) == (True, 21, 20)
+    assert activity.too_many_queued(*at) == (True, 22, 20)
 
 
 @pytest.mark.rule("deployed_numbers", "too_many_queued", "over_cap")
@@ -166,9 +166,9 @@ def test_figures_of_the_documented_cap():
     pytest.param(dict(running=50, activated=90, assigned=20, data=HALF), True, True, id="D58 assigned ones do"),
 ])
 def test_d58_cap_of_queues_that_are_not_unified(columns, documented, deployed):
-    assert bool(backlog.too_many_queued(*case(**columns))[0]) is documented
-    assert bool(backlog.over_cap(*case("deployed", unified=False, **columns))[0]) is deployed
-    assert not backlog.over_cap(*case("deployed", unified=True, **columns))[0]
+    assert bool(activity.too_many_queued(*case(**columns))[0]) is documented
+    assert bool(activity.over_cap(*case("deployed", unified=False, **columns))[0]) is deployed
+    assert not activity.over_cap(*case("deployed", unified=True, **columns))[0]
 
 
 @pytest.mark.rule("over_cap_of_type")
@@ -186,14 +186,14 @@ def test_d58_cap_of_queues_that_are_not_unified(columns, documented, deployed):
                  id="all running jobs of the queue count"),
 ])
 def test_d58_cap_of_the_resource_type(columns, refuses):
-    assert bool(backlog.over_cap_of_type(*case("deployed", **columns))[0]) is refuses
+    assert bool(activity.over_cap_of_type(*case("deployed", **columns))[0]) is refuses
 
 
 @pytest.mark.rule("deployed_numbers", "over_cap")
 @pytest.mark.parametrize("fields", [{"processingtype": "urgent"}, {"currentpriority": 1001}])
 def test_express_work_has_no_cap(fields):
     express = case("deployed", task(**fields), unified=False, running=1, activated=500)
-    assert not backlog.over_cap(*express)[0]
+    assert not activity.over_cap(*express)[0]
     assert express.numbers["cap"] == np.inf
 
 
@@ -225,8 +225,8 @@ def test_cut(config, expected):
     pytest.param(dict(task_=task(processingtype="urgent")), 1, id="not for express work"),
 ])
 def test_d60_bootstrap(options, expected):
-    assert backlog.bootstrap(*case("deployed", **{"running": 0} | options)) == expected
-    assert backlog.bootstrap not in PRODUCTION["documented"].factors
+    assert activity.bootstrap(*case("deployed", **{"running": 0} | options)) == expected
+    assert activity.bootstrap not in PRODUCTION["documented"].factors
 
 
 @pytest.mark.rule("below_min_weight")
@@ -240,7 +240,7 @@ def test_d60_bootstrap(options, expected):
 def test_d23_minimum_weight(key, weight_, refuses):
     at = case("deployed", config=cfg(jobbroker=key))
     at.numbers["weight"] = weight_
-    assert bool(backlog.below_min_weight(*at)[0]) is refuses
+    assert bool(activity.below_min_weight(*at)[0]) is refuses
 
 
 @pytest.mark.rule("documented_numbers", "deployed_numbers")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from policy_builders import job_case, queues, task
 
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.brokerage.production import connectivity as c
+from simgrid_broker.policy.brokerage.production import requirements as c
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
 from simgrid_broker.policy.rule import Answer, refused_of
 

@@ -12,11 +12,13 @@ from simgrid_broker.policy.shares.dispatch import (
     GLOBAL_SHARES,
     PRIORITY,
     DispatchOrder,
+    share_order,
     share_ranks,
     sloppy_fraction,
+    targets,
     urgent_first,
+    usage,
 )
-from simgrid_broker.policy.shares.tree import share_order, targets, usage
 
 pytestmark = pytest.mark.rule("share_order", "usage", "targets", "share_ranks", "sloppy_fraction",
                               "urgent_first")

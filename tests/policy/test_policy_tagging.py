@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from simgrid_broker.policy.shares.tree import UNDEFINED, TagRule, tag
+from simgrid_broker.policy.shares.dispatch import UNDEFINED, TagRule, tag
 
 pytestmark = pytest.mark.rule("tag")
 

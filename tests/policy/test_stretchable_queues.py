@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.policy.shares.tree import stretched, values_in_use
+from simgrid_broker.policy.shares.dispatch import stretched, values_in_use
 from simgrid_broker.views import ShareTree
 
 pytestmark = pytest.mark.rule("stretched", "values_in_use")

@@ -3,8 +3,8 @@
 import pytest
 
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.tasks import progress
-from simgrid_broker.policy.tasks.progress import Look, Progress, Step
+from simgrid_broker.policy.tasks import ends
+from simgrid_broker.policy.tasks.ends import Look, Progress, Step
 from simgrid_broker.policy.tasks.scouts import Scouting
 from simgrid_broker.views import DatasetRow
 from simgrid_broker.views.tasks import usable_files
@@ -28,12 +28,12 @@ LEFT = READ._replace(failed=0)
     pytest.param([LEFT._replace(to_be_used=None)], True, id="it is not known what may be used"),
 ])
 def test_nothing_is_left(datasets, over):
-    assert progress.is_over(datasets) is over
+    assert ends.is_over(datasets) is over
 
 
 def looked(edition="deployed", **given):
     task = dict(status=T.SCOUTING, datasets=(LEFT,), due=True, tried=Scouting(10, 4, 2, 0)) | given
-    return progress.look_of(Progress(**task), edition)
+    return ends.look_of(Progress(**task), edition)
 
 
 @pytest.mark.rule("look_of")
@@ -63,7 +63,7 @@ def test_the_documents_count_all_scouts():
 
 @pytest.mark.rule("judged")
 def test_scouts_are_judged():
-    assert [progress.judged(*one) for one in ((True, False), (True, True), (False, True))] == [
+    assert [ends.judged(*one) for one in ((True, False), (True, True), (False, True))] == [
         T.SCOUTED, T.EXHAUSTED, T.TOBROKEN]
     assert usable_files(dict(finished=3, ready=1, lost=9, staging=9, pending=9, missing=9)) == 4
 
@@ -100,4 +100,4 @@ def test_scouts_are_judged():
                  id="preprocessing failed"),
 ])
 def test_what_becomes_of_a_task_of_which_nothing_is_left(status, datasets, step):
-    assert progress.after_input(status, datasets) == step
+    assert ends.after_input(status, datasets) == step

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from policy_builders import cfg, nuclei, task
 
-from simgrid_broker.policy.brokerage import compose
+from simgrid_broker.policy.brokerage import brokerage
 from simgrid_broker.policy.brokerage.task.broker import run_brokerage
 from simgrid_broker.policy.brokerage.task.editions import TaskBrokerage
 from simgrid_broker.policy.funnel import Funnel, Liftable
@@ -37,10 +37,10 @@ def test_a_decision_is_compiled_if_all_its_rules_are(monkeypatch, compiled_rules
         """What is compiled of the frame."""
     begin = partial(plain)
     begin.py_func, begin.__name__ = plain, "plain"
-    monkeypatch.setattr(compose, "function_of", lambda text, known: known)
-    known = compose.composed("", (), (begin,), steps=compose.Part(rules, "{name}"))
+    monkeypatch.setattr(brokerage, "function_of", lambda text, known: known)
+    known = brokerage.composed("", (), (begin,), steps=brokerage.Part(rules, "{name}"))
     is_compiled = len(compiled_rules) == 2
-    assert (known["compiled"] is compose.compiled, known["plain"] is begin) == (is_compiled, is_compiled)
+    assert (known["compiled"] is brokerage.compiled, known["plain"] is begin) == (is_compiled, is_compiled)
 
 
 def test_the_first_refusal_counts():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simgrid_broker.errors import ScenarioError
-from simgrid_broker.policy.shares.tree import UNDEFINED, TagRule, tag
+from simgrid_broker.policy.shares.dispatch import UNDEFINED, TagRule, tag
 from simgrid_broker.scenario.checks.cross_checks import remarks
 from simgrid_broker.scenario.loading.loader import load_scenario
 from simgrid_broker.scenario.shares import TAGS, leaf_names, shares_with_keys

@@ -3,8 +3,7 @@
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import TASK_ENDS, TASK_PREPARABLE, TaskStatus
 from simgrid_broker.policy.tasks.commands import SETTLED
-from simgrid_broker.policy.tasks.ends import Ending, end_of_task, processor_of
-from simgrid_broker.policy.tasks.progress import after_input, is_over
+from simgrid_broker.policy.tasks.ends import Ending, after_input, end_of_task, is_over, processor_of
 from simgrid_broker.world.columns import return_to, set_reason, take_done
 from simgrid_broker.world.tasks.datasets import datasets_of_task
 from simgrid_broker.world.tasks.transitions import set_status

@@ -11,7 +11,7 @@ from simgrid_broker.fabric.jobs.effects import waiting_retries
 from simgrid_broker.names import PMERGE, TASK_ENDS, JobStatus, TaskStatus
 from simgrid_broker.policy.tasks import measures
 from simgrid_broker.policy.tasks import scouts as rules
-from simgrid_broker.policy.tasks.progress import Look, Progress, judged, look_of
+from simgrid_broker.policy.tasks.ends import Look, Progress, judged, look_of
 from simgrid_broker.schema.series import CHANGED, TASK_ACTIONS
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.units import KIB, MIB

@@ -14,7 +14,7 @@ from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS, TASK_ENDS, TaskStatus
 from simgrid_broker.policy.jobs.resource_types import resource_type_of
-from simgrid_broker.policy.shares.tree import UNDEFINED, TagRule, tag
+from simgrid_broker.policy.shares.dispatch import UNDEFINED, TagRule, tag
 from simgrid_broker.policy.tasks.data_carousel import config_of, exceeds_tape_quota
 from simgrid_broker.policy.users import tasks as user_tasks
 from simgrid_broker.schema.tasks import RAM_UNITS

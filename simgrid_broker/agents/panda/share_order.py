@@ -6,9 +6,15 @@ import numpy as np
 
 from simgrid_broker.agents.books import Usage
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.policy.shares import tree as rules
-from simgrid_broker.policy.shares.dispatch import TERMS, share_ranks, sloppy_fraction, urgent_first
-from simgrid_broker.policy.shares.tree import decayed, values_in_use
+from simgrid_broker.policy.shares import dispatch as rules
+from simgrid_broker.policy.shares.dispatch import (
+    TERMS,
+    decayed,
+    share_ranks,
+    sloppy_fraction,
+    urgent_first,
+    values_in_use,
+)
 from simgrid_broker.world.shares import stretchable_nodes
 
 LOADS = "statistics", "share_tree", "gdpconfig"

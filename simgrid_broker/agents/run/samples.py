@@ -5,7 +5,7 @@ from simgrid_broker.agents.jedi.task_refiner import Tagger
 from simgrid_broker.agents.own import records
 from simgrid_broker.policy.brokerage.analysis.gate import slots_of_class_a
 from simgrid_broker.policy.jobs.resource_types import with_memory
-from simgrid_broker.policy.shares.tree import targets
+from simgrid_broker.policy.shares.dispatch import targets
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Task
 from simgrid_broker.world import invariants

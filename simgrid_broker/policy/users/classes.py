@@ -13,7 +13,7 @@ import numpy as np
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import anal_jobbroker, analy_eval
 from simgrid_broker.names import SiteClass, TaskClass, TaskStatus
-from simgrid_broker.policy.shares.tree import targets, usage
+from simgrid_broker.policy.shares.dispatch import targets, usage
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.views import Gdpconfig, ShareTree
 

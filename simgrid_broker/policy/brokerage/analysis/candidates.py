@@ -15,12 +15,13 @@ from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import ANY_CORES, AUTO, QueueStatus
 from simgrid_broker.policy.brokerage.analysis.question import AnalysisCase, preassigned_queue
 from simgrid_broker.policy.brokerage.production import named_values
-from simgrid_broker.policy.brokerage.production.connectivity import ONLY
+from simgrid_broker.policy.brokerage.production.requirements import ONLY
 from simgrid_broker.policy.queues.zero_share import TASK_FIELDS, has_zero_share
 from simgrid_broker.policy.rule import Answer, above, criterion
 from simgrid_broker.policy.software.architecture import Architecture, parse_architecture
 from simgrid_broker.policy.software.check import (
     ALLOWED,
+    ANY,
     NIGHTLIES_REPOSITORY,
     NO_CACHE,
     NO_PLATFORM,
@@ -29,12 +30,13 @@ from simgrid_broker.policy.software.check import (
     answer,
     entry_of,
     has_container,
+    has_hardware,
     has_platform,
     has_tag,
+    is_reserved,
     need_of,
     takes_images,
 )
-from simgrid_broker.policy.software.hardware import ANY, has_hardware, is_reserved
 from simgrid_broker.views import PublishedSoftware, QueueSoftware, Task
 
 STEP_2 = "PanDA brokerage documentation, analysis job brokerage, step 2"

@@ -9,8 +9,7 @@ import numpy as np
 from simgrid_broker.policy.brokerage.analysis import candidates, gate, lists, requirements, users, weights
 from simgrid_broker.policy.brokerage.analysis.decide import FINAL_RULES, FRAME, GATE, LIST, TERMS, TEXT
 from simgrid_broker.policy.brokerage.analysis.question import Candidate
-from simgrid_broker.policy.brokerage.brokerage import LOW_WEIGHT, Brokerage, by_edition
-from simgrid_broker.policy.brokerage.compose import REFUSAL, Part, composed
+from simgrid_broker.policy.brokerage.brokerage import LOW_WEIGHT, REFUSAL, Brokerage, Part, by_edition, composed
 from simgrid_broker.policy.brokerage.production import storage
 from simgrid_broker.policy.brokerage.production.requirements import too_little_memory, too_much_memory
 from simgrid_broker.policy.funnel import Funnel

@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import SiteClass, TaskClass
-from simgrid_broker.policy.brokerage.production.backlog import BOOTSTRAP_WORKERS
+from simgrid_broker.policy.brokerage.production.activity import BOOTSTRAP_WORKERS
 from simgrid_broker.policy.rule import list_factor
 
 STEP_4 = "PanDA brokerage documentation, analysis job brokerage, step 4"

@@ -7,17 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.policy.brokerage.brokerage import Brokerage, by_edition
-from simgrid_broker.policy.brokerage.compose import REFUSAL, Part, composed
-from simgrid_broker.policy.brokerage.production import (
-    activity,
-    backlog,
-    candidates,
-    connectivity,
-    network,
-    requirements,
-    storage,
-)
+from simgrid_broker.policy.brokerage.brokerage import REFUSAL, Brokerage, Part, by_edition, composed
+from simgrid_broker.policy.brokerage.production import activity, candidates, network, requirements, storage
 from simgrid_broker.policy.brokerage.production.decide import CHOICE, FRAME, ORDER, RANKING, TEXT
 from simgrid_broker.policy.brokerage.production.question import Candidate
 from simgrid_broker.policy.funnel import Funnel
@@ -121,18 +112,18 @@ DOCUMENTED = JobBrokerage(
         network.link_blocked, network.link_full, network.nucleus_full, activity.inactive, activity.opportunistic,
         candidates.zero_share, storage.too_much_to_move, activity.disk_io, candidates.core_count_mismatch,
         candidates.too_many_cores, candidates.software_missing, candidates.platform_missing,
-        requirements.too_little_memory, requirements.too_much_memory, connectivity.only_copies,
+        requirements.too_little_memory, requirements.too_much_memory, requirements.only_copies,
         requirements.too_little_scratch, storage.too_little_space, storage.not_readable, storage.not_writable,
         storage.receives_nothing, storage.sends_nothing, network.nucleus_closed, requirements.too_short_for_scouts,
         requirements.too_short_for_unknown, requirements.too_little_walltime, requirements.too_much_walltime,
-        connectivity.network_mismatch, connectivity.without_event_service, connectivity.kept_for_high_event_service,
-        connectivity.single_core_of_unified, connectivity.only_event_service, activity.output_backlog,
+        requirements.network_mismatch, requirements.without_event_service, requirements.kept_for_high_event_service,
+        requirements.single_core_of_unified, requirements.only_event_service, activity.output_backlog,
         network.off_nucleus, network.off_the_chain, network.for_full_chains_only, activity.no_pilots,
-        network.low_network_weight, activity.non_pledged, activity.over_pledged, backlog.too_many_ready,
-        backlog.too_many_queued)),
-    factors=(backlog.running_over_queued, backlog.many_assigned, backlog.data_availability, network.t1weight,
+        network.low_network_weight, activity.non_pledged, activity.over_pledged, activity.too_many_ready,
+        activity.too_many_queued)),
+    factors=(activity.running_over_queued, activity.many_assigned, activity.data_availability, network.t1weight,
              network.network),
-    count=backlog.documented_numbers)
+    count=activity.documented_numbers)
 """Source of the order: PanDA brokerage documentation, production job brokerage."""
 
 DEPLOYED = JobBrokerage(
@@ -140,22 +131,22 @@ DEPLOYED = JobBrokerage(
         candidates.not_preassigned, candidates.of_the_other_kind, storage.input_incomplete, candidates.not_open,
         network.nucleus_closed_deployed, network.nucleus_full_deployed, network.link_blocked_deployed,
         network.link_full_deployed, activity.opportunistic, activity.inactive, candidates.zero_share,
-        connectivity.kept_for_jumbo, connectivity.too_few_events, activity.disk_io, candidates.core_count_mismatch,
+        requirements.kept_for_jumbo, requirements.too_few_events, activity.disk_io, candidates.core_count_mismatch,
         candidates.too_many_cores, candidates.software_missing, candidates.platform_missing,
-        requirements.too_little_memory, requirements.too_much_memory, connectivity.only_copies,
+        requirements.too_little_memory, requirements.too_much_memory, requirements.only_copies,
         requirements.too_little_scratch_deployed, storage.too_little_space_deployed, storage.not_readable,
         storage.not_writable, storage.receives_nothing, storage.sends_nothing, storage.input_cannot_be_sent,
         requirements.too_little_walltime_deployed, requirements.too_short_for_scouts,
-        requirements.too_short_for_unknown, requirements.too_much_walltime_deployed, connectivity.network_mismatch,
-        connectivity.without_event_service, connectivity.kept_for_high_event_service,
-        connectivity.single_core_of_unified, connectivity.only_event_service, activity.output_backlog,
+        requirements.too_short_for_unknown, requirements.too_much_walltime_deployed, requirements.network_mismatch,
+        requirements.without_event_service, requirements.kept_for_high_event_service,
+        requirements.single_core_of_unified, requirements.only_event_service, activity.output_backlog,
         activity.non_pledged, activity.over_pledged, network.off_nucleus, storage.too_intense, network.off_the_chain,
-        network.for_full_chains_only, activity.no_pilots, storage.io_class, backlog.locked, storage.not_local,
-        backlog.over_cap, network.low_network_weight_deployed, backlog.over_cap_of_type, backlog.below_min_weight,
-        backlog.set_apart)),
-    factors=(candidates.cpu_preference, backlog.running_over_queued, backlog.many_assigned,
-             backlog.data_availability, network.t1weight, network.network, backlog.bootstrap),
-    count=backlog.deployed_numbers, busiest=True)
+        network.for_full_chains_only, activity.no_pilots, storage.io_class, activity.locked, storage.not_local,
+        activity.over_cap, network.low_network_weight_deployed, activity.over_cap_of_type, activity.below_min_weight,
+        activity.set_apart)),
+    factors=(candidates.cpu_preference, activity.running_over_queued, activity.many_assigned,
+             activity.data_availability, network.t1weight, network.network, activity.bootstrap),
+    count=activity.deployed_numbers, busiest=True)
 """Source of the order: brokerage reference, sections 2.3 and 10.3."""
 
 PRODUCTION = by_edition(DOCUMENTED, DEPLOYED)

@@ -12,7 +12,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.gdpconfig import jobbroker
-from simgrid_broker.policy.brokerage.production.backlog import files_missing, input_is_local
+from simgrid_broker.policy.brokerage.production.activity import files_missing, input_is_local
 from simgrid_broker.policy.brokerage.production.network import in_nucleus
 from simgrid_broker.policy.rule import FINAL_STAGE, JOB_BROKERAGE, candidate_criterion
 from simgrid_broker.units import GIB, MB, MIB

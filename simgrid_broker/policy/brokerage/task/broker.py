@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from simgrid_broker.policy.brokerage.brokerage import Decided, figures_of
-from simgrid_broker.policy.brokerage.task import decide
+from simgrid_broker.policy.brokerage.task import editions
 from simgrid_broker.policy.brokerage.task.editions import PREASSIGNED, PRODUCTION, TaskBrokerage
 from simgrid_broker.policy.brokerage.task.question import Candidate, task_record
 from simgrid_broker.policy.funnel import Liftable
@@ -84,4 +84,4 @@ def figures(brokerage: TaskBrokerage, record: np.ndarray, nuclei: np.ndarray, re
 
 def draw(verdict: Verdict, uniform: float) -> int:
     """Candidate drawn with a probability proportional to its weight, NONE if every one was refused."""
-    return int(decide.on_wheel(uniform, verdict.refused_by, verdict.weight))
+    return int(editions.on_wheel(uniform, verdict.refused_by, verdict.weight))
