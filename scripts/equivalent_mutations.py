@@ -46,7 +46,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
      "-1 if parent is None else status[parent] -> -2 if parent is None else status[parent]"):
         "without a parent it is not read",
     ("agents.data.data_carousel.DataCarousel._replica", "return -1 -> return -2"): "any number below 0 is no row",
-    ("agents.data.reaper.reap", "wanted > 0 -> wanted >= 0"): "to free nothing changes nothing",
+    ("agents.data.network.reap", "wanted > 0 -> wanted >= 0"): "to free nothing changes nothing",
     ("agents.jedi.scouts.Scouts._jobs_of", "np.array(kept[row], float).reshape(-1, len(NOTED)) -> "
      "np.array(kept[row], float).reshape(-2, len(NOTED))"):
         "NumPy reads any negative number as the length that is left",
@@ -76,7 +76,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("agents.jedi.task_refiner.priority_of_user",
      "luck.uniforms(control.seed, 'task_draw', int(task['luck']), MOVE_INPUT) -> "
      "luck.uniforms(control.seed, 'task_draw', int(task['luck']), MOVE_INPUT + 1)"): "any draw of the task will do",
-    ("agents.panda.share_order.ShareOrder._is_the_same",
+    ("agents.panda.statistics.ShareOrder._is_the_same",
      "return self.stretchable is None and order.half_life_s == 0 and (order.share_order is rules.share_... -> "
      "return False"):
         "shares that use as much as before are ordered again with the same result",

@@ -63,7 +63,7 @@ from simgrid_broker.scenario import Scenario, as_scenario
 from simgrid_broker.scenario.gdpconfig import in_force, origins_in_force
 from simgrid_broker.scenario.work.synthetic import arrivals
 from simgrid_broker.systems.events.jumbo_jobs import agents_of
-from simgrid_broker.turns.broker_rules import all_criteria, all_factors, all_reasons, all_tags, criteria_in_order
+from simgrid_broker.turns.brokers import all_criteria, all_factors, all_reasons, all_tags, criteria_in_order
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.world import invariants
 from simgrid_broker.world.build import build

@@ -23,7 +23,7 @@ from simgrid_broker.scenario.work.synthetic import n_pieces
 from simgrid_broker.scenario.work.tasklist import TaskList, new_rows, no_replicas
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.tasks import RAM_UNITS, VOCABULARY_OF
-from simgrid_broker.turns.broker_rules import all_criteria, all_factors, all_reasons, all_tags
+from simgrid_broker.turns.brokers import all_criteria, all_factors, all_reasons, all_tags
 from simgrid_broker.views import KEPT, Gdpconfig, InputDataset, Queues, Stats, Task, Verdict
 from simgrid_broker.world import build, invariants, recount, rows
 from simgrid_broker.world.jobs.transitions import enter

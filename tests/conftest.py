@@ -57,7 +57,7 @@ def compiled_once(request, tmp_path_factory):
     """Of several processes of a large session, one compiles the code of a plain run; the others wait and load it."""
     if "PYTEST_XDIST_WORKER" in os.environ and len(request.session.items) > WHOLE and not numba.config.DISABLE_JIT:
         from simgrid_broker import load_scenario, simulate
-        from simgrid_broker.compiled.folder import cache_folder
+        from simgrid_broker.compiled.kept_code import cache_folder
         plan = load_scenario(Path(__file__).parents[1] / "scenarios" / "minimal.yaml").with_values(
             {"duration": 3600, "warm_up": 0})
         with open(cache_folder() / "first_run.lock", "w") as lock:

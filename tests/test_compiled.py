@@ -14,10 +14,9 @@ from numba import types
 from numba.core.registry import cpu_target
 from numba.core.typing.context import Context
 
-from simgrid_broker.compiled import compiled, contexts, folder
+from simgrid_broker.compiled import compiled, contexts, kept_code
 from simgrid_broker.compiled.compiler import _no_collection, as_one_module
-from simgrid_broker.compiled.fingerprint import fingerprint
-from simgrid_broker.compiled.kept_code import read_own, with_digest
+from simgrid_broker.compiled.kept_code import fingerprint, read_own, with_digest
 
 TWO_FILES = {
     "inner": "from simgrid_broker.compiled import compiled\nLIMIT = 10\n"
@@ -130,21 +129,21 @@ def test_rules_that_exchange_their_names_are_told_apart():
 
 def test_compiled_code_is_kept_where_the_user_says(tmp_path, monkeypatch):
     monkeypatch.setenv("SIMGRID_BROKER_CACHE", str(tmp_path / "kept"))
-    assert folder.cache_folder.__wrapped__() == tmp_path / "kept" and (tmp_path / "kept").is_dir()
+    assert kept_code.cache_folder.__wrapped__() == tmp_path / "kept" and (tmp_path / "kept").is_dir()
 
 
 def test_a_cache_that_cannot_be_made_is_replaced_by_a_passing_one(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("SIMGRID_BROKER_CACHE", str(tmp_path / "file"))
-    assert folder.kept_folder() is None and folder.cache_folder.__wrapped__().is_dir()
+    assert kept_code.kept_folder() is None and kept_code.cache_folder.__wrapped__().is_dir()
 
 
 def test_without_a_home_folder_compiled_code_is_not_kept(monkeypatch):
     def unknown():
         raise RuntimeError("Could not determine home directory.")
     monkeypatch.delenv("SIMGRID_BROKER_CACHE", raising=False)
-    monkeypatch.setattr(folder.Path, "home", unknown)
-    assert folder.kept_folder() is None and folder.cache_folder.__wrapped__().is_dir()
+    monkeypatch.setattr(kept_code.Path, "home", unknown)
+    assert kept_code.kept_folder() is None and kept_code.cache_folder.__wrapped__().is_dir()
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
@@ -450,14 +449,14 @@ def test_compiled_code_of_another_user_is_not_read(tmp_path):
 
 def test_the_folder_of_the_user_is_private_and_one_in_which_others_write_is_not_used(tmp_path, monkeypatch):
     monkeypatch.delenv("SIMGRID_BROKER_CACHE", raising=False)
-    monkeypatch.setattr(folder.Path, "home", lambda: tmp_path)
-    assert folder.kept_folder().stat().st_mode & 0o777 == 0o700
-    folder.kept_folder().chmod(0o777)
-    assert folder.kept_folder().stat().st_mode & 0o777 == 0o700
+    monkeypatch.setattr(kept_code.Path, "home", lambda: tmp_path)
+    assert kept_code.kept_folder().stat().st_mode & 0o777 == 0o700
+    kept_code.kept_folder().chmod(0o777)
+    assert kept_code.kept_folder().stat().st_mode & 0o777 == 0o700
     monkeypatch.setenv("SIMGRID_BROKER_CACHE", str(tmp_path / "common"))
-    assert folder.kept_folder() == tmp_path / "common"
+    assert kept_code.kept_folder() == tmp_path / "common"
     (tmp_path / "common").chmod(0o770)
-    assert folder.kept_folder() is None
+    assert kept_code.kept_folder() is None
 
 
 def test_damaged_code_is_compiled_again(tmp_path):

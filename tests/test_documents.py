@@ -95,8 +95,8 @@ NO_RULES = {
     "policy/__init__.py", "policy/rule.py", "policy/readings.py", "policy/registry.py",
     "agents/books.py", "agents/control.py",
     "agents/jedi/post_processor.py", "agents/own.py", "agents/panda/copy_archive.py", "agents/panda/jobs.py",
-    "agents/run/samples.py", "agents/run/sources.py", "agents/run/timeline.py", "ledgers/hourly_sums.py",
-    "ledgers/inputs.py", "ledgers/live_tasks.py", "turns/broker_rules.py", "turns/brokers.py", "turns/decision_log.py",
+    "agents/run/samples.py", "agents/run/timeline.py", "ledgers/hourly_sums.py",
+    "ledgers/inputs.py", "ledgers/live_tasks.py", "turns/brokers.py", "turns/decision_log.py",
     "turns/job_tables.py", "turns/plane.py", "turns/policies.py", "turns/slots.py", "turns/task_kinds.py",
     "turns/task_tables.py", "turns/turn.py", "turns/user_tables.py",
 }

@@ -16,7 +16,7 @@ from simgrid_broker.compiled import stock
 ROOT = Path(__file__).parents[1]
 REMARK = "note: the own compiler fails with Numba"
 
-AT_IMPORT = "import sys\nsys.modules['simgrid_broker.compiled.items'] = None\n"
+AT_IMPORT = "import sys\nsys.modules['simgrid_broker.compiled.passes'] = None\n"
 AT_A_DECORATOR = """
 from numba import _dispatcher
 from simgrid_broker.compiled import compiler

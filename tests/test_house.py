@@ -29,8 +29,8 @@ MAY_IMPORT = {
                       "policy", "scenario", "views", "errors"},
     "policy": {"editions", "systems", "plugins", "errors", "views", "gdpconfig", "names", "units", "wording",
                "compiled", "bundle"},
-    "advice": {"editions", "obstacles", "scenario", "policy", "gdpconfig", "names", "errors"},
-    "obstacles": {"systems", "scenario", "policy", "world", "views", "names", "wording", "compiled"},
+    "advice": {"editions", "systems", "scenario", "policy", "gdpconfig", "world", "views", "names", "wording", "errors",
+               "compiled"},
     "world": {"editions", "systems", "systems.events.table",
               "scenario", "schema", "views", "names", "units", "errors", "luck", "compiled",
               "bundle"},
@@ -186,7 +186,7 @@ RULES_AND_FIGURES = {"lexsort", "argsort", "sort", "bincount", "histogram", "med
 
 AGENTS_MAY = {
     ("job_splitter", "make", "sum"): "counts the files that it has just cut into jobs",
-    ("task_history", "watch", "at"): "a running total of each task"}
+    ("live_tasks", "watch", "at"): "a running total of each task"}
 """Orders and figures that agents make themselves, by module and function, each with its reason."""
 
 

@@ -3,8 +3,8 @@
 import pytest
 from builders import QUEUE, SITE, STORAGE
 
+from simgrid_broker.advice import work_that_no_queue_takes
 from simgrid_broker.dry_run import broker
-from simgrid_broker.obstacles import work_that_no_queue_takes
 from simgrid_broker.scenario import Scenario, Snapshot
 
 GB = 1000

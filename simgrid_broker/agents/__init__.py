@@ -1,11 +1,10 @@
-"""Agents: the SimPy processes of JEDI, PanDA and Harvester, one a file; each wakes, looks, asks a policy and acts."""
+"""Agents: the SimPy processes of JEDI, PanDA and Harvester; each wakes, looks, asks a policy and acts."""
 
 from collections.abc import Callable, Iterable
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.data.data_carousel import data_carousel
-from simgrid_broker.agents.data.network import network_metrics, network_troubles, transfer_optimiser
-from simgrid_broker.agents.data.reaper import reaper
+from simgrid_broker.agents.data.network import network_metrics, network_troubles, reaper, transfer_optimiser
 from simgrid_broker.agents.harvester.workers import (
     harvester_monitor,
     harvester_slots,
@@ -24,11 +23,9 @@ from simgrid_broker.agents.jedi.watchdogs import production_watch_dog, task_with
 from simgrid_broker.agents.panda.copy_archive import copy_archive
 from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.queue_tests import queue_tests
-from simgrid_broker.agents.panda.share_order import share_order
-from simgrid_broker.agents.panda.statistics import gdpconfig_cache, share_tree_cache, statistics
+from simgrid_broker.agents.panda.statistics import gdpconfig_cache, share_order, share_tree_cache, statistics
 from simgrid_broker.agents.run.samples import sampler, snapshots
-from simgrid_broker.agents.run.sources import task_source, trace_source
-from simgrid_broker.agents.run.timeline import timeline
+from simgrid_broker.agents.run.timeline import task_source, timeline, trace_source
 from simgrid_broker.agents.users.analysis_watch_dog import analysis_watch_dog
 from simgrid_broker.agents.users.metric_collector import metric_collector, task_evaluator
 from simgrid_broker.agents.users.priority_massage import priority_massage

@@ -13,9 +13,8 @@ from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.ledgers.commands import Commands
 from simgrid_broker.ledgers.hourly_sums import Group, HourlySums, nothing
 from simgrid_broker.ledgers.inputs import LostFiles, OpenInputs, Submissions
-from simgrid_broker.ledgers.live_tasks import LiveTasks
+from simgrid_broker.ledgers.live_tasks import LiveTasks, TaskLedger
 from simgrid_broker.ledgers.staging import StagingRequests
-from simgrid_broker.ledgers.task_history import TaskLedger
 from simgrid_broker.names import TASK_ENDS, TaskStatus
 from simgrid_broker.policy.tasks.ends import dataset_after, prepared
 from simgrid_broker.schema import TASK_DATASETS, Table
@@ -23,11 +22,10 @@ from simgrid_broker.schema.datasets import DATASET_STATUSES, DATASET_TYPES
 from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.turns.plane import WaitingPlace
 from simgrid_broker.turns.policies import Policies
-from simgrid_broker.world.data.datasets import members_of
+from simgrid_broker.world.data.datasets import datasets_of_task, members_of
 from simgrid_broker.world.rows import copied
 from simgrid_broker.world.series import Series
 from simgrid_broker.world.snapshot.tasks import PlannedMerge
-from simgrid_broker.world.tasks.datasets import datasets_of_task
 from simgrid_broker.world.tasks.rows import give_back, place
 from simgrid_broker.world.tasks.transitions import BROKEN
 from simgrid_broker.world.world import World

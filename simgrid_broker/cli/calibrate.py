@@ -124,7 +124,7 @@ def _interval(rows: "pd.DataFrame", parameter: str) -> str:
 
 def errors_text(rows: "pd.DataFrame", by: str) -> str:
     """Median errors of predicted wall times by one dimension: before, after the fit, and by medians of earlier jobs."""
-    from simgrid_broker.experiments.predictors import BEFORE, WHEN
+    from simgrid_broker.experiments.calibration_jobs import BEFORE, WHEN
     from simgrid_broker.metrics import wide
     from simgrid_broker.report.words import number
     figures = {when: part.set_index(by) for when, part in wide(rows).groupby("when", sort=False)}

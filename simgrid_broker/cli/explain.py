@@ -17,7 +17,7 @@ from simgrid_broker.units import MINUTE, format_seconds
 if TYPE_CHECKING:
     import pandas as pd
 
-    from simgrid_broker.metrics.task_life import Change
+    from simgrid_broker.metrics.job_life import Change
     from simgrid_broker.records import Run
 
 EXAMPLES = """\b
@@ -106,7 +106,7 @@ def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str]
                 everything: bool) -> None:
     """Print the life of a task and the recorded decisions about it; of analysis first why it waits."""
     from simgrid_broker import metrics
-    from simgrid_broker.metrics.task_life import task_life
+    from simgrid_broker.metrics.job_life import task_life
     why, read, changes = users.of_task(run, task), datasets_of(run, task), changes_of(run, task)
     looks = scouts_of(run, task)
     whole, life = at_s is None and names is None, task_life(run, task, everything)

@@ -81,7 +81,7 @@ class Progress:
     def compiling(self, name: str) -> None:
         """Show which function is being compiled, and once why."""
         if not self.has_compiled:
-            from simgrid_broker.compiled.folder import kept_folder
+            from simgrid_broker.compiled.kept_code import kept_folder
             from simgrid_broker.compiled.stock import expected_time
             self.has_compiled = True
             write = typer.echo if self.bar is None else self.bar.write

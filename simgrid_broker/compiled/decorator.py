@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numba
 
-from simgrid_broker.compiled.fingerprint import fingerprint
+from simgrid_broker.compiled.kept_code import fingerprint
 from simgrid_broker.compiled.stock import fall_back, is_chosen, is_in_use, stock
 
 compiler: ModuleType | None = None

@@ -1,17 +1,28 @@
-"""Compiled code that is kept between runs: a file for each function, found by a digest of what it is made of."""
+"""Compiled code that is kept between runs: its folder, and in it a file for each function, found by a digest of what
+it is made of: its code, and all that it names, through all that it calls."""
 
+import atexit
+import grp
 import io
 import os
 import pickle
+import pwd
+import shutil
+import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
+from enum import EnumMeta
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numba
+import numpy as np
 from numba import types
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
@@ -21,8 +32,148 @@ from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 from numba.core.typing import signature
 
-from simgrid_broker.compiled.fingerprint import DIGITS, digest, fingerprint
-from simgrid_broker.compiled.folder import cache_folder, is_own
+
+@cache
+def cache_folder() -> Path:
+    """Folder of compiled code, created if missing; a temporary one if none is kept."""
+    kept = kept_folder()
+    if kept is not None:
+        return kept
+    temporary = Path(tempfile.mkdtemp(prefix="simgrid_broker-"))
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return temporary
+
+
+def kept_folder() -> Path | None:
+    """Folder in which compiled code is kept between runs, created if missing.
+
+    It is the folder that the environment variable SIMGRID_BROKER_CACHE names, else one in the user's `.cache`. None if
+    there is no home folder (a container with an unknown user), nothing can be written, or another user can write there
+    or replace one of the folders above.
+    """
+    try:
+        named = os.environ.get("SIMGRID_BROKER_CACHE")
+        folder = Path(named or Path.home() / ".cache" / "simgrid_broker")
+        folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        if not named:
+            folder.chmod(PRIVATE)
+        if not is_own(folder.stat()) or not all(map(is_safe_above, folder.resolve().parents)):
+            return None
+    except (OSError, RuntimeError):
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+PRIVATE = 0o700
+"""Mode of the folder: only its owner reads or writes."""
+
+
+def is_own(status: os.stat_result) -> bool:
+    """True if a file or folder belongs to the user of this process, and no other user may write to it."""
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def is_safe_above(folder: Path) -> bool:
+    """True if no other user but root can replace what lies in a folder.
+
+    Where others may write, its sticky bit, as that of /tmp, keeps them from what is not theirs.
+    """
+    status = folder.stat()
+    if status.st_uid not in (os.geteuid(), 0):
+        return False
+    others = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and not _is_private(status.st_gid))
+    return not others or bool(status.st_mode & stat.S_ISVTX)
+
+
+def _is_private(gid: int) -> bool:
+    """True for root's group, and one of the user alone, as many systems give each user one of the same name."""
+    try:
+        name, group = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(gid)
+    except KeyError:
+        return gid == 0
+    return gid == 0 or (group.gr_name == name and not set(group.gr_mem) - {name})
+
+
+INSTALLED = frozenset({"numba", "llvmlite", "numpy", *sys.stdlib_module_names})
+"""Packages that are the same as long as their versions are, and that of Python."""
+VERSIONS = f"{sys.version} {numba.__version__} {np.__version__}"
+
+
+def fingerprint(function: Callable) -> str:
+    """Digest of a function, compiled or plain, that changes with its code, with constants, and with what it calls."""
+    return _of_function(getattr(function, "py_func", function))
+
+
+@cache
+def _of_function(function: FunctionType) -> str:
+    closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    held = {name: cell.cell_contents for name, cell in closure}
+    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    named = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    values = {"": function.__defaults__} | held | named
+    return digest(*map(_of_code, _codes(function.__code__)), *(
+        f"{name}={_of_value(values[name], function, names)}" for name in sorted(values)))
+
+
+def _codes(code: CodeType) -> Iterable[CodeType]:
+    """The code of a function and of the functions within it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _of_code(code: CodeType) -> str:
+    constants = [constant for constant in code.co_consts if not isinstance(constant, CodeType)]
+    return f"{code.co_code!r} {constants} {code.co_names} {code.co_varnames}"
+
+
+def _of_value(value: object, user: FunctionType, names: set[str]) -> str:
+    """Text of a value that a function names, or that a module holds whose attributes have the names of the function."""
+    plain = getattr(value, "py_func", None)
+    if plain is user:
+        return "itself"
+    if plain is not None:
+        return _of_function(plain)
+    if isinstance(value, ModuleType):
+        held = {} if _is_installed(value.__name__) else vars(value)
+        return " ".join((value.__name__, *(f"{name}={_of_value(held[name], user, names)}"
+                                           for name in sorted(names & held.keys())
+                                           if not isinstance(held[name], ModuleType))))
+    if isinstance(value, tuple | list):
+        return f"({', '.join(_of_value(item, user, names) for item in value)})"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {digest(value.tobytes())}"
+    if isinstance(value, EnumMeta):
+        return repr([(name, value[name].value) for name in value.__members__])
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic | np.dtype):
+        return repr(value)
+    kind = value if isinstance(value, type | FunctionType) else type(value)
+    return f"{kind.__qualname__} {_of_file(kind.__module__)}"
+
+
+def _of_file(module: str) -> str:
+    """Name of a module, and a digest of its file unless it belongs to an installed package."""
+    file = None if _is_installed(module) else getattr(sys.modules.get(module), "__file__", None)
+    return f"{module} {digest(Path(file).read_bytes()) if file else ''}"
+
+
+def _is_installed(module: str) -> bool:
+    return module.partition(".")[0] in INSTALLED
+
+
+DIGITS = 16
+"""Length of a digest, hexadecimal digits."""
+
+
+def digest(*contents: str | bytes) -> str:
+    """16 hexadecimal digits that change with any of the contents and with the versions of Python, Numba and NumPy."""
+    found = sha256(VERSIONS.encode())
+    for content in contents:
+        found.update(content.encode() if isinstance(content, str) else content)
+        found.update(b"\0")
+    return found.hexdigest()[:DIGITS]
+
 
 PACKAGE = f"{__name__.partition('.')[0]}."
 

@@ -1,15 +1,112 @@
-"""Passes of the own compiler: Numba's, without those that plain loops do not need, and without work on lifetimes.
+"""Passes of the own compiler: those of Numba, without those that plain loops do not need, and without work on
+lifetimes; and items of arrays in C order in compiled code, by few instructions.
 
-Numba works out after each pass where each variable lives, which only reference counting and generators ask for.
+Numba works out after each pass where each variable lives, which only reference counting and generators ask for. It
+lists five times as many instructions for an item, as it prepares for slices of any layout, and writes a record byte by
+byte; LLVM removes them again, which is a third of compiling. Arrays of other layouts, and slices, are those of Numba as
+before, and so are all functions that are not compiled by this package.
 """
 
-from numba.core import postproc, transforms, typed_passes, untyped_passes
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils, postproc, transforms, typed_passes, untyped_passes
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.ir import UNDEFINED
 from numba.core.ir_utils import build_definitions
+from numba.core.lowering import Lower
 from numba.core.rewrites import rewrite_registry
 from numba.core.ssa import reconstruct_ssa
+from numba.core.typed_passes import NativeLowering
 
-from simgrid_broker.compiled.items import ItemLowering
+from simgrid_broker.compiled.contexts import Typing, view
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class ItemLowering(NativeLowering):
+    """Numba's pass that lists the instructions of a function, with its own way for items of arrays."""
+
+    _name = "item_lowering"
+
+    @property
+    def lowering_class(self):
+        """Called by Numba for the class that lists the instructions of one function."""
+        return ItemLower
+
+
+class ItemLower(Lower):
+    """Lists the instructions of one function, with few of them for items of arrays."""
+
+    def lower_getitem(self, resty, expr, value, index, signature):
+        """Called by Numba for `array[k]`, `array[j, k]` and so on: a number, or the address of a record."""
+        array, kind = signature.args
+        if not is_of_item(self.context, array, kind):
+            return super().lower_getitem(resty, expr, value, index, signature)
+        address = place(self.context, self.builder, array, kind, *self.cast_to(signature, value, index))
+        item = self.context.unpack_value(self.builder, array.dtype, address, align=None if array.aligned else 1)
+        return self.context.cast(self.builder, item, signature.return_type, resty)
+
+    def lower_setitem(self, target_var, index_var, value_var, signature):
+        """Called by Numba for `array[k] = value` and so on: a number is converted, a record of the same type copied."""
+        array, index, kind = signature.args
+        if not can_be_written(self.context, array, index, kind):
+            return super().lower_setitem(target_var, index_var, value_var, signature)
+        context, builder = self.context, self.builder
+        *where, value = self.cast_to(signature, target_var, index_var, value_var)
+        address = place(context, builder, array, index, *where)
+        if isinstance(array.dtype, types.Record):
+            return cgutils.raw_memmove(builder, address, value, context.get_constant(types.intp, 1), array.dtype.size)
+        number = context.cast(builder, value, kind, array.dtype)
+        return context.pack_value(builder, array.dtype, number, address, align=None if array.aligned else 1)
+
+    def lower_binop(self, resty, expr, op):
+        """Called by Numba for `one + other` and so on: operands whose types are those of the signature, once cast."""
+        if expr.static_lhs is not UNDEFINED or expr.static_rhs is not UNDEFINED:
+            return super().lower_binop(resty, expr, op)
+        signature, typing = self.fndesc.calltypes[expr], view(self.context.typing_context, Typing)
+        function = typing.resolve_value_type(op)
+        listed = self.context.get_function(function, typing.resolve_function_type(function, signature.args, {}))
+        result = listed(self.builder, self.cast_to(signature, expr.lhs, expr.rhs))
+        return self.context.cast(self.builder, result, signature.return_type, resty)
+
+    def cast_to(self, signature, *variables):
+        """The values of variables, in the types that the signature has."""
+        return [self.context.cast(self.builder, self.loadvar(variable.name), self.typeof(variable.name), kind)
+                for variable, kind in zip(variables, signature.args, strict=True)]
+
+
+def is_of_item(context, array, index) -> bool:
+    """True for an index of these types if it is that of one item of an array in C order."""
+    indices = index.types if isinstance(index, types.BaseTuple) else (index,)
+    return (isinstance(array, types.Array) and array.layout == "C" and array.ndim == len(indices)
+            and not context.enable_boundscheck and all(isinstance(kind, types.Integer) for kind in indices))
+
+
+def can_be_written(context, array, index, kind) -> bool:
+    """True if a value of this type can be put into one item: a number into a number, a record into its like."""
+    if not is_of_item(context, array, index):
+        return False
+    return (isinstance(array.dtype, types.Record) and kind == array.dtype
+            or all(isinstance(one, types.Number | types.Boolean) for one in (array.dtype, kind)))
+
+
+def place(context, builder, array, kind, value, index):
+    """Address of an item; a negative index counts from the end."""
+    single = not isinstance(kind, types.BaseTuple)
+    kinds, indices = ((kind,), (index,)) if single else (kind.types, cgutils.unpack_tuple(builder, index, len(kind)))
+    number = None
+    for axis, (one, at) in enumerate(zip(kinds, indices, strict=True)):
+        at = context.cast(builder, at, one, types.intp if one.signed else types.uintp)
+        if one.signed and not (isinstance(at, ir.Constant) and at.constant >= 0):
+            size = part(context, builder, array, value, "shape", axis)
+            at = builder.select(builder.icmp_signed("<", at, at.type(0)), builder.add(at, size), at)
+        number = at if number is None else builder.add(
+            builder.mul(number, part(context, builder, array, value, "shape", axis)), at)
+    return builder.gep(part(context, builder, array, value, "data"), [number])
+
+
+def part(context, builder, array, value, name, *inner):
+    """A field of the struct of an array, or an element of that field."""
+    return builder.extract_value(value, [context.data_model_manager[array].get_field_position(name), *inner])
 
 
 def order_blocks(listing) -> None:

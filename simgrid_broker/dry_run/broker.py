@@ -21,8 +21,7 @@ from simgrid_broker.policy.jobs.resource_types import UNDEFINED
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, TASK_BROKERAGE
-from simgrid_broker.turns.broker_rules import in_order, last_refusal, steps_of
-from simgrid_broker.turns.brokers import Brokers
+from simgrid_broker.turns.brokers import Brokers, in_order, last_refusal, steps_of
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.wording import labels, worded

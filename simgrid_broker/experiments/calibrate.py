@@ -7,10 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.experiments.calibration_jobs import FINISHED, calibration_jobs
+from simgrid_broker.experiments.calibration_jobs import (
+    AFTER,
+    BEFORE,
+    FINISHED,
+    calibration_jobs,
+    errors_of,
+    predictions,
+    verdicts,
+)
 from simgrid_broker.experiments.intervals import UNKNOWN, Estimate, location, parts, spread
 from simgrid_broker.experiments.job_model import Before, Fitted, JobModel, Observed, unfitted
-from simgrid_broker.experiments.predictors import AFTER, BEFORE, errors_of, predictions, verdicts
 from simgrid_broker.experiments.waits import (
     Batch,
     drawn_waits,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from simgrid_broker.experiments import predictors, waits
+from simgrid_broker.experiments import calibration_jobs, waits
 from simgrid_broker.experiments.calibrate import FEWEST, OF_PARAMETERS, Calibration, left_as_they_were
 from simgrid_broker.experiments.pages import terms, write_study_page, write_table
 from simgrid_broker.files import write_whole
@@ -66,7 +66,7 @@ def _whole(result: Calibration) -> list[Block]:
     rows = result.errors[result.errors.dimension == "all"]
     if not len(rows):
         return [Note("No job with a known work was held out, so there are no errors to compare.")]
-    return [*map(Note, predictors.verdicts(result.errors)[0]),
+    return [*map(Note, calibration_jobs.verdicts(result.errors)[0]),
             TableBlock("All jobs", wide(rows.drop(columns=["dimension", "name"])))]
 
 

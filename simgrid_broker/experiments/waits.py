@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.experiments.calibration_jobs import AFTER, BEFORE, CLEARLY, PREDICTORS, WHEN
 from simgrid_broker.experiments.intervals import UNKNOWN, Estimate, spread
-from simgrid_broker.experiments.predictors import AFTER, BEFORE, CLEARLY, PREDICTORS, WHEN
 from simgrid_broker.luck import key_of, normal_quantile, uniforms
 from simgrid_broker.units import HOUR, MINUTE
 

@@ -18,9 +18,8 @@ from simgrid_broker.fabric.events import (
     remove_first,
 )
 from simgrid_broker.fabric.jobs.pilots import job_reports, payload_ends, pilot_asks, reading_done, stage_out
-from simgrid_broker.fabric.transfers.callbacks import transfer_done
+from simgrid_broker.fabric.transfers.callbacks import transfer_done, try_again
 from simgrid_broker.fabric.transfers.network import link_due, output_is_found, subdataset_done
-from simgrid_broker.fabric.transfers.sources import try_again
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.queues.slots import worker_of
 from simgrid_broker.world.rows import REPLICAS, RETRIES, TRANSFERS

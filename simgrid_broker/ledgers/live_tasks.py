@@ -1,4 +1,5 @@
-"""The tasks that have arrived and are not over: the rows that agents look through."""
+"""The tasks that have arrived and are not over, the rows that agents look through; and the history of tasks beyond
+their rows: pieces of input that were given up, HEP-score hours, CPU efficiencies."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -6,7 +7,13 @@ from functools import cache
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import TaskStatus
+from simgrid_broker.fabric.fabric import Fabric
+from simgrid_broker.fabric.jobs.effects import GIVEN_UP, jobs_of, waiting_retries
+from simgrid_broker.names import MOST_ATTEMPTS, Cause, JobStatus, TaskStatus
+from simgrid_broker.policy.tasks.commands import Past, asks_for_history, limit_after_retry, median_or_nan, part_of
+from simgrid_broker.policy.tasks.measures import cpu_efficiency
+from simgrid_broker.units import HOUR
+from simgrid_broker.world.tasks.rows import renewed
 from simgrid_broker.world.world import World
 
 NEVER: tuple[list[int], np.ndarray] = [], np.zeros(0, np.int64)
@@ -80,3 +87,112 @@ def find_in_status(statuses, rows, wanted, found):
 def _wanted(statuses: tuple[int, ...]) -> np.ndarray:
     """Mask of statuses, (n_statuses,) bool, kept by their codes; np.isin takes ten times as long on few rows."""
     return np.isin(np.arange(len(TaskStatus)), statuses)
+
+
+FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
+
+
+class TaskLedger:
+    """History by row of the task, kept only where the scenario can ask for it.
+
+    times_tried and failed_hs06s (HS06 s): (n_tasks,); of_chunks: remember input that was given up.
+    """
+
+    def __init__(self, world: World, fabric: Fabric, of_chunks: bool):
+        self.world, self.fabric, self.of_chunks = world, fabric, of_chunks
+        n_tasks, scenario = len(world.arrays.tasks), world.scenario
+        keys = [*scenario.gdpconfig, *(one.key or "" for one in scenario.incidents)]
+        self.times_tried = np.ones(n_tasks, np.int32)
+        self.failed_hs06s = np.zeros(n_tasks)
+        self.efficiencies: dict[int, list[float]] = {}
+        self.unfinished: dict[int, dict[int, tuple]] = {}        # task to chunk to cause, GIVEN_UP
+        self.before: dict[int, tuple[int, int]] = {}
+        self.of_hs06 = asks_for_history(keys)
+        if self.of_hs06 or self.of_chunks:
+            fabric.watchers.append(self.watch)
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Forget the tasks that were in some rows."""
+        self.times_tried = renewed(self.world, self.times_tried, rows, 1)
+        self.failed_hs06s = renewed(self.world, self.failed_hs06s, rows, 0)
+        for row in rows.tolist():
+            for of in (self.efficiencies, self.unfinished, self.before):
+                of.pop(row, None)
+
+    def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
+        """Note attempts that have ended."""
+        if self.of_chunks:
+            self._watch_chunks(rows)
+        if self.of_hs06:
+            failed, done = rows[rows["status"] == FAILED], rows[rows["status"] == FINISHED]
+            spent = failed["walltime_s"].astype(float) * failed["hs06_milli"] * 1e-3
+            np.add.at(self.failed_hs06s, failed["task"], spent)
+            found = cpu_efficiency(done["cputime_s"], done["walltime_s"], done["corecount"])
+            for task, efficiency in zip(done["task"].tolist(), found.tolist(), strict=True):
+                self.efficiencies.setdefault(task, []).append(efficiency)
+
+    def given_up(self, row: int, lost: bool = False) -> np.ndarray:
+        """Pieces of input given up, (k,) of GIVEN_UP; lost: include lost files; broken ones are never included."""
+        left_out = {Cause.INPUT_BROKEN} if lost else {Cause.INPUT_BROKEN, Cause.INPUT_LOST}
+        self.fabric.empty_outboxes()
+        arrays = self.world.arrays
+        busy = {*pieces(arrays.jobs[jobs_of(arrays, [row])]), *pieces(waiting_retries(arrays, row))}
+        runs: list[list] = []
+        for chunk, (cause, known) in sorted(self.unfinished.get(row, {}).items()):
+            if chunk in busy or cause in left_out:
+                continue
+            if runs and runs[-1][1:-1] == [*known] and runs[-1][0] + runs[-1][-1] == chunk:
+                runs[-1][-1] += 1                                    # pieces of one job stay together
+            else:
+                runs.append([chunk, *known, 1])
+        return np.array([tuple(run) for run in runs], GIVEN_UP)
+
+    def failure_rates(self, row: int) -> tuple[float, float]:
+        """Fractions of a task's ended jobs and HEP-score hours that failed; NaN = none has ended."""
+        if self.of_hs06:
+            self.fabric.empty_outboxes()
+        task = self.world.arrays.tasks[row]
+        failed = int(task["failed_attempts"])
+        return part_of(failed, failed + int(task["n_finished"])), part_of(self.failed_hs06s[row], task["used_hs06s"])
+
+    def changes(self, row: int) -> None:
+        """Remember priority and share of a task before the first change."""
+        task = self.world.arrays.tasks[row]
+        self.before.setdefault(row, (int(task["priority"]), int(task["share"])))
+
+    def take_back_changes(self, row: int) -> None:
+        """Restore the priority and share that a task had before they were changed."""
+        if row in self.before:
+            priority, share = self.before.pop(row)
+            self.fabric.set_priority([row], priority)
+            self.fabric.set_share([row], share)
+
+    def past(self, row: int) -> Past:
+        """History of a task that decides whether it may be retried."""
+        jobs, hours = self.failure_rates(row)
+        return Past(int(self.times_tried[row]), self.failed_hs06s[row] / HOUR, hours, jobs,
+                    int(self.world.arrays.tasks["max_attempt"][row]), median_or_nan(self.efficiencies.get(row)))
+
+    def _watch_chunks(self, rows: np.ndarray) -> None:
+        """Remember the last attempt at every chunk that is not yet processed."""
+        arrays = self.world.arrays
+        bad = rows[rows["status"] != FINISHED]
+        rules = arrays.retry_rules[arrays.tasks["retry_class"][bad["task"]], bad["cause"]]
+        failed = bad["status"] == FAILED
+        new_limit = np.where(failed, rules["attempt_limit"], 0)
+        for job, counts, limit in zip(bad, (failed & ~rules["system"]).tolist(), new_limit.tolist(), strict=True):
+            attempt = int(job["attempt"])
+            known = (attempt + 1, int(job["panda_id"]), min(int(job["failures"]) + counts, MOST_ATTEMPTS),
+                     limit_after_retry(attempt, int(job["attempt_limit"]), limit), int(job["ram_level"]))
+            of_task = self.unfinished.setdefault(int(job["task"]), {})
+            of_task.update((chunk, (int(job["cause"]), known)) for chunk in pieces([job]))
+        late = rows[(rows["status"] == FINISHED) & (rows["attempt"] > 1)]
+        for job in late:
+            of_task = self.unfinished.get(int(job["task"]), {})
+            for chunk in pieces([job]):
+                of_task.pop(chunk, None)
+
+
+def pieces(rows: Iterable) -> list[int]:
+    """Pieces of input of jobs or of retries."""
+    return [chunk for row in rows for chunk in range(int(row["chunk"]), int(row["chunk"]) + int(row["n_chunks"]))]

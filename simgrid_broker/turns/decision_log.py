@@ -13,7 +13,7 @@ from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.schema.series import CANDIDATES, DECISIONS, FACTORS, REFUSALS, STEPS
-from simgrid_broker.turns.broker_rules import in_order, rules_behind
+from simgrid_broker.turns.brokers import in_order, rules_behind
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.views import KEPT, Task, Verdict
 from simgrid_broker.world.arrays import Arrays

@@ -23,7 +23,7 @@ from simgrid_broker.policy.jobs.resource_types import OF_ONE_TYPE
 from simgrid_broker.policy.tasks.selection import Selection
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.turns import direct_turn, job_turn
-from simgrid_broker.turns.broker_rules import last_refusal
+from simgrid_broker.turns.brokers import last_refusal
 from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.turns.job_turn import DONE, HAND, HELD, TERMS, Asked, Work
 from simgrid_broker.turns.plane import Plane

@@ -12,8 +12,7 @@ from simgrid_broker.policy.brokerage.task.broker import broker_task, figures
 from simgrid_broker.policy.brokerage.task.question import TASK, templates
 from simgrid_broker.policy.jobs.resource_types import OF_ONE_TYPE
 from simgrid_broker.turns import task_turn
-from simgrid_broker.turns.broker_rules import last_refusal, reason_at
-from simgrid_broker.turns.brokers import WhyNot
+from simgrid_broker.turns.brokers import WhyNot, last_refusal, reason_at
 from simgrid_broker.turns.plane import Plane
 from simgrid_broker.turns.task_kinds import UNKNOWN, TaskKinds
 from simgrid_broker.turns.task_turn import DONE, HAND, TERMS, HintTables, Nuclei, Work

@@ -2,29 +2,27 @@
 
 from simgrid_broker.schema.datasets import DatasetOfTask, InputFile, Replica
 from simgrid_broker.schema.queues import Hardware, PublishedSoftware, WorkerNodeGpu
-from simgrid_broker.views.analysis import (
-    ANALYSIS_STORE,
-    UNCLASSIFIED,
-    USER,
-    USER_AT,
-    AnalysisView,
-    DatasetAt,
-    InputAt,
-    Owner,
-    Quota,
-    UserView,
-)
 from simgrid_broker.views.candidates import (
+    ANALYSIS_STORE,
     KEPT,
     NUCLEUS,
     QUEUE,
     QUEUE_ATTRIBUTES,
     STORAGE_ATTRIBUTES,
     TEXTS,
+    UNCLASSIFIED,
+    USER,
+    USER_AT,
+    AnalysisView,
+    DatasetAt,
     Figures,
+    InputAt,
     Nuclei,
+    Owner,
     Queues,
     QueueSoftware,
+    Quota,
+    UserView,
     Verdict,
     same_type,
 )

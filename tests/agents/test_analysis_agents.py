@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from builders import S, Stage, T, put_job, put_task, scenario
 
-from simgrid_broker.agents.run.sources import task_source
+from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.agents.users.analysis_watch_dog import AnalysisWatchDog, analysis_watch_dog
 from simgrid_broker.agents.users.metric_collector import MetricCollector, metric_collector, task_evaluator
 from simgrid_broker.names import Activity, Cause, SiteClass, TaskClass, ThrottledBy, TransferKind

@@ -8,13 +8,12 @@ from simgrid_broker.agents.harvester.workers import harvester_submitter
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.post_processor import post_processor
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
-from simgrid_broker.agents.panda.builder import Library
-from simgrid_broker.agents.panda.jobs import adder, setupper
+from simgrid_broker.agents.panda.jobs import Library, adder, setupper
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.sources import task_source
+from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.names import Cause, JobStatus
-from simgrid_broker.policy.jobs.build_jobs import BUILD_FAILURES, LIBRARY_S, breaks_task, corecount, memory_asked
+from simgrid_broker.policy.users.tasks import BUILD_FAILURES, LIBRARY_S, breaks_task, corecount, memory_asked
 from simgrid_broker.schema.tasks import UserParameters
 from simgrid_broker.units import HOUR
 
@@ -88,7 +87,7 @@ def test_each_site_has_a_library_of_its_own():
     assert [queues[builder.libraries[1, site].panda_id] for site in (0, 1)] == [0, 1]
 
 
-@pytest.mark.rule("build_jobs.is_usable", "Builder._hold")
+@pytest.mark.rule("users.tasks.is_usable", "Builder._hold")
 @pytest.mark.parametrize(("age_s", "n_builds"), [
     pytest.param(LIBRARY_S, 0, id="seven days old"), pytest.param(LIBRARY_S + 1, 1, id="older"),
 ])
@@ -102,7 +101,7 @@ def test_a_library_is_used_for_seven_days(age_s, n_builds):
     assert len(builder.under_way) == n_builds and len(builder.libraries[1, 0].waiting) == 2 * n_builds
 
 
-@pytest.mark.rule("build_jobs.max_walltime_s", "limit_of_queue_or_build")
+@pytest.mark.rule("users.tasks.max_walltime_s", "limit_of_queue_or_build")
 @pytest.mark.parametrize(("hours", "basewalltime_s", "cause"), [
     pytest.param(None, 0.0, Cause.NONE, id="without a limit"),
     pytest.param(0.2, 0.0, Cause.NONE, id="720 s for a build of 400 s"),
@@ -137,7 +136,7 @@ def test_jobs_that_wait_for_a_failed_build_are_cancelled_and_tried_again_with_an
     stage.check()
 
 
-@pytest.mark.rule("build_jobs.breaks_task", "Builder._note_failure", "Builder.look")
+@pytest.mark.rule("users.tasks.breaks_task", "Builder._note_failure", "Builder.look")
 @pytest.mark.parametrize(("scouts", "status", "n_builds"), [
     pytest.param(10, "broken", 3, id="scouting"), pytest.param(0, "failed", 5, id="without scouts"),
 ])
@@ -152,12 +151,12 @@ def test_three_failed_build_jobs_break_a_scouting_task(scouts, status, n_builds)
     stage.check()
 
 
-@pytest.mark.rule("build_jobs.breaks_task")
+@pytest.mark.rule("users.tasks.breaks_task")
 def test_two_failures_do_not_break_it():
     assert [breaks_task(number, True) for number in (2, 3)] == [False, True] and not breaks_task(9, False)
 
 
-@pytest.mark.rule("build_jobs.corecount", "build_jobs.memory_asked")
+@pytest.mark.rule("users.tasks.corecount", "users.tasks.memory_asked")
 @pytest.mark.parametrize(("task", "unified", "queue", "maxrss", "cores", "memory"), [
     pytest.param(8, False, 8, np.inf, 8, 16000.0, id="the whole slot"),
     pytest.param(1, False, 8, np.inf, 1, 2000.0, id="of a task with one core"),

@@ -11,8 +11,7 @@ from simgrid_broker.agents.jedi.task_commando import task_commando
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.agents.jedi.watchdogs import watch_dog
 from simgrid_broker.agents.panda.jobs import setupper
-from simgrid_broker.agents.run.sources import task_source
-from simgrid_broker.agents.run.timeline import timeline
+from simgrid_broker.agents.run.timeline import task_source, timeline
 from simgrid_broker.cli.explain import datasets_of, told_datasets
 from simgrid_broker.engine import simulate
 from simgrid_broker.scenario import load_scenario

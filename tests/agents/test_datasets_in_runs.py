@@ -4,8 +4,7 @@ import pytest
 from builders import EVENTFUL, Stage, two_sites
 
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
-from simgrid_broker.agents.run.sources import task_source
-from simgrid_broker.agents.run.timeline import timeline
+from simgrid_broker.agents.run.timeline import task_source, timeline
 from simgrid_broker.engine import simulate
 from simgrid_broker.scenario import load_scenario
 from simgrid_broker.world.views import observe

@@ -12,7 +12,7 @@ from simgrid_broker.agents.jedi.job_splitter import JobSplitter, splitting_of
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.agents.panda.jobs import setupper
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.sources import task_source
+from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.names import ClosedBy
 from simgrid_broker.policy.tasks.cutting import CUT
 from simgrid_broker.units import HOUR

@@ -12,10 +12,9 @@ from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.agents.panda.copy_archive import copy_archive
 from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
-from simgrid_broker.agents.panda.share_order import share_order
-from simgrid_broker.agents.panda.statistics import statistics
+from simgrid_broker.agents.panda.statistics import share_order, statistics
 from simgrid_broker.agents.run.samples import snapshot_now
-from simgrid_broker.agents.run.sources import task_source
+from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.names import Cause, DecisionKind
 from simgrid_broker.policy.harvester import NO_WORKERS

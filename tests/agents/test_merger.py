@@ -18,7 +18,7 @@ from simgrid_broker.agents.panda.copy_archive import copy_archive
 from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.sources import task_source
+from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.names import Cause, DecisionKind, JobStatus
 from simgrid_broker.policy.tasks.merging import MIN_WORK_BYTES
 from simgrid_broker.scenario.work.campaigns import MergeRule

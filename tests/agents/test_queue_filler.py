@@ -6,7 +6,7 @@ from builders import Stage, T, put_job, put_task, two_sites
 
 from simgrid_broker.agents.jedi.queue_filler import QueueFiller
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.sources import task_source
+from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.names import JobStatus
 from simgrid_broker.policy.queues.watchdogs import (
     Limits,

@@ -11,7 +11,7 @@ from simgrid_broker.agents.run.samples import sampler
 from simgrid_broker.ledgers.hourly_sums import HourlySums
 from simgrid_broker.policy.harvester import CUT_BY
 from simgrid_broker.units import HOUR
-from simgrid_broker.world.tasks.backlog import BACKLOG, backlog
+from simgrid_broker.world.series import BACKLOG, backlog
 
 UNIFIED = dict(atlas_site="HERE", capability="ucore", corecount=8, maxrss=16_000)
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1, maxrampercore=2000), MCORE=dict(mincore=2, maxrampercore=2000))

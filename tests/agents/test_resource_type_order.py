@@ -7,8 +7,7 @@ from builders import S, Stage, scenario
 
 from simgrid_broker.agents.harvester.workers import harvester_submitter
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
-from simgrid_broker.agents.panda.share_order import share_order
-from simgrid_broker.agents.panda.statistics import statistics
+from simgrid_broker.agents.panda.statistics import share_order, statistics
 
 TYPES = {"SCORE": dict(mincore=1, maxcore=1, maxrampercore=2000), "MCORE": dict(mincore=2, maxrampercore=2000),
          "SCORE_HIMEM": dict(mincore=1, maxcore=1, minrampercore=2001)}

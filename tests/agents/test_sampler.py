@@ -11,7 +11,7 @@ from simgrid_broker.agents.run.samples import sampler, take_sample
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.brokerage.production.editions import PRODUCTION
-from simgrid_broker.turns.broker_rules import all_criteria, all_reasons, all_tags, criteria_in_order, reason
+from simgrid_broker.turns.brokers import all_criteria, all_reasons, all_tags, criteria_in_order, reason
 from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.world.views import observe

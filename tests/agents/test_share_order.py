@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from builders import Stage, scenario
 
-from simgrid_broker.agents.panda.share_order import ShareOrder, share_order
-from simgrid_broker.agents.panda.statistics import gdpconfig_cache, share_tree_cache, statistics
+from simgrid_broker.agents.panda.statistics import (
+    ShareOrder,
+    gdpconfig_cache,
+    share_order,
+    share_tree_cache,
+    statistics,
+)
 from simgrid_broker.agents.run.timeline import timeline
 
 

@@ -14,8 +14,7 @@ from simgrid_broker.agents.jedi.watchdogs import watch_dog
 from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.sources import task_source
-from simgrid_broker.agents.run.timeline import timeline
+from simgrid_broker.agents.run.timeline import task_source, timeline
 from simgrid_broker.names import Cause, TaskCommand, TaskStatus
 from simgrid_broker.policy.tasks.commands import (
     ACCEPTED,

@@ -6,7 +6,7 @@ from builders import Stage, T, scenario
 from test_task_commands import ALL
 
 from simgrid_broker.agents.jedi.task_refiner import contents_feeder, feed
-from simgrid_broker.agents.run.sources import task_source
+from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.units import HOUR
 

@@ -9,8 +9,7 @@ from builders import Stage, T, put_task, scenario
 from simgrid_broker.agents.jedi.post_processor import post_processor
 from simgrid_broker.agents.jedi.task_commando import task_commando
 from simgrid_broker.agents.jedi.watchdogs import ProductionWatchDog, patience, production_watch_dog, watch_dog
-from simgrid_broker.agents.run.sources import task_source
-from simgrid_broker.agents.run.timeline import timeline
+from simgrid_broker.agents.run.timeline import task_source, timeline
 from simgrid_broker.policy.tasks import watchdogs
 from simgrid_broker.policy.tasks.watchdogs import (
     Actions,

@@ -6,7 +6,7 @@ from builders import Stage, T, put_job, put_task, two_sites
 
 from simgrid_broker.agents.jedi.watchdogs import task_withholder, watch_dog
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.sources import task_source
+from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.names import JobStatus
 from simgrid_broker.policy.tasks.watchdogs import Limits, busy, concerned, is_withheld, withheld_from
 from simgrid_broker.scenario.gdpconfig import in_force

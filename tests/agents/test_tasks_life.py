@@ -18,7 +18,7 @@ from simgrid_broker.agents.jedi.watchdogs import watch_dog
 from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.sources import task_source
+from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.ledgers.live_tasks import LiveTasks
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.funnel import Funnel

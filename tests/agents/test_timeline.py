@@ -8,8 +8,7 @@ import pytest
 from builders import Stage, scenario, two_sites
 
 from simgrid_broker.agents.data.network import network_troubles
-from simgrid_broker.agents.panda.share_order import share_order
-from simgrid_broker.agents.panda.statistics import gdpconfig_cache, share_tree_cache
+from simgrid_broker.agents.panda.statistics import gdpconfig_cache, share_order, share_tree_cache
 from simgrid_broker.agents.run.timeline import EFFECTS, timeline
 from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.names import QueueStatus

@@ -11,8 +11,7 @@ from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.agents.panda.copy_archive import piled_up
 from simgrid_broker.agents.panda.jobs import setupper
 from simgrid_broker.agents.panda.statistics import gdpconfig_cache, statistics
-from simgrid_broker.agents.run.sources import task_source
-from simgrid_broker.agents.run.timeline import timeline
+from simgrid_broker.agents.run.timeline import task_source, timeline
 from simgrid_broker.agents.users.priority_massage import priority_massage
 from simgrid_broker.policy.tasks.throttle import throttle
 from simgrid_broker.turns.work_queues import JobNumbers

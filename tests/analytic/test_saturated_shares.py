@@ -7,8 +7,7 @@ from queueing import assert_mean
 
 from simgrid_broker.agents.harvester.workers import harvester_submitter
 from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
-from simgrid_broker.agents.panda.share_order import share_order
-from simgrid_broker.agents.panda.statistics import statistics
+from simgrid_broker.agents.panda.statistics import share_order, statistics
 from simgrid_broker.agents.run.samples import sampler
 
 HOUR = 3600.0

@@ -12,7 +12,7 @@ from simgrid_broker.dry_run.decision import FORMAT, OF_CANDIDATE, OF_DECISION
 from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import SnapshotError
 from simgrid_broker.scenario import load_snapshot
-from simgrid_broker.turns import broker_rules
+from simgrid_broker.turns import brokers
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "scenarios" / "snapshot.yaml"
@@ -192,5 +192,5 @@ def test_it_is_public():
 
 def test_a_rule_that_is_a_copy_of_itself_keeps_its_place(example, monkeypatch):
     told = broker(example, 102, "deployed").to_dict()
-    monkeypatch.setattr(broker_rules, "RANKING", tuple(replace(rule) for rule in broker_rules.RANKING))
+    monkeypatch.setattr(brokers, "RANKING", tuple(replace(rule) for rule in brokers.RANKING))
     assert broker(example, 102, "deployed").to_dict() == told

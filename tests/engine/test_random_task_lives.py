@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from simgrid_broker.agents import AGENTS
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.fabric.jobs.effects import waiting_retries
-from simgrid_broker.ledgers.task_history import pieces
+from simgrid_broker.ledgers.live_tasks import pieces
 from simgrid_broker.names import TASK_ENDS, TaskCommand
 from simgrid_broker.units import HOUR
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from simgrid_broker import calibrate, load_scenario, metrics
 from simgrid_broker.cli.app import app
 from simgrid_broker.errors import InputFileError
-from simgrid_broker.experiments import predictors
+from simgrid_broker.experiments import calibration_jobs
 from simgrid_broker.experiments.calibrate import FEWEST, chain_s, left_as_they_were
 from simgrid_broker.experiments.calibration_jobs import is_held_out
 from simgrid_broker.experiments.calibration_report import write_calibration
@@ -288,11 +288,11 @@ def test_a_median_that_predicts_better_than_the_fit_is_named(tmp_path):
 
 @pytest.mark.parametrize(("off", "is_better"), [((0.12, 0.11), False), ((0.16, 0.11), True), ((0.1, 0.2), False)])
 def test_a_fit_is_better_where_the_printed_error_is_smaller(off, is_better):
-    values = dict(zip(predictors.WHEN, (*off, 9.0, 9.0, 9.0), strict=True))
+    values = dict(zip(calibration_jobs.WHEN, (*off, 9.0, 9.0, 9.0), strict=True))
     table = pd.DataFrame([{"dimension": by, "name": "all", "when": when, "off_p50": value}
                           for by in ("all", "queue") for when, value in values.items()])
     errors = metrics.tidy(table, ["dimension", "name", "when"], {"off_p50": "%"}, "held-out jobs")
-    (sentence, *_), better = predictors.verdicts(errors)
+    (sentence, *_), better = calibration_jobs.verdicts(errors)
     assert better == is_better and ("no less than" not in sentence) == is_better
 
 

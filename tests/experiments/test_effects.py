@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from simgrid_broker.errors import StudyError
-from simgrid_broker.experiments.effects import effect_plot
+from simgrid_broker.experiments.study import effect_plot
 
 
 def results(groups, **more):

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from simgrid_broker.compiled.folder import kept_folder
+from simgrid_broker.compiled.kept_code import kept_folder
 from simgrid_broker.experiments.processes import MOST_DEATHS, Processes
 
 

@@ -7,7 +7,7 @@ from simgrid_broker.agents.harvester.workers import harvester_slots, harvester_s
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.agents.panda.statistics import statistics
-from simgrid_broker.agents.run.sources import task_source
+from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.world.series import Series
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, Stage, scenario, two_sites
 
-from simgrid_broker.agents.data.reaper import reap, reaper
+from simgrid_broker.agents.data.network import reap, reaper
 from simgrid_broker.fabric.transfers.network import Shipment
 from simgrid_broker.names import Cause
 from simgrid_broker.world.data.datasets import add_replica_at, delete_dataset, lose_replica

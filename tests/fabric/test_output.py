@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, Stage, scenario, two_sites
 
-from simgrid_broker.agents.data.reaper import reaper
+from simgrid_broker.agents.data.network import reaper
 from simgrid_broker.fabric.transfers.network import NO_SPACE_WAIT_S, next_look
 from simgrid_broker.names import Cause
 from simgrid_broker.units import DAY

@@ -20,8 +20,7 @@ from simgrid_broker.metrics.coverage import (
     rules_used,
     why_never,
 )
-from simgrid_broker.metrics.job_life import job_life
-from simgrid_broker.metrics.task_life import QUARTER, task_life
+from simgrid_broker.metrics.job_life import QUARTER, job_life, task_life
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 KEY = "gdpconfig.NRUNNINGCAP_Production"
@@ -208,7 +207,7 @@ def test_rules_that_hold_a_task_in_turn_are_one_line_with_the_hours_of_each(run,
     task = run.tasks[~run.tasks.jeditaskid.isin(run.jobs.jeditaskid)].iloc[0]
     begun = int(task.arrival_s // 3600)
     rules = {begun: "first", begun + 1: "second"}
-    monkeypatch.setattr("simgrid_broker.metrics.task_life.verdicts_of", lambda *_: rules)
+    monkeypatch.setattr("simgrid_broker.metrics.job_life.verdicts_of", lambda *_: rules)
     held = [each.what for each in task_life(run, int(task.jeditaskid)) if each.what.startswith("held")]
     assert held == [f"held by the throttler of {task.share}: first (1 h), second (1 h)"]
 
@@ -222,7 +221,7 @@ def test_the_throttler_holds_no_task_before_its_nucleus_or_while_job_brokerage_i
     table, batches = run.table, run.batches
     monkeypatch.setattr(run, "table", lambda name, *given: rows[name] if name in rows else table(name, *given))
     monkeypatch.setattr(run, "batches", lambda name, *given: [rows[name]] if name in rows else batches(name, *given))
-    monkeypatch.setattr("simgrid_broker.metrics.task_life.verdicts_of", lambda *_: dict.fromkeys(range(6), "stopped"))
+    monkeypatch.setattr("simgrid_broker.metrics.job_life.verdicts_of", lambda *_: dict.fromkeys(range(6), "stopped"))
     held = [each for each in task_life(run, int(task.jeditaskid)) if each.what.startswith("held")]
     assert [(each.start_s, each.end_s) for each in held] == [(5400, 4 * 3600), (5 * 3600, 6 * 3600)]
 

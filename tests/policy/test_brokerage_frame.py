@@ -21,7 +21,7 @@ def test_the_best_candidates_are_sorted(keys, most, best):
     assert found[:n_best].tolist() == best
 
 
-@pytest.mark.rule("brokerage.compose.composed")
+@pytest.mark.rule("brokerage.brokerage.composed")
 def test_the_text_of_a_part(monkeypatch):
     def rule(task):
         """A rule in plain Python."""

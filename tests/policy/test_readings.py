@@ -9,7 +9,7 @@ PROGRAM = """
 from simgrid_broker import load_scenario
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.turns.policies import Policies
-from simgrid_broker.turns.broker_rules import criteria_in_order
+from simgrid_broker.turns.brokers import criteria_in_order
 scenario = load_scenario("minimal")
 print(criteria_in_order(Policies(scenario, lambda changes: in_force(scenario))))
 """

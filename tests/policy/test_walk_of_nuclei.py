@@ -13,7 +13,7 @@ from simgrid_broker.policy.funnel import Funnel, Liftable
 from simgrid_broker.policy.rule import candidate_criterion, candidate_factor, criterion
 from simgrid_broker.views import KEPT
 
-pytestmark = pytest.mark.rule("brokerage.compose.composed")
+pytestmark = pytest.mark.rule("brokerage.brokerage.composed")
 
 
 def refuses(tag, *sites, **description):

@@ -5,7 +5,7 @@ from simgrid_broker.names import TASK_ENDS, TASK_PREPARABLE, TaskStatus
 from simgrid_broker.policy.tasks.commands import SETTLED
 from simgrid_broker.policy.tasks.ends import Ending, after_input, end_of_task, is_over, processor_of
 from simgrid_broker.world.columns import return_to, set_reason, take_done
-from simgrid_broker.world.tasks.datasets import datasets_of_task
+from simgrid_broker.world.data.datasets import datasets_of_task
 from simgrid_broker.world.tasks.transitions import set_status
 
 T = TaskStatus

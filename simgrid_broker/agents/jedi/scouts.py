@@ -17,7 +17,7 @@ from simgrid_broker.turns.policies import Policies
 from simgrid_broker.units import KIB, MIB
 from simgrid_broker.views import Task
 from simgrid_broker.world.columns import limit_size, return_to, set_reason, set_scout_inputs, set_task, split_by_files
-from simgrid_broker.world.tasks.datasets import datasets_of_task
+from simgrid_broker.world.data.datasets import datasets_of_task
 from simgrid_broker.world.tasks.input_files import inputs_to_use, is_cut, pieces_at_once
 from simgrid_broker.world.tasks.rows import by_arrival, renewed
 from simgrid_broker.world.tasks.transitions import set_status

@@ -27,10 +27,10 @@ from simgrid_broker.policy.tasks.ends import completeness
 from simgrid_broker.policy.tasks.watchdogs import ACHIEVED_S, EXHAUSTED_S, TERMS, gives_up_pending, pending_for_s
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.columns import return_to
+from simgrid_broker.world.data.datasets import datasets_of_task
 from simgrid_broker.world.data.locality import endpoints_with_input, has_input
 from simgrid_broker.world.data.replicas import IS_OFF
 from simgrid_broker.world.jobs.counts import in_resource_queue
-from simgrid_broker.world.tasks.datasets import datasets_of_task
 from simgrid_broker.world.tasks.input_files import inputs_to_use
 from simgrid_broker.world.tasks.transitions import set_status, throttle
 

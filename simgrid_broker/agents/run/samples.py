@@ -9,9 +9,9 @@ from simgrid_broker.policy.shares.dispatch import targets
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Task
 from simgrid_broker.world import invariants
+from simgrid_broker.world.series import BACKLOG, backlog
 from simgrid_broker.world.snapshot.tasks import Waits
 from simgrid_broker.world.snapshot.writing import snapshot_of
-from simgrid_broker.world.tasks.backlog import BACKLOG, backlog
 from simgrid_broker.world.views import observe
 
 

@@ -1,12 +1,27 @@
-"""The scenario's timeline: incidents take effect at their times; tasks that arrive by one are in the task list."""
+"""The scenario in time: incidents take effect (tasks that arrive by one are in the task list), tasks arrive from
+ProdSys and the clients, and recorded jobs become input when they are submitted.
 
+Each block of tasks is drawn when the one before has arrived. Each task of a trace is an open dataset of which a new
+piece is known at once (the ContentsFeeder of JEDI: at its next look). A cycle of JEDI serves NTASKS tasks of a share
+and resource type, older ones first; tasks as old as the trace would keep younger ones from ever being served. So of
+more tasks those whose jobs wait longest get their input first.
+"""
+
+from collections import Counter
 from collections.abc import Callable
+from math import inf
+
+import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.agents.jedi.task_refiner import send_on
+from simgrid_broker.names import TaskStatus
+from simgrid_broker.policy.tasks.selection import selection
 from simgrid_broker.schema.grid import ACTIVITIES, OFF
 from simgrid_broker.world.columns import set_activity, set_queue_status
 from simgrid_broker.world.data.datasets import add_replica_at, delete_dataset, lose_replica
 from simgrid_broker.world.shares import with_value
+from simgrid_broker.world.tasks.transitions import register
 
 
 def timeline(control: Control) -> Process:
@@ -128,3 +143,118 @@ ENDS: dict[str, Callable] = {
     "network_capacity": lambda control, incident: control.fabric.scale_capacity(id(incident), control.now),
     "file_loss": lambda control, incident: control.books.lost_files.restore(incident)}
 """Effect of the end of an incident, by its kind."""
+
+
+def task_source(control: Control) -> Process:
+    """Register tasks."""
+    yield from _arrive(control, np.arange(len(control.arrays.tasks)))
+    for rows in control.books.blocks():
+        yield from _arrive(control, rows)
+
+
+def _arrive(control: Control, rows: np.ndarray) -> Process:
+    """Register the tasks of a block; rows: in order of arrival."""
+    moments, first = np.unique(control.arrays.tasks["arrival_s"][rows], return_index=True)
+    last = np.append(first, len(rows))[1:]
+    for moment, begin, end in zip(moments.tolist(), first.tolist(), last.tolist(), strict=True):
+        if moment > control.now:
+            yield control.env.timeout(moment - control.now)
+        for row in rows[begin:end].tolist():
+            register(control.world, row, control.now)
+        control.books.live_tasks.add(rows[begin:end])
+
+
+DEFINED = TaskStatus.DEFINED
+GETS_JOBS = TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING
+
+
+def trace_source(control: Control) -> Process:
+    """Submit the jobs of tasks; jobs without tasks go through the Setupper."""
+    if control.books.submissions.as_jobs:
+        return
+    clients = Clients(control)
+    while (moment := clients.due_s()) < inf:
+        yield control.env.timeout(max(moment - control.now, 0))
+        clients.submit()
+
+
+class Line:
+    """Tasks of a share and resource type: to_do, those known to have jobs to be made at the last look; `limit` of them.
+
+    waiting: submitted jobs that JEDI does not know yet, by task row, those that wait longest first.
+    """
+
+    def __init__(self, limit: int):
+        self.limit, self.to_do, self.waiting = limit, set[int](), Counter[int]()
+
+
+class Clients:
+    """Submits recorded jobs, no more at once than JEDI looks at."""
+
+    def __init__(self, control: Control):
+        self.control, self.submissions = control, control.books.submissions
+        self.lines: dict[tuple[int, int], Line] = {}
+        self.look_s = 0.0
+
+    def due_s(self) -> float:
+        """When there is something to do, s; inf after the last job."""
+        next_s = self.submissions.next_s
+        waits = any(line.waiting for line in self.lines.values())
+        return min(inf if next_s is None else next_s, self.look_s if waits else inf)
+
+    def submit(self) -> None:
+        """Make known the jobs that are submitted now, and those that waited if the JobGenerator has made others."""
+        now = self.control.now
+        if now >= self.look_s:
+            for line in self.lines.values():
+                self._look(line)
+            self.look_s = now + self.control.periods.job_generator_lacking
+        for row, number in self.submissions.take(now).items():
+            place = self._line_of(row)
+            if place is None or self._may_enter(place, row):
+                self._add(row, number)
+            else:
+                place.waiting[row] += number
+
+    def _line_of(self, row: int) -> Line | None:
+        """The line of a task; None before it is refined, when it is known in any case."""
+        task = self.control.arrays.tasks[row]
+        place = task["share"].item(), task["resource_type"].item()
+        if place not in self.lines and min(place) >= 0:
+            name = self.control.world.vocabularies["shares"][place[0]]
+            self.lines[place] = Line(selection(self.control.cfg, name, False, self.control.edition).n_tasks)
+        return self.lines.get(place)
+
+    def _look(self, line: Line) -> None:
+        """Make known what waits, as far as jobs of other tasks have been made."""
+        line.to_do &= set(self._to_do([*line.to_do]))
+        for row in [*line.waiting][:max(line.limit - len(line.to_do), 0)]:
+            line.to_do.add(row)
+            self._add(row, line.waiting.pop(row))
+
+    def _may_enter(self, line: Line, row: int) -> bool:
+        """True if more jobs of a task are known at once: it is to be served, or there is room for it."""
+        if row in line.to_do and self._gets_jobs(row):
+            return True
+        if line.waiting or len(line.to_do) >= line.limit:
+            return False
+        line.to_do.add(row)
+        return True
+
+    def _to_do(self, rows: list[int]) -> list[int]:
+        """Select the tasks in `rows` of which jobs can be made."""
+        tasks = self.control.arrays.tasks
+        return [row for row, number, of, status in zip(
+            rows, *(tasks[name][rows].tolist() for name in ("next_chunk", "n_jobs", "status")), strict=True)
+            if number < of and status in GETS_JOBS]
+
+    def _gets_jobs(self, row: int) -> bool:
+        """True if jobs of a task can be made, as in `_to_do`: several columns of one row are read faster so."""
+        task = self.control.arrays.tasks[row]
+        return task["next_chunk"].item() < task["n_jobs"].item() and task["status"].item() in GETS_JOBS
+
+    def _add(self, row: int, number: int) -> None:
+        """Add jobs to the input of a task; it is sent on if all that was there is done."""
+        self.submissions.add_input(row, number)
+        if self.control.world.statuses[row].item() == DEFINED:         # a number of NumPy is compared slowly
+            send_on(self.control, row)

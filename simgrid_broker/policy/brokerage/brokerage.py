@@ -19,8 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.compiled.fingerprint import digest
-from simgrid_broker.compiled.folder import cache_folder
+from simgrid_broker.compiled.kept_code import cache_folder, digest
 from simgrid_broker.editions import ByEdition, editions
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.rule import FINAL_STAGE, Answer, Criterion, CriterionFunction, FactorFunction, labels_of

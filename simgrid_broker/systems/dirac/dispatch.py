@@ -26,7 +26,7 @@ from simgrid_broker.scenario.loading.origins import Finding, Key
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import leaf_names
 from simgrid_broker.systems.dirac.central_queue import LIMITS_PERIOD, CentralQueue
-from simgrid_broker.systems.dirac.input.options import SCHEDULING, option_findings
+from simgrid_broker.systems.dirac.input.snapshot import SCHEDULING, option_findings
 from simgrid_broker.systems.dirac.policy.editions import DIRAC_EDITIONS
 from simgrid_broker.systems.dirac.policy.options import option_remarks
 from simgrid_broker.systems.dispatch import Dispatch
