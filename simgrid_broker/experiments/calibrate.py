@@ -39,8 +39,7 @@ MOST_JOBS = 60_000
 
 OF_QUEUES = {"corepower": "HS06/core", "cpu_efficiency": "", "payload_overhead": "s", "batch_latency": "s",
              "batch_latency_spread": "", "cores": "cores"}
-OF_SITES = {"failure_rate": ""}
-"""Keys of the scenario that are fitted, and their units."""
+"""Keys of queues that are fitted, and their units."""
 
 OF_PARAMETERS = ("noun", "name", "parameter", "before", "after", "error", "low", "high", "jobs", "tasks", "unit",
                  "state")

@@ -31,6 +31,7 @@ from simgrid_broker.experiments.intervals import (
 )
 from simgrid_broker.names import JOB_ENDS, TransferKind
 from simgrid_broker.records import Run, read_run, write_whole
+from simgrid_broker.report.words import texts_of_python
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.shares import leaf_names, shares_with_keys
 
@@ -123,6 +124,7 @@ def figures_in(folder: Path) -> pd.DataFrame:
     return figures(read_run(folder))
 
 
+@texts_of_python()
 def figures(run: Run) -> pd.DataFrame:
     """All figures of a run: figure, value, unit, window; kept in its folder as FILE."""
     if (path := run.folder / FILE).is_file():

@@ -2,19 +2,17 @@
 
 Values that are not finite (a figure that a run does not have) are left out and do not count. Sources: Huber, Robust
 Estimation of a Location Parameter, Annals of Mathematical Statistics 35, 1964; Tukey, Exploratory Data Analysis, 1977
-(median polish).
+(median polish). What only calibration takes from SciPy is imported when it is used: workers of all studies load this.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import least_squares
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr, stdtrit
 
 from simgrid_broker import metrics
@@ -276,7 +274,8 @@ def location(values: np.ndarray) -> Estimate:
     middle, width = float(np.median(kept)), spread(kept)
     if width == 0:
         return Estimate(middle, 0.0, len(kept))
-    value = float(least_squares(lambda centre: (kept - centre) / width, [middle], loss="huber", f_scale=TURN).x[0])
+    value = float(import_module("scipy.optimize").least_squares(
+        lambda centre: (kept - centre) / width, [middle], loss="huber", f_scale=TURN).x[0])
     pulls = np.clip((kept - value) / width, -TURN, TURN)
     within = float((np.abs(pulls) < TURN).mean())
     error = width * float(np.sqrt((pulls**2).mean() / len(kept))) / within if within else np.nan
@@ -317,5 +316,6 @@ def medians(values: np.ndarray, groups: np.ndarray, number: int) -> np.ndarray:
 def parts(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Number of the part of each column, (n_columns,): columns of different parts have no row in common."""
     n_rows, n_columns = rows.max() + 1, columns.max() + 1
-    graph = coo_array((np.ones(len(rows)), (rows, n_rows + columns)), shape=(n_rows + n_columns,) * 2)
-    return connected_components(graph, directed=False)[1][n_rows:]
+    graph = import_module("scipy.sparse").coo_array((np.ones(len(rows)), (rows, n_rows + columns)),
+                                                    shape=(n_rows + n_columns,) * 2)
+    return import_module("scipy.sparse.csgraph").connected_components(graph, directed=False)[1][n_rows:]

@@ -122,6 +122,11 @@ class Section:
     blocks: tuple[Block, ...]
 
 
+def table_or_note(table: TableBlock, otherwise: str) -> TableBlock | Note:
+    """The table; a note if it has no rows."""
+    return table if len(table.frame) else Note(otherwise)
+
+
 def plot_or_note(plot: Plot, otherwise: str, metric: str | None = None) -> Plot | Note:
     """The plot; a note if its table has no value (of `metric`, if given) or its curves would have one point only."""
     table = plot.table if metric is None else plot.table[plot.table.metric == metric]

@@ -1,7 +1,7 @@
 """The page that compares two runs; two runs alone cannot show whether a difference exceeds the noise."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -34,7 +34,7 @@ LIFE = (
 )
 """Tables of the lifecycle section: name, title, dimensions, and the metrics with their labels."""
 MOST_ROWS = 20
-"""Maximum number of rows of a table in LIFE: the largest in either run."""
+"""Maximum number of rows of a table of BUSIEST: the largest in either run."""
 REST = (
     ("data", "Jobs that wait for their data", ("kind",),
      {"waiting_jobs": "Waiting, mean", "waiting_at_end": "Waiting at the end", "moved": "Moved, TB",
@@ -54,8 +54,10 @@ REST = (
 """Tables of the last section, in the same form as LIFE."""
 FIRST = ("State, and when the job entered it in each run. Random draws belong to tasks, files and attempts and are the "
          "same in both, so these jobs differ for the cause given; later differences follow from these too.")
-BUSIEST = ("links", "doors", "storages")
-"""Tables of these of which the largest rows are shown, as of those in LIFE."""
+BUSIEST = ("links", "doors", "storages", *(name for name, *_ in LIFE))
+"""Tables of these of which the largest rows are shown."""
+NAMES = ("cause", "outcome", "kind")
+"""Columns whose names are shown with spaces."""
 
 
 @texts_of_python()
@@ -68,7 +70,8 @@ def write_comparison(run_a: Run | str | Path, run_b: Run | str | Path, folder: s
     steps, formats: as for `write_report`; steps is called for the tables, the sections and the plots.
     """
     run_a, run_b, folder = as_run(run_a), as_run(run_b), Path(folder)
-    tables = metrics.comparison(run_a, run_b, steps)
+    tables = {name: table.assign(**{column: table[column].map(spoken) for column in NAMES if column in table})
+              for name, table in metrics.comparison(run_a, run_b, steps).items()}
     view_a, view_b = context(run_a), context(run_b)
     marks = Marks(min(view.marks.start_s for view in (view_a, view_b)),         # of one run would be read as of both
                   view_a.marks.incidents if view_a.marks.incidents == view_b.marks.incidents else ())
@@ -198,19 +201,21 @@ def _waiting(run_a: Run, run_b: Run, table: pd.DataFrame) -> Section:
 def _life(tables: Mapping[str, pd.DataFrame]) -> Section:
     rules = tables["rules"][tables["rules"].metric == "jobs"]
     drawn = rules.groupby("cause", sort=False)[["base", "changed"]].sum().reset_index()
-    drawn = drawn.assign(cause=drawn.cause.map(spoken), value=drawn.changed)
-    blocks: list[Block] = [plot_or_note(Plot(
-        "rules", "Timeout rules and rebrokerage", drawn,
+    plot = plot_or_note(Plot(
+        "rules", "Timeout rules and rebrokerage", drawn.assign(value=drawn.changed),
         drawn_by("bars.pair_bars", by="cause", xlabel="jobs ended in the window"),
         "Jobs ended by each rule: pairs of bars, A above B, largest first.",
-        (10, 1.0 + 0.32 * max(len(drawn), 3))), "no rule ended a job in either run.")]
-    for name, title, by, columns in LIFE:
-        table = _largest(tables[name], list(by), next(iter(columns)))
+        (10, 1.0 + 0.32 * max(len(drawn), 3))), "no rule ended a job in either run.")
+    return Section("life", "Attempts, timeouts and tasks", (plot, *_in_figures(tables, LIFE)))
+
+
+def _in_figures(tables: Mapping[str, pd.DataFrame], chosen: Iterable[tuple[str, str, tuple[str, ...], dict[str, str]]]
+                ) -> Iterator[TableBlock]:
+    """The tables of LIFE or REST that have rows."""
+    for name, title, by, columns in chosen:
+        table = _largest(tables[name], list(by), next(iter(columns))) if name in BUSIEST else tables[name]
         if len(table):
-            named = [column for column in by if column in ("cause", "outcome")]
-            table = table.assign(**{column: table[column].map(spoken) for column in named})
-            blocks.append(TableBlock(title, _side_by_side(table, list(by), columns)))
-    return Section("life", "Attempts, timeouts and tasks", tuple(blocks))
+            yield TableBlock(title, _side_by_side(table, list(by), columns))
 
 
 def _largest(table: pd.DataFrame, by: list[str], metric: str) -> pd.DataFrame:
@@ -222,8 +227,6 @@ def _largest(table: pd.DataFrame, by: list[str], metric: str) -> pd.DataFrame:
 
 
 def _rest(tables: Mapping[str, pd.DataFrame]) -> Section:
-    tables = {**tables, "failures": tables["failures"].assign(cause=tables["failures"].cause.map(spoken)),
-              "refusals": tables["refusals"].assign(kind=tables["refusals"].kind.map(spoken))}
     blocks: list[Block] = []
     for name, title, by, label in (("sites", "Running cores by site", "site", "mean running cores"),
                                    ("refusals", "Refusals by rule", "rule", "refusals in the window"),
@@ -235,13 +238,7 @@ def _rest(tables: Mapping[str, pd.DataFrame]) -> Section:
         blocks.append(plot_or_note(Plot(name, title, drawn, drawn_by("bars.pair_bars", by=by, xlabel=label),
                                         "Pairs of bars, A above B, largest first.",
                                         (10, 1.0 + 0.32 * min(15, max(len(drawn), 3)))), "no values in either run."))
-    for name, title, dimensions, columns in REST:
-        table = tables[name]
-        if name in BUSIEST:
-            table = _largest(table, list(dimensions), next(iter(columns)))
-        if len(table):
-            blocks.append(TableBlock(title, _side_by_side(table, list(dimensions), columns)))
-    return Section("rest", "Sites, refusals, failures, tasks", tuple(blocks))
+    return Section("rest", "Sites, refusals, failures, tasks", (*blocks, *_in_figures(tables, REST)))
 
 
 def _both(run_a: Run, run_b: Run, metric: Callable[[Run], pd.DataFrame]) -> pd.DataFrame:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
-from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
+from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note, table_or_note
 from simgrid_broker.report.context import Context
 from simgrid_broker.report.words import spoken
 
@@ -160,21 +160,19 @@ def _largest(view: Context, rows: pd.DataFrame) -> Block:
 
 def _by_class(view: Context) -> Block:
     """Waits by class of task."""
-    table = wide(metrics.users_by_class(view.run))
-    if not len(table):
-        return Note("No task had a class: tasks of the shares User Analysis and Express Analysis get one.")
-    return TableBlock("Jobs by class of their task", table.rename(columns=OF_USERS), "The class when the job was "
-                      "activated: S tasks are nearly done or express, A, B and C are those of users with few, many and "
-                      "most slots.")
+    return table_or_note(TableBlock(
+        "Jobs by class of their task", wide(metrics.users_by_class(view.run)).rename(columns=OF_USERS),
+        "The class when the job was activated: S tasks are nearly done or express, A, B and C are those of users with "
+        "few, many and most slots."), "No task had a class: tasks of the shares User Analysis and Express Analysis get "
+        "one.")
 
 
 def _throttled(view: Context) -> Block:
     """Reasons for which tasks were throttled, and for how long."""
     table = wide(metrics.throttled_time(view.run))
-    if not len(table):
-        return Note("No task of a user was throttled.")
-    return TableBlock("Throttled tasks", table.assign(throttled_by=table.throttled_by.map(spoken)),
-                      "By what throttled a task last; the time of all tasks together, h.")
+    return table_or_note(TableBlock("Throttled tasks", table.assign(throttled_by=table.throttled_by.map(spoken)), "By "
+                                    "what throttled a task last; the time of all tasks together, h."),
+                         "No task of a user was throttled.")
 
 
 def _site_classes(view: Context) -> Block:
@@ -190,13 +188,12 @@ def _site_classes(view: Context) -> Block:
 def _moved(view: Context) -> Block:
     """Input that jobs of users fetched from other sites."""
     table = wide(metrics.moved_input(view.run))
-    if not len(table):
-        return Note("No job of a user fetched input from another site.")
-    return TableBlock("Input of users over the WAN", table.assign(TB=table.bytes / 1e12).drop(columns="bytes")
-                      .head(MOST_WAYS), f"The {min(MOST_WAYS, len(table))} largest of {len(table):,} ways; all jobs of "
-                      f"users together fetched {table.bytes.sum() / 1e12:.4g} TB for {table.jobs.sum():,.0f} jobs. The "
-                      "second loop of analysis brokerage, without data locality, and queues with a part of the input "
-                      "send jobs where this is needed.")
+    return table_or_note(TableBlock(
+        "Input of users over the WAN", table.assign(TB=table.bytes / 1e12).drop(columns="bytes").head(MOST_WAYS),
+        f"The {min(MOST_WAYS, len(table))} largest of {len(table):,} ways; all jobs of users together fetched "
+        f"{table.bytes.sum() / 1e12:.4g} TB for {table.jobs.sum():,.0f} jobs. The second loop of analysis brokerage, "
+        "without data locality, and queues with a part of the input send jobs where this is needed."),
+        "No job of a user fetched input from another site.")
 
 
 MOST_GROUPS = 15

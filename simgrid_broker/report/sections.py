@@ -12,7 +12,7 @@ from simgrid_broker.metrics import wide
 from simgrid_broker.metrics.chain_words import limits
 from simgrid_broker.records import Run, of_run, write_whole
 from simgrid_broker.report.answers import answers
-from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
+from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note, table_or_note
 from simgrid_broker.report.context import Context, context
 from simgrid_broker.report.drawing.pictures import plots_of, save_plots
 from simgrid_broker.report.life import attempts, progress, replay, users
@@ -310,12 +310,10 @@ def _or_note(section: Callable[[Context], Section], view: Context) -> Section:
 def worker_table(run: Run) -> Block:
     """Workers of the queues and types whose slots were held longest."""
     table = wide(metrics.workers(run))
-    if not len(table):
-        return Note("No worker was submitted in the window.")
     held = table.used_core_h + table.idle_core_h + table.wasted_core_h
     shown = table.loc[held.sort_values(ascending=False, kind="stable").index[:MOST_WORKERS]]
-    return TableBlock(
+    return table_or_note(TableBlock(
         "Workers", shown, f"The {MOST_WORKERS} queues and resource types whose workers held most core hours. Missed: "
         "could not be submitted; empty: left without having had a job. Idle: core hours of slots without a payload; "
         "wasted: of cores of a slot, or of a whole node, that its payload does not use.",
-        anchor="queue")
+        anchor="queue"), "No worker was submitted in the window.")

@@ -40,3 +40,9 @@ def test_commands_import_what_they_use(tmp_path):
                             ("explain", run): (*OF_RUNS, "matplotlib"), ("why", run): (*OF_RUNS, "matplotlib"),
                             ("report", run, "--format", "pdf"): OF_RUNS}.items():
         assert (found := modules_of(*command)).isdisjoint(unused), (command, found & set(unused))
+
+
+def test_workers_of_studies_load_no_library_that_only_some_studies_use():
+    unused = *OF_REPORTS[:-1], "scipy.stats", "scipy.optimize", "scipy.sparse"
+    code = f"import sys, simgrid_broker.experiments.running\nprint([one for one in {unused!r} if one in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

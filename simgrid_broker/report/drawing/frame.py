@@ -12,14 +12,15 @@ from matplotlib.path import Path
 from matplotlib.transforms import Bbox, IdentityTransform, Transform
 from matplotlib.typing import ColorType
 
+from simgrid_broker.report.drawing.lettering import ASCENT, DESCENT
 from simgrid_broker.report.words import FAINT
 
 PAD, LABEL_PAD = 3.5, 4.0
 """Distances of names from ticks and of the label of an axis from names, points."""
 LINE_WIDTH = 0.6
 """Width of the line of an axis and of its ticks, points."""
-ASCENT, DESCENT, MIDDLE = 0.76, 0.24, 0.36
-"""Top, bottom and middle of a line of text above and below its baseline, parts of the font size."""
+MIDDLE = 0.36
+"""Middle of a line of text above its baseline, part of the font size."""
 SPACING = 1.2
 """Distance of lines of text, parts of the font size."""
 VISIBLE = 0.5

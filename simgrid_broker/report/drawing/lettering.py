@@ -10,6 +10,8 @@ POINTS = 72.0
 """Points per inch."""
 LINE = 1.25
 """Distance of two lines of text in units of the font size."""
+ASCENT, DESCENT = 0.76, 0.24
+"""Top and bottom of a line of text above and below its baseline, parts of the font size."""
 _EM = 100.0
 _HINTING = 1.05
 """Factor by which letters that are fitted to pixels may be wider."""

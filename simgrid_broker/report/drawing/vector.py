@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from matplotlib.path import Path
 from matplotlib.transforms import Affine2D
 
-from simgrid_broker.report.drawing.lettering import POINTS, width
+from simgrid_broker.report.drawing.lettering import ASCENT, DESCENT, POINTS, width
 from simgrid_broker.report.words import FAINT, GRID, INK, PALE, PAPER, SHADE
 
 UNITS = 10
@@ -20,8 +20,6 @@ UNITS = 10
 VARIABLES = {INK: "var(--ink)", FAINT: "var(--faint)", GRID: "var(--grid)", PAPER: "var(--paper)",
              PALE: "var(--pale)", SHADE: "var(--shade)", "#000000": "var(--ink)"}
 """Colours that a page may choose, in place of which stands a variable."""
-ASCENT, DESCENT = 0.76, 0.24
-"""Top and bottom of a line of text above and below its baseline, parts of the font size."""
 OUTSIDE = 0.5
 """Points by which a path may leave its axes without being clipped."""
 ANCHORS = {"center": (0.5, ' text-anchor="middle"'), "right": (1.0, ' text-anchor="end"')}

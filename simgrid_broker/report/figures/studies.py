@@ -115,11 +115,7 @@ def response(table: pd.DataFrame, axes: Axes, x: str, ylabel: str) -> Axes:
         at = [places[value] + APART * span * (k - (len(lines) - 1) / 2) for value in one[x]]
         axes.errorbar(at, one.value, yerr=[one.value - one.low, one.high - one.value], color=colours[line], capsize=3,
                       marker="o", markersize=4, linewidth=1.4, label=str(line) or None)
-    if not _all_numbers(table[x]):
-        axes.set_xticks(list(places.values()), [str(value) for value in places])
-    else:
-        thousands(axes.xaxis)
-    value_axis(axes, table[["value", "low", "high"]])
+    _settings_axis(axes, table, x)
     if len(lines) > 1:
         legend_above(axes, handles_of(axes))
     return axes
@@ -155,11 +151,7 @@ def scattered(table: pd.DataFrame, axes: Axes, x: str, ylabel: str) -> Axes:
     at = [places[value] for value in table[x]]
     axes.errorbar(at, table.value, yerr=[table.value - table.low, table.high - table.value], linestyle="", marker="o",
                   markersize=4, color="#0072B2", ecolor="#9CC3DF", capsize=2)
-    if not _all_numbers(table[x]):
-        axes.set_xticks(list(places.values()), [str(value) for value in places])
-    else:
-        thousands(axes.xaxis)
-    value_axis(axes, table[["value", "low", "high"]])
+    _settings_axis(axes, table, x)
     return axes
 
 
@@ -191,6 +183,16 @@ def trade_off(table: pd.DataFrame, axes: Axes, xlabel: str, ylabel: str) -> Axes
     thousands(axes.yaxis)
     legend_above(axes, handles_of(axes))
     return axes
+
+
+def _settings_axis(axes: Axes, table: pd.DataFrame, x: str) -> None:
+    """Set an axis of the values of a setting, and that of the figure over it."""
+    if _all_numbers(table[x]):
+        thousands(axes.xaxis)
+    else:
+        places = _places(table[x])
+        axes.set_xticks(list(places.values()), [str(value) for value in places])
+    value_axis(axes, table[["value", "low", "high"]])
 
 
 def _with_error(row: dict) -> str:
