@@ -32,6 +32,11 @@ from simgrid_broker.schema.jobs import ALSO, FIELDS, NUMBERS, TIMES, RecordColum
 NOTHING = ("", "none", "null", "nan", "n/a")
 """Texts of a field of which nothing is known."""
 
+_PLAIN_NUMBERS = re.compile(r"(?:(?:-?\d+(?:\.\d+)?)?\n)*", re.ASCII)
+"""Lines of numbers, or of nothing."""
+
+EPOCH = pd.Timestamp(1970, 1, 1)
+
 _WHOLE = re.compile(r"\d+\.0", re.ASCII)
 
 TIME_FORMATS = ("%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
@@ -195,11 +200,16 @@ def _column(sheet: Sheet, field: str, values: Sequence[Any] | None, numbers: Seq
             _time, "a time such as '2025-01-27 02:51:00', or seconds since 1970, was expected") if field in TIMES else (
             _number, "a number was expected")
         return _numbers(sheet, field, values, read, expected, bad)
-    return [""] * sheet.n_rows if values is None else [_text(value) for value in values]
+    if values is None:
+        return [""] * sheet.n_rows
+    texts = {value: _text(value) for value in values if type(value) is str}
+    return [texts[value] if type(value) is str else _text(value) for value in values]
 
 
 def _numbers(sheet: Sheet, field: str, values: Sequence[Any], read: Callable[[Any], float | None], expected: str,
              bad: BadLines) -> np.ndarray:
+    if (numbers := _plain_column(values, read is _time)) is not None:
+        return numbers
     numbers = np.full(len(values), np.nan)
     for row, value in enumerate(values):
         if not _is_nothing(value):
@@ -209,6 +219,24 @@ def _numbers(sheet: Sheet, field: str, values: Sequence[Any], read: Callable[[An
             else:
                 numbers[row] = found
     return numbers
+
+
+def _plain_column(values: Sequence[Any], is_time: bool) -> np.ndarray | None:
+    """Numbers, or seconds since 1970, of texts that are written plainly and alike, read together; None for any others.
+    """
+    if not all(type(value) is str for value in values):
+        return None
+    lines = "\n".join([*values, ""])
+    if _PLAIN_NUMBERS.fullmatch(lines) and lines.count("\n") == len(values):
+        numbers = np.array([value or "nan" for value in values], float)
+        return numbers if np.isfinite(numbers[~np.isnan(numbers)]).all() else None
+    for form in TIME_FORMATS if is_time and all(values) else ():
+        try:
+            moments = pd.to_datetime(pd.Index(values), format=form)
+        except ValueError:
+            continue
+        return (moments - EPOCH) / pd.Timedelta(1, "s")
+    return None
 
 
 def _is_nothing(value: Any) -> bool:
