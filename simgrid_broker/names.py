@@ -132,6 +132,13 @@ class EventService(Word):
     NONE, CONSUMER, MERGE, CLONE, JUMBO, CO_JUMBO, FINE_GRAINED = range(7)
 
 
+class Cloning(Word):
+    """Task parameter useJobCloning: which clone of a job goes on, the first to start or the first to succeed, with the
+    codes of PanDA; source: lifecycle reference, 6.2."""
+
+    NONE, RUNONCE, STOREONCE = range(3)
+
+
 class FullChain(Word):
     """Task parameter fullChain; source: PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain."""
 
@@ -316,6 +323,9 @@ ROOT_SHARE = "root"
 
 TEST_SHARE = "Test"
 """Share that the deployed edition dispatches with the first one; source: lifecycle reference, section 1.4."""
+
+OF_CLONES = 2
+"""Column eventService of a task whose jobs are cloned; 1 = its jobs are consumers (lifecycle reference, 6.1)."""
 
 EVENT_SERVICE_QUEUE = "eventservice"
 """Work queue throttled as a whole (JEDI TWiki, job throttling), in the deployed edition in part (lifecycle, 1.6)."""

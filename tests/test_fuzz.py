@@ -53,6 +53,15 @@ def test_slots_that_end_early_and_jumbo_jobs_are_counted_by_what_they_did(tmp_pa
     assert {"slots eviction_by_hour", "events jumbo", "events co_jumbo"} <= {*found}, found
 
 
+def test_clones_are_laid_over_consumers_and_counted(tmp_path):
+    values = scenarios.core(scenarios.Random(5), 5)
+    del values["workload"]["campaigns"][1:]
+    lines = ["events consumer", "events clone"]
+    _, scenario = scenarios.themed(values, scenarios.Random(5), lines, tmp_path / "themed.yaml")
+    found = acts.acts_of_run(sb.simulate(scenario, tmp_path / "run"))
+    assert found["events clone"] > 0 and not found["events consumer"], found
+
+
 @pytest.mark.parametrize(("text", "expected"), [("0-9", (0, 9)), ("7", (7, 7)), ("7-7", (7, 7)), ("7-6", None),
                                                 ("x", None)])
 def test_a_range_of_seeds_is_not_reversed(text, expected):

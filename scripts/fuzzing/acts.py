@@ -42,8 +42,8 @@ PATIENCE = 10
 """Turns of an agent that are all looked at; then ever fewer, one of n after so many times n."""
 EARLY_ENDS = ("eviction_by_hour", "eviction_rate", "slot_life", "window")
 """Keys of a queue by which its batch system takes slots away."""
-OF_EVENTS = tuple(kind.word for kind in (EventService.CONSUMER, EventService.MERGE, EventService.JUMBO,
-                                         EventService.CO_JUMBO))
+OF_EVENTS = tuple(kind.word for kind in (EventService.CONSUMER, EventService.MERGE, EventService.CLONE,
+                                         EventService.JUMBO, EventService.CO_JUMBO))
 """Kinds of jobs of event service."""
 ENOUGH = 3
 """Acts of an agent in one run after which its turns are no longer looked at."""

@@ -27,6 +27,8 @@ MINUTES = 10
 OF_OWN_INPUT = ("input_per_job", "input_per_event", "input", "replicas", "jobs_per_task", "dataset", "container",
                 "open_input", "whole_container", "lost_input", "broken_input")
 """Keys of a stream that contradict input from a container."""
+OF_EVENTS = ("useJobCloning", "eventService", "nEventsPerWorker", "nEsConsumers", "nJumboJobs", "maxJumboPerSite")
+"""Keys of a stream that a stream with clones, or with consumers instead of them, begins without."""
 
 
 def wanted(seed: int) -> list[str]:
@@ -155,12 +157,17 @@ def _early_ends(key: str, values: dict[str, Any], at_random: Values) -> None:
 
 
 def _events(kind: str, values: dict[str, Any], at_random: Values) -> None:
-    """Short jobs of event service of a campaign, with room for their output; jumbo jobs, if asked for, at a queue."""
+    """Short jobs of event service of a campaign, with room for their output; clones, or jumbo jobs at a queue, if asked
+    for."""
     random, grid = at_random.random, values["grid"]
     stream = _campaign(values, at_random)
+    if kind == "clone" or "useJobCloning" in stream:
+        for parameter in OF_EVENTS:
+            stream.pop(parameter, None)
     stream |= dict(corecount=8, events_per_job=100)                        # unified queues give them no single core
-    _shorten(stream, values["duration"]).update(eventService=True, nEventsPerWorker=random.choice([1, 10]),
-                                                nEsConsumers=random.choice([1, 2]), backlog=2)
+    _shorten(stream, values["duration"]).update(backlog=2, **(
+        dict(useJobCloning=random.choice(["runonce", "storeonce"])) if kind == "clone" else
+        dict(eventService=True, nEventsPerWorker=random.choice([1, 10]), nEsConsumers=random.choice([1, 2]))))
     for queue in grid["queues"].values():
         queue |= dict(jobseed="all", capability="ucore", maxrss=32000)
     for storage in grid["storages"].values():

@@ -39,10 +39,10 @@ class EventDesk(Protocol):
         """New jobs are in the inbox of the Setupper."""
 
     def ended(self, rows: np.ndarray, now: float) -> None:
-        """Consumers are holding: their payloads have ended."""
+        """Consumers, or clones, are holding: their payloads have ended."""
 
     def taken_back(self, rows: np.ndarray, status: int, cause: int, now: float) -> np.ndarray:
-        """Jobs are to be ended by force; those that are no consumers are returned."""
+        """Jobs are to be ended by force; those on which event service does not decide are returned."""
 
 
 class Fabric:
@@ -240,9 +240,17 @@ class Fabric:
         orders = np.array([order], ORDERED)
         return int(self._call_with_room(consumers.make_consumer, orders, source, chunk, number))
 
-    def join_jobset(self, row: int, chunk: int) -> None:
-        """Make a new job the first consumer of a chunk of event ranges."""
-        self._call(consumers.join_jobset, row, chunk, 0)
+    def join_jobset(self, row: int, chunk: int, cloning: int) -> None:
+        """Make a new job the first consumer of a chunk of event ranges, or the first clone; cloning: names.Cloning."""
+        self._call(consumers.join_jobset, row, chunk, 0, cloning)
+
+    def leave_jobset(self, rows: np.ndarray, now: float) -> None:
+        """Let the Adder look at holding jobs that were clones, and go on as ordinary jobs."""
+        self.world.arrays.event_jobs["chunk"][rows] = -1
+        inbox = self.world.arrays.holding[:len(rows)]
+        inbox["row"], inbox["panda_id"] = rows, self.world.arrays.jobs["panda_id"][rows]
+        self.world.state["n_holding"] = len(rows)
+        self.add_jobs(now)
 
     def make_jumbo_job(self, order: tuple, source: int, ring: int, number: int) -> int:
         """Make a jumbo job; order: as ORDERED, the others as of `consumers`. Returns its row."""

@@ -22,11 +22,11 @@ UNKNOWN, ONE_TASK = -1, 0
 ROOM, N_HEADS = 1024, 4096
 """Most kinds, which are all forgotten when they are used up; places among which their keys are spread."""
 PRIME = 1_000_003
-OTHERS = {"gshare": "share", "preassigned": "preassigned"}
+OTHERS = {"gshare": "share", "preassigned": "preassigned", "job_cloning": "eventservice"}
 """Fields of a task that are no column of its sheet, and the columns from which they follow."""
 MARKED = {"is_scout", "cputimeunit"}
 """Fields that follow from the mark of a task."""
-CONSTANT = {"is_merging", "premerge", "mergecorecount", "mergeramcount", "job_cloning", "jumbo_events", "jumbo_chunk",
+CONSTANT = {"is_merging", "premerge", "mergecorecount", "mergeramcount", "jumbo_events", "jumbo_chunk",
             "walltimeunit"}
 """Fields that are the same for all tasks of which kinds are known."""
 
@@ -89,7 +89,7 @@ class TaskKinds:
         asked = {*read, *(field for rule in rules for field in rule.rule.static or ())}
         self.are_known, self.record = asked <= {*TASK_FIELDS, *OTHERS, *MARKED, *CONSTANT, *read}, record
         columns = {*(TASK_FIELDS[name].name for name in (*WORDS, *(asked & TASK_FIELDS.keys()))),
-                   *OTHERS.values(), "uselocalio", "eventservice"}
+                   *OTHERS.values(), "uselocalio"}
         places = [offset_of(TASKS.dtype, name) + byte
                   for name in sorted(columns) for byte in range(TASKS.dtype[name].itemsize)]
         self.places = np.array(places, np.int64)

@@ -217,12 +217,13 @@ EVENT_JOB = np.dtype([
     ("each_s", "f8"),                # wall time of one event
     ("limit_s", "f8"),               # when its payload fails or its slot ends, inf = never
     ("n_events", "i8"),              # events that it has processed
-    ("chunk", "i4"),                 # of the table of event ranges; -1 = it is no consumer of event service
+    ("chunk", "i4"),                 # of the table of event ranges; -1 = it is in no jobset
     ("first", "i4"),                 # first range in hand, -1 = none
     ("n_done", "i4"),                # ranges that it has processed
     ("number", "i4"),                # of the consumer in its jobset, from 0; it keys the draws
+    ("cloning", "i1"),               # names.Cloning: it is a clone, which runs as an ordinary job
 ], align=True)
-"""A consumer of event service, in the row of the job; a run without event service has none."""
+"""A consumer of event service, or a clone, in the row of the job; a run without either has none."""
 
 AGE = np.dtype([("panda_id", "i8"), ("rank", "i4"), ("child", "i4"), ("sibling", "i4"), ("previous", "i4"),
                 ("task_queue", "i4")])

@@ -74,9 +74,15 @@ def shares_pieces(job):
 
 
 @compiled
+def is_in_jobset(world: Arrays, row):
+    """True if a job is a consumer of event service, or a clone."""
+    return len(world.event_jobs) > 0 and world.event_jobs[row]["chunk"] >= 0
+
+
+@compiled
 def is_consumer(world: Arrays, row):
     """True if a job is a consumer of event service."""
-    return len(world.event_jobs) > 0 and world.event_jobs[row]["chunk"] >= 0
+    return is_in_jobset(world, row) and world.event_jobs[row]["cloning"] == 0
 
 
 @compiled

@@ -11,7 +11,7 @@ from simgrid_broker.fabric.transfers.rows import is_express, join, new_transfer
 from simgrid_broker.names import JOBS_PER_SUBDATASET, Activity, Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.transitions import move
-from simgrid_broker.world.rows import has_no_pieces, is_consumer
+from simgrid_broker.world.rows import has_no_pieces, is_in_jobset
 
 HOLDING, TRANSFERRING = int(JobStatus.HOLDING), int(JobStatus.TRANSFERRING)
 FINISHED, FAILED, MERGING = int(JobStatus.FINISHED), int(JobStatus.FAILED), int(JobStatus.MERGING)
@@ -27,7 +27,7 @@ def add_job(world: Arrays, row, bunch, now):
     A transfer has files of one sub-dataset.
     """
     job, subdataset = world.jobs[row], world.job_files[row]["subdataset"]
-    if is_consumer(world, row):                            # event service decides on it
+    if is_in_jobset(world, row):                           # event service decides on it
         return bunch
     if job["cause"] != NONE:
         move(world, row, FAILED, now)

@@ -11,7 +11,7 @@ from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.events import PAYLOAD_ENDS, schedule
 from simgrid_broker.fabric.jobs.submission import begin_attempt, fate_at_site, fate_of_payload, put_pending
 from simgrid_broker.luck import STREAMS, uniform
-from simgrid_broker.names import Cause, EventStatus, JobMark, JobStatus
+from simgrid_broker.names import Cause, Cloning, EventStatus, JobMark, JobStatus
 from simgrid_broker.systems.events.table import find_in_ring, find_ready, give, set_range
 from simgrid_broker.world.arrays import WITHDRAWN, Arrays
 from simgrid_broker.world.data.secondaries import keep_inputs
@@ -20,6 +20,7 @@ from simgrid_broker.world.queues.slots import payload_is_over, slot_of
 
 RUNNING, HOLDING, MERGING = int(JobStatus.RUNNING), int(JobStatus.HOLDING), int(JobStatus.MERGING)
 WAITING, CONSUMES = int(JobStatus.WAITING), int(JobMark.CONSUMES)
+RUNONCE = int(Cloning.RUNONCE)
 NONE = int(Cause.NONE)
 SENT, FINISHED = int(EventStatus.SENT), int(EventStatus.FINISHED)
 FATE, SITE_FATE = STREAMS["fate"], STREAMS["site_fate"]
@@ -64,6 +65,24 @@ def fetch_ranges(world: Arrays, row, begin):
         end += (rows[found[place]]["last"] - rows[found[place]]["first"] + 1) * one["each_s"]
     job["due_sequence"] = schedule(world, min(end, one["limit_s"]), PAYLOAD_ENDS, row)
     return n
+
+
+@compiled
+def comes_late(world: Arrays, row, now):
+    """Let a starting clone of runonce take the range of its input; True if another one has it: then it ends at once.
+    """
+    job, one, found = world.jobs[row], world.event_jobs[row], world.ranges_found
+    if one["cloning"] != RUNONCE:
+        return False
+    rows, chunks, number = world.event_ranges, world.event_chunks, np.int64(one["chunk"])
+    n = find_ready(rows, chunks, number, chunks[number]["jobset"], 1, found, 0)
+    give(rows, chunks, job["panda_id"], False, 1, found, n)
+    if n > 0:
+        return False
+    job["cause"] = NONE
+    job["walltime_s"] = job["cputime_s"] = job["stage_in_s"] = job["stage_out_s"] = job["output_bytes"] = 0.0
+    job["due_sequence"] = schedule(world, now, PAYLOAD_ENDS, row)
+    return True
 
 
 @compiled
@@ -154,7 +173,9 @@ def make_consumer(world: Arrays, orders, source, chunk, number):
     job, task = world.jobs[row], world.tasks[order["task"]]
     of = world.jobs[source]
     job["n_events"], job["n_input_files"], job["input_bytes"] = of["n_events"], of["n_input_files"], of["input_bytes"]
-    job["work_hs06s"], job["maxpss_mb"], job["output_bytes"] = of["work_hs06s"], of["maxpss_mb"], 0.0
+    job["work_hs06s"], job["maxpss_mb"] = of["work_hs06s"], of["maxpss_mb"]
+    cloning = world.event_jobs[source]["cloning"]
+    job["output_bytes"] = of["output_bytes"] if cloning else 0.0
     keep_inputs(world, row, source)
     job["n_chunks"], job["old_panda_id"] = -abs(of["n_chunks"]), of["panda_id"]
     job["ram_level"], job["failures"], job["attempt_limit"] = of["ram_level"], of["failures"], of["attempt_limit"]
@@ -163,17 +184,18 @@ def make_consumer(world: Arrays, orders, source, chunk, number):
     job["fate"] = fate_of_payload(task, uniform(seed, FATE, task["luck"], of["chunk"], key))
     if job["fate"] == NONE:
         job["fate"] = fate_at_site(site, uniform(seed, SITE_FATE, task["luck"], of["chunk"], key))
-    join_jobset(world, row, chunk, number)
+    join_jobset(world, row, chunk, number, cloning)
     put_pending(world, row)
     return row
 
 
 @compiled
-def join_jobset(world: Arrays, row, chunk, number):
-    """Make a job a consumer of a chunk of event ranges."""
+def join_jobset(world: Arrays, row, chunk, number, cloning):
+    """Make a job a consumer of a chunk of event ranges, or a clone with such a chunk; cloning: names.Cloning."""
     one = world.event_jobs[row]
     one["chunk"], one["number"], one["first"], one["n_done"], one["n_events"] = chunk, number, -1, 0, 0
-    world.job_files[row]["marks"] = CONSUMES
+    one["cloning"] = cloning
+    world.job_files[row]["marks"] = 0 if cloning else CONSUMES
 
 
 @compiled
@@ -191,7 +213,7 @@ def make_jumbo_job(world: Arrays, orders, source, ring, number):
     job["n_events"], job["work_hs06s"], job["maxpss_mb"] = of["n_events"], of["work_hs06s"], of["maxpss_mb"]
     job["corecount"] = pseudo["corecount"]
     job["hs06_milli"] = np.int32(round(job["corecount"] * world.queues[job["queue"]]["corepower"] * 1000.0))
-    join_jobset(world, row, ring, NUMBERS_OF_JUMBO + number)
+    join_jobset(world, row, ring, NUMBERS_OF_JUMBO + number, 0)
     world.job_files[row]["marks"] = 0
     put_pending(world, row)
     return row

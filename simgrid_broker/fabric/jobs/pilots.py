@@ -10,7 +10,7 @@ from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.dispatch import fetch_job, first_in_line, get_any_job, get_job
 from simgrid_broker.fabric.events import JOB_REPORTS, PAYLOAD_ENDS, PILOT_LEAVES, STAGE_OUT, schedule
 from simgrid_broker.fabric.incidents import end_now
-from simgrid_broker.fabric.jobs.consumers import NUMBERS_OF_JUMBO, begin_events, fetches_more
+from simgrid_broker.fabric.jobs.consumers import NUMBERS_OF_JUMBO, begin_events, comes_late, fetches_more
 from simgrid_broker.fabric.jobs.early_ends import evict, keeps_slot
 from simgrid_broker.fabric.transfers.dispatch_data import source_is_gone
 from simgrid_broker.fabric.transfers.output_data import write_output
@@ -32,7 +32,7 @@ from simgrid_broker.world.data.replicas import IS_OFF
 from simgrid_broker.world.jobs.loads import limit_of_queue_or_build
 from simgrid_broker.world.jobs.transitions import fall_silent, move
 from simgrid_broker.world.queues.slots import payload_begins, payload_is_over, slot_of, worker_of
-from simgrid_broker.world.rows import is_consumer, is_recorded, next_place, record_of
+from simgrid_broker.world.rows import is_consumer, is_in_jobset, is_recorded, next_place, record_of
 
 SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobStatus.HOLDING)
 ACTIVATED = int(JobStatus.ACTIVATED)
@@ -199,7 +199,8 @@ def start_payload(world: Arrays, row, now):
     queue["n_started"] += 1
     holds_events = is_consumer(world, row)
     is_remote = queue["reads_wan"] != 0 and world.job_files[row]["reads"] == REMOTE and not holds_events
-    number = world.event_jobs[row]["number"] if holds_events else 0
+    shares_input = is_in_jobset(world, row)
+    number = world.event_jobs[row]["number"] if shares_input else 0
     remote = settle(world, job, find_input(world, row) if is_remote else 0.0, number)
     payload_begins(world, job, now)
     pool = world.pools[world.pseudo_queues[job["pseudo_queue"]]["pool"]]
@@ -208,6 +209,8 @@ def start_payload(world: Arrays, row, now):
         remote *= join_midway(world, job)
     if holds_events:
         begin_events(world, row, time_of_events(world, job), now)
+        return
+    if shares_input and comes_late(world, row, now):
         return
     if remote > 0:
         begin_reading(world, row, remote, now)

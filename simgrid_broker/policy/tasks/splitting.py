@@ -151,12 +151,13 @@ def preferred(splitting: Splitting, edition: str) -> Splitting:
 def claims_of(task: Task, edition: str) -> Claims:
     """Claims of a task that is brokered."""
     by_work = estimates.counts_hs06(task)
+    shares_events = task.event_service and not task.job_cloning
     return Claims(
         is_scout=bool(task.is_scout),
         offset_bytes=float(estimates.work_space_bytes(task.workdisk_bytes, TERMS[edition].work_margin)),
         s_per_event=task.cputime if by_work else math.nan, s_per_mib=math.nan if by_work else task.walltime_s_per_mib,
         efficiency=task.cpuefficiency / 100, base_s=float(task.basewalltime_s),
-        consumers=float(task.n_es_consumers if task.event_service else 1), dynamic=not math.isnan(task.min_granularity),
+        consumers=float(task.n_es_consumers if shares_events else 1), dynamic=not math.isnan(task.min_granularity),
         most_events=float(task.max_events_per_job))
 
 

@@ -392,7 +392,7 @@ def software_without_transhome(scenario: Scenario) -> Iterator[str]:
 def ordinary_jobs(scenario: Scenario) -> Iterator[str]:
     """Event service that is asked of a task and makes ordinary jobs."""
     for stream in scenario.workload.streams:
-        asked = {"eventService": stream.eventService and not stream.nEventsPerWorker,
+        asked = {"eventService": stream.eventService and not (stream.nEventsPerWorker or stream.useJobCloning),
                  "nJumboJobs": stream.nJumboJobs > 0 and not stream.nEventsPerWorker}
         for key in (key for key, without_effect in asked.items() if without_effect):
             yield (f"{key} of {stream.name!r} makes ordinary jobs: " + (

@@ -90,9 +90,10 @@ def _reads(queue: Queue, storage: str, grid: Grid) -> bool:
 
 def _unread_of_jobs(scenario: Scenario, stream: UserActivity, key: tuple) -> Iterator[str]:
     """Parameters about the jobs of a task of a user that make no difference."""
-    if stream.nSitesPerJob > 1 and not stream.nEventsPerWorker:
+    if stream.nSitesPerJob > 1 and not (stream.nEventsPerWorker or stream.useJobCloning):
         yield _remark(scenario, (*key, "nSitesPerJob"), stream.nSitesPerJob, "brokerage looks for so many queues, but "
-                      "jobs are not cloned: only consumers of event service (nEventsPerWorker) go to several")
+                      "jobs go to one: only consumers of event service (nEventsPerWorker) and clones (useJobCloning) "
+                      "go to several")
     if stream.buildSpec and not (dispatch := dispatcher(scenario.dispatch)).binds_jobs:
         yield _remark(scenario, (*key, "buildSpec"), True,
                       f"has no effect: {dispatch.name}'s jobs have no site before they run")

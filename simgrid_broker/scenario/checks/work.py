@@ -283,9 +283,11 @@ NO_EVENTS = "std"
 def event_service_as_asked(scenario: Scenario) -> Iterator[str]:
     """Streams whose consumers share less than they ask for, and jumbo jobs that no queue takes."""
     takes_jumbo = any(has_option(queue, "useJumboJobs") for queue in scenario.grid.queues.values())
-    n_queues = sum(queue.jobseed != NO_EVENTS for queue in scenario.grid.queues.values())
+    with_events = sum(queue.jobseed != NO_EVENTS for queue in scenario.grid.queues.values())
     for stream in scenario.workload.streams:
         name, events = stream.name, stream.events_per_job
+        n_queues, kind = (len(scenario.grid.queues), "queues, so that some clones of a job share one"
+                          ) if stream.useJobCloning else (with_events, "queues with event service in their jobseed")
         if stream.nEventsPerWorker and stream.input is None and stream.nEventsPerWorker > events:
             yield (f"nEventsPerWorker of {name!r}, {stream.nEventsPerWorker}, is above the {events} events of a job, "
                    "so that the consumers of an input share one range.")
@@ -299,8 +301,7 @@ def event_service_as_asked(scenario: Scenario) -> Iterator[str]:
                 "a task with nEventsPerWorker is one of event service." if stream.nEventsPerWorker
                 else "only the deployed edition converts tasks."))
         if stream.nSitesPerJob > max(n_queues, 1):
-            yield (f"nSitesPerJob of {name!r}, {stream.nSitesPerJob}, is above the {n_queues} queues with event "
-                   "service in their jobseed.")
+            yield f"nSitesPerJob of {name!r}, {stream.nSitesPerJob}, is above the {n_queues} {kind}."
 
 
 POOL_KEYS = ("AES_EVENTPOOLSIZE", "AES_MAXPENDING")

@@ -55,8 +55,7 @@ class FunctionalTests(Part):
                                     "the first leaf")
     failures: int = Field(3, ge=1, description="Tests in a row that fail before a queue that is online is set to test, "
                           "assumed")
-    successes: int = Field(3, ge=1, description="Tests in a row that succeed before such a queue is online again, "
-                           "assumed")
+    successes: int = Field(3, ge=1, description="Tests in a row that succeed before such a queue is online; assumed")
     look: Seconds = Field(600, ge=1, description="Period of looking at the outcome of tests, assumed")
 
 
@@ -70,8 +69,7 @@ class ScoutRule(Part):
                                          "default: one of them, in the deployed edition 5")
     minCpuEfficiency: float = Field(0, ge=0, le=100, description="Median CPU efficiency of the scouts, %, below which "
                                     "the deployed edition exhausts a task; 0 = none")
-    memory_leak: float = Field(0, ge=0, description="Memory leak that every job reports, kB/s; scouts measure it per "
-                               "core")
+    memory_leak: float = Field(0, ge=0, description="Memory leak that jobs report, kB/s; scouts measure it per core")
     memory_leak_x2: float = Field(0, ge=0, description="Chi2 of the fit of the leak that every job reports")
     disk_traffic: float | None = Field(None, ge=0, description="Disk traffic that every job reports (totRBYTES and "
                                        "totWBYTES over its wall time), kB/s; scouts measure it as diskIO; default: "
@@ -217,7 +215,9 @@ class Payload(SplitRule, ScoutRule, MergeRule, EventRule, TaskParameters):
         """Refuse parameters of event service without ranges, and ranges without event service or with merging."""
         given = [name for name, field in EventRule.model_fields.items() if getattr(self, name) != field.default]
         becomes_one = self.esConvertible or self.esFraction
-        if set(given) - self.READ_ALONE and not becomes_one and not (self.nEventsPerWorker and self.eventService):
+        if self.useJobCloning:
+            self.refuse_consumers((*given, *(["nJumboJobs"] if self.nJumboJobs else [])), self.eventService)
+        elif set(given) - self.READ_ALONE and not becomes_one and not (self.nEventsPerWorker and self.eventService):
             raise ValueError(f"{', '.join(given)}: consumers need eventService: true and nEventsPerWorker")
         if self.nEventsPerWorker and self.mergeOutput:
             raise ValueError("mergeOutput: event service with nEventsPerWorker has merge jobs of its own")

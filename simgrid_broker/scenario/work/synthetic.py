@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from simgrid_broker.luck import key_of, keys, uniforms
-from simgrid_broker.names import ANALYSIS_LABELS, JOB_TYPE_OF_TESTS, TEST_SHARE, USER_OF_TESTS
+from simgrid_broker.names import ANALYSIS_LABELS, JOB_TYPE_OF_TESTS, OF_CLONES, TEST_SHARE, USER_OF_TESTS
 from simgrid_broker.scenario.grid.expand_grid import late_function
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import leaf_names, queue_names
@@ -204,6 +204,8 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
     rows["user"] = user
     rows["luck"] = keys(key, index)
     words = _fill_parameters(rows, payload, scenario)
+    if payload.useJobCloning:
+        rows["eventservice"] = OF_CLONES
     _fill_work(rows, payload, scenario.seed, key, index)
     _fill_memory(rows, payload, scenario.seed, key, index)
     _fill_files(rows, payload, scenario.seed, key, index)

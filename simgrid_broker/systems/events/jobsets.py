@@ -8,7 +8,7 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
-from simgrid_broker.names import EventService, JobMark, JobStatus, QueueStatus, TaskStatus
+from simgrid_broker.names import Cloning, EventService, JobMark, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.brokerage.production.selection import spread_jobs
 from simgrid_broker.policy.jobs.resource_types import asked_ramcount
 from simgrid_broker.policy.jobs.retry_module import fewest_ranges
@@ -79,6 +79,11 @@ class Live:
     jumbo: JumboTask | None = None
     chunk: int = -1
 
+    @property
+    def is_cloned(self) -> bool:
+        """True if its jobs are clones."""
+        return self.jobset.jobs[self.holder].kind == EventService.CLONE
+
 
 class Jobsets:
     """The jobsets of a run that are not over, by the PandaIDs of their live jobs, and of their merge jobs.
@@ -114,14 +119,18 @@ class Jobsets:
         owner = -2 - self.n_made
         kept = self.kept.pop(key, [])
         self.ranges.chunks["file"][kept] = self.n_made
-        chunks = [*kept, self._insert(owner, n_events, rule, kept)]
+        cloning = Cloning.of(rule.useJobCloning) if rule.useJobCloning else Cloning.NONE
+        chunks = [*kept, self._insert(owner, n_events, rule.nEventsPerWorker if cloning == Cloning.NONE else n_events,
+                                      rule.maxAttemptES, kept)]
         attempt = int(job["attempt"]) - 1
         flags = frozenset({"eventservice", *(flag for name, flag in FLAGS.items() if getattr(rule, name))})
         flags |= set() if self.ranges.chunks["head"][chunks[-1]] >= 0 else {"allOkEvents"}
         most = int(control.arrays.tasks["max_attempt_es"][task]) + 1
         jumbo, file = self.jumbo_task(task), self.n_made
         found = self._described(row, owner, attempt, flags, most)
-        if jumbo is not None and jumbo.flag != DISABLED:
+        if cloning != Cloning.NONE:
+            found.kind = EventService.CLONE
+        elif jumbo is not None and jumbo.flag != DISABLED:
             found.kind = EventService.CO_JUMBO
         jobset = Jobset(TaskStatus.RUNNING, {panda_id: found},
                         {file: EventFile(file, "running", "running", attempt, None, 0, None, panda_id)},
@@ -131,7 +140,7 @@ class Jobsets:
         live = Live(jobset, task, panda_id, {panda_id: row}, output_bytes=float(job["output_bytes"]),
                     n_events=n_events, key=key, jumbo=jumbo, chunk=chunks[-1])
         self.of_job[panda_id] = live
-        control.fabric.join_jobset(row, chunks[-1])
+        control.fabric.join_jobset(row, chunks[-1], int(cloning))
         if jumbo is not None:
             self._join(live, jumbo)
         if is_fake:
@@ -140,12 +149,12 @@ class Jobsets:
         for queue in self._further_queues(live, row, rule):
             self.make(live, found, queue)
 
-    def _insert(self, owner: int, n_events: int, rule: EventRule, kept: list[int]) -> int:
-        """Insert the ranges of an input but those that earlier attempts have kept; their chunk."""
-        firsts, table = np.arange(1, n_events + 1, rule.nEventsPerWorker), self.ranges
-        lasts, is_kept = np.minimum(firsts + rule.nEventsPerWorker - 1, n_events), np.zeros(len(firsts), bool)
-        find_processed(table.rows, table.chunks, np.array(kept, np.int64), rule.nEventsPerWorker, is_kept)
-        return table.add_chunk(owner, self.n_made, firsts[~is_kept], lasts[~is_kept], attempts=rule.maxAttemptES)
+    def _insert(self, owner: int, n_events: int, size: int, attempts: int, kept: list[int]) -> int:
+        """Insert the ranges of `size` events of an input but those that earlier attempts have kept; their chunk."""
+        firsts, table = np.arange(1, n_events + 1, size), self.ranges
+        lasts, is_kept = np.minimum(firsts + size - 1, n_events), np.zeros(len(firsts), bool)
+        find_processed(table.rows, table.chunks, np.array(kept, np.int64), size, is_kept)
+        return table.add_chunk(owner, self.n_made, firsts[~is_kept], lasts[~is_kept], attempts=attempts)
 
     def jumbo_task(self, row: int) -> JumboTask | None:
         """The task in a row if it has, or had, jumbo jobs; none are made of a task that names its queue."""
@@ -243,7 +252,10 @@ class Jobsets:
             for number, (name, queue) in enumerate(grid.queues.items())}
 
     def _further_queues(self, live: Live, row: int, rule: EventRule) -> list[int]:
-        """Pseudo-queues of the other consumers of a jobset: nSitesPerJob queues in turn, the last that of the job."""
+        """Pseudo-queues of the other consumers of a jobset: nSitesPerJob queues in turn, the last that of the job.
+
+        Queues are drawn by weight without replacement, as far as there are any.
+        """
         world, control = self.control.world, self.control
         n, job = int(self.control.arrays.tasks["n_es_consumers"][live.task]) - 1, self.control.arrays.jobs[row]
         own = int(job["pseudo_queue"])
@@ -253,9 +265,11 @@ class Jobsets:
         _, verdict = control.brokers.broker(live.task, task, observe.job_input(world, live.task), n,
                                             account_of_task(world.arrays, live.task), cache=False)
         begins = luck.ATTEMPTS * int(job["chunk"]) + int(job["attempt"])
-        drawn, _ = spread_jobs(verdict, n, control.brokers.uniforms(CONSUMER_DRAW, task, begins, verdict, n))
-        others = [number for number in dict.fromkeys(drawn.tolist()) if number != own][:rule.nSitesPerJob - 1]
-        places = [*others, own]
+        places = [own]
+        for _ in range(rule.nSitesPerJob - 1):
+            rest = replace(verdict, order=verdict.order[~np.isin(verdict.order, places)])
+            drawn, _ = spread_jobs(rest, 1, control.brokers.uniforms(CONSUMER_DRAW, task, begins, rest))
+            places[-1:] = [*drawn.tolist(), own]
         return [places[k % len(places)] for k in range(n)]
 
     def make(self, live: Live, like: EventJob, number: int) -> int:

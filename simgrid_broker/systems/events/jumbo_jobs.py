@@ -63,11 +63,13 @@ def jumbo_jobs(control: Control) -> Process:
 
 def agents_of(scenario: Scenario) -> tuple[Any, ...]:
     """The agents of event service, and of jumbo jobs, if any task of a scenario has them or may get them."""
-    work = [one for one in (*scenario.workload.campaigns, *scenario.workload.users) if one.nEventsPerWorker]
+    streams = (*scenario.workload.campaigns, *scenario.workload.users)
+    work, clones = [one for one in streams if one.nEventsPerWorker], any(one.useJobCloning for one in streams)
     may_enable = rules.TERMS[scenario.edition].enables and any(
         has_option(queue, "useJumboJobs") for queue in scenario.grid.queues.values())
     has_jumbo = any(one.nJumboJobs for one in work) or (work and may_enable)
-    return ((event_service,) if work or may_convert(scenario) else ()) + ((jumbo_jobs,) if has_jumbo else ())
+    has_jobsets = bool(work) or clones or may_convert(scenario)
+    return ((event_service,) if has_jobsets else ()) + ((jumbo_jobs,) if has_jumbo else ())
 
 
 class JumboJobs:

@@ -64,7 +64,7 @@ class Conversion:
         """Production tasks of event service that count."""
         control, tasks, shares = self.control, self.control.arrays.tasks, self.control.world.vocabularies["shares"]
         rows = control.books.live_tasks.in_status(*COUNTED)
-        for row in rows[(tasks["eventservice"][rows] != 0) & self.production[tasks["label"][rows]]].tolist():
+        for row in rows[(tasks["eventservice"][rows] == 1) & self.production[tasks["label"][rows]]].tolist():
             task = tasks[row]
             yield EventTask(TaskStatus(int(task["status"])), shares[task["share"]] if task["share"] >= 0 else None,
                             control.now - float(task["arrival_s"]), int(task["n_jobs"]), int(task["next_chunk"]),

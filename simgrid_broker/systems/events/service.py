@@ -2,6 +2,7 @@
 
 The job that JEDI makes of an input is the first consumer of a jobset; the server makes the others. One consumer holds
 the input for JEDI, which learns of the result when the jobset is over. Consumers with processed events wait in merging.
+Clones are jobsets, too: they run as ordinary jobs, and the one of which JEDI learns leaves the jobset and goes on.
 Source: lifecycle reference, 6.1 and 6.2. Simplified: events go to the merge job from the site of the consumer that
 ended last, without a transfer to an object store; consumers that are not needed are closed within a minute; PanDA's
 activity of pilots at a queue is the number of its workers.
@@ -21,23 +22,12 @@ from simgrid_broker.names import DEFINED_TABLE, Cause, EventService, EventStatus
 from simgrid_broker.schema import Column, Table
 from simgrid_broker.systems.events.jobsets import Jobsets, Live
 from simgrid_broker.systems.events.policy.audit import FAULTS, audit
+from simgrid_broker.systems.events.policy.cloning import end_clone, finish_range
 from simgrid_broker.systems.events.policy.ends import end_job
 from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, archive
 from simgrid_broker.systems.events.policy.kills import close_unused, kill
 from simgrid_broker.systems.events.refining import Conversion
-from simgrid_broker.systems.events.table import (
-    ALL,
-    ANY,
-    GONE,
-    KEPT,
-    N_COPIED,
-    N_INSERTED,
-    N_REMOVED,
-    PROCESSED,
-    TAKEN,
-    mask,
-    release,
-)
+from simgrid_broker.systems.events.table import ALL, ANY, GONE, KEPT, PROCESSED, TAKEN, mask, release
 from simgrid_broker.units import MINUTE
 
 J = JobStatus
@@ -107,11 +97,12 @@ class Desk:
             arrays.tasks["eventservice"][arrays.jobs["task"][rows]] != 0)
         for row in rows[new].tolist():
             rule = self.control.world.event_rule(int(self.control.arrays.jobs["task"][row]))
-            if rule.nEventsPerWorker:
+            if rule.nEventsPerWorker or rule.useJobCloning:
                 self.jobsets.begin(row, rule, self.makes_fakes)
 
     def ended(self, rows: np.ndarray, now: float) -> None:
-        """End consumers whose payloads are over."""
+        """End consumers and clones whose payloads are over."""
+        leave = []
         for panda_id, row in zip(self.control.arrays.jobs["panda_id"][rows].tolist(), rows.tolist(), strict=True):
             job = self.control.arrays.jobs[row]
             if job["panda_id"] == panda_id and job["status"] == J.HOLDING:       # else the end of another ended it
@@ -120,17 +111,24 @@ class Desk:
                     at_limit = job["cause"] == Cause.WALLTIME_EXCEEDED
                     job["cause"] = Cause.NONE if at_limit else job["cause"]
                     self.end_jumbo(panda_id, J.FINISHED if at_limit else status, int(job["cause"]))
+                elif self.of_job[panda_id].is_cloned:
+                    leave += [row] if self._end_clone(panda_id, status, int(job["cause"])) else []
                 else:
                     self._end(panda_id, status, "pilot_killed" if job["cause"] == Cause.PREEMPTED else None)
+        if leave:
+            self.control.fabric.leave_jobset(np.array(leave), now)
 
     def taken_back(self, rows: np.ndarray, status: int, cause: int, now: float) -> np.ndarray:
         """End consumers by force: those without heartbeats fail, and give their events back; others are killed."""
-        of_us = self.control.arrays.event_jobs["chunk"][rows] >= 0
-        for panda_id in self.control.arrays.jobs["panda_id"][rows[of_us]].tolist():
+        of_us, leave = self.control.arrays.event_jobs["chunk"][rows] >= 0, []
+        panda_ids = self.control.arrays.jobs["panda_id"][rows[of_us]].tolist()
+        for panda_id, row in zip(panda_ids, rows[of_us].tolist(), strict=True):
             if panda_id in self.of_jumbo_job:
                 self.end_jumbo(panda_id, J(status), cause)
             elif panda_id not in self.of_job:
                 continue
+            elif self.of_job[panda_id].is_cloned:
+                leave += [row] if self._end_clone(panda_id, J(status), cause) else []
             elif cause == Cause.TIMEOUT_RUNNING:
                 self._report(panda_id)
                 self._end(panda_id, J.FAILED, "es_toolong", cause)
@@ -139,7 +137,8 @@ class Desk:
                 self._end(panda_id, J.FAILED, "es_heartbeat" if cause == Cause.LOST_HEARTBEAT else None, cause)
             else:
                 self._kill(panda_id, KILL_CODES.get(Cause(cause), 51), cause)
-        rows = rows[~of_us]
+        self.control.arrays.event_jobs["chunk"][leave] = -1
+        rows = np.append(rows[~of_us], np.array(leave, rows.dtype))
         return rows[self.control.arrays.jobs["panda_id"][rows] > 0]
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
@@ -154,6 +153,8 @@ class Desk:
         for live in self.jobsets.without_open():
             if AT_WORK.intersection(status[[*live.rows.values()]].tolist()):
                 self._refresh(live)
+                if live.is_cloned:
+                    self._give(live, int(self.ranges.rows["owner"][self.ranges.chunks["head"][live.chunk]]))
                 with self.counting(live, tally=False):
                     close_unused(live.jobset, live.jobset.jobs[live.holder], kills_all=False, same_attempt=True)
                 self.apply(live, Cause.NONE)
@@ -204,6 +205,26 @@ class Desk:
             self._over(live, J.FAILED if is_told else J.CLOSED, caused)
         else:
             self.apply(live, caused)
+
+    def _end_clone(self, panda_id: int, status: J, cause: int) -> bool:
+        """End a clone by the rules; True if it goes on as the ordinary job of its input, without a jobset."""
+        live, arrays = self.of_job[panda_id], self.control.arrays
+        self._refresh(live)
+        own, job = arrays.event_jobs[live.rows[panda_id]], arrays.jobs[live.rows[panda_id]]
+        own["each_s"] = job["walltime_s"] / max(live.n_events, 1)
+        if status == J.FINISHED:
+            finish_range(live.jobset, panda_id)
+        with self.counting(live):
+            is_last = end_clone(live.jobset, panda_id, status)
+        if not is_last:
+            self.apply(live, cause)
+            return False
+        self._give(live, panda_id)
+        del live.rows[panda_id], self.of_job[panda_id]
+        for other in [*live.rows]:
+            self._leave(live, other, J.CLOSED, Cause.NONE)
+        self._forget(live)
+        return True
 
     def finish(self, panda_id: int) -> None:
         """End a co-jumbo job that has not started, since jumbo jobs have processed its events."""
@@ -403,8 +424,8 @@ class Desk:
             n += n_of_input
         for chunks in self.jobsets.kept.values():
             n += audit(table.rows, table.chunks, np.array(chunks), NO_JOBS, np.zeros(1, bool))[1]
-        if not n == table.state[N_INSERTED] + table.state[N_COPIED] - table.state[N_REMOVED] == table.n_used:
-            messages.append(f"{table.n_used} event ranges are in use, {n} of them with inputs, of "
-                            f"{table.state[N_INSERTED:].tolist()} inserted, copied and removed")
+        if not n == table.n_made == table.n_used:
+            messages.append(f"{table.n_used} event ranges are in use, {n} of them with inputs, of {table.n_made} that "
+                            "were inserted or copied and not removed")
         if messages:
             raise InvariantBroken(messages)

@@ -403,6 +403,11 @@ class EventRanges:
         """Rows in use."""
         return len(self.rows) - int(self.state[N_FREE])
 
+    @property
+    def n_made(self) -> int:
+        """Ranges that were inserted or copied, and not removed."""
+        return int(self.state[N_INSERTED] + self.state[N_COPIED] - self.state[N_REMOVED])
+
     def rows_of(self, chunk: int) -> Iterator[int]:
         """Rows of the ranges of a chunk in order."""
         row = int(self.chunks["head"][chunk])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simgrid_broker.names import ANALYSIS_LABELS, RAM_LIMITS_MB, SiteClass, TaskClass, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, OF_CLONES, RAM_LIMITS_MB, SiteClass, TaskClass, TaskStatus
 from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.tasks import BrokerParameters, Chain, UserParameters
@@ -188,6 +188,8 @@ def _common(world: World, statistics, row: int, task: dict) -> dict:
     plain = claims(SnapshotTask, task, words) | dict(luck=task["luck"])
     plain |= UserParameters.of_word(words["user_parameters"][task["user_parameters"]]).model_dump(
         include=set(BrokerParameters.model_fields), exclude_defaults=True, mode="json")
+    if task["eventservice"] == OF_CLONES:
+        plain["useJobCloning"] = True
     if task["taskpriority"] != task["priority"]:
         plain["taskpriority"] = task["taskpriority"]
     parent = world.parent_of(row)

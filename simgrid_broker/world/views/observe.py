@@ -8,7 +8,7 @@ import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import JobStatus, ReplicaState, TaskStatus
+from simgrid_broker.names import OF_CLONES, JobStatus, ReplicaState, TaskStatus
 from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.world.arrays import Arrays
@@ -90,6 +90,7 @@ def task(world: World, row: int) -> views.Task:
         frozen_for_s=0.0 if isnan(t["frozen_s"]) else float(world.state["now_s"]) - t["frozen_s"],
         preassigned=tuple(words["queues"].index(name) for name in named.split(",")) if named else (),
         jumbo_events=t["n_events_per_job"] * n_jobs if t["n_jumbo_jobs"] else -1,
+        job_cloning=t["eventservice"] == OF_CLONES,
         cputimeunit="" if t["walltime_s_per_mib"] > 0 else "HS06sPerEvent")
     for name in CLAIMS:
         if isnan(fields[name]):
