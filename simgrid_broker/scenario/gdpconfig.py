@@ -7,6 +7,7 @@ A key is addressed as `KEY` or `component.KEY`. Where several components have th
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import isfinite
 from typing import Any
 
@@ -47,6 +48,7 @@ class Setting:
         return self.value is not None and not (family_of(edition) in self.entry.zero_is_unset and self.value == 0)
 
 
+@cache
 def find(name: str) -> tuple[Match, ...]:
     """Keys that `name` addresses, one match for each component; empty for an unknown key."""
     component, key = _split(name)
