@@ -68,7 +68,7 @@ def test_inputs_that_fail_where_slots_are_taken_away(tmp_path, cloning, n_lives)
     assert run.tasks.n_failed.sum() / n == pytest.approx(lost**3, abs=4 * math.sqrt(lost**3 * (1 - lost**3) / n))
     jobs, ends = run.jobs, run.event_service
     assert (jobs.status == "finished").sum() == run.tasks.n_finished.sum() == ends.ranges.sum()
-    assert len(jobs) == ends.jobs.sum() and set(ends.kind) == {"clone"}
+    assert len(jobs) == ends.jobs.sum() and set(ends.kind) == {"clone"} and (run.tasks.eventservice == 2).all()
     without_range = jobs[jobs.status == "closed"]
     assert bool(without_range.walltime_s.max() > 0) is (cloning == "storeonce"), "late ones of runonce do not run"
     assert {"es_unused", "jc_unlock"} <= set(ends.sub_status.dropna())

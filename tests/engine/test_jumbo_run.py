@@ -82,7 +82,8 @@ def test_events_that_jumbo_jobs_processed_are_kept_for_the_next_attempt(tmp_path
 def test_the_watchdog_disables_and_enables(tmp_path, edition, values, has_jumbo):
     """has_jumbo: 0 = none is made, 1 = those of the first minutes alone, 2 = later ones."""
     run = simulate(plan(edition, **values), folder=tmp_path / "run")
-    made = jumbo_jobs(run).pending_s.tolist()
+    made, started = jumbo_jobs(run).pending_s.tolist(), jumbo_jobs(run).dropna(subset="running_s")
+    assert (started.status == "finished").all(), "those that run are left when jumbo jobs are disabled"
     assert bool(made) is (has_jumbo > 0)
     assert (max(made, default=0) > 1200) is (has_jumbo == 2)
 

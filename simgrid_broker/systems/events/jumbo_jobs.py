@@ -227,7 +227,7 @@ class JumboJobs:
         chunks, jobs, now = self.jobsets.ranges.chunks, self.control.arrays.jobs, self.control.now
         rings = [self.jobsets.ranges.in_ring(jumbo.ring) for jumbo in self.jobsets.jumbo.values()]
         due = np.concatenate([NO_CHUNKS, *rings])
-        due = due[now - chunks["looked_s"][due] >= self.terms.look_again_s]
+        due = due[rules.are_due(chunks["looked_s"][due], now, self.control.edition)]
         lives = map(self.jobsets.of_chunk.__getitem__, due.tolist())
         holders = np.fromiter((live.rows[live.holder] for live in lives), np.int64, len(due))
         due = due[rules.in_pass(np.isin(jobs["status"][holders], DEFINED_TABLE), self.control.edition)]

@@ -30,5 +30,5 @@ def end_clone(jobset: Jobset, panda_id: int, status: JobStatus) -> bool:
     if has_range:
         close_unused(jobset, job, kills_all=True, same_attempt=True)
     is_last = all(other is job for other in jobset.active())
-    archive(job, *((status, None) if is_last else (JobStatus.CLOSED, "jc_unlock")), job.error)
+    archive(job, status if is_last else JobStatus.CLOSED, None if is_last else "jc_unlock", job.error)
     return is_last

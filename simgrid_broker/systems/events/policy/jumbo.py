@@ -166,6 +166,14 @@ def jobs_wanted(use_jumbo: str, n_jobs: int, statuses: Iterable[JobStatus], n_re
     return max(n_jobs - active, 0) if may_make and n_ready > 0 else 0
 
 
+def are_due(looked_s: np.ndarray, now: float, edition: str) -> np.ndarray:
+    """Mask of the co-jumbo jobs at which add_sub looks again: at each every 30 min, or hourly (documented).
+
+    looked_s: when it looked last, -inf = never.
+    """
+    return now - looked_s >= TERMS[edition].look_again_s
+
+
 def in_pass(in_defined_table: np.ndarray, edition: str) -> np.ndarray:
     """Mask of the co-jumbo jobs that add_sub looks at in one pass: of those in order at most 1000 of each table."""
     number = np.where(in_defined_table, np.cumsum(in_defined_table), np.cumsum(~in_defined_table))
