@@ -46,6 +46,8 @@ OF_PARAMETERS = ("noun", "name", "parameter", "before", "after", "error", "low",
 """Columns of the table of parameters; low and high: the ends of a 95 % interval; error: half of it over 1.96."""
 
 FITTED, TOO_FEW, UNSEEN = "fitted", "too few jobs", "not to be seen"
+MOST_SPENT = 2.0
+"""CPU time over that of the cores from which it is remarked."""
 CONFLICT = 0.1
 """Part by which the power of the records may differ from that of the scenario before it is remarked."""
 SIGNIFICANT = 6
@@ -122,6 +124,7 @@ class Fit:
         self.counts = np.bincount(self.queues[self.fitted], minlength=len(self.names))
         self.begin = {name: values[:3] for name, values in self.before.items()}
         self._say_what_is_there(work)
+        self._say_what_is_wrong(rest)
         self.figures = self._figures(rest.to_numpy(float))
 
     def _say_what_is_there(self, work: pd.Series) -> None:
@@ -138,6 +141,20 @@ class Fit:
                 self.remarks.append(f"{self.names[int(number)]}: the records give {power:.3g} HS06 per core by hs06 or "
                                     f"hs06sec, the scenario {declared:.3g}; the fit begins with that of the records.")
                 self.begin[self.names[int(number)]][0] = float(power)
+
+    def _say_what_is_wrong(self, rest_s: pd.Series) -> None:
+        """Remarks on values that no finished job can have, and on times; rest_s: wall time less staging."""
+        of, done = self.jobs, self.jobs["jobstatus"] == FINISHED
+        spent = of["cpuconsumptiontime"] / (of["cores"] * of["run_s"])
+        for wrong, text in ((~(spent > 0), "have no CPU time and are not fitted"),
+                            (rest_s <= 0, "took no longer than their staging and are not fitted"),
+                            (spent > MOST_SPENT, f"used more than {MOST_SPENT:g} times the CPU time that their cores "
+                             "had: such values have little weight unless they are the rule")):
+            if count := int((done & wrong).sum()):
+                self.remarks.append(f"{count} finished jobs {text}.")
+        if of["wait_s"].notna().any() and of["submit_s"].isna().all():
+            self.remarks.append("The records have waits and no times of creation, so all of a wait counts as time in "
+                                "the batch system, although the slots may have been short.")
 
     def _figures(self, rest_s: np.ndarray) -> Fitted:
         """Figures of the joint fit of the jobs."""
@@ -224,8 +241,8 @@ class Fit:
         return float(value or UNKNOWN_COREPOWER) if key == "corepower" else float(value)
 
     def _of_logarithm(self, value: float, width: float, number: int) -> tuple[Estimate, float, float]:
-        """Estimate of a positive figure of a queue with the ends of its interval."""
-        estimate = Estimate(value, value * width / 1.96, int(self.counts[number]))
+        """Estimate of a positive figure of a queue with the ends of its interval; unknown without a width."""
+        estimate = Estimate(value if np.isfinite(width) else np.nan, value * width / 1.96, int(self.counts[number]))
         return estimate, value * float(np.exp(-width)), value * float(np.exp(width))
 
     def _overheads(self) -> list[tuple[Estimate, float, float]]:
@@ -242,6 +259,8 @@ class Fit:
     def _latency(self, number: int) -> tuple[Estimate, Estimate]:
         """Median time of a queue's workers in the batch system, and its spread: of jobs that met no waiting job."""
         rows = self.jobs[(self.queues == number) & ~self.jobs["held_out"] & self.jobs["wait_s"].notna()]
+        if rows["submit_s"].isna().all():
+            rows = rows.assign(submit_s=np.inf)                  # each wait counts as one without a job before it
         rows = rows.sort_values("submit_s", kind="stable")
         started = (rows["submit_s"] + rows["wait_s"]).cummax().shift(fill_value=-np.inf)
         waits = rows["wait_s"][started <= rows["submit_s"]].to_numpy(float) - chain_s(self.scenario)
@@ -257,7 +276,7 @@ class Fit:
         """Probability that each site makes a job fail that does not fail of itself."""
         for name, rows in self.jobs[~self.jobs["held_out"] & (self.jobs["fails"] != "payload")].groupby("site",
                                                                                                     sort=False):
-            failed, count = int((rows["fails"] == "site").sum()), len(rows)
+            failed, count = int((rows["fails"] == "site").sum()), int((rows["fails"] != "unknown").sum())
             likely = (failed + 1) / (count + 2)              # Laplace: no failure seen is no proof that there is none
             yield str(name), Estimate(failed / count if count >= FEWEST else np.nan,
                                       np.sqrt(likely * (1 - likely) / (count + 3)), count)

@@ -32,7 +32,8 @@ def calibration_jobs(scenario: Scenario, records: Path, columns: RecordColumns |
     """Table of the jobs that finished or failed at queues of the scenario, and remarks.
 
     In addition to the columns of `read_panda_jobs`: site, share, task (that of JEDI, else the share), group (jobs of a
-    task with the same processing type, cores and events), held_out, staging_s, and fails: "site", "payload" or "".
+    task with the same processing type, cores and events), held_out, staging_s, and fails: "site", "payload", "" or
+    "unknown", of records without a status, all of which count as finished.
     Raises InputFileError if no job can be used.
     """
     tally = Tally()
@@ -56,6 +57,7 @@ def calibration_jobs(scenario: Scenario, records: Path, columns: RecordColumns |
 def _usable(jobs: pd.DataFrame, scenario: Scenario, records: Path, tally: Tally) -> pd.DataFrame:
     """The jobs that ran to an end at a queue that the scenario has; what is left out or assumed goes to `tally`."""
     status = jobs["jobstatus"].str.lower()
+    jobs = jobs.assign(says_end=(status != "").any())
     if (status == "").all():
         tally.say("the records do not say how the jobs ended: all count as finished")
         status = status.replace("", FINISHED)
@@ -67,7 +69,7 @@ def _usable(jobs: pd.DataFrame, scenario: Scenario, records: Path, tally: Tally)
         queues[int(name)] if by_number and int(name) < len(queues) else name
         for name, by_number in zip(jobs["computingsite"], numbered, strict=True)])
     is_known = jobs["computingsite"].isin(queues)
-    strange = jobs["computingsite"][used & ~is_known]
+    strange = jobs["computingsite"][used & ~is_known].replace("", "without a name")
     tally.count_all("jobs at PanDA queues that the scenario does not have, which are not used", strange)
     jobs = jobs.assign(jobstatus=status)[used & is_known].reset_index(drop=True)
     if not len(jobs):
@@ -75,7 +77,8 @@ def _usable(jobs: pd.DataFrame, scenario: Scenario, records: Path, tally: Tally)
         near = [name for queue in queues[:3] for name in nearest(queue, tuple(scenario.grid.queues))]
         raise InputFileError([Problem(
             str(records), None, "computingsite", ", ".join(queues[:3]) or None, "at least one job that finished or "
-            "failed at a PanDA queue of the scenario was expected", tuple(dict.fromkeys(near)))])
+            "failed at a PanDA queue of the scenario, and has a wall time, was expected; there are "
+            + "; ".join(tally.remarks()), tuple(dict.fromkeys(near)))])
     return jobs
 
 
@@ -98,7 +101,7 @@ def _fails(jobs: pd.DataFrame, tally: Tally) -> np.ndarray:
     if failed.any() and pilot.isna().all() and own.isna().all().all():
         tally.say("the records have no error codes, so all failures count as those of sites")
     of_payload = pilot.isin(PAYLOAD_ERRORS) | ((own.fillna(0) != 0).any(axis=1) & (pilot.fillna(0) == 0))
-    return np.where(failed, np.where(of_payload, "payload", "site"), "")
+    return np.where(failed, np.where(of_payload, "payload", "site"), np.where(jobs["says_end"], "", "unknown"))
 
 
 BEFORE, AFTER = "before", "after"
@@ -159,7 +162,9 @@ def verdicts(errors: pd.DataFrame) -> tuple[tuple[str, ...], bool]:
     said = [f"The fit predicts wall times of held-out jobs with a median error of {whole[AFTER]:.1f} %, "
             f"{'less than' if better else 'no less than'} the {whole[BEFORE]:.1f} % before it."]
     best = whole.drop([BEFORE, AFTER]).idxmin()
-    if whole[best] * CLEARLY < whole[AFTER]:
+    if whole[AFTER] / CLEARLY <= whole[best] and round(whole[best], 1) < round(whole[AFTER], 1):
+        said.append(f"The {best} of earlier jobs predicts them about as well: {whole[best]:.1f} %.")
+    elif whole[best] * CLEARLY < whole[AFTER]:
         queues = off.loc["queue"]
         lost = (queues[AFTER] - queues[best]).sort_values(ascending=False)
         where = ", ".join(f"{name} ({queues[best][name]:.1f} instead of {queues[AFTER][name]:.1f} %)"

@@ -24,7 +24,7 @@ MOST_ROWS = 400
 READING = ("Wall time of finished jobs, predicted by the figures before and after, and by medians of earlier jobs, "
            "less recorded, % of recorded: line 5 to 95 %, box 25 to 75 %, mark median. ")
 ESTIMATES = (f"Robust estimates from jobs that are not held out; at least {FEWEST} of them for each. Low, high: 95 % "
-             "interval from errors of clusters of jobs, one a task, and Student's quantile of the tasks at the queue; "
+             "interval from errors of clusters of jobs, one a task, at the queue and at the others; "
              "error: half of it over 1.96. cpu_efficiency is a factor on that of the tasks, about 1 on average.")
 
 

@@ -11,7 +11,7 @@ from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.linalg import splu
 from scipy.stats import t as student
 
-from simgrid_broker.experiments.intervals import medians, polished, spread
+from simgrid_broker.experiments.intervals import medians, parts, polished, spread
 
 LOSSES = ("soft_l1",) * 4 + ("cauchy",) * 3
 """Losses of the fits, in turn with the scales of their residuals: the last ones leave wild values out."""
@@ -28,11 +28,17 @@ LOSS = {"soft_l1": (lambda off: np.sqrt(1 + off**2) - 1, lambda off: (1 + off**2
 """Costs and weights of residuals, by the name of a loss."""
 MOST_STEPS, SETTLED, MOST_DAMPING = 40, 1e-7, 1e6
 """Most steps of a fit, the part by which a last one lowers its cost, and the damping at which no step does."""
+FIXED = 1e-6
+"""Expected distance of what is not fitted."""
+OF_A_TASK = 3.0
+"""Expected distance of the work of a task from that which shows at the begin of the fit, its logarithm: nearly free."""
 LEAST_BEND = 0.2
 """Smallest part of the curvature of the weights that the loss has on average; Gaussian residuals have about 0.65."""
 LEAST_WIDTH = 1e-3
 """Smallest half width of the interval of a power or factor, of its logarithm: in records without noise the weak
 expectations move them by up to 6e-4."""
+OF_OTHERS = 10
+"""Tasks of a queue for which count, in the errors of its figures, the tasks at other queues."""
 LEAST_SPENT = 1e-3
 """Smallest CPU efficiency of a task."""
 LARGEST_FACTOR = 2.0
@@ -70,7 +76,8 @@ class Fitted(NamedTuple):
     """Figures after the fit, and the half widths of 95 % intervals of the queues' figures, of logarithms and s.
 
     power, factor, overhead_s: (n_queues,); efficiency, base_s: (n_tasks,); log_work: (n_groups,), what the work of a
-    group differs from its size; n_tasks: tasks at each queue; widths: power, factor, overhead_s.
+    group differs from its size; n_tasks: tasks at each queue; widths: power, factor, overhead_s, NaN where queues are
+    compared by their tasks and one has none in common with another.
     """
 
     power: np.ndarray
@@ -112,7 +119,11 @@ class JobModel:
         self.parts = [slice(begin, end) for begin, end in zip(ends, ends[1:], strict=False)]
         columns = (jobs.queue, jobs.queue, jobs.queue, jobs.task, jobs.task, jobs.group)
         self.columns = [begin + column for begin, column in zip(ends, columns, strict=False)]
+        self.queue_of = np.zeros(n_tasks, int)
+        self.queue_of[jobs.task] = jobs.queue
+        self.common = self._means_of_parts(n_tasks)
         self.has_base = self._has_base(n_tasks)
+        self.freedom = self._freedom()
         self.scales = [0.1, 0.1]
         self.measured = 0.0
         self.expected, self.loose, self.begin = self._expected()
@@ -128,21 +139,30 @@ class JobModel:
         for loss in LOSSES:
             chosen = self._descended(chosen, loss, low, high)
             self.measured = self._reliability(chosen)
-            of_cpu, of_rest = map(spread, self._residuals(chosen))
-            self.scales = [float(np.clip(one, LEAST_SCALE, MOST_SCALE)) for one in (of_cpu, of_rest)]
+            self.scales = [float(np.clip(one, LEAST_SCALE, MOST_SCALE)) for one in self._noise(chosen)]
         widths = self._widths(chosen)
         power, factor, overhead, efficiency, base, work = (chosen[part] for part in self.parts)
-        shift = np.mean(factor - np.log(self.before.factor))        # no job shows what all queues have in common
-        factor, efficiency = factor - shift, np.minimum(efficiency + shift, 0.0)
+        common = self.common @ (factor - np.log(self.before.factor))      # which no job shows
+        factor, efficiency = factor - common, np.minimum(efficiency + common[self.queue_of], 0.0)
         if not self.jobs.is_known.all():
-            shift = np.mean(power - np.log(self.before.power))
-            power, work = power - shift, work - shift
+            common = self.common @ (power - np.log(self.before.power))
+            power, work = power - common, work - common[self.queue_of[self.task_of]]
         known = np.bincount(self.jobs.group, minlength=len(work)) > 0
         of_tasks = medians(work[known], self.task_of[known], len(base))
         efficiency, base, of_tasks = (self._filled(values) for values in (efficiency, base, of_tasks))
         work = np.where(known, work, of_tasks[self.task_of])
         return Fitted(np.exp(power), np.exp(factor), overhead * TIME_UNIT_S, np.exp(efficiency), base * TIME_UNIT_S,
                       work, self._tasks_of_queues(), widths)
+
+    def _means_of_parts(self, n_tasks: int) -> np.ndarray:
+        """Matrix that takes the mean over the jobs of the queues with which each can be compared by tasks, and its own.
+
+        (n_queues, n_queues).
+        """
+        each = np.arange(len(self.before.power))
+        part = parts(np.append(self.jobs.task, n_tasks + each), np.append(self.jobs.queue, each))
+        weight = np.maximum(np.bincount(self.jobs.queue, minlength=len(each)), 1)
+        return (part == part[:, None]) * weight / np.bincount(part, weight)[part, None]
 
     def _filled(self, values: np.ndarray) -> np.ndarray:
         """Values of tasks, of those without jobs the median of the fitted ones of their kind, or of all."""
@@ -182,10 +202,25 @@ class JobModel:
         if self.jobs.is_known.all():
             return 0.0
         self.measured = 1.0
-        of_cpu, of_rest = map(spread, self._residuals(chosen))
+        of_cpu, of_rest = self._noise(chosen)
         payload, rest = self._rest(self._at(chosen))
         noise = of_rest / np.median(payload / rest)
         return max(0.0, 1 - (noise / max(of_cpu, LEAST_SCALE))**2)
+
+    def _freedom(self) -> np.ndarray:
+        """Factors by which residuals of CPU times and of rests are too small, (2, n_jobs); 0 for a job that shows none.
+
+        The work of a group and the efficiency of a task follow their own jobs, and a job alone wholly.
+        """
+        of_cpu, of_rest = (np.bincount(one)[one] for one in (self.jobs.group, self.jobs.task))
+        counts = np.stack([np.full_like(of_rest, len(of_rest)) if self.jobs.is_known.all() else of_cpu, of_rest])
+        factors = np.sqrt(counts / np.maximum(counts - 1, 1)) * (counts > 1)
+        return np.where(factors.any(axis=1, keepdims=True), factors, 1.0)
+
+    def _noise(self, chosen: np.ndarray) -> list[float]:
+        """Robust spreads of the logarithms of CPU times and of rests about the model."""
+        off = np.stack(self._residuals(chosen)) * self.freedom
+        return [spread(one[shows]) for one, shows in zip(off, self.freedom > 0, strict=True)]
 
     def _has_base(self, n_tasks: int) -> np.ndarray:
         """Tasks whose base time can be told from their work, (n_tasks,) bool."""
@@ -206,8 +241,9 @@ class JobModel:
         overhead = self.before.overhead_s / TIME_UNIT_S
         kept = np.concatenate([overhead, efficiency, np.zeros(n_tasks), work[self.task_of]])
         loose = [np.full(n_queues, value) for value in (OF_POWER, OF_FACTOR, OF_OVERHEAD_S / TIME_UNIT_S)]
-        loose += [np.full(n_tasks, 1.0), np.full(n_tasks, OF_BASE_S / TIME_UNIT_S),
-                  np.full(n_groups, 1e-6 if jobs.is_known.all() else OF_WORK)]
+        loose += [np.full(n_tasks, 1.0), np.where(self.has_base, OF_BASE_S / TIME_UNIT_S, FIXED),
+                  np.full(n_groups, FIXED) if jobs.is_known.all() else np.where(
+                      np.bincount(self.task_of)[self.task_of] > 1, OF_WORK, OF_A_TASK)]
         return (np.concatenate([log_power, log_factor, kept]), np.concatenate(loose),
                 np.concatenate([log_power - slow, log_factor + factor, kept]))
 
@@ -274,28 +310,48 @@ class JobModel:
     def _widths(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Half widths of 95 % intervals of the queues' figures: jobs of a task share what the model lacks.
 
-        Errors are sandwich errors of clusters of jobs, one for each task, and at least those of independent jobs;
-        Student's quantile has the tasks at the queue less one as its degrees of freedom.
+        Variances are sandwiches of independent jobs times the design effects of tasks, which also give the degrees of
+        freedom of Student's quantile.
         """
         n_jobs, n_queues, n_tasks = len(self.jobs.cpu_s), len(self.before.power), len(self.has_base)
         off, slopes = self._off(chosen)[:2 * n_jobs], self._slopes(chosen)[:2 * n_jobs]
         pull, bend = off / (1 + off**2), (1 - off**2) / (1 + off**2)**2      # derivatives of the loss `cauchy`
         expected = diags_array(self.loose**-2.0)
         weight = 1 / (1 + off**2)
-        bent = np.maximum(bend.reshape(2, -1).mean(axis=1) / weight.reshape(2, -1).mean(axis=1), LEAST_BEND)
+        of_bend, of_weight = ((one.reshape(2, -1) * (self.freedom > 0)).sum(axis=1) for one in (bend, weight))
+        bent = np.maximum(of_bend / of_weight, LEAST_BEND)
         curved = slopes.multiply((weight * np.repeat(bent, n_jobs))[:, None]).tocsr()
         inverse = splu((slopes.T @ curved + expected).tocsc()).solve(np.eye(len(chosen))[:, :3 * n_queues])
+        for of in self.parts[int(self.jobs.is_known.all()):2]:                  # power, factor
+            inverse[:, of] -= inverse[:, of] @ self.common.T
         scores = slopes.multiply(pull[:, None]).tocsr()
-        gather = coo_array((np.ones(2 * n_jobs), (np.tile(self.jobs.task, 2), np.arange(2 * n_jobs))),
-                           (n_tasks, 2 * n_jobs)).tocsr()
-        by_task, by_job = gather @ scores @ inverse, scores @ inverse
-        clustered = n_tasks / max(n_tasks - 1, 1) * np.square(by_task).sum(axis=0)
-        of_expected = np.square(inverse / self.loose[:, None]).sum(axis=0)
-        error = np.sqrt(np.maximum(clustered, np.square(by_job).sum(axis=0)) + of_expected)
-        width = error * student.ppf(0.975, np.tile(np.maximum(self._tasks_of_queues() - 1, 1), 3))
-        width[:2 * n_queues] = np.maximum(width[:2 * n_queues], LEAST_WIDTH)
-        width[2 * n_queues:] *= TIME_UNIT_S
-        return width[:n_queues], width[n_queues:2 * n_queues], width[2 * n_queues:]
+        by_job = (scores[:n_jobs] + scores[n_jobs:]) @ inverse
+        of_task = coo_array((np.ones(n_jobs), (self.jobs.task, np.arange(n_jobs))), (n_tasks, n_jobs)).tocsr()
+        of_jobs, of_tasks = (np.square(one).sum(axis=0).reshape(3, -1) for one in (by_job, of_task @ by_job))
+        effect, freedom = self._design_effects(of_tasks / np.where(of_jobs > 0, of_jobs, 1.0))
+        of_expected = np.square(inverse / self.loose[:, None]).sum(axis=0).reshape(3, -1)
+        width = np.sqrt(of_jobs * effect + of_expected) * student.ppf(0.975, freedom)
+        seen = np.where(self.common.diagonal() < 1, 1.0, np.nan)
+        power, factor = np.maximum(width[:2], LEAST_WIDTH)
+        return power * np.where(self.jobs.is_known.all(), 1.0, seen), factor * seen, width[2] * TIME_UNIT_S
+
+    def _design_effects(self, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Factors by which variances of the queues' figures exceed those of independent jobs, and degrees of freedom.
+
+        ratio: variance of sums over tasks over that of jobs, (3, n_queues). What jobs of a task have in common at the
+        other queues counts as OF_OTHERS tasks of the queue's own. Sources: Kish, Survey Sampling, 1965, section 5.4
+        (effect = 1 + (mean cluster - 1) x correlation); Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3.
+        """
+        pairs, counts = np.unique(np.stack([self.jobs.queue, self.jobs.task]), axis=1, return_counts=True)
+        n_tasks, n_jobs, of_squares = (np.bincount(pairs[0], counts**power, ratio.shape[1]) for power in range(3))
+        cluster, own = of_squares / np.maximum(n_jobs, 1), np.maximum(n_tasks - 1, 0)
+        effect = ratio * n_tasks / np.maximum(own, 1)
+        more, jobs = own * (effect - 1), own * np.maximum(cluster - 1, 0.0)
+        shared = (more.sum(axis=1, keepdims=True) - more) / np.maximum(jobs.sum() - jobs, 1.0)
+        others = np.minimum(own.sum() - own, OF_OTHERS)
+        of_others = 1 + np.maximum(cluster - 1, 0.0) * np.maximum(shared, 0.0)
+        freedom = np.maximum(own + others, 1)
+        return np.maximum((own * effect + others * of_others) / freedom, 1.0), freedom
 
     def _tasks_of_queues(self) -> np.ndarray:
         pairs = np.unique(np.stack([self.jobs.queue, self.jobs.task]), axis=1)

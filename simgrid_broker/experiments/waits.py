@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
 def slots_of(jobs: pd.DataFrame, chain_s: float, batch: Batch) -> Estimate:
     """Cores in use at a queue while jobs waited for a slot: the median at the starts of those that waited."""
-    ran = jobs[jobs["wait_s"].notna() & jobs["run_s"].notna()]
+    ran = jobs[jobs["start_s"].notna() & jobs["run_s"].notna()]
     start, cores = ran["start_s"].to_numpy(float), ran["cores"].to_numpy(float)
     end = start + ran["run_s"].to_numpy(float)
     waited = (ran["wait_s"] > 2 * chain_s + batch.latency_s * np.exp(WIDEST * batch.spread)).to_numpy()
@@ -148,7 +148,8 @@ def sentences(errors: pd.DataFrame) -> Iterator[str]:
     before, after = whole.loc[BEFORE], whole.loc[AFTER]
     yield (f"Waits of held-out jobs: recorded median {after.recorded_p50_h:.2f} h and 95 % {after.recorded_p95_h:.2f} "
            f"h; predicted {after.p50_h:.2f} and {after.p95_h:.2f} h after the fit (CRPS {after.crps_h:.3f} h), "
-           f"{before.p50_h:.2f} and {before.p95_h:.2f} h before it ({before.crps_h:.3f} h).")
+           f"{before.p50_h:.2f} and {before.p95_h:.2f} h before it ({before.crps_h:.3f} h)."
+           + (" The fit has made them worse." if after.crps_h > before.crps_h * CLEARLY else ""))
     others = whole.crps_h.drop([BEFORE, AFTER])
     if len(others) and others.min() * CLEARLY < after.crps_h - MINUTE / HOUR:
         best = others.idxmin().removesuffix(" median")

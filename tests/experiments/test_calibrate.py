@@ -1,5 +1,6 @@
 """Calibration: planted figures are found again, predictions of held-out jobs improve, bad input is refused."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -226,6 +227,28 @@ def test_jobs_at_queues_that_the_scenario_lacks_are_counted(tmp_path):
     assert "BB" in str(caught.value) and "did you mean 'B'" in str(caught.value)
 
 
+@pytest.mark.parametrize(("columns", "said"), [
+    ({"cpuconsumptiontime": 0}, "20 finished jobs have no CPU time and are not fitted"),
+    ({"cpuconsumptiontime": [1e9] * 2 + [3000] * 18}, "2 finished jobs used more than 2 times the CPU time"),
+    ({"pilottiming": "0|3600|0|10|30"}, "20 finished jobs took no longer than their staging"),
+    ({"computingsite": ["A"] * 19 + [""]}, "not used: 1 (without a name)"),
+    ({"pandaid": 7}, "more than one record, each of which counts: 19"),
+    ({"work": 0}, "do not say how much work a job is")])
+def test_values_that_no_job_can_have_are_said(columns, said, tmp_path):
+    table = records(*((k, 50_000 * k, 1) for k in range(20))).assign(**columns)
+    found = calibrate(planted.scenario(), written(tmp_path, table), held_out=0)
+    assert any(said in text for text in found.remarks), found.remarks
+
+
+@pytest.mark.parametrize(("columns", "said"), [
+    ({"jobstatus": "running"}, "there are jobs that neither finished nor failed, or never ran, which are not used: 20"),
+    ({"creationtime": 1.7e12}, "creationtime = '1700000000000': seconds since 1970 were expected; this looks like")])
+def test_records_of_which_no_job_can_be_used_say_why(columns, said, tmp_path):
+    table = records(*((k, 50_000 * k, 1) for k in range(20))).assign(**columns)
+    with pytest.raises(InputFileError, match=re.escape(said)):
+        calibrate(planted.scenario(), written(tmp_path, table))
+
+
 def test_columns_that_are_missing_are_all_named(tmp_path):
     table = records((1, 0, 1)).rename(columns={"cpuconsumptiontime": "cpu_consumption", "computingsite": "where"})
     with pytest.raises(InputFileError) as caught:
@@ -304,14 +327,45 @@ def test_a_base_time_of_the_tasks_is_not_taken_for_a_lack_of_power(tmp_path):
         assert low[name] < power < high[name] and high[name] - low[name] < 0.1 * power
 
 
+@pytest.mark.parametrize(("shared", "narrow"), [(0.0, True), (0.1, False)])
+def test_intervals_follow_what_jobs_of_few_tasks_have_in_common(shared, narrow, tmp_path):
+    table = synthetic_records(base_s=0)
+    table = table[table.jeditaskid <= 3]
+    rows, columns = pd.factorize(table.computingsite)[0], table.jeditaskid - 1
+    factor = np.exp(np.random.default_rng(2).normal(0, shared, (5, 3)))[rows, columns]
+    found = calibrate(planted.scenario(), written(tmp_path, table.assign(
+        cpuconsumptiontime=table.cpuconsumptiontime * factor, endtime=table.starttime + factor * (
+            table.endtime - table.starttime))))
+    low, high, power = (np.array(list(values(found, "corepower", end).values())) for end in ("low", "high", "after"))
+    assert ((high - low) / power < 0.04).all() == narrow and ((high - low) / power > 0.08).all() != narrow
+    true = np.array([planted.POWERS[name] for name in values(found, "corepower")])
+    assert ((low < true) & (true < high)).sum() >= 4
+
+
+def test_queues_without_a_task_in_common_are_not_compared(tmp_path):
+    table = synthetic_records(base_s=0).drop(columns="work")
+    table = table.assign(jeditaskid=table.jeditaskid.where(table.computingsite.isin(["A", "B"]), table.pandaid + 100))
+    found = calibrate(planted.scenario(), written(tmp_path, table)).parameters
+    state = found[found.parameter == "corepower"].set_index("name").state
+    assert state.to_dict() == {name: "fitted" if name in "AB" else "not to be seen" for name in planted.POWERS}
+    rows = found[(found.parameter == "corepower") & found.name.isin(["A", "B"])]
+    assert np.average(np.log(rows.after / rows.before), weights=rows.jobs) == pytest.approx(0, abs=1e-9), "as before"
+    true = rows.name.map(planted.POWERS)
+    true *= np.exp(np.average(np.log(rows.before / true), weights=rows.jobs))
+    assert ((rows.low < true) & (true < rows.high)).all() and (rows.high < 1.15 * rows.low).all()
+
+
 def test_records_with_durations_instead_of_times(tmp_path):
     table = synthetic_records(base_s=0)
     payload = table.endtime - table.starttime
     table = table.drop(columns=["creationtime", "starttime", "endtime", "jobstatus", "jeditaskid"]).assign(
-        wall_time=payload + 90, timestagein=40, timestageout=10, timeexe=payload)
+        wall_time=payload + 90, timestagein=40, timestageout=10, timeexe=payload,
+        queue_time=chain_s(planted.scenario()) + 600)
     found = calibrate(planted.scenario(), written(tmp_path, table))
-    for said in ("all count as finished", "no times of creation"):
+    for said in ("all count as finished", "no times of creation", "all of a wait counts as time in the batch system"):
         assert any(said in remark for remark in found.remarks)
+    assert set(values(found, "batch_latency").values()) == {600}
+    assert "fitted" not in {*values(found, "cores", "state").values(), *values(found, "failure_rate", "state").values()}
     assert list(values(found, "payload_overhead").values()) == pytest.approx([40] * 5, abs=1e-6)
 
 
@@ -339,7 +393,7 @@ def test_recorded_jobs_of_two_tasks_are_predicted_better_than_by_medians(tmp_pat
             "storages": {f"{name}_DISK": {"site": name, "total": "10 PB", "free": "9 PB"} for name in names}}
     found = calibrate(planted.scenario(grid=grid), written(tmp_path, table))
     off = metrics.wide(found.errors).set_index(["dimension", "when"]).off_p50["all"]
-    assert off["after"] < 6 and off["after"] < off.drop("after").min() / 2
+    assert off["after"] < 6 and off["after"] < off["before"] < off.drop(["before", "after"]).min() / 2
     assert any("IFIC: the records give 13 HS06 per core" in remark for remark in found.remarks)
 
 

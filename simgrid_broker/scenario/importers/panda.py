@@ -22,7 +22,7 @@ from simgrid_broker.scenario.importers.files import (
 )
 from simgrid_broker.scenario.importers.sheets import NOTHING, Sheet, found_columns, read_columns, read_sheet
 from simgrid_broker.scenario.model import Grid
-from simgrid_broker.schema.jobs import RecordColumns
+from simgrid_broker.schema.jobs import TIMES, RecordColumns
 from simgrid_broker.schema.queues import UNKNOWN_COREPOWER
 
 NEEDED = (("pandaid",), ("creationtime",), ("starttime+endtime", "durationsec", "corewalltimesec"))
@@ -36,6 +36,9 @@ STATUS_WORDS = {"finished": 1, "failed": 0, "cancelled": 5, "closed": 5}
 
 SERIAL = re.compile(r"(?:/\.|\._|_)\d+(?:\.job)?(?:\.\d+)?$", re.ASCII)
 """End of the name of a job that numbers it among those of its task."""
+
+LATEST_S = 1e11
+"""Seconds since 1970 of the year 5138, from which a time cannot be meant in seconds."""
 
 RAN = ("finished", "failed", "cancelled", "closed", "merging", "transferring", "holding", "")
 """Statuses of jobs whose payload is over; "" = the records do not say."""
@@ -58,6 +61,10 @@ def read_panda_jobs(path: Path, tally: Tally, limit: int | None = None, columns:
                           columns=[*TIMING])
     for row in np.flatnonzero(table["pandaid"] == ""):
         bad.add(*sheet.place(int(row), "pandaid"), None, "each record needs an identifier")
+    for field in TIMES:
+        for row in np.flatnonzero(table[field] > LATEST_S):
+            bad.add(*sheet.place(int(row), field), f"{table[field][row]:.0f}",
+                    "seconds since 1970 were expected; this looks like milliseconds")
     bad.stop()
     _say_repeated(table, tally)
     return _with_times(table.assign(line=sheet.lines if sheet.lines is not None else range(1, len(table) + 1)), timing,
