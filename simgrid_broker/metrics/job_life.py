@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.chain import LINKS, THROTTLER
+from simgrid_broker.metrics.refusals import ABOUT_QUEUES, criteria, explain
+from simgrid_broker.metrics.settings import GDPCONFIG, settings_of
 from simgrid_broker.metrics.slots import obstacle_at
 from simgrid_broker.metrics.tasks import TIMES as PHASE_TIMES
 from simgrid_broker.metrics.tasks import WORDS
 from simgrid_broker.metrics.verdicts import verdicts_of
 from simgrid_broker.metrics.window import selected_jobs
-from simgrid_broker.names import DecisionKind, JobStatus
+from simgrid_broker.names import USED, DecisionKind, JobStatus
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR, format_seconds
 from simgrid_broker.wording import figure
@@ -46,7 +48,7 @@ def task_life(run: Run, task: int, every: bool = False) -> list[Change]:
         return []
     row = rows.iloc[0]
     jobs, decisions = _jobs_of(run, task), _decisions_of(run, task)
-    changes = [*_statuses(row), *_decisions(decisions, every), *_made(jobs), *_task_ended(jobs),
+    changes = [*_statuses(row), *_decisions(run, decisions, every), *_made(jobs), *_task_ended(jobs),
                *_held(run, row, jobs, decisions)]
     return sorted(changes, key=lambda change: (change.start_s, change.end_s))
 
@@ -66,11 +68,12 @@ def _statuses(row: pd.Series) -> Iterator[Change]:
 
 def _decisions_of(run: Run, task: int) -> pd.DataFrame:
     """Recorded decisions about a task."""
-    rows = run.table("decisions", ["time_s", "kind", "jeditaskid", "n_candidates", "n_kept", "n_jobs", "best"])
-    return rows[rows.jeditaskid == task].astype({"kind": object, "best": object})
+    rows = run.table("decisions", ["decision", "time_s", "kind", "jeditaskid", "share", "n_candidates", "n_kept",
+                                   "n_jobs", "best"])
+    return rows[rows.jeditaskid == task].astype({"kind": object, "share": object, "best": object})
 
 
-def _decisions(rows: pd.DataFrame, every: bool) -> Iterator[Change]:
+def _decisions(run: Run, rows: pd.DataFrame, every: bool) -> Iterator[Change]:
     """Decisions of the brokers; consecutive ones of the same kind and outcome are one stretch, unless `every`."""
     is_new = (rows.kind != rows.kind.shift()) | ((rows.n_kept > 0) != (rows.n_kept.shift() > 0)) | every
     for _, group in rows.groupby(is_new.cumsum()):
@@ -78,12 +81,54 @@ def _decisions(rows: pd.DataFrame, every: bool) -> Iterator[Change]:
         times = f"{number} decisions" if number > 1 else "a decision"
         broker = first.kind.replace("_", " ")
         if not first.n_kept:
-            said = f"{broker}: no candidate in {times}"
+            said = f"{broker}: no candidate in {times}{_taken_by(run, group)}"
         elif first.kind == DecisionKind.TASK_BROKERAGE.word:
             said = f"{broker}: nucleus {_drawn(group.iloc[-1])}"
         else:
             said = f"{broker}: {group.n_jobs.sum():,} jobs placed in {times}, first choice {group.best.mode().iloc[0]}"
         yield Change(first.time_s, group.time_s.max(), said)
+
+
+def _taken_by(run: Run, decisions: pd.DataFrame) -> str:
+    """The rule that refused most candidates of some decisions about a task, with the first setting that it reads.
+
+    It is a key of gdpconfig if the rule reads any. A queue or site counts once in a decision, with the rule that came
+    furthest with it. Of decisions without recorded candidates the rule is that of all decisions of the share in these
+    hours; empty if none is recorded.
+    """
+    first = decisions.iloc[0]
+    order = {rule: place for place, rule in enumerate(criteria(run, first.kind).criterion)}
+    rows = explain(run, int(first.jeditaskid))
+    rows = rows[rows.decision.isin(decisions.decision) & (rows.criterion != USED)]
+    rows = rows.assign(count=1, place=rows.criterion.map(order)).sort_values("place").drop_duplicates(
+        ["decision", "queue"], keep="last")
+    to_share = "" if len(rows) else f" to {first.share}"
+    when = first.share, first.time_s, decisions.time_s.max()
+    rows = rows if len(rows) else _refusals_of_share(run, first.kind, *when)
+    if not rows["count"].sum():
+        return ""
+    rule = rows.groupby("criterion")["count"].sum().idxmax()
+    label = criteria(run, first.kind).set_index("criterion").label[rule]
+    behind = _behind_job(run, *when) if label == "-job" else ""
+    settings = sorted(settings_of(run, behind or label, first.share), key=lambda name: not name.startswith(GDPCONFIG))
+    return (f", {label} refused most{to_share}" + (f", as no queue passes {behind}" if behind else "")
+            + (f" ({settings[0].removeprefix(GDPCONFIG)})" if settings else ""))
+
+
+def _behind_job(run: Run, share: str, start_s: float, end_s: float) -> str:
+    """The rule of job brokerage that refused the last queue to most tasks of a share in some hours; empty if none."""
+    rows = run.table("hints", ["time_s", "share", "rule", "decisions"])
+    rows = rows[(rows.share == share) & (rows.time_s + HOUR > start_s) & (rows.time_s <= end_s)]
+    return str(rows.groupby(rows.rule.astype(object)).decisions.sum().idxmax()) if len(rows) else ""
+
+
+def _refusals_of_share(run: Run, kind: str, share: str, start_s: float, end_s: float) -> pd.DataFrame:
+    """Refusals by one broker of a share in the samples that cover a time: criterion, and count of pools or sites."""
+    rows = run.table("refusals", ["time_s", "kind", "criterion", "share", "count", "pool_count"])
+    last_s = rows.time_s[rows.time_s >= end_s].min()
+    rows = rows[(rows.kind == kind) & (rows.share == share) & rows.criterion.notna()
+                & (rows.time_s >= start_s) & (rows.time_s <= last_s)].astype({"criterion": object})
+    return rows.assign(count=rows.pool_count) if kind in ABOUT_QUEUES else rows
 
 
 def _drawn(row: pd.Series) -> str:

@@ -5,6 +5,7 @@ from copy import deepcopy
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from simgrid_broker import load_scenario, metrics, simulate
@@ -195,6 +196,42 @@ def test_the_life_of_a_task_says_from_which_candidates_its_nucleus_was_drawn(run
     monkeypatch.setattr(run, "table", lambda name, *given: decisions if name == "decisions" else table(name, *given))
     life = task_life(run, int(decisions.jeditaskid.iloc[0]))
     assert f"task brokerage: nucleus {says}" in [each.what for each in life]
+
+
+def life_without_candidate(run, monkeypatch, refused, hints=()):
+    """What the life of a task says about decisions without a candidate; refused: criterion and count of its share."""
+    decisions = run.decisions[run.decisions.kind == "task_brokerage"][:1].assign(n_kept=0)
+    row = decisions.iloc[0]
+    rows = pd.DataFrame([(row.time_s, row.kind, rule, row.share, count, 0) for rule, count in refused],
+                        columns=["time_s", "kind", "criterion", "share", "count", "pool_count"])
+    known = {"decisions": decisions, "refusals": rows, "candidates": run.table("candidates")[:0],
+             "hints": pd.DataFrame([(row.time_s, row.share, *each) for each in hints],
+                                   columns=["time_s", "share", "rule", "decisions"])}
+    table = run.table
+    monkeypatch.setattr(run, "table", lambda name, *given: known[name] if name in known else table(name, *given))
+    return next(each.what for each in task_life(run, int(row.jeditaskid)) if "no candidate" in each.what)
+
+
+@pytest.mark.parametrize(("refused", "hints", "says"), [
+    ([("too_little_space", 3), ("cannot_run", 2)], [],
+     "no candidate in a decision, -space refused most to Production (DISK_THRESHOLD_Production)"),
+    ([("cannot_run", 2)], [("-lowmemory", 1), ("-cpucore", 3)],
+     "no candidate in a decision, -job refused most to Production, as no queue passes -cpucore "
+     "(grid.queues.*.capability)"),
+    ([("cannot_run", 2)], [], "no candidate in a decision, -job refused most to Production"),
+    ([], [], "no candidate in a decision")])
+def test_decisions_without_a_candidate_name_the_rule_that_refused_most_and_its_key(
+        run, monkeypatch, refused, hints, says):
+    assert life_without_candidate(run, monkeypatch, refused, hints) == f"task brokerage: {says}"
+
+
+def test_decisions_with_recorded_candidates_name_the_rule_that_came_furthest_with_most_sites(run, monkeypatch):
+    number = run.decisions.decision[run.decisions.kind == "task_brokerage"].iloc[0]
+    rows = [("A", "not_active"), ("A", "cannot_run"), ("B", "not_active"), ("C", "cannot_run"), ("D", "used")]
+    rows = pd.DataFrame([(number, *row) for row in rows], columns=["decision", "queue", "criterion"])
+    monkeypatch.setattr("simgrid_broker.metrics.task_life.explain", lambda *_: rows)
+    said = life_without_candidate(run, monkeypatch, [("not_active", 9)])
+    assert said == "task brokerage: no candidate in a decision, -job refused most"
 
 
 def test_every_decision_of_a_task_is_a_line_if_all_are_wanted(run):
