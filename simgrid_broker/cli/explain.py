@@ -8,7 +8,7 @@ import typer
 
 from simgrid_broker.cli import shares, users, why_not
 from simgrid_broker.cli.loading import recorded_run
-from simgrid_broker.cli.text import count, paragraph
+from simgrid_broker.cli.text import count, log_line, paragraph
 from simgrid_broker.cli.trouble import BadArgument, moment_of
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import USED
@@ -344,7 +344,7 @@ def texts(run: "Run", rows: "pd.DataFrame", names: frozenset[str] | None) -> lis
         shown = shown.assign(reason=metrics.reasons(run, shown))
         mine = factors[factors.decision == decision]
         lines += [_line(run, row, rules, mine[mine.candidate == row.candidate]) for row in shown.itertuples()]
-        decisions.append("\n  ".join(lines))
+        decisions.append("\n".join([lines[0], *(log_line(f"  {line}", "      ") for line in lines[1:])]))
     return decisions
 
 

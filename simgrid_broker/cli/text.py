@@ -90,6 +90,11 @@ def paragraph(text: str, indent: str = "") -> str:
     return "\n".join(wrap(text, terminal_width(), subsequent_indent=indent, break_on_hyphens=False))
 
 
+def log_line(text: str, indent: str) -> str:
+    """A line as of a log, wrapped as `paragraph` only where there is a terminal: a file can be searched for it."""
+    return paragraph(text, indent) if get_terminal_size((0, 0)).columns else text
+
+
 def command(text: str) -> str:
     """A command of the shell, over several lines if it is wider than the terminal, each of which begins an option."""
     if len(text) <= terminal_width():

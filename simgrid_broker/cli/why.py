@@ -60,14 +60,13 @@ def _answers(run: "Run", share: str | None) -> tuple["Why", ...]:
 
 def _overview(run: "Run", answers: tuple["Why", ...]) -> str:
     """A line for each share, then a sentence and a sweep for each that is short."""
-    from simgrid_broker.metrics.chain_words import sentence, sweep_of
+    from simgrid_broker.metrics.chain_words import sentence
     rows = [(each.share, *(f"{cores:,.0f}" for cores in (each.target, each.could_use, each.delivered)),
              "" if each.cause is None else f"{each.cause.link}: {each.cause.rule}") for each in answers]
     blocks = [table(("share", "target", "could use", "got", "cause"), rows, numbers=(1, 2, 3)), paragraph(NOTE)]
     for each in answers:
         if each.is_short and each.cause is not None:
-            sweep = sweep_of(run, each.cause, each.share)
-            blocks.append("\n".join([paragraph(sentence(each)), *([command(f"  {sweep}")] if sweep else [])]))
+            blocks.append(f"{paragraph(sentence(each))}\n{_sweep(run, each.cause, each.share)}")
     return "\n\n".join(blocks)
 
 
@@ -87,7 +86,7 @@ def _about(run: "Run", each: "Why") -> str:
 
 def _cause(run: "Run", cause: "Cause", each: "Why") -> str:
     """One cause: what it lost, its settings with their values in force, and a sweep."""
-    from simgrid_broker.metrics.chain_words import clause, setting_in_force, sweep_of
+    from simgrid_broker.metrics.chain_words import clause, setting_in_force
     total = sum(other.lost_core_h for other in each.causes)
     part = 100 * cause.lost_core_h / max(total, 1e-9)
     lines = [paragraph(f"{part:.0f} % of what was missing: {clause(cause)}", "  ")]
@@ -95,8 +94,14 @@ def _cause(run: "Run", cause: "Cause", each: "Why") -> str:
         value = setting_in_force(run, setting)
         shown = "not set" if value is None else str(value).lower() if isinstance(value, bool) else f"{value}"
         lines.append(f"  {setting}" + ("" if "*" in setting else f": {shown}"))
-    sweep = sweep_of(run, cause, each.share)
-    return "\n".join([*lines, *([command(f"  {sweep}")] if sweep else [])])
+    return "\n".join([*lines, _sweep(run, cause, each.share)])
+
+
+def _sweep(run: "Run", cause: "Cause", share: str) -> str:
+    """The sweep of a cause, or a sentence that says why there is none."""
+    from simgrid_broker.metrics.chain_words import sweep_of, without_sweep
+    sweep = sweep_of(run, cause, share)
+    return command(f"  {sweep}") if sweep else paragraph(f"  {without_sweep(cause)}", "  ")
 
 
 def _plain(value):

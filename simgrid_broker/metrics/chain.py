@@ -175,6 +175,12 @@ class Flow:
         return np.minimum(self.target, self.widths[ARRIVED])
 
     @cached_property
+    def above(self) -> tuple[str, ...]:
+        """Leaf shares that have more than their targets."""
+        many = self.running.mean(axis=0) > (1 + NEAR) * self.target.mean(axis=0)
+        return tuple(self.tree.leaf_names[leaf] for leaf in np.flatnonzero(many))
+
+    @cached_property
     def short(self) -> np.ndarray:
         """Hours in which a share got too little of that, (n_hours, n_leaves) bool."""
         return self.running < (1 - NEAR) * self.could_use
@@ -222,7 +228,7 @@ def _causes(run: Run, flow: Flow, leaf: int) -> list[Cause]:
     share, found, at_slots = flow.tree.leaf_names[leaf], list[Cause](), 0.0
     lost = flow.could_use[:, leaf] - flow.running[:, leaf]
     hours = np.flatnonzero(flow.short[:, leaf])
-    obstacles = slots_behind(run, flow.waiting, share, float(lost[hours].mean())) if len(hours) else []
+    obstacles = slots_behind(run, flow.waiting, share, float(lost[hours].mean()), flow.above) if len(hours) else []
     for hour in hours.tolist():
         cause = _cause_of_hour(run, flow, hour, leaf, obstacles)
         if cause is None:
@@ -245,9 +251,7 @@ def _or_closed(run: Run, flow: Flow, leaf: int, obstacles: list[Obstacle], lost:
     hold, if these are many of the cores that a share has lost."""
     if any(each.settings or each.refused_by or each.is_input for each in obstacles):
         return obstacles
-    above = flow.running.mean(axis=0) > (1 + NEAR) * flow.target.mean(axis=0)
-    rule, cores = closed_by(run, flow.tree.leaf_names[leaf],
-                            [flow.tree.leaf_names[other] for other in np.flatnonzero(above)])
+    rule, cores = closed_by(run, flow.tree.leaf_names[leaf], flow.above)
     if not obstacles or cores < MUCH * lost:
         return obstacles
     return [Obstacle(1.0, "shares above their targets hold slots that a rule closes", refused_by=rule)]
@@ -259,7 +263,7 @@ def _of_slots(run: Run, obstacle: Obstacle, share: str) -> Cause:
         return Cause(LINKS[BROKERAGE], obstacle.refused_by, settings_of(run, obstacle.refused_by, share))
     if obstacle.is_input:
         return Cause(LINKS[TRANSFERS], obstacle.rule, links_of(run))
-    return Cause(LINKS[SLOTS], obstacle.rule, obstacle.settings)
+    return Cause(LINKS[SLOTS], obstacle.rule, obstacle.settings or obstacle.modes)
 
 
 def _cause_of_hour(run: Run, flow: Flow, hour: int, leaf: int, obstacles: list[Obstacle]) -> Cause | None:

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from simgrid_broker.gdpconfig import HIGHER, LOWER
-from simgrid_broker.metrics.chain import ARRIVED, LINKS, UNKNOWN, Cause, Why, all_chains, why
+from simgrid_broker.metrics.chain import ARRIVED, LINKS, SLOTS, UNKNOWN, Cause, Why, all_chains, why
 from simgrid_broker.metrics.settings import NO_LIMITS, entry_of, is_eased_by_lower, most_eased, of_template
 from simgrid_broker.metrics.shares import NEAR
 from simgrid_broker.metrics.verdicts import last_verdict
@@ -14,6 +14,9 @@ from simgrid_broker.wording import plain
 
 TWICE, TENFOLD = 2, 10
 """Factors between the values that a sweep tries: of a limit that was compared, at least, and of any other number."""
+CAP = "gdpconfig.NRUNNINGCAP_"
+WORKFLOWS = {"pull_ups": "pull", "pull": "pull_ups"}
+"""The other way in which workers come to the jobs of a queue: for one resource type, or for whatever waits."""
 MOST_PLACES = 8
 """Queues, sites or storages that a setting names; more are a star."""
 
@@ -99,6 +102,10 @@ def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[Any, ...]:
         return ()
     if isinstance(value, bool):
         return value, not value
+    if cause.link == LINKS[SLOTS] and setting.startswith(CAP):
+        return value, *_caps_of(run, setting.removeprefix(CAP))
+    if setting.endswith(".workflow"):
+        return (value, WORKFLOWS[value]) if value in WORKFLOWS else ()
     if isinstance(value, str) or setting.startswith("grid.storages."):
         return () if end in ((), (value,)) else (value, *end)
     if value is None:
@@ -113,6 +120,14 @@ def values_to_try(run: Run, setting: str, cause: Cause) -> tuple[Any, ...]:
     step = max(TWICE, compared)
     further = rounded(value, step * (TWICE if cause.limit > 0 or entry else TENFOLD))
     return value, rounded(value, step), *(end or (further,))
+
+
+def _caps_of(run: Run, share: str) -> tuple[int, ...]:
+    """Running jobs with which a share fills its target, and half as many."""
+    rows, (each,) = run.table("shares", ["share", "running", "running_cores"]), why(run, share)
+    rows = rows[rows.share.astype(object) == share]
+    size = rows.running_cores.sum() / max(rows.running.sum(), 1)
+    return tuple(math.ceil(each.target / max(size, 1) / part) for part in (1, TWICE))
 
 
 def rounded(value: float, factor: float) -> float:
@@ -174,6 +189,16 @@ def sweep_of(run: Run, cause: Cause, share: str) -> str:
     vary = f"{found[0]}={','.join(_in_yaml(value) for value in found[1])}"
     return " ".join([f"simgrid-broker sweep {_quoted(str(run.folder))} --vary {_quoted(vary)}",
                      *(f"--figure {_quoted(figure)}" for figure in figures)])
+
+
+def without_sweep(cause: Cause) -> str:
+    """A sentence about a cause for which no sweep follows from the run."""
+    if cause.settings:
+        return f"No sweep: the run does not tell which value of {cause.settings[0]} lets more pass."
+    if cause.link == LINKS[SLOTS]:
+        return ("No sweep: no setting of the scenario is behind this. A share gets slots as the jobs in them end; "
+                "other work, other targets of the shares or more cores change it.")
+    return "No sweep: no setting of the scenario is behind this."
 
 
 def _in_yaml(value: Any) -> str:

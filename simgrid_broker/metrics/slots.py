@@ -15,6 +15,9 @@ from simgrid_broker.schema.queues import Queue
 from simgrid_broker.units import HOUR
 
 EVERY_TYPE = "every type"
+HELD, STREAMED = "workers of ", "pull_ups"
+"""Beginning of the rules about slots that workers of another type hold, and the workflow in which a worker has a type.
+"""
 AT_SLOTS = ("share", "queue", "resource_type")
 """Columns of jobs that say where they wait for which slots."""
 MUCH = 0.2
@@ -106,8 +109,8 @@ class Obstacle(NamedTuple):
     """An obstacle that keeps a part of the waiting jobs of a share from slots.
 
     rule: in words; settings: attributes of queues behind it; refused_by: label of the rule of job brokerage that keeps
-    them from idle queues; is_free: slots are free where they wait; is_input: jobs wait
-    for their input at queues that are idle.
+    them from idle queues; is_free: slots are free where they wait; is_input: jobs wait for their input at queues that
+    are idle; modes: settings that change whose workers hold the slots, where those of another type do.
     """
 
     part: float
@@ -116,14 +119,15 @@ class Obstacle(NamedTuple):
     refused_by: str = ""
     is_free: bool = False
     is_input: bool = False
+    modes: tuple[str, ...] = ()
 
 
-def slots_behind(run: Run, waiting: Waiting, share: str, missing: float) -> list[Obstacle]:
+def slots_behind(run: Run, waiting: Waiting, share: str, missing: float, above: Collection[str] = ()) -> list[Obstacle]:
     """Obstacles between the activated jobs of a share and slots, largest part first; the parts add up to 1.
 
-    missing: cores that the share lacks on average. Free cores where its jobs wait count first, as they would be enough
-    or not, whatever waits elsewhere. Where its queues are full, idle cores at other queues come next: jobs there would
-    start.
+    missing: cores that the share lacks on average; above: shares above their targets. Free cores where its jobs wait
+    count first, as they would be enough or not, whatever waits elsewhere. Where its queues are full, idle cores at
+    other queues come next: jobs there would start.
     """
     rows = waiting.jobs[waiting.jobs.share == share].nlargest(MOST_QUEUES, "core_h")
     rows = rows[rows.core_h > 0]
@@ -136,13 +140,31 @@ def slots_behind(run: Run, waiting: Waiting, share: str, missing: float) -> list
     away = full * min(idle.sum() / max(missing, 1.0), 1.0) if idle.sum() > MUCH * missing else 0.0
     kind = str(rows.resource_type.iloc[0])
     found = [_keeps_from(run, waiting, share, idle, kind)._replace(part=away)] if away else []
+    modes = _modes(run, {row.queue: rule for row, (rule, *_) in zip(rows.itertuples(), at, strict=True)},
+                   waiting.jobs, above)
     for rule, is_free in dict.fromkeys((rule, is_free) for rule, _, is_free in at):
         mine = sorted(((part, settings) for part, (other, settings, _) in zip(parts, at, strict=True)
                        if other == rule), reverse=True)
         size = sum(part for part, _ in mine) * (1.0 if is_free or not away else 1 - away / full)
         found.append(Obstacle(size, rule, tuple(dict.fromkeys(name for _, names in mine for name in names)),
-                              is_free=is_free))
+                              is_free=is_free, modes=modes if rule.startswith(HELD) else ()))
     return sorted((each for each in found if each.part), reverse=True)
+
+
+def _modes(run: Run, rules: Mapping[str, str], jobs: pd.DataFrame, above: Collection[str]) -> tuple[str, ...]:
+    """Settings that change whose workers hold the slots of queues where those of another type do.
+
+    The cap of running jobs of a share above its target that alone has jobs of that type there; else freed slots would
+    go to others of the type, and what helps is pilots that are bound to no type. rules: what keeps jobs from slots, by
+    queue; jobs: of `Waiting`.
+    """
+    held, queues = [name for name, rule in rules.items() if rule.startswith(HELD)], run.manifest["scenario"]["grid"]
+    kinds = {rules[name].removeprefix(HELD).split()[0] for name in held}
+    taken = jobs[jobs.queue.isin(held) & jobs.resource_type.isin(kinds)].groupby("share").taken_h.sum()
+    is_sole = len(taken) and taken.max() > MOSTLY * taken.sum() and taken.idxmax() in above
+    return (*((f"gdpconfig.NRUNNINGCAP_{taken.idxmax()}",) if is_sole else ()),
+            *(f"grid.queues.{name}.workflow" for name in held
+              if queues["queues"][name].get("workflow") == STREAMED))
 
 
 def _parts(run: Run, rows: pd.DataFrame, is_free: np.ndarray, missing: float) -> np.ndarray:
@@ -293,14 +315,14 @@ def _of_full_queue(run: Run, queue: str, kind: str, here: pd.DataFrame,
     if not len(others) or others.sum() <= used.sum() / 2:
         return f"all slots for {kind} hold jobs", ()
     if not asked.wanted.sum():
-        return f"workers of {others.idxmax()} hold the slots, and none of {kind} are asked for", ()
+        return f"{HELD}{others.idxmax()} hold the slots, and none of {kind} are asked for", ()
     mine = here[here.resource_type.isin((kind, EVERY_TYPE))]
     period_s = window_of(run).length_s / max(here.time_s.nunique(), 1)
     wait_s = period_s * mine.waiting.sum() / max(mine.started.sum(), 1)
     if limit := _cut_by(asked):
-        return (f"workers of {others.idxmax()} hold the slots, and those of {kind} are cut by {limit}",
+        return (f"{HELD}{others.idxmax()} hold the slots, and those of {kind} are cut by {limit}",
                 _options(run, queue, limit) if wait_s < STANDS_S else ())
-    return f"workers of {others.idxmax()} hold the slots, not {kind}", ()
+    return f"{HELD}{others.idxmax()} hold the slots, not {kind}", ()
 
 
 def _cut_by(asked: pd.DataFrame) -> str:

@@ -76,7 +76,7 @@ def test_the_warning_names_the_rule_that_holds_the_work(call, stuck):
     assert found["recorded"] and found["tasks"] and found["empty_decisions"] > 0
     task = found["recorded"][0]["jeditaskid"]
     text = call("explain", folder, "--task", task).stdout
-    assert " free in scratch, " in text and "criteria=-disk (scratch too small)" in text
+    assert " free in scratch, " in text and "criteria=-disk (scratch too small)" in " ".join(text.split())
     assert {row["criterion"] for row in found["tasks"]} == {"scratch_too_small"}
     tasks = read_run(folder).table("tasks", ["errordialog"]).errordialog
     assert "-disk (scratch too small)" in set(tasks.dropna())

@@ -13,7 +13,7 @@ from simgrid_broker.experiments.figures import known_figures, unknown_figures
 from simgrid_broker.experiments.study_file import base_scenario
 from simgrid_broker.experiments.sweep import combinations
 from simgrid_broker.metrics.chain import LINKS, Cause
-from simgrid_broker.metrics.chain_words import sweep_of
+from simgrid_broker.metrics.chain_words import relaxed, sweep_of
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SATURATED = {
@@ -107,17 +107,31 @@ def test_siblings_with_one_and_eight_cores_are_told_by_what_holds_the_slots(tmp_
     streamed = chain(tmp_path / "streamed", {}, "Event generation", scenario)
     assert streamed.delivered > 1.2 * wasted.delivered
     assert streamed.cause.rule == "workers of MCORE hold the slots, and those of SCORE are cut by nQueueLimitWorker"
+    assert set(streamed.cause.settings) == {QUEUES + f"{name}.workflow" for name in queues}
 
 
-@pytest.mark.parametrize(("name", "relaxed"), [
+def test_a_share_that_alone_holds_the_slots_is_capped_for_the_others(tmp_path):
+    """DIRAC's pilots of eight cores are all of one share, so that its cap frees slots for jobs of one core."""
+    run = simulate(load_scenario(SCENARIOS / "dispatch_dirac.yaml").with_values({"duration": "9h", "warm_up": "4h"}),
+                   folder=tmp_path / "run")
+    before, = metrics.why(run, "Generation")
+    cap = GDP + "NRUNNINGCAP_Simulation"
+    assert before.cause.link == "slots" and before.cause.settings[0] == cap
+    changed = relaxed(run, before.cause)
+    assert changed == {cap: 18} and f"{cap}=null,35,18" in sweep_of(run, before.cause, "Generation")
+    after = chain(tmp_path / "capped", changed, "Generation", run_scenario(run))
+    assert after.delivered > 1.2 * before.delivered
+
+
+@pytest.mark.parametrize(("name", "value"), [
     pytest.param("running jobs of the share", 500, id="the cap of running jobs"),
     pytest.param("queued jobs", 500, id="the cap of queued jobs"),
     pytest.param("generation is off", True, id="the switch of generation"),
     pytest.param("period of generation", 1080, id="the period of generation"),
 ])
-def test_the_key_that_is_named_raises_the_share_when_it_is_relaxed(name, relaxed, tmp_path):
+def test_the_key_that_is_named_raises_the_share_when_it_is_relaxed(name, value, tmp_path):
     changes, _, _, setting = BROKEN[name]
-    before, after = chain(tmp_path / "a", changes), chain(tmp_path / "b", changes | {setting: relaxed})
+    before, after = chain(tmp_path / "a", changes), chain(tmp_path / "b", changes | {setting: value})
     assert after.delivered > 1.2 * before.delivered
     assert after.cause is None or after.cause.settings[:1] != (setting,), "the cause moves"
 

@@ -5,13 +5,15 @@ from copy import deepcopy
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from simgrid_broker import load_scenario, metrics, simulate
 from simgrid_broker.cli.coverage import of_other_editions
-from simgrid_broker.metrics.chain import Cause
-from simgrid_broker.metrics.chain_words import in_effect, values_to_try
+from simgrid_broker.metrics import slots
+from simgrid_broker.metrics.chain import LINKS, Cause, _cause_of_hour
+from simgrid_broker.metrics.chain_words import in_effect, sweep_of, values_to_try, without_sweep
 from simgrid_broker.metrics.coverage import (
     CAUSES,
     NEEDS,
@@ -22,6 +24,7 @@ from simgrid_broker.metrics.coverage import (
     why_never,
 )
 from simgrid_broker.metrics.job_life import QUARTER, job_life, task_life
+from simgrid_broker.metrics.verdicts import Verdict
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 KEY = "gdpconfig.NRUNNINGCAP_Production"
@@ -229,7 +232,7 @@ def test_decisions_with_recorded_candidates_name_the_rule_that_came_furthest_wit
     number = run.decisions.decision[run.decisions.kind == "task_brokerage"].iloc[0]
     rows = [("A", "not_active"), ("A", "cannot_run"), ("B", "not_active"), ("C", "cannot_run"), ("D", "used")]
     rows = pd.DataFrame([(number, *row) for row in rows], columns=["decision", "queue", "criterion"])
-    monkeypatch.setattr("simgrid_broker.metrics.task_life.explain", lambda *_: rows)
+    monkeypatch.setattr("simgrid_broker.metrics.job_life.explain", lambda *_: rows)
     said = life_without_candidate(run, monkeypatch, [("not_active", 9)])
     assert said == "task brokerage: no candidate in a decision, -job refused most"
 
@@ -304,3 +307,46 @@ def test_a_sweep_moves_a_key_until_what_was_compared_passes_or_to_nothing(key, v
     manifest = {"gdpconfig": {f"component.{key}": {"value": value, "origin": "default"}}}
     cause = Cause("throttler", "rule", (f"gdpconfig.{key}",), *map(float, figures))
     assert values_to_try(SimpleNamespace(manifest=manifest), cause.settings[0], cause) == tried
+
+
+@pytest.mark.parametrize(("link", "settings", "says"), [
+    ("slots", (), "No sweep: no setting of the scenario is behind this. A share gets slots as the jobs in them end; "
+                  "other work, other targets of the shares or more cores change it."),
+    ("unknown", (), "No sweep: no setting of the scenario is behind this."),
+    ("job brokerage", ("grid.queues.*.corecount",),
+     "No sweep: the run does not tell which value of grid.queues.*.corecount lets more pass.")])
+def test_a_cause_without_a_sweep_says_so(run, link, settings, says):
+    cause = Cause(link, "rule", settings)
+    assert sweep_of(run, cause, "Production") == "" and without_sweep(cause) == says
+
+
+@pytest.mark.parametrize(("latency_s", "waiting", "rule"), [
+    (None, 3, "workers are cut by maxWorkers"), (5 * 3600.0, 0, "workers are cut by maxWorkers"),
+    (600.0, 3, "workers are cut by maxWorkers"),
+    (5 * 3600.0, 3, "workers wait in the batch system although cores are free")])
+def test_a_limit_of_harvester_is_no_cause_where_workers_wait_for_hours_beside_free_slots(
+        monkeypatch, latency_s, waiting, rule):
+    monkeypatch.setattr(slots, "_options", lambda *_: ())
+    queue = {"atlas_site": "A", "batch_latency": latency_s, "params": {"maxWorkers": 5}}
+    of_run = SimpleNamespace(manifest={"scenario": {"grid": {"queues": {"A": queue}}}})
+    samples = pd.DataFrame({"time_s": [0.0], "waiting": [waiting]})
+    asked = pd.DataFrame({"wanted": [100.0], "submitted": [5.0], "cut_by": ["maxWorkers"]})
+    assert slots._of_free_slots(of_run, "A", "SCORE", samples, asked, 50.0)[0] == rule
+
+
+@pytest.mark.parametrize(("verdict", "obstacle", "link"), [
+    (("running > NRUNNINGCAP", ("cap",)), slots.Obstacle(1.0, "all slots for SCORE hold jobs"), "throttler"),
+    (("queued > threshold x running", ("cap",)), slots.Obstacle(1.0, "all slots for SCORE hold jobs"), None),
+    (("running > NRUNNINGCAP", ("cap",)), slots.Obstacle(1.0, "workers are cut", ("a limit",)), None)])
+def test_a_cap_of_running_jobs_is_the_cause_where_slots_are_full_and_nothing_there_has_a_setting(
+        monkeypatch, verdict, obstacle, link):
+    widths = np.full((len(LINKS), 1, 1), 100.0)
+    widths[-1] = 50.0                                            # 50 cores of jobs wait, and more than the target
+    flow = SimpleNamespace(
+        widths=widths, could_use=np.array([[100.0]]), running=np.array([[50.0]]), idle=np.zeros(1),
+        held=np.full((len(LINKS), 1, 1), 150.0), waits_s=np.array([[7200.0]]), hours=np.array([3]), seldom=frozenset(),
+        verdicts={(3, "A"): Verdict(*verdict, 116.0, 38.0)}, tree=SimpleNamespace(leaf_names=("A",)),
+        waiting=SimpleNamespace(input_s={}))
+    monkeypatch.setattr("simgrid_broker.metrics.chain._taken", lambda *_: 0.0)
+    cause = _cause_of_hour(None, flow, 0, 0, [obstacle])
+    assert (cause and cause.link) == link
