@@ -50,7 +50,7 @@ def told(work, **others):
     ({"cloud": "DE"}, "documented", "has no effect: only the deployed edition reads it"),
     ({"cloud": "DE"}, "deployed", "no queue is of this cloud"),
     ({"includedSite": ["CERN", "AUTO"]}, "documented", "'AUTO': has no effect: only the deployed edition reads it"),
-    ({"nSitesPerJob": 2}, "deployed", "brokerage looks for so many queues, but jobs are not cloned"),
+    ({"nSitesPerJob": 2}, "deployed", "brokerage looks for so many queues, but jobs go to one"),
     ({"prodsourcelabel": "managed", "buildSpec": True}, "documented", "only tasks of the labels panda and user"),
     ({"prodsourcelabel": "managed", "avoidVP": True}, "deployed", "only tasks of the labels panda and user")])
 def test_what_has_no_effect_is_remarked(said, edition, words):
