@@ -42,7 +42,7 @@ from simgrid_broker.schema.jobs import JOBS
 from simgrid_broker.schema.tasks import TASKS
 from simgrid_broker.units import MINUTE
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.world.arrays import JOB_FILES
+from simgrid_broker.world.arrays import JOB_FILES, N_SCANS, TIMEOUT_SCAN
 
 S = JobStatus
 QUEUE = np.dtype([("status", "i4"), ("laststart_s", "f8"), ("disable_reassign", "?")])
@@ -70,6 +70,8 @@ class Rows(NamedTuple):
     job_times: np.ndarray
     job_files: np.ndarray
     tasks: np.ndarray
+    job_tasks: np.ndarray
+    quiet_s: np.ndarray            # 0: the scan looks at every job
 
 
 @reads(jobs=rows(JOB, "PandaID"), queues=named(QUEUE_OF_CASE))
@@ -129,7 +131,8 @@ def _rows(jobs: list[dict], queues: list[str]) -> Rows:
     """Jobs as rows of a world; the first time of a job is its creation, whatever the case says."""
     labels = _labels(jobs)
     world = Rows(np.zeros(len(jobs), JOBS.dtype), np.full((len(jobs), len(S)), np.nan), np.zeros(len(jobs), JOB_FILES),
-                 np.zeros(len(jobs), TASKS.dtype))
+                 np.zeros(len(jobs), TASKS.dtype), np.arange(len(jobs), dtype=np.int32),
+                 np.zeros((len(jobs), N_SCANS), np.float32))
     for row, job in enumerate(jobs):
         status, one, times = _status(job), world.jobs[row], world.job_times[row]
         one["panda_id"], one["status"], one["task"] = job["PandaID"] + 1, status, row            # 0 is a free row
@@ -178,7 +181,8 @@ def _broken(case: dict, cfg: Gdpconfig, world: Rows) -> dict[int, TimeoutRule]:
 
     def scan(table: Sequence[TimeoutRule], *tables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         timeouts = timeouts_of(as_table(table), *tables, len(world.jobs))
-        n = overdue(world, timeouts, NOW)
+        world.quiet_s[:] = 0
+        n = overdue(world, timeouts, TIMEOUT_SCAN, NOW)
         return timeouts.rows[:n], timeouts.broken[:n]
     rows, broken = with_others(in_force, limits(in_force, *_queues(case), NOW), labels_of(in_force, labels),
                                world.jobs["queue"], scan)

@@ -14,6 +14,7 @@ from simgrid_broker.fabric.jobs.timeouts import (
     shortest_limits,
 )
 from simgrid_broker.names import JobMark as M
+from simgrid_broker.world.jobs.transitions import fall_silent, move
 
 pytestmark = pytest.mark.rule("since", "shortest_limits", "rules_by_status", "breaks", "fabric.jobs.timeouts.overdue")
 
@@ -196,3 +197,75 @@ def test_a_silence_that_the_watcher_asks_for_itself(ended, silent_s, is_found):
     bench.arrays.jobs["modification_s"][row] = 250.0
     bench.arrays.job_times[row, [S.PENDING, S.HOLDING]] = 0.0, ended
     assert bool(found(bench, rule(S.TRANSFERRING, clock=MODIFICATION, silent_s=silent_s))) == is_found
+
+
+def waiting_at(now, status=S.ACTIVATED, **job):
+    """As `bench_at`, of a job that was made at time 0."""
+    bench, row = bench_at(now, status, **job)
+    bench.arrays.job_times[row, S.PENDING] = 0.0
+    return bench, row
+
+
+def test_a_scan_passes_over_a_job_until_a_limit_may_be_exceeded():
+    bench, row = waiting_at(50.0)
+    assert found(bench, rule(S.ACTIVATED)) == [] and 98.9 < bench.arrays.quiet_s[row, 0] < 99.1
+    bench.arrays.quiet_s[row, 0] = bench.now = 101.0
+    assert found(bench, rule(S.ACTIVATED)) == [(row, 0)]
+    bench.arrays.quiet_s[row, 0] = 101.1
+    assert found(bench, rule(S.ACTIVATED)) == []
+
+
+@pytest.mark.parametrize("limit_s", [1e-3, 7.0, 1e6 + 1 / 3, 1e9 + 0.7])
+def test_a_scan_looks_again_before_any_limit(limit_s):
+    for made in (-limit_s / 2, 0.0, 0.3, 1e7):
+        bench, row = waiting_at(max(made, 0.0))
+        bench.arrays.job_times[row, [S.PENDING, S.ACTIVATED]] = made
+        assert found(bench, rule(S.ACTIVATED, limit_s=limit_s)) == []
+        bench.now = np.nextafter(made + limit_s, np.inf)
+        assert bench.arrays.quiet_s[row, 0] <= bench.now
+        bench.now = made + 1.001 * limit_s
+        assert found(bench, rule(S.ACTIVATED, limit_s=limit_s)) == [(row, 0)]
+
+
+def test_a_job_that_changes_its_status_is_looked_at_again():
+    bench, row = waiting_at(50.0)
+    rules = rule(S.ACTIVATED, limit_s=1000.0), rule(S.SENT, clock=CREATED)
+    assert found(bench, *rules) == []
+    bench.arrays.jobs["status"][row], bench.now = S.SENT, 150.0
+    assert found(bench, *rules) == []
+    bench.arrays.jobs["status"][row] = S.ACTIVATED
+    assert move(bench.arrays, row, S.SENT, 150.0)
+    assert found(bench, *rules) == [(row, 1)]
+
+
+def test_a_job_that_nothing_is_heard_of_is_looked_at_again():
+    bench, row = waiting_at(500.0, S.RUNNING, due_sequence=1)
+    silence = rule(S.RUNNING, clock=MODIFICATION)
+    assert found(bench, silence) == [] and np.isinf(bench.arrays.quiet_s[row, 0])
+    fall_silent(bench.arrays, row)
+    assert bench.arrays.jobs["due_sequence"][row] == 0 and found(bench, silence) == [(row, 0)]
+
+
+def test_jobs_of_a_queue_or_label_with_new_limits_are_looked_at_again():
+    bench, row = waiting_at(150.0)
+    far, users = put_job(bench, S.ACTIVATED, queue=1, pseudo_queue=1), put_job(bench, S.ACTIVATED, task=1)
+    rows = [row, far, users]
+    bench.arrays.job_times[np.array(rows)[:, None], [S.PENDING, S.ACTIVATED]] = 0.0
+    long, short, of_users = (rule(S.ACTIVATED, limit_s=limit) for limit in (1000.0, 100.0, 100.0))
+    is_user = [[label == "user" for label in bench.world.vocabularies["labels"]]]
+    assert found(bench, long, at_queue=[[False, True]], for_label=is_user) == []
+    assert np.isinf(bench.arrays.quiet_s[[row, far], 0]).all() and np.isinf(bench.arrays.quiet_s[users, 0])
+    assert found(bench, long, at_queue=[[True, True]], for_label=is_user) == []
+    assert np.isinf(bench.arrays.quiet_s[[row, far], 0]).all() and bench.arrays.quiet_s[users, 0] < 1000
+    assert found(bench, short, at_queue=[[False, True]]) == [(far, 0)]
+    assert found(bench, of_users) == sorted([(row, 0), (far, 0), (users, 0)])
+
+
+def test_scans_of_other_kinds_pass_over_other_jobs():
+    bench, row = waiting_at(150.0)
+    for scan, limit_s in enumerate((1000.0, 900.0, 800.0)):
+        one = np.array([rule(S.ACTIVATED)[:-1]], RULE), np.full((1, 2), limit_s), np.ones((1, 2), bool)
+        assert not len(bench.fabric.overdue(*one, bench.now, scan)[0])
+    assert np.allclose(bench.arrays.quiet_s[row], [999, 899, 799], atol=0.01)
+    fall_silent(bench.arrays, row)
+    assert (bench.arrays.quiet_s[row] == 0).all()
