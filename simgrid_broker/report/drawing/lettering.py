@@ -1,6 +1,6 @@
 """Widths of texts by the metrics of the font, so that margins are known without drawing."""
 
-from functools import cache
+from functools import cache, lru_cache
 
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
@@ -17,6 +17,7 @@ _HINTING = 1.05
 """Factor by which letters that are fitted to pixels may be wider."""
 
 
+@lru_cache(1024)
 def width(text: str, size: float, weight: str = "normal") -> float:
     """Width of the longest line of `text` at `size` points, inches."""
     lines = text.split("\n")

@@ -4,6 +4,7 @@ Ink, paper and grid are variables of CSS, so that one picture serves light and d
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from html import escape
 
 import numpy as np
@@ -165,8 +166,12 @@ def _opacity(of: str, alpha: float) -> str:
 
 
 def _colour(colour) -> str:
-    name = to_hex(colour[:3])
-    return VARIABLES.get(name, name)
+    return _named(tuple(colour[:3]))
+
+
+@lru_cache
+def _named(rgb: tuple[float, float, float]) -> str:
+    return VARIABLES.get(name := to_hex(rgb), name)
 
 
 def _circle(vertices: np.ndarray) -> str:
