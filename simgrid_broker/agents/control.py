@@ -15,11 +15,12 @@ from simgrid_broker.turns.policies import InForce, Policies
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.arrays import STATE, Arrays
 from simgrid_broker.world.jobs.counts import take_snapshot
+from simgrid_broker.world.views.tasks import offset_of
 from simgrid_broker.world.world import World
 
 Process = Generator[simpy.Event, object, None]
 """Generator that an agent returns when it is called, which SimPy runs as a process."""
-COUNTED = tuple(slice(STATE.fields[first][1], STATE.fields[after][1]) for first, after in (
+COUNTED = tuple(slice(offset_of(STATE, first), offset_of(STATE, after)) for first, after in (
     ("now_s", "n_done_jobs"), ("n_done_tasks", "next_cycle_s"), ("n_left", "fault_row")))
 """Bytes of the world's counters without those that change where an agent only empties outboxes, or notes when it looks
 again."""

@@ -104,7 +104,7 @@ def looked_at_again(timeouts: Timeouts, before: Timeouts | None) -> np.ndarray:
     """Queues where a scan may find jobs that the last one of its kind would have passed over, (n_queues,) bool."""
     shorter = timeouts.shortest < (np.inf if before is None else before.shortest)
     new = before is None or bool((timeouts.concerned > before.concerned).any())
-    return shorter.any(axis=(0, 1)) | new
+    return np.asarray(shorter.any(axis=(0, 1)) | new)
 
 
 @compiled
