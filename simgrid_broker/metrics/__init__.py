@@ -18,8 +18,10 @@ from simgrid_broker.metrics.attempts import (
     rule_losses,
 )
 from simgrid_broker.metrics.chain import Cause, Why, why
+from simgrid_broker.metrics.coverage import agents_used, ends_used, incidents_used, rules_used
 from simgrid_broker.metrics.event_service import event_service_ends, kept_where_slots_end
 from simgrid_broker.metrics.first_differences import first_differences
+from simgrid_broker.metrics.job_life import job_life, task_life
 from simgrid_broker.metrics.refusals import (
     ABOUT_QUEUES,
     JOB_BROKERAGE,
@@ -125,19 +127,19 @@ from simgrid_broker.names import USED
 from simgrid_broker.records import of_run
 
 __all__ = ["ABOUT_QUEUES", "Cause", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES",
-           "STATES", "USED", "Why", "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity",
-           "cores_lost", "criteria", "cut_jobs", "data_waits", "decisions", "difference", "direct_reading",
-           "door_series", "door_use", "doors_of", "drift", "drifting", "drives_series", "ended_by_rules",
-           "event_service_ends", "explain", "factors", "failures", "fairness", "first_differences", "first_jobs",
-           "funnels", "half_since", "held_work", "jobs_by_status", "jobs_over_time", "kept_where_slots_end",
-           "last_classes", "link_series", "link_use", "link_waits", "live_jobs", "matrix", "mean_cores",
-           "memory_retries", "moved_input", "part_of_jobs", "phase_of", "places_of", "queue_of", "reach",
-           "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits", "recorded_walltimes",
-           "refusal_counts", "refusal_rates", "refusals", "refusals_by_tag", "refusals_over_time", "replayed_walltimes",
-           "retry_history", "rule_losses", "running_cores", "share_compliance", "share_cores", "share_deviation",
-           "share_series",
-           "site_class_series", "site_matrix", "site_traffic", "staging_series", "staging_summary", "stopped_tasks",
-           "storage_levels", "storage_series", "storage_use", "stretches", "submission_waits", "summary", "task_phases",
+           "STATES", "USED", "Why", "Window", "agents_used", "attempts", "brokerage_funnel", "by_rule", "comparison",
+           "core_capacity", "cores_lost", "criteria", "cut_jobs", "data_waits", "decisions", "difference",
+           "direct_reading", "door_series", "door_use", "doors_of", "drift", "drifting", "drives_series",
+           "ended_by_rules", "ends_used", "event_service_ends", "explain", "factors", "failures", "fairness",
+           "first_differences", "first_jobs", "funnels", "half_since", "held_work", "incidents_used", "job_life",
+           "jobs_by_status", "jobs_over_time", "kept_where_slots_end", "last_classes", "link_series", "link_use",
+           "link_waits", "live_jobs", "matrix", "mean_cores", "memory_retries", "moved_input", "part_of_jobs",
+           "phase_of", "places_of", "queue_of", "reach", "reach_recorded", "reasons", "rebrokerage",
+           "recorded_statuses", "recorded_waits", "recorded_walltimes", "refusal_counts", "refusal_rates", "refusals",
+           "refusals_by_tag", "refusals_over_time", "replayed_walltimes", "retry_history", "rule_losses", "rules_used",
+           "running_cores", "share_compliance", "share_cores", "share_deviation", "share_series", "site_class_series",
+           "site_matrix", "site_traffic", "staging_series", "staging_summary", "stopped_tasks", "storage_levels",
+           "storage_series", "storage_use", "stretches", "submission_waits", "summary", "task_life", "task_phases",
            "task_turnaround", "tasks_by_status", "tasks_of_users", "tasks_without_place", "throttled_by",
            "throttled_hours", "throttled_time", "throughput", "tidy", "time_in_phase", "totals_over_time",
            "traffic_series", "traffic_summary", "transfer_summary", "unplaced_tasks", "user_cores", "users",

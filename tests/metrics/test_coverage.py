@@ -1,6 +1,7 @@
 """What a run has used of the rules, and the life of a task: every rule once, every change in order."""
 
 import json
+import sys
 from copy import deepcopy
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +29,7 @@ from simgrid_broker.metrics.verdicts import Verdict
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 KEY = "gdpconfig.NRUNNINGCAP_Production"
+LIFE = sys.modules["simgrid_broker.metrics.job_life"]
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +234,7 @@ def test_decisions_with_recorded_candidates_name_the_rule_that_came_furthest_wit
     number = run.decisions.decision[run.decisions.kind == "task_brokerage"].iloc[0]
     rows = [("A", "not_active"), ("A", "cannot_run"), ("B", "not_active"), ("C", "cannot_run"), ("D", "used")]
     rows = pd.DataFrame([(number, *row) for row in rows], columns=["decision", "queue", "criterion"])
-    monkeypatch.setattr("simgrid_broker.metrics.job_life.explain", lambda *_: rows)
+    monkeypatch.setattr(LIFE, "explain", lambda *_: rows)
     said = life_without_candidate(run, monkeypatch, [("not_active", 9)])
     assert said == "task brokerage: no candidate in a decision, -job refused most"
 
@@ -247,7 +249,7 @@ def test_rules_that_hold_a_task_in_turn_are_one_line_with_the_hours_of_each(run,
     task = run.tasks[~run.tasks.jeditaskid.isin(run.jobs.jeditaskid)].iloc[0]
     begun = int(task.arrival_s // 3600)
     rules = {begun: "first", begun + 1: "second"}
-    monkeypatch.setattr("simgrid_broker.metrics.job_life.verdicts_of", lambda *_: rules)
+    monkeypatch.setattr(LIFE, "verdicts_of", lambda *_: rules)
     held = [each.what for each in task_life(run, int(task.jeditaskid)) if each.what.startswith("held")]
     assert held == [f"held by the throttler of {task.share}: first (1 h), second (1 h)"]
 
@@ -261,7 +263,7 @@ def test_the_throttler_holds_no_task_before_its_nucleus_or_while_job_brokerage_i
     table, batches = run.table, run.batches
     monkeypatch.setattr(run, "table", lambda name, *given: rows[name] if name in rows else table(name, *given))
     monkeypatch.setattr(run, "batches", lambda name, *given: [rows[name]] if name in rows else batches(name, *given))
-    monkeypatch.setattr("simgrid_broker.metrics.job_life.verdicts_of", lambda *_: dict.fromkeys(range(6), "stopped"))
+    monkeypatch.setattr(LIFE, "verdicts_of", lambda *_: dict.fromkeys(range(6), "stopped"))
     held = [each for each in task_life(run, int(task.jeditaskid)) if each.what.startswith("held")]
     assert [(each.start_s, each.end_s) for each in held] == [(5400, 4 * 3600), (5 * 3600, 6 * 3600)]
 
@@ -350,3 +352,11 @@ def test_a_cap_of_running_jobs_is_the_cause_where_slots_are_full_and_nothing_the
     monkeypatch.setattr("simgrid_broker.metrics.chain._taken", lambda *_: 0.0)
     cause = _cause_of_hour(None, flow, 0, 0, [obstacle])
     assert (cause and cause.link) == link
+
+
+def test_lives_and_what_was_used_are_answered_about_a_folder(run):
+    agents, rules = metrics.agents_used(run.folder), metrics.rules_used(str(run.folder))
+    assert len(agents) and len(rules) and metrics.ends_used(run.folder).attempts.sum()
+    task, job = int(run.jobs.jeditaskid.iloc[0]), int(run.jobs.panda_id.iloc[0])
+    assert metrics.task_life(run.folder, task) == task_life(run, task)
+    assert metrics.job_life(run.folder, job) == job_life(run, job)
