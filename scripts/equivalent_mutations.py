@@ -24,7 +24,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "a draw is never precisely the fraction",
     ("fabric.jobs.timeouts.since", "other < modified -> other <= modified"): "of equal times either is taken",
     ("fabric.jobs.timeouts.overdue", "age <= limit -> age < limit"): "the limit itself is compared in `breaks`",
-    ("fabric.jobs.timeouts.overdue", "now < until -> now <= until"): "the limit itself is compared in `breaks`",
+    ("fabric.jobs.timeouts.find_old", "now < until -> now <= until"): "the limit itself is compared in `breaks`",
     ("fabric.jobs.timeouts.rules_by_status", "len(rules) + 1 -> len(rules) + 2"): "the list of a status ends before",
     ("fabric.jobs.timeouts.rules_by_status", "np.full((N_STATUS, len(rules) + 1), -1, np.int64) -> "
      "np.full((N_STATUS, len(rules) + 1), -2, np.int64)"): "any number below 0 ends the list",
