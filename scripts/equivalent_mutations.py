@@ -112,17 +112,17 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "without a mintime no job is too short",
     ("policy.brokerage.production.network.queued_weight",
      "weight < task['least_queued_weight'] -> weight <= task['least_queued_weight']"): "equal weights are not changed",
-    ("policy.brokerage.production.selection.seat", "(0.0, np.inf, False) -> (1.0, np.inf, False)"):
+    ("policy.brokerage.production.broker.seat", "(0.0, np.inf, False) -> (1.0, np.inf, False)"):
         "without numbers of jobs there is no cap",
-    ("policy.brokerage.production.selection.first_open", "(-1, 0.0, 0.0) -> (-1, 0.0, 1.0)"):
+    ("policy.brokerage.production.broker.first_open", "(-1, 0.0, 0.0) -> (-1, 0.0, 1.0)"):
         "it is read only after a candidate was taken",
-    ("policy.brokerage.production.selection.first_open", "(-1, 0.0, 0.0) -> (-1, 1.0, 0.0)"):
+    ("policy.brokerage.production.broker.first_open", "(-1, 0.0, 0.0) -> (-1, 1.0, 0.0)"):
         "it is read only after a candidate was taken",
-    ("policy.brokerage.production.selection.first_open", "(-1, 0.0, 0.0) -> (-2, 0.0, 0.0)"):
+    ("policy.brokerage.production.broker.first_open", "(-1, 0.0, 0.0) -> (-2, 0.0, 0.0)"):
         "any number below 0 is no candidate",
-    ("policy.brokerage.production.selection.first_unused", "best = -1 -> best = -2"):
+    ("policy.brokerage.production.broker.first_unused", "best = -1 -> best = -2"):
         "any number below 0 is no candidate",
-    ("policy.brokerage.production.selection.is_open", "place['weight'] > 0 -> place['weight'] >= 0"):
+    ("policy.brokerage.production.broker.is_open", "place['weight'] > 0 -> place['weight'] >= 0"):
         "candidates of weight 0 are drawn before, as unused ones",
     ("policy.tasks.merging.places", "queue.astype(np.int64) << 32 -> queue.astype(np.int64) << 33"):
         "any shift that leaves room for the numbers of sub-datasets",
@@ -191,7 +191,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.tasks.cutting.look_beside", "dataset['per_job'] >= 0 -> dataset['per_job'] >= 1"): "np is at least 1",
     ("policy.tasks.cutting.wanted_of", "return -1 -> return -2"): "any number below 0 is no number of files",
     ("world.views.tasks.whole", "part > COMPLETE -> part >= COMPLETE"): "no sum is precisely the bound",
-    ("world.data.secondaries.master_bytes", "len(world.job_inputs) > 0 -> len(world.job_inputs) > 1"):
+    ("world.data.datasets.master_bytes", "len(world.job_inputs) > 0 -> len(world.job_inputs) > 1"):
         "there are as many rows as there may be jobs",
     ("policy.tasks.cutting.wanted_of", "dataset['per_job'] >= 0 -> dataset['per_job'] >= 1"): "np is at least 1",
     ("policy.tasks.cutting.wanted_of", "dataset['per_job'] >= 0 -> dataset['per_job'] > 0"): "np is at least 1",
@@ -212,8 +212,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "the only owner at a queue is never below its mean",
     ("policy.users.limits.owners", "np.where(is_named[group], group.astype(np.int64), -1) -> "
      "np.where(is_named[group], group.astype(np.int64), -2)"): "any number below 0 is no group",
-    ("policy.queues.zero_share._no_type", "n=1 -> n=2"): "only the nearest type is named",
-    ("policy.queues.zero_share._unknown", "n=1 -> n=2"): "only the nearest key is named",
+    ("policy.queues._no_type", "n=1 -> n=2"): "only the nearest type is named",
+    ("policy.queues._unknown", "n=1 -> n=2"): "only the nearest key is named",
     ("policy.tasks.throttle.throttle", "missing > bunch -> missing >= bunch"): "equal numbers are not changed",
     ("fabric.jobs.submission.give_files", "bad >= 0 -> bad > 0"): "the dice have found that the first piece is bad",
     ("fabric.jobs.submission.give_files", "bad >= 0 -> bad >= 1"): "the dice have found that the first piece is bad",

@@ -29,7 +29,7 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.jedi.intake import intake_remarks
 from simgrid_broker.agents.own import as_plugins, guarded, own_agents, tables_of
 from simgrid_broker.agents.run.samples import take_sample
-from simgrid_broker.dry_run.check import DecisionCheck
+from simgrid_broker.dry_run.broker import DecisionCheck
 from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import (
     DecisionsDiffer,

@@ -14,7 +14,7 @@ from numba import types
 from numba.core.registry import cpu_target
 from numba.core.typing.context import Context
 
-from simgrid_broker.compiled import compiled, contexts, kept_code
+from simgrid_broker.compiled import compiled, kept_code, passes
 from simgrid_broker.compiled.compiler import _no_collection, as_one_module
 from simgrid_broker.compiled.kept_code import fingerprint, read_own, with_digest
 
@@ -291,10 +291,10 @@ def test_numbas_own_calls_are_resolved_once_for_the_same_types(monkeypatch):
     plain, asked = cpu_target.typing_context, []
     plain.refresh()
     resolve = Context.resolve_function_type
-    monkeypatch.setattr(contexts, "_signatures", {})
+    monkeypatch.setattr(passes, "_signatures", {})
     monkeypatch.setattr(Context, "resolve_function_type", lambda *call: asked.append(call[1]) or resolve(*call))
     pairs = (types.uint8, types.float32), (types.float32, types.uint8)
-    answers = [[contexts.view(plain, contexts.Typing).resolve_function_type(operator.mul, pair, {}) for pair in pairs]
+    answers = [[passes.view(plain, passes.Typing).resolve_function_type(operator.mul, pair, {}) for pair in pairs]
                for _ in range(2)]
     assert answers[0] == [resolve(plain, operator.mul, pair, {}) for pair in pairs] and None not in answers[0]
     assert all(map(operator.is_, *answers)) and asked.count(operator.mul) == 2
@@ -303,8 +303,8 @@ def test_numbas_own_calls_are_resolved_once_for_the_same_types(monkeypatch):
 def test_calls_of_other_functions_and_with_numbers_are_not_remembered():
     """A function of the user's own has other answers once it is compiled, and 1, 1.0 and True are equal keys."""
     record, own = types.UniTuple(types.int64, 2), types.Dispatcher(numba.njit(lambda x: x))
-    assert contexts.key_of("static_getitem", (record, 1)) is contexts.key_of(own, (types.int64,)) is None
-    assert contexts.key_of("static_getitem", (record, "a")) != contexts.key_of("static_getitem", (record, "b"))
+    assert passes.key_of("static_getitem", (record, 1)) is passes.key_of(own, (types.int64,)) is None
+    assert passes.key_of("static_getitem", (record, "a")) != passes.key_of("static_getitem", (record, "b"))
 
 
 FULL = """

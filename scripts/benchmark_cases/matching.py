@@ -8,8 +8,8 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.task_queues import drawn_queue, one_of_the_oldest, put_waiting, stop_waiting
 from simgrid_broker.luck import STREAMS, uniform
-from simgrid_broker.systems.dirac.policy.editions import DEPLOYED
 from simgrid_broker.systems.dirac.policy.matching import Acceptance
+from simgrid_broker.systems.dirac.policy.priorities import DEPLOYED
 from simgrid_broker.systems.dirac.policy.request import checked_request
 from simgrid_broker.systems.dirac.policy.task_queues import Identity
 from simgrid_broker.world.arrays import AGE

@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from panda_cases.shape import MOST_BYTES, either, fields, flag, reads, real, rows, text, whole
-from simgrid_broker.policy.brokerage.production.selection import (
+from simgrid_broker.policy.brokerage.production.broker import (
     JOBS_PER_BLOCK,
     PLACE,
     SCOUTS_PER_BLOCK,

@@ -10,11 +10,9 @@ from simgrid_broker.agents.harvester.harvester import Harvester
 from simgrid_broker.agents.jedi.scouts import Scouts
 from simgrid_broker.agents.panda.retry_module import RetryModule
 from simgrid_broker.fabric.fabric import Fabric
-from simgrid_broker.ledgers.commands import Commands
 from simgrid_broker.ledgers.hourly_sums import Group, HourlySums, nothing
-from simgrid_broker.ledgers.inputs import LostFiles, OpenInputs, Submissions
-from simgrid_broker.ledgers.live_tasks import LiveTasks, TaskLedger
-from simgrid_broker.ledgers.staging import StagingRequests
+from simgrid_broker.ledgers.inputs import LostFiles, OpenInputs, StagingRequests, Submissions
+from simgrid_broker.ledgers.live_tasks import Commands, LiveTasks, TaskLedger
 from simgrid_broker.names import TASK_ENDS, TaskStatus
 from simgrid_broker.policy.tasks.ends import dataset_after, prepared
 from simgrid_broker.schema import TASK_DATASETS, Table

@@ -193,7 +193,7 @@ def network(
 
 def write_policies_as_read(grid: dict) -> list[str]:
     """Replace each malformed `fairsharepolicy` of a grid by what PanDA reads in it; a sentence for each."""
-    from simgrid_broker.policy.queues.zero_share import as_read, check_policy
+    from simgrid_broker.policy.queues import as_read, check_policy
     remarks = []
     for name, queue in grid["queues"].items():
         if wrong := check_policy(said := queue.get("fairsharepolicy", "")):

@@ -129,7 +129,7 @@ def remarks_on_zero_share(scenario: "Scenario") -> tuple[str, ...]:
 
 def _wrong_zero_shares(scenario: "Scenario") -> Iterator[tuple]:
     """Key, origin, policy and problem of each malformed `fairsharepolicy`."""
-    from simgrid_broker.policy.queues.zero_share import check_policy
+    from simgrid_broker.policy.queues import check_policy
     for name, queue in scenario.grid.queues.items():
         key = f"grid.queues.{name}.fairsharepolicy"
         for wrong in check_policy(queue.fairsharepolicy, scenario.edition):

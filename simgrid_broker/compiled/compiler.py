@@ -25,9 +25,8 @@ from numba.core.typeconv.rules import default_type_manager
 from numba.core.types.misc import unliteral
 from numba.core.typing.templates import make_concrete_template
 
-from simgrid_broker.compiled.contexts import Target, Typing, view
 from simgrid_broker.compiled.kept_code import KeptCode, announce
-from simgrid_broker.compiled.passes import plain_passes
+from simgrid_broker.compiled.passes import Target, Typing, plain_passes, view
 from simgrid_broker.compiled.stock import OPTIONS, fall_back, is_in_use, is_of_function, stock
 
 WIDER = dict.fromkeys((types.int8, types.int16, types.int32, types.uint8, types.uint16, types.uint32), types.int64)

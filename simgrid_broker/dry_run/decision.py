@@ -175,7 +175,7 @@ def chances_of_queues(verdict: Verdict) -> np.ndarray:
     """Probability that the first block of jobs goes to each candidate, (n,); all 0 if every queue is full.
 
     Candidates of weight 0 are used first, with equal probabilities; then candidates with queued jobs below their cap,
-    by weight. Source: brokerage reference, section 10.4; `policy.brokerage.production.selection`.
+    by weight. Source: brokerage reference, section 10.4; `policy.brokerage.production.broker`.
     """
     weight, order = verdict.weight, verdict.order
     chance = np.zeros(len(weight))

@@ -10,7 +10,7 @@ from simgrid_broker.names import SiteClass, TaskClass
 from simgrid_broker.policy.availability import Endpoint, Terms, analysis_datasets, found_at, is_read
 from simgrid_broker.policy.brokerage.analysis.locality import REFERENCE_COREPOWER, Limits, most_size, n_jobs
 from simgrid_broker.policy.brokerage.production.estimates import counts_hs06, work_space_bytes
-from simgrid_broker.policy.brokerage.task.storages import NO_STORAGE, input_of_nuclei, matching, wanted
+from simgrid_broker.policy.brokerage.task.nuclei import NO_STORAGE, input_of_nuclei, matching, wanted
 from simgrid_broker.policy.tasks.splitting import (
     MOST_FILES,
     MOST_FILES_OF_MERGING,

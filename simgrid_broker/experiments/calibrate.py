@@ -11,22 +11,20 @@ from simgrid_broker.experiments.calibration_jobs import (
     AFTER,
     BEFORE,
     FINISHED,
+    Batch,
     calibration_jobs,
+    drawn_waits,
     errors_of,
+    errors_of_waits,
+    numbers_of,
+    predicted_waits,
     predictions,
+    sentences,
+    slots_of,
     verdicts,
 )
 from simgrid_broker.experiments.intervals import UNKNOWN, Estimate, location, parts, spread
 from simgrid_broker.experiments.job_model import Before, Fitted, JobModel, Observed, unfitted
-from simgrid_broker.experiments.waits import (
-    Batch,
-    drawn_waits,
-    errors_of_waits,
-    numbers_of,
-    predicted_waits,
-    sentences,
-    slots_of,
-)
 from simgrid_broker.luck import key_of, keys
 from simgrid_broker.scenario import Scenario, load_scenario
 from simgrid_broker.schema.jobs import RecordColumns

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from simgrid_broker.experiments import calibration_jobs, waits
+from simgrid_broker.experiments import calibration_jobs
 from simgrid_broker.experiments.calibrate import FEWEST, OF_PARAMETERS, Calibration, left_as_they_were
 from simgrid_broker.experiments.pages import terms, write_study_page, write_table
 from simgrid_broker.files import write_whole
@@ -72,7 +72,7 @@ def _whole(result: Calibration) -> list[Block]:
 
 def _waits(result: Calibration) -> tuple[Block, ...]:
     table = result.waits.head(MOST_ROWS)
-    return (*map(Note, waits.sentences(result.waits)),
+    return (*map(Note, calibration_jobs.sentences(result.waits)),
             *((TableBlock("Waits of held-out jobs", table, WAITS),) if len(table) else ()))
 
 

@@ -17,7 +17,7 @@ from simgrid_broker.fabric.jobs.submission import cut_jobs, make_jobs, set_up_jo
 from simgrid_broker.fabric.jobs.timeouts import Timeouts, forget_queues, looked_at_again, overdue, timeouts_of
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.task_queues import set_priority
-from simgrid_broker.fabric.transfers import optimiser
+from simgrid_broker.fabric.transfers import links
 from simgrid_broker.fabric.transfers.network import Shipment, send_staged
 from simgrid_broker.names import RANKED, JobStatus
 from simgrid_broker.world.arrays import JOB_INPUT, ORDERED, TIMEOUT_SCAN, WAITING
@@ -331,7 +331,7 @@ class Fabric:
         """Share doors and backbones among the links; period: of a cycle of the optimiser, s, 0 = between cycles."""
         if self.world.state["n_busy_links"]:
             self.world.make_room()
-        self._call(optimiser.share_gates, period, now)
+        self._call(links.share_gates, period, now)
 
     def set_background(self, load: float) -> None:
         """Leave a part 1 - `load` of doors and backbones to the links; the caller calls `share_gates`."""

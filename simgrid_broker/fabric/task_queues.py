@@ -10,7 +10,7 @@ probability p/top, which makes it a draw of U/p below 1/top, and otherwise U/p l
 that of a number for each task queue. Source: DIRAC reference, sections 9 and 14.
 
 Limits at a site exclude task queues from the draw (DIRAC reference, 8.1 to 8.3), by the rules of
-`systems.dirac.policy.options` and of the negative condition; a job has one owner, group and job type.
+`systems.dirac.policy.priorities` and of the negative condition; a job has one owner, group and job type.
 """
 
 import math

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.refusals import ABOUT_QUEUES, criteria, refusal_counts, with_labels
+from simgrid_broker.metrics.refusals import (
+    ABOUT_QUEUES,
+    Verdict,
+    criteria,
+    refusal_counts,
+    served_seldom,
+    verdicts,
+    with_labels,
+)
 from simgrid_broker.metrics.settings import links_of, settings_of, streams_of
 from simgrid_broker.metrics.shares import NEAR, Tree, cores_of_job, due_power, share_tree
 from simgrid_broker.metrics.slots import (
@@ -30,7 +38,6 @@ from simgrid_broker.metrics.slots import (
     waiting_for_slots,
 )
 from simgrid_broker.metrics.summary import core_capacity
-from simgrid_broker.metrics.verdicts import Verdict, served_seldom, verdicts
 from simgrid_broker.metrics.window import once_per_run, window_of
 from simgrid_broker.names import USED, DecisionKind, ThrottledBy
 from simgrid_broker.records import Run

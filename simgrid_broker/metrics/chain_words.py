@@ -6,9 +6,9 @@ from typing import Any
 
 from simgrid_broker.gdpconfig import HIGHER, LOWER
 from simgrid_broker.metrics.chain import ARRIVED, LINKS, SLOTS, UNKNOWN, Cause, Why, all_chains, why
+from simgrid_broker.metrics.refusals import last_verdict
 from simgrid_broker.metrics.settings import NO_LIMITS, entry_of, is_eased_by_lower, most_eased, of_template
 from simgrid_broker.metrics.shares import NEAR
-from simgrid_broker.metrics.verdicts import last_verdict
 from simgrid_broker.records import Run
 from simgrid_broker.wording import plain
 

@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.chain import LINKS, THROTTLER
-from simgrid_broker.metrics.refusals import ABOUT_QUEUES, criteria, explain
+from simgrid_broker.metrics.refusals import ABOUT_QUEUES, criteria, explain, verdicts_of
 from simgrid_broker.metrics.settings import GDPCONFIG, settings_of
 from simgrid_broker.metrics.slots import obstacle_at
 from simgrid_broker.metrics.tasks import TIMES as PHASE_TIMES
 from simgrid_broker.metrics.tasks import WORDS
-from simgrid_broker.metrics.verdicts import verdicts_of
 from simgrid_broker.metrics.window import selected_jobs
 from simgrid_broker.names import USED, DecisionKind, JobStatus
 from simgrid_broker.records import JOB_END_TIMES, Run

@@ -12,8 +12,8 @@ from pydantic import Field, field_validator
 from simgrid_broker import editions
 from simgrid_broker.errors import ScenarioError, SnapshotError
 from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS
-from simgrid_broker.scenario.loading.lenient import in_any_range
 from simgrid_broker.scenario.loading.origins import Whole
+from simgrid_broker.scenario.loading.validate import in_any_range
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario
 from simgrid_broker.scenario.shares import Share
 from simgrid_broker.schema.attribute import shown

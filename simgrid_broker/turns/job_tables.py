@@ -11,6 +11,7 @@ from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.brokerage.analysis.editions import AnalysisBrokerage
 from simgrid_broker.policy.brokerage.production.broker import (
     MAX_CANDIDATES,
+    PLACE,
     broker_jobs,
     prepare,
     verdict_of,
@@ -18,7 +19,6 @@ from simgrid_broker.policy.brokerage.production.broker import (
 from simgrid_broker.policy.brokerage.production.decide import ASKED, Question, Tables, last_first, room
 from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
 from simgrid_broker.policy.brokerage.production.question import TASK
-from simgrid_broker.policy.brokerage.production.selection import PLACE
 from simgrid_broker.policy.jobs.resource_types import OF_ONE_TYPE
 from simgrid_broker.policy.tasks.selection import Selection
 from simgrid_broker.schema.tasks import N_REPLICAS

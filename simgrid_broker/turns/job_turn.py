@@ -6,7 +6,7 @@ from simgrid_broker import luck
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import DecisionKind, TaskStatus
-from simgrid_broker.policy.brokerage.production.selection import (
+from simgrid_broker.policy.brokerage.production.broker import (
     JOBS_PER_BLOCK,
     SCOUTS_PER_BLOCK,
     count_queued,

@@ -15,7 +15,7 @@ from simgrid_broker.turns.decision_log import keeps
 from simgrid_broker.turns.task_kinds import ONE_TASK, UNKNOWN, Kinds
 from simgrid_broker.turns.work_queues import CHANGING
 from simgrid_broker.units import GIB
-from simgrid_broker.world.data.secondaries import secondaries_of, version_of
+from simgrid_broker.world.data.datasets import secondaries_of, version_of
 from simgrid_broker.world.jobs.counts import account_of
 from simgrid_broker.world.queues.places import spread_replicas
 from simgrid_broker.world.tasks.input_files import in_hand

@@ -24,16 +24,15 @@ from simgrid_broker.scenario.grid.expand_grid import link_table
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import n_resource_queues, queue_names
 from simgrid_broker.scenario.terms import TERMS
-from simgrid_broker.scenario.work.catalogue import catalogue, secondary_lists, with_sizes
+from simgrid_broker.scenario.work.draws import catalogue, secondary_lists, with_sizes
 from simgrid_broker.scenario.work.tasklist import TaskList
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
 from simgrid_broker.schema.grid import OFF
 from simgrid_broker.schema.tasks import builds_library, changed
 from simgrid_broker.systems.events.table import CHUNK, RANGE
 from simgrid_broker.world import arrays, queue_tables
-from simgrid_broker.world.data.datasets import hold_catalogue, hold_inputs, input_tables
+from simgrid_broker.world.data.datasets import Secondary, hold_catalogue, hold_inputs, input_tables, secondary_tables
 from simgrid_broker.world.data.network import gate_tables
-from simgrid_broker.world.data.secondaries import Secondary, secondary_tables
 from simgrid_broker.world.jobs.transitions import allowed_moves
 from simgrid_broker.world.shares import leaf_shares, share_tree
 from simgrid_broker.world.task_queues import draw_tables

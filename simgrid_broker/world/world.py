@@ -9,7 +9,7 @@ from simgrid_broker.bundle import zeros_in_lines
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.work.campaigns import MergeRule, Payload
-from simgrid_broker.scenario.work.catalogue import catalogue, with_sizes
+from simgrid_broker.scenario.work.draws import catalogue, with_sizes
 from simgrid_broker.scenario.work.event_rule import EventRule
 from simgrid_broker.scenario.work.tasklist import TaskList
 from simgrid_broker.schema.datasets import SecondaryInput

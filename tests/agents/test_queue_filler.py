@@ -8,7 +8,7 @@ from simgrid_broker.agents.jedi.queue_filler import QueueFiller
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.names import JobStatus
-from simgrid_broker.policy.queues.watchdogs import (
+from simgrid_broker.policy.queues import (
     Limits,
     Work,
     fat_containers,
@@ -114,7 +114,7 @@ def test_queues_for_fat_containers_alone(sources, expected):
     assert fat_containers(QueueSoftware()) is None
 
 
-@pytest.mark.rule("policy.queues.watchdogs.processing_type")
+@pytest.mark.rule("policy.queues.processing_type")
 @pytest.mark.parametrize(("policy", "expected"), [
     ("", ""), ("type=evgen:100%,type=any:0%", "simul"), ("type=simul:0%", None)])
 def test_a_queue_with_a_policy_takes_simulation_alone(policy, expected):

@@ -16,8 +16,7 @@ from simgrid_broker.engine import simulate
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import load_scenario
 from simgrid_broker.views import PART
-from simgrid_broker.world.data.datasets import add_replica_at, lose_replica
-from simgrid_broker.world.data.secondaries import master_bytes, own_part
+from simgrid_broker.world.data.datasets import add_replica_at, lose_replica, master_bytes, own_part
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.views.nuclei import has_complete_replicas, parts_at
 from simgrid_broker.world.views.tasks import PASSES, fill_parts_of, fill_sources_of

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simgrid_broker.dry_run.decision import chances_of_nuclei, chances_of_queues
-from simgrid_broker.policy.brokerage.production.selection import spread_jobs
+from simgrid_broker.policy.brokerage.production.broker import spread_jobs
 from simgrid_broker.policy.brokerage.task.broker import draw
 from simgrid_broker.views import KEPT, Verdict
 

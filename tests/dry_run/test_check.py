@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simgrid_broker.agents.run.samples import snapshot_now
-from simgrid_broker.dry_run.check import DecisionCheck
+from simgrid_broker.dry_run.broker import DecisionCheck
 from simgrid_broker.engine import Simulation, simulate
 from simgrid_broker.errors import DecisionsDiffer
 from simgrid_broker.records import read_run

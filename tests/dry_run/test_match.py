@@ -8,7 +8,7 @@ import pytest
 
 import simgrid_broker as sb
 from simgrid_broker.systems.dirac.match.match import FORMAT, OF_MATCHING, OF_REQUEST, OF_TASK_QUEUE
-from simgrid_broker.systems.dirac.policy.editions import DEPLOYED
+from simgrid_broker.systems.dirac.policy.priorities import DEPLOYED
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 EXAMPLE = SCENARIOS / "dirac_snapshot.yaml"

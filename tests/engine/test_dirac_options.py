@@ -8,7 +8,7 @@ import pytest
 
 import simgrid_broker as sb
 from simgrid_broker.names import JobStatus
-from simgrid_broker.systems.dirac.central_queue import Usage
+from simgrid_broker.systems.dirac.dispatch import Usage
 from simgrid_broker.systems.dirac.policy.priorities import Corrector, Slice
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -39,7 +39,7 @@ def most_at_once(jobs):
 
 
 @pytest.mark.rule("task_queues.look_at_limits", "task_queues.is_shut", "task_queues.note_match",
-                  "central_queue.rows_of", "Limits.count")
+                  "dispatch.rows_of", "Limits.count")
 def test_a_running_limit_and_a_delay_hold_at_their_sites_and_at_no_other(tmp_path):
     found = run(tmp_path, **{"dirac.operations.JobScheduling": dict(
         RunningLimit=dict(CENTRE=dict(OwnerGroup=dict(generation=7))),

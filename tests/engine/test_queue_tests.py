@@ -6,7 +6,7 @@ from builders import Stage, scenario
 import simgrid_broker as sb
 from simgrid_broker.agents.panda.queue_tests import QueueTests
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.queues.watchdogs import status_after
+from simgrid_broker.policy.queues import status_after
 
 ONLINE, TEST, OFFLINE = QueueStatus.ONLINE, QueueStatus.TEST, QueueStatus.OFFLINE
 GOOD, BAD = True, False

@@ -14,10 +14,9 @@ from simgrid_broker.cli.app import app
 from simgrid_broker.errors import InputFileError
 from simgrid_broker.experiments import calibration_jobs
 from simgrid_broker.experiments.calibrate import FEWEST, chain_s, left_as_they_were
-from simgrid_broker.experiments.calibration_jobs import is_held_out
+from simgrid_broker.experiments.calibration_jobs import crps, is_held_out
 from simgrid_broker.experiments.calibration_report import write_calibration
 from simgrid_broker.experiments.intervals import location, parts, polished
-from simgrid_broker.experiments.waits import crps
 from simgrid_broker.scenario.importers import write_part
 from simgrid_broker.scenario.importers.files import Tally
 

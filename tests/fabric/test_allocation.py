@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.fabric.transfers.optimiser import fill, filling
+from simgrid_broker.fabric.transfers.links import fill, filling
 
 PLENTY = 1e9
 """A demand that no gate meets."""

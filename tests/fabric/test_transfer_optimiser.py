@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from builders import Bench, S, two_sites
 
-from simgrid_broker.fabric.transfers.links import part_of
+from simgrid_broker.fabric.transfers.links import part_of, step_of
 from simgrid_broker.fabric.transfers.network import number_of_failures
-from simgrid_broker.fabric.transfers.optimiser import step_of
 from simgrid_broker.names import Activity
 
 MB = 1e6

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.systems.dirac.policy.editions import DEPLOYED, DOCUMENTED
 from simgrid_broker.systems.dirac.policy.matching import (
     chances,
     class_chances,
@@ -20,6 +19,8 @@ from simgrid_broker.systems.dirac.policy.matching import (
     smallest_key,
 )
 from simgrid_broker.systems.dirac.policy.priorities import (
+    DEPLOYED,
+    DOCUMENTED,
     Group,
     compute_priorities,
     corrected,

@@ -12,12 +12,10 @@ from simgrid_broker.fabric.task_queues import note_match, shut_queues
 from simgrid_broker.names import JobStatus
 from simgrid_broker.policy.brokerage.production.decide import RANKING
 from simgrid_broker.policy.jobs import timeouts
-from simgrid_broker.scenario.dirac_run import DiracGroupOfRun, DiracRun
 from simgrid_broker.scenario.gdpconfig import DEFAULTS
-from simgrid_broker.systems.dirac.central_queue import CentralQueue, CountedQueue, groups_of
-from simgrid_broker.systems.dirac.dispatch import pilots_wanted
-from simgrid_broker.systems.dirac.policy.editions import DEPLOYED, DOCUMENTED
-from simgrid_broker.systems.dirac.policy.priorities import Group, compute_priorities
+from simgrid_broker.scenario.model import DiracGroupOfRun, DiracRun
+from simgrid_broker.systems.dirac.dispatch import CentralQueue, CountedQueue, groups_of, pilots_wanted
+from simgrid_broker.systems.dirac.policy.priorities import DEPLOYED, DOCUMENTED, Group, compute_priorities
 from simgrid_broker.systems.dirac.policy.task_queues import Identity
 from simgrid_broker.turns.job_turn import is_elsewhere
 from simgrid_broker.views import KEPT, Gdpconfig, ShareTree
@@ -39,7 +37,7 @@ def test_classes_that_an_offer_reaches(offered, n):
     assert classes_within(np.array([360.0, 1800.0, 3600.0]), offered) == n
 
 
-@pytest.mark.rule("central_queue.groups_of")
+@pytest.mark.rule("dispatch.groups_of")
 def test_shares_without_a_group_are_groups_with_ten_for_each_percent():
     tree = ShareTree(("", "A", "B", "C"), np.array([-1, 0, 0, 0]), np.array([100, 74.96, 25, 0.04]),
                      np.array([1, 2, 3]))

@@ -3,12 +3,12 @@
 import pytest
 
 import simgrid_broker as sb
-from simgrid_broker.systems.dirac.policy.options import Match, over_running_limit, tokens_left, united, within_delay
+from simgrid_broker.systems.dirac.policy.priorities import Match, over_running_limit, tokens_left, united, within_delay
 
 RUNNING = [(dict(JobType="Merge", OwnerGroup="prod"), 3), (dict(JobType="Merge"), 2), (dict(JobType="User"), 1)]
 
 
-@pytest.mark.rule("options.over_running_limit")
+@pytest.mark.rule("priorities.over_running_limit")
 @pytest.mark.parametrize(("options", "ce", "blocked"), [
     (dict(JobType=dict(Merge=5)), "", dict(JobType=["Merge"])), (dict(JobType=dict(Merge=6)), "", {}),
     (dict(JobType=dict(User="1", Merge=9)), "", dict(JobType=["User"])), (dict(JobType=dict(Other=0)), "", dict(
@@ -20,7 +20,7 @@ def test_a_value_is_blocked_from_its_limit_on(options, ce, blocked):
     assert over_running_limit(options, RUNNING, ce) == blocked
 
 
-@pytest.mark.rule("options.within_delay", "options.tokens_left")
+@pytest.mark.rule("priorities.within_delay", "priorities.tokens_left")
 @pytest.mark.parametrize(("delay", "capacity", "ages", "tokens"), [
     (60, 1, [], 1), (60, 1, [59.4], 0.99), (60, 1, [60], 1), (60, 1, [1000], 1), (0, 1, [0], 1), (-3, 2, [0, 0], 2),
     (60, 2, [30, 30], 0.5), (60, 2, [90, 30], 1.5), (60, 3, [0, 0, 0], 0)])
@@ -31,7 +31,7 @@ def test_tokens_come_back_one_in_each_delay(delay, capacity, ages, tokens):
     assert within_delay(options, matches) == ({} if tokens >= 1 else dict(JobType=["Merge"]))
 
 
-@pytest.mark.rule("options.united")
+@pytest.mark.rule("priorities.united")
 def test_limits_are_united_attribute_by_attribute():
     assert united(dict(A=["x"]), dict(A=["x", "y"], B=["z"]), {}) == dict(A=["x", "y"], B=["z"])
 

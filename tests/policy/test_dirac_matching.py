@@ -4,11 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.systems.dirac.policy.edition import cpu_classes
-from simgrid_broker.systems.dirac.policy.editions import DEPLOYED, DOCUMENTED
 from simgrid_broker.systems.dirac.policy.matching import Acceptance, failures
-from simgrid_broker.systems.dirac.policy.pilot_report import Credentials, request_of_pilot
-from simgrid_broker.systems.dirac.policy.request import Malformed, checked_request
+from simgrid_broker.systems.dirac.policy.priorities import DEPLOYED, DOCUMENTED
+from simgrid_broker.systems.dirac.policy.request import (
+    Credentials,
+    Malformed,
+    checked_request,
+    cpu_classes,
+    request_of_pilot,
+)
 from simgrid_broker.systems.dirac.policy.task_queues import Refused, TaskQueues, cpu_class, identity_of
 
 ADA = dict(Owner="ada", OwnerDN="ada", OwnerGroup="user", CPUTime=300)
@@ -37,7 +41,7 @@ def test_cpu_time_is_raised_to_its_class(cpu_time, documented, deployed):
     assert identity(CPUTime=cpu_time).cpu_time == deployed == cpu_class(cpu_time, DEPLOYED.cpu_classes)
 
 
-@pytest.mark.rule("edition.cpu_classes")
+@pytest.mark.rule("request.cpu_classes")
 @pytest.mark.parametrize(("option", "classes"), [
     ([100, 1000], (100, 1000)), (["100", "1000"], (100, 1000)), ("100, 1000", (100, 1000)), ("", None),
     ([100.5, 1000], None), ([100, 100], None), ([0, 5], None), (["x", 5], None),
@@ -110,7 +114,7 @@ def test_a_job_that_is_inserted_again_moves_and_an_empty_task_queue_is_not_joine
     assert [queue.jobs for queue in queues] == [{}, {}, {1: 1}]
 
 
-@pytest.mark.rule("conditions.cpu_time", "request.checked_request")
+@pytest.mark.rule("request.cpu_time", "request.checked_request")
 def test_the_resource_offers_the_cpu_time_of_the_class():
     assert failed({}, dict(CPUTime=359)) == "CPUTime"
     assert failed({}, dict(CPUTime=360)) is None
@@ -120,7 +124,7 @@ def test_the_resource_offers_the_cpu_time_of_the_class():
             failed({}, dict(CPUTime=wrong))
 
 
-@pytest.mark.rule("conditions.owner", "conditions.owner_dn")
+@pytest.mark.rule("request.owner", "request.owner_dn")
 @pytest.mark.parametrize(("request_", "sharing", "matches"), [
     (dict(Owner="ada"), (), True), (dict(Owner="bob"), (), False), (dict(Owner=["bob", "ada"]), (), True),
     (dict(OwnerGroup="user"), (), True), (dict(OwnerGroup=["prod", "user"]), (), True),
@@ -135,7 +139,7 @@ def test_a_private_resource_serves_its_group_and_its_owner(request_, sharing, ma
     assert failed({}, dn, DOCUMENTED, sharing) == (None if matches else "OwnerDN")
 
 
-@pytest.mark.rule("conditions.owner")
+@pytest.mark.rule("request.owner")
 def test_all_conditions_hold_for_each_of_several_groups():
     asked = dict(OwnerGroup=["user", "prod"], Owner="ada")
     assert failed(dict(CPUTime=1800), asked) == "CPUTime"
@@ -147,8 +151,8 @@ LISTS = [("Site", "Sites", DEPLOYED), ("Site", "Sites", DOCUMENTED), ("GridCE", 
          ("LHCbPlatform", "LHCbPlatforms", DOCUMENTED)]
 
 
-@pytest.mark.rule("conditions.site", "conditions.grid_ce", "conditions.platform", "conditions.job_type",
-                  "conditions.lhcb_platform")
+@pytest.mark.rule("request.site", "request.grid_ce", "request.platform", "request.job_type",
+                  "request.lhcb_platform")
 @pytest.mark.parametrize(("field", "required", "edition"), LISTS)
 @pytest.mark.parametrize(("of_job", "of_resource", "matches"), [
     ([], "A", True), (["A"], "A", True), (["B"], "A", False), (["A", "B"], ["B", "C"], True),
@@ -161,7 +165,7 @@ def test_a_value_of_the_resource_is_among_those_of_the_job(field, required, edit
     assert failed({required: of_job}, {}, edition) is None
 
 
-@pytest.mark.rule("conditions.banned_site")
+@pytest.mark.rule("request.banned_site")
 @pytest.mark.parametrize(("site", "matches"), [
     ("A", False), ("B", True), (["A", "C"], True), (["A"], False), ("ANY", True), ([], True), ("", True)])
 def test_a_job_bans_a_resource_of_which_it_bans_every_site(site, matches):
@@ -174,7 +178,7 @@ def test_for_a_list_one_site_may_be_accepted_and_another_one_not_banned():
     assert failed(dict(Sites=["A"], BannedSites=["A"]), dict(Site=["A", "C"])) is None
 
 
-@pytest.mark.rule("conditions.offered_tags", "conditions.required_tag", "request.checked_request")
+@pytest.mark.rule("request.offered_tags", "request.required_tag", "request.checked_request")
 @pytest.mark.parametrize(("tags", "request_", "answer"), [
     ([], {}, None), (["GPU"], {}, "Tag"), (["GPU"], dict(Tag=[]), "Tag"), (["GPU"], dict(Tag=""), "Tag"),
     (["GPU"], dict(Tag="GPU"), None), (["GPU", "x"], dict(Tag=["GPU"]), "Tag"), (["GPU"], dict(Tag=["GPU", "x"]), None),
@@ -192,7 +196,7 @@ def test_tags(tags, request_, answer):
         assert wrong.kind == answer
 
 
-@pytest.mark.rule("conditions.max_ram")
+@pytest.mark.rule("request.max_ram")
 @pytest.mark.parametrize(("least", "offered", "matches"), [
     (2000, 1999, False), (2000, 2000, True), (2000, None, True), (1, 0, False), (0, 0, True)])
 def test_memory(least, offered, matches):
@@ -200,7 +204,7 @@ def test_memory(least, offered, matches):
     assert failed(dict(MinRAM=least, MaxRAM=9000), asked) == (None if matches else "MaxRAM")
 
 
-@pytest.mark.rule("conditions.resource_bans")
+@pytest.mark.rule("request.resource_bans")
 @pytest.mark.parametrize("field", ["Site", "GridCE", "Platform", "JobType", "Tag"])
 @pytest.mark.parametrize(("of_job", "banned", "matches"), [
     (["A"], "A", False), (["A", "B"], "A", False), (["A"], "B", True), ([], "A", True), (["A"], ["A", "B"], True),
@@ -210,7 +214,7 @@ def test_a_resource_bans_task_queues_with_all_of_its_values(field, of_job, banne
     assert failed({f"{field}s": of_job}, asked) == (None if matches else f"Banned{field}")
 
 
-@pytest.mark.rule("conditions.negative_condition", "request.checked_request")
+@pytest.mark.rule("request.negative_condition", "request.checked_request")
 @pytest.mark.parametrize(("negative", "matches"), [
     (dict(JobType=["T"]), False), (dict(JobType=["T", "S"]), False), (dict(JobType=["S"]), True),
     (dict(JobType=["T"], OwnerGroup=["user"]), False), (dict(JobType=["T"], OwnerGroup=["prod"]), True),
@@ -237,7 +241,7 @@ def test_a_request_of_wrong_values_is_an_error(wrong):
         failed({}, wrong)
 
 
-@pytest.mark.rule("conditions.setup", "conditions.pilot_type")
+@pytest.mark.rule("request.setup", "request.pilot_type")
 @pytest.mark.parametrize(("job", "request_", "answer"), [
     (dict(Setup="S"), dict(Setup="S"), None), (dict(Setup="S"), dict(Setup="T"), "Setup"), (dict(Setup="S"), {}, None),
     ({}, dict(PilotType="private"), None), (dict(PilotTypes=["private"]), dict(PilotType="private"), None),
@@ -246,7 +250,7 @@ def test_setup_and_type_of_the_pilot_as_documented(job, request_, answer):
     assert failed(job, request_, DOCUMENTED) == answer
 
 
-@pytest.mark.rule("pilot_report.request_of_pilot", "conditions.grid_ce")
+@pytest.mark.rule("request.request_of_pilot", "request.grid_ce")
 def test_a_pilot_of_a_banned_site():
     report = dict(Site="A", GridCE="ce", CPUTime=500, JobType="User")
     assert request_of_pilot(report, banned_sites=["A"], edition=DEPLOYED)[0]["JobType"] == "Test"
@@ -257,7 +261,7 @@ def test_a_pilot_of_a_banned_site():
     assert failed(dict(GridCEs=["ce"], Sites=["B"]), request_, DOCUMENTED, named_ce=True) is None
 
 
-@pytest.mark.rule("pilot_report.request_of_pilot", "pilot_report.processor_tags", "pilot_report.listed_tags")
+@pytest.mark.rule("request.request_of_pilot", "request.processor_tags", "request.listed_tags")
 @pytest.mark.parametrize(("report", "tags", "required"), [
     (dict(), None, None), (dict(NumberOfProcessors=1), ["1Processors"], None), (dict(NumberOfProcessors=0), None, None),
     (dict(NumberOfProcessors="2"), ["1Processors", "2Processors", "MultiProcessor"], None),
@@ -273,7 +277,7 @@ def test_1024_processors_are_the_most_that_become_tags():
     assert len(request_of_pilot(dict(NumberOfProcessors=1024), edition=DEPLOYED)[0]["Tag"]) == 1025
 
 
-@pytest.mark.rule("pilot_report.request_of_pilot")
+@pytest.mark.rule("request.request_of_pilot")
 def test_credentials_of_a_pilot():
     generic = Credentials(True, groups_of_vo=("user", "prod"))
     private = Credentials(False, "ada", "user")

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simgrid_broker.systems.dirac.policy.editions import DEPLOYED, DOCUMENTED
 from simgrid_broker.systems.dirac.policy.matching import Acceptance, failures
+from simgrid_broker.systems.dirac.policy.priorities import DEPLOYED, DOCUMENTED
 from simgrid_broker.systems.dirac.policy.request import Malformed, checked_request
 from simgrid_broker.systems.dirac.policy.task_queues import TaskQueues
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from policy_builders import cfg, queues, stats, task
 
-from simgrid_broker.policy.brokerage.production.broker import broker_jobs
-from simgrid_broker.policy.brokerage.production.selection import SCOUTS_PER_BLOCK, spread_jobs
+from simgrid_broker.policy.brokerage.production.broker import SCOUTS_PER_BLOCK, broker_jobs, spread_jobs
 from simgrid_broker.views import KEPT, Verdict
 
 pytestmark = pytest.mark.rule("spread_jobs")

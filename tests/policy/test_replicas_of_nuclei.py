@@ -3,10 +3,10 @@
 import pytest
 
 from simgrid_broker.policy.availability import Endpoint
-from simgrid_broker.policy.brokerage.task.storages import counted, input_of_nuclei, matching, wanted
+from simgrid_broker.policy.brokerage.task.nuclei import counted, input_of_nuclei, matching, wanted
 from simgrid_broker.views import DatasetOfTask, Replica
 
-pytestmark = pytest.mark.rule("input_of_nuclei", "storages.counted", "storages.wanted", "storages.matching")
+pytestmark = pytest.mark.rule("input_of_nuclei", "nuclei.counted", "nuclei.wanted", "nuclei.matching")
 
 
 GB = 1e9

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.policy.queues.zero_share import (
+from simgrid_broker.policy.queues import (
     as_read,
     check_policy,
     has_zero_share,

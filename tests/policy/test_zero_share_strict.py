@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.queues.zero_share import KEYS, check_policy, has_zero_share, valid_types
+from simgrid_broker.policy.queues import KEYS, check_policy, has_zero_share, valid_types
 
 pytestmark = pytest.mark.rule("check_policy")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import simgrid_broker as sb
-from simgrid_broker.scenario.checks.slips import more_work_than_cores, no_jobs_made, unusual_values
+from simgrid_broker.scenario.checks.grid import more_work_than_cores, no_jobs_made, unusual_values
 
 ROOT = Path(__file__).parents[2]
 NORTH, SIMULATION, ANALYSIS = "grid.queues.NORTH", "workload.campaigns.simulation", "workload.users.analysis"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, scenario, two_sites
 
-from simgrid_broker.scenario.work.catalogue import catalogue
+from simgrid_broker.scenario.work.draws import catalogue
 from simgrid_broker.scenario.work.synthetic import task_list
 from simgrid_broker.world.build import build
 from simgrid_broker.world.data.datasets import add_replica_at, delete_dataset, lose_replica, replica_tables

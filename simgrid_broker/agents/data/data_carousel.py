@@ -12,7 +12,7 @@ import simpy
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.transfers.network import NO_SPACE_WAIT_S, Shipment
-from simgrid_broker.ledgers.staging import Request
+from simgrid_broker.ledgers.inputs import Request
 from simgrid_broker.names import CLOSENESS_BLOCKED, COMPLETE, StagingStatus
 from simgrid_broker.policy.tasks import data_carousel as policy
 from simgrid_broker.policy.tasks.data_carousel import Config, TapeConfig

@@ -8,7 +8,7 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.names import MOST_FILES_OF_JOB, ClosedBy
-from simgrid_broker.policy.brokerage.production.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
+from simgrid_broker.policy.brokerage.production.broker import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.jobs.resource_types import asked_ramcount
 from simgrid_broker.policy.tasks.cutting import Room, cut_jobs
 from simgrid_broker.policy.tasks.selection import Selection, files_to_read
@@ -27,7 +27,7 @@ from simgrid_broker.schema.tasks import SplitParameters
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.views import Task, Verdict
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.data.secondaries import inputs_of
+from simgrid_broker.world.data.datasets import inputs_of
 from simgrid_broker.world.jobs.counts import account_of_task
 from simgrid_broker.world.tasks.input_files import end_of_dataset, first_waiting, pieces_at_once, waiting_pieces
 

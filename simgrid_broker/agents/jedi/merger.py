@@ -12,7 +12,7 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, PMERGE, Cause, JobMark, JobStatus, TaskStatus
-from simgrid_broker.policy.brokerage.production.selection import spread_jobs
+from simgrid_broker.policy.brokerage.production.broker import spread_jobs
 from simgrid_broker.policy.tasks import merging
 from simgrid_broker.views import Premerge, Task
 from simgrid_broker.world.columns import mark_jobs

@@ -13,8 +13,8 @@ import numpy as np
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.jobs.effects import jobs_of
 from simgrid_broker.names import Cause, JobStatus, QueueStatus
-from simgrid_broker.policy.queues import watchdogs as rules
-from simgrid_broker.policy.queues.watchdogs import FILLS_QUEUES
+from simgrid_broker.policy import queues as rules
+from simgrid_broker.policy.queues import FILLS_QUEUES
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.columns import set_task

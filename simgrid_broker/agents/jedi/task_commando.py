@@ -12,7 +12,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.jobs.effects import jobs_of
-from simgrid_broker.ledgers.commands import Command
+from simgrid_broker.ledgers.live_tasks import Command
 from simgrid_broker.names import PRODUCTION_LABELS, Cause, JobStatus, TaskCommand, TaskStatus
 from simgrid_broker.policy.tasks.commands import INCREMENT, NOT_RETRIED_WITH_PARENT, accepts, retry_refused
 from simgrid_broker.schema.tasks import changed

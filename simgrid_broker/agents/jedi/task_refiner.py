@@ -20,8 +20,7 @@ from simgrid_broker.policy.users import tasks as user_tasks
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.columns import limit_walltime, move_input, return_to, set_task
-from simgrid_broker.world.data.datasets import datasets_of
-from simgrid_broker.world.data.secondaries import numbers_of
+from simgrid_broker.world.data.datasets import datasets_of, numbers_of
 from simgrid_broker.world.shares import WorkQueueMap, attributes, leaf_shares
 from simgrid_broker.world.tasks.input_files import staged_inputs_of
 from simgrid_broker.world.tasks.transitions import set_status

@@ -10,7 +10,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import JOB_TYPE_OF_TESTS, JobStatus, QueueStatus
-from simgrid_broker.policy.queues.watchdogs import status_after
+from simgrid_broker.policy.queues import status_after
 from simgrid_broker.world.columns import set_queue_status
 
 

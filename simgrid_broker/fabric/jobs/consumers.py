@@ -14,7 +14,7 @@ from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, Cloning, EventStatus, JobMark, JobStatus
 from simgrid_broker.systems.events.table import find_in_ring, find_ready, give, set_range
 from simgrid_broker.world.arrays import WITHDRAWN, Arrays
-from simgrid_broker.world.data.secondaries import keep_inputs
+from simgrid_broker.world.data.datasets import keep_inputs
 from simgrid_broker.world.jobs.transitions import fall_silent, move
 from simgrid_broker.world.queues.slots import payload_is_over, slot_of
 

@@ -33,8 +33,8 @@ from simgrid_broker.fabric.transfers.secondary_data import ask_for_secondaries, 
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import JUMP_OVER_PRIORITY, USER_PRIORITY, Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
+from simgrid_broker.world.data.datasets import clear_inputs, give_inputs, keep_inputs, master_bytes
 from simgrid_broker.world.data.replicas import is_shared, replica_on_disk
-from simgrid_broker.world.data.secondaries import clear_inputs, give_inputs, keep_inputs, master_bytes
 from simgrid_broker.world.jobs.transitions import come_back, enter, leave, move
 from simgrid_broker.world.rows import has_no_pieces, is_recorded, next_place, pop_retry, record_of, take_job
 from simgrid_broker.world.tasks import input_files

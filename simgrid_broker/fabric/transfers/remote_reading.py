@@ -25,8 +25,8 @@ from simgrid_broker.fabric.transfers.links import (
 from simgrid_broker.fabric.transfers.rows import best_source, join, new_transfer
 from simgrid_broker.names import Activity, Cause, TransferKind
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.data.datasets import master_bytes
 from simgrid_broker.world.data.replicas import IS_OFF, is_shared
-from simgrid_broker.world.data.secondaries import master_bytes
 from simgrid_broker.world.rows import has_no_pieces
 from simgrid_broker.world.tasks.input_files import dataset_of
 

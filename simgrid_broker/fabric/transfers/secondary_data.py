@@ -17,8 +17,8 @@ from simgrid_broker.fabric.transfers.rows import activity_of_input, best_source,
 from simgrid_broker.luck import key_of_attempt
 from simgrid_broker.names import JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.data.datasets import secondaries_of
 from simgrid_broker.world.data.replicas import replica_on_disk
-from simgrid_broker.world.data.secondaries import secondaries_of
 from simgrid_broker.world.jobs.transitions import move
 
 ASSIGNED, INPUT = int(JobStatus.ASSIGNED), int(TransferKind.INPUT)

@@ -9,10 +9,16 @@ from typing import Any
 from simgrid_broker.errors import first_three, nearest
 from simgrid_broker.names import ASKED_LABELS, JOB_TYPE_OF_TESTS
 from simgrid_broker.scenario.checks.data import DATA_REMARKS, DATA_RULES, TAPE_REMARKS, TAPE_RULES
-from simgrid_broker.scenario.checks.grid import GRID_RULES, NETWORK_RULES, too_much_space
+from simgrid_broker.scenario.checks.grid import (
+    GRID_RULES,
+    NETWORK_RULES,
+    more_work_than_cores,
+    no_jobs_made,
+    too_much_space,
+    unusual_values,
+)
 from simgrid_broker.scenario.checks.rows import constraints_of_rows, remarks_of_rows
 from simgrid_broker.scenario.checks.shares import SHARE_RULES, WORK_QUEUE_RULES, work_without_share
-from simgrid_broker.scenario.checks.slips import more_work_than_cores, no_jobs_made, unusual_values
 from simgrid_broker.scenario.checks.users import (
     USER_PARAMETER_RULES,
     accounts_without_effect,

@@ -9,7 +9,7 @@ from simgrid_broker.gdpconfig.carousel_config import RseConfig, TapeConfig, conf
 from simgrid_broker.scenario.gdpconfig import json_as_written
 from simgrid_broker.scenario.loading.origins import Finding, Key, Rules
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.work.catalogue import catalogue
+from simgrid_broker.scenario.work.draws import catalogue
 
 
 def too_large_replicas(scenario: Scenario) -> Iterator[Finding]:

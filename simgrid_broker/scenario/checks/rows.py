@@ -17,7 +17,7 @@ from simgrid_broker.scenario.loading.origins import Finding, Key, Whole, dotted
 from simgrid_broker.scenario.loading.validate import is_part
 from simgrid_broker.scenario.shares import PARTITION, leaf_names, queue_names, shares_with_keys
 from simgrid_broker.scenario.work.campaigns import owner_names
-from simgrid_broker.scenario.work.data import dataset_names
+from simgrid_broker.scenario.work.input_files import dataset_names
 from simgrid_broker.schema.part import ActsIn, Answer, AtMost, Constraint, Needs, Refers
 
 THINGS: dict[str, Callable[[Any], Collection[str]]] = {

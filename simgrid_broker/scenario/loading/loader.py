@@ -12,7 +12,7 @@ from simgrid_broker.files import MANIFEST
 from simgrid_broker.scenario.checks.cross_checks import findings
 from simgrid_broker.scenario.checks.snapshot import snapshot_findings
 from simgrid_broker.scenario.grid.expand_grid import SOURCES, expanded
-from simgrid_broker.scenario.loading import lenient
+from simgrid_broker.scenario.loading import validate
 from simgrid_broker.scenario.loading.documents import missing_files, of_run, read
 from simgrid_broker.scenario.loading.origins import Assignment, Draft, Finding, Whole, value_at
 from simgrid_broker.scenario.loading.set_values import NoSuchKey, assigned, from_command_line, from_python, plain
@@ -124,7 +124,7 @@ def _checked(draft: Draft, model: type[W], failed: bool, problems: list[Problem]
     while True:
         checked = validated(draft.values, model, is_lenient)
         found = _cross_findings(checked, draft, failed)
-        values, more = lenient.readable(model, draft.values, checked.findings) if is_lenient else (None, ())
+        values, more = validate.readable(model, draft.values, checked.findings) if is_lenient else (None, ())
         if values is not None:
             remarks, draft = [*remarks, *more], replace(draft, values=values)
             continue
@@ -132,7 +132,7 @@ def _checked(draft: Draft, model: type[W], failed: bool, problems: list[Problem]
         if not is_lenient or checked.findings or empty:
             problems += locate.problems_of(draft, [*checked.findings, *(empty if is_lenient else found)])
             return checked, remarks
-        values, more = lenient.as_panda_reads(model, draft.values, found, checked.out_of_range)
+        values, more = validate.as_panda_reads(model, draft.values, found, checked.out_of_range)
         remarks += [remark for remark in more if remark not in remarks]
         if values is None:
             return checked, remarks

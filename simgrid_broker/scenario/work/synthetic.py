@@ -18,18 +18,21 @@ from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import leaf_names, queue_names
 from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.scenario.work.campaigns import Campaign, FunctionalTests, Payload, UserActivity
-from simgrid_broker.scenario.work.catalogue import catalogue, datasets_read, secondary_lists, with_sizes
 from simgrid_broker.scenario.work.draws import (
     STORM,
     TaskArrivals,
     bags,
+    catalogue,
+    datasets_read,
     draw,
     draw_number,
     favourites,
     groups_of_users,
     holders,
     poisson_times,
+    secondary_lists,
     storm_tasks,
+    with_sizes,
 )
 from simgrid_broker.scenario.work.input_files import Spread
 from simgrid_broker.scenario.work.tasklist import Arrivals, Stream, TaskList, fill, merged, new_rows, no_replicas

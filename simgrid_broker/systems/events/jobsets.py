@@ -9,7 +9,7 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.names import Cloning, EventService, JobMark, JobStatus, QueueStatus, TaskStatus
-from simgrid_broker.policy.brokerage.production.selection import spread_jobs
+from simgrid_broker.policy.brokerage.production.broker import spread_jobs
 from simgrid_broker.policy.jobs.resource_types import asked_ramcount
 from simgrid_broker.policy.jobs.retry_module import fewest_ranges
 from simgrid_broker.scenario.work.event_rule import EventRule

@@ -17,7 +17,7 @@ from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.jobs.effects import jobs_of
 from simgrid_broker.names import DEFINED_TABLE, Cause, JobStatus, TaskStatus
-from simgrid_broker.policy.brokerage.production.selection import spread_jobs
+from simgrid_broker.policy.brokerage.production.broker import spread_jobs
 from simgrid_broker.policy.jobs.resource_types import asked_ramcount
 from simgrid_broker.policy.jobs.retry_module import jumbo_limits
 from simgrid_broker.scenario.model import Scenario

@@ -26,8 +26,8 @@ from simgrid_broker.schema.queues import QUEUE_NUMBERS, QueueNumbers
 from simgrid_broker.schema.tasks import AS_PRIORITY, Chain, TaskClaims
 from simgrid_broker.world.arrays import DATASET, Arrays
 from simgrid_broker.world.build import build
+from simgrid_broker.world.data.datasets import Secondary, secondary_tables
 from simgrid_broker.world.data.replicas import add_replica_of
-from simgrid_broker.world.data.secondaries import Secondary, secondary_tables
 from simgrid_broker.world.jobs.counts import COUNTED, take_snapshot
 from simgrid_broker.world.jobs.counts import Snapshot as Statistics
 from simgrid_broker.world.queues.statistics import unwritable_sites

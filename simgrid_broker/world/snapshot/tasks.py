@@ -13,7 +13,7 @@ from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.tasks import BrokerParameters, Chain, UserParameters
 from simgrid_broker.views import Task, UserView
 from simgrid_broker.world.arrays import N_RAM_LEVELS
-from simgrid_broker.world.data.secondaries import secondaries_of_task
+from simgrid_broker.world.data.datasets import secondaries_of_task
 from simgrid_broker.world.tasks.input_files import is_cut, pieces_at_once, take_in_hand_of, waiting_at
 from simgrid_broker.world.views.nuclei import Burden, parts_of_masters_at
 from simgrid_broker.world.views.observe import job_input, replicas, values_of

@@ -10,8 +10,8 @@ from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import COMPLETE, TaskStatus, TransferKind
+from simgrid_broker.world.data.datasets import own_part, secondaries_of
 from simgrid_broker.world.data.replicas import parts_of_dataset
-from simgrid_broker.world.data.secondaries import own_part, secondaries_of
 from simgrid_broker.world.snapshot.records import NucleusWork
 from simgrid_broker.world.tasks.input_files import reads_container
 from simgrid_broker.world.views.tasks import PASSES, counted_inputs, total_input

@@ -12,8 +12,7 @@ from simgrid_broker.names import OF_CLONES, JobStatus, ReplicaState, TaskStatus
 from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.data.datasets import members_of, replica_tables
-from simgrid_broker.world.data.secondaries import secondaries_of_task
+from simgrid_broker.world.data.datasets import members_of, replica_tables, secondaries_of_task
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of
 from simgrid_broker.world.queues.places import RAW, analysis_stores, spread_replicas

@@ -11,8 +11,8 @@ from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.units import MB, MIB
 from simgrid_broker.views import SOURCE, TASK_FIELDS
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.data.datasets import own_part, secondaries_of
 from simgrid_broker.world.data.replicas import first_replica, part_of_staged, parts_of_dataset
-from simgrid_broker.world.data.secondaries import own_part, secondaries_of
 from simgrid_broker.world.tasks.input_files import in_hand, pieces_at_once, reads_container
 
 PASSES = ByEdition(np.array([True, False, False]), np.array([True, False, True]))

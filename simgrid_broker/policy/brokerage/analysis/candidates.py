@@ -14,9 +14,9 @@ import numpy as np
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import ANY_CORES, AUTO, QueueStatus
 from simgrid_broker.policy.brokerage.analysis.question import AnalysisCase, preassigned_queue
-from simgrid_broker.policy.brokerage.production import named_values
+from simgrid_broker.policy.brokerage.production import question
 from simgrid_broker.policy.brokerage.production.requirements import ONLY
-from simgrid_broker.policy.queues.zero_share import TASK_FIELDS, has_zero_share
+from simgrid_broker.policy.queues import TASK_FIELDS, has_zero_share
 from simgrid_broker.policy.rule import Answer, above, criterion
 from simgrid_broker.policy.software.architecture import Architecture, parse_architecture
 from simgrid_broker.policy.software.check import (
@@ -104,7 +104,7 @@ def names_another_queue(case: AnalysisCase) -> np.ndarray:
     return ~is_preassigned(case)
 
 
-@criterion("-status", says="{text}", text=named_values.status, panda="selection for status", stage="status check",
+@criterion("-status", says="{text}", text=question.status, panda="selection for status", stage="status check",
            static=LISTED, source=f"{STEP_3}; brokerage reference, 3.3 A2 (D31)")
 def not_accepting(case: AnalysisCase) -> np.ndarray:
     """Refuse queues that are not online, unless they are pre-assigned (D31).
@@ -125,7 +125,7 @@ def is_named(case: AnalysisCase) -> np.ndarray:
     return is_preassigned(case) | matched(case, case.task.includedsite)
 
 
-@criterion("-zeroshare", says="sub-policy {text}", text=named_values.sub_policy, applies=has_none,
+@criterion("-zeroshare", says="sub-policy {text}", text=question.sub_policy, applies=has_none,
            panda="selection for zero share", stage="zero share check", static=(*NAMED, *TASK_FIELDS),
            editions=("deployed",), source="brokerage reference, 3.3 A3 and 6")
 def no_share_there(case: AnalysisCase) -> np.ndarray:
@@ -274,7 +274,7 @@ class Wanted(NamedTuple):
     only_cvmfs: bool = False
 
 
-@criterion(NO_CACHE, says="it does not have {text}", text=named_values.software, **BOTH)
+@criterion(NO_CACHE, says="it does not have {text}", text=question.software, **BOTH)
 def release_missing(case: AnalysisCase) -> np.ndarray:
     """Refuse queues without the release, container, CPU or GPU that the task asks for, unless it names its queue.
 
@@ -283,7 +283,7 @@ def release_missing(case: AnalysisCase) -> np.ndarray:
     return _answered(case, NO_CACHE)
 
 
-@criterion(NO_PLATFORM, says="it has no platform for {text}", text=named_values.platform, **BOTH)
+@criterion(NO_PLATFORM, says="it has no platform for {text}", text=question.platform, **BOTH)
 def platform_unresolved(case: AnalysisCase) -> np.ndarray:
     """Refuse queues that have no platform for the regular expression of the task."""
     return _answered(case, NO_PLATFORM)

@@ -9,7 +9,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.brokerage.analysis.candidates import STEP_3
-from simgrid_broker.policy.brokerage.production import estimates, named_values
+from simgrid_broker.policy.brokerage.production import estimates, question
 from simgrid_broker.policy.brokerage.production.requirements import (
     DAY_SAYS,
     DAY_UNITS,
@@ -170,7 +170,7 @@ def mintime_too_long(task, queue, load, user, store, data):
     return task["walltime_is_known"] and need < queue["mintime_s"], need, queue["mintime_s"]
 
 
-@candidate_criterion("-shortwalltime", unit=WORK, text=named_values.unit_of_work, applies=knows_walltime,
+@candidate_criterion("-shortwalltime", unit=WORK, text=question.unit_of_work, applies=knows_walltime,
                      says="{value:plain} {text} of work needed, {limit:plain} {text} fit into maxtime", **TIME,
                      **DEPLOYED, source="brokerage reference, 3.3 A15 and 8.3")
 def maxtime_too_short_deployed(task, queue, load, user, store, data):
@@ -179,7 +179,7 @@ def maxtime_too_short_deployed(task, queue, load, user, store, data):
     return knows_walltime(task) and task["usual_work"] > limit, task["usual_work"], limit
 
 
-@candidate_criterion("-longwalltime", unit=WORK, text=named_values.unit_of_work, applies=knows_walltime,
+@candidate_criterion("-longwalltime", unit=WORK, text=question.unit_of_work, applies=knows_walltime,
                      says="{value:plain} {text} of work needed, mintime asks for {limit:plain} {text}", **TIME,
                      **DEPLOYED, source="brokerage reference, 3.3 A15 and 8.3")
 def mintime_too_long_deployed(task, queue, load, user, store, data):

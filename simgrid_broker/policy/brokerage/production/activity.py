@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import HIGH_PRIORITY
-from simgrid_broker.policy.brokerage.production import named_values
+from simgrid_broker.policy.brokerage.production import question
 from simgrid_broker.policy.brokerage.production.network import near_nucleus
 from simgrid_broker.policy.rule import FINAL_STAGE, JOB_BROKERAGE, candidate_criterion, candidate_factor
 from simgrid_broker.units import HOUR
@@ -53,7 +53,7 @@ def opportunistic(task, queue, load, link, store, numbers):
     return is_careful(task) and queue["pledgedcpu"] == OPPORTUNISTIC, queue["pledgedcpu"], 0.0
 
 
-@candidate_criterion("-inactive", unit="s", says="{text}, none started for {value}", text=named_values.jobs_that_wait,
+@candidate_criterion("-inactive", unit="s", says="{text}, none started for {value}", text=question.jobs_that_wait,
                      applies=is_quick, panda="selection for inactive queues", stage="slowness/inactive check",
                      temporary=True, source=SOURCE + "2.3")
 def inactive(task, queue, load, link, store, numbers):

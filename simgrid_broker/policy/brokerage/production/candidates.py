@@ -13,10 +13,10 @@ import numpy as np
 
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import ANALYSIS_LABELS, ANY_CORES, PRODUCTION_LABELS, VERY_HIGH_PRIORITY, QueueStatus
-from simgrid_broker.policy.brokerage.production import named_values
+from simgrid_broker.policy.brokerage.production import question
 from simgrid_broker.policy.brokerage.production.question import JobCase
 from simgrid_broker.policy.funnel import ONE
-from simgrid_broker.policy.queues.zero_share import TASK_FIELDS, has_zero_share
+from simgrid_broker.policy.queues import TASK_FIELDS, has_zero_share
 from simgrid_broker.policy.rule import JOB_BROKERAGE, Answer, above, criterion, factor
 from simgrid_broker.policy.software.check import NO_CACHE, NO_PLATFORM, answer, need_of, preference
 from simgrid_broker.units import DAY, HOUR
@@ -117,7 +117,7 @@ def for_hint(task: Task) -> Task:
     return replace(task, preassigned=(), premerge=None)
 
 
-@criterion("-preassign", says="{text}", text=named_values.who_names_queues,
+@criterion("-preassign", says="{text}", text=question.who_names_queues,
            applies=lambda case: not initial_list(case.task, case.queues, case.edition).mask.all(),
            panda="list of preliminary candidates", static=NAMED,
            source=f"{JOB_BROKERAGE}, step 1; brokerage reference, 2.1 (D17)")
@@ -152,7 +152,7 @@ TEST_SHARES = ("test", "validation")
 """Work queues, hence shares, exempt from zero shares in the deployed edition; source: brokerage reference, 2.3 P7."""
 
 
-@criterion("-capability", says="{text}", text=named_values.capability, panda="list of preliminary candidates",
+@criterion("-capability", says="{text}", text=question.capability, panda="list of preliminary candidates",
            static=(*NAMED, "prodsourcelabel"), source=f"{JOB_BROKERAGE}, step 1; brokerage reference, 2.1")
 def of_the_other_kind(case: JobCase) -> np.ndarray:
     """Refuse queues for analysis only to production, and the reverse, unless the task names them; PanDA logs none."""
@@ -173,7 +173,7 @@ def named_test(case: JobCase) -> np.ndarray:
     return case.queues.has_in_name(NAME_OF_TEST_QUEUES)
 
 
-@criterion("-status", says="{text}", text=named_values.status, applies=is_open, panda="selection for status",
+@criterion("-status", says="{text}", text=question.status, applies=is_open, panda="selection for status",
            stage="status check", static=NAMED, source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P3 (D19)")
 def not_open(case: JobCase) -> np.ndarray:
     """Refuse queues that are not online, or standby in the deployed edition, unless the task is pre-assigned (D19)."""
@@ -187,7 +187,7 @@ def asks_policies(case: JobCase) -> bool:
     return not is_test or (task.prodsourcelabel != "managed" and is_single(task, case.queues))
 
 
-@criterion("-zeroshare", says="sub-policy {text}", text=named_values.sub_policy, applies=asks_policies,
+@criterion("-zeroshare", says="sub-policy {text}", text=question.sub_policy, applies=asks_policies,
            panda="selection for zero share", stage="zero share check",
            static=(*NAMED, *TASK_FIELDS, "prodsourcelabel"),
            source="PanDA brokerage documentation, Zero Share; brokerage reference, 2.3 P7 and 6 (D42, D43)")
@@ -259,7 +259,7 @@ BOTH: Any = {"applies": needs_software, "panda": "selection for release", "stage
              "source": "PanDA brokerage documentation, release/cache availability check; brokerage reference, 5"}
 
 
-@criterion(NO_CACHE, says="it does not have {text}", text=named_values.software, **BOTH)
+@criterion(NO_CACHE, says="it does not have {text}", text=question.software, **BOTH)
 def software_missing(case: JobCase) -> np.ndarray:
     """Refuse queues without the release, container, CPU or GPU that the task asks for; those with ANY pass (D37).
 
@@ -268,7 +268,7 @@ def software_missing(case: JobCase) -> np.ndarray:
     return _answered(case, NO_CACHE)
 
 
-@criterion(NO_PLATFORM, says="it has no platform for {text}", text=named_values.platform, **BOTH)
+@criterion(NO_PLATFORM, says="it has no platform for {text}", text=question.platform, **BOTH)
 def platform_missing(case: JobCase) -> np.ndarray:
     """Refuse queues that have no platform for the regular expression of the task."""
     return _answered(case, NO_PLATFORM)

@@ -11,7 +11,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import VERY_HIGH_PRIORITY
-from simgrid_broker.policy.brokerage.production import estimates, named_values
+from simgrid_broker.policy.brokerage.production import estimates, question
 from simgrid_broker.policy.brokerage.production.candidates import NAMED, is_spared
 from simgrid_broker.policy.brokerage.production.question import JobCase
 from simgrid_broker.policy.rule import JOB_BROKERAGE, Answer, below, candidate_criterion, criterion
@@ -84,7 +84,7 @@ def too_little_walltime(task, queue, load, link, store, numbers):
     return task["walltime_is_known"] and need_s > queue["maxtime_s"], need_s, queue["maxtime_s"]
 
 
-@candidate_criterion("-shortwalltime", unit=WORK, text=named_values.unit_of_work, applies=knows_walltime,
+@candidate_criterion("-shortwalltime", unit=WORK, text=question.unit_of_work, applies=knows_walltime,
                      says="{value:plain} {text} of work needed, {limit:plain} {text} fit into maxtime",
                      panda="selection for walltime", stage="walltime check", **DEPLOYED)
 def too_little_walltime_deployed(task, queue, load, link, store, numbers):
@@ -148,7 +148,7 @@ def too_much_walltime(task, queue, load, link, store, numbers):
     return task["walltime_is_known"] and need_s < queue["mintime_s"], need_s, queue["mintime_s"]
 
 
-@candidate_criterion("-longwalltime", unit=WORK, text=named_values.unit_of_work,
+@candidate_criterion("-longwalltime", unit=WORK, text=question.unit_of_work,
                      says="{value:plain} {text} of work needed, mintime asks for {limit:plain} {text}",
                      panda="selection for walltime", stage="walltime check", **DEPLOYED)
 def too_much_walltime_deployed(task, queue, load, link, store, numbers):
@@ -221,7 +221,7 @@ def asks_for_network(case: JobCase) -> bool:
     return bool(case.task.ipconnectivity) and not is_spared(case)
 
 
-@criterion("-network", says="{text}", text=named_values.networks, applies=asks_for_network,
+@criterion("-network", says="{text}", text=question.networks, applies=asks_for_network,
            panda="selection for network connectivity", stage="network check",
            static=(*NAMED, "ipconnectivity"),
            source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P18 (D24)")

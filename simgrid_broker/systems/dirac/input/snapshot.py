@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from pydantic import Field
 
 from simgrid_broker.errors import RequestError, ScenarioError, SnapshotError, nearest
-from simgrid_broker.scenario.dirac_run import DiracCredentials
 from simgrid_broker.scenario.loading.documents import read_yaml, text_of
 from simgrid_broker.scenario.loading.loader import resolve, snapshot_of
 from simgrid_broker.scenario.loading.origins import Draft, Finding, Key, Origin, Whole
+from simgrid_broker.scenario.model import DiracCredentials
 from simgrid_broker.schema.part import Part
 
 SCHEDULING = ("operations", "JobScheduling")

@@ -6,26 +6,23 @@ from typing import Any
 
 from simgrid_broker.errors import did_you_mean, nearest
 from simgrid_broker.systems.dirac.input.snapshot import DiracCredentials, DiracRequests, DiracSnapshot
-from simgrid_broker.systems.dirac.policy.edition import cpu_classes
-from simgrid_broker.systems.dirac.policy.editions import DIRAC_EDITIONS
-from simgrid_broker.systems.dirac.policy.options import (
-    SCHEDULING,
-    Match,
-    option_remarks,
-    over_running_limit,
-    united,
-    within_delay,
-)
-from simgrid_broker.systems.dirac.policy.pilot_report import KEPT, Credentials, request_of_pilot
 from simgrid_broker.systems.dirac.policy.priorities import (
     DEFAULT_SHARE,
+    DIRAC_EDITIONS,
+    SCHEDULING,
     Group,
+    Match,
     compute_priorities,
     corrected,
     correctors_of,
     is_on,
+    option_remarks,
+    over_running_limit,
+    united,
     whole_option,
+    within_delay,
 )
+from simgrid_broker.systems.dirac.policy.request import KEPT, Credentials, cpu_classes, request_of_pilot
 from simgrid_broker.systems.dirac.policy.task_queues import Refused, TaskQueues
 
 OF_REPORT = ("NumberOfProcessors", "WholeNode", "Credentials")

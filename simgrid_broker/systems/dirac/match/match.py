@@ -12,8 +12,6 @@ from simgrid_broker.errors import RequestError, SnapshotError
 from simgrid_broker.luck import uniforms
 from simgrid_broker.systems.dirac.input.snapshot import DiracRequests, DiracSnapshot, load_dirac_snapshot, load_requests
 from simgrid_broker.systems.dirac.match.inputs import MatchInput, remarks_on
-from simgrid_broker.systems.dirac.policy.conditions import Condition
-from simgrid_broker.systems.dirac.policy.edition import Edition
 from simgrid_broker.systems.dirac.policy.matching import (
     ROUNDS,
     Failure,
@@ -26,7 +24,7 @@ from simgrid_broker.systems.dirac.policy.matching import (
     weights_in_draw,
 )
 from simgrid_broker.systems.dirac.policy.priorities import real_priority
-from simgrid_broker.systems.dirac.policy.request import Malformed, Request, checked_request
+from simgrid_broker.systems.dirac.policy.request import Condition, Edition, Malformed, Request, checked_request
 from simgrid_broker.systems.dirac.policy.task_queues import TaskQueue
 
 FORMAT = 1

@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker.systems.dirac.policy.conditions import Condition, cpu_time, negative_condition
-from simgrid_broker.systems.dirac.policy.edition import Edition
 from simgrid_broker.systems.dirac.policy.priorities import real_priority
-from simgrid_broker.systems.dirac.policy.request import Request
+from simgrid_broker.systems.dirac.policy.request import Condition, Edition, Request, cpu_time, negative_condition
 from simgrid_broker.systems.dirac.policy.task_queues import Identity, TaskQueue
 
 

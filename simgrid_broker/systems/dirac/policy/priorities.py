@@ -1,12 +1,19 @@
-"""Priorities of task queues: shares of groups, corrected by past usage, and divided among owners and their task queues.
+"""Priorities of task queues: shares of groups, corrected by past usage, and divided among owners and their task queues;
+the editions of the matching of DIRAC, `documented` the page of 2009, `deployed` the code of version 9; and options:
+limits at a site that make a negative condition, and those without effect.
 
-Source: DIRAC reference, sections 11 to 13 (corrector WMSHistory: 12).
+Limits are by attribute of a job (JobType, OwnerGroup, ...) and its value. Attributes that are blocked together exclude
+only task queues with all of them, as in DIRAC (`request.negative_condition`). Source: DIRAC reference, sections 8.2,
+8.3, 11 to 13 (corrector WMSHistory: 12).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from simgrid_broker.systems.dirac.policy.edition import Edition
+import simgrid_broker.systems.dirac.policy.request as conditions
+from simgrid_broker.editions import ByEdition
+from simgrid_broker.errors import did_you_mean, nearest
+from simgrid_broker.systems.dirac.policy.request import WITHOUT_LIMIT, Edition, cpu_classes
 from simgrid_broker.systems.dirac.policy.task_queues import TaskQueue
 
 DEFAULT_SHARE = 1000
@@ -215,3 +222,124 @@ def _factors(shares: Mapping[str, float], corrector: Corrector,
 
 def _within(factor: float, bound: float) -> float:
     return min(max(factor, 1 / bound), bound)
+
+
+DOCUMENTED = Edition(
+    name="documented", single=("OwnerDN", "OwnerGroup", "Setup"),
+    lists=("SubmitPools", "PilotTypes", "Sites", "GridCEs", "GridMiddlewares", "BannedSites", "LHCbPlatforms"),
+    memory=False, cpu_classes=(500, 5000, 50_000, 300_000), configurable=False, longest_first=True, window=10,
+    most_jobs=WITHOUT_LIMIT, weight=summed_priority, least_priority=0.0, background=False, pooled=False,
+    ce_if_banned=True, limits=False,
+    conditions=(conditions.owner_dn, conditions.setup, conditions.cpu_time, conditions.pilot_type, conditions.site,
+                conditions.banned_site, conditions.grid_ce, conditions.lhcb_platform))
+"""The page "DIRAC Task Queue Matching", r4 of 2009; priorities, on which it is silent, as the code of the next day."""
+
+DEPLOYED = Edition(
+    name="deployed", single=("Owner", "OwnerGroup"),
+    lists=("Sites", "GridCEs", "BannedSites", "Platforms", "JobTypes", "Tags"), memory=True,
+    cpu_classes=(360, 1800, 3600, 21_600, 43_200, 86_400, 172_800, 259_200, 345_600, 518_400, 691_200, 864_000,
+                 1_080_000),
+    configurable=True, longest_first=False, window=50, most_jobs=5000, weight=mean_priority, least_priority=0.001,
+    background=True, pooled=True, ce_if_banned=False, limits=True,
+    conditions=(conditions.owner, conditions.cpu_time, conditions.site, conditions.banned_site, conditions.grid_ce,
+                conditions.platform, conditions.job_type, conditions.offered_tags, conditions.required_tag,
+                conditions.max_ram, *map(conditions.resource_bans, ("Site", "GridCE", "Platform", "JobType", "Tag")),
+                conditions.negative_condition))
+"""DIRAC 9.1.22, without its quirks (docs/fidelity.md)."""
+
+DIRAC_EDITIONS = ByEdition(DOCUMENTED, DEPLOYED)
+"""Matching by edition; releases of PanDA do not change it."""
+
+
+CES, BURST = "CEs", "Burst"
+"""Branches of a site that hold the limits of its CEs, and the capacities of its delays."""
+FULL = 1e-9
+"""Part of a token that rounding may lose."""
+
+Values = dict[str, list[str]]
+"""Blocked values by attribute."""
+SCHEDULING = "JobScheduling"
+OPTIONS = ("taskQueueCPUTimeIntervals", "EnableSharesCorrection", "ShareCorrections", "RunningLimit", "MatchingDelay",
+           "CheckJobLimits", "CheckMatchingDelay")
+"""Options below Operations/JobScheduling that act."""
+LIMITS = ("RunningLimit", "MatchingDelay")
+
+
+class Match(NamedTuple):
+    """A match at a site: how long ago it was, s, and the attributes of its job."""
+
+    ago_s: float
+    attributes: Mapping[str, str]
+
+
+def over_running_limit(options: Mapping, running: Iterable[tuple[Mapping[str, str], int]], ce: str = "") -> Values:
+    """Values of which a site, or one of its CEs, runs as many jobs as its limits allow, or more.
+
+    options: RunningLimit of the site; running: attributes of its jobs in status Running, Matched or Stalled, with their
+    number; a CE's limits are compared with the jobs of the whole site.
+    """
+    running = list(running)
+    found: Values = {}
+    for branch in (options, options.get(CES, {}).get(ce, {})):
+        for attribute, limits in branch.items():
+            for value, limit in limits.items() if attribute != CES else ():
+                number = sum(jobs for of_jobs, jobs in running if of_jobs.get(attribute) == value)
+                if number >= whole_option(limit, 0) and value not in found.get(attribute, ()):
+                    found.setdefault(attribute, []).append(value)
+    return found
+
+
+def within_delay(options: Mapping, matches: Iterable[Match]) -> Values:
+    """Values of which a site has matched too many jobs too recently.
+
+    options: MatchingDelay of the site, seconds by attribute and value, with capacities in the branch Burst, default 1.
+    """
+    bursts, matches = options.get(BURST, {}), list(matches)
+    found: Values = {}
+    for attribute, delays in options.items():
+        for value, delay in delays.items() if attribute != BURST else ():
+            ages = [match.ago_s for match in matches if match.attributes.get(attribute) == value]
+            capacity = max(whole_option(bursts.get(attribute, {}).get(value), 1), 1)
+            if tokens_left(float(delay), capacity, ages) < 1 - FULL:
+                found.setdefault(attribute, []).append(value)
+    return found
+
+
+def tokens_left(delay_s: float, capacity: int, ages_s: Iterable[float]) -> float:
+    """Tokens of a bucket that starts full, gains one each `delay_s` and loses one at each match, given by its age.
+
+    A delay of 0 or less keeps the bucket full.
+    """
+    if delay_s <= 0:
+        return float(capacity)
+    tokens, last = float(capacity), None
+    for age in (*sorted(ages_s, reverse=True), 0.0):
+        if last is not None:
+            tokens = min(tokens - 1 + (last - age) / delay_s, capacity)
+        last = age
+    return tokens
+
+
+def united(*blocked: Values) -> Values:
+    """Blocked values of several limits, attribute by attribute."""
+    found: Values = {}
+    for values in blocked:
+        for attribute, names in values.items():
+            found[attribute] = list(dict.fromkeys([*found.get(attribute, []), *names]))
+    return found
+
+
+def option_remarks(operations: Mapping[str, Any], edition: Edition) -> Iterator[str]:
+    """A sentence for each option below Operations that an edition does not read as it is written."""
+    for name in operations.keys() - {SCHEDULING}:
+        yield f"operations.{name} has no effect{did_you_mean(nearest(name, [SCHEDULING]))}"
+    scheduling = operations.get(SCHEDULING, {})
+    for name in sorted(scheduling.keys() - set(OPTIONS)):
+        yield f"operations.{SCHEDULING}.{name} has no effect{did_you_mean(nearest(name, OPTIONS))}"
+    for name in () if edition.limits else LIMITS:
+        if name in scheduling:
+            yield f"{name} has no meaning in the documented edition, which has no limits"
+    intervals, classes = scheduling.get("taskQueueCPUTimeIntervals"), cpu_classes(edition, scheduling)
+    if intervals is not None and intervals != list(classes) and classes == edition.cpu_classes:
+        yield f"taskQueueCPUTimeIntervals {intervals} is not in force: the classes are {', '.join(map(str, classes))}"
+    yield from correction_remarks(scheduling)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from simgrid_broker.systems.dirac.policy.edition import Edition
+from simgrid_broker.systems.dirac.policy.request import Edition
 
 NEW_PRIORITY = 1.0
 """Priority of a task queue before its entity is computed; source: DIRAC reference, section 5."""

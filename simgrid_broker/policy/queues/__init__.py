@@ -1,1 +1,0 @@
-"""Rules about PanDA queues: zero share, functional tests and the queue filler."""
