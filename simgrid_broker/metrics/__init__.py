@@ -20,7 +20,6 @@ from simgrid_broker.metrics.attempts import (
 from simgrid_broker.metrics.chain import Cause, Why, why
 from simgrid_broker.metrics.coverage import agents_used, ends_used, incidents_used, rules_used
 from simgrid_broker.metrics.event_service import event_service_ends, kept_where_slots_end
-from simgrid_broker.metrics.first_differences import first_differences
 from simgrid_broker.metrics.job_life import job_life, task_life
 from simgrid_broker.metrics.refusals import (
     ABOUT_QUEUES,
@@ -46,6 +45,7 @@ from simgrid_broker.metrics.refusals import (
     with_labels,
 )
 from simgrid_broker.metrics.replay import (
+    first_differences,
     recorded_statuses,
     recorded_waits,
     recorded_walltimes,

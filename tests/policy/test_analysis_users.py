@@ -130,7 +130,7 @@ def test_overloaded_queues_with_virtual_data_alone():
 
 # ---- weights ---------------------------------------------------------------------------------------------------------
 
-@pytest.mark.rule("weights.original")
+@pytest.mark.rule("locality.original")
 @pytest.mark.parametrize(("columns", "expected"), [
     pytest.param(dict(running=10, activated=4), 11 / 5, id="(running + 1) / (queued + 1)"),
     pytest.param(dict(running=10, defined=1, assigned=1, starting=1, activated=1), 11 / 5, id="all that wait"),

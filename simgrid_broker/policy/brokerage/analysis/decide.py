@@ -11,10 +11,9 @@ import numpy as np
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.brokerage.analysis.lists import HOSPITAL, HOSPITAL_NAME, ON_LIST
-from simgrid_broker.policy.brokerage.analysis.locality import find_input
+from simgrid_broker.policy.brokerage.analysis.locality import SUMS, find_input
 from simgrid_broker.policy.brokerage.analysis.question import DATA, NUMBERS, ignores_locality
 from simgrid_broker.policy.brokerage.analysis.users import count
-from simgrid_broker.policy.brokerage.analysis.weights import SUMS
 from simgrid_broker.policy.brokerage.brokerage import insert
 from simgrid_broker.policy.rule import FINAL_STAGE, Criterion
 from simgrid_broker.views import KEPT

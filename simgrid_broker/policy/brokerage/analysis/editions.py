@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from simgrid_broker.policy.brokerage.analysis import candidates, gate, lists, requirements, users, weights
+from simgrid_broker.policy.brokerage.analysis import candidates, gate, lists, locality, requirements, users
 from simgrid_broker.policy.brokerage.analysis.decide import FINAL_RULES, FRAME, GATE, LIST, TERMS, TEXT
 from simgrid_broker.policy.brokerage.analysis.question import Candidate
 from simgrid_broker.policy.brokerage.brokerage import LOW_WEIGHT, REFUSAL, Brokerage, Part, by_edition, composed
@@ -86,7 +86,7 @@ DOCUMENTED = AnalysisBrokerage(
         requirements.maxtime_too_short, requirements.mintime_too_long, requirements.no_day_for_scouts,
         requirements.no_day_for_unknown, requirements.pilots_missing, users.many_bad_jobs_documented,
         users.share_queue_too_long, users.long_queue_of_user_documented)),
-    factors=(weights.original,))
+    factors=(locality.original,))
 """Source of the order: PanDA brokerage documentation, analysis job brokerage; zero share is not among its checks."""
 
 DEPLOYED = AnalysisBrokerage(
@@ -106,7 +106,7 @@ DEPLOYED = AnalysisBrokerage(
         candidates.excluded, candidates.not_included, candidates.of_another_cloud, lists.auto_not_needed,
         lists.preassigned_lost, lists.not_the_named_queue, lists.hospital, lists.overloaded, lists.overloaded_virtual,
         users.nothing_runs, users.long_queue_of_user, users.many_bad_jobs, lists.only_problems)),
-    factors=(weights.by_class, weights.by_data), behind=(*FINAL_RULES, LOW_WEIGHT), used_first=True)
+    factors=(locality.by_class, locality.by_data), behind=(*FINAL_RULES, LOW_WEIGHT), used_first=True)
 """Source of the order: brokerage reference, sections 3.1, 3.3 and 11.5."""
 
 ANALYSIS = by_edition(DOCUMENTED, DEPLOYED)
