@@ -25,7 +25,7 @@ from simgrid_broker.metrics.coverage import (
     why_never,
 )
 from simgrid_broker.metrics.job_life import QUARTER, job_life, task_life
-from simgrid_broker.metrics.verdicts import Verdict
+from simgrid_broker.metrics.refusals import Verdict
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 KEY = "gdpconfig.NRUNNINGCAP_Production"
