@@ -9,7 +9,7 @@ from importlib import import_module
 from math import isfinite, log, nan
 from pathlib import Path
 from pkgutil import walk_packages
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -257,12 +257,23 @@ def _readings(edition: str) -> dict[str, tuple[Callable, frozenset[GdpconfigKey]
     found = {}
     for info in walk_packages(policy.__path__, f"{policy.__name__}."):
         module, short = import_module(info.name), info.name.partition(".")[2]
-        for name, thing in vars(module).items():
-            if isinstance(plain(thing), FunctionType) and thing.__module__ == module.__name__ and name[0] != "_":
-                keys = set(keys_named(thing, edition))
-                keys |= {general[key.component, key.prefix] for key in keys if (key.component, key.prefix) in general}
-                found[f"{short}.{name}"] = thing, frozenset(keys)
+        for name, function in _public_functions(module):
+            keys = set(keys_named(function, edition))
+            keys |= {general[key.component, key.prefix] for key in keys if (key.component, key.prefix) in general}
+            found[f"{short}.{name}"] = function, frozenset(keys)
     return found
+
+
+def _public_functions(module: ModuleType) -> Iterator[tuple[str, Callable]]:
+    """Public functions that a module defines, and public methods of its public classes, by name."""
+    for name, thing in vars(module).items():
+        if name[0] == "_" or getattr(plain(thing), "__module__", None) != module.__name__:
+            continue
+        if isinstance(thing, type):
+            yield from ((f"{name}.{method}", function) for method, function in vars(thing).items()
+                        if isinstance(function, FunctionType) and method[0] != "_")
+        elif isinstance(plain(thing), FunctionType):
+            yield name, thing
 
 
 def _reads(function: Callable, entry: GdpconfigKey, edition: str) -> bool:

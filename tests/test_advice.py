@@ -22,6 +22,8 @@ MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"
                  id="a component chosen by label"),
     pytest.param(prod_job_throttler.NQUEUECAP, ("policy.tasks.throttle.throttle_limits",), id="and the other one"),
     pytest.param(rebroker.ANALY_TIMEOUT, ("policy.jobs.rebrokerage.patience",), id="the fallback of a family"),
+    pytest.param(rebroker.FAST_REBRO_THRESHOLD_NQUEUE, ("policy.jobs.rebrokerage.Backlog.thresholds",),
+                 id="a method of a class"),
     pytest.param(jobbroker.NW_THRESHOLD, ("policy.brokerage.production.network.low_network_weight",
                                           "policy.brokerage.production.network.low_network_weight_deployed"),
                  id="a compiled rule, from a column of its task"),
@@ -86,6 +88,7 @@ def test_a_rule_of_both_editions_may_read_a_key_in_one():
     pytest.param("documented", "SLOPPY_DISPATCH_RATIO", "only the deployed edition reads it", id="another edition"),
     pytest.param("deployed", "SLOPPY_DISPATCH_RATIO", None, id="its edition"),
     pytest.param("documented", "THROTTLE_THRESHOLD", None, id="both editions"),
+    pytest.param("documented", "FAST_REBRO_THRESHOLD_NQNR_RATIO", None, id="read by a method"),
 ])
 def test_settings_without_effect_are_remarked(edition, name, said):
     scenario = sb.load_scenario(MINIMAL).with_values({"edition": edition, f"gdpconfig.{name}": 1})
