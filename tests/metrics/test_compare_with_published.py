@@ -1,13 +1,19 @@
 """The table of simulated and published figures: what it computes of a small run, and that the gallery has it."""
 
+import fnmatch
 import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from small_run import HOUR, job, queue_columns, run_of
 
-from simgrid_broker.names import Cause, JobStatus
+import simgrid_broker as sb
+from simgrid_broker.names import Activity, Cause, JobStatus
+from simgrid_broker.scenario.grid import synthetic_grid
+from simgrid_broker.scenario.loading.origins import value_at
+from simgrid_broker.scenario.loading.set_values import located, spread
 from simgrid_broker.schema import RECORDED
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +48,33 @@ def run(tmp_path, monkeypatch, script):
     samples = {"time_s": times, **queue_columns(len(times)),
                **{name: np.full(len(times), value) for name, value in numbers.items()}}
     return run_of(tmp_path / "run", warm_up_h=6, duration_h=30, jobs=jobs, queues=samples, links=link_rows(),
-                  refusals=refused())
+                  refusals=refused(), workers=worker_rows(), storages=storage_rows(), transfers=transfer_rows())
+
+
+def columns_of(table, **given):
+    """All columns of a table, zero but for what is given."""
+    n_rows = len(next(iter(given.values())))
+    return {column.name: np.array(given.get(column.name, [0] * n_rows)) for column in RECORDED[table].columns}
+
+
+def worker_rows():
+    """Ten workers in the window, one without a job, with 80 core hours used and 20 idle; others before it."""
+    return columns_of("workers", time_s=[3 * HOUR, 24 * HOUR], started=[5, 10], empty=[5, 1],
+                      used_core_h=[0.0, 80.0], idle_core_h=[9.0, 20.0])
+
+
+def storage_rows():
+    """An early sample of two storages, and the last one: 1 and 3 TB, half and a quarter free, a quarter deletable."""
+    return columns_of("storages", time_s=[0.0, 0.0, 24 * HOUR, 24 * HOUR], storage=[0, 1, 0, 1],
+                      total_bytes=[9e12, 9e12, 1e12, 3e12], free_bytes=[0, 0, 5e11, 7.5e11],
+                      expired_bytes=[0, 0, 2.5e11, 7.5e11])
+
+
+def transfer_rows():
+    """Three files of 2 GB for analysis and two of 1 GB for production in the window, one before it."""
+    codes = [Activity.of(word) for word in ("analysis_input", "production_input")]
+    return columns_of("transfers", ended_s=[24 * HOUR, 24 * HOUR, HOUR], bytes=[6e9, 2e9, 1e9], n_files=[3, 2, 1],
+                      activity=[*codes, codes[0]])
 
 
 def link_rows():
@@ -63,7 +95,7 @@ def refused():
 @pytest.mark.parametrize(("name", "simulated"), [
     pytest.param("cores in use", "80", id="mean over the samples"),
     pytest.param("jobs ended a day", "4", id="those of the window alone"),
-    pytest.param("wall time of pile-up, h, quartiles", "none", id="no such job"),
+    pytest.param("wall time of pile-up, h, quartiles", "none / none / none", id="no such job"),
     pytest.param("failed, % of finished and failed", "25.00", id="one of four"),
     pytest.param("lost heartbeats, % of finished and failed", "25.00", id="by cause"),
     pytest.param("CPU efficiency, finished jobs", "0.50", id="CPU time over wall time x cores"),
@@ -76,33 +108,101 @@ def refused():
     pytest.param("size of a file moved, MB, mean", "1 000", id="bytes over files"),
     pytest.param("links with traffic", "2", id="links with a sample"),
     pytest.param("mean rate by link, MB/s, 25 / 50 / 75 %", "0.35 / 0.58 / 0.81", id="bytes over the window"),
-    pytest.param("bytes on the busiest 1 % and 10 % of the links, %", "90 and 90", id="at least one link"),
+    pytest.param("bytes on the busiest 1 / 10 % of the links, %", "90 / 90", id="at least one link"),
     pytest.param("failed attempts at files, %", "9.1", id="10 of 110 attempts"),
     pytest.param("failed attempts by link, %, 50 / 75 / 95 %", "5.0 / 7.5 / 9.5", id="10 % and none"),
     pytest.param("wait for a slot, h, median", "1.00", id="from activated to running"),
+    pytest.param("finished jobs a day, without tests", "3", id="finished alone"),
+    pytest.param("empty pilots, % of all", "10.0", id="of those that started in the window"),
+    pytest.param("wall time of pilots without a payload, %", "20.00", id="of used and idle core hours"),
+    pytest.param("size of a storage, TB, 5 / 25 / 50 / 75 / 95 %", "1 / 2 / 2 / 2 / 3", id="the last sample"),
+    pytest.param("free / deletable part of a storage, median", "0.38 / 0.25", id="of their sizes"),
+    pytest.param("files moved for analysis input / production output / production input, % of the three",
+                 "60 / 0 / 40", id="in the window"),
+    pytest.param("size of a file of these activities, GB, mean", "2.00 / none / 1.00", id="bytes over files"),
+    pytest.param("duration of tasks of derivation of 2016 / 2020, h, median", "not in a day", id="beyond a day"),
 ])
 def test_a_simulated_figure(script, run, name, simulated):
-    rows = {row.name: row for row in script.ROWS}
-    assert rows[name].simulated(script.Figures(run)) == simulated
+    assert lines_of(script, run)[name].simulated() == simulated
 
 
-def test_figures_of_a_type_are_of_its_finished_jobs(script, run):
+def lines_of(script, *runs):
+    """The lines of the table of some runs by name."""
+    return {line.row.name: line for line in script.lines_of(runs)}
+
+
+def test_figures_of_a_type_are_of_its_finished_jobs(script, run, monkeypatch):
+    monkeypatch.setitem(script.TYPES, KIND, "work")
     found = script.Figures(run)
-    assert script.wall_time(KIND, "work", "").simulated(found) == "1.50 / 2.00 / 2.50"
-    assert script.memory(KIND, "work", "").simulated(found) == "1.00 / 1.00 / 1.00"
+    hours, = script.quantiles_by_type("wall time of {}", "", script.QUARTILES,
+                                      lambda jobs: jobs.walltime_s / HOUR, {KIND: ("", script.FREE)})
+    lost, = script.by_type("power lost of {}", "", script.power_lost, {KIND: ("", script.FREE)})
+    assert (hours.name, [*hours.measure(found)]) == ("wall time of work", [1.5, 2.0, 2.5])
+    assert (lost.name, lost.measure(found)) == ("power lost of work", [25.0])
+
+
+@pytest.mark.parametrize(("published", "values", "factor"), [
+    pytest.param("2", [[3.0]], 1.5, id="above"),
+    pytest.param("2", [[1.0]], 2.0, id="below"),
+    pytest.param("2", [[1.0], [3.0]], 1.0, id="the mean over seeds"),
+    pytest.param("1 000 to 2 000 (2018)", [[1500.0]], 1.0, id="within a range"),
+    pytest.param("1 000 to 2 000 (2018)", [[500.0]], 2.0, id="below a range"),
+    pytest.param("1 / 2 / 3 (of 5)", [[1.0, 1.0, 2.0]], 2.0, id="the worst of several"),
+    pytest.param("2", [[0.0]], np.inf, id="nothing"),
+    pytest.param("2", [[np.nan]], np.nan, id="no value"),
+    pytest.param("assumed", [[1.0]], np.nan, id="nothing published"),
+    pytest.param("2", [], np.nan, id="not in a day"),
+])
+def test_the_factor_between_simulated_and_published(script, published, values, factor):
+    line = script.Line(script.Row("it", "1", published, None), np.array(values, float))
+    assert line.factor() == pytest.approx(factor, nan_ok=True)
+
+
+def test_lines_of_several_seeds_have_means_with_errors_and_are_judged_by_role(script):
+    row, values = script.Row("it", "1", "1 / 4", None), np.array([[1.0, 2.0], [3.0, 2.0]])
+    lines = [script.Line(row, values), script.Line(row._replace(name="that", published="2 / 2"), values),
+             script.Line(row._replace(role=script.said("users.all.x")), values)]
+    assert lines[0].text() == "| it | 1 | 1 / 4 | 2.00 / 2.00 ± 1.00 / 0.00 | **2.0** | predicted |"
+    assert lines[2].text().endswith("| **2.0** | input: `workload.users.all.x` |")
+    assert script.verdict(lines, script.PREDICTED) == (
+        "Of 2 predicted rows with published values 1 lie within a factor 1.5 and 1 miss it, most of all: it (2.0).")
+
+
+def test_each_row_says_by_which_keys_of_the_scenario_its_figure_comes_about(script):
+    """A figure that the scenario says names keys that it has, with their defaults; one that was fitted, keys set there.
+    """
+    scenario, base = (sb.load_scenario(ROOT / "scenarios" / "atlas_day.yaml"),
+                      yaml.safe_load((ROOT / "scenarios" / "atlas.yaml").read_text()))
+    whole = scenario.model_dump(mode="json")
+    settings = {*scenario.gdpconfig, *(each.key for each in scenario.incidents if each.what == "gdpconfig")}
+    for row in script.ROWS:
+        kind, keys, constants, _ = row.role
+        assert bool(keys) is (kind != script.PREDICTED), row.name
+        assert all(hasattr(synthetic_grid, name) for name in constants), row.name
+        for key in keys:
+            pattern, values = key.removeprefix("gdpconfig."), base if kind == script.FITTED else whole
+            found = fnmatch.filter(settings, pattern) if pattern != key else [
+                value_at(values, located(values, place)) for place in spread(values, key)]
+            assert found and found != [None], (row.name, key)
 
 
 def test_the_table_is_written_between_its_markers(script, run, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"before\n{script.BEGIN}\nold\n{script.END}\nafter\n")
-    script.write(script.table(run), page)
+    script.write(script.table([run]), page)
     text = page.read_text()
-    assert text.startswith(f"before\n{script.BEGIN}\n\nA run of `small.yaml`, seed 1;") and "old" not in text
+    assert text.startswith(f"before\n{script.BEGIN}\n\n`small.yaml`, seed 1;") and "old" not in text
     assert text.endswith(f"{script.END}\nafter\n") and "| cores in use | 1 | 250 000 to 500 000 (2018) | 80 |" in text
 
 
-def test_the_gallery_has_every_row_with_its_published_value(script):
+def test_the_gallery_has_every_row_with_its_published_value_and_role_and_counts_them(script):
     text = (ROOT / "scenarios" / "README.md").read_text()
     table = text[text.index(script.BEGIN):text.index(script.END)]
-    assert not [row.name for row in script.ROWS if f"| {row.name} | {row.section} | {row.published} |" not in table]
-    assert "A run of `atlas_day.yaml`" in table
+    cells = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][2:]
+    assert [(*each[:3], each[-1]) for each in cells] == [
+        (row.name, row.section, row.published, str(row.role)) for row in script.ROWS]
+    for kind in (script.PREDICTED, script.FITTED, script.INPUT):
+        factors = [each[4].strip() for each in cells if each[-1].startswith(kind) and each[4].strip()]
+        missed = sum(factor.startswith("**") for factor in factors)
+        assert f"- Of {len(factors)} {kind} rows with published values {len(factors) - missed} lie" in table
+    assert "`atlas_day.yaml`, seed" in table
