@@ -136,10 +136,10 @@ def first_jobs_block(run_a: Run, run_b: Run) -> Block:
 
 
 def first_jobs_table(run_a: Run, run_b: Run, most: int = 10) -> pd.DataFrame:
-    """The jobs with which two runs begin to differ in words: see `metrics.replay`."""
+    """The jobs with which two runs begin to differ in words: see `metrics.first_differences`."""
     def when(seconds: float) -> str:
         return "never" if math.isnan(seconds) else format_seconds(seconds)
-    rows = metrics.replay(run_a, run_b, most)
+    rows = metrics.first_differences(run_a, run_b, most)
     jobs = [f"{row.task} {row.jeditaskid}, job {row.chunk + 1}, attempt {row.attempt}" for row in rows.itertuples()]
     return pd.DataFrame({"Job": jobs, "State": rows.state, "A": rows.base_s.map(when),
                          "B": rows.changed_s.map(when), "Cause": rows.cause})
