@@ -53,7 +53,7 @@ def calibrate(
     page = write_calibration(result, scenario, records, folder, part, steps("Writing the report"))
     show(result)
     typer.echo(f"\nReport: {page}\nFitted values: {folder / FRAGMENT}\n"
-               f"Tables: {folder} (parameters, errors, waits: .csv and .parquet)")
+               f"Tables: {folder} (parameters, errors, waits, others: .csv and .parquet)")
     if result.is_better:
         more = "".join(f" --set {quote(one)}" for one in settings or ())
         typer.echo(f"Run it: simgrid-broker run {folder / RUNNABLE}{more}")

@@ -15,6 +15,7 @@ from simgrid_broker.experiments.calibration_jobs import (
     calibration_jobs,
     drawn_waits,
     errors_of,
+    errors_of_others,
     errors_of_waits,
     numbers_of,
     predicted_waits,
@@ -22,6 +23,7 @@ from simgrid_broker.experiments.calibration_jobs import (
     sentences,
     slots_of,
     verdicts,
+    verdicts_on_others,
 )
 from simgrid_broker.experiments.intervals import UNKNOWN, Estimate, location, parts, spread
 from simgrid_broker.experiments.job_model import Before, Fitted, JobModel, Observed, unfitted
@@ -55,7 +57,7 @@ SIGNIFICANT = 6
 class Calibration(NamedTuple):
     """parameters: OF_PARAMETERS; errors: tidy, of the held-out jobs by when, dimension and name; part: of a scenario.
 
-    waits: OF_WAITS, errors of the distributions of waits.
+    waits: OF_WAITS, errors of the distributions of waits; others: those of CPU and stage-in times, in the column `of`.
 
     jobs: those of the records with their predicted wall times before and after, s; remarks: sentences; verdicts:
     sentences on what predicts the held-out jobs best; is_better: whether their errors fell by the fit.
@@ -69,6 +71,7 @@ class Calibration(NamedTuple):
     verdicts: tuple[str, ...]
     is_better: bool
     waits: pd.DataFrame
+    others: pd.DataFrame
 
 
 def calibrate(scenario: Scenario | str | Path, records: str | Path, held_out: float = 0.2,
@@ -84,13 +87,16 @@ def calibrate(scenario: Scenario | str | Path, records: str | Path, held_out: fl
     fit = Fit(loaded, jobs)
     table = pd.DataFrame(list(fit.parameters()), columns=list(OF_PARAMETERS))
     fit.say_background(table)
-    jobs = predictions(jobs.assign(**{f"predicted_{when}_s": fit.predicted(when, table) for when in (BEFORE, AFTER)}))
+    for when in (BEFORE, AFTER):
+        wall, cpu = fit.predicted(when, table)
+        jobs = jobs.assign(**{f"predicted_{when}_s": wall, f"cputime_{when}_s": cpu})
+    jobs, others = predictions(jobs), errors_of_others(jobs, held_out)
     jobs = jobs.assign(**{f"wait_{when}_s": values for when, values in (
         *((when, fit.predicted_waits(when, table)) for when in (BEFORE, AFTER)), *drawn_waits(jobs).items())})
     errors, waits = errors_of(jobs, held_out), errors_of_waits(jobs)
     of_walltimes, is_better = verdicts(errors)
     return Calibration(table, errors, part_of(table), jobs, (*remarks, *fit.remarks),
-                       (*of_walltimes, *sentences(waits)), is_better, waits)
+                       (*of_walltimes, *verdicts_on_others(others), *sentences(waits)), is_better, waits, others)
 
 
 def _columns_of(scenario: Scenario) -> RecordColumns:
@@ -196,14 +202,15 @@ class Fit:
             yield ("site", name, "failure_rate", before, *_chosen(before, _symmetric(failures)), tasks, "",
                    _state(failures))
 
-    def predicted(self, when: str, table: pd.DataFrame) -> np.ndarray:
-        """Wall time of each job with the figures before or after, s, NaN = its work is unknown."""
+    def predicted(self, when: str, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """Wall and CPU time of each job with the figures before or after, s, NaN = its work is unknown."""
         rows = table[table.noun == "queue"].pivot(index="name", columns="parameter", values=when).loc[self.names]
         power, factor, overhead = (rows[key].to_numpy(float)[self.queues] for key in list(OF_QUEUES)[:3])
         spent = np.minimum(self.figures.efficiency[self.tasks] * factor, 1.0)
         work = np.exp(self.log_size + self.figures.log_work[self.groups])
-        return (self.jobs["staging_s"] + overhead + self.figures.base_s[self.tasks]
-                + work / (self.jobs["cores"] * power * spent)).to_numpy(float)
+        cores = self.jobs["cores"].to_numpy(float)
+        payload = self.figures.base_s[self.tasks] + work / (cores * power * spent)
+        return self.jobs["staging_s"].to_numpy(float) + overhead + payload, payload * cores * spent
 
     def predicted_waits(self, when: str, table: pd.DataFrame) -> np.ndarray:
         """Wait of each job with the batch systems before or after, s; slots that were never short do not limit."""

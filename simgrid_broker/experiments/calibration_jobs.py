@@ -61,6 +61,7 @@ def calibration_jobs(scenario: Scenario, records: Path, columns: RecordColumns |
     jobs = jobs.assign(
         site=sites.iloc[at.site].to_numpy(), share=share, task=task, fails=_fails(jobs, tally),
         group=task.str.cat([jobs[name].astype(str) for name in ("processingtype", "cores", "nevents")], "/", "?"),
+        **{f"stage_in_{when}_s": ins for when in (BEFORE, AFTER)},
         staging_s=jobs["stage_in_s"].fillna(pd.Series(ins)) + jobs["stage_out_s"].fillna(pd.Series(outs)))
     return jobs.assign(held_out=is_held_out(jobs, held_out, tally)), tally.remarks()
 
@@ -125,33 +126,54 @@ CLEARLY = 1.05
 """Ratio of errors from which a predictor is said to be better."""
 
 
-def predictions(jobs: pd.DataFrame) -> pd.DataFrame:
+OTHERS = {"CPU times": ("cpuconsumptiontime", "cputime"), "Stage-in times": ("stage_in_s", "stage_in")}
+"""Further times that are judged: recorded in this column, predicted in those with this prefix."""
+
+
+def predictions(jobs: pd.DataFrame, recorded: str = "run_s", prefix: str = "predicted") -> pd.DataFrame:
     """The jobs with the predictions by medians, s; a job without earlier ones of its kind gets that of the next wider.
 
     Without held-out jobs the medians are those of all.
     """
     earlier = jobs[(jobs["jobstatus"] == FINISHED) & ~jobs["held_out"]]
-    wider = pd.Series(earlier["run_s"].median(), jobs.index)
+    wider = pd.Series(earlier[recorded].median(), jobs.index)
     for name, by in PREDICTORS.items():
-        medians = earlier.groupby(by)["run_s"].median()
+        medians = earlier.groupby(by)[recorded].median()
         found = pd.MultiIndex.from_frame(jobs[by]) if len(by) > 1 else pd.Index(jobs[by[0]])
         wider = pd.Series(medians.reindex(found).to_numpy(), jobs.index).fillna(wider)
-        jobs = jobs.assign(**{f"predicted_{name} median_s": wider})
+        jobs = jobs.assign(**{f"{prefix}_{name} median_s": wider})
     return jobs
 
 
-def errors_of(jobs: pd.DataFrame, held_out: float) -> pd.DataFrame:
-    """Errors of the predicted wall times, tidy: dimension, name, when, and the metrics of `recorded_walltimes`.
+def errors_of(jobs: pd.DataFrame, held_out: float, recorded: str = "run_s", prefix: str = "predicted") -> pd.DataFrame:
+    """Errors of the predicted times, tidy: dimension, name, when, and the metrics of `recorded_walltimes`.
 
-    Of the finished jobs that were held out; of all if none were.
+    Of the finished jobs that were held out and have a recorded time above 0; of all if none were held out.
     """
-    chosen = jobs[(jobs["jobstatus"] == FINISHED) & (jobs["held_out"] | (held_out == 0))]
-    chosen = chosen.rename(columns={"computingsite": "queue"}).dropna(subset=[f"predicted_{when}_s" for when in WHEN])
-    rows = [{"dimension": by, "name": name, "when": when, **walltime_errors(part["run_s"], part[f"predicted_{when}_s"])}
+    chosen = jobs[(jobs["jobstatus"] == FINISHED) & (jobs["held_out"] | (held_out == 0)) & (jobs[recorded] > 0)]
+    chosen = chosen.rename(columns={"computingsite": "queue"}).dropna(subset=[f"{prefix}_{when}_s" for when in WHEN])
+    rows = [{"dimension": by, "name": name, "when": when, **walltime_errors(part[recorded], part[f"{prefix}_{when}_s"])}
             for by, name, part in _divided(chosen) for when in WHEN]
     dimensions = ["dimension", "name", "when"]
     return tidy(pd.DataFrame(rows, columns=[*dimensions, *OF_WALLTIMES]), dimensions, OF_WALLTIMES,
                 "held-out jobs" if held_out else "all jobs")
+
+
+def errors_of_others(jobs: pd.DataFrame, held_out: float) -> pd.DataFrame:
+    """Errors of the predicted OTHERS, in the column `of`, as those of wall times; empty where the records lack them."""
+    found = [errors_of(predictions(jobs, *columns), held_out, *columns).assign(of=of) for of, columns in OTHERS.items()]
+    return pd.concat(found, ignore_index=True)
+
+
+def verdicts_on_others(errors: pd.DataFrame) -> Iterator[str]:
+    """A sentence on each of the OTHERS that the records have, with the median that predicts it better than the fit."""
+    rows = wide(errors[(errors.dimension == "all")]) if len(errors) else errors
+    for of, part in rows.groupby("of", sort=False):
+        off = part.set_index("when").off_p50.astype(float).round(1)
+        best = off.drop([BEFORE, AFTER]).idxmin()
+        yield (f"{of} of held-out jobs: median error {off[AFTER]:.1f} % after the fit, {off[BEFORE]:.1f} % before it"
+               + (f"; the {best} of earlier jobs predicts them better, {off[best]:.1f} %." if off[best] < off[AFTER]
+                  else "."))
 
 
 def _divided(jobs: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:

@@ -41,6 +41,7 @@ def write_calibration(result: Calibration, scenario: Path, records: Path, folder
     write_table(folder, "parameters", result.parameters)
     write_table(folder, "errors", result.errors)
     write_table(folder, "waits", result.waits)
+    write_table(folder, "others", result.others)
     remarks = [*result.verdicts, *result.remarks, *left_as_they_were(result.parameters)]
     fitted = f"Fitted to {len(result.jobs)} jobs of {Path(records).name}."
     write_part(result.part, folder / FRAGMENT, [fitted, *remarks])
@@ -66,7 +67,8 @@ def _whole(result: Calibration) -> list[Block]:
     rows = result.errors[result.errors.dimension == "all"]
     if not len(rows):
         return [Note("No job with a known work was held out, so there are no errors to compare.")]
-    return [*map(Note, calibration_jobs.verdicts(result.errors)[0]),
+    return [*map(Note, (*calibration_jobs.verdicts(result.errors)[0],
+                        *calibration_jobs.verdicts_on_others(result.others))),
             TableBlock("All jobs", wide(rows.drop(columns=["dimension", "name"])))]
 
 

@@ -43,6 +43,12 @@ def values(found, parameter, column="after"):
     return dict(zip(rows.name, rows[column], strict=True))
 
 
+def of_others(found, name):
+    """Median errors of further times of all held-out jobs, by what predicts them."""
+    rows = metrics.wide(found.others)
+    return rows[(rows.of == name) & (rows.dimension == "all")].set_index("when").off_p50
+
+
 def records(*jobs, **columns):
     """Records of jobs of an hour at the queue A, given as (pandaid, creation, start, more)."""
     rows = [{"pandaid": number, "jeditaskid": 1, "creationtime": made, "starttime": made + wait,
@@ -130,7 +136,11 @@ def test_predictions_of_held_out_jobs_improve_everywhere(fitted):
         off = rows.off_p50.droplevel(["dimension", "name"])
         assert off["after"] < 2 and off["after"] < off.drop("after").min() / 3, (dimension, name)
     assert fitted.is_better and "less than the" in fitted.verdicts[0]
-    assert len(fitted.verdicts) == 2 and fitted.verdicts[1].startswith("Waits of held-out jobs")
+    assert len(fitted.verdicts) == 3 and fitted.verdicts[2].startswith("Waits of held-out jobs")
+    off = of_others(fitted, "CPU times")
+    assert off["after"] < 5 < off["before"] and off["after"] < off.drop("after").min() / 3
+    assert re.match("CPU times of held-out jobs: median error [0-9.]+ % after the fit, [0-9.]+ % before it.",
+                    fitted.verdicts[1])
     assert table.jobs["all", "all", "after"] < 0.3 * len(fitted.jobs)
 
 
@@ -392,6 +402,8 @@ def test_recorded_jobs_of_two_tasks_are_predicted_better_than_by_medians(tmp_pat
             "storages": {f"{name}_DISK": {"site": name, "total": "10 PB", "free": "9 PB"} for name in names}}
     found = calibrate(planted.scenario(grid=grid), written(tmp_path, table))
     off = metrics.wide(found.errors).set_index(["dimension", "when"]).off_p50["all"]
+    stage_in = of_others(found, "Stage-in times")
+    assert stage_in["before"] == stage_in["after"] and any("Stage-in times of" in text for text in found.verdicts)
     assert off["after"] < 6 and off["after"] < off["before"] < off.drop(["before", "after"]).min() / 2
     assert any("IFIC: the records give 13 HS06 per core" in remark for remark in found.remarks)
 
