@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 from typing import Any
 
 from simgrid_broker.gdpconfig import HIGHER, LOWER
@@ -12,6 +13,8 @@ from simgrid_broker.metrics.shares import NEAR
 from simgrid_broker.records import Run
 from simgrid_broker.wording import plain
 
+FEW = 4
+"""Part of the places with the most frequent value, as its inverse, from which another value is of many places."""
 TWICE, TENFOLD = 2, 10
 """Factors between the values that a sweep tries: of a limit that was compared, at least, and of any other number."""
 CAP = "gdpconfig.NRUNNINGCAP_"
@@ -144,7 +147,8 @@ def relaxed(run: Run, cause: Cause) -> dict[str, Any]:
 def _eased(run: Run, setting: str, cause: Cause) -> list[str]:
     """Names of the settings that are the same attribute at other places, but for those that are eased already.
 
-    Only those of the most frequent value if they are half of the others, so that the first point of a sweep is the run.
+    Only those of the usual value if they are half of the others, so that the first point of a sweep is the run. Of
+    numbers it is the one that lets least pass among those of many places: the others are not what refuses work.
     """
     where, name, attribute = _split(setting)
     if name == "*":
@@ -155,7 +159,10 @@ def _eased(run: Run, setting: str, cause: Cause) -> list[str]:
     given = {place: setting_in_force(run, place) for place in places}
     values = {place: value for place, value in given.items() if (value,) != most_eased(run, place)}
     found = list(values.values())
-    usual = [place for place, value in values.items() if value == max(found, key=found.count)]
+    many = [value for value in found if FEW * found.count(value) >= max(map(found.count, found))]
+    numbers = all(isinstance(value, int | float) for value in many)
+    pick = (max if is_eased_by_lower(setting) else min) if numbers else partial(max, key=found.count)
+    usual = [place for place, value in values.items() if value == pick(many)]
     return usual if TWICE * len(usual) >= len(values) > 0 else list(values) or places
 
 

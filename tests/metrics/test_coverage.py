@@ -14,7 +14,7 @@ from simgrid_broker import load_scenario, metrics, simulate
 from simgrid_broker.cli.coverage import of_other_editions
 from simgrid_broker.metrics import slots
 from simgrid_broker.metrics.chain import LINKS, Cause, _cause_of_hour
-from simgrid_broker.metrics.chain_words import in_effect, sweep_of, values_to_try, without_sweep
+from simgrid_broker.metrics.chain_words import in_effect, sweep_of, values_to_try, variation, without_sweep
 from simgrid_broker.metrics.coverage import (
     CAUSES,
     NEEDS,
@@ -360,3 +360,14 @@ def test_lives_and_what_was_used_are_answered_about_a_folder(run):
     task, job = int(run.jobs.jeditaskid.iloc[0]), int(run.jobs.panda_id.iloc[0])
     assert metrics.task_life(run.folder, task) == task_life(run, task)
     assert metrics.job_life(run.folder, job) == job_life(run, job)
+
+
+@pytest.mark.parametrize(("maxrss", "varied", "values"), [
+    ((32000, 900, 32000, 900), "{B,D}", (900, 9000, 0)), ((900, 900, 900, 32000), "{A,B,C}", (900, 9000, 0)),
+    ((900, 32000, 32000, 32000), "*", (32000, 320000, 0)), ((0, 900, 0, 900), "{B,D}", (900, 9000, 0)),
+    ((500, 700, 800, 900), "*", (500, 5000, 0))])
+def test_a_sweep_of_an_attribute_varies_the_queues_where_it_lets_least_pass(maxrss, varied, values):
+    queues = {name: {"atlas_site": "S", "maxrss": value} for name, value in zip("ABCD", maxrss, strict=True)}
+    of_run = SimpleNamespace(manifest={"scenario": {"grid": {"queues": queues}}, "gdpconfig": {}})
+    found = variation(of_run, Cause("job brokerage", "-lowmemory", ("grid.queues.*.maxrss",)))
+    assert found == (f"grid.queues.{varied}.maxrss", values)
