@@ -16,6 +16,7 @@ from fuzzing.core import HOUR, TB
 from fuzzing.values import Values
 from simgrid_broker.gdpconfig import REGISTRY
 from simgrid_broker.names import EXPRESS_ANALYSIS, USER_ANALYSIS
+from simgrid_broker.scenario.work.event_rule import EventRule
 
 Theme = Callable[[dict[str, Any], Values], None]
 """Changes the values of a scenario; may raise LookupError or ValueError where these lack what it needs."""
@@ -27,7 +28,7 @@ MINUTES = 10
 OF_OWN_INPUT = ("input_per_job", "input_per_event", "input", "replicas", "jobs_per_task", "dataset", "container",
                 "open_input", "whole_container", "lost_input", "broken_input")
 """Keys of a stream that contradict input from a container."""
-OF_EVENTS = ("useJobCloning", "eventService", "nEventsPerWorker", "nEsConsumers", "nJumboJobs", "maxJumboPerSite")
+OF_EVENTS = (*EventRule.model_fields, "eventService", "nEsConsumers", "maxAttemptEsJob", "nJumboJobs")
 """Keys of a stream that a stream with clones, or with consumers instead of them, begins without."""
 
 

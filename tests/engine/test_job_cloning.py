@@ -102,9 +102,9 @@ def test_clones_go_to_several_queues_and_no_input_is_lost(tmp_path, cloning):
 
 @pytest.mark.parametrize(("campaign", "message"), [
     (dict(useJobCloning="once"), "useJobCloning"), (dict(useJobCloning="runonce", eventService=False), "eventService"),
-    (dict(useJobCloning="runonce", nEventsPerWorker=1), "for which nEventsPerWorker are"),
-    (dict(useJobCloning="runonce", esFraction=1), "for which esFraction are"),
-    (dict(useJobCloning="storeonce", nJumboJobs=1, maxAttemptES=3), "for which maxAttemptES, nJumboJobs are")])
+    (dict(useJobCloning="runonce", nEventsPerWorker=1), "nEventsPerWorker: only for consumers"),
+    (dict(useJobCloning="runonce", esFraction=1), "esFraction: only for consumers"),
+    (dict(useJobCloning="storeonce", nJumboJobs=1, maxAttemptES=3), "maxAttemptES, nJumboJobs: only for consumers")])
 def test_parameters_that_cloning_excludes(campaign, message):
     with pytest.raises(Exception, match=message):
         plan(0, 2, **campaign)

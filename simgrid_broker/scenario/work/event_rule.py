@@ -50,7 +50,6 @@ class EventRule(Part):
         """Raise ValueError if parameters of consumers are given to a task with clones, or it lacks eventService."""
         others = [name for name in given if name not in OF_CLONING]
         if others:
-            raise ValueError("useJobCloning: jobs are clones, not consumers of event service, for which "
-                             f"{', '.join(others)} are")
+            raise ValueError(f"{', '.join(others)}: only for consumers, but with useJobCloning jobs are clones")
         if not is_on:
             raise ValueError("useJobCloning: needs eventService: true")
