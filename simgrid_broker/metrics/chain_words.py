@@ -2,7 +2,6 @@
 
 import json
 import math
-from functools import partial
 from typing import Any
 
 from simgrid_broker.gdpconfig import HIGHER, LOWER
@@ -159,10 +158,14 @@ def _eased(run: Run, setting: str, cause: Cause) -> list[str]:
     given = {place: setting_in_force(run, place) for place in places}
     values = {place: value for place, value in given.items() if (value,) != most_eased(run, place)}
     found = list(values.values())
+    if not found:
+        return places
     many = [value for value in found if FEW * found.count(value) >= max(map(found.count, found))]
-    numbers = all(isinstance(value, int | float) for value in many)
-    pick = (max if is_eased_by_lower(setting) else min) if numbers else partial(max, key=found.count)
-    usual = [place for place, value in values.items() if value == pick(many)]
+    if all(isinstance(value, int | float) for value in many):
+        chosen = max(many) if is_eased_by_lower(setting) else min(many)
+    else:
+        chosen = max(found, key=found.count)
+    usual = [place for place, value in values.items() if value == chosen]
     return usual if TWICE * len(usual) >= len(values) > 0 else list(values) or places
 
 
