@@ -136,7 +136,7 @@ def quiet_until(world: Arrays, row, timeouts: Timeouts):
     A free row and a job whose label no rule concerns never do.
     """
     job = world.jobs[row]
-    if not timeouts.concerned[world.tasks[world.job_tasks[row]]["label"]] or job["panda_id"] == 0:
+    if job["panda_id"] == 0 or not timeouts.concerned[world.tasks[world.job_tasks[row]]["label"]]:
         return np.inf
     until = world.job_times[row, PENDING] + timeouts.shortest[np.int64(is_reported(job)), job["status"], job["queue"]]
     return until if np.isinf(until) else until - 1e-6 * abs(until) - 1.0
