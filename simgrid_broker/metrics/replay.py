@@ -194,7 +194,8 @@ def _in_both(base: Run, changed: Run) -> pd.DataFrame:
 def _cause(row, both: pd.DataFrame, base: Run, changed: Run) -> str:
     """Cause of the difference of a job, as a sentence."""
     if row.state in MADE:
-        if row.queue_base != row.queue_changed and "none" not in (row.queue_base, row.queue_changed):
+        moved = row.queue_base != row.queue_changed and "none" not in (row.queue_base, row.queue_changed)
+        if moved and row.base_s == row.changed_s:                # else it was made at another time
             return f"queue: brokerage chose {row.queue_changed} instead of {row.queue_base}"
         return "limit: " + (_limit(row, base, changed) or "the task had its turn at another time")
     side, queue = ("base", row.queue_base) if row.base_s == row.time_s else ("changed", row.queue_changed)

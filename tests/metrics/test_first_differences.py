@@ -18,7 +18,7 @@ def base(tmp_path_factory):
 
 @pytest.mark.parametrize(("change", "begins"), [
     pytest.param({"shares.Analysis.value": 60, "shares.Production.value": 40}, ("share", "queue"), id="share"),
-    pytest.param({"gdpconfig.NQUEUECAP_Production": 12}, ("limit", "queue"), id="throttle"),
+    pytest.param({"gdpconfig.NQUEUECAP_Production": 12}, ("limit",), id="throttle"),
     pytest.param({"incidents": [{"at": "3h", "until": "4h", "what": "site_outage", "site": "SOUTH"}]},
                  ("incident: site_outage of SOUTH in B",), id="outage"),
     pytest.param({}, (), id="nothing")])
