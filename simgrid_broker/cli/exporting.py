@@ -33,9 +33,10 @@ def records(
     A record is an attempt of a job; its work is the true one, HS06 s, which real records do not have.
     """
     from simgrid_broker.records import read_run
-    from simgrid_broker.records.panda_records import missing_in, write_panda_records
-    path = output or run / "panda_jobs.csv"
-    table = write_panda_records(read_run(run), path)
+    from simgrid_broker.records.panda_records import CUT_AT_START, missing_in, write_panda_records
+    path, given = output or run / "panda_jobs.csv", read_run(run)
+    table = write_panda_records(given, path)
     typer.echo(f"{len(table)} jobs: {path}")
-    for sentence in missing_in(table):
+    cut = [CUT_AT_START] if given.manifest["scenario"]["start"] == "filled" else []
+    for sentence in (*missing_in(table), *cut):
         typer.echo(paragraph(f"missing: {sentence}"))

@@ -18,6 +18,9 @@ MISSING = {
     "hs06sec": "hs06 x wall time has it"}
 """Values that a run cannot give its records, with what that costs."""
 
+CUT_AT_START = ("work of the jobs under way when a filled run begins: they last a part of their time and do less than "
+                "`work` says, so powers come out too large; calibrate by a run with start: empty")
+
 
 def panda_records(run: Run) -> pd.DataFrame:
     """A record for each attempt of a job: PanDA's names of columns; times in s since 1970, NaN = unknown.
