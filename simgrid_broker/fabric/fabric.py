@@ -269,6 +269,10 @@ class Fabric:
         """Finish the ranges that a consumer has processed by a time."""
         self._call(consumers.report_events, row, until)
 
+    def delete_events(self, chunk: int) -> None:
+        """Delete the output of the ranges of a chunk that is over in object stores."""
+        self._call(consumers.delete_events, chunk)
+
     def wait_for_merge(self, row: int, now: float) -> None:
         """Let a consumer that has ended, or is not heard any more, wait until its events are merged."""
         self._call(consumers.wait_for_merge, row, now)

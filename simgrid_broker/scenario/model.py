@@ -26,6 +26,7 @@ from simgrid_broker.schema.part import (
     BackboneName,
     CampaignName,
     DatasetName,
+    EndpointName,
     Fraction,
     LeafName,
     Megabytes,
@@ -38,7 +39,6 @@ from simgrid_broker.schema.part import (
     Seconds,
     ShareName,
     SiteName,
-    StorageName,
 )
 from simgrid_broker.schema.queues import PublishedSoftware, Queue
 from simgrid_broker.units import format_seconds
@@ -145,6 +145,11 @@ class Grid(Part):
     software_of_all: PublishedSoftware | None = Field(None, description="CRIC's entry ALL: its tags say where images "
                                                       "of containers lie")
 
+    @property
+    def data_storages(self) -> dict[str, Storage]:
+        """Storages for datasets and the output of jobs by name: all but object stores."""
+        return {name: storage for name, storage in self.storages.items() if not storage.is_object_store}
+
 
 class ResourceTypeBounds(Part):
     """Bounds of a resource type, inclusive; None = open."""
@@ -250,7 +255,7 @@ class Incident(Part):
         None, description="Fraction of the files at the site that is lost, or that an added replica has; default of "
         "the latter: all")
     storage: Annotated[
-        StorageName | None, Read(needed="storage_status storage_outage replica_added replica_lost")] = Field(
+        EndpointName | None, Read(needed="storage_status storage_outage replica_added replica_lost")] = Field(
         None, description="DDM endpoint that gets another status, has an outage, or gets or loses a replica")
     dataset: Annotated[DatasetName | None, Read(needed="replica_added replica_lost dataset_deleted")] = Field(
         None, description="Dataset of `data` that gets or loses a replica, or is deleted")

@@ -160,7 +160,7 @@ class Fts(Part):
 CRIC = "CRIC"
 RUCIO = "Rucio"
 
-DATADISK = "DATADISK"
+DATADISK, OS_ES = "DATADISK", "OS_ES"
 """Type of the storages that production brokerage asks for; source: brokerage reference, 1.2 T5 and 2.5."""
 
 ACTIVITIES = ("read_lan", "write_lan", "read_wan", "write_wan")
@@ -374,7 +374,9 @@ class Storage(Part):
     write_wan: Usage = usage("write_wan", "Whether it receives files from other sites")
     read_lan: Usage = usage("read_lan", "Whether jobs at its site read it")
     write_lan: Usage = usage("write_lan", "Whether jobs at its site write to it")
-    type: str = Field(DATADISK, description="Type in DDM; production brokerage asks for the status of DATADISK alone")
+    type: str = Field(DATADISK, description="Type in DDM; production brokerage asks for the status of DATADISK alone; "
+                      "OS_ES = an object store: it takes the output of event ranges from queues that name it in "
+                      "`objectstores`, and nothing else")
     tape: bool = attribute(False, "Whether its files are on tape", dtype="i2", source=CRIC + " is_tape")
     drives: Annotated[int | None, Needs("tape", "disk has no drives")] = Field(
         None, ge=1, description="Drives of an endpoint of tape, each of which reads one dataset at a time; needed "
@@ -391,6 +393,11 @@ class Storage(Part):
                                   "default: no limit but its site's")
     door_in: Rate | None = Field(None, gt=0, description="Capacity of all transfers to it together, bytes/s")
 
+    @property
+    def is_object_store(self) -> bool:
+        """True if it takes the output of event ranges, and nothing else."""
+        return self.type == OS_ES
+
 
 STORAGES = Table("storages", "one DDM endpoint", (
     *columns_of(Storage),
@@ -400,6 +407,7 @@ STORAGES = Table("storages", "one DDM endpoint", (
     Column("landed_bytes", "f8", "bytes", OURS, "Of these, what has landed since the last turn of the reaper"),
     Column("output_bytes", "f8", "bytes", OURS, "Output that has landed since the start and stays, not expired"),
     Column("landed_output_bytes", "f8", "bytes", OURS, "Of these, what has landed since the last turn of the reaper"),
+    Column("event_bytes", "f8", "bytes", OURS, "Output of event ranges of inputs that are not over", recorded=False),
     Column("first_free_bytes", "f8", "bytes", OURS, "Free at the start"),
     Column("deleted_bytes", "f8", "bytes", OURS, "Deleted so far"),
     Column("written_bytes", "f8", "bytes", OURS, "Written so far"),

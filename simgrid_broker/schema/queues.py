@@ -21,6 +21,7 @@ from simgrid_broker.schema.part import (
     LeafName,
     Megabytes,
     Minutes,
+    ObjectStoreName,
     Part,
     ResourceTypeName,
     Seconds,
@@ -335,6 +336,9 @@ class Queue(Part):
                                         "many are missed; default: none. Limits are the operators'")
     endpoints: tuple[QueueEndpoint, ...] | None = Field(None, description="DDM endpoints of jobs, `[]` = none; "
                                                         "default: the storage of the site, for input and output")
+    objectstores: ObjectStoreName | None = attribute(
+        None, "Object store that takes the output of event ranges, until they are merged; default: it lies at the site",
+        column="object_store", dtype="i2", codes="storages", none=-1, recorded=False)
     is_cvmfs: bool = Field(True, description="Whether database releases come from CVMFS")
     software: PublishedSoftware | None = Field(None, description="What CRIC publishes for `releases: [AUTO]`; nothing "
                                                "= the queue takes no task that asks for software")

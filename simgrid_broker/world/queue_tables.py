@@ -57,7 +57,7 @@ def storages_of_output(grid, numbers: dict[str, int]) -> list[int]:
     (DdmSpec.getLocalEndPoints, NucleusSpec.getAssociatedEndpoint).
     """
     first: dict[str, int] = {}
-    for name, storage in grid.storages.items():
+    for name, storage in grid.data_storages.items():
         first.setdefault(storage.site, numbers[name])
     said = {name: numbers[site.storage] if site.storage else first.get(name, -1) for name, site in grid.sites.items()}
     if not any(queue.endpoints for queue in grid.queues.values()):

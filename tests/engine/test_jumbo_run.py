@@ -135,3 +135,17 @@ def test_keys_act_in_the_edition_that_has_them():
     without = plan("deployed", **{"grid.queues.HPC.catchall": ""})
     assert any("no queue has useJumboJobs" in one for one in remarks(without))
     assert JumboWatchDog.JUMBO_MIN_EVENTS_DISABLE.editions == ("documented", "deployed")
+
+
+@pytest.mark.rule("store_range", "settle_ranges")
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_ranges_of_jumbo_jobs_that_no_object_store_takes_are_retried(tmp_path, edition):
+    """Co-jumbo jobs that have not started end with the failed ranges of jumbo jobs, and consumers retry these."""
+    store = dict(site="HPC", type="OS_ES", total=1e15, free=2 * N_EVENTS * 1e4)
+    run = simulate(plan(edition, **{
+        "duration": "24h", "grid.storages.STORE": store, "grid.queues.HPC.objectstores": "STORE",
+        STREAM + "maxAttemptES": 30, STREAM + "max_attempt": 30, STREAM + "maxAttemptEsJob": 30}),
+        folder=tmp_path / "run", validate=True)
+    free = run.table("storages").set_index("storage").free_bytes["STORE"]
+    assert free.min() == 0 and free.iloc[-1] == 2 * N_EVENTS * 1e4
+    assert run.tasks.status.tolist() == ["done"] and run.event_service.ranges.sum() >= N_JOBS * N_EVENTS

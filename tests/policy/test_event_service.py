@@ -63,7 +63,7 @@ def ended(task, status=J.FINISHED, **values):
 
 
 def test_a_range_takes_less_than_40_bytes():
-    assert ranges.RANGE.itemsize == 33
+    assert ranges.RANGE.itemsize == 35
 
 
 @pytest.mark.rule("get_event_ranges", "table.take")

@@ -59,7 +59,7 @@ def with_grid(**parts):
             grid[part] = entries
             continue
         for name, said in entries.items():
-            grid[part][name] |= said
+            grid[part][name] = grid[part].get(name, {}) | said
     return grid
 
 
@@ -79,6 +79,10 @@ def incident(**fields):
 def dataset(size):
     """One dataset of this size on the disk."""
     return ("data", "datasets"), {"d": {"files": 1, "bytes": size, "replicas": [{"storage": DISK}]}}
+
+
+STORE = dict(site="BNL", type="OS_ES", total=1, free=1)
+"""An object store."""
 
 
 def users(**said):
@@ -114,6 +118,11 @@ EXAMPLES = {
                                 ("grid.links.backbones.SEA", None)),
     "capacity_of_what": (*incident(what="network_capacity", factor=0.5, site="BNL", source="CERN-PROD"),
                          ("incidents[0]", None)),
+    "object_store_on_tape": ((*GRID, "storages", "OS"), STORE | {"tape": True}, ("grid.storages.OS.tape", None)),
+    "replica_at_object_store": ((), {
+        "grid": with_grid(storages={"OS": STORE}),
+        "data": {"datasets": {"d": {"files": 1, "bytes": 1, "replicas": [{"storage": DISK}]}}},
+        "incidents": [dict(at=1, what="replica_added", storage="OS", dataset="d")]}, ("incidents[0].storage", None)),
     "too_much_space": ((*GRID, "storages", "CERN-PROD_DATADISK", "free"), "11 PB",
                        ("grid.storages.CERN-PROD_DATADISK.free", None)),
     "too_much_space: all is free, and more is expired than the sum of both shows": (

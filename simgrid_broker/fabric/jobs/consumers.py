@@ -15,6 +15,7 @@ from simgrid_broker.names import Cause, Cloning, EventStatus, JobMark, JobStatus
 from simgrid_broker.systems.events.table import find_in_ring, find_ready, give, set_range
 from simgrid_broker.world.arrays import WITHDRAWN, Arrays
 from simgrid_broker.world.data.datasets import keep_inputs
+from simgrid_broker.world.data.replicas import IS_OFF, give_space_back, less, take_space
 from simgrid_broker.world.jobs.transitions import fall_silent, move
 from simgrid_broker.world.queues.slots import payload_is_over, slot_of
 
@@ -22,7 +23,7 @@ RUNNING, HOLDING, MERGING = int(JobStatus.RUNNING), int(JobStatus.HOLDING), int(
 WAITING, CONSUMES = int(JobStatus.WAITING), int(JobMark.CONSUMES)
 RUNONCE = int(Cloning.RUNONCE)
 NONE = int(Cause.NONE)
-SENT, FINISHED = int(EventStatus.SENT), int(EventStatus.FINISHED)
+SENT, FINISHED, FAILED = int(EventStatus.SENT), int(EventStatus.FINISHED), int(EventStatus.FAILED)
 FATE, SITE_FATE = STREAMS["fate"], STREAMS["site_fate"]
 BUNCH = 8
 """Ranges of a request; jumbo jobs ask for one for each of their cores, if these are more."""
@@ -111,7 +112,10 @@ def stop_events(world: Arrays, row, now):
 
 @compiled
 def report_events(world: Arrays, row, until):
-    """Finish the ranges in hand that a consumer has processed by a time; the others stay with it until it ends."""
+    """Finish the ranges in hand that a consumer has processed by a time; the others stay with it until it ends.
+
+    Those whose output no object store takes fail.
+    """
     job, one, rows = world.jobs[row], world.event_jobs[row], world.event_ranges
     end_s, place = one["begun_s"], np.int64(one["first"])
     while place >= 0:
@@ -120,11 +124,47 @@ def report_events(world: Arrays, row, until):
             n_events = each["last"] - each["first"] + 1
             end_s += n_events * one["each_s"]
             if end_s <= until + ROUNDING_S:
-                set_range(rows, world.event_chunks, place, FINISHED, each["attempts"])
-                one["n_done"] += 1
-                one["n_events"] += n_events
+                is_stored = store_range(world, job, place)
+                set_range(rows, world.event_chunks, place, FINISHED if is_stored else FAILED, each["attempts"])
+                one["n_done"] += is_stored
+                one["n_events"] += is_stored * n_events
         place = np.int64(each["hand"])
     one["first"] = -1
+
+
+@compiled
+def store_range(world: Arrays, job, row):
+    """Write the output of a range to the object store of its job's queue, if that has one; False if it fails.
+
+    A store that is full, is not open to jobs of the queue, or is at a site with an outage, takes nothing.
+    """
+    number = np.int64(world.queues[job["queue"]]["object_store"])
+    if number < 0:
+        return True
+    storage, each = world.storages[number], world.event_ranges[row]
+    activity_off = (storage["write_lan_off"] if storage["site"] == world.queues[job["queue"]]["site"]
+                    else storage["write_wan_off"])
+    size = (each["last"] - each["first"] + 1) * world.event_chunks[each["chunk"]]["event_bytes"]
+    if activity_off == IS_OFF or world.sites[storage["site"]]["down"] > 0 or not take_space(world, number, size):
+        return False
+    storage["event_bytes"] += size
+    each["store"] = number
+    return True
+
+
+@compiled
+def delete_events(world: Arrays, chunk):
+    """Delete the output of the ranges of a chunk, which is over, in object stores."""
+    row = np.int64(world.event_chunks[chunk]["head"])
+    while row >= 0:
+        each = world.event_ranges[row]
+        if each["store"] >= 0:
+            storage = world.storages[each["store"]]
+            size = (each["last"] - each["first"] + 1) * world.event_chunks[chunk]["event_bytes"]
+            give_space_back(storage, size, False)
+            storage["event_bytes"] = less(storage["event_bytes"], size)
+            each["store"] = -1
+        row = np.int64(each["next"])
 
 
 @compiled

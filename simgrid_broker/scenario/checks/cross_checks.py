@@ -32,6 +32,7 @@ from simgrid_broker.scenario.checks.work import (
     event_service_as_asked,
     keys_of_no_events,
     never_converted,
+    object_stores_without_effect,
 )
 from simgrid_broker.scenario.checks.workers import (
     WORKER_RULES,
@@ -68,7 +69,7 @@ def nuclei_without_space(scenario: Scenario) -> Iterator[str]:
     """Space that task brokerage asks for and no nucleus has, without counting the work assigned to them."""
     sites, terms = scenario.grid.sites, TERMS[scenario.edition]
     space = [storage.free + storage.expired if terms.all_space else usable(storage)
-             for storage in scenario.grid.storages.values() if sites[storage.site].nucleus]
+             for storage in scenario.grid.data_storages.values() if sites[storage.site].nucleus]
     for (component, key), threshold in in_force(scenario).items():
         if component == "taskbrokerage" and key.startswith("DISK_THRESHOLD") and threshold is not None:
             least = float(str(threshold)) * terms.terabyte
@@ -80,9 +81,10 @@ def nuclei_without_space(scenario: Scenario) -> Iterator[str]:
 def closed_storages(scenario: Scenario) -> Iterator[str]:
     """An activity for which no storage is open, from the start on."""
     later = {incident.activity for incident in scenario.incidents if incident.what == "storage_status"}
+    storages = scenario.grid.data_storages
     for activity in ACTIVITIES:
-        if scenario.grid.storages and activity not in later and all(
-                getattr(storage, activity) in ("OFF", "TEST") for storage in scenario.grid.storages.values()):
+        if storages and activity not in later and all(
+                getattr(storage, activity) in ("OFF", "TEST") for storage in storages.values()):
             yield f"No storage is open to {activity}, so that brokers refuse what needs it."
 
 
@@ -190,15 +192,16 @@ def slot_memory_larger_than_site(scenario: Scenario) -> Iterator[str]:
 
 def storage_without_room(scenario: Scenario) -> Iterator[str]:
     """Storages that have less space than brokers need to send jobs to their sites."""
+    storages = scenario.grid.data_storages
     if TERMS[scenario.edition].all_space:
         least, what = DOCUMENTED_LEAST_FREE, "more than 200 GB free"
-        small = [name for name, storage in scenario.grid.storages.items() if storage.free <= least]
+        small = [name for name, storage in storages.items() if storage.free <= least]
     else:
         size = float(str(in_force(scenario)["jobbroker", "STORAGE_MIN_FREE_SIZE"]))
         least, what = size * 2**30, f"STORAGE_MIN_FREE_SIZE, {size:g} GB, of usable space"
-        small = [name for name, storage in scenario.grid.storages.items() if usable(storage) < least]
+        small = [name for name, storage in storages.items() if usable(storage) < least]
     if small:
-        yield (f"{len(small)} of {len(scenario.grid.storages)} storage(s) do not have {what}, so that brokers send no "
+        yield (f"{len(small)} of {len(storages)} storage(s) do not have {what}, so that brokers send no "
                f"jobs whose output goes there ({first_three(small)}).")
 
 
@@ -429,4 +432,5 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     storage_without_room, run_too_short, jobs_longer_than_the_run, data_slower_than_the_run, contradicting_incidents,
     closed_too_soon, nuclei_without_space, closed_storages, endpoints_without_use, words_without_meaning,
     links_that_always_fail, measured_by_no_scout, event_service_as_asked, never_converted, keys_of_no_events,
+    object_stores_without_effect,
     unusual_values, more_work_than_cores, no_jobs_made, *DATA_REMARKS, *TAPE_REMARKS)

@@ -14,9 +14,12 @@ from simgrid_broker.errors import first_three, nearest
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.loading.origins import Finding, Key, Rules
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.schema.grid import DATADISK
+from simgrid_broker.schema.grid import DATADISK, OS_ES
 from simgrid_broker.schema.part import LARGEST_WHOLE, MOST_CORES
 from simgrid_broker.units import DAY, HOUR, MINUTE
+
+EVENTS_ALONE = f"is an object store (type {OS_ES}), which takes events alone"
+"""Expectation that an object store does not meet where data or the output of jobs lie."""
 
 
 def storage_of_site(scenario: Scenario) -> Iterator[Finding]:
@@ -24,16 +27,24 @@ def storage_of_site(scenario: Scenario) -> Iterator[Finding]:
 
     Only a site without DATADISK may send its output to another site's: one with a cache or a tape has no place for it.
     """
-    storages = scenario.grid.storages
+    storages = scenario.grid.data_storages
     for name, site in scenario.grid.sites.items():
         key = ("grid", "sites", name, "storage")
         own = [endpoint for endpoint, storage in storages.items() if storage.site == name]
         if site.storage is not None and site.storage not in storages:
-            yield Finding(key, site.storage, "unknown storage", nearest(site.storage, own or storages))
+            yield Finding(key, site.storage, EVENTS_ALONE if site.storage in scenario.grid.storages else
+                          "unknown storage", nearest(site.storage, own or storages))
         elif site.storage is not None and site.storage not in own and (
                 (has_disk := any(storages[one].type == DATADISK for one in own)) or site.nucleus):
             why = f"because the site has a {DATADISK} itself" if has_disk else "because the site is a nucleus"
             yield Finding(key, site.storage, f"must be a storage of this site, {why}", tuple(own[:3]))
+
+
+def object_store_on_tape(scenario: Scenario) -> Iterator[Finding]:
+    """Object stores are disks."""
+    for name, storage in scenario.grid.storages.items():
+        if storage.is_object_store and storage.tape:
+            yield Finding(("grid", "storages", name, "tape"), True, f"an object store (type {OS_ES}) is not on tape")
 
 
 def link_to_itself(scenario: Scenario) -> Iterator[Finding]:
@@ -83,7 +94,7 @@ def no_nucleus(scenario: Scenario) -> Iterator[Finding]:
 
 def nucleus_without_storage(scenario: Scenario) -> Iterator[Finding]:
     """Each nucleus has a storage, because it collects output."""
-    with_storage = {storage.site for storage in scenario.grid.storages.values()}
+    with_storage = {storage.site for storage in scenario.grid.data_storages.values()}
     for name, site in scenario.grid.sites.items():
         if site.nucleus and name not in with_storage and site.storage is None:
             yield Finding(("grid", "sites", name, "nucleus"), True,
@@ -139,7 +150,7 @@ def too_many_cores(scenario: Scenario) -> Iterator[Finding]:
                       f"all batch systems together may have up to {MOST_CORES:,} cores, not {sum(cores.values()):,}")
 
 
-GRID_RULES: Rules = (storage_of_site, link_to_itself, link_twice, no_queue, no_nucleus,
+GRID_RULES: Rules = (storage_of_site, object_store_on_tape, link_to_itself, link_twice, no_queue, no_nucleus,
                      nucleus_without_storage, queue_without_cores, slot_too_large, slot_too_powerful, too_many_cores)
 
 

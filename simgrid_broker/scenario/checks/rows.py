@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from simgrid_broker.editions import family_of
 from simgrid_broker.errors import Problem, nearest
 from simgrid_broker.names import KNOWN_RESOURCE_TYPES
+from simgrid_broker.scenario.checks.grid import EVENTS_ALONE
 from simgrid_broker.scenario.loading.origins import Finding, Key, Whole, dotted
 from simgrid_broker.scenario.loading.validate import is_part
 from simgrid_broker.scenario.shares import PARTITION, leaf_names, queue_names, shares_with_keys
@@ -23,7 +24,9 @@ from simgrid_broker.schema.part import ActsIn, Answer, AtMost, Constraint, Needs
 THINGS: dict[str, Callable[[Any], Collection[str]]] = {
     "site": lambda whole: whole.grid.sites,
     "queue": lambda whole: whole.grid.queues,
-    "storage": lambda whole: whole.grid.storages,
+    "storage": lambda whole: whole.grid.data_storages,
+    "object store": lambda whole: [name for name, one in whole.grid.storages.items() if one.is_object_store],
+    "DDM endpoint": lambda whole: whole.grid.storages,
     "backbone": lambda whole: whole.grid.links.backbones,
     "region": lambda whole: sorted({site.region for site in whole.grid.sites.values()} - {""}),
     "share": lambda whole: [share.name for _, share in shares_with_keys(whole.shares_in_use)],
@@ -100,8 +103,10 @@ class Faults:
         names = self._names[mark.to]
         if name in names or mark.patterns and "*" in name and any(fnmatchcase(one, name) for one in names):
             return None
-        is_endpoint = mark.to == "queue" and "site" in key and name in THINGS["storage"](self.whole)
+        is_endpoint = mark.to == "queue" and "site" in key and name in self.whole.grid.storages
         hint = "; a DDM endpoint is given as siteEndpoint" if is_endpoint else ""      # PanDA allows either as `site`
+        if mark.to == "storage" and name in self.whole.grid.storages:
+            return EVENTS_ALONE, ()
         return (mark.expected or f"unknown {mark.to}") + hint, nearest(name, [*islice(names, MOST_NAMES)])
 
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from numbers import Real
 
 from simgrid_broker.editions import ByEdition, family_of
-from simgrid_broker.errors import nearest
+from simgrid_broker.errors import first_three, nearest
 from simgrid_broker.gdpconfig import PAUSING
 from simgrid_broker.names import PRODUCTION_LABELS, QueueStatus
+from simgrid_broker.scenario.checks.grid import EVENTS_ALONE
 from simgrid_broker.scenario.checks.shares import unknown_member
 from simgrid_broker.scenario.gdpconfig import find, in_force, settings, values_as_written
 from simgrid_broker.scenario.loading.origins import Finding
@@ -14,6 +15,7 @@ from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.shares import leaf_names, shares_with_keys
 from simgrid_broker.scenario.work.campaigns import Campaign, Payload, UserActivity
 from simgrid_broker.scenario.work.event_rule import CONVERTS
+from simgrid_broker.schema.grid import Storage
 from simgrid_broker.schema.queues import has_option
 
 TASK_INCIDENTS = ("task_priority", "task_share", "task_command")
@@ -269,9 +271,18 @@ def incident_ends_too_early(scenario: Scenario) -> Iterator[Finding]:
             yield Finding(("incidents", position, "until"), incident.until, f"must be after `at`, {incident.at:.15g} s")
 
 
+def replica_at_object_store(scenario: Scenario) -> Iterator[Finding]:
+    """No incident puts a replica into an object store."""
+    stores = scenario.grid.storages.keys() - scenario.grid.data_storages.keys()
+    for position, incident in enumerate(scenario.incidents):
+        if incident.what in ("replica_added", "replica_lost") and incident.storage in stores:
+            yield Finding(("incidents", position, "storage"), incident.storage, EVENTS_ALONE)
+
+
 WORK_RULES = (warm_up_too_long, load_without_work, too_many_tasks, incident_fields, incident_status,
               incident_on_link_to_itself, incident_values, incident_after_the_end, incident_ends_too_early,
-              snapshot_after_the_end, sample_of_a_trace, parents_of_campaigns, queues_of_work, *COMMAND_RULES)
+              replica_at_object_store, snapshot_after_the_end, sample_of_a_trace, parents_of_campaigns, queues_of_work,
+              *COMMAND_RULES)
 
 
 # ---- event service ---------------------------------------------------------------------------------------------------
@@ -302,6 +313,32 @@ def event_service_as_asked(scenario: Scenario) -> Iterator[str]:
                 else "only the deployed edition converts tasks."))
         if stream.nSitesPerJob > max(n_queues, 1):
             yield f"nSitesPerJob of {name!r}, {stream.nSitesPerJob}, is above the {n_queues} {kind}."
+
+
+UNREAD_OF_STORES = ("read_lan", "read_wan", "blacklisted_read", "door_out", "door_in")
+"""Keys of storages that nothing reads of an object store."""
+
+
+def object_stores_without_effect(scenario: Scenario) -> Iterator[str]:
+    """Object stores that no queue or no work uses, what nothing reads of them, and mergeEsOnOS without any."""
+    grid, streams = scenario.grid, scenario.workload.streams
+    named = {name: queue.objectstores for name, queue in grid.queues.items() if queue.objectstores}
+    stores = {name: storage for name, storage in grid.storages.items() if storage.is_object_store}
+    converts = CONVERTS[scenario.edition]
+    for name, storage in stores.items():
+        if name not in named.values():
+            yield f"Object store {name!r} stays empty: no queue has it in objectstores."
+        changed = {incident.activity for incident in scenario.incidents
+                   if incident.what == "storage_status" and incident.storage == name}
+        for key in UNREAD_OF_STORES:
+            if key in changed or getattr(storage, key) != Storage.model_fields[key].default:
+                yield (f"{key} of object store {name!r} has no effect: merge jobs read it over the links of its site, "
+                       "whatever its own status.")
+    if named and not any(one.nEventsPerWorker or converts and (one.esConvertible or one.esFraction) for one in streams):
+        yield f"objectstores of {first_three([*named])} has no effect: no stream has nEventsPerWorker."
+    for stream in streams:
+        if stream.mergeEsOnOS and not named:
+            yield f"mergeEsOnOS of {stream.name!r} has no effect: no queue has objectstores."
 
 
 POOL_KEYS = ("AES_EVENTPOOLSIZE", "AES_MAXPENDING")

@@ -51,7 +51,7 @@ def holders(grid: Grid, where: str) -> tuple[tuple[str, ...], np.ndarray, np.nda
     Nuclei with a storage if asked for and there are any; else every site with a storage; else every site alike.
     """
     size = dict.fromkeys(grid.sites, 0.0)
-    for storage in grid.storages.values():
+    for storage in grid.data_storages.values():
         size[storage.site] += storage.total
     stored = [site for site in size if size[site] > 0]
     nuclei = [site for site in stored if grid.sites[site].nucleus]
@@ -258,8 +258,9 @@ class _Drawn:
         part = np.where(incomplete, _LEAST + (_MOST - _LEAST) * self._luck(_PART + further), 1.0)
         secondary = (self._luck(_SECONDARY + further) < rule.secondary) & (further > 0)
         lifetime = np.where(secondary, rule.lifetime * self._luck(_LIFETIME + further), np.inf)
+        stores = grid.data_storages
         own = {site: next((storages.index(name) for name in (grid.sites[site].storage, *(
-            name for name, storage in grid.storages.items() if storage.site == site)) if name in grid.storages), -1)
+            name for name, storage in stores.items() if storage.site == site)) if name in stores), -1)
             for site in names}
         return [(first + number, int(sites[k]), own[names[k]], float(part[number, r]), float(lifetime[number, r]),
                  False, False) for number in range(len(place)) for r, k in enumerate(place[number].tolist())]

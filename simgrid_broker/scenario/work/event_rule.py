@@ -29,6 +29,8 @@ class EventRule(Part):
     decAttOnFailedES: bool = Field(False, description="Ranges lose an attempt only when they fail, not when their "
                                    "consumer ends before")
     acceptPartialFinish: bool = Field(False, description="Ranges without attempts left become fatal")
+    mergeEsOnOS: bool = Field(False, description="Merge jobs run in the nucleus that has the object store of the queue "
+                              "of their consumer (`objectstores`), instead of the task's")
     esConvertible: bool = Field(False, description="A task of production becomes one of event service if the pool of "
                                 "events is too small (AES_EVENTPOOLSIZE, AES_MAXPENDING; deployed)")
     esFraction: float = Field(0, ge=0, le=1, description="Probability that a task of production becomes one of event "

@@ -25,7 +25,7 @@ CONSUMER_DRAW = luck.STREAMS["consumer_draw"]
 MERGE_MEMORY_MB = 1000.0
 """True memory of merge jobs of event service, MB; assumed as that of other merge jobs."""
 FLAGS = {"notDiscardEvents": "notDiscardEvents", "decAttOnFailedES": "decAttOnFailedES",
-         "acceptPartialFinish": "acceptPartial"}
+         "acceptPartialFinish": "acceptPartial", "mergeEsOnOS": "mergeAtOs"}
 """Task parameters to the tags that jobs get."""
 
 
@@ -105,6 +105,7 @@ class Jobsets:
         self.jumbo: dict[int, JumboTask] = {}
         self.of_jumbo_job: dict[int, JumboTask] = {}
         self.n_made = 0
+        self.has_stores = bool((control.arrays.queues["object_store"] >= 0).any())
 
     def all(self) -> list[Live]:
         """Each jobset once."""
@@ -122,6 +123,7 @@ class Jobsets:
         cloning = Cloning.of(rule.useJobCloning) if rule.useJobCloning else Cloning.NONE
         chunks = [*kept, self._insert(owner, n_events, rule.nEventsPerWorker if cloning == Cloning.NONE else n_events,
                                       rule.maxAttemptES, kept)]
+        self.ranges.chunks["event_bytes"][chunks[-1]] = job["output_bytes"] / max(n_events, 1)
         attempt = int(job["attempt"]) - 1
         flags = frozenset({"eventservice", *(flag for name, flag in FLAGS.items() if getattr(rule, name))})
         flags |= set() if self.ranges.chunks["head"][chunks[-1]] >= 0 else {"allOkEvents"}
@@ -224,8 +226,14 @@ class Jobsets:
     def free_kept(self) -> None:
         """Free what was kept for further attempts at the input of tasks that are over and forgotten."""
         for key in [key for key in self.kept if key[0] not in self.control.world.row_of]:
-            for chunk in self.kept.pop(key):
-                self.ranges.remove(chunk)
+            self.remove(self.kept.pop(key))
+
+    def remove(self, chunks: list[int]) -> None:
+        """Free chunks that are over, and what their ranges take in object stores."""
+        for chunk in chunks:
+            if self.has_stores:
+                self.control.fabric.delete_events(chunk)
+            self.ranges.remove(chunk)
 
     def _described(self, row: int, owner: int, attempt: int, flags: frozenset[str], most: int) -> EventJob:
         """A consumer as the rules read it."""
@@ -248,7 +256,8 @@ class Jobsets:
             queue.atlas_site, QueueStatus(int(arrays.queues["status"][number])),
             1 if queue.capability == "score" else queue.corecount, queue.capability, queue.jobseed, queue.catchall,
             queue.maxtime, queue.maxrss or None, queue.minrss, queue.type == "analysis", queue.wnconnectivity,
-            queue.pledgedcpu == -1, None, float(workers[number]))
+            queue.pledgedcpu == -1,
+            grid.storages[queue.objectstores].site if queue.objectstores else None, float(workers[number]))
             for number, (name, queue) in enumerate(grid.queues.items())}
 
     def _further_queues(self, live: Live, row: int, rule: EventRule) -> list[int]:
@@ -318,8 +327,9 @@ class Jobsets:
         control, world, arrays = self.control, self.control.world, self.control.arrays
         holder = live.rows[live.holder]
         number, shares = self.pseudo_queue(live, like, True), world.vocabularies["shares"]
-        site, there = (int(arrays.queues["site"][queue]) for queue in (
-            arrays.jobs["queue"][holder], arrays.pseudo_queues["queue"][number]))
+        own, there = arrays.queues[arrays.jobs["queue"][holder]], int(
+            arrays.queues["site"][arrays.pseudo_queues["queue"][number]])
+        site = int(own["site"] if own["object_store"] < 0 else arrays.storages["site"][own["object_store"]])
         arrays.jobs["output_bytes"][holder] = live.output_bytes
         live.like_merge = like
         row = control.fabric.make_merge_job(

@@ -1,7 +1,7 @@
 """Automatic conversion in a run: production tasks become tasks of event service when they are refined; source:
 lifecycle reference, 6.5 and 6.6 (edition deployed).
 
-Simplified: registerEsFiles, mergeEsOnOS and resurrectConsumers of a converted task have no effect.
+Simplified: registerEsFiles and resurrectConsumers of a converted task have no effect.
 """
 
 from collections.abc import Iterator

@@ -3,9 +3,9 @@
 The job that JEDI makes of an input is the first consumer of a jobset; the server makes the others. One consumer holds
 the input for JEDI, which learns of the result when the jobset is over. Consumers with processed events wait in merging.
 Clones are jobsets, too: they run as ordinary jobs, and the one of which JEDI learns leaves the jobset and goes on.
-Source: lifecycle reference, 6.1 and 6.2. Simplified: events go to the merge job from the site of the consumer that
-ended last, without a transfer to an object store; consumers that are not needed are closed within a minute; PanDA's
-activity of pilots at a queue is the number of its workers.
+Source: lifecycle reference, 6.1 and 6.2. Simplified: events go to the merge job from the site, or the object store, of
+the consumer that ended last; an upload to an object store takes no time; consumers that are not needed are closed
+within a minute; PanDA's activity of pilots at a queue is the number of its workers.
 """
 
 from collections.abc import Iterator
@@ -37,6 +37,8 @@ MADE_AGAIN = (Cause.TIMEOUT_ACTIVATED, Cause.TIMEOUT_STARTING)
 AT_WORK = frozenset(map(int, (J.SENT, J.STARTING, J.RUNNING, J.HOLDING)))
 """Statuses of jobs that have, or had last, the events for which others are not needed: one that waits while jumbo jobs
 have all of them makes the merge job."""
+NOT_BEGUN = (J.PENDING, J.DEFINED, J.ASSIGNED, J.ACTIVATED)
+"""Statuses of consumers that were not dispatched and do not wait for jumbo jobs."""
 STAND = (J.WAITING, J.RUNNING, J.HOLDING)
 """Statuses of jobs that can wait until their events are merged."""
 NO_JOBS = np.zeros(0, np.int64)
@@ -312,6 +314,8 @@ class Desk:
             job, status = live.jobset.jobs[panda_id], int(control.arrays.jobs["status"][row])
             if not job.is_archived or status == J.MERGING:
                 continue
+            if job.status == J.MERGING and status in NOT_BEGUN:
+                job.status = J.CLOSED                      # ranges of jumbo jobs that failed are retried without it
             if panda_id == live.holder and job.status != J.MERGING and not self._pass_on(live):
                 if not live.merge:
                     continue                               # the last one is ended with the jobset
@@ -407,8 +411,8 @@ class Desk:
             live.jobset.change(None, ANY, mask(S.FINISHED), S.DONE)
             live.jobset.change(None, ANY, ALL & ~(PROCESSED | GONE), S.CANCELLED)
             self.jobsets.kept[live.key] = live.jobset.chunks.tolist()
-        for chunk in () if keeps else live.jobset.chunks.tolist():
-            self.ranges.remove(chunk)
+        else:
+            self.jobsets.remove(live.jobset.chunks.tolist())
 
     def check(self) -> None:
         """Raise InvariantBroken unless each event of an input in use is in one range that no copy has replaced, ranges

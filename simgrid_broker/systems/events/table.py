@@ -19,19 +19,22 @@ RANGE = np.dtype([
     ("owner", "i8"),                 # PandaID of the job that holds it, or the jobset where it waits
     ("chunk", "i4"), ("first", "i4"), ("last", "i4"), ("next", "i4"),  # next row of its chunk, or free row; -1 = none
     ("attempts", "i2"),              # attempts left: attemptNr, which counts down
+    ("store", "i2"),                 # object store that holds its output, -1 = none
     ("status", "i1"),
     ("is_settled", "?"),             # of a failed range: it has its copy
     ("is_jumbo", "?"),               # a jumbo job took it
     ("hand", "i4"),                  # row of the next range that its job has in hand, -1 = none
 ])
-"""An event range, 33 bytes."""
+"""An event range, 35 bytes."""
 CHUNK = np.dtype([("jobset", "i8"), ("file", "i8"), ("head", "i4"), ("ready", "i4"), ("before", "i4"), ("after", "i4"),
-                  ("n_open", "i4"), ("n_taken", "i4"), ("n_processed", "i4"), ("looked_s", "f8")])
+                  ("n_open", "i4"), ("n_taken", "i4"), ("n_processed", "i4"), ("looked_s", "f8"),
+                  ("event_bytes", "f8")])
 """Ranges of a file for a jobset. head: first row; ready: first row that can be ready; -1 = none.
 
 before, after: neighbours in the ring of the chunks of a task with jumbo jobs, -1 = it is in none. A ring begins and
 ends with a chunk of file 0, which has no ranges. n_open: ready ranges with attempts left; n_taken, n_processed: those
-in one of the statuses TAKEN or PROCESSED; looked_s: when add_sub looked at them last, -inf = never.
+in one of the statuses TAKEN or PROCESSED; looked_s: when add_sub looked at them last, -inf = never; event_bytes: output
+of an event.
 """
 ANY, OF_JUMBO = -1, -2
 """Owners: any; any jumbo job."""
@@ -260,7 +263,7 @@ def copy_failed(rows, chunks, state, which, owner, jobset, new_owner):
                 copy = rows[free]
                 copy["chunk"], copy["first"], copy["last"], copy["next"] = one["chunk"], one["first"], one["last"], row
                 copy["owner"] = chunk["jobset"] if jobset == ANY else jobset
-                copy["status"], copy["attempts"] = READY, one["attempts"] - 1
+                copy["status"], copy["attempts"], copy["store"] = READY, one["attempts"] - 1, -1
                 copy["is_settled"] = copy["is_jumbo"] = False
                 _count(chunks, copy, 1)
                 one["next"], one["is_settled"] = free, True
@@ -386,14 +389,14 @@ class EventRanges:
         new = np.empty(len(firsts), np.int64)
         take_free(self.rows, self.state, new)
         for name, value in dict(owner=jobset, attempts=0, status=S.READY, is_settled=False, is_jumbo=False,
-                                chunk=chunk, first=firsts, last=lasts, hand=-1,
+                                chunk=chunk, first=firsts, last=lasts, hand=-1, store=-1,
                                 next=np.append(new[1:], -1)[:len(new)]).items():
             self.rows[name][new] = values.get(name, value)
         if chunk == len(self.chunks):
             self.chunks = np.append(self.chunks, np.zeros_like(self.chunks))
             self._tell()
         head = new[0] if len(new) else -1
-        self.chunks[chunk] = (jobset, file, head, head, -1, -1, 0, 0, 0, -np.inf)
+        self.chunks[chunk] = (jobset, file, head, head, -1, -1, 0, 0, 0, -np.inf, 0)
         self.n_chunks = max(self.n_chunks, chunk + 1)
         count_chunk(self.rows, self.chunks, chunk)
         return chunk

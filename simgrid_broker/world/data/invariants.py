@@ -24,7 +24,7 @@ def space_is_not_negative(arrays: Arrays, _found: Recount) -> Iterator[str]:
     """No storage is overdrawn, and none has more data than was put there."""
     storages = arrays.storages
     for name in ("free_bytes", "used_bytes", "expired_bytes", "expired_replica_bytes", "dispatched_bytes",
-                 "landed_bytes", "output_bytes", "landed_output_bytes"):
+                 "landed_bytes", "output_bytes", "landed_output_bytes", "event_bytes"):
         for number in np.flatnonzero(storages[name] < 0):
             yield f"storage {number} has negative {name}: {storages[name][number]:.9g}"
 
@@ -50,6 +50,16 @@ def _output(arrays: Arrays, found: Recount) -> np.ndarray:
     return np.bincount(arrays.sites["storage"][site], size, len(arrays.storages))
 
 
+def events_have_their_space(arrays: Arrays, _found: Recount) -> Iterator[str]:
+    """Object stores hold the output of the event ranges that lie there, and no more of it is counted."""
+    held = arrays.event_ranges[(arrays.event_ranges["owner"] != 0) & (arrays.event_ranges["store"] >= 0)]
+    size = (held["last"] - held["first"] + 1) * arrays.event_chunks["event_bytes"][held["chunk"]]
+    found, storages = np.bincount(held["store"], size, len(arrays.storages)), arrays.storages
+    for number in np.flatnonzero(np.abs(found - storages["event_bytes"]) > CLOSE * storages["total_bytes"]):
+        yield (f"storage {number}: {storages['event_bytes'][number]:.9g} bytes of events are counted of "
+               f"{found[number]:.9g}")
+
+
 def replicas_have_their_space(arrays: Arrays, found: Recount) -> Iterator[str]:
     """Replicas, files brought for one task, and output take no more than is used; expired replicas take what is expired
     for them."""
@@ -57,7 +67,8 @@ def replicas_have_their_space(arrays: Arrays, found: Recount) -> Iterator[str]:
     n, storages = len(arrays.storages), arrays.storages
     expired = rows["expired"] > 0
     taken, over = (np.bincount(rows["storage"][chosen], rows["bytes"][chosen], n) for chosen in (~expired, expired))
-    taken = taken + storages["dispatched_bytes"] + storages["output_bytes"] + _output(arrays, found)
+    taken = taken + storages["dispatched_bytes"] + storages["output_bytes"] + storages["event_bytes"]
+    taken += _output(arrays, found)
     slack = CLOSE * storages["total_bytes"]
     for number in np.flatnonzero(taken > storages["used_bytes"] + slack):
         yield f"storage {number}: files take {taken[number]:.9g} bytes of {storages['used_bytes'][number]:.9g} used"
@@ -118,8 +129,8 @@ def drives_hold(arrays: Arrays, _found: Recount) -> Iterator[str]:
                "are accounted for")
 
 
-STORAGE_INVARIANTS = (space_is_not_negative, space_adds_up, replicas_have_their_space, replicas_stand_in_lists,
-                      coming_files_are_under_way, drives_hold)
+STORAGE_INVARIANTS = (space_is_not_negative, space_adds_up, events_have_their_space, replicas_have_their_space,
+                      replicas_stand_in_lists, coming_files_are_under_way, drives_hold)
 """The checks of storages and replicas, in the form of `invariants.INVARIANTS`."""
 
 
