@@ -1,16 +1,13 @@
 """`import`: external files converted to a grid, or to another part of a scenario, that a scenario can extend."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from simgrid_broker.cli.check import reach_of_work
 from simgrid_broker.cli.text import count, paragraph
 from simgrid_broker.errors import first_three
-
-if TYPE_CHECKING:
-    from simgrid_broker.scenario import Scenario
 
 CRIC_EXAMPLES = """\b
 Examples:
@@ -89,7 +86,7 @@ def cric(
         remarks.append("auto_as_any: queues with releases AUTO that publish no software take tasks as with ANY; PanDA "
                        "would compare CRIC's tags")
     write_grid(grid, output, remarks)
-    show_written(output, remarks)
+    show_written(output, remarks, has_work=False)
 
 
 @app.command(epilog=CGSIM_EXAMPLES)
@@ -103,7 +100,7 @@ def cgsim(
     from simgrid_broker.scenario.importers import read_cgsim, write_grid
     grid, others, remarks = read_cgsim(sites, links, jobs)
     write_grid(grid, output, remarks, others)
-    show_written(output, remarks)
+    show_written(output, remarks, has_work=jobs is not None)
 
 
 @app.command(epilog=SWF_EXAMPLES)
@@ -116,7 +113,7 @@ def swf(
     from simgrid_broker.scenario.importers import read_swf_grid, write_grid
     grid, others, remarks = read_swf_grid(trace)
     write_grid(grid, output, remarks, others)
-    show_written(output, remarks)
+    show_written(output, remarks, has_work=True)
 
 
 @app.command(epilog=SHARES_EXAMPLES)
@@ -212,26 +209,26 @@ def show_part(output: Path, part: dict, remarks: list[str], of: str = "scenario"
     typer.echo(f"\nWritten: {output}. Use it in a {of} with `extends: [..., {output.name}]`.")
 
 
-def show_written(output: Path, remarks: list[str]) -> None:
-    """Print the remarks and the path of the written grid, and whether it has work that finds queues and passes the
-    checks of a run."""
-    from simgrid_broker.errors import ScenarioError
-    from simgrid_broker.scenario import load_scenario
+def show_written(output: Path, remarks: list[str], has_work: bool) -> None:
+    """Print the remarks and the path of the written grid; for one with work, whether queues take it, and whether the
+    file passes the checks of a run."""
     for remark in remarks:
         typer.echo(paragraph(f"- {remark}", "  "))
-    try:
-        runs = how_it_runs(load_scenario(output))
-    except ScenarioError as error:
-        runs = f"It does not run as it is (`check {output}`: {count(len(error.problems), 'problem')}); use"
+    runs = how_it_runs(output) if has_work else "It has no work; use"
     typer.echo(f"\nWritten: {output}. {runs} it in a scenario with `extends: {output.name}`.")
 
 
-def how_it_runs(scenario: "Scenario") -> str:
-    """Beginning of a sentence on whether a scenario makes jobs as it is: whether it has work, and queues take it."""
+def how_it_runs(path: Path) -> str:
+    """Beginning of a sentence on whether a scenario with work makes jobs as it is: whether it passes the checks, and
+    queues take the work."""
+    from simgrid_broker.errors import ScenarioError
+    from simgrid_broker.scenario import load_scenario
     from simgrid_broker.scenario.work.synthetic import task_list
-    if not (scenario.workload.trace or scenario.workload.streams):
-        return "It has no work; use"
-    reached = reach_of_work(scenario, task_list(scenario))
+    try:
+        scenario = load_scenario(path)
+        reached = reach_of_work(scenario, task_list(scenario))
+    except ScenarioError as error:
+        return f"It does not run as it is (`check {path}`: {count(len(error.problems), 'problem')}); use"
     stuck = [f"{name} ({', '.join(label for label, _ in reach.taken[:3])})" for name, reach in reached.items()
              if not reach.queues]
     if not stuck:

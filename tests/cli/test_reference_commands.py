@@ -202,18 +202,19 @@ def test_import_cgsim_writes_a_scenario_that_can_be_run(call, tmp_path):
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    ([], "Run it as it is, or use"),
-    (["workload.campaigns=[]", "workload.users=[]"], "It has no work; use"),
-    (["grid.auto_as_any=false"],
+    ({}, "Run it as it is, or use"),
+    ({"grid": {"auto_as_any": False}},
      "As it is, it makes jobs of other work only: no queue takes those of analysis (-cache). Use"),
-    (["grid.auto_as_any=false", "workload.campaigns=[]"],
+    ({"grid": {"auto_as_any": False}, "workload": {"campaigns": []}},
      "As it is, it makes no jobs: no queue takes those of analysis (-cache). Use"),
+    ({"shares": [], "duration": -1}, "It does not run as it is (`check {path}`: 2 problems); use"),
 ])
 def test_only_a_scenario_with_queues_for_its_work_is_to_be_run_as_it_is(changes, words, tmp_path):
-    minimal, auto = Path(__file__).parents[2] / "scenarios" / "minimal.yaml", "{releases: [AUTO]}"
-    (tmp_path / "auto.yaml").write_text(f"extends: {minimal}\nedition: deployed\ngrid: {{auto_as_any: true, queues: "
-                                        f"{{CENTRE: {auto}, NORTH: {auto}, SOUTH: {auto}}}}}\n")
-    assert how_it_runs(load_scenario(tmp_path / "auto.yaml", overrides=changes)) == words
+    minimal, path = Path(__file__).parents[2] / "scenarios" / "minimal.yaml", tmp_path / "auto.yaml"
+    queues = {name: {"releases": ["AUTO"]} for name in ("CENTRE", "NORTH", "SOUTH")}
+    grid = {"auto_as_any": True, "queues": queues} | changes.get("grid", {})
+    path.write_text(yaml.safe_dump({"extends": str(minimal), "edition": "deployed"} | changes | {"grid": grid}))
+    assert how_it_runs(path) == words.format(path=path)
 
 
 def test_a_scenario_of_recorded_jobs_is_as_long_as_they_take(call, tmp_path):

@@ -37,7 +37,7 @@ VERBATIM = ("params", "gdpconfig", "resource_types")
 """Keys whose inner values have no units."""
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.CSafeDumper):
     """Writes short lists and objects of plain values on one line, the others in blocks."""
 
     def represent_sequence(self, tag, sequence, flow_style=None):
