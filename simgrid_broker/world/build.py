@@ -243,7 +243,10 @@ def any_diskio(scenario: Scenario, task_list: TaskList) -> bool:
 
 
 def _growing(total_cores: int) -> dict[str, np.ndarray]:
-    """The tables that grow with the number of live jobs, and the outboxes; one pilot a core must find an event."""
+    """The tables that grow with the number of live jobs, and the outboxes; one pilot a core must find an event.
+
+    Events have room for those of as many transfers and sub-datasets, so that none is made longer before the run.
+    """
     n_jobs = first_job_rows(total_cores)
     return dict(
         jobs=zeros_in_lines(n_jobs, JOBS.dtype), job_times=zeros_in_lines((n_jobs, arrays.N_STATUS), float),
@@ -255,8 +258,8 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
         transfers=TRANSFERS.empty(FIRST_ROWS),
         retries=np.zeros(FIRST_ROWS, arrays.RETRY), subdatasets=np.zeros(FIRST_ROWS, arrays.SUBDATASET),
         submissions=np.zeros(FIRST_ROWS, arrays.SUBMISSION),
-        events=np.zeros(4 * FIRST_ROWS + total_cores, arrays.EVENT),
-        far_events=np.zeros(4 * FIRST_ROWS + total_cores, arrays.EVENT),
+        events=np.zeros(6 * FIRST_ROWS + total_cores, arrays.EVENT),
+        far_events=np.zeros(6 * FIRST_ROWS + total_cores, arrays.EVENT),
         pending=np.zeros(FIRST_ROWS, arrays.WAITING), holding=np.zeros(FIRST_ROWS, arrays.WAITING),
         done_jobs=JOBS.empty(OUTBOX_ROWS), done_times=np.full((OUTBOX_ROWS, arrays.N_STATUS), np.nan),
         done_transfers=TRANSFERS.empty(OUTBOX_ROWS), done_tasks=np.zeros(FIRST_ROWS, np.int32),
