@@ -323,6 +323,10 @@ def transfer_row_is_lost(bench):
     bench.arrays.n_free[REUSED.index("transfers")] -= 1
 
 
+def events_of_no_range_take_space(bench):
+    bench.arrays.storages["event_bytes"][0] += bench.arrays.storages["total_bytes"][0] / 100
+
+
 SINS = {
     invariants.counts_equal_recount: (miscount, miscount_user, status_behind_the_back, job_is_lost),
     invariants.jobs_stand_in_tables: (job_is_of_a_queue_that_does_not_exist, job_is_of_an_unknown_user),
@@ -337,6 +341,7 @@ SINS = {
     invariants.retries_wait_in_lists: (retry_is_in_no_list, failed_job_waits_for_the_retry_module),
     data_invariants.space_is_not_negative: (storage_is_overdrawn, expired_data_is_overdrawn),
     data_invariants.space_adds_up: (space_appears, writes_are_forgotten),
+    data_invariants.events_have_their_space: (events_of_no_range_take_space,),
     data_invariants.replicas_have_their_space: (
         replica_is_larger_than_what_is_used, brought_files_take_more_than_is_used, output_takes_more_than_is_used,
         expired_replica_is_not_counted),
