@@ -8,8 +8,9 @@
 Records are made by the formulas of a run with noise; a kind of world changes one thing. Bias is the mean of fitted over
 true power, less 1; coverage the part of 95 % intervals of powers that hold the true one, of records without work over
 the mean of the queues, which no job shows; errors are medians over worlds of the median error of wall times of held-out
-jobs: before, after, and by the best median of earlier jobs. Below, coverage over all kinds and over those with at most
-FEW_TASKS tasks, each with the 95 % interval of a binomial part (Clopper and Pearson).
+jobs: before, after, and by the best median of earlier jobs; few_off and few_coverage the mean distance
+from the truth, and the coverage, of powers of queues with less than FEW_JOBS jobs. Below, coverage over all kinds and
+over those with at most FEW_TASKS tasks, each with the 95 % interval of a binomial part (Clopper and Pearson).
 """
 
 import argparse
@@ -30,6 +31,8 @@ N_QUEUES = 8
 POWERS = np.linspace(7, 16, N_QUEUES)
 """HS06 per core; a scenario before the fit gives a random power of the same range."""
 FEW_TASKS = 10
+FEW_JOBS = 30
+"""Jobs below which a queue counts among those with few."""
 
 
 class World(NamedTuple):
@@ -45,6 +48,10 @@ class World(NamedTuple):
     node_spread: float = 0.0
     interaction: float = 0.0
     fitness: float = 0.0
+    sites: int = N_QUEUES
+    off_site: float = 0.0
+    off_queue: float = 0.2
+    few_jobs: float = 0.0
     without: tuple[str, ...] = ()
 
 
@@ -56,7 +63,10 @@ WORLDS = {
     "io_by_job": World(io_s=600.0), "nodes": World(node_spread=0.1),
     "efficiency_by_task_and_queue": World(interaction=0.1), "power_by_task_and_queue": World(fitness=0.05),
     **{f"power_by_{name}_and_queue": World(tasks=tasks, fitness=0.05) for name, tasks in (
-        ("three_tasks", 3), ("five_tasks", 5), ("ten_tasks", 10))}}
+        ("three_tasks", 3), ("five_tasks", 5), ("ten_tasks", 10))},
+    "queues_of_a_site_alike": World(sites=3, off_site=0.2, off_queue=0.02, fitness=0.05, node_spread=0.1,
+                                    few_jobs=0.015),
+    "few_jobs_at_some_queues": World(sites=3, fitness=0.05, node_spread=0.1, few_jobs=0.015)}
 
 
 def records(world: World, n_jobs: int, luck: np.random.Generator) -> pd.DataFrame:
@@ -69,6 +79,8 @@ def records(world: World, n_jobs: int, luck: np.random.Generator) -> pd.DataFram
     queue = luck.integers(0, N_QUEUES, n_jobs)
     if world.confounded:                                    # two campaigns of which each hardly meets half the queues
         queue = np.where(luck.random(n_jobs) < 0.9, queue // 2 + N_QUEUES // 2 * (task % 2), queue)
+    if world.few_jobs:                                      # every second queue has a small part of its jobs
+        queue -= (queue % 2 == 1) & (luck.random(n_jobs) >= world.few_jobs)
     size = np.exp(luck.normal(10.2, 0.6, world.tasks))[task] * np.exp(luck.normal(0, 0.3, n_jobs))
     spent = luck.uniform(0.6, 0.95, world.tasks)[task] * np.exp(
         luck.normal(0, world.interaction, (world.tasks, N_QUEUES))[task, queue])
@@ -88,33 +100,38 @@ def records(world: World, n_jobs: int, luck: np.random.Generator) -> pd.DataFram
     return table.drop(columns=[*world.without])
 
 
-def scenario(luck: np.random.Generator) -> Scenario:
-    """The queues with powers that are wrong by up to a fifth."""
-    names = [f"Q{number}" for number in range(N_QUEUES)]
-    powers = dict(zip(names, (POWERS * luck.uniform(0.8, 1.2, N_QUEUES)).tolist(), strict=True))
+def scenario(world: World, luck: np.random.Generator) -> Scenario:
+    """The queues with powers that are wrong by up to a fifth, each of its own or those of a site alike."""
+    names, site = [f"Q{number}" for number in range(N_QUEUES)], [f"S{k % world.sites}" for k in range(N_QUEUES)]
+    off = luck.uniform(1 - world.off_queue, 1 + world.off_queue, N_QUEUES)
+    off *= luck.uniform(1 - world.off_site, 1 + world.off_site, N_QUEUES)[np.arange(N_QUEUES) % world.sites]
+    powers = dict(zip(names, (POWERS * off).tolist(), strict=True))
     return Scenario.from_dict({"name": "planted", "duration": "1d", "shares": [{"name": "All", "value": 1}], "grid": {
-        "sites": {name: {"cores": 100, "nucleus": True} for name in names},
-        "queues": {name: {"atlas_site": name, "corepower": power} for name, power in powers.items()},
-        "storages": {f"{name}_D": {"site": name, "total": "10 PB", "free": "9 PB"} for name in names}}})
+        "sites": {name: {"cores": 100 * site.count(name), "nucleus": True} for name in site},
+        "queues": {name: {"atlas_site": at, "corepower": powers[name]} for name, at in zip(names, site, strict=True)},
+        "storages": {f"{name}_D": {"site": name, "total": "10 PB", "free": "9 PB"} for name in site}}})
 
 
 def measured(world: World, worlds: int, n_jobs: int) -> dict[str, float]:
     """Figures of a kind of world."""
-    ratios, holds, errors, spent, lost = [], [], [], [], 0
+    ratios, holds, few, errors, spent, lost = [], [], [], [], [], 0
     for seed in range(worlds):
         luck = np.random.default_rng(seed)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "jobs.parquet"
             records(world, n_jobs, luck).to_parquet(path)
             began = time.process_time()
-            result = calibrate(scenario(luck), path)
+            result = calibrate(scenario(world, luck), path)
             spent.append(time.process_time() - began)
         rows = result.parameters[result.parameters.parameter == "corepower"].set_index("name")
         truth = pd.Series(POWERS, [f"Q{number}" for number in range(N_QUEUES)])[rows.index]
         if "work" in world.without:
             truth *= np.exp(np.average(np.log(rows.before / truth), weights=rows.jobs))
         ratios += list(rows.after / truth)
-        holds += list((rows.low <= truth) & (truth <= rows.high))
+        held = ((rows.low <= truth) & (truth <= rows.high))[rows.low.notna()]
+        holds += list(held)
+        few += list(zip((rows.after / truth - 1).abs()[rows.jobs < FEW_JOBS], held.reindex(rows.index)[
+            rows.jobs < FEW_JOBS], strict=True))
         off = metrics.wide(result.errors).set_index(["dimension", "when"]).off_p50["all"]
         best = off[[name for name in off.index if name.endswith("median")]].min()
         errors.append((off["before"], off["after"], best))
@@ -123,6 +140,8 @@ def measured(world: World, worlds: int, n_jobs: int) -> dict[str, float]:
     before, after, best = np.median(errors, axis=0)
     return {"bias_%": 100 * (np.mean(ratios) - 1), "intervals": len(holds), "coverage_%": 100 * np.mean(holds),
             "before_%": before, "after_%": after, "best_median_%": best, "lost_unsaid": lost,
+            "few_off_%": 100 * np.mean([off for off, _ in few] or np.nan),
+            "few_coverage_%": 100 * np.mean([held for _, held in few if held == held] or np.nan),
             "cpu_s": float(np.median(spent))}
 
 

@@ -72,7 +72,7 @@ def compare(
                                 lambda file: loaded(file, None, until, settings), chosen)
     folder = study.folder if study is not None else out or default_folder(groups)
     page, rows = write_groups_report(groups, folder, chosen, steps("Writing the report"))
-    show_groups(groups, rows)
+    show_groups(groups, rows, chosen)
     typer.echo(f"\nReport: {page}\nTables: {folder} (differences, means, results as .csv and .parquet)")
 
 
@@ -164,12 +164,12 @@ def differences(run_a: "Run", run_b: "Run") -> str:
                   for row in rows.itertuples()], numbers=(1, 2, 3))
 
 
-def show_groups(groups: "list[Group]", rows: "pd.DataFrame") -> None:
+def show_groups(groups: "list[Group]", rows: "pd.DataFrame", figures: tuple[str, ...] = ()) -> None:
     """Print the groups, what to know about them, settings that differ, and the differences with their intervals."""
     from simgrid_broker.experiments.compare import remarks_on, setting_table
     for k, group in enumerate(groups):
         typer.echo(f"{'base' if k == 0 else f'{k:4}'}: {group.name}, {len(group.runs)} runs")
-    for remark in remarks_on(groups, rows):
+    for remark in remarks_on(groups, rows, figures):
         typer.echo(paragraph(f"note: {remark}"))
     typer.echo("")
     show_settings(setting_table(groups))

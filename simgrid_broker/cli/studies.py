@@ -22,7 +22,7 @@ from simgrid_broker.cli.text import paragraph, table
 from simgrid_broker.cli.trouble import BAD_INPUT, FAILED, BadArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import pandas as pd
 
@@ -58,9 +58,14 @@ def replicate(
     page = write_replicate_report(study, figures or (), steps("Writing the report"))
     results, shown = study.results(), shown_figures(study, figures)
     typer.echo(means_text(means(results, shown)))
-    for note in without_value(results, shown):
-        typer.echo(paragraph(f"note: {note}"))
+    show_notes(without_value(results, shown))
     finish(study, page)
+
+
+def show_notes(notes: "Iterable[str]") -> None:
+    """Print sentences to read with a table."""
+    for note in notes:
+        typer.echo(paragraph(f"note: {note}"))
 
 
 def shown_figures(study: "Study", figures: list[str] | None) -> tuple[str, ...]:
@@ -128,6 +133,7 @@ def sweep(
     Writes one tidy table of all figures, and a report with main effects, curves and maps. An interrupted sweep is
     continued by the same command.
     """
+    from simgrid_broker.experiments.figures import without_value
     from simgrid_broker.experiments.study_file import SweepFile, read_study_file
     from simgrid_broker.experiments.sweep import swept, write_sweep_report
     file = of_options(study, vary) if vary else read_study_file(study, SweepFile)
@@ -137,7 +143,9 @@ def sweep(
         done = swept(file, out, workers, name, refuse_unusable)
     page = write_sweep_report(done, file, steps("Writing the report"))
     if len(done.finished()):
-        typer.echo(points_text(done, tuple(file.vary), shown_figures(done, list(file.figures))))
+        figures = shown_figures(done, list(file.figures))
+        typer.echo(points_text(done, tuple(file.vary), figures))
+        show_notes(without_value(done.results(), figures))
     finish(done, page)
 
 
@@ -179,8 +187,7 @@ def sensitivity(
     page = write_sensitivity_report(done, file, steps("Writing the report"))
     rows = indices(done.results(), file)
     typer.echo(indices_text(rows[rows["index"] != "mu"]))
-    for note in too_few(file, rows):
-        typer.echo(paragraph(f"note: {note}"))
+    show_notes(too_few(file, rows))
     finish(done, page)
 
 
@@ -221,8 +228,7 @@ def tune(
                                                      for key in before]))
         rows = confirmation(result, file)
         typer.echo("\n" + difference_text(rows[rows.figure.isin([*file.objectives, *file.constraints])]))
-        for note in undecided(rows, file):
-            typer.echo(paragraph(f"note: {note}"))
+        show_notes(undecided(rows, file))
     finish(result.study, page)
 
 

@@ -46,6 +46,12 @@ OF_PARAMETERS = ("noun", "name", "parameter", "before", "after", "error", "low",
 """Columns of the table of parameters; low and high: the ends of a 95 % interval; error: half of it over 1.96."""
 
 FITTED, TOO_FEW, UNSEEN = "fitted", "too few jobs", "not to be seen"
+OF_OTHERS = {"site": "drawn to its site", "tier": "drawn to its tier"}
+"""States of powers and factors of queues with few jobs, which are mostly or partly those of the others there."""
+WRITTEN = {FITTED, *OF_OTHERS.values()}
+"""States of values that the part of a scenario has."""
+MOSTLY = 0.5
+"""Part of others in the power of a queue from which that is said."""
 MOST_SPENT = 2.0
 """CPU time over that of the cores from which it is remarked."""
 CONFLICT = 0.1
@@ -129,7 +135,11 @@ class Fit:
         self.begin = {name: values[:3] for name, values in self.before.items()}
         self._say_what_is_there(work)
         self._say_what_is_wrong(rest)
+        sites = [scenario.grid.queues[name].atlas_site for name in self.names]
+        self.places = {"site": np.array(sites), "tier": np.array([scenario.grid.sites[name].tier for name in sites])}
         self.figures = self._figures(rest.to_numpy(float))
+        self.drawn = [self._drawn_to(number) for number in range(len(self.names))]
+        self._say_drawn()
 
     def _say_what_is_there(self, work: pd.Series) -> None:
         """Remarks on what the columns cannot tell apart, and on powers of the records that contradict the scenario."""
@@ -168,7 +178,8 @@ class Fit:
             chosen = np.sort(chosen[np.argsort(drawn, kind="stable")[:MOST_JOBS]])
             self.remarks.append(f"{MOST_JOBS:,} of {self.fitted.sum():,} jobs are fitted, drawn by their identifiers; "
                                 "all are predicted.")
-        today = Before(*np.array([self.begin[name] for name in self.names]).T)
+        today = Before(*np.array([self.begin[name] for name in self.names]).T,
+                       *(np.unique(place, return_inverse=True)[1] for place in self.places.values()))
         if not len(chosen):
             return unfitted(today, self.task_of)
         if not self.is_known and (n_parts := parts(self.tasks[chosen], self.queues[chosen]).max() + 1) > 1:
@@ -179,6 +190,22 @@ class Fit:
             jobs["cpuconsumptiontime"].to_numpy(float)[chosen], rest_s[chosen],
             jobs["payload_s"].notna().to_numpy()[chosen], self.log_size[chosen],
             np.full(len(chosen), self.is_known)), today, self.task_of, self.kind_of).fit()
+
+    def _drawn_to(self, number: int) -> str:
+        """Level to whose other queues the figures of a queue with few jobs are drawn; empty for one with many."""
+        if not self.counts[number] or self.counts[number] >= FEWEST and not self.figures.drawn[number] >= MOSTLY:
+            return ""
+        shown = (self.counts >= FEWEST) & (np.arange(len(self.names)) != number)
+        return next((level for level, place in self.places.items() if (shown & (place == place[number])).any()), "")
+
+    def _say_drawn(self) -> None:
+        """Remark which queues with few jobs are drawn to others, how far and to which."""
+        some = [f"{name} ({self.counts[number]} jobs, {100 * self.figures.drawn[number]:.0f} % of {level} "
+                f"{self.places[level][number]})" for number, (name, level) in enumerate(
+                    zip(self.names, self.drawn, strict=True)) if level]
+        if some:
+            self.remarks.append(f"Powers and factors of {len(some)} queues with few jobs are drawn to the others of "
+                                f"their site or tier: {', '.join(some[:5])}{', ...' if len(some) > 5 else ''}.")
 
     def parameters(self) -> Iterator[tuple]:
         """Rows of OF_PARAMETERS."""
@@ -193,14 +220,17 @@ class Fit:
             slots = slots_of(here, chain_s(self.scenario), Batch(latency_s, spread, np.nan))
             slots = slots._replace(value=np.round(slots.value))
             estimates = (power, factor, overhead[number], _symmetric(latency), _symmetric(width), _symmetric(slots))
-            for (key, unit), before, estimate in zip(OF_QUEUES.items(), self.before[name], estimates, strict=True):
-                yield ("queue", name, key, before, *_chosen(before, estimate), int(self.figures.n_tasks[number]), unit,
-                       _state(estimate[0]))
+            drawn = (OF_OTHERS.get(self.drawn[number], ""),) * 2
+            for (key, unit), before, estimate, state in zip(
+                    OF_QUEUES.items(), self.before[name], estimates, (*drawn, *[""] * 4), strict=True):
+                state = state if state and np.isfinite(estimate[0].value) else _state(estimate[0])
+                yield ("queue", name, key, before, *_chosen(before, estimate, state), int(self.figures.n_tasks[number]),
+                       unit, state)
         for name, failures in self._failures():
             before = self.scenario.grid.sites[name].failure_rate
             tasks = self.jobs["task"][self.jobs["site"] == name].nunique()
-            yield ("site", name, "failure_rate", before, *_chosen(before, _symmetric(failures)), tasks, "",
-                   _state(failures))
+            chosen = _chosen(before, _symmetric(failures), _state(failures))
+            yield ("site", name, "failure_rate", before, *chosen, tasks, "", _state(failures))
 
     def predicted(self, when: str, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Wall and CPU time of each job with the figures before or after, s, NaN = its work is unknown."""
@@ -296,7 +326,7 @@ def chain_s(scenario: Scenario) -> float:
 def part_of(table: pd.DataFrame) -> dict[str, Any]:
     """The fitted values as a part of a scenario."""
     grid: dict[str, dict[str, dict[str, float]]] = {}
-    for row in table[table.state == FITTED].to_dict("records"):
+    for row in table[table.state.isin(WRITTEN)].to_dict("records"):
         if row["parameter"] == "cores" and row["after"] == row["before"]:
             continue                                             # else queues of a site would no longer share its slots
         of_noun = grid.setdefault(f"{row['noun']}s", {}).setdefault(row["name"], {})
@@ -310,10 +340,10 @@ def _symmetric(estimate: Estimate) -> tuple[Estimate, float, float]:
     return estimate, max(estimate.value - 1.96 * estimate.error, 0.0), estimate.value + 1.96 * estimate.error
 
 
-def _chosen(before: float, found: tuple[Estimate, float, float]) -> tuple[float, float, float, float, int]:
+def _chosen(before: float, found: tuple[Estimate, float, float], state: str) -> tuple[float, float, float, float, int]:
     """Value after, its error, the ends of its interval, and the jobs behind it."""
     estimate, low, high = found
-    if _state(estimate) != FITTED:
+    if state not in WRITTEN:
         return before, np.nan, np.nan, np.nan, estimate.n_values
     return estimate.value, estimate.error, low, high, estimate.n_values
 
@@ -326,7 +356,7 @@ def _state(estimate: Estimate) -> str:
 
 def left_as_they_were(table: pd.DataFrame) -> Iterable[str]:
     """A sentence for each key that some queues or sites keep; where no job waited, slots were not short."""
-    kept = table[(table.state != FITTED) & (table.parameter != "cores")]
+    kept = table[~table.state.isin(WRITTEN) & (table.parameter != "cores")]
     for (noun, key, state), rows in kept.groupby(["noun", "parameter", "state"], sort=False):
         names = ", ".join(rows.name.head(3)) + (", ..." if len(rows) > 3 else "")
         why = f"fewer than {FEWEST} jobs show it" if state == TOO_FEW else "the jobs do not show it"

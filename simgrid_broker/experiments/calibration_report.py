@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from simgrid_broker.experiments import calibration_jobs
-from simgrid_broker.experiments.calibrate import FEWEST, OF_PARAMETERS, Calibration, left_as_they_were
+from simgrid_broker.experiments.calibrate import FEWEST, OF_PARAMETERS, WRITTEN, Calibration, left_as_they_were
 from simgrid_broker.experiments.pages import terms, write_study_page, write_table
 from simgrid_broker.files import write_whole
 from simgrid_broker.metrics import wide
@@ -93,7 +93,7 @@ def _errors(result: Calibration, by: str) -> list[Block]:
 
 def _parameters(result: Calibration) -> tuple[Block, ...]:
     """Powers before and after, and all fitted values."""
-    powers = result.parameters[(result.parameters.parameter == "corepower") & (result.parameters.state == "fitted")]
+    powers = result.parameters[(result.parameters.parameter == "corepower") & result.parameters.state.isin(WRITTEN)]
     blocks: list[Block] = []
     if len(powers):
         shown = powers.nlargest(MOST_GROUPS, "jobs")

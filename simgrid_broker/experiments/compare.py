@@ -172,8 +172,10 @@ def chosen_figures(results: pd.DataFrame, figures: tuple[str, ...]) -> tuple[str
     return figures or headlines(names)
 
 
-def remarks_on(groups: Sequence[Group], table: pd.DataFrame) -> list[str]:
-    """Remarks to read before the differences: other scenarios, mixed groups, single runs, no pairs."""
+def remarks_on(groups: Sequence[Group], table: pd.DataFrame, figures: tuple[str, ...] = ()) -> list[str]:
+    """Remarks to read before the differences of some figures (default: the headlines): other scenarios, mixed groups,
+    single runs, no pairs, runs and groups without a value.
+    """
     names = scenario_names(groups)
     remarks = [f"The runs are of different scenarios, {', '.join(names)}: differences are those of all that differs "
                "between these, not of one setting."] if len(names) > 1 else []
@@ -187,7 +189,12 @@ def remarks_on(groups: Sequence[Group], table: pd.DataFrame) -> list[str]:
     if all(len(group.runs) > 1 for group in groups) and not table.is_paired.any():
         remarks.append("The groups have fewer than two seeds in common, so means are compared instead of pairs, which "
                        "takes more runs.")
-    return remarks + without_value(all_results(groups), tuple(dict.fromkeys(table.figure)))
+    compared = tuple(dict.fromkeys(table.figure))
+    results = all_results(groups)
+    if missing := [name for name in chosen_figures(results, figures) if name not in compared]:
+        remarks.append(f"{', '.join(missing[:3])}{f' and {len(missing) - 3} more' if len(missing) > 3 else ''}: not "
+                       "compared, because no run of a group has a value.")
+    return remarks + (without_value(results, compared) if compared else [])
 
 
 def _unsettled(table: pd.DataFrame) -> str:
@@ -211,7 +218,7 @@ def write_groups_report(groups: Sequence[Group], folder: Path, figures: tuple[st
         write_table(folder, name, rows)
     about = {f"Group {k + 1}{', the base' if k == 0 else ''}": f"{group.name}: {len(group.runs)} runs, seeds "
              + ", ".join(map(str, group.seeds())) for k, group in enumerate(groups)}
-    sections = [terms(about, remarks_on(groups, table)), _settings(groups), _differences(table, base),
+    sections = [terms(about, remarks_on(groups, table, figures)), _settings(groups), _differences(table, base),
                 Section("means", "Means", (means_block(averages, ""),)), *_first(groups), _curves(groups)]
     lead = " against ".join(group.name for group in reversed(groups))
     return write_study_page(folder, "Comparison of groups of runs", lead, sections, steps), table

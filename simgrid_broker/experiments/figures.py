@@ -49,6 +49,8 @@ THROTTLED = "throttled_share_hours"
 """Sum over the leaf shares of `shares.<share>.throttled`."""
 MOST_LINKED = 20
 """Sites of a grid up to which each link with traffic has figures; of larger grids sites and doors have."""
+MOST_NAMED = 3
+"""Groups that are named of those in which runs have no value of a figure."""
 
 
 class Part(NamedTuple):
@@ -163,13 +165,20 @@ def headlines(figures: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def without_value(results: pd.DataFrame, figures: Sequence[str] = ()) -> list[str]:
-    """A sentence for each figure that some runs do not have: its mean is that of the others."""
-    some = _chosen(results, figures)
-    counts = some.assign(is_absent=some.value.isna()).groupby(["group", "figure"], sort=False).is_absent.agg(
-        absent="sum", runs="size").reset_index()
-    several = counts.group.nunique() > 1
-    return [f"{row.figure}{f' of {row.group}' if several else ''}: {row.absent} of {row.runs} runs have no value and "
-            "are left out of the mean." for row in counts.itertuples() if 0 < row.absent < row.runs]
+    """A sentence for each figure (default: all) that some runs lack: means are those of the others."""
+    counts = results.groupby(["group", "figure"], sort=False).value.agg(["size", "count"])
+    runs = counts["size"].groupby("group", sort=False).max()
+    there = counts["count"].unstack("figure", fill_value=0).reindex(runs.index)
+    sentences = []
+    for figure in figures or there.columns:
+        absent = (runs - there[figure])[there[figure] < runs]
+        groups = [f"{number} of {runs[group]} runs" + (f" of {group}" if len(runs) > 1 else "")
+                  for group, number in absent.items()]
+        if groups and there[figure].any():
+            more = f" and some of {len(groups) - MOST_NAMED} more groups" if len(groups) > MOST_NAMED else ""
+            sentences.append(f"{figure}: {', '.join(groups[:MOST_NAMED])}{more} have no value and are left out of the "
+                             "mean.")
+    return sentences
 
 
 def _named(run: Run) -> Iterator[tuple[pd.Series, pd.DataFrame]]:

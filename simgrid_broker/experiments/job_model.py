@@ -4,9 +4,11 @@ payload = base time of the task + work / (corepower x cores x e), e = min(effici
 1); wall time = staging + overhead of the queue + payload; CPU time = payload x cores x e. Source: `fabric.jobs.pilots`.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.linalg import splu
 from scipy.stats import t as student
@@ -43,6 +45,12 @@ LEAST_SPENT = 1e-3
 """Smallest CPU efficiency of a task."""
 LARGEST_FACTOR = 2.0
 """Largest factor of the CPU efficiency that a queue of a scenario may have."""
+OF_LEVEL = 0.35
+"""Expected standard deviation of the effects of tiers, sites and queues, of logarithms."""
+UNSEEN_VARIANCE = 100.0
+"""Variance of the logarithm of a figure that the jobs do not show."""
+MODERATION = 10
+"""Jobs of a queue for which count, in the variance among its jobs, those of all queues."""
 
 
 class Observed(NamedTuple):
@@ -65,11 +73,15 @@ class Observed(NamedTuple):
 
 
 class Before(NamedTuple):
-    """Figures of the queues before the fit, (n_queues,) each: HS06 per core, factor of CPU efficiency, overhead, s."""
+    """Figures of the queues before the fit, (n_queues,) each: HS06 per core, factor of CPU efficiency, overhead, s; and
+    numbers of their sites and tiers.
+    """
 
     power: np.ndarray
     factor: np.ndarray
     overhead_s: np.ndarray
+    site: np.ndarray
+    tier: np.ndarray
 
 
 class Fitted(NamedTuple):
@@ -77,7 +89,8 @@ class Fitted(NamedTuple):
 
     power, factor, overhead_s: (n_queues,); efficiency, base_s: (n_tasks,); log_work: (n_groups,), what the work of a
     group differs from its size; n_tasks: tasks at each queue; widths: power, factor, overhead_s, NaN where queues are
-    compared by their tasks and one has none in common with another.
+    compared by their tasks and one has none in common with another; drawn: part of each power that is not of its own
+    jobs but of the other queues of its site and tier, 0 to 1.
     """
 
     power: np.ndarray
@@ -88,13 +101,47 @@ class Fitted(NamedTuple):
     log_work: np.ndarray
     n_tasks: np.ndarray
     widths: tuple[np.ndarray, np.ndarray, np.ndarray]
+    drawn: np.ndarray
 
 
 def unfitted(before: Before, task_of: np.ndarray) -> Fitted:
     """Figures without any job: the queues' as before, with nothing known of tasks."""
     unknown, nothing = np.full(task_of.max() + 1, np.nan), np.full(len(before.power), np.nan)
-    return Fitted(*before, unknown, unknown, np.full(len(task_of), np.nan), np.zeros(len(before.power), int),
-                  (nothing,) * 3)
+    return Fitted(*before[:3], unknown, unknown, np.full(len(task_of), np.nan), np.zeros(len(before.power), int),
+                  (nothing,) * 3, nothing)
+
+
+def expected_of_others(off: np.ndarray, variance: np.ndarray, levels: Iterable[np.ndarray]
+                       ) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of what the figures of the other queues say of that of each queue, (n_queues,) each.
+
+    off: logarithms of the figures over those before; variance: of their errors; levels: numbers of sites, tiers, ...
+    A figure is the sum of an effect of each level and of its own, each about 0; their spreads are those of the largest
+    likelihood, held away from 0. Sources: Robinson, That BLUP Is a Good Thing, Stat. Sci. 6 (1991) 15; Chung et al., A
+    Nondegenerate Penalized Likelihood Estimator for Variance Parameters, Psychometrika 78 (2013) 685.
+    """
+    alike = np.stack([np.eye(len(off)), *(level[:, None] == level for level in levels)])
+
+    def covariance(spreads: np.ndarray) -> np.ndarray:
+        return np.tensordot(spreads**2, alike, 1) + np.diag(variance)
+
+    def cost(spreads: np.ndarray) -> float:
+        errors = covariance(spreads)
+        unlikely = (np.linalg.slogdet(errors)[1] + off @ np.linalg.solve(errors, off)) / 2
+        return float(unlikely + (spreads / OF_LEVEL - np.log(spreads)).sum())
+
+    if not len(off):
+        return off, variance
+    chosen = minimize(cost, np.full(len(alike), 0.1), bounds=[(1e-3, 1.0)] * len(alike)).x
+    precision = np.linalg.inv(covariance(chosen))
+    alone = 1 / precision.diagonal()
+    return off - alone * (precision @ off), np.maximum(alone - variance, 1e-6)
+
+
+def _without(variance: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Variances of figures without the expectation that is in them; UNSEEN_VARIANCE where nothing else is."""
+    information = 1 / np.maximum(variance, FIXED**2) - 1 / expected
+    return 1 / np.maximum(information, 1 / UNSEEN_VARIANCE)
 
 
 class _Point(NamedTuple):
@@ -140,7 +187,8 @@ class JobModel:
             chosen = self._descended(chosen, loss, low, high)
             self.measured = self._reliability(chosen)
             self.scales = [float(np.clip(one, LEAST_SCALE, MOST_SCALE)) for one in self._noise(chosen)]
-        widths = self._widths(chosen)
+        widths, drawn = self._drawn(chosen, *self._widths(chosen))
+        chosen = self._descended(chosen, LOSSES[-1], low, high)
         power, factor, overhead, efficiency, base, work = (chosen[part] for part in self.parts)
         common = self.common @ (factor - np.log(self.before.factor))      # which no job shows
         factor, efficiency = factor - common, np.minimum(efficiency + common[self.queue_of], 0.0)
@@ -152,7 +200,31 @@ class JobModel:
         efficiency, base, of_tasks = (self._filled(values) for values in (efficiency, base, of_tasks))
         work = np.where(known, work, of_tasks[self.task_of])
         return Fitted(np.exp(power), np.exp(factor), overhead * TIME_UNIT_S, np.exp(efficiency), base * TIME_UNIT_S,
-                      work, self._tasks_of_queues(), widths)
+                      work, self._tasks_of_queues(), widths, drawn)
+
+    def _drawn(self, chosen: np.ndarray, widths: tuple[np.ndarray, ...], own: np.ndarray
+               ) -> tuple[tuple, np.ndarray]:
+        """Expect powers and factors, in a last fit, at those of other queues of the site and tier.
+
+        own: variances of the figures as the jobs alone have them, (3, n_queues). Returns the half widths of the
+        intervals, and the part of each power that others have in it, (n_queues,).
+        """
+        after, parts_of_others = list(widths), np.zeros((2, len(self.before.power)))
+        for number, before in enumerate(self.before[:2]):
+            seen, of = np.isfinite(widths[number]), self.parts[number]
+            where = np.arange(of.start, of.stop)[seen]
+            off = chosen[of] - np.log(before)
+            common = self.common @ off if number or not self.jobs.is_known.all() else 0 * off
+            errors, expected = (widths[number][seen] / 1.96)**2, self.loose[where]**2
+            of_jobs = _without(errors, expected)
+            alone = (off - common)[seen] * np.where(of_jobs < UNSEEN_VARIANCE, of_jobs / errors, 0.0)
+            mean, uncertain = expected_of_others(alone, of_jobs, (self.before.site[seen], self.before.tier[seen]))
+            parts_of_others[number, seen] = weight = of_jobs / (of_jobs + uncertain)
+            self.expected[where] = (np.log(before) + common)[seen] + mean
+            self.loose[where] = np.sqrt(uncertain * _without(own[number, seen], expected) / of_jobs)
+            after[number] = np.full(len(off), np.nan)
+            after[number][seen] = np.maximum(1.96 * np.sqrt(weight * uncertain), LEAST_WIDTH)
+        return tuple(after), parts_of_others[0]
 
     def _means_of_parts(self, n_tasks: int) -> np.ndarray:
         """Matrix that takes the mean over the jobs of the queues with which each can be compared by tasks, and its own.
@@ -282,9 +354,11 @@ class JobModel:
         off = of_cpu / self.scales[0], of_rest / self.scales[1], (chosen - self.expected) / self.loose
         return np.concatenate(off)
 
-    def _slopes(self, chosen: np.ndarray) -> csr_array:
-        """Derivatives of `_off`, (n_residuals, n_parameters)."""
+    def _slopes(self, chosen: np.ndarray, ends_at_1: bool = True) -> csr_array:
+        """Derivatives of `_off`, (n_residuals, n_parameters); ends_at_1: efficiencies do not grow beyond 1."""
         at, jobs, n_jobs = self._at(chosen), self.jobs, len(self.jobs.cpu_s)
+        if not ends_at_1:
+            at = at._replace(is_below=np.ones(n_jobs, bool))
         payload, rest = self._rest(at)
         cpu = at.base + at.of_work
         worked, based, base_unit = at.of_work / cpu, at.base / cpu, TIME_UNIT_S * jobs.cores * at.spent / cpu
@@ -307,14 +381,16 @@ class JobModel:
         return coo_array((np.concatenate(values), (np.concatenate(lines), np.concatenate(columns))),
                          (2 * n_jobs + n_parameters, n_parameters)).tocsr()
 
-    def _widths(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _widths(self, chosen: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
         """Half widths of 95 % intervals of the queues' figures: jobs of a task share what the model lacks.
 
-        Variances are sandwiches of independent jobs times the design effects of tasks, which also give the degrees of
-        freedom of Student's quantile.
+        Beside them the variances by the curvature alone, (3, n_queues).
+
+        Variances are sandwiches of independent jobs, of few drawn to those of all, times the design effects of tasks,
+        which also give the degrees of freedom of Student's quantile.
         """
         n_jobs, n_queues, n_tasks = len(self.jobs.cpu_s), len(self.before.power), len(self.has_base)
-        off, slopes = self._off(chosen)[:2 * n_jobs], self._slopes(chosen)[:2 * n_jobs]
+        off, slopes = self._off(chosen)[:2 * n_jobs], self._slopes(chosen, ends_at_1=False)[:2 * n_jobs]
         pull, bend = off / (1 + off**2), (1 - off**2) / (1 + off**2)**2      # derivatives of the loss `cauchy`
         expected = diags_array(self.loose**-2.0)
         weight = 1 / (1 + off**2)
@@ -322,18 +398,26 @@ class JobModel:
         bent = np.maximum(of_bend / of_weight, LEAST_BEND)
         curved = slopes.multiply((weight * np.repeat(bent, n_jobs))[:, None]).tocsr()
         inverse = splu((slopes.T @ curved + expected).tocsc()).solve(np.eye(len(chosen))[:, :3 * n_queues])
+        own = inverse[:3 * n_queues].copy()
         for of in self.parts[int(self.jobs.is_known.all()):2]:                  # power, factor
             inverse[:, of] -= inverse[:, of] @ self.common.T
+            own[of, of] = (one := own[of, of] @ (np.eye(n_queues) - self.common.T)) - self.common @ one
         scores = slopes.multiply(pull[:, None]).tocsr()
         by_job = (scores[:n_jobs] + scores[n_jobs:]) @ inverse
         of_task = coo_array((np.ones(n_jobs), (self.jobs.task, np.arange(n_jobs))), (n_tasks, n_jobs)).tocsr()
         of_jobs, of_tasks = (np.square(one).sum(axis=0).reshape(3, -1) for one in (by_job, of_task @ by_job))
         effect, freedom = self._design_effects(of_tasks / np.where(of_jobs > 0, of_jobs, 1.0))
         of_expected = np.square(inverse / self.loose[:, None]).sum(axis=0).reshape(3, -1)
-        width = np.sqrt(of_jobs * effect + of_expected) * student.ppf(0.975, freedom)
+        curvature = own.diagonal().reshape(3, -1)
+        alike = np.maximum(curvature - of_expected, 0.0) * np.square(pull).sum() / (
+            weight * np.repeat(bent, n_jobs)).sum()
+        counts = np.bincount(self.jobs.queue, minlength=n_queues)
+        of_jobs = (counts * of_jobs + MODERATION * alike) / (counts + MODERATION)
+        width = np.sqrt(of_jobs * effect * student.ppf(0.975, freedom)**2 + of_expected * 1.96**2)
         seen = np.where(self.common.diagonal() < 1, 1.0, np.nan)
         power, factor = np.maximum(width[:2], LEAST_WIDTH)
-        return power * np.where(self.jobs.is_known.all(), 1.0, seen), factor * seen, width[2] * TIME_UNIT_S
+        widths = power * np.where(self.jobs.is_known.all(), 1.0, seen), factor * seen, width[2] * TIME_UNIT_S
+        return widths, curvature
 
     def _design_effects(self, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Factors by which variances of the queues' figures exceed those of independent jobs, and degrees of freedom.

@@ -17,6 +17,7 @@ from simgrid_broker.experiments.calibrate import FEWEST, chain_s, left_as_they_w
 from simgrid_broker.experiments.calibration_jobs import crps, is_held_out
 from simgrid_broker.experiments.calibration_report import write_calibration
 from simgrid_broker.experiments.intervals import location, parts, polished
+from simgrid_broker.experiments.job_model import UNSEEN_VARIANCE, expected_of_others
 from simgrid_broker.scenario.importers import write_part
 from simgrid_broker.scenario.importers.files import Tally
 
@@ -187,6 +188,54 @@ def test_a_queue_with_too_few_jobs_is_left_as_it_was(tmp_path, number, state):
     assert bool(found.part) == (state == "fitted")
     assert any("corepower of 1 queue is left as it was" in text for text in left_as_they_were(
         found.parameters)) == (state == "too few jobs")
+
+
+@pytest.mark.parametrize(("off", "sites", "tiers", "of_last", "most_spread"), [
+    pytest.param([0.0], [0], [0], 0.0, 1.0, id="a queue alone is expected as before"),
+    pytest.param([0.2, 0.2, 0.2, 0.0], [0] * 4, [0] * 4, 0.2, 0.15, id="equal factors at a site"),
+    pytest.param([0.2, 0.2, -0.2, -0.2, 0.0], [0, 0, 1, 1, 0], [0] * 5, 0.2, 0.2, id="its own site"),
+    pytest.param([0.2, 0.21, 0.2, 0.0], [0, 1, 2, 3], [0] * 4, 0.2, 0.2, id="one queue a site: its tier"),
+    pytest.param([0.2, 0.2, 0.2, 0.0], [0, 0, 0, 1], [0, 0, 0, 1], 0.0, 0.5, id="neither site nor tier"),
+    pytest.param([0.2, -0.3, 0.4, 0.0], [0] * 4, [0] * 4, 0.1, 1.0, id="queues of a site that do not share one")])
+def test_a_queue_that_no_job_shows_is_expected_at_the_others_of_its_site_or_tier(off, sites, tiers, of_last,
+                                                                                 most_spread):
+    variance = np.append(np.full(len(off) - 1, 1e-4), UNSEEN_VARIANCE)
+    mean, of_others = expected_of_others(np.array(off), variance, (np.array(sites), np.array(tiers)))
+    assert mean[-1] == pytest.approx(of_last, abs=0.06) and np.sqrt(of_others[-1]) < most_spread
+
+
+def test_a_far_outlier_with_many_jobs_stays_and_makes_the_others_less_sure():
+    places = (np.zeros(5, int),) * 2
+    variance = np.append(np.full(4, 1e-4), UNSEEN_VARIANCE)
+    spreads = []
+    for off in ([0.2, 0.2, 0.2, 0.2, 0.0], [0.2, 0.2, 0.2, 1.5, 0.0]):
+        mean, of_others = expected_of_others(np.array(off), variance, places)
+        part = variance / (variance + of_others)
+        assert (np.abs(part * (mean - off))[:4] < 0.01).all()
+        spreads.append(np.sqrt(of_others[-1]))
+    assert spreads[1] > 3 * spreads[0]
+
+
+@pytest.mark.parametrize(("place", "state"), [("S", "drawn to its site"), ("T", "drawn to its tier"),
+                                              ("ALONE", "too few jobs")])
+def test_a_queue_with_few_jobs_is_drawn_to_the_others(tmp_path, place, state):
+    table = synthetic_records(base_s=0)
+    table = table[(table.computingsite != "C") | ((table.computingsite == "C").cumsum() <= 5)]
+    grid = planted.grid({name: power / 1.2 for name, power in planted.POWERS.items()})
+    grid["sites"] = {name: {"cores": 24, "nucleus": True, "tier": tier} for name, tier in (
+        ("S", 2), ("T", 2), ("ALONE", 1))}
+    for name, queue in grid["queues"].items():
+        queue["atlas_site"] = place if name == "C" else "S"
+    grid["storages"] = {f"{name}_DISK": {"site": name, "total": "10 PB", "free": "9 PB"} for name in grid["sites"]}
+    found = calibrate(planted.scenario(grid=grid), written(tmp_path, table))
+    row = found.parameters[found.parameters.parameter == "corepower"].set_index("name").loc["C"]
+    assert row.state == state
+    if state == "too few jobs":
+        assert row.after == row.before and "C" not in found.part["grid"]["queues"]
+    else:
+        assert row.low < planted.POWERS["C"] < row.high < 1.3 * row.low
+        assert found.part["grid"]["queues"]["C"]["corepower"] == pytest.approx(row.after, rel=1e-5)
+        assert any(re.search(r"C \(\d jobs, \d+ % of ", text) for text in found.remarks)
 
 
 def test_batch_latency_is_that_of_jobs_that_met_no_waiting_job(tmp_path):

@@ -19,7 +19,7 @@ from simgrid_broker.experiments.compare import (
     setting_table,
     write_groups_report,
 )
-from simgrid_broker.experiments.figures import differences, means
+from simgrid_broker.experiments.figures import differences, means, without_value
 from simgrid_broker.experiments.intervals import unpaired
 from simgrid_broker.experiments.running import LOCAL
 from simgrid_broker.report.settings import differing, differing_names
@@ -120,6 +120,31 @@ def test_what_is_no_run_is_refused_with_names_nearby(runs):
         grouped([runs / "bas", runs / "half"], 1, None, LOCAL, sb.load_scenario)
     with pytest.raises(InputFileError, match="no manifest"):
         recorded(Path(__file__).parent)
+
+
+def test_runs_without_a_value_or_a_row_of_a_figure_are_counted():
+    of = [("base", seed, "finished", 1.0) for seed in (1, 2, 3)] + [("base", 1, "door", 2.0), ("base", 2, "wait", 3.0),
+          ("base", 1, "wait", np.nan), ("base", 3, "wait", np.nan)]
+    results = pd.DataFrame(of, columns=["group", "seed", "figure", "value"])
+    assert without_value(results, ("finished", "wait", "door")) == [
+        f"{figure}: 2 of 3 runs have no value and are left out of the mean." for figure in ("wait", "door")]
+    both = pd.concat([results, results.query("figure == 'finished'").assign(group="changed")])
+    assert without_value(both, ("door",)) == ["door: 2 of 3 runs of base, 3 of 3 runs of changed have no value and are "
+                                              "left out of the mean."]
+    many = pd.concat([results.assign(group=f"p{number}") for number in range(5)])
+    assert "runs of p2 and some of 2 more groups have no value" in without_value(many, ("wait",))[0]
+    nowhere = results.assign(value=results.value.where(results.figure == "finished"))
+    assert without_value(nowhere) == [] and len(without_value(results)) == 2
+
+
+def test_a_figure_that_one_group_lacks_is_said_not_to_be_compared(groups, monkeypatch):
+    results = all_results(groups)
+    of_group = (results.group == groups[1].name) & (results.figure == "wait_p50")
+    lacking = results.assign(value=results.value.mask(of_group))
+    monkeypatch.setattr("simgrid_broker.experiments.compare.all_results", lambda _: lacking)
+    remarks = remarks_on(groups, differences(lacking, groups[0].name, ("wait_p50", "finished")),
+                         ("wait_p50", "finished"))
+    assert "wait_p50: not compared, because no run of a group has a value." in remarks
 
 
 def test_a_figure_that_no_run_has_is_refused(groups, tmp_path):
