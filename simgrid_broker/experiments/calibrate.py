@@ -193,7 +193,8 @@ class Fit:
 
     def _drawn_to(self, number: int) -> str:
         """Level to whose other queues the figures of a queue with few jobs are drawn; empty for one with many."""
-        if not self.counts[number] or self.counts[number] >= FEWEST and not self.figures.drawn[number] >= MOSTLY:
+        part = self.figures.drawn[number]
+        if not part > 0 or self.counts[number] >= FEWEST and part < MOSTLY:
             return ""
         shown = (self.counts >= FEWEST) & (np.arange(len(self.names)) != number)
         return next((level for level, place in self.places.items() if (shown & (place == place[number])).any()), "")
@@ -204,8 +205,8 @@ class Fit:
                 f"{self.places[level][number]})" for number, (name, level) in enumerate(
                     zip(self.names, self.drawn, strict=True)) if level]
         if some:
-            self.remarks.append(f"Powers and factors of {len(some)} queues with few jobs are drawn to the others of "
-                                f"their site or tier: {', '.join(some[:5])}{', ...' if len(some) > 5 else ''}.")
+            self.remarks.append("Powers and factors of queues with few jobs are drawn to others of the site or tier: "
+                                f"{', '.join(some[:5])}{f' and {len(some) - 5} more' if len(some) > 5 else ''}.")
 
     def parameters(self) -> Iterator[tuple]:
         """Rows of OF_PARAMETERS."""
