@@ -266,8 +266,8 @@ READERS: Mapping[str, Callable[[Fields], Any]] = {
 }
 """Keys whose value in CRIC needs more than its type."""
 
-NOT_IN_CRIC = ("num_slots", "slot_requests", "cores", "endpoints", "software", "gpus", "cpu_levels", "throttler",
-               "eviction_by_hour", "window")
+NOT_IN_CRIC = ("num_slots", "slot_requests", "cores", "endpoints", "objectstores", "software", "gpus", "cpu_levels",
+               "throttler", "eviction_by_hour", "window")
 """Keys of a queue that a dump of PanDA queues does not hold, besides the attributes that are the simulator's own."""
 
 
