@@ -50,6 +50,14 @@ def test_events_that_are_processed_are_kept(tmp_path, rate, n_ranges):
     assert kept["A", "event service"] == pytest.approx(100 * rate / math.expm1(rate), rel=0.1)
 
 
+@pytest.mark.rule("end_job")
+def test_a_retry_has_the_priority_that_its_consumer_got_in_the_meantime(tmp_path):
+    tasks = [dict(at="1h", what="task_priority", task=task, priority=700) for task in range(1, 9)]
+    run = simulate(plan(1.0, 10, **RANGES).with_values({"incidents": tasks, "duration": "3h"}), folder=tmp_path / "run")
+    later = run.jobs[(run.jobs.n_chunks < 0) & (run.jobs.pending_s > 3600)]
+    assert len(later) > 100 and (later.priority > 700).all()
+
+
 @pytest.mark.rule("evict")
 @pytest.mark.parametrize(("rate", "n_ranges"), CLOSED_FORMS)
 def test_ordinary_jobs_begin_again(tmp_path, rate, n_ranges):

@@ -88,6 +88,17 @@ def test_the_watchdog_disables_and_enables(tmp_path, edition, values, has_jumbo)
     assert (max(made, default=0) > 1200) is (has_jumbo == 2)
 
 
+@pytest.mark.rule("jumbo.watch")
+@pytest.mark.parametrize(("duration", "statuses", "priorities"), [
+    ("30 min", {"waiting", "activated", "running"}, {777}),                     # where jumbo jobs are disabled
+    ("2h", {"activated", "running"}, {900})])          # for few files left, also of those that replace fake ones
+def test_the_watchdog_gives_its_priority_to_all_live_jobs_of_a_task(tmp_path, duration, statuses, priorities):
+    values = {"gdpconfig.JUMBO_MIN_EVENTS_DISABLE": 10_000, "gdpconfig.JUMBO_PRIO_DISABLED": 777}
+    jobs = simulate(plan("deployed", duration=duration, **values), folder=tmp_path / "run").jobs
+    live = jobs[jobs.status.isin(["waiting", "activated", "running"]) & (jobs.priority < 5000)]       # no merge jobs
+    assert set(live.status) == statuses and set(live.priority) == priorities
+
+
 @pytest.mark.rule("let_wait", "JumboJobs.finish_co_jumbo")
 def test_fake_co_jumbo_jobs_wait_on_when_jumbo_jobs_are_disabled(tmp_path):
     """add_sub selects those without progress for kill 51 once jumbo jobs are disabled, or after 6 h; in the code the

@@ -156,8 +156,9 @@ class JumboJobs:
         uniforms = self.control.brokers.uniforms(CONSUMER_DRAW, task, jumbo.draws(), verdict, n)
         numbers = np.repeat(*spread_jobs(verdict, n, uniforms)).tolist()
         for number, (panda_id, live) in zip(numbers, asked, strict=False):
-            job = live.jobset.jobs[panda_id]
-            self.jobsets.make(live, replace(job, ramcount=0), number)        # it asked for a slot of a jumbo job
+            job, priority = live.jobset.jobs[panda_id], int(self.control.arrays.jobs["priority"][live.rows[panda_id]])
+            # the fake one asked for a slot of a jumbo job
+            self.jobsets.make(live, replace(job, ramcount=0, priority=priority), number)
             with self.desk.counting(live, tally=False):
                 archive(job, J.CLOSED, "es_unused", UNUSED)
             self.desk.apply(live, Cause.NONE)

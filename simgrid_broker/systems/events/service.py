@@ -181,12 +181,12 @@ class Desk:
                                               else self.control.now)
 
     def _refresh(self, live: Live) -> None:
-        """Tell the rules the status that live jobs have now."""
-        status = self.control.arrays.jobs["status"]
+        """Tell the rules the status and the priority that live jobs have now."""
+        jobs = self.control.arrays.jobs
         for panda_id, row in live.rows.items():
             job = live.jobset.jobs[panda_id]
             if not job.is_archived:
-                job.status = J(int(status[row]))
+                job.status, job.priority = J(int(jobs["status"][row])), int(jobs["priority"][row])
         live.jobset.status = TaskStatus(int(self.control.arrays.tasks["status"][live.task]))
         live.jobset.use_jumbo = "" if live.jumbo is None else live.jumbo.flag
 
