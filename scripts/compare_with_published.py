@@ -87,7 +87,7 @@ INPUT, FITTED, PREDICTED = "input", "fitted", "predicted"
 
 
 class Role(NamedTuple):
-    """How a figure of a run comes about.
+    """Origin of a figure of a run.
 
     kind: INPUT, the scenario says it, from this source, from another one or assumed; FITTED, something was set to reach
     it, or another figure from which it follows; PREDICTED. keys: what says or reaches it: dotted keys of the scenario
@@ -260,7 +260,7 @@ def work_per_event(found: Figures, kind: str) -> float:
 
 
 def of_tasks(found: Figures, kind: str, column: str) -> pd.Series:
-    """What the tasks of a type have in a column for each job, times their jobs."""
+    """Jobs of each task of a type times a column of the task that is for one job."""
     tasks = found.tasks[found.tasks.processing_type == kind]
     return tasks.n_jobs * tasks[column]
 
@@ -540,7 +540,7 @@ def lines_of(runs: Iterable[sb.Run]) -> list[Line]:
 
 
 def verdict(lines: Sequence[Line], kind: str) -> str:
-    """How many rows of a kind agree with what is published, and which are furthest from it, in a sentence."""
+    """Sentence with the number of rows of a kind that agree with what is published, and those furthest from it."""
     compared = [line for line in lines if line.row.role.kind == kind and not np.isnan(line.factor())]
     missed = sorted((line for line in compared if line.factor() > NEAR), key=Line.factor, reverse=True)
     named = "; ".join(f"{line.row.name} ({tenths(line.factor())})" for line in missed[:MOST_NAMED])

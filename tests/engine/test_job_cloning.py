@@ -19,7 +19,7 @@ SET, ME, OTHER = 5000, 1001, 1002
 
 
 def clones(owner, others=(J.RUNNING,)):
-    """The jobset of a clone and others in some statuses; owner: of the only range, SET = nobody has it."""
+    """The jobset of a running clone ME and of others; owner: holder of the only range, SET = it is not given out."""
     table = EventRanges()
     table.add_chunk(SET, 1, [1], [10], status=S.READY if owner == SET else S.SENT, attempts=1, owner=owner)
     jobs = {ME + k: EventJob(ME + k, SET, status, EventService.CLONE, "Q", files=(1,), file_attempts=(0,))
@@ -28,17 +28,17 @@ def clones(owner, others=(J.RUNNING,)):
 
 
 @pytest.mark.rule("end_clone")
-@pytest.mark.parametrize(("owner", "others", "status", "told", "mine", "of_others"), [
+@pytest.mark.parametrize(("owner", "others", "status", "goes_on", "mine", "of_others"), [
     pytest.param(ME, (J.RUNNING, J.ACTIVATED), J.FINISHED, True, (J.FINISHED, None), (J.CLOSED, "es_unused"),
                  id="with the range, it closes the others, whatever they do"),
     pytest.param(ME, (J.RUNNING,), J.FAILED, True, (J.FAILED, None), (J.CLOSED, "es_unused"), id="also if it failed"),
     pytest.param(OTHER, (J.RUNNING,), J.FAILED, False, (J.CLOSED, "jc_unlock"), (J.RUNNING, None), id="another has it"),
-    pytest.param(SET, (J.ACTIVATED,), J.FAILED, False, (J.CLOSED, "jc_unlock"), (J.ACTIVATED, None), id="nobody has"),
+    pytest.param(SET, (J.ACTIVATED,), J.FAILED, False, (J.CLOSED, "jc_unlock"), (J.ACTIVATED, None), id="not given"),
     pytest.param(SET, (), J.FAILED, True, (J.FAILED, None), None, id="the last one fails"),
     pytest.param(SET, (), J.CLOSED, True, (J.CLOSED, None), None, id="the last one is killed")])
-def test_how_a_clone_ends(owner, others, status, told, mine, of_others):
+def test_how_a_clone_ends(owner, others, status, goes_on, mine, of_others):
     task = clones(owner, others)
-    assert end_clone(task, ME, status) is told
+    assert end_clone(task, ME, status) is goes_on
     ends = [(job.status, job.sub_status) for job in task.jobs.values()]
     assert ends == [mine, *([of_others] * len(others))]
 

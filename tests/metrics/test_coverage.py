@@ -204,7 +204,7 @@ def test_the_life_of_a_task_says_from_which_candidates_its_nucleus_was_drawn(run
 
 
 def life_without_candidate(run, monkeypatch, refused, hints=()):
-    """What the life of a task says about decisions without a candidate; refused: criterion and count of its share."""
+    """Lines of a task's life about decisions without a candidate; refused: criterion and count of its share."""
     decisions = run.decisions[run.decisions.kind == "task_brokerage"][:1].assign(n_kept=0)
     row = decisions.iloc[0]
     rows = pd.DataFrame([(row.time_s, row.kind, rule, row.share, count, 0) for rule, count in refused],

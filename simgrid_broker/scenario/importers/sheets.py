@@ -202,7 +202,7 @@ def _column(sheet: Sheet, field: str, values: Sequence[Any] | None, numbers: Seq
         return _numbers(sheet, field, values, read, expected, bad)
     if values is None:
         return [""] * sheet.n_rows
-    texts = {value: _text(value) for value in values if type(value) is str}
+    texts = {value: _text(value) for value in {value for value in values if type(value) is str}}
     return [texts[value] if type(value) is str else _text(value) for value in values]
 
 
