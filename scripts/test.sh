@@ -3,6 +3,7 @@
 #
 #     scripts/test.sh
 #     scripts/test.sh tests/policy -k throttle
+#     scripts/test.sh -m slow                       # pages in a browser, the wheel, the notebooks
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 

@@ -31,6 +31,7 @@ def wheel(tmp_path_factory):
     return next(folder.glob("*.whl"))
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_every_scenario_and_runs_one_by_its_name(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as packed:
         names = set(packed.namelist())
@@ -53,6 +54,7 @@ USES = (
 """Arguments of the command of the wheel, and a part of its answer."""
 
 
+@pytest.mark.slow
 def test_the_installed_wheel_runs_reports_brokers_and_studies(wheel, tmp_path):
     home = tmp_path / "environment"
     venv.create(home, with_pip=False)

@@ -52,6 +52,13 @@ def test_test(checkout, script, tmp_path_factory):
     assert "Running the tests" in said.stderr
 
 
+def test_a_change_is_taken_after_the_plain_tests_and_the_slow_ones(checkout, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "chromium").symlink_to(shutil.which("true"))               # so that none is installed
+    said = run(checkout, ".ci/run", PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert said.stdout == "-m pytest --numprocesses auto\n-m pytest --numprocesses auto -m slow\n"
+
+
 def test_a_change_of_pyproject_installs_again_and_once(checkout):
     with (checkout / "pyproject.toml").open("a") as file:
         file.write("\n")

@@ -8,6 +8,7 @@ import pytest
 nbformat = pytest.importorskip("nbformat", reason="the extra `test` has nbformat, which reads notebooks")
 NotebookClient = pytest.importorskip("nbclient", reason="the extra `test` has nbclient, which runs them").NotebookClient
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 
 
