@@ -45,12 +45,12 @@ def test_themes_are_lines_of_the_table_and_lay_what_they_need(tmp_path):
 
 def test_slots_that_end_early_and_jumbo_jobs_are_counted_by_what_they_did(tmp_path):
     values = scenarios.core(scenarios.Random(5), 5)
-    _, scenario = scenarios.themed(values, scenarios.Random(5), ["slots eviction_by_hour", "events jumbo"],
-                                   tmp_path / "themed.yaml")
+    _, scenario = scenarios.themed(values, scenarios.Random(5), ["slots eviction_by_hour", "events jumbo",
+                                    "events object_store"], tmp_path / "themed.yaml")
     run = sb.simulate(scenario, tmp_path / "run")
     found = acts.acts_of_run(run)
     assert not [*tables.faults(run)]
-    assert {"slots eviction_by_hour", "events jumbo", "events co_jumbo"} <= {*found}, found
+    assert {"slots eviction_by_hour", "events jumbo", "events co_jumbo", "events object_store"} <= {*found}, found
 
 
 def test_clones_are_laid_over_consumers_and_counted(tmp_path):

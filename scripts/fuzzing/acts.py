@@ -6,7 +6,7 @@ first wait it only prepares itself: there, what it puts into the books does not 
 a change; a command, or a change of tasks, for each task that takes it; a worker mode, a dispatcher for each job that
 starts by it; an edition or a policy in a run in which jobs start; a key by which slots end early for each job that was
 preempted, which is with a notice, at a queue with no other such key; a kind of job of event service for each job that
-processed events, or merged them.
+processed events, or merged them; an object store at each sample at which it has less room than at the start.
 """
 
 import inspect
@@ -30,6 +30,7 @@ from simgrid_broker.policy import registry
 from simgrid_broker.records import Run
 from simgrid_broker.scenario.checks.work import TASK_INCIDENTS
 from simgrid_broker.scenario.model import Incident, Policies
+from simgrid_broker.schema.grid import OS_ES
 from simgrid_broker.systems.dispatch import DISPATCHERS
 from simgrid_broker.systems.events.jumbo_jobs import jumbo_jobs
 from simgrid_broker.systems.events.service import EVENTS, event_service
@@ -45,6 +46,8 @@ EARLY_ENDS = ("eviction_by_hour", "eviction_rate", "slot_life", "window")
 OF_EVENTS = tuple(kind.word for kind in (EventService.CONSUMER, EventService.MERGE, EventService.CLONE,
                                          EventService.JUMBO, EventService.CO_JUMBO))
 """Kinds of jobs of event service."""
+OF_STORES = "events object_store"
+"""Line of samples at which an object store held output of event ranges."""
 ENOUGH = 3
 """Acts of an agent in one run after which its turns are no longer looked at."""
 
@@ -60,7 +63,7 @@ def all_acts() -> list[str]:
               if what != "task_command"),
             *(f"command {word}" for word in commands()), *(f"mode {name}" for name in MODES.names()),
             *(f"dispatch {name}" for name, _ in dispatchers),
-            *(f"slots {key}" for key in EARLY_ENDS), *(f"events {kind}" for kind in OF_EVENTS),
+            *(f"slots {key}" for key in EARLY_ENDS), *(f"events {kind}" for kind in OF_EVENTS), OF_STORES,
             *(f"edition {name}" for name in get_args(editions.Name)),
             *(f"policy {kind} {name}" for kind in Policies.model_fields for name in registry.names(kind))]
 
@@ -273,4 +276,13 @@ def of_events(run: Run) -> Counter[str]:
         merged = (rows.kind == EventService.MERGE.word) & (rows.status == JobStatus.FINISHED.word)
         for kind, number in rows[(rows.ranges > 0) | merged].groupby("kind", observed=True).jobs.sum().items():
             counts[f"events {kind}"] += int(number)
+        counts[OF_STORES] += filled_stores(run)
     return counts
+
+
+def filled_stores(run: Run) -> int:
+    """Samples at which an object store has less room than at the start."""
+    stores = [name for name, one in run.manifest["scenario"]["grid"]["storages"].items() if one["type"] == OS_ES]
+    rows = run.table("storages", ["time_s", "storage", "free_bytes"])
+    room = rows[rows.storage.isin(stores)].groupby("storage", observed=True).free_bytes
+    return int(sum((one < one.iloc[0]).sum() for _, one in room))

@@ -12,11 +12,12 @@ from typing import Any
 
 from fuzzing import core
 from fuzzing.acts import EARLY_ENDS, all_acts
-from fuzzing.core import HOUR, TB
+from fuzzing.core import GB, HOUR, TB
 from fuzzing.values import Values
 from simgrid_broker.gdpconfig import REGISTRY
 from simgrid_broker.names import EXPRESS_ANALYSIS, USER_ANALYSIS
 from simgrid_broker.scenario.work.event_rule import EventRule
+from simgrid_broker.schema.grid import OS_ES
 
 Theme = Callable[[dict[str, Any], Values], None]
 """Changes the values of a scenario; may raise LookupError or ValueError where these lack what it needs."""
@@ -183,6 +184,18 @@ def _events(kind: str, values: dict[str, Any], at_random: Values) -> None:
         config["JUMBO_MIN_EVENTS_DISABLE"] = random.choice([0, 100, 1000])
         key = random.choice([entry for entry in REGISTRY if entry.component == "JumboWatchDog"])
         config.setdefault(key.key, at_random.value_of(key))
+    if kind == "object_store":
+        _object_store(stream, values, random)
+
+
+def _object_store(stream: dict[str, Any], values: dict[str, Any], random: Random) -> None:
+    """A store that takes what the events of a stream leave at most queues; one in three has room for ten ranges."""
+    grid = values["grid"]
+    room = random.choice([10 * GB, 100 * TB, 100 * TB])
+    grid["storages"]["STORE"] = dict(site=random.choice(sorted(grid["sites"])), type=OS_ES, total=room, free=room)
+    for queue in random.sample(sorted(grid["queues"]), (2 * len(grid["queues"]) + 2) // 3):
+        grid["queues"][queue]["objectstores"] = "STORE"
+    stream |= dict(output_per_event=GB / 10, notDiscardEvents=random.random() < 0.5, mergeEsOnOS=random.random() < 0.5)
 
 
 KINDS: dict[str, Callable[..., None]] = {
