@@ -164,11 +164,16 @@ def extras_named() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
-        extra = next((need["extra"] for need in _optional() if need["name"].lower() == library.lower()), None)
+        extra = next((need["extra"] for need in _optional() if _same_name(need["name"], library)), None)
         if extra is None:
             raise
         raise MissingExtra(f"{library} is not installed; it comes with the extra {extra!r}: pip install "
                            f"'simgrid_broker[{extra}]', in a checkout pip install -e '.[{extra}]'") from None
+
+
+def _same_name(package: str, library: str) -> bool:
+    """True if a package has the name of a library, of which the import has no hyphens."""
+    return package.lower().replace("-", "_") == library.lower()
 
 
 def _optional() -> Iterator[re.Match]:

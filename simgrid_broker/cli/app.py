@@ -23,7 +23,7 @@ HOMES = {"run": "run", "check": "check", "report": "run", "compare": "compare", 
          "sweep": "studies", "sensitivity": "studies", "tune": "studies", "calibrate": "calibrate", "why": "why",
          "coverage": "coverage", "explain": "explain", "broker": "broker", "match": "match", "shares": "shares",
          "users": "users", "links": "links", "describe": "describe", "gdpconfig": "gdpconfig",
-         "scenarios": "scenarios"}
+         "scenarios": "scenarios", "serve": "serve"}
 """Commands, and the modules in which functions of these names are."""
 GROUPS = {"import": "importing", "export": "exporting"}
 """Commands with commands of their own, and their modules."""
