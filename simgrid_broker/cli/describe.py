@@ -56,7 +56,7 @@ def describe(topic: Annotated[str | None, typer.Argument(
     sections = parts_of(by_name[topic], part) if topic in by_name else looked_up(topic, by_name)
     if not sections:
         raise BadArgument(topic, None, "no topic, rule, status, key or column; `simgrid-broker describe` lists the "
-                          f"topics, `simgrid-broker gdpconfig {topic}` finds keys of gdpconfig",
+                          f"topics, `simgrid-broker gdpconfig {topic.rpartition('.')[2]}` finds keys of gdpconfig",
                           nearest(topic, by_name))
     for section in sections:
         typer.echo(f"{section.title}\n{paragraph(section.about)}\n")
@@ -65,14 +65,16 @@ def describe(topic: Annotated[str | None, typer.Argument(
 
 def looked_up(name: str, by_name: dict[str, Topic]) -> list[Section]:
     """Sections about a name that is no topic: the file of a table, a path in a scenario, a rule by its tag, or else all
-    rows with this name, such as a status, a key or a column."""
+    rows with this name, such as a status, a key or a column, of a dotted name those of its topics."""
     for other in (name.removesuffix(".parquet"), name.rpartition(".")[2]):
         if other != name and other in by_name:
             return by_name[other].sections()
     if found := rules_tagged(name):
         return found
-    rows = [(section, [row for row in section.rows if row[0].strip("`") == name])
-            for topic in by_name.values() for section in topic.sections()]
+    *path, key = name.split(".")
+    rows = [(section, [row for row in section.rows if row[0].strip("`") == key])
+            for topic in [by_name[each] for each in path if each in by_name] or by_name.values()
+            for section in topic.sections()]
     return [replace(section, rows=tuple(mine)) for section, mine in rows if mine]
 
 

@@ -46,6 +46,7 @@ def gdpconfig(key: Annotated[str | None, typer.Argument(
     """
     from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY
     from simgrid_broker.scenario import find
+    key = key and key.removeprefix("gdpconfig.")               # as a scenario names it
     if key is None or key in COMPONENTS:
         typer.echo(listed(entry for entry in REGISTRY if key in (None, entry.component)))
         return

@@ -65,8 +65,8 @@ def _overview(run: "Run", answers: tuple["Why", ...]) -> str:
              "" if each.cause is None else f"{each.cause.link}: {each.cause.rule}") for each in answers]
     blocks = [table(("share", "target", "could use", "got", "cause"), rows, numbers=(1, 2, 3)), paragraph(NOTE)]
     for each in answers:
-        if each.is_short and each.cause is not None:
-            blocks.append(f"{paragraph(sentence(each))}\n{_sweep(run, each.cause, each.share)}")
+        if each.is_short and (cause := each.limit or each.cause) is not None:
+            blocks.append(f"{paragraph(sentence(each))}\n{_sweep(run, cause, each.share)}")
     return "\n\n".join(blocks)
 
 

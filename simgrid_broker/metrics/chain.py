@@ -22,8 +22,9 @@ from simgrid_broker.metrics.refusals import (
     served_seldom,
     verdicts,
     with_labels,
+    without_nucleus,
 )
-from simgrid_broker.metrics.settings import links_of, settings_of, streams_of
+from simgrid_broker.metrics.settings import KEYS_OF_CAPS, links_of, settings_of, streams_of
 from simgrid_broker.metrics.shares import NEAR, Tree, cores_of_job, due_power, share_tree
 from simgrid_broker.metrics.slots import (
     MUCH,
@@ -32,6 +33,7 @@ from simgrid_broker.metrics.slots import (
     Obstacle,
     Waiting,
     closed_by,
+    closed_in_hour,
     idle_cores,
     slots_behind,
     taken_elsewhere,
@@ -39,7 +41,7 @@ from simgrid_broker.metrics.slots import (
 )
 from simgrid_broker.metrics.summary import core_capacity
 from simgrid_broker.metrics.window import once_per_run, window_of
-from simgrid_broker.names import USED, DecisionKind, ThrottledBy
+from simgrid_broker.names import USED, DecisionKind
 from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
 
@@ -54,12 +56,6 @@ PLACE_OF = {"ready": THROTTLER, "running": THROTTLER, "scouting": THROTTLER, "sc
 on."""
 OF_QUEUED = ("queued", "defined")
 """Beginnings of the throttler's verdicts that answer to queued jobs."""
-OF_JOBS, OF_CORES = (tuple(f"CAP_RUNNING_{owner}_{what}" for owner in ("USER", "GROUP")) for what in ("JOBS", "CORES"))
-KEYS_OF_CAPS = {ThrottledBy.RUNNING_JOBS.word: OF_JOBS, ThrottledBy.QUEUED_JOBS.word: OF_JOBS,
-                ThrottledBy.RUNNING_CORES.word: OF_CORES, ThrottledBy.QUEUED_CORES.word: OF_CORES,
-                ThrottledBy.PRESTAGING.word: ("USER_PRESTAGE_LIMIT",),
-                ThrottledBy.TRANSFER.word: ("USER_TRANSFER_LIMIT",)}
-"""Keys behind the caps that throttle tasks of users; source: lifecycle reference, 2.10."""
 PERIOD_OF_GENERATION = "agents.job_generator"
 UNKNOWN, TOO_LITTLE_WORK = "unknown", "too little work"
 NO_NUCLEUS = "no site is a nucleus with a queue for production"
@@ -123,9 +119,13 @@ class Why:
         """
         if not self.causes or self.delivered >= (1 - NEAR) * self.target:
             return None
-        others = [cause for cause in self.causes if cause.link != LINKS[ARRIVED]]
         is_much = NEAR * self.target < self.could_use - self.delivered >= self.target - self.could_use
-        return others[0] if others and is_much else self.causes[0]
+        return self.limit if self.limit and is_much else self.causes[0]
+
+    @property
+    def limit(self) -> Cause | None:
+        """The cause that lost most of what its tasks could have used; None if nothing did."""
+        return next((cause for cause in self.causes if cause.link != LINKS[ARRIVED]), None)
 
     def to_dict(self) -> dict[str, Any]:
         """The chain as JSON-compatible types, but for NaN."""
@@ -237,7 +237,7 @@ def _causes(run: Run, flow: Flow, leaf: int) -> list[Cause]:
     hours = np.flatnonzero(flow.short[:, leaf])
     obstacles = slots_behind(run, flow.waiting, share, float(lost[hours].mean()), flow.above) if len(hours) else []
     for hour in hours.tolist():
-        cause = _cause_of_hour(run, flow, hour, leaf, obstacles)
+        cause = _or_refused(run, flow, hour, leaf, _cause_of_hour(run, flow, hour, leaf, obstacles))
         if cause is None:
             at_slots += lost[hour]
         else:
@@ -251,6 +251,17 @@ def _causes(run: Run, flow: Flow, leaf: int) -> list[Cause]:
                            float(flow.target[:, leaf].mean()), float(flow.could_use[:, leaf].mean()),
                            hours=n_lacking, lost_core_h=float(lacking.sum())))
     return _added(found)
+
+
+def _or_refused(run: Run, flow: Flow, hour: int, leaf: int, cause: Cause | None) -> Cause | None:
+    """The cause of an hour; if it is the slots, or a throttler that answers to jobs queued elsewhere, the rule that
+    keeps jobs from queues which idle in it, where these are many of the missing cores and other idle ones are not."""
+    share, many = flow.tree.leaf_names[leaf], HALF * (flow.could_use[hour, leaf] - flow.running[hour, leaf])
+    if cause is None or cause.link == LINKS[THROTTLER] and cause.rule.startswith(OF_QUEUED):
+        rule, cores = closed_in_hour(run, share, int(flow.hours[hour]))
+        if cores >= many > flow.idle[hour] - cores:
+            return Cause(LINKS[BROKERAGE], rule, settings_of(run, rule, share))
+    return cause
 
 
 def _or_closed(run: Run, flow: Flow, leaf: int, obstacles: list[Obstacle], lost: float) -> list[Obstacle]:
@@ -350,7 +361,7 @@ def _of_tasks(run: Run, flow: Flow, hour: int, leaf: int, place: int) -> Cause:
     if rule:
         words = rule if rule == row.errordialog else f"-job: no queue passes {rule}"
         return Cause(LINKS[NUCLEI], words, settings_of(run, rule, flow.tree.leaf_names[leaf]))
-    if place == NUCLEI and flow.tree.leaf_names[leaf] in _without_nucleus(run):
+    if place == NUCLEI and flow.tree.leaf_names[leaf] in without_nucleus(run):
         return Cause(LINKS[NUCLEI], NO_NUCLEUS, ("grid.queues.*.type", "grid.sites.*.nucleus"))
     if place == THROTTLER:
         rule = _refuses_most(run, flow.tree.leaf_names[leaf])
@@ -427,7 +438,7 @@ def _reasons(run: Run, tree: Tree, hours: np.ndarray) -> pd.DataFrame:
     place = np.where(is_new, THROTTLER, rows.status.map(PLACE_OF).fillna(IN_PROGRESS).to_numpy(int))
     place = np.where((place == BROKERAGE) & rows.errordialog.isin(nuclei), NUCLEI, place)
     is_silent = (place == BROKERAGE) & (rows.errordialog == "")
-    place = np.where(is_silent, np.where(rows.share.isin(_without_nucleus(run)), NUCLEI, INPUT), place)   # else: staged
+    place = np.where(is_silent, np.where(rows.share.isin(without_nucleus(run)), NUCLEI, INPUT), place)   # else: staged
     parts = [rows.assign(cores=rows[name], place=where) for name, where in (
         ("ready_cores", place), ("input_cores", np.where(place == IN_PROGRESS, place, INPUT)),
         ("scouts_cores", np.where(place == IN_PROGRESS, place, SCOUTS)))]
@@ -440,15 +451,6 @@ def _reasons(run: Run, tree: Tree, hours: np.ndarray) -> pd.DataFrame:
     n = np.isin(both.hour, counted).astype(int) + np.isin(both.hour + 1, counted)
     return both.assign(cores=both.cores / n).groupby(
         ["hour", "leaf", "place", "status", "errordialog", "throttled_by"]).cores.sum().reset_index()
-
-
-@once_per_run
-def _without_nucleus(run: Run) -> frozenset[str]:
-    """Shares for whose tasks no site is a candidate of task brokerage: none is a nucleus with a queue for them."""
-    rows = run.table("decisions", ["kind", "share", "n_candidates"])
-    rows = rows[rows.kind.astype(object) == DecisionKind.TASK_BROKERAGE.word]
-    most = rows.groupby(rows.share.astype(object)).n_candidates.max()
-    return frozenset(most.index[most == 0])
 
 
 def _seldom(run: Run, tree: Tree, reasons: pd.DataFrame) -> frozenset[str]:

@@ -31,8 +31,7 @@ def sentence(each: Why) -> str:
     if each.is_work_short and not each.is_short:
         return f"{got}: its tasks had work for {plain(round(each.could_use))}."
     could = f", its tasks could have used {plain(round(each.could_use))}" if each.is_work_short else ""
-    limits = [cause for cause in each.causes if cause.link != LINKS[ARRIVED]]
-    return f"{got}{could}: {clause(limits[0]) if limits else UNKNOWN}."
+    return f"{got}{could}: {clause(each.limit) if each.limit else UNKNOWN}."
 
 
 def clause(cause: Cause) -> str:

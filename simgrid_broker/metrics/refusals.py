@@ -349,6 +349,15 @@ def refusal_rates(run: Run, most: int = 20, kind: str = JOB_BROKERAGE) -> pd.Dat
 
 
 @once_per_run
+def without_nucleus(run: Run) -> frozenset[str]:
+    """Shares for whose tasks no site is a candidate of task brokerage: none is a nucleus with a queue for them."""
+    rows = run.table("decisions", ["kind", "share", "n_candidates"])
+    rows = rows[rows.kind.astype(object) == DecisionKind.TASK_BROKERAGE.word]
+    most = rows.groupby(rows.share.astype(object)).n_candidates.max()
+    return frozenset(most.index[most == 0])
+
+
+@once_per_run
 def online(run: Run) -> frozenset[str]:
     """PanDA queues that were online at a sample of the window; in a run without samples, those of the scenario."""
     samples = run.table("queues", ["time_s", "queue", "status"])

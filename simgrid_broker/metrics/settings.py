@@ -6,7 +6,7 @@ from typing import Any
 from simgrid_broker.gdpconfig import LOWER, REGISTRY, GdpconfigKey
 from simgrid_broker.metrics.refusals import criteria
 from simgrid_broker.metrics.window import once_per_run
-from simgrid_broker.names import DecisionKind
+from simgrid_broker.names import DecisionKind, ThrottledBy
 from simgrid_broker.records import Run
 from simgrid_broker.schema.harvester import option
 from simgrid_broker.schema.queues import Queue
@@ -17,6 +17,12 @@ EASED_BY_LOWER = ("latency", "batch_latency", "minrss", "mintime", "job_generato
 """Attributes of links and queues, and periods of agents, of which a lower value lets more work pass."""
 NO_LIMITS = ("atlas_site", "corecount", "num_slots", "pledgedcpu")
 """Attributes of queues that say what there is, and no limit that could be eased."""
+OF_JOBS, OF_CORES = (tuple(f"CAP_RUNNING_{owner}_{what}" for owner in ("USER", "GROUP")) for what in ("JOBS", "CORES"))
+KEYS_OF_CAPS = {ThrottledBy.RUNNING_JOBS.word: OF_JOBS, ThrottledBy.QUEUED_JOBS.word: OF_JOBS,
+                ThrottledBy.RUNNING_CORES.word: OF_CORES, ThrottledBy.QUEUED_CORES.word: OF_CORES,
+                ThrottledBy.PRESTAGING.word: ("USER_PRESTAGE_LIMIT",),
+                ThrottledBy.TRANSFER.word: ("USER_TRANSFER_LIMIT",)}
+"""Keys behind the caps that throttle tasks of users; source: lifecycle reference, 2.10."""
 MOST_LINKS = 3
 """Sites whose links a cause names."""
 

@@ -6,7 +6,15 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.refusals import ABOUT_QUEUES, ONLINE, pools_of, refusal_counts, with_labels
+from simgrid_broker.metrics.refusals import (
+    ABOUT_QUEUES,
+    ONLINE,
+    RULE,
+    pools_of,
+    refusal_counts,
+    sums_of_refusals,
+    with_labels,
+)
 from simgrid_broker.metrics.window import Window, end_times, once_per_run, part_of_jobs, window_of
 from simgrid_broker.names import USED
 from simgrid_broker.records import JOB_END_TIMES, Run
@@ -231,6 +239,43 @@ def closed_by(run: Run, share: str, others: Collection[str]) -> tuple[str, float
     taken = jobs[jobs.share.isin(others) & jobs.resource_type.isin(kinds)]
     cores = taken.groupby(taken.queue.map(rules)).taken_h.sum() * HOUR / max(window_of(run).length_s, 1.0)
     return (str(cores.idxmax()), float(cores.max())) if len(cores) else ("", 0.0)
+
+
+def closed_in_hour(run: Run, share: str, hour: int) -> tuple[str, float]:
+    """The rule of job brokerage that keeps a share from most idle cores in an hour, and these cores.
+
+    It refused their queue in most decisions of the hour, and does not answer to queued jobs.
+    """
+    rows = _closed_in_hours(run)
+    cores = rows[(rows.share == share) & (rows.hour == hour)].groupby("rule").cores.sum()
+    return (str(cores.idxmax()), float(cores.max())) if len(cores) else ("", 0.0)
+
+
+@once_per_run
+def _closed_in_hours(run: Run) -> pd.DataFrame:
+    """Cores that idle, without jobs that wait for them, where a rule other than a cap refused a queue to a share in
+    most decisions of an hour: share, hour, candidate, rule, cores."""
+    idle = _idle_in_hours(run)
+
+    def chosen(rows: pd.DataFrame) -> pd.DataFrame:
+        rows = rows.assign(hour=np.ceil(rows.time_s / HOUR).astype(int) - 1)            # counts precede time_s
+        at = pd.MultiIndex.from_arrays([rows.candidate.astype(object), rows.hour])
+        return rows[at.isin(idle.index) & rows.kind.isin(ABOUT_QUEUES)]
+    by = ["kind", "share", "candidate", "hour"]
+    rows = sums_of_refusals(run, [*by, *RULE], {"kind", "share", "candidate", "time_s", *RULE}, chosen, "queue_count")
+    rows = rows[rows["count"] > ENOUGH * rows.groupby(by)["count"].transform("sum")]
+    rows = with_labels(run, rows[~rows.tag.isin((USED, *OF_CAPS))])
+    return rows.assign(cores=idle.reindex(pd.MultiIndex.from_frame(rows[["candidate", "hour"]])).to_numpy())
+
+
+def _idle_in_hours(run: Run) -> pd.Series:
+    """Free cores less those of activated jobs by queue and hour, where many of a queue are free; means of samples."""
+    rows = _tables(run).queues
+    rows = rows.assign(hour=np.ceil(rows.time_s / HOUR).astype(int) - 1)
+    means = rows.groupby(["queue", "hour"])[["free_cores", "running_cores", "running", "activated"]].mean()
+    sums = means.groupby("queue")[["running_cores", "running"]].transform("sum")
+    idle = means.free_cores - means.activated * (sums.running_cores / sums.running.clip(lower=1)).clip(lower=1)
+    return idle[idle > FREE * (means.free_cores + means.running_cores)]
 
 
 @once_per_run

@@ -131,7 +131,7 @@ def test_gdpconfig_lists_every_key_and_marks_those_without_effect(call):
     pytest.param("NQUEUELIMIT_MC simul_MCORE", ("<queue> = MC simul, <rtype> = MCORE", "prod_job_throttler",
                                                 "anal_job_throttler"), id="a member of a family, in two components"),
     pytest.param("USER_TASKS_MESSAGE_DRIVEN_PERCENT", ("default   - %", "no effect"), id="an unread key"),
-    pytest.param("NW_ACTIVE", ("editions  deployed",), id="a key of one edition"),
+    pytest.param("gdpconfig.NW_ACTIVE", ("editions  deployed",), id="a key of one edition, as in a scenario"),
     pytest.param("NQUEUED_SAT_CAP", ("read by   documented:", "deployed:"),
                  id="a key that the editions read elsewhere"),
     pytest.param("FAST_REBRO_THRESHOLD_NQNR_RATIO", ("zero      the same as not set in the deployed edition",),
@@ -247,6 +247,7 @@ def test_an_import_of_another_format_is_refused(call, tmp_path):
     pytest.param(("describe", "-highmemory"), ["minrss"], id="a tag with an h, which is not -h"),
     pytest.param(("describe", "workflow"), ["pull_ups"], id="a key"),
     pytest.param(("describe", "grid.queues"), ["atlas_site"], id="a path of a scenario"),
+    pytest.param(("describe", "grid.queues.EAST.workflow"), ["grid.queues.<name>", "pull_ups"], id="a key of a path"),
     pytest.param(("describe", "jobs.parquet"), ["panda_id"], id="the file of a table"),
     pytest.param(("describe", "activated"), ["Activated jobs"], id="a status"),
 ])
