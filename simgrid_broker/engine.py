@@ -48,6 +48,7 @@ from simgrid_broker.records import (
     TAKEN,
     Acts,
     EndedJobs,
+    ProgressFile,
     Run,
     RunWriter,
     entry_of,
@@ -69,6 +70,7 @@ from simgrid_broker.world import invariants
 from simgrid_broker.world.build import build
 from simgrid_broker.world.series import unfinished_jobs, unfinished_transfers
 from simgrid_broker.world.shares import share_tree
+from simgrid_broker.world.views.observe import share_usage
 
 
 class FabricEnvironment(simpy.Environment):
@@ -223,6 +225,9 @@ class Simulation:
         self.tables = tables_of(self.agents, self.world.vocabularies, TAKEN)
         # last: errors before leave no folder
         self.writer = RunWriter(self.folder, self.world.vocabularies, tables=self.tables)
+        tree = self.world.tree
+        self.progress = ProgressFile(self.folder, scenario.duration, [tree.names[leaf] for leaf in tree.leaves],
+                                     tree.value[tree.leaves])
         self.timings["built"] = time.perf_counter()
 
     def let_go(self) -> None:
@@ -255,8 +260,13 @@ class Simulation:
         """Run to the end of the scenario."""
         for step in range(1, STEPS + 1):
             self.env.run(until=self.scenario.duration * step / STEPS)
+            self._note_progress()
             if progress is not None:
                 progress(self)
+
+    def _note_progress(self) -> None:
+        self.progress.add(self.env.now, share_usage(self.world),
+                          {"jobs_ended": self.jobs_ended, "running_cores": self.running_cores})
 
     def write(self, name: str, rows: np.ndarray, times: np.ndarray | None = None) -> None:
         """Record rows unless `record` turns the table off; its fractions choose rows before they come here."""
@@ -277,6 +287,7 @@ class Simulation:
 
     def __enter__(self):
         self._write_manifest("running")
+        self._note_progress()
         return self
 
     def __exit__(self, kind, fault, _) -> None:
@@ -305,6 +316,7 @@ class Simulation:
 
     def _close(self, status: str) -> None:
         """Close the tables and write how the run ended, even if the tables cannot be closed."""
+        self.progress.remove()
         try:
             self.writer.close()
         except BaseException:

@@ -5,7 +5,9 @@ import errno
 import os
 import re
 import stat
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -59,8 +61,36 @@ def _as_text(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
 
+READABLE = "SIMGRID_BROKER_READ"
+"""Environment variable with the only folders of which this process may read files that a user names."""
+_readable: ContextVar[tuple[Path, ...] | None] = ContextVar("readable", default=None)
+
+
+@contextmanager
+def reading_only(folders: Iterable[Path]) -> Iterator[None]:
+    """Within, `read_bytes` refuses files outside some folders, also those reached by a link."""
+    before = _readable.set(tuple(Path(folder).resolve() for folder in folders))
+    try:
+        yield
+    finally:
+        _readable.reset(before)
+
+
+def refuse_outside(path: Path) -> None:
+    """Raise OSError for a path outside the folders of which files may be read, those of READABLE and `reading_only`."""
+    named, limits = os.environ.get(READABLE), _readable.get()
+    by_user = None if named is None else tuple(Path(folder).resolve() for folder in named.split(os.pathsep))
+    for folders in (by_user, limits):
+        if folders is not None and not any(Path(path).resolve().is_relative_to(folder) for folder in folders):
+            raise OSError(errno.EACCES, "is outside the folders of which files may be read")
+
+
 def read_bytes(path: Path, most: int = -1) -> bytes:
-    """The bytes of a file or pipe; raises OSError for a device, which never ends, and for more than `most` bytes."""
+    """The bytes of a file or pipe.
+
+    Raises OSError for a device, which never ends, for more than `most` bytes, and as `refuse_outside`.
+    """
+    refuse_outside(path)
     with open(path, "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):

@@ -24,6 +24,7 @@ from simgrid_broker.cli.loading import (
     plot_formats,
 )
 from simgrid_broker.cli.signals import INTERRUPTED, closing
+from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import SimgridBrokerError
 
 if TYPE_CHECKING:
@@ -106,6 +107,9 @@ def run(
     settings: Settings = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of results; the run is written to "
                                       "DIR/<scenario>/seed-<N>.")] = Path("results"),
+    into: Annotated[Path | None, typer.Option("--into", metavar="FOLDER", help="Write the run into this folder, which "
+                                              "is empty or does not exist yet, instead of one below DIR.",
+                                              show_default=False)] = None,
     workload: WorkloadFile = None,
     snapshots: Annotated[list[str] | None, typer.Option(
         "--snapshot-at", metavar="TIME", help="Write a snapshot for `broker` at this time, for example 36h, instead "
@@ -134,7 +138,7 @@ def run(
     from simgrid_broker.engine import simulate  # before signals become exceptions
     try:
         with closing():
-            folder = new_run_folder(out, given.name, given.seed)
+            folder = empty_folder(into) if into is not None else new_run_folder(out, given.name, given.seed)
             result = simulated(partial(simulate, validate=validate, check_decisions=checked), given, folder,
                                quiet, pages)
     except KeyboardInterrupt:
@@ -145,6 +149,17 @@ def run(
     if checked:
         number = result.manifest["counters"]["decisions_checked"]
         typer.echo(f"{number:,} decisions checked: all agree with the dry run of their state")
+
+
+def empty_folder(folder: Path) -> Path:
+    """The folder that `--into` gives, made if it does not exist; raises BadArgument if it is no empty folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not any(folder.iterdir()):
+            return folder
+    except OSError as error:
+        raise BadArgument("--into", str(folder), f"cannot be made: {error.strerror}") from error
+    raise BadArgument("--into", str(folder), "is not empty")
 
 
 def part_of(text: str) -> float:

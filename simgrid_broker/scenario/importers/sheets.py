@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.files import read_bytes
+from simgrid_broker.files import read_bytes, refuse_outside
 from simgrid_broker.scenario.importers.files import (
     BadLines,
     JsonFile,
@@ -115,6 +115,7 @@ def found_columns(sheet: Sheet, given: RecordColumns | None, needed: Sequence[Se
 
 def _begins_with(path: Path, magic: bytes) -> bool:
     try:
+        refuse_outside(path)
         with open(path, "rb") as file:
             return file.read(len(magic)) == magic
     except OSError:

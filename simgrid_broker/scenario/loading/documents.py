@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
-from simgrid_broker.files import MANIFEST, read_bytes
+from simgrid_broker.files import MANIFEST, read_bytes, refuse_outside
 from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.loading.origins import Draft, Key, Origin, dotted, keys_of, value_at
 from simgrid_broker.scenario.shipped import files
@@ -239,8 +239,7 @@ def text_of(path: Path, asked: Problem | None = None) -> str:
     except UnicodeDecodeError:
         raise ScenarioError([Problem(str(path), None, "", None, "the file is not text in UTF-8")]) from None
     except OSError as error:
-        there = sorted(other.name for other in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
-        there += [] if path.parent.name else files()
+        there = names_in(path.parent, "*.y*ml") + ([] if path.parent.name else list(files()))
         problem = asked or Problem(str(path), None, "", None, "")
         raise ScenarioError([replace(problem, expected=f"cannot be read: {error.strerror or error}",
                                      nearest=nearest(path.name, there))]) from None
@@ -251,12 +250,28 @@ def missing_files(draft: Draft) -> list[Problem]:
     problems = []
     for key in FILES:
         file = value_at(draft.values, key)
-        if isinstance(file, str) and not Path(file).is_file():
-            folder = Path(file).parent
-            there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-            problems.append(draft.place(key).problem(dotted(key), file, "there is no such file",
-                                                     nearest(Path(file).name, there)))
+        if isinstance(file, str) and (missing := _missing(Path(file))):
+            problems.append(draft.place(key).problem(dotted(key), file, missing,
+                                                     nearest(Path(file).name, names_in(Path(file).parent))))
     return problems
+
+
+def _missing(path: Path) -> str:
+    """Reason for which there is no file to read at a path; empty if there is one."""
+    try:
+        refuse_outside(path)
+    except OSError as error:
+        return str(error.strerror)
+    return "" if path.is_file() else "there is no such file"
+
+
+def names_in(folder: Path, pattern: str = "*") -> list[str]:
+    """Names of the files in a folder, none of one that does not exist or may not be read."""
+    try:
+        refuse_outside(folder)
+    except OSError:
+        return []
+    return sorted(path.name for path in folder.glob(pattern)) if folder.is_dir() else []
 
 
 def _relative_to(folder: Path, document: Document) -> dict:
