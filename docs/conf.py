@@ -1,0 +1,40 @@
+"""Sphinx's settings of the manual, which `scripts/make_manual.py` builds from the root of the checkout.
+
+Pages are the Markdown files of docs/ and the texts beside it that they link to, at the same relative addresses as in
+the checkout.
+"""
+
+import re
+
+from simgrid_broker import __version__
+
+project = "simgrid_broker"
+author = "the simgrid_broker developers"
+copyright = f"{author}, Apache License 2.0"
+release = version = __version__
+
+extensions = ["myst_parser"]
+root_doc = "docs/index"
+include_patterns = ["docs/**", "scenarios/README.md", "examples/README.md", "CHANGELOG.md", "SECURITY.md"]
+exclude_patterns = [".*", "build", "dist", "results", "tests", "simgrid_broker", "scripts", "examples/*/**"]
+nitpicky = True
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["deflist"]
+
+html_theme = "furo"
+html_title = f"simgrid_broker {release}"
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
+html_additional_pages = {"index": "to_the_manual.html"}
+templates_path = ["templates"]
+html_copy_source = False
+html_show_search_summary = False    # excerpts are fetched, which browsers refuse for pages from the disk
+
+MERMAID = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
+"""Diagrams that the pages of a repository draw; the site, which loads no library for it, has the tables below them."""
+
+
+def setup(app):
+    """Leave the diagrams out of the pages."""
+    app.connect("source-read", lambda app, name, source: source.append(MERMAID.sub("", source.pop())))
