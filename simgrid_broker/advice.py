@@ -3,7 +3,7 @@ streams that no PanDA queue would take, by those rules of the brokers that depen
 about an empty grid."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from math import isfinite, log, nan
@@ -17,10 +17,11 @@ import numpy as np
 from simgrid_broker import policy
 from simgrid_broker.compiled import uncompiled
 from simgrid_broker.editions import family_of
-from simgrid_broker.errors import first_three
+from simgrid_broker.errors import Problem, ScenarioError, first_three, nearest
 from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey, jobgen, taskrefiner
 from simgrid_broker.gdpconfig.components import user_output
 from simgrid_broker.names import ANALYSIS_LABELS, EDITIONS, QueueStatus
+from simgrid_broker.plugins import AGENT_GROUP, offered
 from simgrid_broker.policy.brokerage.analysis import requirements as of_users
 from simgrid_broker.policy.brokerage.analysis.editions import ANALYSIS
 from simgrid_broker.policy.brokerage.analysis.question import AnalysisCase
@@ -33,12 +34,15 @@ from simgrid_broker.policy.brokerage.production.question import JobCase, task_re
 from simgrid_broker.policy.brokerage.task.editions import PRODUCTION as TASKS
 from simgrid_broker.policy.funnel import Liftable
 from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
+from simgrid_broker.policy.queues import as_read, check_policy
 from simgrid_broker.policy.readings import asks_a_record, keys_named, plain
-from simgrid_broker.policy.registry import BUILT_IN
+from simgrid_broker.policy.registry import BUILT_IN, names
 from simgrid_broker.policy.rule import Answer, CriterionFunction, refused_of
+from simgrid_broker.policy.software.architecture import check_architecture
 from simgrid_broker.scenario import Scenario, Snapshot, as_scenario, find, in_force
 from simgrid_broker.scenario.checks import cross_checks
 from simgrid_broker.scenario.checks.snapshot import unread_keys
+from simgrid_broker.scenario.loading.origins import CRIC
 from simgrid_broker.scenario.model import Record
 from simgrid_broker.scenario.shares import leaf_of
 from simgrid_broker.scenario.work.synthetic import typical_tasks
@@ -175,6 +179,79 @@ def _world(scenario: Scenario) -> World:
         if incident.what == "queue_status" and incident.status == QueueStatus.ONLINE.word:
             world.arrays.queues["status"][world.vocabularies["queues"].index(incident.queue)] = QueueStatus.ONLINE
     return world
+
+
+def refuse_unusable(scenario: Scenario) -> None:
+    """Raise ScenarioError for what `load_scenario` does not see: unknown policies and agents, and architectures and
+    zero shares that PanDA would ignore."""
+    if problems := [*unknown_plugins(scenario), *malformed_architectures(scenario), *malformed_zero_shares(scenario)]:
+        raise ScenarioError(problems)
+
+
+def unknown_plugins(scenario: Scenario | Snapshot) -> list[Problem]:
+    """A problem for each unknown policy or agent named by a scenario or snapshot."""
+    wanted = [(f"policies.{kind}", name, names(kind)) for kind, own in BUILT_IN.items()
+              if (name := getattr(scenario.policies, kind)) not in own]       # else what is installed is not searched
+    if hasattr(scenario, "agents"):
+        wanted += [("agents.own", name, offered(AGENT_GROUP)) for name in scenario.agents.own]
+    problems = []
+    for key, name, valid in wanted:
+        if name not in valid:
+            origin, what = scenario.origin(key), key.partition(".")[0].replace("policies", "policy").removesuffix("s")
+            problems.append(Problem(origin.file or origin.kind, origin.line, key, name,
+                                    f"unknown {what}; known are {', '.join(valid) or 'none'}", nearest(name, valid)))
+    return problems
+
+
+def malformed_architectures(scenario: Scenario) -> list[Problem]:
+    """A problem for each part of an architecture of the workload that PanDA would ignore or never match."""
+    return malformed_architectures_of(scenario, [
+        (f"workload.{part}[{position}].architecture", stream.architecture) for part in ("campaigns", "users")
+        for position, stream in enumerate(getattr(scenario.workload, part))])
+
+
+def malformed_architectures_of(whole: Scenario | Snapshot, architectures: Iterable[tuple[str, str]]) -> list[Problem]:
+    """As `malformed_architectures`, for (key, architecture) pairs of a scenario or snapshot."""
+    problems = []
+    for key, architecture in architectures:
+        origin = whole.origin(key)
+        problems += [Problem(origin.file or origin.kind, origin.line, key, architecture, str(wrong))
+                     for wrong in check_architecture(architecture, whole.edition)]
+    return problems
+
+
+def malformed_zero_shares(scenario: Scenario) -> list[Problem]:
+    """A problem for each part of a `fairsharepolicy` that PanDA would ignore or never match.
+
+    Problems of queues imported from CRIC are remarks instead (`remarks_on_zero_share`).
+    """
+    return [Problem(origin.file or origin.kind, origin.line, key, text, str(wrong))
+            for key, origin, text, wrong in _wrong_zero_shares(scenario) if origin.kind != CRIC]
+
+
+def remarks_on_zero_share(scenario: Scenario) -> tuple[str, ...]:
+    """A sentence for each part of an imported queue's `fairsharepolicy` that PanDA ignores."""
+    return tuple(f"{key} = {text!r}: {wrong}." for key, origin, text, wrong in _wrong_zero_shares(scenario)
+                 if origin.kind == CRIC)
+
+
+def _wrong_zero_shares(scenario: Scenario) -> Iterator[tuple]:
+    """Key, origin, policy and problem of each malformed `fairsharepolicy`."""
+    for name, queue in scenario.grid.queues.items():
+        key = f"grid.queues.{name}.fairsharepolicy"
+        for wrong in check_policy(queue.fairsharepolicy, scenario.edition):
+            yield key, scenario.origin(key), queue.fairsharepolicy, wrong
+
+
+def policies_as_read(grid: dict) -> list[str]:
+    """Replace each malformed `fairsharepolicy` of a grid by what PanDA reads in it; a sentence for each."""
+    remarks = []
+    for name, queue in grid["queues"].items():
+        if wrong := check_policy(said := queue.get("fairsharepolicy", "")):
+            queue["fairsharepolicy"] = as_read(said)
+            remarks.append(f"{name}: fairsharepolicy {said!r} is written as PanDA reads it, "
+                           f"{queue['fairsharepolicy']!r}; {wrong[0]}")
+    return remarks
 
 
 UNREAD = {

@@ -14,6 +14,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from simgrid_broker.errors import PluginError, did_you_mean, nearest
 
 Member = TypeVar("Member")
+AGENT_GROUP = "simgrid_broker.agents"
+"""Group of entry points that offer agents."""
 
 
 class Plugin(NamedTuple):

@@ -21,11 +21,10 @@ import numpy as np
 from simgrid_broker import agents as package
 from simgrid_broker import editions, engine
 from simgrid_broker.agents.control import Control
-from simgrid_broker.agents.own import GROUP
 from simgrid_broker.agents.run import timeline
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.names import Cause, EventService, JobStatus
-from simgrid_broker.plugins import offered
+from simgrid_broker.plugins import AGENT_GROUP, offered
 from simgrid_broker.policy import registry
 from simgrid_broker.records import Run
 from simgrid_broker.scenario.checks.work import TASK_INCIDENTS
@@ -58,7 +57,7 @@ def all_acts() -> list[str]:
     return [*(f"agent {agent.__name__}" for agent in (*package.AGENTS, event_service, jumbo_jobs)
               if agent is not package.agents_of_dispatch),
             *(f"agent {agent.__name__} of {name}" for name, one in dispatchers for agent in one.agents),
-            *(f"own agent {name}" for name in offered(GROUP)),
+            *(f"own agent {name}" for name in offered(AGENT_GROUP)),
             *(f"incident {what}" for what in get_args(Incident.model_fields["what"].annotation)
               if what != "task_command"),
             *(f"command {word}" for word in commands()), *(f"mode {name}" for name in MODES.names()),

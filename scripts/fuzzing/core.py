@@ -13,7 +13,7 @@ from typing import Any, get_args
 from simgrid_broker import editions, load_scenario
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import Scenario
-from simgrid_broker.scenario.loading.documents import read
+from simgrid_broker.scenario.loading.documents import Source, read
 from simgrid_broker.systems.worker_mode import MODES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +44,7 @@ def bases() -> tuple[dict[str, Any], ...]:
         with suppress(ScenarioError):
             scenario = load_scenario(path)
             if len(scenario.grid.sites) <= MOST_SITES and scenario.duration < LONGEST:
-                found.append(_smaller(read(path)[0].values, scenario))
+                found.append(_smaller(read(Source(path))[0].values, scenario))
     return tuple(found)
 
 

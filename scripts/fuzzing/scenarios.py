@@ -15,7 +15,7 @@ from fuzzing.core import core, write_trace
 from fuzzing.themes import themes, wanted
 from fuzzing.values import DOORS, Values, needed_by
 from simgrid_broker import load_scenario
-from simgrid_broker.advice import remarks
+from simgrid_broker.advice import remarks, remarks_on_zero_share
 from simgrid_broker.cli import check
 from simgrid_broker.errors import InputFileError, Problem, ScenarioError, SimgridBrokerError
 from simgrid_broker.scenario import Scenario
@@ -116,7 +116,7 @@ def described(scenario: Scenario) -> None:
     except InputFileError as error:
         raise ScenarioError([Problem(None, None, "workload.trace.format", None, str(error))]) from error
     for describe in (check.described_time, check.described_grid, check.described_shares, check.described_rules,
-                     check.remarks_on_zero_share, remarks):
+                     remarks_on_zero_share, remarks):
         describe(scenario)
     for describe in (check.described_work, check.described_reach):
         describe(scenario, tasks)

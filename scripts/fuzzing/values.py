@@ -13,9 +13,8 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, BeforeValidator
 
 from simgrid_broker import units
-from simgrid_broker.agents.own import GROUP as AGENTS
 from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey
-from simgrid_broker.plugins import offered
+from simgrid_broker.plugins import AGENT_GROUP, offered
 from simgrid_broker.policy import registry
 from simgrid_broker.scenario.checks.rows import THINGS
 from simgrid_broker.scenario.checks.work import STATUSES
@@ -37,7 +36,7 @@ TYPICAL: dict[Callable, float] = {units.seconds: 3600, units.minutes: 60, units.
 
 DOORS: dict[tuple[type, str], Callable[[], Sequence[str]]] = {
     (Queue, "workflow"): MODES.names, (Scenario, "dispatch"): DISPATCHERS.names,
-    (Agents, "own"): lambda: offered(AGENTS),
+    (Agents, "own"): lambda: offered(AGENT_GROUP),
     **{(Policies, kind): (lambda kind=kind: registry.names(kind)) for kind in registry.BUILT_IN}}
 """Names that a key may have because the package or another one offers what they name."""
 

@@ -12,8 +12,6 @@ from simgrid_broker import plugins
 from simgrid_broker.agents.control import Control
 from simgrid_broker.schema import FIXED_WORDS, RECORDED, Column, Table
 
-GROUP = "simgrid_broker.agents"
-"""Group of entry points that offer agents."""
 TYPES = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
 """Types of the columns of a table: truth, whole numbers (of which codes are signed) and numbers, by size in bytes."""
 
@@ -73,7 +71,7 @@ def _fault(column: Column, vocabularies: Collection[str] | None) -> str:
 
 def own_agents(names: Iterable[str], functions: Iterable[Callable]) -> list[plugins.Plugin]:
     """Agents by entry point, then those given; raises PluginError unless each is a generator function."""
-    agents = [plugins.load(GROUP, name) for name in names]
+    agents = [plugins.load(plugins.AGENT_GROUP, name) for name in names]
     agents += [plugins.Plugin(getattr(each, "__name__", repr(each)), each, f"given to simulate, of module "
                              f"{getattr(each, '__module__', '?')}") for each in functions]
     for agent in agents:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simgrid_broker import editions
-from simgrid_broker.cli.loading import Settings, malformed_architectures_of, unknown_plugins
+from simgrid_broker.cli.loading import Settings
 from simgrid_broker.cli.text import count, paragraph, table
 from simgrid_broker.errors import SnapshotError
 from simgrid_broker.units import format_seconds
@@ -74,6 +74,7 @@ def show_remarks(snapshot: "Snapshot") -> None:
 
 def loaded_snapshot(file: Path, edition: str | None, settings, strict: bool | None = None) -> "Snapshot":
     """The snapshot in a file with the settings of the command line; raises SnapshotError, also for unknown policies."""
+    from simgrid_broker.advice import malformed_architectures_of, unknown_plugins
     from simgrid_broker.scenario import load_snapshot
     overrides = [*(settings or ()), *(f"{key}={value}" for key, value in dict(
         edition=edition, strict=None if strict is None else str(strict).lower()).items() if value is not None)]

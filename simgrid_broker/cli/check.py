@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from simgrid_broker.cli.loading import ScenarioFile, Settings, WorkloadFile, loaded, remarks_on_zero_share
+from simgrid_broker.cli.loading import ScenarioFile, Settings, WorkloadFile, loaded
 from simgrid_broker.cli.text import count, paragraph
 from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import first_three
@@ -36,7 +36,7 @@ def check(scenario: ScenarioFile, settings: Settings = None, workload: WorkloadF
         typer.echo(paragraph(f"  {name:<8}{text}", " " * 10))
     for place, text in enumerate(described_reach(given, tasks)):
         typer.echo(paragraph(f"  {'' if place else 'reach':<8}{text}", " " * 12))
-    from simgrid_broker.advice import remarks
+    from simgrid_broker.advice import remarks, remarks_on_zero_share
     for remark in (*remarks(given), *work_remarks, *remarks_on_zero_share(given)):
         typer.echo(paragraph(f"  note: {remark}", " " * 8))
 

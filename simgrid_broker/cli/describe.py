@@ -152,9 +152,9 @@ def topics() -> dict[str, Topic]:
 def tables(of_others: bool = True) -> dict[str, Any]:
     """All recorded tables by name: of the schema, and those that agents declare, also of other packages if wanted."""
     from simgrid_broker.agents import AGENTS
-    from simgrid_broker.agents.own import GROUP, as_plugins, tables_of
+    from simgrid_broker.agents.own import as_plugins, tables_of
     from simgrid_broker.errors import PluginError
-    from simgrid_broker.plugins import load, offered
+    from simgrid_broker.plugins import AGENT_GROUP, load, offered
     from simgrid_broker.schema import RECORDED
     from simgrid_broker.systems.dispatch import DISPATCHERS
     from simgrid_broker.systems.events.service import event_service
@@ -163,9 +163,9 @@ def tables(of_others: bool = True) -> dict[str, Any]:
     for name in dispatchers:
         with suppress(PluginError):                         # `describe` explains what can be used
             plugins += as_plugins(DISPATCHERS.member(name).agents)
-    for name in offered(GROUP) if of_others else ():
+    for name in offered(AGENT_GROUP) if of_others else ():
         with suppress(PluginError):
-            plugins.append(load(GROUP, name))
+            plugins.append(load(AGENT_GROUP, name))
     declared: dict[str, Any] = {}
     for plugin in plugins:
         with suppress(PluginError):

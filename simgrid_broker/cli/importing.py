@@ -72,19 +72,10 @@ def cric(
                                               "software take tasks whatever release they ask for.")] = False,
 ) -> None:
     """Convert a CRIC dump to a grid, and list unused entries and assumptions."""
-    from simgrid_broker.scenario.importers import read_cric, read_software, write_grid
-    grid, remarks = read_cric(pandaqueues, rses, closeness)
-    remarks += write_policies_as_read(grid)
-    if software is not None:
-        published, everywhere, more = read_software(software, grid["queues"])
-        remarks += more
-        for name, entry in published.items():
-            grid["queues"][name]["software"] = entry
-        grid |= {"software_of_all": everywhere} if everywhere else {}
-    if auto_as_any:
-        grid["auto_as_any"] = True
-        remarks.append("auto_as_any: queues with releases AUTO that publish no software take tasks as with ANY; PanDA "
-                       "would compare CRIC's tags")
+    from simgrid_broker.advice import policies_as_read
+    from simgrid_broker.scenario.importers import cric_grid, write_grid
+    grid, remarks = cric_grid(pandaqueues, rses, closeness, software, auto_as_any)
+    remarks += policies_as_read(grid)
     write_grid(grid, output, remarks)
     show_written(output, remarks, has_work=False)
 
@@ -186,18 +177,6 @@ def network(
     from simgrid_broker.scenario.importers import read_network_metrics
     part, remarks = read_network_metrics(metrics, load_scenario(grid).grid.sites, rates)
     show_part(output, part, remarks, "scenario" if rates else "snapshot")
-
-
-def write_policies_as_read(grid: dict) -> list[str]:
-    """Replace each malformed `fairsharepolicy` of a grid by what PanDA reads in it; a sentence for each."""
-    from simgrid_broker.policy.queues import as_read, check_policy
-    remarks = []
-    for name, queue in grid["queues"].items():
-        if wrong := check_policy(said := queue.get("fairsharepolicy", "")):
-            queue["fairsharepolicy"] = as_read(said)
-            remarks.append(f"{name}: fairsharepolicy {said!r} is written as PanDA reads it, "
-                           f"{queue['fairsharepolicy']!r}; {wrong[0]}")
-    return remarks
 
 
 def show_part(output: Path, part: dict, remarks: list[str], of: str = "scenario") -> None:

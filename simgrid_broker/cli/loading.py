@@ -1,7 +1,7 @@
 """Loading of scenarios with the options of the command line, and the options that commands share."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,13 +9,10 @@ import typer
 
 from simgrid_broker.cli.text import paragraph
 from simgrid_broker.cli.trouble import BadArgument
-from simgrid_broker.errors import Problem, ScenarioError, nearest
 
 if TYPE_CHECKING:
     from simgrid_broker.records import Run
-    from simgrid_broker.scenario import Scenario, Snapshot
-
-CRIC = "CRIC"
+    from simgrid_broker.scenario import Scenario
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file, YAML, or folder of a run.",
                                               show_default=False)]
@@ -61,6 +58,7 @@ def loaded(file: Path, seed: int | None = None, until: str | None = None, settin
 
     Raises ScenarioError, also for unknown policies, and for architectures and zero shares that PanDA would ignore.
     """
+    from simgrid_broker.advice import refuse_unusable
     from simgrid_broker.scenario import load_scenario
     overrides = list(settings or ())
     if workload is not None:
@@ -68,69 +66,3 @@ def loaded(file: Path, seed: int | None = None, until: str | None = None, settin
     scenario = load_scenario(file, seed, until, overrides)
     refuse_unusable(scenario)
     return scenario
-
-
-def refuse_unusable(scenario: "Scenario") -> None:
-    """Raise ScenarioError for what `load_scenario` does not see; see `loaded`."""
-    if problems := [*unknown_plugins(scenario), *malformed_architectures(scenario), *malformed_zero_shares(scenario)]:
-        raise ScenarioError(problems)
-
-
-def unknown_plugins(scenario: "Scenario | Snapshot") -> list[Problem]:
-    """A problem for each unknown policy or agent named by a scenario or snapshot."""
-    from simgrid_broker.agents.own import GROUP
-    from simgrid_broker.plugins import offered
-    from simgrid_broker.policy.registry import BUILT_IN, names
-    wanted = [(f"policies.{kind}", name, names(kind)) for kind, own in BUILT_IN.items()
-              if (name := getattr(scenario.policies, kind)) not in own]       # else what is installed is not searched
-    if hasattr(scenario, "agents"):
-        wanted += [("agents.own", name, offered(GROUP)) for name in scenario.agents.own]
-    problems = []
-    for key, name, valid in wanted:
-        if name not in valid:
-            origin, what = scenario.origin(key), key.partition(".")[0].replace("policies", "policy").removesuffix("s")
-            problems.append(Problem(origin.file or origin.kind, origin.line, key, name,
-                                    f"unknown {what}; known are {', '.join(valid) or 'none'}", nearest(name, valid)))
-    return problems
-
-
-def malformed_architectures(scenario: "Scenario") -> list[Problem]:
-    """A problem for each part of an architecture of the workload that PanDA would ignore or never match."""
-    return malformed_architectures_of(scenario, [
-        (f"workload.{part}[{position}].architecture", stream.architecture) for part in ("campaigns", "users")
-        for position, stream in enumerate(getattr(scenario.workload, part))])
-
-
-def malformed_architectures_of(whole: "Scenario | Snapshot", architectures: Iterable[tuple[str, str]]) -> list[Problem]:
-    """As `malformed_architectures`, for (key, architecture) pairs of a scenario or snapshot."""
-    from simgrid_broker.policy.software.architecture import check_architecture
-    problems = []
-    for key, architecture in architectures:
-        origin = whole.origin(key)
-        problems += [Problem(origin.file or origin.kind, origin.line, key, architecture, str(wrong))
-                     for wrong in check_architecture(architecture, whole.edition)]
-    return problems
-
-
-def malformed_zero_shares(scenario: "Scenario") -> list[Problem]:
-    """A problem for each part of a `fairsharepolicy` that PanDA would ignore or never match.
-
-    Problems of queues imported from CRIC are remarks instead (`remarks_on_zero_share`).
-    """
-    return [Problem(origin.file or origin.kind, origin.line, key, text, str(wrong))
-            for key, origin, text, wrong in _wrong_zero_shares(scenario) if origin.kind != CRIC]
-
-
-def remarks_on_zero_share(scenario: "Scenario") -> tuple[str, ...]:
-    """A sentence for each part of an imported queue's `fairsharepolicy` that PanDA ignores."""
-    return tuple(f"{key} = {text!r}: {wrong}." for key, origin, text, wrong in _wrong_zero_shares(scenario)
-                 if origin.kind == CRIC)
-
-
-def _wrong_zero_shares(scenario: "Scenario") -> Iterator[tuple]:
-    """Key, origin, policy and problem of each malformed `fairsharepolicy`."""
-    from simgrid_broker.policy.queues import check_policy
-    for name, queue in scenario.grid.queues.items():
-        key = f"grid.queues.{name}.fairsharepolicy"
-        for wrong in check_policy(queue.fairsharepolicy, scenario.edition):
-            yield key, scenario.origin(key), queue.fairsharepolicy, wrong

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simgrid_broker.cli.compare import difference_text
-from simgrid_broker.cli.loading import ScenarioFile, Settings, Until, loaded, refuse_unusable
+from simgrid_broker.cli.loading import ScenarioFile, Settings, Until, loaded
 from simgrid_broker.cli.progress import steps
 from simgrid_broker.cli.study_options import (
     AS_WRITTEN,
@@ -133,6 +133,7 @@ def sweep(
     Writes one tidy table of all figures, and a report with main effects, curves and maps. An interrupted sweep is
     continued by the same command.
     """
+    from simgrid_broker.advice import refuse_unusable
     from simgrid_broker.experiments.figures import without_value
     from simgrid_broker.experiments.study_file import SweepFile, read_study_file
     from simgrid_broker.experiments.sweep import swept, write_sweep_report
@@ -179,6 +180,7 @@ def sensitivity(
 
     Writes a table of indices with their errors, and a report. An interrupted study is continued by the same command.
     """
+    from simgrid_broker.advice import refuse_unusable
     from simgrid_broker.experiments.sensitivity import analysed, indices, too_few, write_sensitivity_report
     from simgrid_broker.experiments.study_file import SensitivityFile, read_study_file
     file = instead.of(read_study_file(study, SensitivityFile))
@@ -203,6 +205,7 @@ def tune(
     Ends with the winner against today's settings on fresh seeds, and its settings as a part of a scenario. An
     interrupted search is continued by the same command.
     """
+    from simgrid_broker.advice import refuse_unusable
     from simgrid_broker.experiments.study_file import TuneFile, base_scenario, read_study_file
     from simgrid_broker.experiments.tune import (
         confirmation,

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import Scenario, load_scenario, remarks
 from simgrid_broker.scenario.grid.expand_grid import merged_grid
-from simgrid_broker.scenario.loading.documents import FILES, merged, read_value, read_yaml
+from simgrid_broker.scenario.loading.documents import FILES, Source, merged, read, read_value, read_yaml
 from simgrid_broker.scenario.loading.validate import bare, inside, is_part
 
 DUMP = Path(__file__).parents[2].parent / "shared" / "data" / "cric" / "pandaqueues_subset.json"
@@ -388,3 +388,11 @@ def test_every_required_key_and_every_part_is_described():
                    if issubclass(kind, BaseModel) for name, field in kind.model_fields.items()
                    if field.is_required() and not field.description]
     assert undescribed == []
+
+
+def test_a_text_is_read_in_place_of_its_file(tmp_path):
+    """What it extends lies beside the file, and lines are those of the text."""
+    (tmp_path / "base.yaml").write_text("name: base\n")
+    draft, problems = read(Source(tmp_path / "a.yaml", "extends: base.yaml\nseed: 2"))
+    assert (draft.values, problems) == ({"name": "base", "seed": 2}, [])
+    assert str(draft.marks["seed",]) == f"{tmp_path}/a.yaml:2"

@@ -2,7 +2,7 @@
 
 from simgrid_broker.scenario.importers.archives import read_swf_grid
 from simgrid_broker.scenario.importers.cgsim import read_cgsim
-from simgrid_broker.scenario.importers.cric import read_cric, read_software
+from simgrid_broker.scenario.importers.cric import cric_grid, read_cric, read_software
 from simgrid_broker.scenario.importers.cric_storages import read_endpoints
 from simgrid_broker.scenario.importers.grid_file import write_grid, write_part
 from simgrid_broker.scenario.importers.operators import (
@@ -13,6 +13,6 @@ from simgrid_broker.scenario.importers.operators import (
 )
 from simgrid_broker.scenario.importers.traces import read_cgsim_jobs, read_trace, trace_tasks
 
-__all__ = ["read_cgsim", "read_cgsim_jobs", "read_cric", "read_endpoints", "read_gdpconfig", "read_harvester",
-           "read_network_metrics", "read_shares", "read_software",
-           "read_swf_grid", "read_trace", "trace_tasks", "write_grid", "write_part"]
+__all__ = ["cric_grid", "read_cgsim", "read_cgsim_jobs", "read_cric", "read_endpoints", "read_gdpconfig",
+           "read_harvester", "read_network_metrics", "read_shares", "read_software", "read_swf_grid",
+           "read_trace", "trace_tasks", "write_grid", "write_part"]

@@ -141,6 +141,26 @@ def read_cric(pandaqueues: Path, rses: Path | None = None, closeness: Path | Non
     return grid, [origin, *tally.remarks()]
 
 
+def cric_grid(pandaqueues: Path, rses: Path | None = None, closeness: Path | None = None, software: Path | None = None,
+              auto_as_any: bool = False) -> tuple[dict, list[str]]:
+    """As `read_cric`, with the software that CRIC publishes for the queues (`read_software`).
+
+    auto_as_any: queues with releases AUTO that publish no software take tasks whatever release they ask for.
+    """
+    grid, remarks = read_cric(pandaqueues, rses, closeness)
+    if software is not None:
+        published, everywhere, more = read_software(software, grid["queues"])
+        remarks += more
+        for name, entry in published.items():
+            grid["queues"][name]["software"] = entry
+        grid |= {"software_of_all": everywhere} if everywhere else {}
+    if auto_as_any:
+        grid["auto_as_any"] = True
+        remarks.append("auto_as_any: queues with releases AUTO that publish no software take tasks as with ANY; PanDA "
+                       "would compare CRIC's tags")
+    return grid, remarks
+
+
 def queue_objects(dump: JsonFile, tally: Tally) -> dict[str, Fields]:
     """The objects that are queues to be simulated, by `nickname`, the name that PanDA uses."""
     tally.count_all("names that occur twice in the file, of which the last counts", dump.repeated)

@@ -69,8 +69,7 @@ def read_yaml(text: str, file: str | None) -> Document:
     """The one YAML document in `text`; problems name `file`."""
     document = Document()
     try:
-        _refuse_deep(text)
-        node = yaml.compose(text, Loader=_Loader)
+        node = composed(text)
         if node is not None:
             document.values = _Builder(file, document).value(node, ())
     except yaml.YAMLError as error:
@@ -79,6 +78,12 @@ def read_yaml(text: str, file: str | None) -> Document:
         place, why = error.args
         document.problems.append(Problem(file, place.start_mark.line + 1, "", None, why))
     return document
+
+
+def composed(text: str) -> yaml.Node | None:
+    """The nodes of the one YAML document in `text`, with their places; raises YAMLError, and `_TooMuch` if too deep."""
+    _refuse_deep(text)
+    return yaml.compose(text, Loader=_Loader)
 
 
 def read_value(text: str) -> object:
@@ -183,12 +188,26 @@ FILES: tuple[Key, ...] = (("grid", "pandaqueues"), ("grid", "rses"), ("grid", "c
 """Keys whose values are files."""
 
 
-def read(path: Path, asked: Problem | None = None, above: tuple[Path, ...] = ()) -> tuple[Draft, list[Problem]]:
-    """The draft in a file, laid over those it extends; raises ScenarioError if one of them is not YAML at all.
+@dataclass(frozen=True)
+class Source:
+    """Where a scenario is read: its file, and the text read in its place, None = what the file holds.
 
     asked: where another file asks for it; above: the files that extend it, by way of one another.
     """
-    draft, problems = _draft(path, asked)
+
+    path: Path
+    text: str | None = None
+    asked: Problem | None = None
+    above: tuple[Path, ...] = ()
+
+    def extended(self, name: str, asked: Problem) -> "Source":
+        """The source of a file that this one extends."""
+        return Source(self.path.parent / name, None, asked, (*self.above, self.path.resolve()))
+
+
+def read(source: Source) -> tuple[Draft, list[Problem]]:
+    """The draft in a file, laid over those it extends; raises ScenarioError if one of them is not YAML at all."""
+    draft, problems = _draft(source)
     if EXTENDS not in draft.values:
         return draft, problems
     place, names = draft.place((EXTENDS,)), draft.values[EXTENDS]
@@ -197,25 +216,27 @@ def read(path: Path, asked: Problem | None = None, above: tuple[Path, ...] = ())
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise ScenarioError([*problems, Problem(place.file, place.line, EXTENDS, names,
                                                 "expected the name of a file, or a list of names")])
-    drafts, below = [], (*above, path.resolve())
+    drafts = []
     for name in names:
         asked = Problem(place.file, place.line, EXTENDS, name, "")
-        if (path.parent / name).resolve() in below:
+        below = source.extended(name, asked)
+        if below.path.resolve() in below.above:
             raise ScenarioError([*problems, replace(asked, expected="the files extend one another in a circle")])
-        base, more = read(path.parent / name, asked, below)
+        base, more = read(below)
         drafts.append(base)
         problems = [*problems, *more]
     return reduce(overlaid, [*drafts, draft]), problems
 
 
-def _draft(path: Path, asked: Problem | None = None) -> tuple[Draft, list[Problem]]:
-    """The draft in one file, and what is wrong with its YAML; `asked` is where the file was asked for."""
-    document = read_yaml(text_of(path, asked), str(path))
+def _draft(source: Source) -> tuple[Draft, list[Problem]]:
+    """The draft in one file, and what is wrong with its YAML."""
+    file = str(source.path)
+    document = read_yaml(text_of(source.path, source.asked) if source.text is None else source.text, file)
     if not isinstance(document.values, dict):
-        empty = Problem(str(path), None, "", None, "expected a mapping (lines of `key: value`) at the top")
+        empty = Problem(file, None, "", None, "expected a mapping (lines of `key: value`) at the top")
         raise ScenarioError(document.problems or [empty])
-    marks = {key: Origin("file", str(path), line) for key, line in document.lines.items()}
-    return Draft(_relative_to(path.parent, document), {(): Origin("file", str(path)), **marks}), document.problems
+    marks = {key: Origin("file", file, line) for key, line in document.lines.items()}
+    return Draft(_relative_to(source.path.parent, document), {(): Origin("file", file), **marks}), document.problems
 
 
 def of_run(folder: Path) -> tuple[Draft, list[Problem]]:

@@ -13,7 +13,7 @@ from simgrid_broker.scenario.checks.cross_checks import findings
 from simgrid_broker.scenario.checks.snapshot import snapshot_findings
 from simgrid_broker.scenario.grid.expand_grid import SOURCES, expanded
 from simgrid_broker.scenario.loading import validate
-from simgrid_broker.scenario.loading.documents import missing_files, of_run, read
+from simgrid_broker.scenario.loading.documents import Source, missing_files, of_run, read
 from simgrid_broker.scenario.loading.origins import Assignment, Draft, Finding, Whole, value_at
 from simgrid_broker.scenario.loading.set_values import NoSuchKey, assigned, from_command_line, from_python, plain
 from simgrid_broker.scenario.loading.validate import Validation, validated
@@ -45,12 +45,19 @@ def load_scenario(path: str | Path, seed: int | None = None, until: float | str 
     """
     if not isinstance(path, str | PathLike):
         raise wrong_type("load_scenario", "the path of a scenario file, or the name of a shipped scenario", path)
-    draft, problems = of_run(Path(path)) if (Path(path) / MANIFEST).is_file() else read(located(path))
+    draft, problems = of_run(Path(path)) if (Path(path) / MANIFEST).is_file() else read(Source(located(path)))
     _refuse_other_kind(draft.values, Scenario, path)
     assignments = [] if seed is None else [Assignment("seed", seed, locate.COMMAND_LINE)]
     assignments += [] if until is None else [Assignment("duration", until, locate.COMMAND_LINE)]
     assignments += _assignments(overrides, problems)
     return resolve(replace(draft, assignments=tuple(assignments)), Scenario, problems)
+
+
+def scenario_in(source: Source) -> Scenario:
+    """The scenario of a source, checked. Raises ScenarioError with all problems."""
+    draft, problems = read(source)
+    _refuse_other_kind(draft.values, Scenario, source.path)
+    return resolve(draft, Scenario, problems)
 
 
 def as_scenario(given: Scenario | str | Path, what: str) -> Scenario:
@@ -70,7 +77,7 @@ def snapshot_of(path: str | Path, overrides: Iterable[str], model: type[W]) -> W
     if not isinstance(path, str | PathLike):
         raise wrong_type("snapshot", "a Snapshot, or the path of its file", path)
     try:
-        draft, problems = read(located(path))
+        draft, problems = read(Source(located(path)))
     except ScenarioError as error:
         raise SnapshotError(error.problems) from None
     _refuse_other_kind(draft.values, model, path)
