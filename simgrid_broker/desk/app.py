@@ -5,22 +5,25 @@ import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from simgrid_broker.desk import frame, runs
+from simgrid_broker.desk import frame, questions, runs, start
 from simgrid_broker.desk.frame import Desk, shown
+from simgrid_broker.desk.jobs import Queue
 from simgrid_broker.desk.security import LOOPBACK, Gate, Key, Places
 from simgrid_broker.errors import OutputError, SimgridBrokerError
 from simgrid_broker.scenario.shipped import FOLDER
 
-PAGES = (runs, frame)
+PAGES = (runs, start, questions, frame)
 """Modules with pages, in the order of their links in the bar at the top."""
 MOST_PORTS = 20
 """Ports that are tried after one that is taken."""
@@ -35,7 +38,8 @@ def control_room(results: Path, folders: Sequence[Path] = ()) -> Desk:
         Path(results).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"cannot make the folder {results}: {error}") from error
-    return Desk(Places(results, FOLDER, folders))
+    places = Places(results, FOLDER, folders)
+    return Desk(places, Queue(places))
 
 
 def application(desk: Desk, key: Key) -> ASGIApp:
@@ -49,7 +53,11 @@ def application(desk: Desk, key: Key) -> ASGIApp:
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
+    """Run the jobs of the queue while the server runs."""
+    queue = app.state.desk.queue
+    queue.start()
     yield
+    await run_in_threadpool(queue.end)
 
 
 def refusal(request: Request, error: Exception) -> Response:
@@ -86,4 +94,17 @@ def serve(desk: Desk, port: int, say: Callable[[str, int], None]) -> None:
         config = uvicorn.Config(application(desk, key), log_level="warning", access_log=False, server_header=False,
                                 timeout_graceful_shutdown=2, ws="none")
         say(key.address, key.port)
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(config, desk).run(sockets=[listener])
+
+
+class Server(uvicorn.Server):
+    """A server that tells its pages when it closes, so that none of them waits for the next event."""
+
+    def __init__(self, config: uvicorn.Config, desk: Desk):
+        super().__init__(config)
+        self.desk = desk
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to close."""
+        self.desk.closing.set()
+        super().handle_exit(sig, frame)

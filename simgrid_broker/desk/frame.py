@@ -1,7 +1,8 @@
 """Frame of every page: templates with escaped values, tables of the report, and what a page may use."""
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,20 +14,24 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from simgrid_broker.desk.jobs import Queue
 from simgrid_broker.desk.security import Places
 from simgrid_broker.report.page import STYLE, table_html
 from simgrid_broker.report.script import SCRIPT
 from simgrid_broker.units import format_seconds
 
 STATIC = Path(__file__).parent / "static"
+MOST_TEXT = 4 << 20
 TYPES = {".css": "text/css", ".js": "text/javascript"}
 
 
 @dataclass(frozen=True)
 class Desk:
-    """One control room: the folders that may be read."""
+    """One control room: the folders that may be read, its queue of runs and studies, and if the server is closing."""
 
     places: Places
+    queue: Queue
+    closing: threading.Event = field(default_factory=threading.Event)
 
 
 def desk_of(request: Request) -> Desk:
@@ -40,14 +45,25 @@ def shown(request: Request, template: str, status: int = 200, **values: object) 
     return HTMLResponse(text, status)
 
 
+async def fields(request: Request) -> dict[str, str]:
+    """Fields of a form that are texts, by name, each of at most MOST_TEXT bytes."""
+    form = await request.form(max_part_size=MOST_TEXT)
+    return {name: value for name, value in form.items() if isinstance(value, str)}
+
+
 def moved(address: str) -> Response:
     """Redirection after a change: the page is fetched again with GET."""
     return RedirectResponse(address, 303)
 
 
 def address(kind: str, place: str) -> str:
-    """Address of a page of a kind about a place: `/run/results/minimal/seed-1`."""
-    return f"/{kind}/{quote(place)}"
+    """Address of a page of a kind about a place, not encoded: `/run/results/minimal/seed-1`."""
+    return f"/{kind}/{place}"
+
+
+def encoded(kind: str, place: str) -> str:
+    """As `address`, as an attribute of a link and a redirection have it."""
+    return quote(address(kind, place))
 
 
 def table(frame: pd.DataFrame, indent: Sequence[int] = ()) -> Markup:
@@ -58,7 +74,7 @@ def table(frame: pd.DataFrame, indent: Sequence[int] = ()) -> Markup:
 TEMPLATES = Environment(loader=PackageLoader("simgrid_broker.desk"), autoescape=True, undefined=StrictUndefined,
                         trim_blocks=True, lstrip_blocks=True)
 TEMPLATES.filters |= {"table": table, "seconds": format_seconds}
-TEMPLATES.globals |= {"address": address}
+TEMPLATES.globals |= {"address": encoded}
 
 
 def static(request: Request) -> Response:

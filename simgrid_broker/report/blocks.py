@@ -79,10 +79,14 @@ def address(kind: str, name: object) -> str:
 
 
 class Link(NamedTuple):
-    """A cell that links to a file, by its path relative to the page, or by # and an address to a part of the page."""
+    """A cell that links to a file, by its path relative to the page, or by # and an address to a part of the page.
+
+    query: encoded, with its question mark.
+    """
 
     text: str
     path: str
+    query: str = ""
 
     def __str__(self) -> str:
         return self.text

@@ -182,7 +182,7 @@ def _texts(column: pd.Series, is_number: bool, mixed: bool) -> list[str | Link]:
 def _cell(tag: str, text: str | Link, is_number: bool) -> str:
     if isinstance(text, Link):
         kind = ' class="w"' if len(text.text) > LONG else ""
-        target = text.path if text.path.startswith("#") else quote(text.path)
+        target = text.path if text.path.startswith("#") else quote(text.path) + text.query
         return f'<{tag}{kind}><a href="{escape(target)}">{escape(text.text)}</a></{tag}>'
     kind = NUMBER if is_number else ' class="w"' if tag == "td" and len(text) > LONG else ""
     return f"<{tag}{kind}>{escape(text)}</{tag}>"
