@@ -33,8 +33,8 @@ ASKED = {"task": "task: number or name", "why-not": "queue or nucleus", "share":
 """Options of `explain` that its page asks for, with their meaning."""
 LONGEST_S = 120.0
 SHARES_NOTE = (
-    "Due: target with what shares without work leave, to siblings first; order: place in dispatch at the last sample, 1 "
-    "= first; waiting: activated jobs then. Limit, of shares below their target: no work; little work: less than the "
+    "Due: target with what shares without work leave, to siblings first; order: place in dispatch at the last sample, "
+    "1 = first; waiting: activated jobs then. Limit, of shares below their target: no work; little work: less than the "
     "target; else the first link from the tasks that arrived to the running jobs that is narrower than what the tasks "
     "could have used, with its rule.")
 
