@@ -1,8 +1,8 @@
 """Queue of runs and studies, each a process of this machine; it is kept in RESULTS/.desk, where every server reads it.
 
 A job is a folder with `job.json`, what is to be run, written once; `process.json`, its process; `log.txt`, what that
-printed; and `end.json`. Whoever changes a job holds the lock of RESULTS/.desk, so that several servers share one queue
-and a restarted one finds its jobs, those that run included.
+printed; and `end.json`. A server holds the lock of RESULTS/.desk while it changes a job, so that several servers share
+one queue and a restarted one finds its jobs, those that run included.
 """
 
 import fcntl
