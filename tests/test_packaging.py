@@ -1,5 +1,6 @@
 """The wheel holds what its users need: scenarios, types, licence; libraries of studies are an extra."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 import simgrid_broker
 from simgrid_broker.cli.app import app
 from simgrid_broker.errors import MissingExtra, ScenarioError, extras_named
+from simgrid_broker.report import script
 from simgrid_broker.scenario import shipped
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +39,8 @@ def test_the_wheel_holds_every_scenario_and_runs_one_by_its_name(wheel, tmp_path
         names = set(packed.namelist())
         packed.extractall(tmp_path / "installed")
     files = {f"simgrid_broker/scenarios/{path.name}" for path in (ROOT / "scenarios").iterdir()}
-    assert files | {"simgrid_broker/py.typed"} <= names and any(name.endswith("licenses/LICENSE") for name in names)
+    assert files | {"simgrid_broker/py.typed", "simgrid_broker/report/web/page.js"} <= names
+    assert all(any(name.endswith(f"licenses/{text}") for name in names) for text in ("LICENSE", "THIRD_PARTY.md"))
     assert not any(name.startswith(("tests", "scripts", "scenarios")) for name in names)
     ran = subprocess.run(
         [sys.executable, "-P", "-m", "simgrid_broker", "check", "full_chain"], cwd=tmp_path, capture_output=True,
@@ -93,6 +96,13 @@ def test_a_library_of_an_extra_is_named_with_the_extra():
             raise ModuleNotFoundError("No module named 'optuna.trial'", name="optuna.trial")
     with pytest.raises(ModuleNotFoundError, match="no_such_module"), extras_named():
         raise ModuleNotFoundError("No module named 'no_such_module'", name="no_such_module")
+
+
+def test_an_embedded_library_carries_its_licence_and_is_listed():
+    library = script.LIBRARY
+    version, = re.findall(r"github.com/leeoniya/uPlot \(v([\d.]+)\)", library)
+    assert library.startswith("/*! The MIT License") and "Leon Sorokin" in library and "</script" not in library
+    assert f"| {version}," in (ROOT / "THIRD_PARTY.md").read_text()
 
 
 def test_the_version_stands_in_one_place():

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.report.blocks import Block, Link, Note, Plot, Row, Section, TableBlock, Tiles, address
-from simgrid_broker.report.script import POLICY, SCRIPT
+from simgrid_broker.report.script import LIBRARY, POLICY, SCRIPT
 from simgrid_broker.report.words import COLUMN_LABELS, number, numbers
 
 NUMBER = ' class="n"'
@@ -39,16 +39,30 @@ figure { margin: 4px 0 18px; break-inside: avoid; }
 .plot { width: 100%; height: auto; display: block; font-family: "DejaVu Sans", Verdana, Arial, sans-serif; }
 .plot text:not([fill]) { fill: var(--ink); }
 .plot [data-n] text { cursor: pointer; }
-.plot .cursor { stroke: var(--ink); stroke-width: 8; pointer-events: none; }
+.zoomed .moving path { vector-effect: non-scaling-stroke; }
 .plot .off { opacity: .12; }
 .plot text.off, .plot .off text { opacity: .5; }
-.picture { overflow-x: auto; }
-.large .plot { width: 1600px; }
-.larger { margin-left: 10px; font: inherit; font-size: 12.5px; color: var(--link); background: none; border: 0;
-  padding: 0; cursor: pointer; }
+.zoomed [data-scale] { visibility: hidden; }
+.picture { overflow-x: auto; position: relative; }
+.chart { position: absolute; }
+.chart * { position: absolute; }
+.chart .u-wrap { left: 0; top: 0; }
+.chart canvas { width: 100%; height: 100%; visibility: hidden; }
+.zoomed .chart canvas { visibility: visible; }
+.u-over { cursor: crosshair; }
+.u-cursor-x { height: 100%; border-right: 1px solid var(--ink); pointer-events: none; }
+.u-select { background: var(--accent); opacity: .2; pointer-events: none; }
+.u-off, body:not(.zoomed) .whole { display: none; }
+.whole { position: fixed; right: 14px; bottom: 14px; z-index: 3; font: inherit; padding: 5px 12px; border-radius: 4px;
+  color: var(--paper); background: var(--accent); border: 0; cursor: pointer; }
 .tip { position: fixed; z-index: 2; background: var(--panel); border: 1px solid var(--rule); border-radius: 4px;
-  padding: 5px 9px; font-size: 12.5px; line-height: 1.35; pointer-events: none; max-width: 320px; }
-.tip div { border-left: 9px solid; padding-left: 6px; margin-top: 1px; font-variant-numeric: tabular-nums; }
+  padding: 5px 9px; pointer-events: none; max-width: 320px; }
+.tip:not(.on) { display: none; }
+.tip table { font-size: 12.5px; margin: 0; line-height: 1.35; }
+.tip th, .tip td { border: 0; padding: 0 0 0 6px; position: static; background: none; box-shadow: none; max-width: none;
+  text-align: left; font-weight: 400; font-variant-numeric: tabular-nums; }
+.tip .u-marker { width: 9px; height: 9px; border: 0 !important; display: inline-block; margin-right: 5px; }
+.tip th div { display: inline; }
 .filter { font: inherit; font-size: 13px; padding: 3px 7px; margin: 4px 0; width: 220px; max-width: 100%;
   color: inherit; background: var(--panel); border: 1px solid var(--grid); border-radius: 4px; }
 th[tabindex] { cursor: pointer; }
@@ -108,12 +122,13 @@ def page(title: str, lead: str, sections: Iterable[Section], pictures: Mapping[s
         contents += f'<li><a href="#{section.name}">{escape(section.title)}</a></li>'
         blocks = "".join(_block(block, pictures) for block in section.blocks)
         body += f'<section id="{section.name}">\n<h2>{escape(section.title)}</h2>\n{blocks}</section>\n'
+    library = f"<script>{LIBRARY}</script>\n" if "data-axes" in body else ""
     return (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{escape(title)}</title>\n'
             f"<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
             f'<p class="lead">{escape(lead)}</p>\n<nav><ol>{contents}</ol></nav>\n{body}'
-            f"<footer>{escape(footer)}</footer>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
+            f"<footer>{escape(footer)}</footer>\n{library}<script>{SCRIPT}</script>\n</body>\n</html>\n")
 
 
 def _block(block: Block, pictures: Mapping[str, str]) -> str:

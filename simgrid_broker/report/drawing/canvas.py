@@ -15,13 +15,14 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
 from simgrid_broker.report.blocks import Mark, Marks
 from simgrid_broker.report.drawing.frame import Panel
 from simgrid_broker.report.drawing.lettering import POINTS, fitted, height, widest, width
-from simgrid_broker.report.drawing.vector import Vector
+from simgrid_broker.report.drawing.vector import MOVES, SCALE, Vector
 from simgrid_broker.report.words import FAINT, GRID, HEAT, INK
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
@@ -82,19 +83,31 @@ def vector(figure: Figure, name: str, about: str) -> str:
         for text in legend.get_texts() if legend is not None else ():
             text.set_gid(text.get_text())
         for artist in (*axes.lines, *axes.collections, *axes.texts):
-            label = str(artist.get_label())
-            artist.set_gid(artist.get_gid() if label.startswith("_") else label)
-        if unit := axes.get_gid():
-            axes.set_gid(_ends(axes, float(unit), renderer))
+            artist.set_gid(artist.get_gid() or _name(artist, axes))
+        if gid := axes.get_gid():
+            unit, *heights = gid.split()
+            axes.set_gid(" ".join([_ends(axes, float(unit), renderer), *(heights or map(_short, axes.get_ylim()))]))
     figure.draw(renderer)
     return renderer.svg(about)
 
 
+def _name(artist: Artist, axes: Axes) -> str | None:
+    """The label of an artist; without one, on an axis of time, that it moves with time."""
+    label = str(artist.get_label())
+    if not label.startswith("_"):
+        return label
+    is_moving = axes.get_gid() and not isinstance(artist, Text) and artist.get_transform() is not axes.transAxes
+    return MOVES if is_moving else None
+
+
 def _ends(axes: Axes, unit: float, renderer: Vector) -> str:
-    """Sides of axes in units of the picture (left, right, bottom, top), then times, s, and values there."""
+    """Sides of axes in units of the picture (left, right, bottom, top), then the times there, s."""
     (x0, y0), (x1, y1) = renderer.flip.transform(axes.bbox)
-    times = [unit * at for at in axes.get_xlim()]
-    return " ".join(f"{value:.6g}" for value in (x0, x1, y0, y1, *times, *axes.get_ylim()))
+    return " ".join(map(_short, (x0, x1, y0, y1, *(unit * at for at in axes.get_xlim()))))
+
+
+def _short(value: float) -> str:
+    return f"{value:.6g}"
 
 
 @contextmanager
@@ -281,7 +294,7 @@ def time_axis(axes: Axes, end_s: float, marks: Marks, label: bool = True, most_t
 
 
 def _lane(axes: Axes, marks: Sequence[Mark]) -> None:
-    """Draw incidents above the axes, from begin to end in parts of its width, and write their names if they are few.
+    """Draw incidents below the axes, from begin to end in parts of its width, and write their names if they are few.
 
     A line holds what does not overlap; of incidents that begin close to each other the first is named.
     """
@@ -293,19 +306,19 @@ def _lane(axes: Axes, marks: Sequence[Mark]) -> None:
     levels = in_lines([(start, max([start + width(text, MARK) + 0.1, *(across * mark.until_s for mark in long)]))
                        for text, long, start in rows])
     line = height(1, MARK) if is_named else THIN
-    widen(axes, top=TOP + line * (max(levels, default=-1) + 1))
+    widen(axes, bottom=BOTTOM + line * (max(levels, default=-1) + 1))
     for (text, long, start), level in zip(rows, levels, strict=True):
-        above = 3 + level * line * POINTS
-        axes.annotate(text, (start / across, 1), (0, above), xycoords="axes fraction", textcoords="offset points",
-                      fontsize=MARK, color=FAINT, va="bottom", annotation_clip=False)
+        below = POINTS * (BOTTOM + level * line)
+        axes.annotate(text, (start / across, 0), (0, -below - 1.5), xycoords="axes fraction", va="top", gid=SCALE,
+                      textcoords="offset points", fontsize=MARK, color=FAINT, annotation_clip=False)
         for mark in long:
-            _span(axes, mark, above - 1.0)
+            _span(axes, mark, below)
 
 
-def _span(axes: Axes, mark: Mark, above: float) -> None:
-    """Draw the time of an incident as a bar so many points above the axes, under its name."""
-    raised = axes.transAxes + ScaledTranslation(0, above / POINTS, _figure(axes).dpi_scale_trans)
-    bar, = axes.plot(mark[:2], [1, 1], transform=raised, color=FAINT, linewidth=1.6, alpha=0.6, clip_on=False)
+def _span(axes: Axes, mark: Mark, below: float) -> None:
+    """Draw the time of an incident as a bar so many points below the axes, over its name."""
+    lowered = axes.transAxes + ScaledTranslation(0, -below / POINTS, _figure(axes).dpi_scale_trans)
+    bar, = axes.plot(mark[:2], [0, 0], transform=lowered, color=FAINT, linewidth=1.6, alpha=0.6, clip_on=False)
     bar.set_gid(mark.name)
 
 

@@ -13,6 +13,7 @@ from matplotlib.transforms import Bbox, IdentityTransform, Transform
 from matplotlib.typing import ColorType
 
 from simgrid_broker.report.drawing.lettering import ASCENT, DESCENT
+from simgrid_broker.report.drawing.vector import SCALE
 from simgrid_broker.report.words import FAINT
 
 PAD, LABEL_PAD = 3.5, 4.0
@@ -95,6 +96,7 @@ class Across(Tickless, XAxis):
         """Called by Matplotlib: draw grid, ticks, their names and the label."""
         box, look, point = self.axes.bbox, _look(self), _pixels(renderer, 1.0)
         places, names = _shown(self, self.axes.get_xaxis_transform(), 0, (box.x0, box.x1))
+        renderer.open_group("scale", SCALE if self.axes.get_gid() else None)
         edge, outwards = (box.y1, 1) if look.at_top else (box.y0, -1)
         _grid(renderer, look, places, (box.y0, box.y1), slice(None))
         _ticks(renderer, look, places, (edge, edge + outwards * look.length * point), slice(None), (box.x0, box.x1))
@@ -106,6 +108,7 @@ class Across(Tickless, XAxis):
         room = look.length + (PAD + (ASCENT + DESCENT) * look.size if look.is_named and not look.at_top else 0)
         self.written = *texts, *_label(self, renderer, (box.x0 + box.x1) / 2, box.y0 - (room + LABEL_PAD) * point,
                                        ASCENT, 0.0)
+        renderer.close_group("scale")
 
 
 class Upwards(Tickless, YAxis):

@@ -24,6 +24,9 @@ VARIABLES = {INK: "var(--ink)", FAINT: "var(--faint)", GRID: "var(--grid)", PAPE
 OUTSIDE = 0.5
 """Points by which a path may leave its axes without being clipped."""
 ANCHORS = {"center": (0.5, ' text-anchor="middle"'), "right": (1.0, ' text-anchor="end"')}
+MOVES, SCALE = "\0moves", "\0scale"
+"""Names of what belongs to a time axis: what moves as its time is chosen, and what names its times."""
+GROUPS = {MOVES: "data-moves", SCALE: "data-scale"}
 N_CIRCLE = len(np.asarray(Path.unit_circle().vertices))
 
 
@@ -54,7 +57,10 @@ class Vector(RendererBase):
 
     def open_group(self, s, gid=None):
         """Called by Matplotlib where an artist begins; one with a name becomes an element of that name."""
-        if gid:
+        if gid in GROUPS:
+            self._write(f'<g {GROUPS[gid]}="">')
+            self.open.append(True)
+        elif gid:
             kind = "data-axes" if s == "axes" else "data-n"
             self._write(f'<g {kind}="{escape(gid)}">' + (f"<title>{escape(gid)}</title>" if s != "axes" else ""))
             self.open.append(True)

@@ -44,9 +44,9 @@ def _panel(one: pd.DataFrame, axes: Axes, limits: Mapping[str, str], marks: Mark
     unit = canvas.time_axis(axes, one.index.max(), Marks(marks.start_s), label, most_ticks=6)
     times, values = one.index / unit, one.iloc[:, 0]
     axes.fill_between(times, 0, values.fillna(0), step="pre", color=BASE[0], alpha=0.35, linewidth=0)
-    axes.step(times, values, where="pre", color=BASE[0], linewidth=1.0)
-    for limit, style in zip(limits, STYLES, strict=False):
-        axes.step(times, one[limit], where="pre", color=INK, linewidth=1.0, linestyle=style)
+    axes.step(times, values, where="pre", color=BASE[0], linewidth=1.0, label=one.columns[0])
+    for (limit, text), style in zip(limits.items(), STYLES, strict=False):
+        axes.step(times, one[limit], where="pre", color=INK, linewidth=1.0, linestyle=style, label=text)
     axes.set_ylim(0, 1.08 * np.nanmax([*one.to_numpy(float).ravel(), 1e-9]))
 
 

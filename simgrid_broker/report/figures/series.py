@@ -110,9 +110,7 @@ def panels(table: pd.DataFrame, axes: np.ndarray, metrics: Mapping[str, str], ma
     for k, (panel, (metric, label)) in enumerate(zip(axes, metrics.items(), strict=True)):
         one = table[table.metric == metric]
         dress(panel, ylabel=label)
-        unit = time_axis(panel, end, marks if k == 0 else Marks(marks.start_s))
-        if k < len(axes) - 1:
-            panel.set_xlabel("")
+        unit = time_axis(panel, end, marks, label=k == len(axes) - 1)
         for name, colour in categories(names).items():
             own = one[one[by] == name] if by else one
             panel.step(own.time_s / unit, own.value, where=where, color=colour, linewidth=1.3, label=name or label)
@@ -166,7 +164,7 @@ def gantt(table: pd.DataFrame, axes: Axes, end_s: float, marks: Marks = NO_MARKS
     rows_axis(axes, list(names.values())[::-1])
     legend_beside(axes, _legend(rows))
     unit = time_axis(axes, end_s, marks)
-    axes.set_gid(None)                                         # heights are tasks, no values
+    axes.set_gid(f"{unit} nan")                                # heights are tasks, no values
     for phase, stays in rows[~rows.status.isin(FINAL_TASK)].groupby("phase"):
         blocks(axes, stays.start / unit, stays.y - 0.37, (stays.end - stays.start) / unit, 0.74, linewidth=0,
                facecolor=PHASE_COLOURS[phase], label=phase)
