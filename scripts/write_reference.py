@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Write the generated parts of docs/: scenario, snapshot, states, tables; parts of match, studies, fidelity (.md).
+"""Write the generated parts of docs/: scenario, snapshot, gdpconfig, states, tables, options, python; parts of match
+and studies (.md); the rule book, rules/.
 
     scripts/write_reference.py            write the files
     scripts/write_reference.py --check    only list outdated files; exit status 1 if there are any
@@ -8,19 +9,27 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
+from inspect import getdoc, isclass, isfunction, signature
 from pathlib import Path
+from typing import Any
 
-from marked_tests import tests_of_rules
+import rule_book
+from markdown_tables import plain, table
+from pydantic import BaseModel
+from typer import Context
+from typer.main import get_command
 
+import simgrid_broker
 from simgrid_broker.advice import editions_of, readers
-from simgrid_broker.cli.describe import broker_rules, recorded, timeout_sections
+from simgrid_broker.cli.app import PROGRAM, app
+from simgrid_broker.cli.describe import recorded, timeout_sections
 from simgrid_broker.cli.describe import state_sections as states_of
 from simgrid_broker.cli.describe import tables as recorded_tables
 from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts, study_parts
 from simgrid_broker.cli.text import Section
 from simgrid_broker.dry_run.decision import OF_CANDIDATE, OF_DECISION
-from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey
+from simgrid_broker.gdpconfig import REGISTRY
 from simgrid_broker.systems.dirac.match.match import OF_MATCHING, OF_REQUEST, OF_TASK_QUEUE
 from simgrid_broker.world.states import MACHINES, Machine, Move
 
@@ -42,11 +51,31 @@ keys are errors.
 """
 
 GDPCONFIG_HEAD = """\
-## gdpconfig
+# Keys of gdpconfig
 
-Keys of PanDA's and JEDI's gdpconfig, under `gdpconfig:` as `KEY: value` or `component.KEY: value`. `<...>` is
-a placeholder for a name, `[...]` is optional. Keys without a reader, and those that the edition in force does not read,
-are accepted, so that a configuration can be copied without changes, but have no effect; `check` and `run` list them.
+Written by `scripts/write_reference.py` from the registry of the program; `simgrid-broker gdpconfig KEY` prints the
+same.
+
+Keys of PanDA's and JEDI's gdpconfig by component, under `gdpconfig:` of a [scenario](scenario.md) as `KEY: value` or
+`component.KEY: value`, or by `--set gdpconfig.KEY=VALUE`. `<...>` is a placeholder for a name, `[...]` is optional. A
+dash in the column of defaults means that the key is not set. Keys without a reader, and those that the edition in force
+does not read, are accepted, so that a configuration can be copied without changes, but have no effect; `check` and
+`run` list them. The column of readers names the functions of the [rule book](rules/index.md).
+"""
+
+OPTIONS_HEAD = """\
+# Options of all commands
+
+Written by `scripts/write_reference.py` from the program; `simgrid-broker COMMAND --help` prints the same.
+[Commands](commands.md) says what each is for.
+"""
+
+PYTHON_HEAD = """\
+# Python
+
+Written by `scripts/write_reference.py` from the docstrings of the program. `import simgrid_broker as sb` gives all of
+it; each name is imported at first use. [Own policies and agents](policies.md) describes what a package of your own may
+add.
 """
 
 SNAPSHOT_HEAD = """\
@@ -97,23 +126,89 @@ start of the scenario.
 
 def documents() -> dict[Path, str]:
     """Every generated document as it should be."""
-    fidelity = DOCS / "fidelity.md"
     match, studies = DOCS / "match.md", DOCS / "studies.md"
     return {DOCS / "scenario.md": scenario(), DOCS / "snapshot.md": snapshot(),
-            DOCS / "states.md": states(), DOCS / "tables.md": tables(),
+            DOCS / "states.md": states(), DOCS / "tables.md": tables(), DOCS / "gdpconfig.md": gdpconfig(),
+            DOCS / "options.md": options(), DOCS / "python.md": python(), **rule_book.book(ROOT),
             match: between_marks(match.read_text(encoding="utf-8"), matching()),
-            studies: between_marks(studies.read_text(encoding="utf-8"), study_files()),
-            fidelity: between_marks(fidelity.read_text(encoding="utf-8"), rules())}
+            studies: between_marks(studies.read_text(encoding="utf-8"), study_files())}
 
 
 def scenario() -> str:
     """docs/scenario.md."""
-    sections = [_markdown(part.section(), 2) for part in parts()]
-    rows = [(entry.name, entry.type, _default(entry.default), entry.unit, entry.meaning,
-             ", ".join(editions_of(entry)) or "-", ", ".join(readers().get(entry, ())))
-            for entry in REGISTRY]
-    keys = table(("key", "type", "default", "unit", "meaning", "editions", "read by"), rows, code=(0, 6))
-    return "\n".join([SCENARIO_HEAD, *sections, GDPCONFIG_HEAD, keys])
+    return "\n".join([SCENARIO_HEAD, *(_markdown(part.section(), 2) for part in parts())])
+
+
+def gdpconfig() -> str:
+    """docs/gdpconfig.md, a table for each component."""
+    pieces = [GDPCONFIG_HEAD]
+    for component in sorted({entry.component for entry in REGISTRY}, key=str.lower):
+        rows = [(entry.key, entry.type, _default(entry.default), entry.unit, entry.meaning, entry.effect,
+                 ", ".join(editions_of(entry)) or "-", ", ".join(readers().get(entry, ())))
+                for entry in REGISTRY if entry.component == component]
+        head = "key", "type", "default", "unit", "meaning", "effect", "editions", "read by"
+        pieces.append(f"## {component}\n\n" + table(head, rows, code=(0, 7)))
+    return "\n".join(pieces)
+
+
+def options() -> str:
+    """docs/options.md, a section for each command."""
+    return "\n".join([OPTIONS_HEAD, *(_command(words, one) for words, one in commands(get_command(app), PROGRAM))])
+
+
+def commands(group: Any, words: str) -> Iterator[tuple[str, Any]]:
+    """Every command with its words, groups replaced by their commands."""
+    context = Context(group)
+    for name in group.list_commands(context):
+        one = group.get_command(context, name)
+        said = f"{words} {name}"
+        yield from commands(one, said) if hasattr(one, "list_commands") else [(said, one)]
+
+
+def _command(words: str, one: Any) -> str:
+    """A command as a section: usage, help, arguments, options, examples."""
+    arguments = [each for each in one.params if each.param_type_name == "argument"]
+    rows = [(_spelled(each), _default(each.default) if getattr(each, "show_default", None) else "",
+             getattr(each, "help", None) or "") for each in one.params]
+    usage = " ".join([words, *(str(each.metavar) for each in arguments), "[OPTIONS]"])
+    examples = (one.epilog or "").replace("\b", "").strip()
+    shown = f"\n```text\n{examples}\n```\n" if examples else ""
+    return (f"## {words.removeprefix(f'{PROGRAM} ')}\n\n`{usage}`\n\n{plain(one.help or '')}\n\n"
+            + table(("option", "default", "meaning"), rows, code=(0,)) + shown)
+
+
+def _spelled(option: Any) -> str:
+    """An argument or option as it is written on the command line."""
+    if option.param_type_name == "argument":
+        return str(option.metavar)
+    return " ".join(filter(None, (", ".join(option.opts), option.metavar)))
+
+
+def python() -> str:
+    """docs/python.md: the names of the package, then those of its metrics."""
+    names = [name for name in simgrid_broker.__all__ if name != "metrics"]
+    figures = [name for name, value in vars(simgrid_broker.metrics).items() if isfunction(value) and name[0] != "_"]
+    return "\n".join([PYTHON_HEAD, "## simgrid_broker\n",
+                      *(_public(name, getattr(simgrid_broker, name)) for name in names),
+                      f"## simgrid_broker.metrics\n\n{plain(getdoc(simgrid_broker.metrics) or '')}\n",
+                      *(_public(name, getattr(simgrid_broker.metrics, name)) for name in figures)])
+
+
+def _public(name: str, value: object) -> str:
+    """A function or class as a section; of a class also its public methods and properties."""
+    kind = "class" if isclass(value) else "def"
+    text = f"### {name}\n\n```python\n{kind} {name}{_signature(value)}\n```\n\n{plain(getdoc(value) or '')}\n"
+    own = [(each, of) for each, of in vars(value).items() if getdoc(of) and not each.startswith(("_", "model_"))
+           and (isfunction(of) or hasattr(of, "fget"))] if isclass(value) else []
+    return text + "".join(f"\n- `{name}.{each}{_signature(of) if isfunction(of) else ''}`: {plain(getdoc(of) or '')}\n"
+                          for each, of in own)
+
+
+def _signature(value: object) -> str:
+    """The arguments of a function or class with the last names of their types; empty for errors."""
+    if isclass(value) and issubclass(value, (Exception, BaseModel)):
+        return ""
+    return re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z])", "", str(signature(value))) if callable(value) else ""
 
 
 def snapshot() -> str:
@@ -175,28 +270,6 @@ def tables() -> str:
     return "\n".join([TABLES_HEAD, *(_markdown(recorded(one), 2) for one in recorded_tables(of_others=False).values())])
 
 
-def rules() -> str:
-    """The broker rules as a table, with the tests whose markers name them."""
-    tests = tests_of_rules(ROOT)
-    rows = []
-    for broker, function, editions in broker_rules():
-        rule = function.rule
-        tag = getattr(rule, "tag", None) or f"weight: {rule.name}"
-        where = f"{function.__module__.removeprefix('simgrid_broker.')}.{function.__name__}"
-        keys = ", ".join(f"`{key.name}`{_only(key, where, editions)}" for key, reading in readers().items()
-                         if where in reading)
-        files = ", ".join(dict.fromkeys(test.split("::")[0] for test in tests[where]))
-        rows.append((broker, tag, rule.meaning, ", ".join(editions), keys, rule.source, where, files))
-    head = ("broker", "tag or factor", "what it does", "editions", "gdpconfig", "source", "function", "tests")
-    return table(head, rows, code=(1, 6, 7))
-
-
-def _only(key: GdpconfigKey, where: str, editions: Sequence[str]) -> str:
-    """The edition in which a rule of several editions reads a key, in parentheses; empty if it does in all of them."""
-    reading = [edition for edition in editions if where in readers(edition).get(key, ())]
-    return "" if len(reading) == len(editions) else f" ({', '.join(reading)})"
-
-
 def between_marks(text: str, inside: str) -> str:
     """`text` with the part between the two marks replaced; raises ValueError if they are missing."""
     if BEGIN not in text or END not in text:
@@ -205,28 +278,10 @@ def between_marks(text: str, inside: str) -> str:
     return f"{before}{BEGIN}\n\n{inside}\n{END}{after}"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], code: Sequence[int]) -> str:
-    """A Markdown table; columns whose positions are in `code` hold code, several pieces with commas between them."""
-    lines = [head, ["---"] * len(head)]
-    lines += [[_code(cell) if k in code else _plain(cell) for k, cell in enumerate(row)] for row in rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
 def _markdown(section: Section, level: int) -> str:
     """A section with title, description and table; names are code."""
     rows = table(section.head, section.rows, code=(0,))
-    return f"{'#' * level} {_plain(section.title)}\n\n{_plain(section.about)}\n\n{rows}"
-
-
-def _plain(text: str) -> str:
-    """Text with Markdown's special characters escaped; between backticks only bars are special."""
-    pieces = text.split("`")
-    return "`".join(re.sub(r"([|])" if k % 2 else r"([|<*_])", r"\\\1", piece) for k, piece in enumerate(pieces))
-
-
-def _code(text: str) -> str:
-    """Each element of a list as code, with bars escaped, which would end the cell."""
-    return ", ".join("`" + piece.replace("|", "\\|") + "`" for piece in text.split(", ")) if text else ""
+    return f"{'#' * level} {plain(section.title)}\n\n{plain(section.about)}\n\n{rows}"
 
 
 def _default(value: object) -> str:

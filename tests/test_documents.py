@@ -7,6 +7,7 @@ from pathlib import Path
 
 import marked_tests
 import pytest
+import rule_book
 
 from simgrid_broker.cli.describe import broker_rules
 from simgrid_broker.editions import family_of
@@ -30,9 +31,24 @@ def test_generated_documents_are_up_to_date(writer):
     assert stale == [], "run scripts/write_reference.py"
 
 
-def test_every_rule_of_the_brokers_is_in_the_fidelity_page():
-    for _, rule, _ in broker_rules():
-        assert f".{rule.__name__}`" in FIDELITY
+def test_every_rule_of_the_brokers_is_in_the_rule_book():
+    book = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "rules").glob("*_brokerage.md"))
+    assert [rule.__name__ for _, rule, _ in broker_rules() if f".{rule.__name__}`\n" not in book] == []
+
+
+def test_a_rule_belongs_to_the_family_with_the_longest_beginning_of_its_code():
+    assert rule_book.page_of("policy.tasks.selection.by_priority") == "task_brokerage"
+    assert rule_book.page_of("policy.tasks.selection.selection") == "throttling"
+    assert rule_book.page_of("policy/tasks/merging.py") == "tasks"
+    with pytest.raises(ValueError, match="`nowhere.rule` belongs to no family"):
+        rule_book.page_of("nowhere.rule")
+
+
+def test_the_book_says_how_often_a_rule_decided():
+    runs = {"atlas_day": [1000, 0, 0], "scouts": [50, 2, 1], "merging": [9, 3, 0], "minimal": [9, 0, 0]}
+    assert rule_book.decided({"documented": runs, "deployed": {}}, refuses=True) == (
+        "documented: refused 0 of 1,000 in atlas_day, 3 of 9 in merging, 2 of 50 in scouts; deployed: never asked")
+    assert rule_book.decided({}, refuses=False) == "never asked"
 
 
 def test_rules_name_the_editions_whose_chains_have_them():
@@ -59,7 +75,7 @@ def test_every_rule_has_a_test_with_its_name(tests_of_rules):
 
 
 def test_rows_name_the_files_of_marked_tests(tests_of_rules):
-    rows = [re.split(r"(?<!\\)\|", line) for line in FIDELITY.split("<!-- end of it -->")[1].splitlines()
+    rows = [re.split(r"(?<!\\)\|", line) for line in FIDELITY.split(rule_book.OTHER_RULES)[1].splitlines()
             if line.startswith("| ")]
     silent = [(rule, row[1]) for row in rows for rule in marked_tests.NAMED.findall(row[-3])
               if not any(f"`{test.split('::')[0]}`" in row[-2] for test in tests_of_rules[rule])]
@@ -110,7 +126,7 @@ NO_RULES = {
     pytest.param("<gshare>", "\\<gshare>", id="a placeholder is no tag"),
 ])
 def test_cells_read_as_they_are(writer, cell, text):
-    assert writer._plain(cell) == text
+    assert writer.plain(cell) == text
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.title)

@@ -38,7 +38,7 @@ VAGUE = re.compile(r"(What|Whether|How|Those|The same)\b")
 def files():
     """Every file that a user or developer reads, tests aside."""
     yield ROOT / "README.md"
-    for folder, pattern in (("simgrid_broker", "**/*.py"), ("docs", "*.md"), ("scenarios", "*"), ("scripts", "*.*"),
+    for folder, pattern in (("simgrid_broker", "**/*.py"), ("docs", "**/*.md"), ("scenarios", "*"), ("scripts", "*.*"),
                             ("results", "README.md"), ("examples", "**/*.*")):
         yield from sorted(path for path in (ROOT / folder).glob(pattern)
                           if path.suffix in (".py", ".md", ".yaml", ".sh", ".toml"))
