@@ -143,15 +143,20 @@ def memory_retries(run: Run) -> pd.DataFrame:
     killed = selected_jobs(run, ["jeditaskid", "cause", *JOB_END_TIMES],
                            lambda rows: (rows.cause == OUT_OF_MEMORY) & window.holds(end_times(rows)))
     tasks = killed.jeditaskid.unique()
-    jobs = selected_jobs(run, ["jeditaskid", "attempt", "corecount", "ramcount_mb", "status", "cause", "walltime_s",
-                               *JOB_END_TIMES],
-                         lambda rows: rows.jeditaskid.isin(tasks) & window.holds(end_times(rows)))
+    columns = ["jeditaskid", "attempt", "corecount", "ramcount_mb", "status", "cause", "walltime_s", *JOB_END_TIMES]
+    sums = [_by_claim(rows[rows.jeditaskid.isin(tasks) & window.holds(end_times(rows))])
+            for rows in run.batches("jobs", columns)]
+    table = pd.concat(sums).groupby(["attempt", "memory"], observed=True).sum().reset_index()
+    return tidy(table.astype({"memory": object}), ["attempt", "memory"], MEMORY_UNITS, window)
+
+
+def _by_claim(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Sums of the metrics of `memory_retries` over jobs, by attempt and memory."""
     out = jobs.cause == OUT_OF_MEMORY
     table = pd.DataFrame({"attempt": jobs.attempt, "memory": _claims(jobs), "jobs": 1,
                           "finished": jobs.status == "finished", "out_of_memory": out,
                           "lost_core_hours": np.where(out, jobs.walltime_s * jobs.corecount / HOUR, 0.0)})
-    table = table.groupby(["attempt", "memory"], observed=True).sum().reset_index()
-    return tidy(table.astype({"memory": object}), ["attempt", "memory"], MEMORY_UNITS, window)
+    return table.groupby(["attempt", "memory"], observed=True).sum()
 
 
 def _claims(jobs: pd.DataFrame) -> pd.Categorical:

@@ -1,5 +1,6 @@
 """Users with analysis tasks: their jobs and cores, how long they wait and are throttled, and how fair that is."""
 
+from collections import defaultdict
 from collections.abc import Collection
 
 import numpy as np
@@ -17,6 +18,8 @@ FIGURES = {"tasks": "tasks", "started": "jobs", "waiting": "jobs", "cores": "cor
 SIZES = (("largest 10", 0, 10), ("next 40", 10, 50), ("others", 50, None))
 """Classes of users by the power that they used: name, and ranks from and to."""
 NO_CLASS = "none"
+CELL = ["user", "share", "task_class"]
+SUMS = ["started", "waiting", "core_s", "hs06s"]
 CLASSES = (*(one.name for one in (TaskClass.S, TaskClass.A, TaskClass.B, TaskClass.C)), NO_CLASS)
 """Classes of tasks in the order of their rights."""
 
@@ -32,7 +35,7 @@ def users(run: Run) -> pd.DataFrame:
     """
     tasks = _tasks(run)
     of_tasks = tasks.groupby("user").agg(tasks=("throttled", "size"), throttled=("throttled", "sum"))
-    table = of_tasks.join(_figures(run, _jobs(run, tasks), "user"), how="left")
+    table = of_tasks.join(_figures(run, _jobs(run), "user"), how="left")
     table = table.fillna({"started": 0, "waiting": 0, "cores": 0, "power": 0}).reset_index()
     table = table.sort_values(["cores", "user"], ascending=[False, True], kind="stable")
     return tidy(table[["user", *FIGURES]], ["user"], FIGURES, window_of(run))
@@ -45,7 +48,7 @@ def users_by_size(run: Run) -> pd.DataFrame:
     """
     ranked = users(run).user.drop_duplicates().tolist()
     size_of = {user: name for name, first, last in SIZES for user in ranked[first:last]}
-    jobs = _jobs(run, _tasks(run))
+    jobs = _jobs(run)
     table = _figures(run, jobs.assign(size=jobs.user.map(size_of)), "size")
     table.insert(0, "users", pd.Series(size_of).value_counts().reindex(table.index))
     table = table.reindex([name for name, *_ in SIZES if name in table.index]).reset_index(names="size")
@@ -55,7 +58,7 @@ def users_by_size(run: Run) -> pd.DataFrame:
 
 def user_cores(run: Run) -> pd.DataFrame:
     """Mean cores of each user in each share over the window; dimensions user and share."""
-    table = _figures(run, _jobs(run, _tasks(run)), ["user", "share"])
+    table = _figures(run, _jobs(run), ["user", "share"])
     return tidy(table[["cores"]].reset_index(), ["user", "share"], {"cores": "cores"}, window_of(run))
 
 
@@ -66,15 +69,9 @@ def users_by_class(run: Run) -> pd.DataFrame:
     as "none". Empty for a run without classes.
     """
     table = pd.DataFrame(columns=["task_class", *(name for name in FIGURES if name not in ("tasks", "throttled"))])
-    classes = run.table("task_classes")
-    if len(classes):
-        jobs = _jobs(run, _tasks(run))
-        jobs = jobs[jobs.activated_s.notna()].sort_values("activated_s")
-        in_class = pd.merge_asof(jobs, classes.sort_values("time_s"), left_on="activated_s", right_on="time_s",
-                                 by="jeditaskid")
-        in_class["task_class"] = in_class.task_class.astype(object).fillna(NO_CLASS)
-        table = _figures(run, in_class, "task_class").reindex(
-            [name for name in CLASSES if name in set(in_class.task_class)]).reset_index()
+    if len(run.table("task_classes", ["time_s"])):
+        table = _figures(run, _jobs(run), "task_class")
+        table = table.reindex([name for name in CLASSES if name in table.index]).reset_index()
     return tidy(table, ["task_class"], {name: FIGURES[name] for name in table.columns[1:]}, window_of(run))
 
 
@@ -108,32 +105,55 @@ def moved_input(run: Run) -> pd.DataFrame:
     return tidy(table, ["source_site", "queue"], {"jobs": "jobs", "bytes": "bytes"}, window)
 
 
-def _jobs(run: Run, tasks: pd.DataFrame) -> pd.DataFrame:
-    """Attempts of some tasks: user, share, and as numbers of the window: started, waiting, core s, wait in h."""
+@once_per_run
+def _jobs(run: Run) -> pd.DataFrame:
+    """Attempts of analysis tasks by user, share and task_class, read in batches.
+
+    task_class: of the task when the attempt was activated, NO_CLASS if it had none, None before. Sums over the window:
+    started, waiting, core_s, hs06s; wait: arrays of the times in activated of the started ones, h.
+    """
+    tasks, classes = _tasks(run).jeditaskid, run.table("task_classes").sort_values("time_s")
+    columns = ["user", "share", "corecount", "hs06_milli", "activated_s", "running_s", *JOB_END_TIMES, "jeditaskid"]
+    sums, waits = list[pd.DataFrame](), defaultdict[tuple, list[np.ndarray]](list)
+    for rows in run.batches("jobs", columns):
+        rows = rows[rows.jeditaskid.isin(tasks)].astype({"user": object, "share": object})
+        groups = _in_window(run, rows.assign(task_class=_class_of(rows, classes))).groupby(CELL, dropna=False)
+        sums.append(groups[SUMS].sum())
+        for cell, wait in groups.wait:
+            waits[cell].append(wait.dropna().to_numpy())
+    table = pd.concat(sums).groupby(CELL, dropna=False).sum()
+    return table.assign(wait=[np.concatenate(waits[cell]) for cell in table.index]).reset_index()
+
+
+def _class_of(jobs: pd.DataFrame, classes: pd.DataFrame) -> pd.Series:
+    """Class of the task of each job when it was activated; classes: changes in the order of time."""
+    activated = jobs[jobs.activated_s.notna()].sort_values("activated_s")
+    found = pd.merge_asof(activated[["activated_s", "jeditaskid"]], classes, left_on="activated_s", right_on="time_s",
+                          by="jeditaskid").task_class.astype(object).fillna(NO_CLASS)
+    return found.set_axis(activated.index).reindex(jobs.index)
+
+
+def _in_window(run: Run, jobs: pd.DataFrame) -> pd.DataFrame:
+    """Jobs with what each adds to the sums of the window, and the time in activated, h, of those that started in it."""
     window = window_of(run)
-    jobs = run.table("jobs", ["user", "share", "corecount", "hs06_milli", "activated_s", "running_s", *JOB_END_TIMES,
-                              "jeditaskid"])
-    jobs = jobs[jobs.jeditaskid.isin(tasks.jeditaskid)].astype({"user": object, "share": object})
     begun, ended = jobs.running_s.to_numpy(), _ends(jobs, run.end_s)
     busy_s = np.clip(np.fmin(ended, window.end_s) - np.fmax(begun, window.start_s), 0, None)
-    started = window.holds(begun)
-    waiting = np.isnan(begun) & jobs.activated_s.notna().to_numpy() & (ended >= run.end_s)
     busy_s = np.where(np.isnan(begun), 0, busy_s)
-    return pd.DataFrame({"jeditaskid": jobs.jeditaskid.to_numpy(), "user": jobs.user.to_numpy(),
-                         "share": jobs.share.to_numpy(), "activated_s": jobs.activated_s.to_numpy(),
-                         "started": started, "waiting": waiting, "core_s": busy_s * jobs.corecount.to_numpy(),
-                         "hs06s": busy_s * jobs.hs06_milli.to_numpy() / 1000,
-                         "wait": np.where(started, (begun - jobs.activated_s) / HOUR, np.nan)})
+    started = window.holds(begun)
+    return jobs.assign(started=started, waiting=np.isnan(begun) & jobs.activated_s.notna() & (ended >= run.end_s),
+                       core_s=busy_s * jobs.corecount, hs06s=busy_s * jobs.hs06_milli / 1000,
+                       wait=np.where(started, (begun - jobs.activated_s) / HOUR, np.nan))
 
 
 def _figures(run: Run, jobs: pd.DataFrame, by: str | list[str]) -> pd.DataFrame:
-    """The figures of groups of attempts, indexed by group."""
+    """The figures of groups of the rows of `_jobs`, indexed by group."""
     window, groups = window_of(run), jobs.groupby(by)
-    sums = groups[["started", "waiting", "core_s", "hs06s"]].sum().astype(float) / (part_of_jobs(run) or 1)
+    sums = groups[SUMS].sum().astype(float) / (part_of_jobs(run) or 1)
+    p50, p95 = np.array([np.quantile(wait, [0.5, 0.95]) if len(wait) else [np.nan, np.nan]
+                         for wait in (np.concatenate([*cells]) for _, cells in groups.wait)]).reshape(-1, 2).T
     length_s = window.length_s or np.nan
     return pd.DataFrame({"started": sums.started, "waiting": sums.waiting, "cores": sums.core_s / length_s,
-                         "power": sums.hs06s / length_s, "wait_p50": groups.wait.median(),
-                         "wait_p95": groups.wait.quantile(0.95)})
+                         "power": sums.hs06s / length_s, "wait_p50": p50, "wait_p95": p95})
 
 
 def fairness(power: np.ndarray) -> dict[str, float]:
