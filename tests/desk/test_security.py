@@ -69,6 +69,13 @@ def test_a_change_needs_the_origin_of_the_page(browser, origin, status):
     assert browser.post("/", headers={} if origin is None else {"Origin": origin}).status_code == status
 
 
+def test_a_form_of_a_page_without_referrers_has_a_null_for_its_origin(browser):
+    """Which its browser says is of this server: not of another site, nor of another port of this machine."""
+    for site, status in (("same-origin", 405), ("same-site", 403), ("cross-site", 403), ("none", 403), (None, 403)):
+        given = {"Origin": "null"} if site is None else {"Origin": "null", "Sec-Fetch-Site": site}
+        assert browser.post("/", headers=given).status_code == status
+
+
 def test_a_body_has_a_limit_whatever_its_length_says(results, key):
     async def reads(request):
         return Response(await request.body())
