@@ -19,7 +19,7 @@ STREAMS = {name: number for number, name in enumerate((
     "task_selection", "inactive_poll", "input_loss", "merge_draw", "merge_fate", "time_left", "job_record",
     "dirac_queue", "dirac_class", "dirac_job", "submission", "batch_latency", "network_trouble",
     "dataset_draw", "tape_draw", "build_fate", "decision_check", "consumer_draw",
-    "eviction", "jumbo_draw", "es_conversion", "slot_life"))}
+    "eviction", "jumbo_draw", "es_conversion", "slot_life", "flow_draw"))}
 """Numbers of the streams: one per kind of random draw."""
 
 ATTEMPTS = 256

@@ -239,6 +239,15 @@ def _troubles(values: dict[str, Any], at_random: Values) -> None:
         factor=at_random.random.choice([0, 0.2]))]
 
 
+def _flows(values: dict[str, Any], at_random: Values) -> None:
+    disks = {storage["site"] for storage in values["grid"].get("storages", {}).values()
+             if not storage.get("tape") and storage.get("type") != "OS_ES"}
+    if len(disks) > 1:
+        values["grid"].setdefault("fts", {})["flows"] = [dict(
+            activity=at_random.random.choice(["data_rebalancing", "staging", "t0_export"]), files_per_day=1000,
+            file_size=at_random.random.choice([1e8, 1e10]), files_per_rule=at_random.random.choice([1, 20]))]
+
+
 def _doors(values: dict[str, Any], at_random: Values) -> None:
     for site in values["grid"]["sites"].values():
         site |= dict(door_in=at_random.random.choice([1e7, 1e9]), door_out=at_random.random.choice([1e7, 1e9]))
@@ -297,6 +306,7 @@ def _reload(values: dict[str, Any], at_random: Values) -> None:
 
 OF_AGENTS: dict[str, Theme] = {
     "merger": _merge, "data_carousel": _stage, "harvester_slots": _slots, "network_troubles": _troubles,
+    "jobless_transfers": _flows,
     "transfer_optimiser": _doors, "contents_feeder": _open_input, "queue_tests": _tests, "task_evaluator": _users,
     "snapshots": _snapshots, "trace_source": _trace, "event_service": partial(_events, "consumer"),
     "jumbo_jobs": partial(_events, "jumbo"), "slot_windows": partial(_early_ends, "window"),

@@ -4,7 +4,13 @@ from collections.abc import Callable, Iterable
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.data.data_carousel import data_carousel
-from simgrid_broker.agents.data.network import network_metrics, network_troubles, reaper, transfer_optimiser
+from simgrid_broker.agents.data.network import (
+    jobless_transfers,
+    network_metrics,
+    network_troubles,
+    reaper,
+    transfer_optimiser,
+)
 from simgrid_broker.agents.harvester.workers import (
     harvester_monitor,
     harvester_slots,
@@ -42,6 +48,7 @@ def agents_of_dispatch(control: Control) -> Process:
 
 AGENTS: tuple[Agent, ...] = (
     timeline, reaper, harvester_slots, slot_windows, network_troubles, transfer_optimiser, network_metrics,
+    jobless_transfers,
     share_tree_cache, gdpconfig_cache, statistics, share_order, task_source, trace_source, task_commando, task_refiner,
     contents_feeder, data_carousel, task_withholder, queue_filler,
     task_broker, adder, post_processor, watch_dog, production_watch_dog, metric_collector, task_evaluator,

@@ -18,9 +18,10 @@ from simgrid_broker.fabric.jobs.timeouts import Timeouts, forget_queues, looked_
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.task_queues import set_priority
 from simgrid_broker.fabric.transfers import links
-from simgrid_broker.fabric.transfers.network import Shipment, send_staged
+from simgrid_broker.fabric.transfers.network import Shipment, follow_rule, send_staged
 from simgrid_broker.names import RANKED, JobStatus
 from simgrid_broker.world.arrays import JOB_INPUT, ORDERED, TIMEOUT_SCAN, WAITING
+from simgrid_broker.world.data.network import Rule
 from simgrid_broker.world.jobs.transitions import raise_fault
 from simgrid_broker.world.task_queues import draw_tables, longer_tables
 from simgrid_broker.world.world import World
@@ -133,6 +134,10 @@ class Fabric:
         """Transfer files that have been read from tape to another site: row and identifier of the transfer."""
         row, transfer_id = self._call_with_room(send_staged, shipment, now)
         return int(row), int(transfer_id)
+
+    def follow_rule(self, rule: Rule) -> None:
+        """Transfer files for which no job waits."""
+        self._call_with_room(follow_rule, rule, transfers=1)
 
     def add_jobs(self, now: float) -> None:
         """Fail or finish every job in the Adder's inbox, or transfer its output."""

@@ -116,6 +116,10 @@ class SyntheticGrid(Part):
         "links", description="links: each link has a capacity of its own; shared: links share the doors of their sites "
         "with the traffic of others, files move at a limited rate, FTS adapts their number, callbacks come late, and "
         "networks have troubles")
+    batch: Literal["ideal", "drawn"] = Field(
+        "ideal", description="ideal: batch systems take every worker at once, one pool of cores a site, nearly all by "
+        "pilot streaming; drawn: workers come by the modes that CRIC has, wait until the batch system looks at them, "
+        "now and then cannot be submitted, and run on worker nodes")
 
     @model_validator(mode="after")
     def cores_for_all(self) -> "SyntheticGrid":
@@ -384,7 +388,8 @@ class Scenario(Whole):
     duration: Seconds = Field(gt=0, le=LATEST, description="Simulated time")
     warm_up: Seconds = Field(0, ge=0, description="Time that the metrics leave out")
     start: Literal["empty", "filled"] = Field("empty", description="Slots at the start: all free, or the first jobs "
-                                              "that fill them are under way and run for the rest of their time")
+                                              "that fill them are under way and run for the rest of their time, and "
+                                              "tasks that wait then have had their scouts")
     grid: Grid = Field(description="Sites, queues, storages and links")
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")
     resource_types: dict[PandaResourceType, ResourceTypeBounds] = Field(

@@ -134,6 +134,20 @@ class Trouble(Part):
     factor: float = Field(0, ge=0, description="What is left of the capacity, as a factor; 0 = nothing")
 
 
+class Flow(Part):
+    """Files that FTS moves for no job, rule by rule; rules come at random times, between sites drawn by storage."""
+
+    activity: Literal["staging", "data_rebalancing", "data_consolidation", "t0_export"] = Field(
+        description="Activity under which the files wait; `staging` is of files that a tape has given")
+    files_per_day: float = Field(gt=0, description="Files a day, on average")
+    file_size: Bytes = Field(gt=0, description="Size of a file, bytes")
+    files_per_rule: int = Field(20, ge=1, le=100_000, description="Files of a rule, which move together; assumed")
+    from_tiers: tuple[Annotated[int, Field(ge=0, le=3)], ...] = Field((), description="Tiers of the sites that send; "
+                                                                      "default: all")
+    to_tiers: tuple[Annotated[int, Field(ge=0, le=3)], ...] = Field((), description="Tiers of the sites that receive; "
+                                                                    "default: all")
+
+
 class Fts(Part):
     """The file transfer service and Rucio's handling of what it could not transfer."""
 
@@ -148,6 +162,9 @@ class Fts(Part):
     lost_callbacks: Fraction = Field(0, description="Part of the callbacks of input that are lost: its jobs stay "
                                      "assigned until the datasetManager looks for their files, every 40 min and at "
                                      "each job at most once an hour")
+
+    flows: tuple[Flow, ...] = Field((), description="Files that are moved for no job; they stay at their destination "
+                                    "for `data.dispatch_lifetime`, and take nothing away from their source")
 
     @model_validator(mode="after")
     def known_activities(self) -> "Fts":

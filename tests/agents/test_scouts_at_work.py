@@ -71,6 +71,14 @@ def test_a_stream_without_scouts_runs_at_once():
     assert world.task() == "running" and not world.arrays.scout_inputs.any() and not world.fabric.watchers
 
 
+@pytest.mark.rule("Scouts.begin")
+@pytest.mark.parametrize(("arrival_s", "expected"), [(0.0, "running"), (60.0, "scouting")])
+def test_a_task_under_way_at_a_filled_start_has_had_its_scouts(arrival_s, expected):
+    world = stage(said=dict(arrival_s=arrival_s), start="filled")
+    world.run_to_jobs(1000.0)
+    assert world.task() == expected
+
+
 @pytest.mark.rule("Scouts._assess")
 def test_the_avalanche_follows_on_half_of_the_scouts():
     world = worked(stage(), jobs=4)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from builders import Stage, scenario, two_sites
 
-from simgrid_broker.agents.data.network import network_troubles
+from simgrid_broker.agents.data.network import jobless_transfers, network_troubles
 from simgrid_broker.agents.panda.statistics import gdpconfig_cache, share_order, share_tree_cache
 from simgrid_broker.agents.run.timeline import EFFECTS, timeline
 from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.scenario.model import Incident
-from simgrid_broker.world.data.network import troubles
+from simgrid_broker.world.data.network import rules_of, troubles
 
 
 def stage_with(*incidents, plan=scenario, awake=(), **others) -> Stage:
@@ -181,3 +181,30 @@ def test_another_site_leaves_the_troubles_of_a_link_as_they_are():
         {"grid.links.troubles": [dict(every=1000, lasts=500, of="links")]}) for names in ("AB", "ABC")]
     few, more = ([moment for moment in troubles(plan) if moment.cause[1] == ("A", "B")] for plan in plans)
     assert few == more and few
+
+
+def test_flows_move_files_for_no_job():
+    flow = dict(activity="data_rebalancing", files_per_day=86_400, file_size=2e5, files_per_rule=10)
+    plan = two_sites(duration=50_000, link=dict(failure_rate=0.0)).with_values({"grid.fts.flows": [flow]})
+    stage = Stage((jobless_transfers,), plan, {})
+    stage.run(49_000.0)
+    links, rules = stage.arrays.links, [rule for rule in rules_of(plan) if rule.at < 48_900]
+    moved = {(rule.source, rule.destination): 0 for rule in rules}
+    for rule in rules:
+        moved[rule.source, rule.destination] += rule.files
+    assert set(moved) == {(0, 1), (1, 0)} and sum(moved.values()) == pytest.approx(48_900, rel=0.05)
+    done = {(0, 1): links["files_done"][1], (1, 0): links["files_done"][2]}
+    assert all(0 <= done[ends] - moved[ends] <= 300 for ends in moved)
+    assert stage.arrays.storages["dispatched_bytes"].sum() == pytest.approx(2e5 * sum(done.values()))
+
+
+@pytest.mark.parametrize(("tiers", "expected"), [
+    (dict(from_tiers=[0], to_tiers=[1]), {(0, 1), (0, 2)}), (dict(from_tiers=[1]), {(1, 0), (1, 2), (2, 0), (2, 1)})])
+def test_rules_of_flows_go_between_the_tiers_that_are_named(tiers, expected):
+    flow = dict(activity="t0_export", files_per_day=8640, file_size=1e9, files_per_rule=1) | tiers
+    plan = scenario({"A": dict(tier=0), "B": dict(tier=1), "C": dict(tier=1)}, duration=20_000)
+    plan = plan.with_values({"grid.fts.flows": [flow]})
+    both = plan.with_values({"grid.fts.flows": [flow | dict(activity="staging", files_per_day=5000), flow]})
+    assert {(rule.source, rule.destination) for rule in rules_of(plan)} == expected
+    times = [rule.at for rule in rules_of(both)]
+    assert times == sorted(times) and len(times) > 2500

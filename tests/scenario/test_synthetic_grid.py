@@ -285,3 +285,26 @@ def test_dealt_quantiles_are_even(n, seed):
 
 def test_stepped_values_come_in_their_parts():
     assert Counter(stepped(1, "question", 100, ((3, "a"), (1, "b")))) == {"a": 75, "b": 25}
+
+
+# ---- batch systems -------------------------------------------------------------------------------------------------
+
+def test_drawn_batch_systems_have_the_modes_of_cric_and_keep_workers_waiting(atlas):
+    drawn = Grid.model_validate(synthetic_grid(ATLAS.model_copy(update={"batch": "drawn"})))
+    of_sites = [queue for queue in drawn.queues.values() if queue.status == "online" and queue.cores is None]
+    modes = Counter(queue.workflow for queue in of_sites)
+    parts = [100 * modes[word] / len(of_sites) for word in ("pull_ups", "push", "push_noheartbeat")]
+    assert parts == pytest.approx([84, 12, 4], abs=2)
+    late, plain = (np.array([(site.batch_latency, site.submission_failures) for site in grid.sites.values()])
+                   for grid in (drawn, atlas))
+    assert np.median(late, axis=0) == pytest.approx([120, 0.01], rel=0.02) and not plain.any()
+    beside = {queue.atlas_site for name, queue in drawn.queues.items() if name.endswith("_HPC")}
+    assert {name for name, site in drawn.sites.items() if site.node is None} == beside and beside
+    in_scenario(drawn)
+
+
+@given(st.integers(1, 60), st.integers(0, 500), st.integers(0, 5))
+@settings(max_examples=20, deadline=None)
+def test_slots_of_drawn_batch_systems_fit_on_their_nodes(sites, more_cores, seed):
+    grid = synthetic_grid(SyntheticGrid(sites=sites, cores=16 * sites + more_cores, seed=seed, batch="drawn"))
+    assert len(in_scenario(Grid.model_validate(grid)).grid.sites) == sites

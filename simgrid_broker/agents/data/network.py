@@ -14,8 +14,9 @@ from collections import deque
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.names import CLOSENESS_BLOCKED
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.data.network import Moment, troubles
+from simgrid_broker.world.data.network import Moment, rules_of, troubles
 from simgrid_broker.world.data.replicas import expire_landed, expire_of, free_space_of, take_landed
 
 
@@ -52,6 +53,15 @@ def _cut(control: Control, moment: Moment) -> None:
         change(first, other, control.now)
         if not second:
             change(other, first, control.now)
+
+
+def jobless_transfers(control: Control) -> Process:
+    """Transfer the files of flows; a rule between sites that are blocked for each other finds no route."""
+    links, n_sites = control.arrays.links, len(control.arrays.sites)
+    for rule in rules_of(control.world.scenario):
+        yield control.env.timeout(rule.at - control.now)
+        if links[rule.source * n_sites + rule.destination]["closeness"] != CLOSENESS_BLOCKED:
+            control.fabric.follow_rule(rule)
 
 
 def transfer_optimiser(control: Control) -> Process:

@@ -69,9 +69,10 @@ class Scouts:
             self._forget(row)
 
     def begin(self, row: int) -> None:
-        """Start a task that is being refined with scouts if it uses them."""
+        """Start a task that is being refined with scouts if it uses them; a task under way at a filled start has had
+        its scouts."""
         arrays, stream = self.world.arrays, self._stream(row)
-        if stream is None:
+        if stream is None or (self.world.scenario.start == "filled" and arrays.tasks[row]["arrival_s"] == 0):
             return
         task = observe.task(self.world, row)
         if rules.uses_scouts(stream.useScout, stream.skipScout, task.prodsourcelabel, bool(task.workinggroup)):

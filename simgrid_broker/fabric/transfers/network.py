@@ -310,3 +310,13 @@ def send(world: Arrays, shipment, now):
 
 send_staged = uncompiled(send)
 """As `send`, for Python, which asks so seldom that compiling takes longer."""
+
+
+@compiled
+def follow_rule(world: Arrays, rule):
+    """Transfer the files of a `Rule`; they take space at their destination when they arrive."""
+    row = empty_transfer(world, INPUT, rule.activity, rule.source, rule.destination, rule.at)
+    transfer = world.transfers[row]
+    transfer["luck"], transfer["jeditaskid"] = rule.luck, 0
+    transfer["bytes"], transfer["n_files"] = rule.size, rule.files
+    enqueue(world, row, rule.at)

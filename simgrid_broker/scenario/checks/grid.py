@@ -196,7 +196,20 @@ def capacity_of_what(scenario: Scenario) -> Iterator[Finding]:
                           "`destination`, or `backbone`")
 
 
-NETWORK_RULES: Rules = (link_wider_than_door, endpoint_wider_than_site, backbone_without_border, capacity_of_what)
+def flow_between_two(scenario: Scenario) -> Iterator[Finding]:
+    """A flow has a site with a disk that sends, and another one that receives."""
+    sites = scenario.grid.sites
+    with_disk = {storage.site for storage in scenario.grid.data_storages.values() if not storage.tape}
+    for position, flow in enumerate(scenario.grid.fts.flows):
+        senders, receivers = ({site for site in with_disk if site in sites and (not tiers or sites[site].tier in tiers)}
+                              for tiers in (flow.from_tiers, flow.to_tiers))
+        if not senders or not receivers or senders == receivers and len(senders) == 1:
+            yield Finding(("grid", "fts", "flows", position), flow.activity, "needs a site with a disk that sends, and "
+                          "another one that receives, of the tiers that it names")
+
+
+NETWORK_RULES: Rules = (link_wider_than_door, endpoint_wider_than_site, backbone_without_border, capacity_of_what,
+                        flow_between_two)
 
 
 TIMES = ("h", HOUR), ("min", MINUTE), ("d", DAY)

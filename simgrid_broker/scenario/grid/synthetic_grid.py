@@ -4,7 +4,7 @@ WS is the workload statistics, with the section; unpublished figures are marked 
 distribution even on a small grid: even quantiles in a keyed order.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -213,6 +213,16 @@ STAGE_IN_RATE, STAGE_IN_SIGMA = 30e6, 0.5
 """Median rate at which a job reads its input, bytes/s (WS 5.5: input over stage-in time, 10 to 35 MB/s), and sigma of
 its logarithm (assumption)."""
 
+NODE_CORES = ((3, 32), (4, 64), (2, 128))
+"""Cores of a worker node, with weights: assumptions."""
+
+BATCH_LATENCY_S, BATCH_LATENCY_SIGMA, BATCH_LATENCY_SPREAD = 2 * MINUTE, 0.7, 1.0
+"""Time until a batch system looks at a worker: median of the sites and sigma of its logarithm, and that of the workers
+of a site; assumptions. On EGEE the queue of the computing element made most of the delay (WS 9), without a figure."""
+
+SUBMISSION_FAILURES, SUBMISSION_FAILURES_SIGMA = 0.01, 1.0
+"""Median of the sites of the part of the workers that cannot be submitted, and sigma of its logarithm; assumptions."""
+
 LEAST_MEMORY_PER_CORE = 3000
 """MB of a batch system per core, or the limit of a slot per core where that is more: assumption, so that a site can
 fill its cores with the largest jobs that it admits (WS 2.1: limits of slots, median 4000 per core)."""
@@ -239,6 +249,9 @@ def synthetic_grid(spec: SyntheticGrid) -> dict:
     cores = dict(zip(pools, pool_cores(spec, pools, places), strict=True))
     storages = _storages(spec, places, cores)
     sites = _sites(spec, places, cores, storages)
+    if spec.batch == "drawn":
+        sites = {name: site | batch for (name, site), batch in zip(
+            sites.items(), _batch_systems(spec, sites, cores), strict=True)}
     if spec.network == "shared":
         sites = {name: sites[name] | {"door_out": width, "door_in": width}
                  for name, width in doors(spec.seed, sites).items()}
@@ -323,6 +336,18 @@ def _sites(spec: SyntheticGrid, places: dict, cores: dict[Pool, int], storages: 
     return sites
 
 
+def _batch_systems(spec: SyntheticGrid, sites: dict, cores: dict[Pool, int]) -> Iterator[dict]:
+    """Latency, failed submissions and nodes of each site; a site with an HPC beside has slots wider than its nodes."""
+    n = len(sites)
+    latencies = log_normal(spec.seed, "batch latency", n, BATCH_LATENCY_S, BATCH_LATENCY_SIGMA, np.inf)
+    failures = log_normal(spec.seed, "submission", n, SUBMISSION_FAILURES, SUBMISSION_FAILURES_SIGMA, 0.5)
+    nodes = stepped(spec.seed, "node", n, NODE_CORES)
+    for name, latency, failure, node in zip(sites, latencies, failures, nodes, strict=True):
+        yield {"batch_latency": round(float(latency)), "batch_latency_spread": BATCH_LATENCY_SPREAD,
+               "submission_failures": round(float(failure), 4)} | (
+                   {} if Pool(name, "hpc") in cores else {"node": {"cores": min(node, sites[name]["cores"])}})
+
+
 def _regions_by_weight(n: int) -> list[str]:
     """Regions of `n` sites, in proportion to the queues of each region."""
     ends = np.cumsum(list(REGIONS.values())) / sum(REGIONS.values())
@@ -365,6 +390,14 @@ OUT_OF_USE = ((55, ""), (20, "test"), (16, "brokeroff"), (9, "offline"))
 """Status of a second queue on the batch system of a site. CRIC: 29 test, 25 brokeroff, 13 offline of 227 (WS 2.1); that
 they share the cores of a working queue is an assumption."""
 
+WORKFLOWS = ((62, "pull_ups"), (9, "push"), (3, "push_noheartbeat"))
+"""Workflows of ordinary queues, with weights; source: online queues of GRID sites with ucore in the CRIC dump of
+October 2025 (formats reference, section 1), without the single one that pulls, whose workers would take eight cores for
+a job of one."""
+
+HPC_WORKFLOWS = ((6, "push"), (5, "pull"), (3, "push_noheartbeat"))
+"""Workflows of queues of HPC, with weights; same source."""
+
 HPC_CORECOUNTS = ((4, 16), (4, 32), (4, 64), (2, 128))
 """Cores of a slot on HPC queues; source: WS 2.1 (16 in nine queues, 56 to 256 in about twenty)."""
 
@@ -381,18 +414,27 @@ def synthetic_queues(spec: SyntheticGrid, sites: dict, cores: dict[Pool, int]) -
                 for name, common in _common(spec, sites).items()}
     types, second, policies, hpc = (stepped(spec.seed, question, n, values) for question, values in (
         ("type", TYPES), ("second queue", OUT_OF_USE), ("fairsharepolicy", POLICIES), ("hpc cores", HPC_CORECOUNTS)))
+    modes = _workflows(spec, "workflow", WORKFLOWS)
+    hpc_modes = _workflows(spec, "hpc workflow", HPC_WORKFLOWS)
     queues: dict[str, dict] = {}
     for k, (name, common) in enumerate(_common(spec, sites).items()):
-        queues |= _ordinary(name, common, types[k], policies[k]) | _out_of_use(name, common, second[k])
+        of_site = _ordinary(name, common, types[k], policies[k]) | _out_of_use(name, common, second[k])
+        queues |= {queue: attributes | modes[k] for queue, attributes in of_site.items()}
         if (pool := Pool(name, "hpc")) in cores:
             slot = min(hpc[k], int(cores[pool]))            # a small batch system is one slot
-            queues[f"{name}_HPC"] = common | _HPC | {
+            queues[f"{name}_HPC"] = common | _HPC | hpc_modes[k] | {
                 "corecount": slot, "maxwdir": common["maxwdir"] * slot / 8, "cores": int(cores[pool]),
                 "num_slots": int(cores[pool]) // slot, "params": _waiting_workers(cores[pool])}
         if (pool := Pool(name, "cloud")) in cores:
             queues[f"{name}_CLOUD"] = common | _CLOUD | {
                 "cores": int(cores[pool]), "num_slots": int(cores[pool]) // 8, "params": _waiting_workers(cores[pool])}
     return queues
+
+
+def _workflows(spec: SyntheticGrid, question: str, values: Sequence[tuple[float, str]]) -> list[dict[str, str]]:
+    """Workflow of the queues of each site, (n_sites,); with ideal batch systems the default is left."""
+    drawn = spec.batch == "drawn"
+    return [{"workflow": word} if drawn else {} for word in stepped(spec.seed, question, spec.sites, values)]
 
 
 _HPC = {"type": "production", "capability": "mcore", "workflow": "push", "resource_type": "hpc", "maxrss": 0,

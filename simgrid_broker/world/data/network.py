@@ -1,4 +1,5 @@
-"""Network: capacities of doors and backbones, times of disturbances, and the data that brokers have of links.
+"""Network: capacities of doors and backbones, times of disturbances, files that move for no job,
+and the data that brokers have of links.
 
 A gate is a door of a site or endpoint, or a direction of a backbone, that has a capacity. Queued files are as old as
 the job statistics, averages as old as the last reading of the throughput. The throughput of a link is the mean over
@@ -6,6 +7,7 @@ files of size over duration of the transfer, as FTS reports it; source: PanDA br
 brokerage reference, section 7; formats reference, section 5.
 """
 
+import heapq
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,10 +15,11 @@ import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.compiled import compiled
-from simgrid_broker.luck import key_of, uniforms
+from simgrid_broker.luck import key_of, keys, uniforms
+from simgrid_broker.names import Activity
 from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.schema import LINKS
-from simgrid_broker.schema.grid import Trouble
+from simgrid_broker.schema.grid import Flow, Trouble
 from simgrid_broker.units import DAY, HOUR, MB, WEEK
 from simgrid_broker.world.arrays import GATE, Arrays
 
@@ -163,6 +166,66 @@ def _of(scenario: Scenario, kind: int, trouble: Trouble, names: tuple[str, ...])
         if now < scenario.duration:
             yield Moment(now, (kind, names, number), False, trouble.factor)
         number += 1
+
+
+class Rule(NamedTuple):
+    """Files that are moved for no job, by a rule of Rucio: time, s; activity, sites; bytes and number.
+
+    luck: key of the random draws of the transfer.
+    """
+
+    at: float
+    activity: int
+    source: int
+    destination: int
+    luck: int
+    size: float
+    files: int
+
+
+def rules_of(scenario: Scenario) -> Iterator[Rule]:
+    """All rules of flows, in order of time."""
+    return heapq.merge(*(_of_flow(scenario, place, flow) for place, flow in enumerate(scenario.grid.fts.flows)))
+
+
+RULES_AT_ONCE = 1024
+"""Rules of a flow that are drawn together."""
+
+
+def _of_flow(scenario: Scenario, place: int, flow: Flow) -> Iterator[Rule]:
+    """Rules of a flow, a Poisson process, keyed by their numbers; sites are drawn by the bytes of their disks."""
+    key, activity = key_of(f"{flow.activity}/{place}"), int(Activity.of(flow.activity))
+    senders, receivers = _disks(scenario, flow.from_tiers), _disks(scenario, flow.to_tiers)
+    mean_s, now, first = DAY * flow.files_per_rule / flow.files_per_day, 0.0, 0
+    while now < scenario.duration:
+        numbers = first + np.arange(RULES_AT_ONCE)
+        gap, of_source, of_destination = uniforms(scenario.seed, "flow_draw", key, numbers[:, None], np.arange(3)).T
+        times, luck = now - mean_s * np.cumsum(np.log(gap)), keys(key, numbers)
+        sources = np.searchsorted(np.cumsum(senders), of_source * senders.sum(), side="right")
+        destinations = _others(receivers, sources, of_destination)
+        for at, source, destination, own in zip(times.tolist(), sources.tolist(), destinations.tolist(), luck,
+                                                strict=True):
+            if at >= scenario.duration:
+                return
+            yield Rule(at, activity, source, destination, own, flow.file_size * flow.files_per_rule,
+                       flow.files_per_rule)
+        now, first = float(times[-1]), first + RULES_AT_ONCE
+
+
+def _disks(scenario: Scenario, tiers: tuple[int, ...]) -> np.ndarray:
+    """Bytes of the disks of each site, (n_sites,); 0 at sites of other tiers, no tiers = all."""
+    grid = scenario.grid
+    size = {site: 0.0 for site in grid.sites}
+    for storage in grid.data_storages.values():
+        size[storage.site] += storage.total * (not storage.tape) * (not tiers or grid.sites[storage.site].tier in tiers)
+    return np.array([*size.values()])
+
+
+def _others(weights: np.ndarray, sources: np.ndarray, luck: np.ndarray) -> np.ndarray:
+    """A site drawn by weight for each source, which is not the source itself, (n,)."""
+    ends, own = np.cumsum(weights), weights[sources]
+    at = luck * (ends[-1] - own)
+    return np.searchsorted(ends, at + np.where(at >= ends[sources] - own, own, 0.0), side="right")
 
 
 class Reading(NamedTuple):
