@@ -81,6 +81,12 @@ def test_the_matcher_finds_jobs_among_many_and_leaves_as_many(benchmark):
     assert found["jobs_waiting"] == 500 and found["found_percent"] > 50 and found["median_us"] > 0
 
 
+def test_a_match_is_timed_with_few_and_with_many_waiting_jobs(benchmark):
+    found = benchmark.match(few=600, many=1200, n_matches=200)
+    assert found["jobs_waiting"] == 1200 and found["found_percent"] > 0
+    assert found["cost_ratio"] == found["median_us_of_1200"] / found["median_us_of_600"]
+
+
 def test_turns_of_task_brokerage_are_measured_by_their_tasks(benchmark, monkeypatch):
     from benchmark_cases import tasks
     turns = {2.0: [tasks.Turn(0.002, 90), tasks.Turn(0.001, 10)], 0.05: [tasks.Turn(0.001, 5)]}

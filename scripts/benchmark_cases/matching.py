@@ -43,6 +43,17 @@ def dirac(n_queues: int = 100_000, n_jobs: int = 1_000_000, n_matches: int = 20_
             "matching_percent": 100 * float(draw.n_open.mean()) / n_queues}
 
 
+def match(few: int = 10_000, many: int = 1_000_000, n_matches: int = 20_000) -> dict:
+    """A match with few and with many waiting jobs in as many task queues, 501.
+
+    501 task queues held 871 973 waiting jobs of LHCb on 28 March 2026 (scenarios/lhcb_day.yaml names the source).
+    """
+    figures = {n_jobs: dirac(501, n_jobs, n_matches) for n_jobs in (few, many)}
+    return {**{f"median_us_of_{n_jobs}": each["median_us"] for n_jobs, each in figures.items()},
+            "p99_us": figures[many]["p99_us"], "cost_ratio": figures[many]["median_us"] / figures[few]["median_us"],
+            "found_percent": figures[many]["found_percent"], "jobs_waiting": figures[many]["jobs_waiting"]}
+
+
 @compiled
 def matched(draw, nodes, kind, n_classes, seed, key):
     """The job of a request, which is taken out; -1 if no task queue matches."""

@@ -29,7 +29,7 @@ RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "work_shortage
             "unified_queue_evgen_boost.yaml", "dispatch_orders.yaml", "link_outage.yaml",
             "nucleus_full.yaml", "new_nucleus.yaml", "data_carousel.yaml", "whole_container.yaml",
             "greedy_user.yaml", "popular_dataset.yaml", "remote_reading.yaml", "users_week.yaml",
-            "preemptible.yaml", "jumbo.yaml")
+            "preemptible.yaml", "jumbo.yaml", "lhcb_day.yaml")
 CORES = 500_000
 
 PRINTED = {
