@@ -22,6 +22,9 @@ Examples:
 """
 OF_AGENTS = ("acted: cycles after which a task, job, worker, transfer, replica, priority or the order of shares had "
              "changed; agents that only count or load what others read change none")
+OF_FACTORS = ("asked: decisions with two candidates or more, of those whose candidates are recorded "
+              "(record.candidates); changed: those in which the order would be another without the factor; alone: "
+              "those whose first candidate would be")
 NOTE = ("asked: candidates that no rule before it had refused; refused: those that it was the first to refuse; alone: "
         "decisions in which it kept a task from the cores of a batch system, or from a site")
 
@@ -37,20 +40,28 @@ def coverage(
 
     A change of a rule that never refused anything in a scenario cannot be seen there.
     """
-    from simgrid_broker.metrics.coverage import agents_used, ends_used, event_ends_used, incidents_used, rules_used
+    from simgrid_broker.metrics.coverage import (
+        agents_used,
+        ends_used,
+        event_ends_used,
+        factors_used,
+        incidents_used,
+        rules_used,
+    )
     recorded = recorded_run(run)
     rules, ends, agents = rules_used(recorded), ends_used(recorded), agents_used(recorded)
     of_events, incidents, others = event_ends_used(recorded), incidents_used(recorded), of_other_editions(recorded)
     if as_json:
-        typer.echo(json.dumps({"rules": rules.to_dict("records"), "ends": ends.to_dict("records"),
+        typer.echo(json.dumps({"rules": rules.to_dict("records"),
+                               "factors": factors_used(recorded).to_dict("records"), "ends": ends.to_dict("records"),
                                "event_service": of_events.to_dict("records"), "agents": _records(agents),
                                "other_editions": others, "incidents": incidents.to_dict("records")}, indent=1,
                               ensure_ascii=False))
         return
     typer.echo("\n\n".join([*(_broker(rows, str(kind), others[str(kind)] if every else None)
                               for kind, rows in rules.groupby("kind", sort=False)),
-                            paragraph(NOTE), _ends(ends, every), *_of_events(of_events), _incidents(incidents),
-                            *_agents(agents)]))
+                            paragraph(NOTE), *_factors(factors_used(recorded)), _ends(ends, every),
+                            *_of_events(of_events), _incidents(incidents), *_agents(agents)]))
 
 
 def _broker(rows: "pd.DataFrame", kind: str, others: dict[str, str] | None) -> str:
@@ -65,6 +76,16 @@ def _broker(rows: "pd.DataFrame", kind: str, others: dict[str, str] | None) -> s
     if reasons:
         lines.append(table(("never refused", "because"), reasons))
     return "\n".join(lines)
+
+
+def _factors(factors: "pd.DataFrame") -> list[str]:
+    """Factors of the weights with the decisions whose order they changed; nothing without recorded candidates."""
+    cells = [(_words(row.kind), row.factor, f"{row.asked:,}", f"{row.changed:,}", f"{row.alone:,}")
+             for row in factors.itertuples() if row.asked]
+    if not cells:
+        return []
+    return ["\n".join([table(("broker", "factor", "asked", "changed", "alone"), cells, numbers=(2, 3, 4)),
+                       paragraph(OF_FACTORS)])]
 
 
 def of_other_editions(run: "Run") -> dict[str, dict[str, str]]:

@@ -20,6 +20,8 @@ EVENT_ENDS = ("es_merge", "es_retry", "es_wait", "es_inaction", "es_noevent", "e
               "toreassign")
 """Ends of consumers of event service; source: JEDI TWiki, final status of event service jobs; lifecycle reference, 6.2.
 """
+SAME = 1 - 1e-9
+"""Part of a weight from which another one is as heavy."""
 Circumstance = tuple[str, str]
 """A place of the scenario and an attribute of it, an incident and its kind, or an agent and its name."""
 LOSSES: tuple[Circumstance, ...] = tuple(("incident", what) for what in ("file_loss", "replica_lost",
@@ -65,6 +67,38 @@ def rules_used(run: Run) -> pd.DataFrame:
     rules = pd.DataFrame(rows, columns=["kind", "rule", "asked", "refused", "alone", "why_not"])
     rules.loc[rules.groupby("kind").asked.transform("max") == 0, "why_not"] = "this broker made no decision"
     return rules
+
+
+@once_per_run
+def factors_used(run: Run) -> pd.DataFrame:
+    """Every factor of a weight: kind, factor, asked, changed, alone; of decisions whose candidates are recorded.
+
+    asked: decisions with two candidates or more in use; changed: those in which the order of these would be another
+    without the factor; alone: those whose first candidate would be another, or none.
+    """
+    rows = run.table("factors", ["decision", "candidate", "factor", "multiplier"])
+    rows = rows.merge(run.table("decisions", ["decision", "kind"]), on="decision").astype({"kind": object})
+    found = []
+    for kind, of_kind in rows.groupby("kind"):
+        weights = of_kind.pivot(index=["decision", "candidate"], columns="factor", values="multiplier").fillna(1.0)
+        weights = weights[weights.groupby("decision").transform("size") > 1]
+        decision, values = weights.index.get_level_values("decision").to_numpy(), weights.to_numpy()
+        for k, name in enumerate(weights.columns):
+            moved = _moved(decision, values.prod(axis=1), np.delete(values, k, axis=1).prod(axis=1))
+            found.append((kind, str(name), len(np.unique(decision)), *moved))
+    return pd.DataFrame(found, columns=["kind", "factor", "asked", "changed", "alone"])
+
+
+def _moved(decision: np.ndarray, weight: np.ndarray, other: np.ndarray) -> tuple[int, int]:
+    """Decisions in which one candidate has more weight than a second one, but not more of another weight; and those in
+    which the heaviest candidate is such a one."""
+    order = np.lexsort((-other, -weight, decision))
+    decision, weight, other = decision[order], weight[order], other[order]
+    lighter = (decision[1:] == decision[:-1]) & (weight[1:] < weight[:-1] * SAME)
+    changed = decision[1:][lighter & (other[1:] >= other[:-1] * SAME)]
+    first = np.searchsorted(decision, decision)                 # the heaviest candidate of each decision
+    beaten = decision[(weight < weight[first] * SAME) & (other >= other[first] * SAME)]
+    return len(np.unique(changed)), len(np.unique(beaten))
 
 
 def _why_not(run: Run, rule, asked: int) -> str:

@@ -20,6 +20,7 @@ from simgrid_broker.metrics.coverage import (
     NEEDS,
     agents_used,
     ends_used,
+    factors_used,
     incidents_used,
     rules_used,
     why_never,
@@ -59,6 +60,28 @@ def test_a_rule_is_asked_about_what_the_rules_before_it_left(run):
     used = run.refusals[run.refusals.tag.isna()].groupby("kind", observed=True)["count"].sum()
     for kind, rules in rules_used(run).groupby("kind"):
         assert (rules.asked.shift(-1, fill_value=used[kind]) == rules.asked - rules.refused).all()
+
+
+@pytest.mark.parametrize(("weights", "changed", "alone"), [
+    pytest.param({"A": (4, 1), "B": (3, 1)}, (1, 0), (1, 0), id="only one factor tells the candidates apart"),
+    pytest.param({"A": (4, 2), "B": (3, 1)}, (0, 0), (0, 0), id="each alone gives the same order"),
+    pytest.param({"A": (4, 1), "B": (3, 1.3)}, (1, 0), (1, 0), id="the larger factor wins"),
+    pytest.param({"A": (9, 1), "B": (4, 1), "C": (3, 1.5)}, (1, 1), (1, 0), id="a change behind the first"),
+    pytest.param({"A": (4, 1)}, (0, 0), (0, 0), id="nothing to order")])
+def test_a_factor_decides_if_the_order_would_be_another_without_it(weights, changed, alone):
+    rows = [(7, name, factor, value) for name, values in weights.items()
+            for factor, value in zip(("x", "y"), values, strict=True)]
+    tables = {"factors": pd.DataFrame(rows, columns=["decision", "candidate", "factor", "multiplier"]),
+              "decisions": pd.DataFrame([(7, "job_brokerage")], columns=["decision", "kind"])}
+
+    class OfTables:
+        folder = None
+
+        def table(self, name, columns):
+            return tables[name]
+    found = factors_used(OfTables())
+    assert tuple(found.changed) == changed and tuple(found.alone) == alone
+    assert set(found.asked) == {int(len(weights) > 1)}
 
 
 def test_rules_of_other_editions_are_named_and_none_of_the_run(run):

@@ -29,7 +29,8 @@ RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "work_shortage
             "unified_queue_evgen_boost.yaml", "dispatch_orders.yaml", "link_outage.yaml",
             "nucleus_full.yaml", "new_nucleus.yaml", "data_carousel.yaml", "whole_container.yaml",
             "greedy_user.yaml", "popular_dataset.yaml", "remote_reading.yaml", "users_week.yaml",
-            "preemptible.yaml", "jumbo.yaml", "lhcb_day.yaml")
+            "preemptible.yaml", "jumbo.yaml", "lhcb_day.yaml",
+            "troubled_grid.yaml")
 CORES = 500_000
 
 PRINTED = {
@@ -104,6 +105,7 @@ def test_scenarios_load_without_a_remark(name):
     expected = ["There is no work"] if name == "lcg_replay.yaml" else []
     expected += ["1 of 84 storage("] if name == "lcg_replay.yaml" else []
     expected += ["CRIC software gp"] if name == "gpu_campaign.yaml" else []
+    expected += (["CRIC software gp", "entries in gpu_s", "2 of 13 storage("] if name == "troubled_grid.yaml" else [])
     assert [remark[:16] for remark in remarks(scenario)] == expected
 
 
