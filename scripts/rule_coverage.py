@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Count how often each rule of the brokers decides in the scenarios, in both editions: docs/coverage.json and .md.
+"""Count how often each rule of the brokers decides in the scenarios, in both editions: docs/coverage.json, coverage.md
+and rules/*.md.
 
     scripts/rule_coverage.py                        run all of SCENARIOS, which takes a quarter of an hour
     scripts/rule_coverage.py atlas_day scouts       run these again; the figures of the others stay
@@ -12,6 +13,7 @@ LEAST over all scenarios, and LEAST_OF_DAY in atlas_day; rules of event service 
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -197,6 +199,7 @@ def main() -> None:
                 add(rules, name, edition, measured(name, edition, Path(folder) / "run"))
         write_figures(rules)
     write_whole(PAGE, with_page(PAGE.read_text(encoding="utf-8"), rules))
+    subprocess.run([sys.executable, ROOT / "scripts" / "write_reference.py"], check=True)    # pages of the rules
     for edition in EDITIONS:
         for names in (SCENARIOS, [DAY]):
             decided, of = part(rules, edition, names)
