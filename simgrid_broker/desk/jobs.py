@@ -24,7 +24,7 @@ from simgrid_broker.desk.security import Places
 from simgrid_broker.errors import InputFileError, Problem
 from simgrid_broker.experiments.study import FILE as STUDY
 from simgrid_broker.experiments.study import read_study
-from simgrid_broker.files import READABLE, write_whole
+from simgrid_broker.files import MANIFEST, READABLE, write_whole
 from simgrid_broker.records.progress import is_alive, process, read_progress
 
 FOLDER = ".desk"
@@ -207,6 +207,11 @@ class Queue:
                 self._end(job, CANCELLED if was_cancelled else FAILED if child.returncode > 0 else KILLED)
 
     def _end(self, job: Job, state: str) -> None:
+        """Write how a job ended; the folders that it was given and left empty are removed."""
+        for folder in folders_of(job):
+            with suppress(OSError):
+                folder.rmdir()
+                folder.parent.rmdir()
         write_whole(self.folder / job.name / "end.json", json.dumps({"state": state, "ended_s": time.time()}))
 
     def _terminate(self, job: Job) -> None:
@@ -225,9 +230,24 @@ def _json(path: Path) -> dict[str, Any] | None:
         return None
 
 
+def folders_of(job: Job) -> list[Path]:
+    """Folders into which the commands of a job write."""
+    return [Path(option.partition("=")[2]) for command in job.commands for option in command
+            if option.startswith(("--into=", "--out="))]
+
+
+def part_of(job: Job) -> float:
+    """Part of a job that is done, from 0 to 1: the mean of its commands, of several without the last, a comparison."""
+    folders = folders_of(job)
+    counted = folders[:-1] or folders
+    return sum(map(part_done, counted)) / max(len(counted), 1)
+
+
 def part_done(folder: Path) -> float:
     """Part of a run or study that is done, from 0 to 1; 0 of one that has not begun."""
     progress = read_progress(folder)
+    if progress is None and (folder / MANIFEST).is_file():
+        return 1.0
     if progress is not None:
         return min(progress["simulated_s"] / max(progress["duration_s"], 1e-9), 1.0)
     if not (folder / STUDY).is_file():

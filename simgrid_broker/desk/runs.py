@@ -71,7 +71,8 @@ def entry(folder: Path) -> Entry:
         written = path.stat()
     except OSError as error:
         return Entry(folder, "run", "", DAMAGED, 0.0, message=str(error))
-    return _entry(path, written.st_mtime_ns)
+    # runs of a study end while its own file stays as it is
+    return _entry.__wrapped__(path, written.st_mtime_ns) if path.name == STUDY else _entry(path, written.st_mtime_ns)
 
 
 @lru_cache(maxsize=4096)
@@ -94,7 +95,8 @@ def _run(folder: Path, written_s: float) -> Entry:
 
 def _study(folder: Path, written_s: float) -> Entry:
     study = read_study(folder)
-    return Entry(folder, "study", str(study.manifest["kind"]), f"{len(study.plan)} runs", written_s)
+    state = f"{len(study.finished())} of {len(study.plan)} runs done"
+    return Entry(folder, "study", str(study.manifest["kind"]), state, written_s)
 
 
 def listed(request: Request) -> Response:

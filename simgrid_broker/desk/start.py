@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import shlex
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,16 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from simgrid_broker.advice import refuse_unusable
 from simgrid_broker.desk.frame import Desk, address, desk_of, fields, moved, shown
-from simgrid_broker.desk.jobs import Job, part_done
+from simgrid_broker.desk.jobs import Job, part_of
 from simgrid_broker.errors import InputFileError, Problem
 from simgrid_broker.experiments.study import folder_name
-from simgrid_broker.files import MANIFEST, reading_only
+from simgrid_broker.files import MANIFEST, reading_only, refuse_outside
 from simgrid_broker.records import new_run_folder, read_manifest
 from simgrid_broker.records.progress import FILE as PROGRESS
 from simgrid_broker.records.progress import read_progress
-from simgrid_broker.scenario import load_scenario
+from simgrid_broker.scenario import Scenario, load_scenario
 from simgrid_broker.units import format_seconds
 
 KINDS = {"run": "one run", "replicate": "several seeds: figures with intervals",
@@ -68,6 +70,8 @@ def queued(desk: Desk, given: Mapping[str, str]) -> Job:
     seed, until, settings = _number(given, "seed"), given.get("until", "").strip() or None, _lines(given, "settings")
     with reading_only(desk.places.folders.values()):
         scenario = load_scenario(path, seed, until, settings)
+        refuse_unusable(scenario)
+        _refuse_trace_outside(scenario)
     options = [*([f"--until={until}"] if until else []), *(f"--set={one}" for one in settings)]
     if kind == "run":
         folder = new_run_folder(desk.places.results, scenario.name, scenario.seed)
@@ -84,6 +88,18 @@ def queued(desk: Desk, given: Mapping[str, str]) -> Job:
     return desk.queue.add(f"{kind} {scenario.name}", [
         [kind, f"--seeds={seeds}", *_workers(desk), *options, *more, f"--out={study}", "--", str(path)]],
         desk.places.place(study), desk.queue.cores)
+
+
+def _refuse_trace_outside(scenario: Scenario) -> None:
+    """Raise InputFileError for recorded work outside the folders that may be read; a run opens it, not the loader."""
+    trace = scenario.workload.trace
+    if trace is None:
+        return
+    try:
+        refuse_outside(trace.file)
+    except OSError as error:
+        problem = Problem(None, None, "workload.trace.file", str(trace.file), str(error.strerror))
+        raise InputFileError([problem]) from error
 
 
 def _against(desk: Desk, name: str, sides: list[list[str]], seeds: str) -> Job:
@@ -148,8 +164,7 @@ def _lines(given: Mapping[str, str], name: str) -> list[str]:
 def queue_page(request: Request) -> Response:
     """The queue: jobs that run and wait, and those that have ended."""
     desk = desk_of(request)
-    jobs = [(job, where(desk, job), part_done(desk.places.results.joinpath(*job.place.split("/")[1:])))
-            for job in reversed(desk.queue.jobs())]
+    jobs = [(job, where(desk, job), part_of(job)) for job in reversed(desk.queue.jobs())]
     return shown(request, "queue.html", jobs=jobs, cores=desk.queue.cores, live=signature(desk))
 
 
@@ -169,7 +184,8 @@ def job_page(request: Request) -> Response:
     job = desk.queue.job(request.path_params["name"])
     folder = desk.places.results.joinpath(*job.place.split("/")[1:])
     return shown(request, "job.html", job=job, log=desk.queue.log(job), results=where(desk, job),
-                 part=part_done(folder), progress=read_progress(folder), live=signature(desk))
+                 commands=[shlex.join(["simgrid-broker", *command]) for command in job.commands], place=job.place,
+                 seen=progress_of(desk).get(job.place), progress=read_progress(folder), live=signature(desk))
 
 
 async def cancel(request: Request) -> Response:
@@ -202,7 +218,7 @@ def progress_of(desk: Desk) -> dict[str, dict[str, Any]]:
     under_way = {desk.places.place(folder): _seen(progress) for folder, progress in found.items() if progress}
     for job in desk.queue.jobs():
         if job.is_open and job.place not in under_way:
-            part = part_done(results.joinpath(*job.place.split("/")[1:]))
+            part = part_of(job)
             under_way[job.place] = {"part": part, "words": f"{100 * part:.0f} %", "shares": {}}
     return under_way
 

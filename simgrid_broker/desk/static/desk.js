@@ -12,8 +12,11 @@ if (body.dataset.live !== undefined) {
       for (const cell of document.querySelectorAll("[data-of]"))
         if (cell.dataset.of === place && cell.dataset.share in shares) cell.textContent = shares[cell.dataset.share];
     }
+    // shares of the run of this page that it does not show yet: the run has begun since
+    const {shares = {}} = progress[body.dataset.place] ?? {};
+    const hasBegun = Object.keys(shares).length > 0 && !document.querySelector("[data-of]");
     const isWriting = document.activeElement?.matches("textarea, input, select");
-    if (live !== body.dataset.live && !isWriting) location.reload();
+    if ((live !== body.dataset.live || hasBegun) && !isWriting) location.reload();
   });
   addEventListener("pagehide", () => source.close());
 }
