@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Write the generated parts of docs/: scenario, snapshot, gdpconfig, states, tables, options, python; parts of match
-and studies (.md); the rule book, rules/.
+"""Write the generated parts of docs/: scenario, snapshot, gdpconfig, states, tables, options, python, cite; parts of
+match and studies (.md); the rule book, rules/.
 
     scripts/write_reference.py            write the files
     scripts/write_reference.py --check    only list outdated files; exit status 1 if there are any
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import rule_book
+import yaml
 from markdown_tables import plain, table
 from pydantic import BaseModel
 from typer import Context
@@ -68,6 +69,27 @@ OPTIONS_HEAD = """\
 
 Written by `scripts/write_reference.py` from the program; `simgrid-broker COMMAND --help` prints the same.
 [Commands](commands.md) says what each is for.
+"""
+
+CITATION = """\
+# How to cite
+
+Written by `scripts/write_reference.py` from `CITATION.cff`, which reference managers read.
+
+```bibtex
+@software{{simgrid_broker,
+  author  = {{{author}}},
+  title   = {{{title}}},
+  version = {{{version}}},
+  license = {{{license}}}
+}}
+```
+
+Name the version that made your figures (`simgrid-broker --version`), the scenario with the keys that were changed, the
+seeds and the edition: `manifest.json` of a run has all of them. A figure that was reached by setting a key is fitted,
+one that follows from published input and defaults is predicted; say which ([what is simplified](how/simplified.md)).
+The papers whose rules and figures are used are listed in [fidelity](fidelity.md) and in
+[the scenarios](../scenarios/README.md).
 """
 
 PYTHON_HEAD = """\
@@ -129,7 +151,8 @@ def documents() -> dict[Path, str]:
     match, studies = DOCS / "match.md", DOCS / "studies.md"
     return {DOCS / "scenario.md": scenario(), DOCS / "snapshot.md": snapshot(),
             DOCS / "states.md": states(), DOCS / "tables.md": tables(), DOCS / "gdpconfig.md": gdpconfig(),
-            DOCS / "options.md": options(), DOCS / "python.md": python(), **rule_book.book(ROOT),
+            DOCS / "options.md": options(), DOCS / "python.md": python(), DOCS / "cite.md": citation(),
+            **rule_book.book(ROOT),
             match: between_marks(match.read_text(encoding="utf-8"), matching()),
             studies: between_marks(studies.read_text(encoding="utf-8"), study_files())}
 
@@ -209,6 +232,13 @@ def _signature(value: object) -> str:
     if isclass(value) and issubclass(value, (Exception, BaseModel)):
         return ""
     return re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z])", "", str(signature(value))) if callable(value) else ""
+
+
+def citation() -> str:
+    """docs/cite.md, from CITATION.cff."""
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    author = " and ".join(f"{{{one['name']}}}" for one in cited["authors"])
+    return CITATION.format(author=author, **{key: cited[key] for key in ("title", "version", "license")})
 
 
 def snapshot() -> str:
