@@ -1,9 +1,11 @@
 """Runs and studies below the folder of results: their list, the page of each, and their files."""
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from starlette.concurrency import run_in_threadpool
@@ -104,19 +106,21 @@ def listed(request: Request) -> Response:
     desk = desk_of(request)
     places = {desk.places.place(each.folder): each for each in entries(desk.places.results)}
     under_way = start.progress_of(desk)
-    rows = [_row(each, place, place in under_way) for place, each in places.items()]
+    rows = [_row(each, place, under_way.get(place)) for place, each in places.items()]
     found = [(place, encoded(places[place].kind, place) if place in places else "", seen)
              for place, seen in under_way.items()]
-    return shown(request, "list.html", rows=pd.DataFrame(rows, columns=HEADS), results=str(desk.places.results),
+    return shown(request, "list.html", rows=pd.DataFrame(rows, columns=HEADS), results=desk.places.results,
                  under_way=found, live=start.signature(desk))
 
 
-def _row(each: Entry, place: str, is_under_way: bool) -> tuple:
+def _row(each: Entry, place: str, seen: Mapping[str, Any] | None) -> tuple:
     written = pd.Timestamp(each.written_s, unit="s").strftime("%Y-%m-%d %H:%M")
     simulated = "" if each.simulated_s != each.simulated_s else (
         f"{format_seconds(each.simulated_s)} of {format_seconds(each.duration_s)}")
+    if seen and each.kind == "run":
+        simulated = seen["words"].partition(",")[0]
     target = address("files", f"{place}/{REPORT}") if each.kind == COMPARISON else address(each.kind, place)
-    status = each.status if each.status != "running" else "under way" if is_under_way else "killed"
+    status = each.status if each.status != "running" else "under way" if seen else "killed"
     return (Link(place.partition("/")[2], target), each.kind, each.about, "" if each.seed is None else str(each.seed),
             status, simulated, written)
 

@@ -83,7 +83,8 @@ class Gate:
             return self._exchanged(request)
         if not _same(request.cookies.get(self.key.cookie_name, ""), self.key.cookie):
             return _refused(403, LOCKED)
-        if request.method not in READS and not _is_from_here(request):
+        origin = f"http://{request.headers['host']}"
+        if request.method not in READS and request.headers.getlist("origin") != [origin]:
             return _refused(403, "A change must come from a page of this server (Origin).")
         size = request.headers.get("content-length", "0")
         if not size.isdecimal() or int(size) > self.most_bytes:
@@ -97,16 +98,6 @@ class Gate:
         response = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
         response.set_cookie(self.key.cookie_name, self.key.cookie, path="/", httponly=True, samesite="strict")
         return response
-
-
-def _is_from_here(request: Request) -> bool:
-    """True of a request by a page of this server: by its Origin, or by Sec-Fetch-Site where Origin is null.
-
-    A browser sends a null for a form of a page without referrers. Scripts set neither header. Sources: Fetch Standard,
-    serializing a request origin; W3C Fetch Metadata.
-    """
-    origin, site = request.headers.getlist("origin"), request.headers.getlist("sec-fetch-site")
-    return origin == [f"http://{request.headers['host']}"] or (origin, site) == (["null"], ["same-origin"])
 
 
 def too_large(most_bytes: int) -> str:

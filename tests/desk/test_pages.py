@@ -45,7 +45,7 @@ def test_runs_are_listed_as_what_they_are(browser, results, run, recorded):
     page = browser.get("/").text
     for row in ('seed-1</a></td><td>run</td><td>minimal</td><td>1</td><td>complete</td><td>2 h of 2 h',
                 "killed/seed-1</a></td><td>run</td><td>minimal</td><td>1</td><td>killed",
-                "going/seed-1</a></td><td>run</td><td>minimal</td><td>1</td><td>under way",
+                "going/seed-1</a></td><td>run</td><td>minimal</td><td>1</td><td>under way</td><td>30 min of 2 h",
                 "damaged</a></td><td>run</td><td></td><td></td><td>damaged",
                 'href="/files/results/compared/report.html"', "30 min of 2 h, 1,234 jobs ended, 56 cores run"):
         assert row in page, row

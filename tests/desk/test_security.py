@@ -69,11 +69,8 @@ def test_a_change_needs_the_origin_of_the_page(browser, origin, status):
     assert browser.post("/", headers={} if origin is None else {"Origin": origin}).status_code == status
 
 
-def test_a_form_of_a_page_without_referrers_has_a_null_for_its_origin(browser):
-    """Which its browser says is of this server: not of another site, nor of another port of this machine."""
-    for site, status in (("same-origin", 405), ("same-site", 403), ("cross-site", 403), ("none", 403), (None, 403)):
-        given = {"Origin": "null"} if site is None else {"Origin": "null", "Sec-Fetch-Site": site}
-        assert browser.post("/", headers=given).status_code == status
+def test_pages_send_a_referrer_to_this_server_as_browsers_else_hide_the_origin_of_a_form(browser):
+    assert '<meta name="referrer" content="same-origin">' in browser.get("/start").text
 
 
 def test_a_body_has_a_limit_whatever_its_length_says(results, key):
