@@ -6,6 +6,8 @@ the checkout.
 
 import re
 
+from sphinx.search.en import SearchEnglish
+
 from simgrid_broker import __version__
 
 project = "simgrid_broker"
@@ -35,6 +37,16 @@ MERMAID = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
 """Diagrams that the pages of a repository draw; the site, which loads no library for it, has the tables below them."""
 
 
+class NamesAndWords(SearchEnglish):
+    """English in which each part of a name between underscores is found as a word."""
+
+    def split(self, input):
+        """Words of a text, and the parts of those with underscores."""
+        words = super().split(input)
+        return words + [part for word in words if "_" in word for part in word.split("_") if part]
+
+
 def setup(app):
-    """Leave the diagrams out of the pages."""
+    """Leave the diagrams out of the pages, and index parts of names."""
+    app.add_search_language(NamesAndWords)
     app.connect("source-read", lambda app, name, source: source.append(MERMAID.sub("", source.pop())))

@@ -166,11 +166,11 @@ def gdpconfig() -> str:
     """docs/gdpconfig.md, a table for each component."""
     pieces = [GDPCONFIG_HEAD]
     for component in sorted({entry.component for entry in REGISTRY}, key=str.lower):
-        rows = [(entry.key, entry.type, _default(entry.default), entry.unit, entry.meaning, entry.effect,
-                 ", ".join(editions_of(entry)) or "-", ", ".join(readers().get(entry, ())))
-                for entry in REGISTRY if entry.component == component]
-        head = "key", "type", "default", "unit", "meaning", "effect", "editions", "read by"
-        pieces.append(f"## {component}\n\n" + table(head, rows, code=(0, 7)))
+        rows = [(entry.key, entry.type, _default(entry.default), entry.unit,
+                 "; ".join(filter(None, (entry.meaning, entry.effect))), ", ".join(editions_of(entry)) or "-",
+                 ", ".join(readers().get(entry, ()))) for entry in REGISTRY if entry.component == component]
+        head = "key", "type", "default", "unit", "meaning", "editions", "read by"
+        pieces.append(f"## {component}\n\n" + table(head, rows, code=(0, 6)))
     return "\n".join(pieces)
 
 

@@ -7,9 +7,11 @@ import sys
 import tomllib
 import venv
 import zipfile
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 import simgrid_broker
@@ -111,3 +113,45 @@ def test_the_version_stands_in_one_place():
     citation = (ROOT / "CITATION.cff").read_text()
     changes = (ROOT / "CHANGELOG.md").read_text()
     assert f"version: {simgrid_broker.__version__}\n" in citation and f"## {simgrid_broker.__version__}" in changes
+
+
+def with_pip(home, what):
+    """Install into an environment by pip's own settings; skips where no index of packages can be reached."""
+    done = subprocess.run([sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "--quiet",
+                           "--disable-pip-version-check", what], capture_output=True, text=True)
+    if done.returncode and ("No matching distribution" in done.stderr or "Could not find a version" in done.stderr):
+        pytest.skip("no index of packages can be reached, from which an empty environment is filled")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_an_empty_environment_runs_reports_and_brokers_and_names_the_extra_of_the_rest(wheel, tmp_path):
+    home = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
+
+    def said(*words):
+        return subprocess.run([home / "bin" / "simgrid-broker", *words], cwd=tmp_path, capture_output=True, text=True)
+    with_pip(home, wheel)
+    *plain, (study, folder) = USES
+    for words, answer in plain:
+        done = said(*words)
+        assert done.returncode == 0 and answer in done.stdout, (words, done.stdout, done.stderr)
+    for words, extra in ((study, "studies"), (("serve",), "desk")):
+        done = said(*words)
+        assert done.returncode and f"pip install 'simgrid_broker[{extra}]'" in done.stderr, (words, done.stderr)
+    with_pip(home, f"{wheel}[studies]")
+    done = said(*study)
+    assert done.returncode == 0 and folder in done.stdout, (done.stdout, done.stderr)
+
+
+def test_every_library_has_a_lower_bound_and_those_of_extras_are_named_with_it():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    assert {"studies", "desk", "docs", "test", "dev"} <= extras.keys()
+    assert [need for need in (*project["dependencies"], *extras["studies"], *extras["desk"]) if ">=" not in need] == []
+    for need in map(Requirement, requires("simgrid_broker")):
+        mark = need.marker
+        extra = next((name for name in ("studies", "desk") if mark and mark.evaluate({"extra": name})), "")
+        if extra and not need.extras:
+            with pytest.raises(MissingExtra, match=rf"simgrid_broker\[{extra}\]"), extras_named():
+                raise ModuleNotFoundError(f"No module named {need.name!r}", name=need.name.replace("-", "_"))
