@@ -36,21 +36,27 @@ REPORT_EXAMPLES = """\b
 Examples:
   simgrid-broker report results/quickstart/seed-1
   simgrid-broker report results/quickstart/seed-1 --format png,pdf
+  simgrid-broker report results/changed/seed-1 --base results/quickstart/seed-1
 """
 
 def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
-           formats: PlotFormats = "") -> None:
+           formats: PlotFormats = "",
+           base: Annotated[Path | None, typer.Option(metavar="BASE", help="Folder of a run; the first section says "
+                                                     "what changed against it.", show_default=False)] = None) -> None:
     """Print the figures of a run and rewrite its report. Also works for runs that were interrupted or killed."""
     from simgrid_broker.records import read_run
-    write_and_print(read_run(run), pages=Pages(formats=plot_formats(formats)))
+    write_and_print(read_run(run), pages=Pages(formats=plot_formats(formats), base=base and read_run(base)))
 
 
 class Pages(NamedTuple):
-    """Choice of pages: a report, plots in it, and formats in which these are also files of their own."""
+    """Choice of pages: a report, plots in it, formats in which these are also files of their own, and a run with which
+    it is compared.
+    """
 
     report: bool = True
     plots: bool = True
     formats: tuple[str, ...] = ()
+    base: "Run | None" = None
 
 
 WHOLE = Pages()
@@ -85,7 +91,7 @@ def write_and_print(run: "Run", quiet: bool = False, pages: Pages = WHOLE) -> No
 def _written(run: "Run", quiet: bool, pages: Pages) -> Path:
     from simgrid_broker.cli.progress import steps
     from simgrid_broker.report import write_report
-    return write_report(run, iter if quiet else steps("Writing the report"), pages.plots, pages.formats)
+    return write_report(run, iter if quiet else steps("Writing the report"), pages.plots, pages.formats, pages.base)
 
 
 EXAMPLES = """\b

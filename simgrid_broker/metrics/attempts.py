@@ -86,14 +86,32 @@ def failures(run: Run) -> pd.DataFrame:
         ended = ended[ended.status.isin(LOST)].assign(lost_core_hours=ended.run_core_s / HOUR,
                                                       lost_wait_hours=ended.wait_s / HOUR)
         return _by_cause(ended, window)
-    jobs = selected_jobs(run, ["status", "cause", "corecount", "walltime_s", "pending_s", *RUN_TIMES],
+    return _by_cause(_lost_jobs(run), window)
+
+
+@once_per_run
+def failures_by_queue(run: Run) -> pd.DataFrame:
+    """Core hours lost in the window by status, cause and queue, largest first: of the attempts that have a row.
+
+    Dimensions status, cause and queue; metric lost_core_hours, as in `failures`.
+    """
+    table = _lost_jobs(run).groupby(["status", "cause", "queue"]).lost_core_hours.sum().reset_index()
+    table = table.sort_values(["lost_core_hours", "queue"], ascending=[False, True])
+    return tidy(table, ["status", "cause", "queue"], {"lost_core_hours": UNITS["lost_core_hours"]}, window_of(run))
+
+
+@once_per_run
+def _lost_jobs(run: Run) -> pd.DataFrame:
+    """Attempts that ended in the window without finishing, a row each, with what they cost."""
+    window = window_of(run)
+    jobs = selected_jobs(run, ["status", "cause", "queue", "corecount", "walltime_s", "pending_s", *RUN_TIMES],
                          lambda rows: rows.status.isin(LOST) & window.holds(end_times(rows)))
     ran = np.where(jobs.cause == SILENT, jobs.walltime_s, run_times(jobs))
     waited = np.where(np.isnan(jobs.running_s), end_times(jobs), jobs.running_s) - jobs.pending_s
-    return _by_cause(pd.DataFrame({
-        "status": jobs.status, "cause": jobs.cause, "jobs": 1,
+    return pd.DataFrame({
+        "status": jobs.status, "cause": jobs.cause, "queue": jobs.queue, "jobs": 1,
         "lost_core_hours": np.nan_to_num(ran) * jobs.corecount / HOUR,                      # NaN = never ran
-        "lost_wait_hours": np.nan_to_num(waited) / HOUR}), window)
+        "lost_wait_hours": np.nan_to_num(waited) / HOUR})
 
 
 def _by_cause(lost: pd.DataFrame, window: Window) -> pd.DataFrame:

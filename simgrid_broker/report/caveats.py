@@ -17,13 +17,17 @@ MOST_NAMED = 3
 
 
 def warnings_of(run: Run) -> tuple[str, ...]:
+    """The shares that are short, each in a sentence, and warnings as of `cautions_of`."""
+    return (*sentences(run), *cautions_of(run))
+
+
+def cautions_of(run: Run) -> tuple[str, ...]:
     """Warnings that limit how far the figures of a run can be trusted."""
     warnings = list(cut_short(run))
     if 0 < (part := part_of_jobs(run)) < 1:
         warnings.append(f"{100 * part:.3g} % of the jobs have a row (record.jobs). Failures, statuses, attempts and "
                         "throughput count all jobs, hour by hour; waiting times are those of the sample, their numbers "
                         "of jobs scaled up; rebrokerage, memory retries and jobs cut from files count the sample.")
-    warnings += sentences(run)
     if run.manifest["status"] == "complete":
         warnings += [*_tasks_without_place(run), *_drift(run)]
     warnings += [_command_ignored(command) for command in run.manifest.get("commands", ())

@@ -11,7 +11,7 @@ from simgrid_broker import metrics
 from simgrid_broker.metrics.shares import Tree
 from simgrid_broker.records import Run, as_run, write_whole
 from simgrid_broker.report import links
-from simgrid_broker.report.blocks import Block, Marks, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
+from simgrid_broker.report.blocks import Block, Marks, Note, Plot, Row, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.context import context
 from simgrid_broker.report.drawing.pictures import plots_of, save_plots
@@ -85,6 +85,30 @@ def write_comparison(run_a: Run | str | Path, run_b: Run | str | Path, folder: s
                 save_plots(plots_of(sections), folder / "plots", steps, formats),
                 "Made by simgrid_broker. Plots and their tables are also in plots/.")
     return write_whole(folder / "report.html", text)
+
+
+CHANGED = ("finished", "failure_rate", "core_occupancy", "wait_km_p50")
+"""Figures of the summary that a report shows against its base."""
+MOST_CHANGED = 3
+
+
+def changed(base: Run, run: Run) -> list[Block]:
+    """Changes of a run against its base: settings, figures, and the shares whose power changed most."""
+    settings, summary = setting_differences(base, run), metrics.difference(metrics.summary(base), metrics.summary(run))
+    summary = summary[summary.metric.isin(CHANGED)]
+    power = metrics.difference(*(metrics.share_compliance(one).drop(columns=["node", "level"]) for one in (base, run)))
+    power = power[(power.metric == "delivered") & power.difference.ne(0)]
+    power = power.loc[power.difference.abs().sort_values(ascending=False, kind="stable").index[:MOST_CHANGED]]
+    figures = pd.concat([summary.assign(figure=summary.metric.map(SUMMARY_LABELS)),
+                         power.assign(figure="Power of " + power.share.astype(object))])
+    figures = figures[["figure", "unit", "base", "changed", "difference"]].rename(columns={
+        "base": "Base", "changed": "This run", "difference": "Change"})
+    more = f" {len(settings) - MOST_CHANGED} more settings differ." if len(settings) > MOST_CHANGED else ""
+    note = scenario_note(base, run) or "One run on each side: a part of each change is chance."
+    return [Row((TableBlock(f"Changed against {differing_names([base.folder, run.folder])[0]}", figures,
+                            f"{note} `simgrid-broker compare BASE RUN` shows all.", mixed=True),
+                 TableBlock("Settings that differ", settings.head(MOST_CHANGED).rename(columns={
+                     "A": "Base", "B": "This run"}), more.strip())))]
 
 
 def setting_differences(run_a: Run, run_b: Run) -> pd.DataFrame:

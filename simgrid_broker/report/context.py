@@ -34,21 +34,22 @@ class Context:
     marks: Marks
     tree: Tree
     groups: dict[str, list[str]]
+    base: Run | None = None
 
     def over_time(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a series that lie on the time axes."""
         return table[table.time_s >= self.marks.start_s]
 
 
-def context(run: Run) -> Context:
-    """The context of `run`."""
+def context(run: Run, base: Run | None = None) -> Context:
+    """The context of `run`; base: what it is compared with."""
     tree = share_tree(run)
     groups: dict[str, list[str]] = {}
     for leaf in tree.leaves:
         groups.setdefault(tree.names[tree.top_of(leaf)], []).append(tree.names[leaf])
     window = window_of(run)
     marks = Marks(window.start_s if window.length_s else 0.0, incidents(run))
-    return Context(run, window, marks, tree, groups)
+    return Context(run, window, marks, tree, groups, base)
 
 
 def incidents(run: Run) -> tuple[Mark, ...]:

@@ -32,8 +32,14 @@ h3 { font-size: 15.5px; margin: 26px 0 6px; overflow-wrap: anywhere; }
 p { margin: 6px 0; overflow-wrap: anywhere; }
 a { color: var(--link); text-decoration: none; }
 a:hover { text-decoration: underline; }
-.lead { color: var(--soft); margin-bottom: 14px; }
-nav { background: var(--panel); padding: 10px 18px; margin: 18px 0; border-radius: 4px; }
+.lead { color: var(--soft); margin-bottom: 8px; }
+nav { background: var(--panel); padding: 6px 14px; margin: 10px 0; border-radius: 4px; font-size: 13px; }
+#answers h2 { margin-top: 14px; padding-top: 6px; } #answers h3 { margin: 14px 0 2px; font-size: 14.5px; }
+#answers .tiles { margin: 10px 0; gap: 8px; } #answers .tile { padding: 4px 10px; }
+#answers .tile b { font-size: 18px; }
+#answers .warning { padding: 5px 12px; font-size: 13.5px; } #answers .reading { max-width: none; font-size: 12.5px; }
+#answers table { font-size: 12.6px; margin: 2px 0; line-height: 1.4; } #answers .row { gap: 0 20px; }
+#answers td, #answers th { padding-right: 8px; max-width: none; } #answers th { min-width: 0; }
 nav ol { margin: 0; padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: 2px 20px; }
 figure { margin: 4px 0 18px; break-inside: avoid; }
 .plot { width: 100%; height: auto; display: block; font-family: "DejaVu Sans", Verdana, Arial, sans-serif; }
@@ -122,6 +128,7 @@ def page(title: str, lead: str, sections: Iterable[Section], pictures: Mapping[s
         contents += f'<li><a href="#{section.name}">{escape(section.title)}</a></li>'
         blocks = "".join(_block(block, pictures) for block in section.blocks)
         body += f'<section id="{section.name}">\n<h2>{escape(section.title)}</h2>\n{blocks}</section>\n'
+    body = _reachable(body)
     library = f"<script>{LIBRARY}</script>\n" if "data-axes" in body else ""
     return (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n'
@@ -129,6 +136,12 @@ def page(title: str, lead: str, sections: Iterable[Section], pictures: Mapping[s
             f"<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
             f'<p class="lead">{escape(lead)}</p>\n<nav><ol>{contents}</ol></nav>\n{body}'
             f"<footer>{escape(footer)}</footer>\n{library}<script>{SCRIPT}</script>\n</body>\n</html>\n")
+
+
+def _reachable(body: str) -> str:
+    """The sections with links to parts that the page has; others are texts: tables show their largest rows only."""
+    places = set(re.findall(r' id="([^"]*)"', body))
+    return re.sub(r'<a href="#([^"]*)">([^<]*)</a>', lambda link: link[0] if link[1] in places else link[2], body)
 
 
 def _block(block: Block, pictures: Mapping[str, str]) -> str:

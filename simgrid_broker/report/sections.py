@@ -10,8 +10,8 @@ from simgrid_broker import metrics
 from simgrid_broker.errors import InputFileError
 from simgrid_broker.metrics import wide
 from simgrid_broker.metrics.chain_words import limits
-from simgrid_broker.records import Run, of_run, write_whole
-from simgrid_broker.report.answers import answers
+from simgrid_broker.records import Run, as_run, of_run, write_whole
+from simgrid_broker.report.answers import answers, decided
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note, table_or_note
 from simgrid_broker.report.context import Context, context
 from simgrid_broker.report.drawing.pictures import plots_of, save_plots
@@ -158,7 +158,7 @@ def brokerage(view: Context) -> Section:
     made = wide(metrics.decisions(view.run)) if len(metrics.decisions(view.run)) else pd.DataFrame()
     if len(made):
         blocks.append(TableBlock("Recorded decisions", made.assign(kind=made.kind.map(spoken))))
-    return Section("brokerage", "Brokerage refusals", tuple(blocks))
+    return Section("brokerage", "Brokerage refusals", (*blocks, *decided(view.run)))
 
 
 def _refused(name: str, title: str, table: pd.DataFrame, xlabel: str, reading: str) -> Block:
@@ -277,15 +277,16 @@ SECTIONS = (answers, shares, waiting, users, brokerage, cores, jobs, data, failu
 @texts_of_python()
 @of_run
 def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter, plots: bool = True,
-                 formats: str | Iterable[str] = ()) -> Path:
+                 formats: str | Iterable[str] = (), base: Run | str | Path | None = None) -> Path:
     """Write the report of `run`, or of the one in a folder, there and return the path of report.html.
 
     A section that needs a table that is missing is a note. Raises OutputError, and ValueError for an unknown format.
 
     steps: wraps the sections and then the plots, for example tqdm, to show progress; plots: whether they are drawn;
-    formats: "png", "pdf" or both, in which plots/ has them too.
+    formats: "png", "pdf" or both, in which plots/ has them too; base: a run, or its folder, against which the first
+    section says what changed.
     """
-    view = context(run)
+    view = context(run, None if base is None else as_run(base))
     sections = [_or_note(section, view) for section in steps(SECTIONS)]
     pictures = save_plots(plots_of(sections), run.folder / "plots", steps, formats) if plots else {}
     scenario = run.manifest["scenario"]

@@ -98,3 +98,21 @@ def test_the_page_is_dark_fits_a_phone_and_prints_on_eight_pages(tab, quickstart
     assert letters > 7, "pixels"
     pages = re.findall(rb"/Type */Page\b", tab.pdf(prefer_css_page_size=True))
     assert 3 < len(pages) <= 8
+
+
+def test_links_lead_from_a_share_to_its_task_the_decision_and_the_queue_and_back(tab, quickstart):
+    tab.goto(quickstart)
+    row = tab.locator("tr[id='short-Derivations']")
+    assert row.bounding_box()["y"] < 900 and "running > NRUNNINGCAP" in row.inner_text()
+    row.get_by_text("throttler: running > NRUNNINGCAP").click()
+    assert tab.url.endswith("#brokerage")
+    tab.go_back()
+    row.locator("a[href^='#task']").click()
+    assert "#task-" in tab.url
+    task = tab.locator("tr[id^='decision-']:has(a[href^='#queue'])").first.get_attribute("id").partition("-")[2]
+    for start, kind in ((f"task-{task}", "decision"), (f"decision-{task}", "queue")):
+        tab.locator(f"tr[id='{start}'] a[href^='#{kind}']").click()
+        address = tab.url.partition("#")[2]
+        assert address.startswith(f"{kind}-") and -1 < tab.locator(f"[id='{address}']").bounding_box()["y"] < 900
+    tab.go_back()
+    assert tab.url.endswith(f"#decision-{task}")

@@ -14,6 +14,11 @@ from simgrid_broker.experiments.study_file import base_scenario
 from simgrid_broker.experiments.sweep import combinations
 from simgrid_broker.metrics.chain import LINKS, Cause
 from simgrid_broker.metrics.chain_words import relaxed, sweep_of
+from simgrid_broker.records import read_run
+from simgrid_broker.report.answers import answers
+from simgrid_broker.report.blocks import Note, TableBlock
+from simgrid_broker.report.context import context
+from simgrid_broker.units import format_seconds
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SATURATED = {
@@ -71,10 +76,26 @@ BROKEN = {
 """Changes that break a run, with the link, the rule and the first setting that `why` is to name for Production."""
 
 
+def on_first_screen(folder):
+    """Cells about Production, and sentences, of the first section of the report of a run."""
+    blocks = answers(context(read_run(folder))).blocks
+    rows = [row for block in blocks if isinstance(block, TableBlock) and block.anchor == "short"
+            for row in block.frame.astype(str).itertuples(index=False) if row[0] == "Production"]
+    return rows[0] if rows else (), " ".join(block.text for block in blocks if isinstance(block, Note))
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_run_made_to_fail_is_told_by_its_link_rule_and_key(name, tmp_path):
     changes, link, rule, setting = BROKEN[name]
     found = chain(tmp_path / "run", changes)
+    cells, sentences = on_first_screen(tmp_path / "run")
+    if found.is_short:
+        _, got, could, missed, since, held, key, *_ = cells
+        assert float(missed) == pytest.approx(float(could) - float(got)) and float(missed) > 0.05 * found.target
+        assert held == f"{link}: {rule}" and key.startswith(setting)
+        assert since == f"{format_seconds(found.since_s)} ({found.hours_short} of {found.hours} h)"
+    else:
+        assert name == "work" and f"its tasks had work for {found.could_use:.0f} ({setting} = 20)" in sentences
     assert found.delivered < 0.9 * found.target
     assert (found.cause.link, found.cause.rule) == (link, rule)
     assert found.cause.settings[:1] == ((setting,) if setting else ()), "the key that binds comes first"

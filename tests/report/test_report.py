@@ -25,7 +25,7 @@ from simgrid_broker.metrics import share_compliance
 from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
 from simgrid_broker.report import sections, terminal_summary, write_comparison, write_report
 from simgrid_broker.report.answers import answers
-from simgrid_broker.report.blocks import Mark, Note, Section, address
+from simgrid_broker.report.blocks import Link, Mark, Note, Row, Section, TableBlock, address
 from simgrid_broker.report.comparison import setting_differences
 from simgrid_broker.report.context import context, incident_table
 from simgrid_broker.report.drawing import canvas
@@ -89,7 +89,8 @@ def test_the_answers_say_what_was_missed_since_when_and_lead_to_it(run, monkeypa
     short = metrics.Why(share, 100.0, 80.0, 100.0, 20.0, (), (cause,), 10, 6, 7200.0)
     enough = metrics.Why(LEAVES[1], 100.0, 20.0, 100.0, 20.0, (), (), 10, 0)
     monkeypatch.setattr(metrics, "why", lambda run: (enough, short))
-    text = page_module.page("t", "l", [section(context(run)) for section in (answers, sections.shares)], {}, "f")
+    text = page_module.page("t", "l", [section(context(run)) for section in (
+        answers, sections.shares, sections.brokerage)], {}, "f")
     row, = re.findall(f'<tr id="{address("short", share)}">.*?</tr>', text)
     cells = [html.unescape(re.sub("<[^>]*>", "", cell)) for cell in re.findall("<td.*?</td>", row)]
     assert cells[:6] == [share, "20", "80", "60", "2 h (6 of 10 h)", "throttler: queued > threshold"]
@@ -98,6 +99,24 @@ def test_the_answers_say_what_was_missed_since_when_and_lead_to_it(run, monkeypa
     assert 'href="#brokerage"' in row and address("short", LEAVES[1]) not in text
     monkeypatch.setattr(metrics, "why", lambda run: (enough,))
     assert any("Every share got" in block.text for block in answers(context(run)).blocks if isinstance(block, Note))
+
+
+def test_the_answers_say_what_changed_against_a_base(tmp_path, run):
+    key = "jobbroker.NQUEUED_SAT_CAP"
+    base = read_run(write_fake_run(tmp_path, wait_factor=2.0, gdpconfig={
+        key: {"value": 500, "origin": "command line"}}, **QUICK))
+    tables = {table.title.split(" ")[0]: table.frame.set_index(table.frame.columns[0])
+              for block in answers(context(run, base)).blocks if isinstance(block, Row) for table in block.tables}
+    assert tables["Settings"].loc[f"gdpconfig.{key}"].tolist() == ["500", "300"]
+    waited = tables["Changed"].loc["Waiting time with jobs still waiting, median"]
+    assert waited["Base"] > waited["This run"] and waited["Change"] == waited["This run"] - waited["Base"]
+
+
+def test_a_link_leads_to_a_part_of_the_page_or_is_a_text():
+    table = pd.DataFrame({"queue": [Link("A", "#queue-A"), Link("B", "#queue-B")]})
+    text = page_module.page("t", "l", [Section("s", "S", (TableBlock("", table, anchor="queue"), TableBlock(
+        "", pd.DataFrame({"queue": [Link("A", "#queue-A"), Link("C", "#queue-C")]}))))], {}, "f")
+    assert text.count('href="#queue-A"') == 2 and 'href="#queue-C"' not in text and "<td>C</td>" in text
 
 
 def test_only_its_own_script_runs_and_names_are_texts(tmp_path):
