@@ -35,7 +35,8 @@ NEAR = 1.5
 MOST_NAMED = 5
 """Rows that the line below the table names."""
 COLUMNS = ("processing_type", "queue", "status", "cause", "walltime_s", "cputime_s", "corecount", "maxpss_mb",
-           "hs06_milli", "n_events", "input_bytes", "output_bytes", "n_input_files", "n_output_files", "stage_in_s")
+           "hs06_milli", "n_events", "input_bytes", "output_bytes", "n_input_files", "n_output_files", "stage_in_s",
+           "transferring_s")
 SAMPLED = ("running", "running_cores", "activated", "assigned", "transferring")
 TYPES = {"simul": "simulation", "pile": "pile-up", "merge": "merging", "deriv": "derivation",
          "reprocessing": "reprocessing", "evgen": "event generation", "recon": "reconstruction"}
@@ -65,7 +66,8 @@ class Figures:
         self.links = wide(sb.metrics.link_use(run))
         self.tasks = run.table("tasks", ["processing_type", "n_jobs", "n_events_per_job", "input_bytes_per_job",
                                          "output_bytes_per_job"])
-        moved = run.table("transfers", ["ended_s", "bytes", "n_files", "activity"])
+        moved = run.table("transfers", ["ended_s", "bytes", "n_files", "activity", "kind", "n_jobs", "submitted_s",
+                                        "started_s"])
         self.transfers = moved[self.window.holds(moved.ended_s)]
         levels = run.table("storages", ["time_s", "total_bytes", "free_bytes", "expired_bytes"])
         self.storages = levels[levels.time_s == levels.time_s.max()]
@@ -124,10 +126,10 @@ def of_campaign(name: str, *keys: str, note: str = "") -> Role:
 FREE = Role(PREDICTED)
 """The role of a figure that nothing was set to reach."""
 ASSUMED = "assumed"
-QUEUED = Role(FITTED, ("gdpconfig.*.THROTTLE_THRESHOLD", "gdpconfig.NQUEUELIMIT_*", "gdpconfig.FAST_REBRO_THRESHOLD_*"),
-              note="at 3 h")
-"""The role of queued over running jobs."""
-WAITS = QUEUED._replace(note="through queued over running")
+MOVED = Role(PREDICTED, note="with the flows of `grid.fts.flows`, which are input")
+"""The role of traffic: what jobs move is predicted."""
+MIXTURE = said("campaigns.*.offered_cores")
+"""The role of the numbers of jobs by type, of which the campaigns offer what was published, on more cores."""
 RATES = Role(FITTED, ("grid.synthetic",), ("DOOR_PER_CORE", "FILE_RATE", "BACKGROUND"))
 """The role of the rates of links: widths of doors and rates of files are assumed so that they come out."""
 
@@ -309,6 +311,17 @@ def sizes_by_activity(found: Figures) -> Values:
     return sums.bytes / sums.n_files / 1e9
 
 
+def time_transferring(found: Figures) -> Values:
+    """Mean time of the jobs in transferring, h: until FTS starts their output, until it has arrived, and after that."""
+    rows = found.transfers[(found.transfers.kind == "output") & (found.transfers.n_jobs > 0)]
+    jobs = found.finished[found.finished.transferring_s.notna()]
+    if rows.empty or jobs.empty:
+        return [np.nan] * 3
+    parts = [np.average(time / HOUR, weights=rows.n_jobs)
+             for time in (rows.started_s - rows.submitted_s, rows.ended_s - rows.started_s)]
+    return [*parts, mean(jobs.finished_s - jobs.transferring_s) / HOUR - sum(parts)]
+
+
 LINK_TAGS = ("-links_full", "-link_unusable", "-lowNetworkWeight")
 """Tags of the rules of job brokerage that refuse a queue for its link to the nucleus."""
 
@@ -331,25 +344,25 @@ ROWS = (
     Row("finished jobs a day, without tests", "4", "590 641 (1 December 2017)",
         lambda found: [ratio((found.finished.processing_type != TESTS).sum(), found.days)], show=number),
     Row("finished jobs a day of the seven types below", "4", "133 300 (1 December 2017)",
-        lambda found: [ratio(found.finished.processing_type.isin(TYPES).sum(), found.days)], show=number),
+        lambda found: [ratio(found.finished.processing_type.isin(TYPES).sum(), found.days)], MIXTURE, number),
     *by_type("{}, % of the finished jobs of seven types", "4", part_of_seven, {
-        "simul": ("32", FREE), "pile": ("18", FREE), "merge": ("23", FREE), "deriv": ("17", FREE),
-        "recon": ("5.8", FREE), "evgen": ("3.2", FREE), "reprocessing": ("1.7", FREE)}, tenths),
+        kind: (part, MIXTURE) for kind, part in (("simul", "32"), ("pile", "18"), ("merge", "23"), ("deriv", "17"),
+                                                 ("recon", "5.8"), ("evgen", "3.2"), ("reprocessing", "1.7"))}, tenths),
     Row("wall clock x cores of simulation, % of all", "3", "58 (2018)",
-        power_of(lambda jobs: jobs.processing_type == "simul"), show=number),
+        power_of(lambda jobs: jobs.processing_type == "simul"), MIXTURE, number),
     Row("wall clock x cores of analysis, % of all", "3", "23 (2018)",
-        power_of(lambda jobs: jobs.processing_type == ANALYSIS), show=number),
+        power_of(lambda jobs: jobs.processing_type == ANALYSIS), said("users.*.offered_cores"), number),
     Row("wall clock x cores of jobs of one core, % of that of eight", "3", "10 (aim, 2018)",
         power_of(lambda jobs: jobs.corecount == 1, lambda jobs: jobs.corecount == 8), show=number),
     *quantiles_by_type("wall time of {}, h, quartiles", "5.1", QUARTILES, lambda jobs: jobs.walltime_s / HOUR, {
         "simul": ("0.9 / 2.1 / 9.9", Role(FITTED, ("workload.campaigns.MC16 long simulation.offered_cores",
                                                    "workload.campaigns.MC16 fast simulation.hs06sec_per_event"))),
-        "pile": ("1.0 / 1.3 / 4.9", FREE),
-        "merge": ("0.1 / 1.2 / 3.1", of_campaign("MC16 merging of AOD", "hs06sec_per_event")),
+        "pile": ("1.0 / 1.3 / 4.9", said("campaigns.*.events_per_job")),
+        "merge": ("0.1 / 1.2 / 3.1", of_campaign("MC16 merging of AOD", "events_per_job", "hs06sec_per_event")),
         "deriv": ("3.9 / 6.8 / 10.8", of_campaign("MC derivations", "events_per_job", "hs06sec_per_event")),
-        "reprocessing": ("0.2 / 0.25 / 0.84", FREE),
-        "evgen": ("1.95 / 2.4 / 2.95", FREE),
-        "recon": ("0.2 / 0.37 / 0.63", of_campaign("MC15 reconstruction", "hs06sec_per_event"))}),
+        "reprocessing": ("0.2 / 0.25 / 0.84", of_campaign("reprocessing of data", "events_per_job")),
+        "evgen": ("1.95 / 2.4 / 2.95", of_campaign("MC16 event generation", "events_per_job")),
+        "recon": ("0.2 / 0.37 / 0.63", of_campaign("MC15 reconstruction", "events_per_job", "hs06sec_per_event"))}),
     Row("wall time of reprocessing, h, mean", "5.4", "5.35 (2016)",
         lambda found: [mean(found.of_type("reprocessing").walltime_s) / HOUR],
         of_campaign("reprocessing of data", "hs06sec_per_event")),
@@ -363,13 +376,13 @@ ROWS = (
         "simul": ("0.24 / 0.33", of_campaign("MC16 full simulation", "input_per_job")),
         "pile": ("6.8 / 25", of_campaign("MC16 digitisation and reconstruction", "input_per_job"))}),
     *quantiles_by_type("input per job of {}, GB, quartiles", "5.3", QUARTILES, lambda jobs: jobs.input_bytes / 1e9, {
-        "merge": ("0.24 / 4.3 / 30", FREE),
-        "deriv": ("60 / 88 / 100", of_campaign("MC derivations", "events_per_job")),
-        "reprocessing": ("0.19 / 0.25 / 0.8", of_campaign("reprocessing of data", "input_per_event", note=ASSUMED)),
+        "merge": ("0.24 / 4.3 / 30", of_campaign("MC16 merging of AOD", "input_per_job")),
+        "deriv": ("60 / 88 / 100", of_campaign("MC derivations", "events_per_job", "input_per_job")),
+        "reprocessing": ("0.19 / 0.25 / 0.8", of_campaign("reprocessing of data", "input_per_job")),
         "recon": ("0.69 / 1.75 / 2.7", of_campaign("MC15 reconstruction", "input_per_job"))}),
     Row("input per job of event generation, GB, median", "5.3", "0.004 to 0.02",
         lambda found: quantiles(found.of_type("evgen").input_bytes / 1e9, (50,)),
-        of_campaign("MC16 event generation", "files_per_job", note=ASSUMED), thousandths),
+        of_campaign("MC16 event generation", "input_per_job"), thousandths),
     Row("stage-in of jobs that copy their input, s, median", "5.5", "14 to 566 (five tasks, 2018)",
         lambda found: quantiles(found.finished.stage_in_s[found.finished.stage_in_s > 0], (50,)),
         drawn("STAGE_IN_RATE"), number),
@@ -452,29 +465,30 @@ ROWS = (
     Row("running jobs of the 20 largest queues, % of all", "2.2", "70", largest,
         drawn("POOLS_IN_USE", "LARGEST_POOLS", "PART_OF_LARGEST"), number),
     Row("queued over running by queue, 5 / 50 / 95 %", "2.2", "0.025 / 0.35 / 1.7",
-        over_running("assigned", "activated", at=(5, 50, 95)), QUEUED),
-    Row("queued over running, whole grid", "2.2", "0.35", over_running("assigned", "activated"), QUEUED),
+        over_running("assigned", "activated", at=(5, 50, 95))),
+    Row("queued over running, whole grid", "2.2", "0.35", over_running("assigned", "activated")),
     Row("transferring over running, median of queues", "2.2", "0.10", over_running("transferring", at=(50,))),
     Row("transferring over running, whole grid", "2.2", "0.10", over_running("transferring")),
+    Row("time in transferring, h, mean: for FTS / to move / for callbacks", "13", "not published", time_transferring),
     Row("refusals of production brokerage due to links, %", "13", "not published", refused_for_links),
     Row("traffic between sites, GB/s", "10.1", "16.8 to 17.2 (2019, all activities)",
-        lambda found: [found.links.rate.sum()], show=tenths),
+        lambda found: [found.links.rate.sum()], MOVED, tenths),
     Row("files moved a day", "10.1", "1 870 000 to 1 900 000 (2019, all activities)",
-        lambda found: [ratio(found.links.files.sum(), found.days)], show=number),
+        lambda found: [ratio(found.links.files.sum(), found.days)], MOVED, number),
     Row("size of a file moved, MB, mean", "10.1", "762 (2019)",
-        lambda found: [1e6 * ratio(found.links.moved.sum(), found.links.files.sum())], show=number),
+        lambda found: [1e6 * ratio(found.links.moved.sum(), found.links.files.sum())], MOVED, number),
     Row("files moved for analysis input / production output / production input, % of the three", "10.2",
         "64 / 22 / 14 (requests, 2021)", parts_by_activity, show=number),
     Row("size of a file of these activities, GB, mean", "10.2", "1.38 / 1.41 / 1.92 (requests, 2021)",
         sizes_by_activity),
     Row("links with traffic", "10.1", "8 349 (of 14 280, 28 days of 2019)", lambda found: [len(found.links)],
-        show=number),
+        MOVED, number),
     Row("mean rate by link, MB/s, 25 / 50 / 75 %", "10.1", "0.025 / 0.32 / 1.5 (28 days of 2019)",
         lambda found: quantiles(1000 * found.links.rate, QUARTILES), RATES),
     Row("mean rate by link, MB/s, 90 / 95 / 99 %", "10.1", "4.7 / 9.0 / 26 (28 days of 2019)",
         lambda found: quantiles(1000 * found.links.rate, (90, 95, 99)), RATES, tenths),
     Row("bytes on the busiest 1 / 10 % of the links, %", "10.1", "23 / 69 (2019)",
-        lambda found: [most_used(found, part) for part in (1, 10)], show=number),
+        lambda found: [most_used(found, part) for part in (1, 10)], MOVED, number),
     Row("failed attempts at files, %", "10.1", "7.2 to 11.7 (2019)", failed_attempts,
         drawn("FAILURE_MEDIAN", "FAILURE_SIGMA"), tenths),
     Row("failed attempts by link, %, 50 / 75 / 95 %", "10.1", "3 / 11 / 54 (28 days of 2019)",
@@ -493,10 +507,8 @@ ROWS = (
         lambda found: [ratio(found.finished.input_bytes.sum(), found.finished.n_input_files.sum()) / 1e6,
                        ratio(found.finished.output_bytes.sum(), found.finished.n_output_files.sum()) / 1e6],
         said("campaigns.*.files_per_job", "campaigns.*.output_per_event"), number),
-    Row("wait for a slot, h, median", "9", "0.15 to 3.4 (five tasks, 2018)", lambda found: [found.waits.wait_km_p50],
-        WAITS),
-    Row("wait for a slot, h, 95 %", "9", "1.5 to 20 (five tasks, 2018)", lambda found: [found.waits.wait_km_p95],
-        WAITS),
+    Row("wait for a slot, h, median", "9", "0.15 to 3.4 (five tasks, 2018)", lambda found: [found.waits.wait_km_p50]),
+    Row("wait for a slot, h, 95 %", "9", "1.5 to 20 (five tasks, 2018)", lambda found: [found.waits.wait_km_p95]),
 )
 
 

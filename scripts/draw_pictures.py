@@ -114,7 +114,7 @@ LEAVES = ("MC16 evgen", "MC Other evgen")
 """The leaves of event generation."""
 FACTORS = (1.95, 1.0, 0.5, 0.25)
 """Factors of the work of event generation; the jobs of the scenario take 7.0 h."""
-TREES = {"in a tree": "atlas_day", "side by side": "flat_shares"}
+TREES = {"in a tree": "saturated_day", "side by side": "flat_shares"}
 
 
 def with_evgen_work(name: str, factor: float) -> sb.Scenario:

@@ -22,7 +22,7 @@ EXAMPLES = """\b
 Examples:
   simgrid-broker compare results/quickstart/seed-1 results/quickstart/seed-1-2
   simgrid-broker compare results/base/seed-1 results/tuned/seed-1 --out results/base-and-tuned --format pdf
-  simgrid-broker compare scenarios/atlas_day.yaml scenarios/flat_shares.yaml --seeds 5
+  simgrid-broker compare scenarios/saturated_day.yaml scenarios/flat_shares.yaml --seeds 5
   simgrid-broker compare results/minimal/replicate results/tuned/replicate --figure wait_p50
 """
 SEEDS = "10"

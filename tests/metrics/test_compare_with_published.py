@@ -10,7 +10,7 @@ import yaml
 from small_run import HOUR, job, queue_columns, run_of
 
 import simgrid_broker as sb
-from simgrid_broker.names import Activity, Cause, JobStatus
+from simgrid_broker.names import Activity, Cause, JobStatus, TransferKind
 from simgrid_broker.scenario.grid import synthetic_grid
 from simgrid_broker.scenario.loading.origins import value_at
 from simgrid_broker.scenario.loading.set_values import located, spread
@@ -43,6 +43,7 @@ def run(tmp_path, monkeypatch, script):
     jobs = [eight_cores(1, 0.5), eight_cores(2, 0.5), eight_cores(3, 0.5),
             eight_cores(2, 0.25, status=JobStatus.FAILED, cause=Cause.LOST_HEARTBEAT),
             job(activated=0, running=1, holding=3, finished=3, walltime_s=9 * HOUR)]
+    jobs[0][4]["transferring"] = jobs[0][4]["finished"] - 4
     times = np.arange(0, 31, 6) * HOUR
     numbers = dict(running=10, running_cores=80, activated=3, assigned=2, transferring=1)
     samples = {"time_s": times, **queue_columns(len(times)),
@@ -74,7 +75,8 @@ def transfer_rows():
     """Three files of 2 GB for analysis and two of 1 GB for production in the window, one before it."""
     codes = [Activity.of(word) for word in ("analysis_input", "production_input")]
     return columns_of("transfers", ended_s=[24 * HOUR, 24 * HOUR, HOUR], bytes=[6e9, 2e9, 1e9], n_files=[3, 2, 1],
-                      activity=[*codes, codes[0]])
+                      activity=[*codes, codes[0]], kind=[TransferKind.INPUT, TransferKind.OUTPUT, TransferKind.INPUT],
+                      n_jobs=[1, 1, 1], submitted_s=[0.0, 21 * HOUR, 0.0], started_s=[0.0, 22 * HOUR, 0.0])
 
 
 def link_rows():
@@ -113,6 +115,8 @@ def refused():
     pytest.param("failed attempts by link, %, 50 / 75 / 95 %", "5.0 / 7.5 / 9.5", id="10 % and none"),
     pytest.param("wait for a slot, h, median", "1.00", id="from activated to running"),
     pytest.param("finished jobs a day, without tests", "3", id="finished alone"),
+    pytest.param("time in transferring, h, mean: for FTS / to move / for callbacks", "1.00 / 2.00 / 1.00",
+                 id="of the transfer, and the rest of that of the job"),
     pytest.param("empty pilots, % of all", "10.0", id="of those that started in the window"),
     pytest.param("wall time of pilots without a payload, %", "20.00", id="of used and idle core hours"),
     pytest.param("size of a storage, TB, 5 / 25 / 50 / 75 / 95 %", "1 / 2 / 2 / 2 / 3", id="the last sample"),
