@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Run small scenarios with the lowest versions of all libraries that pyproject.toml allows, and with the lowest and the
 highest version of Numba, each with the own compiler and with stock Numba; print what the first run took and if the rows
-are the same. The tests of commands, figures, reports and studies run with the lowest of all libraries too.
+are the same. The tests of commands, figures, reports, studies and the control room run with the lowest of all libraries
+too.
 
     scripts/try_versions.py                           the lowest of all libraries, and the two of Numba that were tried
     scripts/try_versions.py lowest                    the lowest of all libraries
@@ -34,20 +35,20 @@ CASES = {
 """Arguments of `run` by the name of the case; the second begins with what the first has compiled."""
 COMPILERS = {"own": "0", "stock": "1"}
 LOWEST = "lowest"
-TESTS = "tests/cli", "tests/metrics", "tests/report", "tests/experiments"
+TESTS = "tests/cli", "tests/metrics", "tests/report", "tests/experiments", "tests/desk"
 LIBRARIES = "numba", "llvmlite", "numpy"
 ROW = "{:8} {:8} {:8} {:8} {:8} {:8} {:>16} {:>10}  {}"
 
 
 def requirements(choice: str) -> list[str]:
-    """Libraries for pip: those of the package and of its studies pinned to their lower bounds, and those of its tests;
+    """Libraries for pip: those of the package and of its extras pinned to their lower bounds, and those of its tests;
     or those of the package with a version of Numba."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needs, extras = project["dependencies"], project["optional-dependencies"]
     if choice != LOWEST:
         return [f"numba=={choice}", *needs]
     tools = [need for need in extras["test"] if not need.startswith(project["name"])]
-    return [*map(lowest, map(Requirement, needs + extras["studies"])), *tools]
+    return [*map(lowest, map(Requirement, needs + extras["studies"] + extras["desk"])), *tools]
 
 
 def lowest(need: Requirement) -> str:

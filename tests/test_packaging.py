@@ -96,6 +96,9 @@ def test_a_library_of_an_extra_is_named_with_the_extra():
     with pytest.raises(MissingExtra, match=r"optuna is not installed; .* pip install 'simgrid_broker\[studies\]'"):
         with extras_named():
             raise ModuleNotFoundError("No module named 'optuna.trial'", name="optuna.trial")
+    with pytest.raises(MissingExtra, match=r"python_multipart is not installed; .*simgrid_broker\[desk\]"):
+        with extras_named():
+            raise ModuleNotFoundError("No module named 'python_multipart'", name="python_multipart")
     with pytest.raises(ModuleNotFoundError, match="no_such_module"), extras_named():
         raise ModuleNotFoundError("No module named 'no_such_module'", name="no_such_module")
 

@@ -30,6 +30,11 @@ from simgrid_broker.records.progress import is_alive, process, read_progress
 FOLDER = ".desk"
 WAITING, RUNNING, DONE, FAILED, CANCELLED, KILLED = "waiting", "running", "done", "failed", "cancelled", "killed"
 OPEN = (WAITING, RUNNING)
+COMMANDS = ("run", "replicate", "compare", "sweep")
+OPTIONS = ("--into", "--out", "--seed", "--seeds", "--until", "--set", "--vary", "--workers")
+WRITTEN_BY = ("--into", "--out")
+"""Commands of jobs, their options, and those of them that name a folder of results: a job in the folder of others can
+ask for nothing else."""
 GRACE_S = 30.0
 """Time for which the end of a server waits for its runs, which write what is complete and a report."""
 LOOK_EVERY_S = 0.3
@@ -73,6 +78,7 @@ class Queue:
         """Put commands at the end of the queue; one that asks for more cores than there are takes all."""
         name = f"{time.time_ns():020d}-{secrets.token_hex(4)}"
         job = Job(name, title, tuple(map(tuple, commands)), place, min(cores, self.cores), time.time())
+        self._refuse_others(job)
         write_whole(self.folder / name / "job.json", json.dumps(asdict(job), ensure_ascii=False))
         return job
 
@@ -165,11 +171,25 @@ class Queue:
             values = json.loads((folder / "job.json").read_text(encoding="utf-8"))
             values["commands"] = tuple(map(tuple, values["commands"]))
             job = Job(**values | {"name": folder.name, "state": self._state(folder)})
+            self._refuse_others(job)
             if (folder / "end.json").is_file():
                 self._ended[folder.name] = job
             return job
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
+
+    def _refuse_others(self, job: Job) -> None:
+        """Raise ValueError for a job with a command, an option or a folder that jobs do not have."""
+        for command in job.commands:
+            verb, *words = command
+            options = words[:words.index("--")]
+            if verb not in COMMANDS or any(word.partition("=")[0] not in OPTIONS for word in options):
+                raise ValueError(f"{command} is no command of a job")
+        for folder in folders_of(job):
+            if ".." in folder.parts or not folder.resolve().is_relative_to(self.places.results):
+                raise ValueError(f"{folder} is not below the folder of results")
+        if job.place.partition("/")[0] != "results" or ".." in job.place.split("/"):
+            raise ValueError(f"{job.place} is not below the folder of results")
 
     def _state(self, folder: Path) -> str:
         ended, started = _json(folder / "end.json"), _json(folder / "process.json")
@@ -232,8 +252,8 @@ def _json(path: Path) -> dict[str, Any] | None:
 
 def folders_of(job: Job) -> list[Path]:
     """Folders into which the commands of a job write."""
-    return [Path(option.partition("=")[2]) for command in job.commands for option in command
-            if option.startswith(("--into=", "--out="))]
+    return [Path(option.partition("=")[2]) for command in job.commands for option in command[:command.index("--")]
+            if option.partition("=")[0] in WRITTEN_BY]
 
 
 def part_of(job: Job) -> float:

@@ -72,7 +72,8 @@ def queued(desk: Desk, given: Mapping[str, str]) -> Job:
         scenario = load_scenario(path, seed, until, settings)
         refuse_unusable(scenario)
         _refuse_trace_outside(scenario)
-    options = [*([f"--until={until}"] if until else []), *(f"--set={one}" for one in settings)]
+    lasting = [f"--until={until}"] if until else []
+    options = [*lasting, *(f"--set={one}" for one in settings)]
     if kind == "run":
         folder = new_run_folder(desk.places.results, scenario.name, scenario.seed)
         with_seed = [f"--seed={seed}"] if seed is not None else []
@@ -80,7 +81,8 @@ def queued(desk: Desk, given: Mapping[str, str]) -> Job:
             ["run", f"--into={folder}", *with_seed, *options, "--", str(path)]], desk.places.place(folder))
     seeds = given.get("seeds", "").strip() or SEEDS
     if kind == "against":
-        return _against(desk, folder_name(scenario.name), [[str(path)], [*options, "--", str(path)]], seeds)
+        sides = [[*lasting, "--", str(path)], [*options, "--", str(path)]]
+        return _against(desk, folder_name(scenario.name), sides, seeds)
     study = _free_folder(desk, f"{folder_name(scenario.name)}-{kind}")
     more = [f"--vary={one}" for one in _lines(given, "vary")] if kind == "sweep" else []
     if kind == "sweep":

@@ -68,7 +68,7 @@ def wait_until(is_so):
 
 def test_jobs_begin_in_order_and_take_no_more_cores_than_there_are(queue):
     for title, cores in (("one", 1), ("all", 9), ("small", 1)):
-        queue.add(title, [["run", title]], f"results/{title}", cores)
+        queue.add(title, [["run", "--", title]], f"results/{title}", cores)
     queue.step()
     assert [job.cores for job in queue.jobs()] == [1, 2, 1] and states(queue) == [RUNNING, WAITING, WAITING]
     queue.cancel(queue.jobs()[0].name)
@@ -81,22 +81,22 @@ def test_jobs_begin_in_order_and_take_no_more_cores_than_there_are(queue):
     ([["quick"]], DONE, "quick\n"), ([["quick", "1"], ["quick", "2"]], DONE, "quick 1\nquick 2\n"),
     ([["quick", "bad"], ["quick", "2"]], FAILED, "quick bad\n")])
 def test_commands_of_a_job_run_one_after_the_other_until_one_fails(queue, commands, state, log):
-    job = queue.add("a", commands, "results/a")
+    job = queue.add("a", [["run", "--", *words] for words in commands], "results/a")
     for _ in commands:
         queue.step()
         until_ended(queue)
-    assert states(queue) == [state] and queue.log(job) == log
+    assert states(queue) == [state] and queue.log(job).replace("run -- ", "") == log
 
 
 def test_names_are_arguments_and_never_a_shell(queue):
-    job = queue.add("a", [["quick", "; touch x", "$(touch x)", "--", "-x"]], "results/a")
+    job = queue.add("a", [["run", "--", "quick", "; touch x", "$(touch x)", "-x"]], "results/a")
     queue.step()
     until_ended(queue)
-    assert queue.log(job) == "quick ; touch x $(touch x) -- -x\n"
+    assert queue.log(job) == "run -- quick ; touch x $(touch x) -x\n"
 
 
 def test_a_waiting_job_is_taken_out_and_an_ended_one_forgotten(queue):
-    job = queue.add("a", [["run"]], "results/a")
+    job = queue.add("a", [["run", "--"]], "results/a")
     queue.cancel(job.name)
     queue.step()
     assert states(queue) == [CANCELLED]
@@ -107,7 +107,7 @@ def test_a_waiting_job_is_taken_out_and_an_ended_one_forgotten(queue):
 
 
 def test_a_killed_process_is_told_from_a_cancelled_and_a_failed_one(queue):
-    queue.add("a", [["run"]], "results/a")
+    queue.add("a", [["run", "--"]], "results/a")
     queue.step()
     next(iter(queue._own.values())).kill()
     until_ended(queue)
@@ -117,7 +117,7 @@ def test_a_killed_process_is_told_from_a_cancelled_and_a_failed_one(queue):
 def test_two_servers_share_one_queue(queue, results):
     second = Queue(Places(results), 2)
     for title in "abc":
-        queue.add(title, [["run", title]], f"results/{title}")
+        queue.add(title, [["run", "--", title]], f"results/{title}")
     queue.step()
     second.step()
     assert states(second) == states(queue) == [RUNNING, RUNNING, WAITING] and not second._own
@@ -132,7 +132,7 @@ def test_two_servers_share_one_queue(queue, results):
 
 
 def test_a_restarted_server_finds_those_that_run_and_those_that_ended_meanwhile(queue, results):
-    queue.add("a", [["run", "a"]], "results/a")
+    queue.add("a", [["run", "--", "a"]], "results/a")
     queue.step()
     child = next(iter(queue._own.values()))
     later = Queue(Places(results), 2)
@@ -147,7 +147,7 @@ def test_a_restarted_server_finds_those_that_run_and_those_that_ended_meanwhile(
 
 def test_the_end_of_a_server_ends_its_runs_and_keeps_those_that_wait(queue):
     for title in "abc":
-        queue.add(title, [["run", title]], f"results/{title}")
+        queue.add(title, [["run", "--", title]], f"results/{title}")
     queue.start()
     wait_until(lambda: states(queue).count(RUNNING) == 2)
     queue.end()
@@ -156,15 +156,31 @@ def test_the_end_of_a_server_ends_its_runs_and_keeps_those_that_wait(queue):
 
 def test_a_process_that_does_not_end_is_killed(queue, monkeypatch):
     monkeypatch.setattr(jobs, "GRACE_S", 0.2)
-    job = queue.add("a", [["deaf"]], "results/a")
+    job = queue.add("a", [["run", "--", "deaf"]], "results/a")
     queue.start()
     wait_until(lambda: queue.log(job))
     queue.end()
     assert states(queue) == [CANCELLED]
 
 
+@pytest.mark.parametrize("command", [
+    ["tune", "--scheduler=tcp://elsewhere.example", "--", "a"], ["serve", "--"], ["run", "--out=/tmp/x", "--", "a"],
+    ["replicate", "--scheduler=tcp://elsewhere.example", "--", "a"], ["run", "--workload=/etc/passwd", "--", "a"], [],
+    ["run", "--into=RESULTS/../x", "--", "a"], ["run", "a"], ["run", "--into=RESULTS/out/x", "--", "a"]])
+def test_a_job_that_others_put_into_the_folder_can_ask_for_nothing_else(queue, results, tmp_path, command):
+    (results / "out").symlink_to(tmp_path)
+    command = [word.replace("RESULTS", str(results)) for word in command]
+    with pytest.raises(ValueError):
+        queue.add("a", [command], "results/a")
+    job = queue.add("a", [["run", "--"]], "results/a")
+    file = queue.folder / job.name / "job.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"commands": [command]}))
+    queue.step()
+    assert queue.jobs() == [] and queue._own == {}
+
+
 def test_damaged_records_of_jobs_are_left_out(queue):
-    queue.add("a", [["run"]], "results/a")
+    queue.add("a", [["run", "--"]], "results/a")
     for name, text in (("b", "{"), ("c", "[]"), ("d", '{"name": 1}')):
         (queue.folder / name).mkdir()
         (queue.folder / name / "job.json").write_text(text)

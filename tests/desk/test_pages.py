@@ -141,9 +141,9 @@ def test_a_form_becomes_commands(desk):
     assert commands(desk, kind="sweep", until="3h", vary="seed=1,2", settings="warm_up=1h",
                     seeds="2") == [f"sweep --seeds=2 --workers={desk.queue.cores} --set=duration=3h --set=warm_up=1h "
                                    f"--vary=seed=1,2 --out=R/minimal-sweep -- {minimal}"]
-    base, changed, compared = commands(desk, kind="against", settings="warm_up=1h")
-    assert base.endswith(f"--out=R/minimal-base-seeds {minimal}")
-    assert changed.endswith(f"--out=R/minimal-changed-seeds --set=warm_up=1h -- {minimal}")
+    base, changed, compared = commands(desk, kind="against", until="3h", settings="warm_up=1h")
+    assert base.endswith(f"--out=R/minimal-base-seeds --until=3h -- {minimal}")
+    assert changed.endswith(f"--out=R/minimal-changed-seeds --until=3h --set=warm_up=1h -- {minimal}")
     assert compared == "compare --out=R/minimal-against-base -- R/minimal-base-seeds R/minimal-changed-seeds"
     assert [job.state for job in desk.queue.jobs()] == [WAITING] * 3
 
@@ -181,11 +181,11 @@ def test_the_form_lists_scenarios_and_keeps_what_a_link_says(browser, results):
 
 
 def test_a_queue_is_shown_with_what_a_job_printed(browser, desk):
-    job = desk.queue.add("<i>title", [["run", "a b"]], "results/a")
+    job = desk.queue.add("<i>title", [["run", "--", "a b"]], "results/a")
     (desk.queue.folder / job.name / "log.txt").write_text("<script>printed")
     assert "&lt;i&gt;title" in browser.get("/queue").text
     page = browser.get(f"/job/{job.name}").text
-    assert "&lt;script&gt;printed" in page and "simgrid-broker run &#39;a b&#39;" in page
+    assert "&lt;script&gt;printed" in page and "simgrid-broker run -- &#39;a b&#39;" in page
     before = start.signature(desk)
     assert browser.post(f"/job/{job.name}/cancel").headers["location"] == "/queue"
     assert start.signature(desk) != before and start.states(desk) == {job.name: "cancelled"}
@@ -196,7 +196,7 @@ def test_a_queue_is_shown_with_what_a_job_printed(browser, desk):
 def test_events_tell_progress_and_end_with_the_server(results, monkeypatch):
     monkeypatch.setattr(start, "EVERY_S", 0.01)
     desk = control_room(results)
-    job = desk.queue.add("a", [["run", f"--into={results / 'a'}"]], "results/a")
+    job = desk.queue.add("a", [["run", f"--into={results / 'a'}", "--"]], "results/a")
 
     async def two():
         said = []
