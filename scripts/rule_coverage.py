@@ -34,9 +34,10 @@ LEAST, LEAST_OF_DAY, DAY, WEEK = 85.0, 65.0, "atlas_day", "users_week"
 LARGE: dict[str, dict[str, Any]] = {DAY: {"record.candidates": 0.005},
                                     WEEK: {"record.candidates": 0.02, "duration": "14h"}}
 """Large scenarios with what is changed in them; of the others all candidates are recorded."""
-NOT_RUN = {"atlas", "shares_2018", "snapshot", "dirac_snapshot", "atlas_week", "atlas_year", "flat_shares",
-           "lcg_replay", "lhcb_day"}
-"""Bases, snapshots, other runs of the work of atlas_day, the one that needs a recorded workload, and a day of DIRAC."""
+NOT_RUN = {"atlas", "atlas_saturated", "shares_2018", "snapshot", "dirac_snapshot", "atlas_week", "atlas_year",
+           "saturated_day", "flat_shares", "lcg_replay", "lhcb_day"}
+"""Bases, snapshots, other runs of the work of atlas_day, the two of a saturated grid, the one that needs a recorded
+workload, and a day of DIRAC."""
 SCENARIOS = tuple(sorted({path.stem for path in (ROOT / "scenarios").glob("*.yaml")} - NOT_RUN))
 EVENT_SERVICE = {"-es", "-eshigh", "-es_ucore", "-nones", "-jumbo", "-fewevents", "+usejumbo"}
 """Tags of the rules of event service."""
