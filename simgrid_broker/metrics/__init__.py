@@ -19,7 +19,7 @@ from simgrid_broker.metrics.attempts import (
     rule_losses,
 )
 from simgrid_broker.metrics.chain import Cause, Why, why
-from simgrid_broker.metrics.coverage import agents_used, ends_used, incidents_used, rules_used
+from simgrid_broker.metrics.coverage import agents_used, ends_used, factors_used, incidents_used, rules_used
 from simgrid_broker.metrics.event_service import event_service_ends, kept_where_slots_end
 from simgrid_broker.metrics.job_life import job_life, task_life
 from simgrid_broker.metrics.refusals import (
@@ -132,7 +132,7 @@ __all__ = ["ABOUT_QUEUES", "Cause", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWH
            "core_capacity", "cores_lost", "criteria", "cut_jobs", "data_waits", "decisions", "difference",
            "direct_reading", "door_series", "door_use", "doors_of", "drift", "drifting", "drives_series",
            "ended_by_rules", "ends_used", "event_service_ends", "explain", "factors", "failures", "failures_by_queue",
-           "fairness",
+           "fairness", "factors_used",
            "first_differences", "first_jobs", "funnels", "half_since", "held_work", "incidents_used", "job_life",
            "jobs_by_status", "jobs_over_time", "kept_where_slots_end", "last_classes", "link_series", "link_use",
            "link_waits", "live_jobs", "matrix", "mean_cores", "memory_retries", "moved_input", "part_of_jobs",

@@ -1,4 +1,5 @@
-"""Every importer on the real files of ../shared: what it writes is checked and run with work, and jobs are made."""
+"""Every importer on the real files of ../shared: what it writes is checked and run with work in both editions, and jobs
+are made; shares of work that fills a real grid for six hours get what they are due within bounds."""
 
 from pathlib import Path
 
@@ -56,12 +57,45 @@ def test_grids_of_cric(call, tmp_path, options, editions):
         assert jobs_of(call, tmp_path, dict(extends=str(grid)) | WORK, edition, "1h") > 0, edition
 
 
+def filling(grid):
+    """Work for six hours that fills the grid of a file, of which each site has a twentieth of its cores, at least 256.
+
+    Production needs nine tenths of the cores, and users, whose jobs have no input, a half.
+    """
+    sites = yaml.safe_load(grid.read_text())["grid"]["sites"]
+    cores = {name: dict(cores=max(256, site["cores"] // 20)) for name, site in sites.items()}
+    total, stream = sum(site["cores"] for site in cores.values()), STREAM | dict(jobs_per_task=30, backlog_time="6h")
+    without_input = {name: value for name, value in stream.items() if name != "input_per_job"}
+    return WORK | dict(
+        extends=str(grid), duration="6h", warm_up="3h", start="filled", grid=dict(sites=cores),
+        workload=dict(
+            campaigns=[dict(name="simul", hs06sec_per_event=3000, offered_cores=0.9 * total, **stream)],
+            users=[dict(name="users", users=50, corecount=1, hs06sec_per_event=300, offered_cores=0.5 * total,
+                        tasks_per_period=3, active_period="1h", **without_input)]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("edition", "least", "most"), [
+    pytest.param("documented", 24, 36, id="documented: near 30 %"),
+    pytest.param("deployed", 10, 30, id="deployed: less, -capability takes queues for production")])
+def test_shares_on_a_real_grid_get_what_they_are_due_within_bounds(call, tmp_path, edition, least, most):
+    path = tmp_path / "six_hours.yaml"
+    grid = made(call, tmp_path, "cric", "cric/pandaqueues_subset.json", "--auto-as-any")
+    path.write_text(yaml.safe_dump(dict(name="six_hours", edition=edition) | filling(grid)))
+    checked = call("check", path)
+    assert checked.exit_code == 0, checked.stderr
+    run = sb.simulate(sb.load_scenario(path), folder=tmp_path / "run", validate=True)
+    delivered = sb.metrics.wide(sb.metrics.share_compliance(run)).set_index("share").delivered
+    assert least <= delivered["Analysis"] <= most
+    assert delivered["Production"] == pytest.approx(100 - delivered["Analysis"])
+
+
 def test_limits_of_harvester(call, tmp_path):
     grid = made(call, tmp_path, "cric", "cric/pandaqueues_subset.json")
     parts = [made(call, tmp_path, "harvester", f"harvester/{file.name}", "--grid", grid)
              for file in sorted((DATA / "harvester").glob("*.json"))]
-    values = dict(extends=[str(grid), *map(str, parts)]) | WORK
-    assert jobs_of(call, tmp_path, values, "documented", "1h") > 0
+    values = dict(extends=[str(grid), *map(str, parts)]) | WORK | dict(duration="6h")
+    assert jobs_of(call, tmp_path, values, "documented", "6h") > 0
 
 
 def test_cgsim_with_its_jobs(call, tmp_path):
@@ -77,7 +111,7 @@ def test_cgsim_with_its_jobs(call, tmp_path):
 def test_traces_with_their_machines(call, tmp_path, name):
     grid = made(call, tmp_path, "swf", f"swf/{name}.swf")
     for edition in BOTH:
-        assert jobs_of(call, tmp_path, dict(extends=str(grid)), edition, "3h") > 0, edition
+        assert jobs_of(call, tmp_path, dict(extends=str(grid)), edition, "6h") > 0, edition
 
 
 def test_recorded_jobs_without_a_grid(call, tmp_path):
