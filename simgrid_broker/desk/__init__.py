@@ -3,8 +3,9 @@
 A page is added in three steps:
 
 1. A module of this room with one function for each address, `async def page(request) -> Response`, or without `async`
-   if it reads files or computes: such a function runs in a thread. `frame.desk_of(request).places` has the folders that
-   may be read; `frame.shown(request, "name.html", key=value)` renders a template of `templates/`, which begins with
+   if it reads files or computes: such a function runs in a thread. `frame.desk_of(request)` has the folders that may be
+   read (`places`) and the queue of runs and studies (`queue`); `frame.fields` has those of a form;
+   `frame.shown(request, "name.html", key=value)` renders a template of `templates/`, which begins with
    `{% extends "frame.html" %}` and escapes every value.
 2. `ROUTES`, a tuple of Starlette's `Route`, and `LINKS`, a tuple of (title, address) for the bar at the top, at the end
    of the module.

@@ -31,7 +31,7 @@ FOLDER = ".desk"
 WAITING, RUNNING, DONE, FAILED, CANCELLED, KILLED = "waiting", "running", "done", "failed", "cancelled", "killed"
 OPEN = (WAITING, RUNNING)
 COMMANDS = ("run", "replicate", "compare", "sweep")
-OPTIONS = ("--into", "--out", "--seed", "--seeds", "--until", "--set", "--vary", "--workers")
+OPTIONS = ("--into", "--out", "--seed", "--seeds", "--until", "--set", "--vary", "--figure", "--workers")
 WRITTEN_BY = ("--into", "--out")
 """Commands of jobs, their options, and those of them that name a folder of results: a job in the folder of others can
 ask for nothing else."""

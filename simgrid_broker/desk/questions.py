@@ -1,9 +1,11 @@
 """Questions about a run: the answers of `why`, `explain`, `shares`, `coverage`, `users` and `links` as pages."""
 
 import os
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -22,7 +24,8 @@ from simgrid_broker.cli import users as users_command
 from simgrid_broker.desk.frame import address, desk_of, shown, table
 from simgrid_broker.errors import InputFileError, Problem
 from simgrid_broker.metrics import coverage
-from simgrid_broker.metrics.chain_words import sentence
+from simgrid_broker.metrics.chain import Why
+from simgrid_broker.metrics.chain_words import sentence, sweep_of
 from simgrid_broker.records import Run, read_run
 from simgrid_broker.report.blocks import Link
 from simgrid_broker.report.caveats import cut_short
@@ -62,15 +65,19 @@ def without_links_out(folder: Path) -> Path:
 
 
 def answered(request: Request, kind: str, parts: Iterable[Part] = (), sentences: Iterable[str] = (), text: str = "",
-             form: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> Response:
-    """The page of an answer: sentences, tables, and text as a terminal shows it; form: label and value of each field.
+             form: Mapping[str, tuple[str, str]] = MappingProxyType({}), sweeps: Iterable[tuple[str, str]] = ()
+             ) -> Response:
+    """The page of an answer: sentences, tables, and text as a terminal shows it.
+
+    form: label and value of each field; sweeps: what is varied, and the address of the form that starts it.
     """
     place = request.path_params["place"]
     query = {name: value for name, value in request.query_params.items() if value}
     asked = address(kind, place) + (f"?{urlencode(query)}" if query else "")
     label = " ".join([kind, *(f"{name} {value}" for name, value in query.items())])
     return shown(request, "answer.html", kind=kind, place=place, parts_of=list(parts), sentences=list(sentences),
-                 text=text, kinds=KINDS, asked=asked, label=label, form=form)
+                 text=text, kinds=KINDS, asked=asked, label=label, form=form,
+                 sweeps=list(sweeps))
 
 
 def printed(request: Request, kind: str, options: Iterable[str] = (), *names: str) -> str:
@@ -90,8 +97,9 @@ def why(request: Request) -> Response:
     run = run_in(request)
     if share is not None:
         shares_command.leaves_of(run, "share", share)
-        return answered(request, "why", sentences=[sentence(each) for each in metrics.why(run, share)],
-                        text=printed(request, "why", [], share))
+        chains = metrics.why(run, share)
+        return answered(request, "why", sentences=map(sentence, chains), text=printed(request, "why", [], share),
+                        sweeps=[each for chain in chains for each in sweeps_of(run, chain, place)])
     answers = metrics.why(run)
     rows = [(Link(each.share, address("why", place), f"?{urlencode({'share': each.share})}"), each.target,
              each.could_use, each.delivered, "" if each.cause is None else f"{each.cause.link}: {each.cause.rule}")
@@ -100,7 +108,18 @@ def why(request: Request) -> Response:
     note = ("Means over the window; could use: the target, at most all work of the share's tasks; cause: the first "
             "link from the tasks on that is narrower, in most of the hours in which the share was short.")
     return answered(request, "why", [Part("Shares", table(frame), note)] if len(frame) else [], [
-        *cut_short(run), *(sentence(each) for each in answers if each.is_short and each.cause is not None)])
+        *cut_short(run), *(sentence(each) for each in answers if each.is_short and each.cause is not None)],
+        sweeps=[each for chain in answers if chain.is_short for each in sweeps_of(run, chain, place)])
+
+
+def sweeps_of(run: Run, chain: Why, place: str) -> Iterator[tuple[str, str]]:
+    """Sweep that shows what another value of the setting behind a missed share brings; none without such a setting."""
+    words = shlex.split(sweep_of(run, chain.cause, chain.share)) if chain.cause is not None else []
+    options = {name: [value for before, value in pairwise(words) if before == name] for name in ("--vary", "--figure")}
+    if options["--vary"]:
+        given = {"scenario": place, "kind": "sweep", "vary": "\n".join(options["--vary"]),
+                 "figures": "\n".join(options["--figure"])}
+        yield f"{chain.share}: {', '.join(options['--vary'])}", f"/start?{urlencode(given)}"
 
 
 def shares(request: Request) -> Response:

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import shlex
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ MOST_FILES = 500
 def form(request: Request) -> Response:
     """The form for a run or a study, filled from the query."""
     desk = desk_of(request)
-    values = dict.fromkeys(("seed", "until", "settings", "vary"), "")
+    values = dict.fromkeys(("seed", "until", "settings", "vary", "figures"), "")
     values |= {"scenario": "scenarios/quickstart.yaml", "kind": "run", "seeds": SEEDS}
     values |= {name: value for name, value in request.query_params.items() if name in values}
     return shown(request, "start.html", values=values, kinds=KINDS, scenarios=list(scenarios(desk, values["scenario"])))
@@ -79,16 +79,16 @@ def queued(desk: Desk, given: Mapping[str, str]) -> Job:
         with_seed = [f"--seed={seed}"] if seed is not None else []
         return desk.queue.add(f"run {scenario.name}, seed {scenario.seed}", [
             ["run", f"--into={folder}", *with_seed, *options, "--", str(path)]], desk.places.place(folder))
-    seeds = given.get("seeds", "").strip() or SEEDS
+    seeds, figures = given.get("seeds", "").strip() or SEEDS, [f"--figure={one}" for one in _lines(given, "figures")]
     if kind == "against":
         sides = [[*lasting, "--", str(path)], [*options, "--", str(path)]]
-        return _against(desk, folder_name(scenario.name), sides, seeds)
+        return _against(desk, folder_name(scenario.name), sides, seeds, figures)
     study = _free_folder(desk, f"{folder_name(scenario.name)}-{kind}")
     more = [f"--vary={one}" for one in _lines(given, "vary")] if kind == "sweep" else []
     if kind == "sweep":
         options = [f"--set=duration={until}", *options[1:]] if until else options
     return desk.queue.add(f"{kind} {scenario.name}", [
-        [kind, f"--seeds={seeds}", *_workers(desk), *options, *more, f"--out={study}", "--", str(path)]],
+        [kind, f"--seeds={seeds}", *_workers(desk), *options, *more, *figures, f"--out={study}", "--", str(path)]],
         desk.places.place(study), desk.queue.cores)
 
 
@@ -104,13 +104,13 @@ def _refuse_trace_outside(scenario: Scenario) -> None:
         raise InputFileError([problem]) from error
 
 
-def _against(desk: Desk, name: str, sides: list[list[str]], seeds: str) -> Job:
+def _against(desk: Desk, name: str, sides: list[list[str]], seeds: str, figures: Sequence[str] = ()) -> Job:
     """Two scenarios, the base first, each with several seeds, and their differences with intervals."""
     folders = [_free_folder(desk, f"{name}-{side}-seeds") for side in ("base", "changed")]
     result = _free_folder(desk, f"{name}-against-base")
     runs = [["replicate", f"--seeds={seeds}", *_workers(desk), f"--out={folder}", *side]
             for folder, side in zip(folders, sides, strict=True)]
-    compare = ["compare", f"--out={result}", "--", *map(str, folders)]
+    compare = ["compare", *figures, f"--out={result}", "--", *map(str, folders)]
     return desk.queue.add(f"{name} against its base, {seeds} seeds", [*runs, compare], desk.places.place(result),
                           desk.queue.cores)
 

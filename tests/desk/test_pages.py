@@ -57,7 +57,7 @@ def test_runs_are_listed_as_what_they_are(browser, results, run, recorded):
 
 @pytest.mark.parametrize(("address", "words"), [
     ("why/{}", "Target, cores"), ("why/{}?share=Analysis", "cores that pass"), ("shares/{}", "Production"),
-    ("explain/{}", "cores left to a decision"), ("explain/{}?share=Analysis&task=%2D%2Djson", "cannot be combined"),
+    ("explain/{}?share=Analysis&task=%2D%2Djson", "cannot be combined"),
     ("users/{}", "Throttled by"),
     ("links/{}", "Nothing moved between sites"), ("coverage/{}", "Rules of the brokers"), ("run/{}", "Coverage")])
 def test_questions_are_answered_as_the_commands_answer_them(browser, run, address, words):
@@ -138,9 +138,9 @@ def test_a_form_becomes_commands(desk):
     minimal = str(desk.places.folders["scenarios"] / "minimal.yaml")
     assert commands(desk, seed="7", until="3h", settings="warm_up=1h\n\n edition=deployed ") == [
         f"run --into=R/minimal/seed-7 --seed=7 --until=3h --set=warm_up=1h --set=edition=deployed -- {minimal}"]
-    assert commands(desk, kind="sweep", until="3h", vary="seed=1,2", settings="warm_up=1h",
+    assert commands(desk, kind="sweep", until="3h", vary="seed=1,2", settings="warm_up=1h", figures="wait_p50",
                     seeds="2") == [f"sweep --seeds=2 --workers={desk.queue.cores} --set=duration=3h --set=warm_up=1h "
-                                   f"--vary=seed=1,2 --out=R/minimal-sweep -- {minimal}"]
+                                   f"--vary=seed=1,2 --figure=wait_p50 --out=R/minimal-sweep -- {minimal}"]
     base, changed, compared = commands(desk, kind="against", until="3h", settings="warm_up=1h")
     assert base.endswith(f"--out=R/minimal-base-seeds --until=3h -- {minimal}")
     assert changed.endswith(f"--out=R/minimal-changed-seeds --until=3h --set=warm_up=1h -- {minimal}")
