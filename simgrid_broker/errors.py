@@ -164,11 +164,18 @@ def extras_named() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
-        extra = next((need["extra"] for need in _optional() if _same_name(need["name"], library)), None)
+        extra = _smallest_with(library)
         if extra is None:
             raise
         raise MissingExtra(f"{library} is not installed; it comes with the extra {extra!r}: pip install "
                            f"'simgrid_broker[{extra}]', in a checkout pip install -e '.[{extra}]'") from None
+
+
+def _smallest_with(library: str) -> str | None:
+    """The extra of the fewest libraries that has one: extras made of others list theirs too."""
+    needs = [(need["name"], need["extra"]) for need in _optional()]
+    having = (extra for name, extra in needs if _same_name(name, library))
+    return min(having, key=lambda extra: sum(other == extra for _, other in needs), default=None)
 
 
 def _same_name(package: str, library: str) -> bool:

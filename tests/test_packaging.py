@@ -128,23 +128,20 @@ def with_pip(home, what):
 
 
 @pytest.mark.slow
-def test_an_empty_environment_runs_reports_and_brokers_and_names_the_extra_of_the_rest(wheel, tmp_path):
+def test_an_empty_environment_runs_reports_brokers_and_replicates_and_names_the_extras_of_the_rest(wheel, tmp_path):
     home = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
 
     def said(*words):
         return subprocess.run([home / "bin" / "simgrid-broker", *words], cwd=tmp_path, capture_output=True, text=True)
     with_pip(home, wheel)
-    *plain, (study, folder) = USES
-    for words, answer in plain:
+    for words, answer in USES:
         done = said(*words)
         assert done.returncode == 0 and answer in done.stdout, (words, done.stdout, done.stderr)
-    for words, extra in ((study, "studies"), (("serve",), "desk")):
+    on_a_cluster = "replicate", "minimal", "--scheduler", "tcp://127.0.0.1:1"
+    for words, extra in ((on_a_cluster, "studies"), (("serve",), "desk")):
         done = said(*words)
         assert done.returncode and f"pip install 'simgrid_broker[{extra}]'" in done.stderr, (words, done.stderr)
-    with_pip(home, f"{wheel}[studies]")
-    done = said(*study)
-    assert done.returncode == 0 and folder in done.stdout, (done.stdout, done.stderr)
 
 
 def test_every_library_has_a_lower_bound_and_those_of_extras_are_named_with_it():

@@ -1,0 +1,88 @@
+"""The manual as a site: built without a warning, no broken link, nothing from elsewhere, a search from the disk."""
+
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+LOADED = {("img", "src"), ("script", "src"), ("link", "href"), ("iframe", "src"), ("source", "src"), ("object", "data")}
+
+
+class Addresses(HTMLParser):
+    """Ids of a page, targets of its links, and what it loads."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links, self.loads = set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        """Keep the addresses of a tag."""
+        self.ids |= {value for name, value in attrs if name in ("id", "name")}
+        self.links += [value for name, value in attrs if tag == "a" and name == "href" and value]
+        self.loads += [value for name, value in attrs if (tag, name) in LOADED and value]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Folder of the site that this checkout makes; a warning of Sphinx ends the build with an error."""
+    pytest.importorskip("sphinx", reason="needs the extra `docs`")
+    out = tmp_path_factory.mktemp("manual")
+    built = subprocess.run([sys.executable, ROOT / "scripts" / "make_manual.py", out], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    """Addresses of every page by its path."""
+    return {path: Addresses(path.read_text(encoding="utf-8")) for path in site.glob("*/**/*.html")}
+
+
+def broken(address, page, pages):
+    """True for a link within the site whose file or place on a page is not there."""
+    parts = urlsplit(address)
+    if parts.scheme or parts.netloc:
+        return False
+    target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+    place = unquote(parts.fragment)
+    return not target.is_file() or bool(place) and target in pages and place not in pages[target].ids
+
+
+def test_every_link_within_the_site_has_its_target(pages):
+    assert len(pages) > 40
+    assert {(page.name, address) for page, found in pages.items() for address in [*found.links, *found.loads]
+            if broken(address, page, pages)} == set()
+
+
+def test_nothing_is_loaded_from_elsewhere(site, pages):
+    assert {(page.name, address) for page, found in pages.items() for address in found.loads
+            if urlsplit(address).netloc} == set()
+    styles = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.css"))
+    assert "url(http" not in styles and "url(//" not in styles and "@import" not in styles
+
+
+@pytest.mark.parametrize(("words", "page"), [
+    ("NQUEUELIMITSITE", "gdpconfig.html"), ("zero_share", "rules/job_brokerage.html"), ("jumbo", "rules/events.html"),
+])
+def test_the_search_finds_words_from_the_disk(site, tab, words, page):
+    requests = []
+    tab.on("request", lambda asked: requests.append(asked.url))
+    tab.goto(f"file://{site}/search.html?q={words}")
+    tab.wait_for_selector(f"ul.search a[href*='{page}']", timeout=20_000)
+    assert [url for url in requests if not url.startswith("file://")] == []
+
+
+def test_pages_are_as_wide_as_a_phone(browser, pages):
+    context = browser.new_context(viewport={"width": 420, "height": 900})
+    tab, wide = context.new_page(), []
+    for path in sorted(pages):
+        tab.goto(f"file://{path}")
+        wide += [path.name] if tab.evaluate("document.documentElement.scrollWidth") > 420 else []
+    context.close()
+    assert wide == []
