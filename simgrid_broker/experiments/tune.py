@@ -43,6 +43,7 @@ from simgrid_broker.experiments.sweep import Check, asked_of, bounds, described,
 from simgrid_broker.notebook import watcher
 from simgrid_broker.records import write_whole
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by
+from simgrid_broker.report.settings import gdpconfig_lines
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import Match, find, in_force
 from simgrid_broker.scenario.loading.origins import value_at as value_in
@@ -395,6 +396,7 @@ def _winner(result: Tuned, file: TuneFile, before: Mapping[str, Any], rows: pd.D
            "Of the Pareto front the trial closest to the best of each objective, each over its range on the front.")
     return Section("winner", f"Winner: {result.winner}", (
         TableBlock("Settings", settings, f"{how} {FRAGMENT} has them as a part of a scenario."),
+        *gdpconfig_lines(chosen),
         TableBlock("Against today's settings, with fresh seeds", difference_rows(shown),
                    READING.format(base="today's settings") + " None of these seeds was used to choose the winner.",
                    mixed=True)))

@@ -101,6 +101,15 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Lines:
+    """Lines to copy as they are, with a title and an explanation."""
+
+    title: str
+    text: str
+    reading: str = ""
+
+
+@dataclass(frozen=True)
 class Tiles:
     """Headline figures: label, value and explanation."""
 
@@ -114,7 +123,7 @@ class Row:
     tables: tuple[TableBlock, ...]
 
 
-Block = Plot | TableBlock | Note | Tiles | Row
+Block = Plot | TableBlock | Note | Lines | Tiles | Row
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.context import context
 from simgrid_broker.report.drawing.pictures import plots_of, save_plots
 from simgrid_broker.report.page import page
-from simgrid_broker.report.settings import differing, differing_names
+from simgrid_broker.report.settings import differing, differing_names, gdpconfig_lines
 from simgrid_broker.report.words import SUMMARY_LABELS, spoken, texts_of_python
 from simgrid_broker.units import format_seconds
 
@@ -145,6 +145,8 @@ def _differences(run_a: Run, run_b: Run, tables: Mapping[str, pd.DataFrame]) -> 
     blocks.append(TableBlock("Settings that differ", settings.head(MOST_DIFFERENCES),
                              f"{more} more differ." if more > 0 else "") if len(settings)
                   else Note("No setting differs."))
+    values = {f"gdpconfig.{key}": entry["value"] for key, entry in run_b.manifest["gdpconfig"].items()}
+    blocks += gdpconfig_lines({key: values[key] for key in settings.key if key in values})
     summary = tables["summary"].assign(metric=tables["summary"].metric.map(SUMMARY_LABELS))
     summary = summary.rename(columns={"base": "A", "changed": "B", "difference": "B − A"})
     blocks.append(first_jobs_block(run_a, run_b))

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.report.blocks import Block, Link, Note, Plot, Row, Section, TableBlock, Tiles, address
+from simgrid_broker.report.blocks import Block, Lines, Link, Note, Plot, Row, Section, TableBlock, Tiles, address
 from simgrid_broker.report.script import LIBRARY, POLICY, SCRIPT
 from simgrid_broker.report.words import COLUMN_LABELS, number, numbers
 
@@ -75,6 +75,7 @@ th[tabindex] { cursor: pointer; }
 th[aria-sort=ascending]::after { content: " \\25B4"; } th[aria-sort=descending]::after { content: " \\25BE"; }
 :target { outline: 2px solid var(--accent); outline-offset: 2px; }
 figcaption, .reading { color: var(--soft); font-size: 13.5px; max-width: 860px; }
+pre { background: var(--panel); padding: 8px 12px; font-size: 12.5px; white-space: pre-wrap; overflow-wrap: anywhere; }
 .note { color: var(--soft); font-style: italic; }
 .warning { background: var(--warn); border-left: 4px solid #E69F00; padding: 8px 14px; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 16px 0; }
@@ -155,6 +156,9 @@ def _block(block: Block, pictures: Mapping[str, str]) -> str:
         return f'<div class="tiles">{tiles}</div>\n'
     if isinstance(block, Row):
         return f'<div class="row">{"".join(f"<div>{_table_block(table)}</div>" for table in block.tables)}</div>\n'
+    if isinstance(block, Lines):
+        return (f"<h3>{escape(block.title)}</h3>\n<pre>{escape(block.text)}</pre>\n"
+                f'<p class="reading">{_prose(block.reading)}</p>\n')
     assert isinstance(block, Note)
     return f'<p class="{"warning" if block.strong else "note"}">{_prose(block.text)}</p>\n'
 

@@ -1,8 +1,12 @@
 """Differences between runs: settings by the dotted keys that a user would write, and short names."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from simgrid_broker.metrics.settings import entry_of
+from simgrid_broker.report.blocks import Lines
 
 ABSENT = "–"
 """Shown for a setting that one side does not have."""
@@ -20,6 +24,18 @@ def differing(a: object, b: object, path: str = "") -> Iterator[tuple[str, str, 
             yield from differing(one, other, f"{path}.{key}" if path else key)
     elif a != b:
         yield path, shown(a), shown(b)
+
+
+def gdpconfig_lines(values: Mapping[str, Any]) -> list[Lines]:
+    """Keys of gdpconfig among dotted settings as rows of its table in JSON; none without such a key."""
+    rows = []
+    for setting, value in values.items():
+        component, _, key = setting.removeprefix("gdpconfig.").rpartition(".")
+        if setting.startswith("gdpconfig.") and (entry := entry_of(f"gdpconfig.{key}")) is not None:
+            rows.append({"app": entry.app, "component": component or entry.component, "key": key, "value": value,
+                         "type": entry.type})
+    return [Lines("Changed keys of gdpconfig", "\n".join(map(json.dumps, rows)), "Rows of the table of gdpconfig, to "
+                  "paste; `simgrid-broker import gdpconfig` reads them in a list.")] if rows else []
 
 
 def shown(value: object) -> str:

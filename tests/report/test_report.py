@@ -34,6 +34,7 @@ from simgrid_broker.report.figures.colours import share_colours
 from simgrid_broker.report.figures.series import layers
 from simgrid_broker.report.page import table_html
 from simgrid_broker.report.words import number, numbers
+from simgrid_broker.scenario.importers.operators import read_gdpconfig
 
 QUICK = {"n_jobs": 1500, "sample_s": 3600.0}
 
@@ -281,6 +282,9 @@ def test_a_comparison_shows_what_was_changed(tmp_path, run, only_drawn):
     assert settings.loc["seed"].tolist() == ["1", "2"]
     text = write_comparison(run, other, tmp_path / "compared").read_text(encoding="utf-8")
     page = Page(text)
+    rows = tmp_path / "rows.json"
+    rows.write_text(f"[{html.unescape(re.search('<pre>(.*?)</pre>', text, re.DOTALL).group(1))}]")
+    assert read_gdpconfig(rows)[0] == {"gdpconfig": {key: 500}}
     assert page.fetched == []
     assert page.images == 8
     assert "different seeds" in text and "different scenarios" not in text
