@@ -48,7 +48,7 @@ CASES: dict[str, Callable[..., dict]] = {
     "loading": atlas.loading, "user_decision": user_decision, "task_brokerage": task_brokerage,
     "timeouts": timeouts, "handover": handover, "event_ranges": event_ranges,
     "dirac": dirac, "match": match, "optimiser": optimiser, "files": files, "growth": growth, "long_run": long_run,
-    "short_points": short_points,
+    "short_points": short_points, "report": commands.report,
     "whole_run_atlas": lambda: atlas.whole_run(6), "whole_run_atlas_2d": lambda: atlas.whole_run(48), **COMMANDS}
 
 BUDGETS = {
@@ -68,6 +68,7 @@ BUDGETS = {
     ("waiting", "imports_cpu_seconds"): "at most 0.7", ("waiting", "report_cpu_seconds"): "at most 1.2",
     **{("waiting", f"{name}_cpu_seconds"): "at most 1" for name in commands.ANSWERS if name != "report"},
     ("waiting", "member_cpu_seconds"): "at most 1.4",
+    ("report", "megabytes"): "at most 1.5", ("report", "first_curve_seconds"): "at most 1",
     ("minimal", "cpu_seconds"): "at most 3", ("first_run", "ratio_to_against"): "at most 0.5 of 1e0ff5c",
     ("one_job_tasks", "cpu_seconds"): "at most 3", ("atlas_day", "peak_mib"): "at most 1024",
     ("whole_run", "ratio_to_against_by_job"): "at most 0.5 of 1e0ff5c",

@@ -5,6 +5,7 @@
 
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -166,6 +167,35 @@ def minimal(against: Path | None = None) -> Measured:
             _run("scenarios/minimal.yaml", Path(folder), option), checkout), None, 3)["cpu_seconds"]  # noqa: B023
             for name, option in (("cpu_seconds_no_plots", "--no-plots"), ("cpu_seconds_no_report", "--no-report"))}
     return whole | parts
+
+
+def report() -> Measured:
+    """The report of `atlas_day.yaml`: its bytes, the command that writes it, and its first curve where a browser is."""
+    with tempfile.TemporaryDirectory() as folder:
+        command(_run("scenarios/atlas_day.yaml", Path(folder), "--no-report"), ROOT)
+        run = Path(folder) / "atlas_day" / "seed-1"
+        figures = {"cpu_seconds": command((*MODULE, "report", str(run)), ROOT)["cpu_seconds"],
+                   "megabytes": (run / "report.html").stat().st_size / 1e6}
+        return figures | _first_curve(run / "report.html")
+
+
+def _first_curve(page: Path) -> Measured:
+    """Seconds until a new tab of an installed Chromium, opened at the first curve, has painted it; median of five."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        return {}
+    from playwright.sync_api import sync_playwright
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"] * (os.getuid() == 0))
+        painted = []
+        for _ in range(5):
+            tab = chromium.new_page(viewport={"width": 1280, "height": 900})
+            tab.goto(f"{page.as_uri()}#shares")
+            tab.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
+            painted.append(tab.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1e3)
+            tab.close()
+        chromium.close()
+    return {"first_curve_seconds": statistics.median(painted)}
 
 
 def waiting(against: Path | None = None) -> Measured:

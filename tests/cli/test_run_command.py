@@ -109,7 +109,8 @@ def test_formats_of_plots_reach_the_pages(call, tmp_path, finished, monkeypatch)
     results, _ = finished
     run, given = results / "minimal" / "seed-1", []
     monkeypatch.setattr("simgrid_broker.report.write_report", lambda run, *_, **__: given.append(_) or "page")
-    assert call("report", run, "--format", "png,pdf").exit_code == 0 and given[0][1:] == (True, ("png", "pdf"))
+    assert call("report", run, "--format", "png,pdf").exit_code == 0 and given[0][1:] == (True, ("png", "pdf"), None)
+    assert call("report", run, "--base", run).exit_code == 0 and given[1][3].folder == run
     assert "'jpeg' is not png or pdf; SVG and CSV are" in call("report", run, "--format", "jpeg").stderr
     refused = call("compare", run, MINIMAL, "--yes", "--format", "pdf", "--out", tmp_path)
     assert refused.exit_code == 2 and "--format = 'pdf': acts on two single runs" in refused.stderr
