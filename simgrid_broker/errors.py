@@ -184,7 +184,11 @@ def _same_name(package: str, library: str) -> bool:
 
 
 def _optional() -> Iterator[re.Match]:
-    """Libraries of the extras of this package: `name` and `extra` of each."""
+    """Libraries of the extras of this package: `name` and `extra` of each; none if it runs without being installed."""
     pattern = re.compile(r"""(?P<name>[\w-]+)[^;]*; extra == ["'](?P<extra>\w+)["']""")
-    needs = import_module("importlib.metadata").requires("simgrid_broker") or ()
+    installed = import_module("importlib.metadata")
+    try:
+        needs = installed.requires("simgrid_broker") or ()
+    except installed.PackageNotFoundError:
+        needs = ()
     return (need for text in needs if (need := pattern.match(text)))

@@ -86,7 +86,7 @@ def load(group: str, name: str, known: tuple[str, ...] = ()) -> Plugin:
 
 def _package(entry: EntryPoint) -> str:
     """Name and version of a package; the name as PEP 503 normalises it, since build tools spell it in several ways."""
-    if entry.dist is None:
+    if entry.dist is None or not entry.dist.name:              # or without METADATA
         return "an unnamed package"
     return f"{re.sub('[-_.]+', '-', entry.dist.name).lower()} {entry.dist.version}"
 

@@ -5,7 +5,9 @@ Its folder is importable, so that every test can say `from builders import ...`.
 
 import fcntl
 import os
+import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import numba
@@ -63,3 +65,27 @@ def compiled_once(request, tmp_path_factory):
         with open(cache_folder() / "first_run.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             simulate(plan, folder=tmp_path_factory.mktemp("first") / "run")
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    """The wheel that this checkout makes."""
+    folder = tmp_path_factory.mktemp("wheel")
+    made = subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--disable-pip-version-check",
+                           "-w", folder, Path(__file__).parents[1]], capture_output=True, text=True)
+    if made.returncode and "hatchling" in made.stderr:
+        pytest.skip("the build backend cannot be downloaded here")
+    assert made.returncode == 0, made.stderr
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def installed(wheel, tmp_path_factory):
+    """The folder of programs of an environment with the wheel and, by their path, the libraries of this one."""
+    home = tmp_path_factory.mktemp("environment")
+    venv.create(home, with_pip=False)
+    subprocess.run([sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "--quiet", "--no-deps",
+                    "--no-index", "--disable-pip-version-check", wheel], check=True)
+    libraries = [path for path in sys.path if path.endswith("site-packages")]
+    (next(home.glob("lib/python*/site-packages")) / "libraries.pth").write_text("\n".join(libraries))
+    return home / "bin"

@@ -26,7 +26,7 @@ def group() -> None:
 def records(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", show_default=False, help=(
-        "File to write, CSV, or Parquet by its suffix; default: panda_jobs.csv in RUN."))] = None,
+        "File to write, .csv or .parquet; default: panda_jobs.csv in RUN."))] = None,
 ) -> None:
     """Write the jobs of a run as PanDA job records, which calibrate and a recorded workload read.
 

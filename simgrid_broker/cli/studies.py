@@ -22,7 +22,7 @@ from simgrid_broker.cli.text import paragraph, table
 from simgrid_broker.cli.trouble import BAD_INPUT, FAILED, BadArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pandas as pd
 
@@ -158,15 +158,19 @@ def points_text(study: "Study", keys: tuple[str, ...], figures: tuple[str, ...])
     ends = len(rows) > MOST_ROWS
     rows = extremes(rows, figures, keys) if ends else rows.sort_values(
         "figure", key=lambda names: names.map(figures.index), kind="stable")
-    names = [key.rpartition(".")[2] for key in keys]
-    names = names if len(set(names)) == len(names) else list(keys)
     lines = [(row["figure"], *((row["end"],) if ends else ()), *(str(row[key]) for key in keys),
               *(number(row[name]) for name in ("value", "low", "high")), row["unit"])
              for row in rows.to_dict("records")]
-    head = "figure", *(("",) if ends else ()), *names, "mean", "95 % low", "high", "unit"
+    head = "figure", *(("",) if ends else ()), *short_names(keys), "mean", "95 % low", "high", "unit"
     first = len(head) - 4
     more = f"\n{len(study.points().group.unique())} points; means.csv has those between." if ends else ""
     return table(head, lines, numbers=range(first, first + 3)) + more
+
+
+def short_names(keys: "Sequence[str]") -> "Sequence[str]":
+    """The last names of dotted settings, or the whole ones if two are the same."""
+    names = [key.rpartition(".")[2] for key in keys]
+    return names if len(set(names)) == len(names) else keys
 
 
 @grouped_options
@@ -238,8 +242,10 @@ def tune(
 def indices_text(rows: "pd.DataFrame") -> str:
     """Sensitivity indices with their intervals as a table."""
     from simgrid_broker.report.words import number
+    keys = list(dict.fromkeys(rows.setting))
+    short = dict(zip(keys, short_names(keys), strict=True))
     return table(("figure", "setting", "index", "value", "95 % low", "high", "unit"),
-                 [(*(row[name] for name in ("figure", "setting", "index")),
+                 [(row["figure"], short[row["setting"]], row["index"],
                    *(number(row[name]) for name in ("value", "low", "high")), row["unit"])
                   for row in rows.to_dict("records")], numbers=(3, 4, 5))
 
@@ -250,9 +256,10 @@ def trials_text(trials: "pd.DataFrame", objectives: "Mapping[str, str]", most: i
     first, way = next(iter(objectives.items()))
     shown = trials.sort_values(["feasible", first], ascending=[False, way == "minimise"], kind="stable").head(most)
     names = [name for name in shown.columns if name != "state"]
-    text = table(tuple(names), [tuple(("yes" if value else "no") if isinstance(value, bool) else number(value)
-                                      if isinstance(value, float) else str(value) for value in row)
-                                for row in shown[names].astype(object).itertuples(index=False, name=None)])
+    rows = shown[names].astype(object).itertuples(index=False, name=None)
+    text = table([name.removeprefix("gdpconfig.") for name in names], [
+        tuple(("yes" if value else "no") if isinstance(value, bool) else number(value) if isinstance(value, float)
+              else str(value) for value in row) for row in rows])
     more = len(trials) - len(shown)
     return f"{text}\n{more} more trials are in trials.csv." if more > 0 else text
 

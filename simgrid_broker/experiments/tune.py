@@ -39,7 +39,17 @@ from simgrid_broker.experiments.running import (
 )
 from simgrid_broker.experiments.study import DONE, Point, Study, begin, refuse_changes, state_of
 from simgrid_broker.experiments.study_file import Axis, TuneFile, as_study, base_scenario, seeds_of
-from simgrid_broker.experiments.sweep import Check, asked_of, bounds, described, folder_of, levels, refuse, rounded
+from simgrid_broker.experiments.sweep import (
+    Check,
+    asked_of,
+    bounds,
+    combinations,
+    described,
+    folder_of,
+    levels,
+    refuse,
+    rounded,
+)
 from simgrid_broker.notebook import watcher
 from simgrid_broker.records import write_whole
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by
@@ -54,7 +64,7 @@ DATABASE = "optuna.sqlite"
 TODAY, LUCK = "today", 1
 """Name of the point with the settings of the scenario, and seed of the first search."""
 STARTUP = 10
-"""Trials at random places before the search learns from those that ended."""
+"""Trials at even places before the search learns from those that ended."""
 
 Evaluate = Callable[[Sequence[tuple[str, Mapping[str, Any]]]], Sequence[Mapping[str, float] | None]]
 """Means of the figures of points, given by name and settings; None for one that failed."""
@@ -269,7 +279,11 @@ class _Runner:
 
 
 def _asked(file: TuneFile, search: optuna.Study) -> FrozenTrial:
-    """A new trial, with its settings drawn."""
+    """A new trial with its settings; the first ones fill the space evenly, so that none of its ends is left out."""
+    if (number := len(search.trials)) < STARTUP:
+        settings = list(combinations(file.vary, "sobol", STARTUP))[number]
+        search.enqueue_trial({key: settings[key] if axis.values is None else axis.values.index(settings[key])
+                              for key, axis in file.vary.items()})
     trial = search.ask()
     for key, axis in file.vary.items():
         _suggest(trial, key, axis)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.errors import OutputError
 from simgrid_broker.files import write_csv, write_whole
 from simgrid_broker.names import PANDA_ERRORS
 from simgrid_broker.records.reader import Run
@@ -57,7 +58,9 @@ def panda_records(run: Run) -> pd.DataFrame:
 
 
 def write_panda_records(run: Run, path: Path) -> pd.DataFrame:
-    """Write the records of a run as CSV, or as Parquet by the suffix; returns them. Raises OutputError."""
+    """Write the records of a run as CSV or Parquet, by the suffix; returns them. Raises OutputError."""
+    if Path(path).suffix not in (".csv", ".parquet"):
+        raise OutputError(f"cannot write records to {path}: expected a name that ends with .csv or .parquet")
     records = panda_records(run)
     if Path(path).suffix == ".parquet":
         write_whole(path, records.to_parquet(index=False))

@@ -41,7 +41,7 @@ def gdpconfig_lines(values: Mapping[str, Any]) -> list[Lines]:
 def shown(value: object) -> str:
     """A setting as short text; lists and mappings as their number of entries."""
     if isinstance(value, (Mapping, list)):
-        return f"({len(value)} entries)"
+        return f"({len(value)} {'entry' if len(value) == 1 else 'entries'})"
     return "none" if value is None else str(value)
 
 

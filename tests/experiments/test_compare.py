@@ -112,7 +112,7 @@ def test_names_that_differ(paths, names):
 def test_elements_of_lists_go_by_their_names():
     a, b = ({"shares": [{"name": "Analysis", "value": value}], "cuts": [1, value]} for value in (20, 30))
     assert list(differing(a, b)) == [("shares.Analysis.value", "20", "30"), ("cuts.1", "20", "30")]
-    assert list(differing({"x": [1]}, {"x": [1, 2]})) == [("x", "(1 entries)", "(2 entries)")]
+    assert list(differing({"x": [1]}, {"x": [1, 2]})) == [("x", "(1 entry)", "(2 entries)")]
 
 
 def test_what_is_no_run_is_refused_with_names_nearby(runs):

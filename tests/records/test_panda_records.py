@@ -36,6 +36,11 @@ def test_records_read_back_to_the_same_jobs(run, tmp_path, suffix):
     assert any("transformation" in text for text in missing_in(records))
 
 
+def test_another_format_is_refused(run, tmp_path):
+    with pytest.raises(sb.SimgridBrokerError, match="jobs.json: expected a name that ends with .csv or .parquet"):
+        write_panda_records(run, tmp_path / "jobs.json")
+
+
 def test_a_calibration_finds_the_queues_of_the_run(run, tmp_path):
     write_panda_records(run, tmp_path / "jobs.parquet")
     wrong = sb.load_scenario("scenarios/minimal.yaml").with_values(

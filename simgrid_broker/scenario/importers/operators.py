@@ -276,7 +276,8 @@ def read_harvester(path: Path, queues: Mapping[str, Queue]) -> tuple[dict, list[
     parts = {name: changed for name, each in found.items() if (changed := _changes(each, queues[name]))}
     if unused:
         tally.say(f"settings that no agent here reads, not used: {', '.join(sorted(unused))}")
-    return {"grid": {"queues": parts}}, [f"options of {len(parts)} queues from {path.name}", *tally.remarks()]
+    return {"grid": {"queues": parts}}, [
+        f"options of {len(parts)} queue{'s' * (len(parts) != 1)} from {path.name}", *tally.remarks()]
 
 
 def template_of(queue: Queue) -> str:

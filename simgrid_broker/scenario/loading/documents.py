@@ -18,7 +18,7 @@ from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.files import MANIFEST, read_bytes, refuse_outside
 from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.loading.origins import Draft, Key, Origin, dotted, keys_of, value_at
-from simgrid_broker.scenario.shipped import files
+from simgrid_broker.scenario.shipped import files, located
 
 _PREFIX = "tag:yaml.org,2002:"
 _DIGITS = "[0-9]+(?:_[0-9]+)*"
@@ -201,8 +201,8 @@ class Source:
     above: tuple[Path, ...] = ()
 
     def extended(self, name: str, asked: Problem) -> "Source":
-        """The source of a file that this one extends."""
-        return Source(self.path.parent / name, None, asked, (*self.above, self.path.resolve()))
+        """The source of a file that this one extends, or of a shipped scenario by its name."""
+        return Source(located(name, self.path.parent), None, asked, (*self.above, self.path.resolve()))
 
 
 def read(source: Source) -> tuple[Draft, list[Problem]]:

@@ -39,9 +39,9 @@ def load_scenario(path: str | Path, seed: int | None = None, until: float | str 
     """The scenario in a YAML file, that of the run in a folder, or the shipped one of a name (`located`), checked.
 
     seed and until replace `seed` and `duration`; overrides are texts `dotted.key=value` (see `set_values`). A file may
-    say `extends: other.yaml`, or list several, later ones laid over earlier ones: mappings merge deeply, lists and
-    single values replace, null removes an entry; the others must not themselves extend any. File names are relative to
-    the file that contains them. Raises ScenarioError with all problems.
+    say `extends: other.yaml`, or the name of a shipped scenario, or list several, later ones laid over earlier ones:
+    mappings merge deeply, lists and single values replace, null removes an entry; the others may extend further ones.
+    File names are relative to the file that contains them. Raises ScenarioError with all problems.
     """
     if not isinstance(path, str | PathLike):
         raise wrong_type("load_scenario", "the path of a scenario file, or the name of a shipped scenario", path)
