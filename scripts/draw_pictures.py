@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Draw the pictures of README.md and docs/gallery.md from runs of the scenarios.
+"""Draw the pictures of README.md, docs/gallery.md and docs/stories from runs of the scenarios.
 
     scripts/draw_pictures.py                          simulate and draw all of them
     scripts/draw_pictures.py memory_retry             one of them
     scripts/draw_pictures.py flat_shares RUN RUN      from existing runs, in the order of the scenarios
 """
 
+import math
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from matplotlib.axes import Axes
 import simgrid_broker as sb
 from simgrid_broker.experiments.intervals import student
 from simgrid_broker.records import write_whole
+from simgrid_broker.records.panda_records import write_panda_records
 from simgrid_broker.report.blocks import Mark, Marks
 from simgrid_broker.report.context import context
 from simgrid_broker.report.drawing.canvas import dress, for_file, gaps, handles_of, legend_above
@@ -237,6 +239,8 @@ def unified_queue(runs: Runs) -> bytes:
 # ---- dispatch ------------------------------------------------------------------------------------------------------
 
 DISPATCHERS = {"PanDA": "dispatch_panda", "DIRAC": "dispatch_dirac"}
+COLOURS = (*RUN_COLOURS, "#009E73")
+"""Colours of two or three runs."""
 WIDTH = 0.36
 """Width of a bar; the shares are 1 apart."""
 
@@ -246,14 +250,15 @@ def of_shares(metrics: pd.DataFrame, metric: str) -> pd.Series:
     return metrics[metrics.metric == metric].set_index("share").value.drop("root", errors="ignore")
 
 
-def bars(axes: Axes, tables: Mapping[str, pd.Series], label: str, inside: bool = False) -> None:
+def bars(axes: Axes, tables: Mapping[str, pd.Series], label: str, inside: bool = False, width: float = WIDTH,
+         above: float = 0) -> None:
     """A bar for each run and share, the runs side by side, with their values above or inside the bars."""
     dress(axes, "", label)
     for number, (name, table) in enumerate(tables.items()):
-        places = np.arange(len(table)) + (number - (len(tables) - 1) / 2) * WIDTH
-        drawn = axes.bar(places, table, WIDTH, color=RUN_COLOURS[number], label=name)
+        places = np.arange(len(table)) + (number - (len(tables) - 1) / 2) * width
+        drawn = axes.bar(places, table, width, color=COLOURS[number], label=name)
         axes.bar_label(drawn, fmt="%.1f", fontsize=7.5, color="white" if inside else INK,
-                       label_type="center" if inside else "edge")
+                       label_type="center" if inside else "edge", padding=above)
     axes.set_xticks(np.arange(len(table)), table.index)
     axes.margins(y=0.15)
 
@@ -409,6 +414,121 @@ def jumbo(runs: Runs) -> bytes:
     return for_file(draw, None, (10, 5.6), (2, 1))
 
 
+# ---- stories -------------------------------------------------------------------------------------------------------
+
+SIBLINGS = {"Event generation": 120, "Simulation": 280, "Derivations": 400}
+"""Cores that are the targets of the shares of siblings.yaml."""
+
+
+def with_workers(of: str) -> sb.Scenario:
+    """Siblings with workers as they are, of pull mode, or with a partition for jobs of one core."""
+    changed: dict[str, dict[str, object]] = {
+        "pilot streaming": {}, "pull": {f"grid.queues.{name}.workflow": "pull" for name in ("EAST", "WEST")},
+        "partition": {"grid.sites.EAST.partitions": {"SCORE": 72}, "grid.sites.WEST.partitions": {"SCORE": 48}}}
+    return scenario("siblings", **changed[of])
+
+
+def evgen_is_late(runs: Runs) -> bytes:
+    """Mean cores of each share by the way in which workers come to the queues, beside the targets."""
+    def draw(runs, axes):
+        cores = {name: of_shares(sb.metrics.share_cores(run), "cores")[list(SIBLINGS)] for name, run in runs.items()}
+        bars(axes, cores, "mean running cores", width=0.26, above=6)
+        axes.hlines(list(SIBLINGS.values()), np.arange(3) - 0.4, np.arange(3) + 0.4, color=INK, linewidth=1,
+                    linestyle="--", label="target")
+        legend_above(axes, handles_of(axes))
+    return for_file(draw, runs, (10, 3.6))
+
+
+NUCLEI: dict[str, dict[str, object]] = {
+    "one nucleus": {}, "two nuclei": {"grid.sites.SOUTH.nucleus": True}}
+
+
+def of_queue(run: sb.Run, queue: str, column: str) -> pd.Series:
+    """A figure of a queue, by time in s."""
+    rows = run.table("queues", ["time_s", "queue", column])
+    return rows[rows.queue == queue].groupby("time_s")[column].sum()
+
+
+def new_nucleus(runs: Runs) -> bytes:
+    """Running cores of the satellite, and jobs of all queues whose output waits."""
+    mark = Marks(context(next(iter(runs.values()))).marks.start_s)
+    return one_above_the_other(
+        [(of_each(runs, lambda run: of_queue(run, "SOUTH", "running_cores")), "running cores at SOUTH"),
+         (of_each(runs, lambda run: sum(of_queue(run, name, "transferring") for name in ("NORTH", "SOUTH", "WEST"))),
+          "jobs whose output waits")], [mark, mark], 0)
+
+
+def my_queue_is_empty(runs: Runs) -> bytes:
+    """Decisions about one share at one queue by the rule that refused it, in intervals of two hours."""
+    def draw(run, axes):
+        rows = run.table("refusals", ["time_s", "share", "candidate", "tag", "queue_count"])
+        rows = rows[(rows.share == "MC root") & (rows.candidate == "T3-UK-01_UCORE")]
+        rows = rows.assign(bin=(rows.time_s / 7200).apply(math.ceil) - 1, tag=rows.tag.astype(object).fillna("used"))
+        table = rows.pivot_table(index="bin", columns="tag", values="queue_count", aggfunc="sum", fill_value=0)
+        table = table.loc[:, table.sum() > 0]
+        dress(axes, "time (h)", "decisions about MC root")
+        axes.set_xticks(range(0, 25, 4))
+        axes.yaxis.get_major_locator().set_params(integer=True)
+        below = np.zeros(len(table))
+        for (tag, counts), colour in zip(table.items(), BASE, strict=False):
+            axes.bar(2 * table.index + 1, counts, 1.7, below, color=colour, label=tag)
+            below += counts.to_numpy()
+        legend_above(axes, handles_of(axes))
+    return for_file(draw, next(iter(runs.values())), (10, 3.2))
+
+
+def calibrated_powers(runs: Runs) -> bytes:
+    """Powers of queues fitted to the records of a day, with intervals, and those with which it was simulated."""
+    run, = runs.values()
+    queues = run.manifest["scenario"]["grid"]["queues"]
+    guess = scenario("quickstart").with_values({f"grid.queues.{name}.corepower": 10 for name in queues})
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = write_panda_records(run, Path(folder) / "jobs.csv").drop(columns="hs06")
+        jobs["cpuconsumptiontime"] *= 1 + 0.05 * np.random.default_rng(1).standard_normal(len(jobs))
+        jobs.to_csv(Path(folder) / "jobs.csv", index=False)
+        fitted = sb.calibrate(guess, Path(folder) / "jobs.csv").parameters
+    fitted = fitted[fitted.parameter == "corepower"]
+
+    def draw(fitted, axes):
+        dress(axes, "", "HS06 per core")
+        places = np.arange(len(fitted))
+        axes.errorbar(places, fitted.after, [fitted.after - fitted.low, fitted.high - fitted.after], linestyle="",
+                      marker="o", markersize=5, capsize=4, color=RUN_COLOURS[0], label="fitted, 95 %")
+        axes.plot(places, [queues[name]["corepower"] for name in fitted.name], "x", color=RUN_COLOURS[1],
+                  markersize=8, label="of the day that made the records")
+        axes.axhline(10, color=INK, linewidth=1, linestyle="--", label="of the scenario")
+        axes.set_xticks(places, [name.removesuffix("_UCORE") for name in fitted.name])
+        legend_above(axes, handles_of(axes))
+    return for_file(draw, fitted, (10, 3.6))
+
+
+CAPS = (50, 100, 150, 200, 250, 300)
+"""Caps of running jobs of Production."""
+
+
+def with_cap(cap: int, seed: int) -> sb.Scenario:
+    """The small grid with jobs of one core and more work than cores, under a cap of running jobs."""
+    return scenario("minimal", seed=seed, **{
+        "workload.campaigns.simulation.corecount": 1, "workload.campaigns.simulation.events_per_job": 12,
+        "workload.campaigns.simulation.offered_cores": 500, "workload.users.analysis.offered_cores": 200,
+        "gdpconfig.NRUNNINGCAP_Production": cap})
+
+
+def which_key(runs: Runs) -> bytes:
+    """Cores of both shares against the cap of running jobs of one: means of three seeds with intervals."""
+    def draw(runs, axes):
+        dress(axes, "NRUNNINGCAP_Production (jobs)", "mean running cores")
+        for share, colour, target in zip(("Production", "Analysis"), RUN_COLOURS, (256, 64), strict=True):
+            found = [student([of_shares(sb.metrics.share_cores(runs[f"{cap}, seed {seed}"]), "cores")[share]
+                              for seed in (1, 2, 3)]) for cap in CAPS]
+            axes.errorbar(CAPS, [one.value for one in found], [one.value - one.low for one in found], color=colour,
+                          marker="o", markersize=5, capsize=4, linewidth=1.2, label=share)
+            axes.axhline(target, color=colour, linewidth=1, linestyle="--")
+        axes.set_ylim(0)
+        legend_above(axes, handles_of(axes))
+    return for_file(draw, runs, (10, 3.6))
+
+
 PICTURES = {
     "atlas_day_shares": Picture(lambda: {"as it is": scenario("atlas_day")}, stacked_shares),
     "flat_shares": Picture(lambda: {tree: scenario(name, incidents=[]) for tree, name in TREES.items()},
@@ -428,6 +548,14 @@ PICTURES = {
     "preemptible": Picture(lambda: {f"{life} h, seed {seed}": with_slot_life(life, seed)
                                     for life in LIVES_H for seed in SEEDS}, preemptible),
     "jumbo": Picture(lambda: {"as it is": scenario("jumbo")}, jumbo),
+    "evgen_is_late": Picture(lambda: {name: with_workers(name) for name in ("pilot streaming", "pull", "partition")},
+                             evgen_is_late),
+    "new_nucleus": Picture(lambda: {name: scenario("new_nucleus", **changed) for name, changed in NUCLEI.items()},
+                           new_nucleus),
+    "my_queue_is_empty": Picture(lambda: {"as it is": scenario("quickstart")}, my_queue_is_empty),
+    "calibrated_powers": Picture(lambda: {"as it is": scenario("quickstart")}, calibrated_powers),
+    "which_key": Picture(lambda: {f"{cap}, seed {seed}": with_cap(cap, seed) for cap in CAPS for seed in (1, 2, 3)},
+                         which_key),
 }
 """The pictures by the names of their files in docs/img."""
 
