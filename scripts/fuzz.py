@@ -7,11 +7,11 @@
 
 A scenario is made from the schema: random keys of all parts, incidents and keys of gdpconfig over a small grid with
 work, mended by what `check` says until it accepts them. It is run twice with all invariants checked, in two processes
-that hash texts differently, the second time from what the first resolved; the tables must be the same byte for byte,
-must not contradict each other, and the report must be written. What `check` accepts must run; what it refuses must be
-refused with a sentence. Each seed is made for three to six lines of a table, printed at the end, which says how often
-each agent, incident, command, worker mode, dispatcher, edition, policy, kind of job of event service and key by which
-slots end early has acted.
+that hash texts differently, of which in one agents look even where nothing that they read has changed, the second time
+from what the first resolved; the tables must be the same byte for byte, must not contradict each other, and the report
+must be written. What `check` accepts must run; what it refuses must be refused with a sentence. Each seed is made for
+three to six lines of a table, printed at the end, which says how often each agent, incident, command, worker mode,
+dispatcher, edition, policy, kind of job of event service and key by which slots end early has acted.
 
 The log of a folder lets the same command go on where it ended: seeds that passed are not run again.
 

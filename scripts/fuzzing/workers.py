@@ -44,14 +44,18 @@ class Worker:
         self._start()
 
     def _start(self) -> None:
-        """Start a process whose sets of texts are in an order of their own."""
-        os.environ["PYTHONHASHSEED"] = str(self.number + 1)
+        """Start a process whose sets of texts are in an order of their own, in every other one agents never sleep."""
+        variables = {"PYTHONHASHSEED": str(self.number + 1)}
+        if self.number % 2:
+            variables["SIMGRID_BROKER_AWAKE"] = "1"
+        os.environ.update(variables)
         context = get_context("spawn")
         self.pipe, other = context.Pipe()
         self.process = context.Process(target=serve, args=(other, self.paths), daemon=True)
         self.process.start()
         other.close()
-        os.environ.pop("PYTHONHASHSEED")
+        for name in variables:
+            os.environ.pop(name)
 
     def give(self, task: Task) -> None:
         """Ask for an answer."""

@@ -1,5 +1,6 @@
 """Control: what an agent is given."""
 
+import os
 from collections.abc import Callable, Generator
 from math import floor
 from typing import Any
@@ -20,6 +21,8 @@ from simgrid_broker.world.world import World
 
 Process = Generator[simpy.Event, object, None]
 """Generator that an agent returns when it is called, which SimPy runs as a process."""
+AWAKE = "SIMGRID_BROKER_AWAKE" in os.environ
+"""True if agents look even where nothing that they read has changed; what a run does is the same."""
 COUNTED = tuple(slice(offset_of(STATE, first), offset_of(STATE, after)) for first, after in (
     ("now_s", "n_done_jobs"), ("n_done_tasks", "next_cycle_s"), ("n_left", "fault_row")))
 """Bytes of the world's counters without those that change where an agent only empties outboxes, or notes when it looks
@@ -30,7 +33,8 @@ class Control:
     """All that an agent can reach; env: SimPy's environment; periods: the `agents` section of the scenario.
 
     check: of the decisions; due: when each piece of work that is done on a period is done next, s, by its name; cycles:
-    how often each agent that works on a period has worked, and how often it has moved anything, by the agent's name.
+    how often each agent that works on a period has worked, and how often it has moved anything, by the agent's name;
+    inputs: versions of what agents read when they last looked, by their names.
     """
 
     def __init__(self, env: simpy.Environment, world: World, fabric: Fabric, in_force: InForce, recorder: Recorder):
@@ -41,6 +45,7 @@ class Control:
         self.books = Books(world, fabric, self.policies, recorder)
         self.due: dict[str, float] = {}
         self.cycles: dict[str, list[int]] = {}
+        self.inputs: dict[str, tuple[int, ...]] = {}
         self.check: Check = unchecked
 
     @property
@@ -62,6 +67,14 @@ class Control:
     def edition(self) -> str:
         """Edition of the rules."""
         return self.policies.edition
+
+    def is_unchanged(self, name: str, *versions: int) -> bool:
+        """True if an agent, by its name, asked with the same versions before: what it reads has not changed since.
+
+        A look that acts must change a version, so that it is followed by another one.
+        """
+        known, self.inputs[name] = self.inputs.get(name), versions
+        return known == versions and not AWAKE
 
     def every(self, period: float, work: Callable[[], float | None], name: str) -> Process:
         """Call `work()` on a period, s, first at a random phase that depends on the seed and the name.

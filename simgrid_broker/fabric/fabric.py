@@ -327,8 +327,9 @@ class Fabric:
     def look_at_owners(self, *numbers) -> np.ndarray:
         """Count the jobs of owners: rows of the activated and throttled ones; arguments as in
         `effects.look_at_owners`."""
-        rows = np.empty(len(self.world.arrays.jobs), np.int32)
-        return rows[:effects.look_at_owners(self.world.arrays.jobs, rows, *numbers)]
+        jobs = self.world.arrays.jobs[:self.world.state["n_job_rows"]]
+        rows = np.empty(len(jobs), np.int32)
+        return rows[:effects.look_at_owners(jobs, rows, *numbers)]
 
     def jobs_of_owners(self, among: np.ndarray, owner_of_task: np.ndarray, chosen: np.ndarray,
                        status: int) -> np.ndarray:

@@ -21,6 +21,7 @@ from simgrid_broker.names import Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.transitions import fall_silent
 from simgrid_broker.world.queues.slots import free_slot, payload_is_over, settle_closed, slot_of
+from simgrid_broker.world.rows import used_rows
 
 ACTIVATED, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.RUNNING)
 INPUT, READING = int(TransferKind.INPUT), int(TransferKind.READING)
@@ -38,7 +39,7 @@ def site_goes_down(world: Arrays, site, now):
     for number in range(len(world.pseudo_queues)):
         if world.queues[world.pseudo_queues[number]["queue"]]["site"] == site:
             settle_closed(world, number, now)
-    for row in range(len(world.jobs)):
+    for row in used_rows(world):
         job = world.jobs[row]
         if job["panda_id"] == 0 or job["due_sequence"] == 0 or world.queues[job["queue"]]["site"] != site:
             continue
@@ -91,7 +92,7 @@ def fail_readers(world: Arrays, storage, now):
 
     Jobs that would have failed later are among them.
     """
-    for row in range(len(world.jobs)):
+    for row in used_rows(world):
         job = world.jobs[row]
         if job["panda_id"] == 0 or job["status"] != RUNNING or job["due_sequence"] == 0:
             continue
@@ -111,7 +112,7 @@ def read_elsewhere(world: Arrays, row):
 @compiled
 def fail_remote_readers(world: Arrays, storage, now):
     """Let running jobs fail that read from a storage over WAN."""
-    for row in range(len(world.jobs)):
+    for row in used_rows(world):
         job = world.jobs[row]
         if (job["panda_id"] != 0 and job["status"] == RUNNING and job["transfer"] >= 0
                 and world.sites[world.transfers[job["transfer"]]["source"]]["storage"] == storage):

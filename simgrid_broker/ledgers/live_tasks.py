@@ -61,6 +61,10 @@ class LiveTasks:
         for status in self.world.statuses[rows].tolist():
             self.changes[status] += 1
 
+    def moves(self, *statuses: int) -> int:
+        """How often a task has entered or left any of these statuses, or the list of live tasks in one of them."""
+        return sum(self.world.status_changes[status] + self.changes[status] for status in statuses)
+
     def in_status(self, *statuses: int) -> np.ndarray:
         """Rows of the live tasks in any of these statuses; found again when a task has entered or left one of them."""
         moves, changes = self.world.status_changes, self.changes

@@ -234,7 +234,7 @@ def subdatasets_await_their_jobs(arrays: Arrays, found: Recount):
 
 
 def rows_are_free_or_in_use(arrays: Arrays, found: Recount):
-    """Every row of the growing tables is either in use or free."""
+    """Every row of the growing tables is either in use or free; no job is in a row that counts as never used."""
     n_free = dict(zip(REUSED, arrays.n_free, strict=True))
     for name, used in (("jobs", len(found.rows)), ("transfers", np.count_nonzero(arrays.transfers["transfer_id"])),
                        ("retries", arrays.tasks["n_retry"].sum()),
@@ -242,6 +242,8 @@ def rows_are_free_or_in_use(arrays: Arrays, found: Recount):
                        ("subdatasets", np.count_nonzero(arrays.subdatasets["n_jobs"]))):
         if used + n_free[name] != len(getattr(arrays, name)):
             yield f"{name}: {used} rows in use and {n_free[name]} free of {len(getattr(arrays, name))}"
+    if found.rows.max(initial=-1) >= (n_rows := arrays.state[0]["n_job_rows"]):
+        yield f"jobs: row {found.rows.max()} is in use, but only {n_rows} rows are said to have been"
 
 
 def merge_jobs_have_reason(arrays: Arrays, found: Recount):

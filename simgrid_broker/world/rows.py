@@ -58,7 +58,15 @@ def release_row(world: Arrays, free, table, row):
 @compiled
 def take_job(world: Arrays):
     """Allocate a row of `jobs`."""
-    return take_row(world, world.free_jobs, JOBS)
+    row, state = take_row(world, world.free_jobs, JOBS), world.state[0]
+    state["n_job_rows"] = max(state["n_job_rows"], row + 1)
+    return row
+
+
+@compiled
+def used_rows(world: Arrays):
+    """The rows of `jobs` that were ever used; the lowest ones are taken first, so that no pass need go further."""
+    return range(world.state[0]["n_job_rows"])
 
 
 @compiled
@@ -101,11 +109,11 @@ def record_of(world: Arrays, job):
 def find_in_status(world: Arrays, statuses, rows):
     """Write the rows of all jobs in some statuses to `rows`, as long as the table; returns how many there are.
 
-    statuses: a bit for each; only jobs that are alive are in a status that a job can leave, except pending: rows that
-    were never used are pending, too. It looks at half a million rows and branches nowhere, which is what makes it fast.
+    statuses: a bit for each; only jobs that are alive are in a status that a job can leave. It looks at half a million
+    rows and branches nowhere, which is what makes it fast.
     """
     n = 0
-    for row in range(len(world.jobs)):
+    for row in used_rows(world):
         rows[n] = row
         n += (statuses >> np.int64(world.jobs[row]["status"])) & 1
     return n

@@ -315,6 +315,10 @@ def row_is_lost(bench):
     bench.arrays.n_free[REUSED.index("jobs")] -= 1
 
 
+def row_was_never_used(bench):
+    bench.arrays.state[0]["n_job_rows"] -= 1
+
+
 def replica_row_is_lost(bench):
     bench.arrays.n_free[REUSED.index("replicas")] -= 1
 
@@ -362,7 +366,7 @@ SINS = {
     invariants.readings_belong_to_running_jobs: (reading_is_of_no_running_job,),
     invariants.merge_jobs_have_reason: (task_without_merging_has_a_merge_job,),
     invariants.subdatasets_await_their_jobs: (job_of_a_subdataset_is_forgotten, transfer_waits_in_no_subdataset),
-    invariants.rows_are_free_or_in_use: (row_is_lost, transfer_row_is_lost, replica_row_is_lost,
+    invariants.rows_are_free_or_in_use: (row_is_lost, row_was_never_used, transfer_row_is_lost, replica_row_is_lost,
                                          subdataset_row_is_lost),
 }
 

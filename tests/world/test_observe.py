@@ -246,7 +246,7 @@ def test_jobs_before_merging_are_those_of_tasks_whose_output_is_merged():
     bench = bench_of(dict(mergeoutput=1), dict(), dict(mergeoutput=1))
     rows = [put_job(bench, S.RUNNING, task=task, chunk=chunk) for task, chunk in ((2, 0), (0, 7), (1, 0), (0, 3))]
     put_job(bench, S.ACTIVATED, n_chunks=0)                                        # a merge job
-    assert observe.jobs_before_merging(bench.arrays).tolist() == sorted([rows[0], rows[1], rows[3]])
+    assert observe.jobs_before_merging(bench.arrays)["row"].tolist() == sorted([rows[0], rows[1], rows[3]])
 
 
 @pytest.mark.parametrize(("status", "columns", "expected"), [

@@ -25,6 +25,7 @@ T = TaskStatus
 MERGING, FINISHED, CANCELLED = int(JobStatus.MERGING), int(JobStatus.FINISHED), int(JobStatus.CANCELLED)
 SERVED = (T.READY, T.SCOUTING, T.SCOUTED, T.RUNNING, T.MERGING, T.THROTTLED)
 """Statuses of a task for which merge jobs are made; source: lifecycle reference, 2.14 (even while throttled)."""
+IS_SERVED = np.isin(np.arange(len(T)), SERVED)
 MERGE_DRAW = luck.STREAMS["merge_draw"]
 
 
@@ -77,10 +78,10 @@ class Merger:
         ended, self.ended = self.ended, []
         for panda_id, status, cause in ended:
             self._settle(self.under_way.pop(panda_id), status, cause)
-        rows = observe.jobs_before_merging(self.control.arrays)
-        self._gather(rows)
+        jobs = observe.jobs_before_merging(self.control.arrays)
+        self._gather(jobs)
         self.waiting = [merge for merge in self.waiting if not self._make(merge)]
-        self._set_statuses(rows)
+        self._set_statuses(jobs)
 
     def planned(self) -> list[PlannedMerge]:
         """Merge jobs that wait for brokerage."""
@@ -113,28 +114,27 @@ class Merger:
         else:
             control.fabric.take_back(rows, CANCELLED, int(Cause.MERGE_FAILED), control.now)
 
-    def _gather(self, rows: np.ndarray) -> None:
-        """Plan merge jobs for every place at which all jobs of a task are done; rows: `observe.jobs_before_merging`."""
+    def _gather(self, jobs: np.ndarray) -> None:
+        """Plan merge jobs for every place at which all jobs of a task are done; jobs: `observe.jobs_before_merging`."""
         arrays = self.control.arrays
-        rows = self._not_planned(rows)
-        task, merges = arrays.jobs["task"][rows], np.zeros(len(arrays.tasks), bool)
-        merges[task[arrays.jobs["status"][rows] == MERGING]] = True
-        rows = rows[(merges & np.isin(arrays.tasks["status"], SERVED))[task]]
-        task_of, queue, chunk, status = (arrays.jobs[name][rows] for name in ("jeditaskid", "queue", "chunk", "status"))
-        for task, chosen in merging.ready(task_of, queue, arrays.queues["site"][queue], chunk, status == MERGING,
-                                          self.control.edition):
-            self._plan(self.control.world.row_of[task], rows[chosen])
+        jobs = self._not_planned(jobs)
+        merges = np.zeros(len(arrays.tasks), bool)
+        merges[jobs["task"][jobs["waits"]]] = True
+        jobs = jobs[(merges & IS_SERVED[self.control.world.statuses])[jobs["task"]]]
+        for task, chosen in merging.ready(jobs["jeditaskid"], jobs["queue"], arrays.queues["site"][jobs["queue"]],
+                                          jobs["chunk"], jobs["waits"], self.control.edition):
+            self._plan(self.control.world.row_of[task], jobs["row"][chosen])
 
-    def _not_planned(self, rows: np.ndarray) -> np.ndarray:
-        """Select the `rows` whose jobs are in no merge yet."""
+    def _not_planned(self, jobs: np.ndarray) -> np.ndarray:
+        """Select the `jobs` that are in no merge yet."""
         merges, panda_id = [*self.waiting, *self.under_way.values()], self.control.arrays.jobs["panda_id"]
         if not merges:
-            return rows
+            return jobs
         members, panda_ids = (np.concatenate([getattr(merge, name) for merge in merges])
                               for name in ("rows", "panda_ids"))
         planned = np.zeros(len(panda_id), bool)
         planned[members[panda_id[members] == panda_ids]] = True
-        return rows[~planned[rows]]
+        return jobs[~planned[jobs["row"]]]
 
     def _plan(self, task: int, rows: np.ndarray) -> None:
         """Plan the merge jobs of outputs at one place."""

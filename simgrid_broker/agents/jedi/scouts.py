@@ -89,8 +89,14 @@ class Scouts:
         """Assess the tasks with news of their scouts, each at most every ten minutes."""
         if not self.jobs and not self.forced:
             return
-        arrays, rows = self.world.arrays, by_arrival(self.world.arrays, np.flatnonzero(self.measured))
         self._read_outbox()
+        arrays, rows, is_due = self.world.arrays, np.empty(len(self.measured), np.int64), np.zeros_like(self.measured)
+        is_due[[row for row in self.next_update if self.measured[row] and self._is_due(row)]] = True
+        rows = rows[:rules.find_news(arrays.tasks, arrays.scout_inputs, (self.measured, is_due),
+                                     now - self.assessed_s, rows)]
+        if not len(rows) and not self.forced:
+            return
+        rows = by_arrival(arrays, rows)
         names, tasks = ("status", "next_chunk", "n_finished", "n_failed"), arrays.tasks
         status, next_chunk, n_finished, n_failed = (tasks[name][rows] for name in names)
         scouts = arrays.scout_inputs[rows] > 0
@@ -161,6 +167,8 @@ class Scouts:
 
     def _read(self, rows: np.ndarray) -> None:
         """Keep the finished jobs of tasks that are measured, merge jobs apart; build jobs are left out."""
+        if not len(rows):
+            return
         of_scouts = self.measured[rows["task"]] & (rows["status"] == FINISHED)
         for kept, chosen in ((self.jobs, rows["n_chunks"] > 0),
                              (self.merge_jobs, (rows["n_chunks"] == 0) & (rows["processing_type"] == self.pmerge))):

@@ -43,6 +43,7 @@ TYPED_BY = ["corecount", "ramcount", "ramunit", "baseramcount"]
 
 SUCCESS, FAILURE = (TaskStatus.DONE, TaskStatus.FINISHED), (TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
 """Ends of a parent after which its children start, or are broken."""
+ENDS, NONE = SUCCESS + FAILURE, np.zeros(0, np.int64)
 
 DEFINED, REREFINE, STAGED, READY = TaskStatus.DEFINED, TaskStatus.REREFINE, TaskStatus.STAGED, TaskStatus.READY
 AGAIN = int(REREFINE)
@@ -55,10 +56,10 @@ def task_refiner(control: Control) -> Process:
     tagger = Tagger(control.world, control.world.scenario.shares_in_use)
     queues = WorkQueueMap(control.world.scenario)
 
-    def refine_all() -> None:
-        tasks = control.arrays.tasks
-        live_tasks = control.books.live_tasks
-        rows = live_tasks.in_status(*NEW)
+    live_tasks = control.books.live_tasks
+
+    def look_at_new() -> np.ndarray:
+        tasks, rows = control.arrays.tasks, live_tasks.in_status(*NEW)
         again = tasks["status"][rows] == AGAIN
         for row in rows[~again].tolist():
             parent = control.world.parent_of(row)
@@ -73,13 +74,17 @@ def task_refiner(control: Control) -> Process:
                     _send_first(control, row)
             elif tasks["status"][parent] in FAILURE:
                 _break(control, row)
+        return rows[again]
+
+    def refine_all() -> None:
+        again = NONE if control.is_unchanged("refiner", live_tasks.moves(*NEW, *ENDS)) else look_at_new()
         for row in live_tasks.in_status(STAGED).tolist():
             if refine(control, row, tagger, queues):
                 _send_when_staged(control, row)
         for row in live_tasks.in_status(DEFINED).tolist():
-            if tasks["inputprestaging"][row] and not control.books.open_inputs.is_open(row):
+            if control.arrays.tasks["inputprestaging"][row] and not control.books.open_inputs.is_open(row):
                 _send_when_staged(control, row)
-        for row in rows[again].tolist():
+        for row in again.tolist():
             set_status(control.world, row, DEFINED, control.now)
             send_on(control, row)
     yield from control.every(control.periods.task_refiner, refine_all, "refiner")

@@ -7,7 +7,7 @@ from simgrid_broker.fabric.jobs.activated import put_activated, take_out
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.transitions import change_share, move
-from simgrid_broker.world.rows import has_no_pieces, push_retry, take_retry
+from simgrid_broker.world.rows import has_no_pieces, push_retry, take_retry, used_rows
 from simgrid_broker.world.tasks.input_files import give_up_pieces
 
 S = JobStatus
@@ -66,7 +66,7 @@ def oldest_first(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
 def find_jobs(world: Arrays, wanted, rows):
     """Write the rows of all live jobs of the tasks in `wanted`, (n_tasks,) bool, to `rows`; returns their number."""
     found = 0
-    for row in range(len(world.jobs)):
+    for row in used_rows(world):
         if found == len(rows):
             break
         if wanted[world.job_tasks[row]] and world.jobs[row]["panda_id"] > 0:

@@ -7,6 +7,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import SILENT
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import N_STATUS, Arrays
+from simgrid_broker.world.rows import used_rows
 
 PENDING, HOLDING = int(JobStatus.PENDING), int(JobStatus.HOLDING)
 ASSIGNED, ACTIVATED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED)
@@ -110,7 +111,7 @@ def looked_at_again(timeouts: Timeouts, before: Timeouts | None) -> np.ndarray:
 @compiled
 def forget_queues(world: Arrays, queues, scan):
     """Let a scan look at the jobs of some queues, (n_queues,) bool, as if it had never done so."""
-    for row in range(len(world.quiet_s)):
+    for row in used_rows(world):
         if queues[world.job_queues[row]]:
             world.quiet_s[row, scan] = 0.0
 
@@ -149,7 +150,7 @@ def find_old(world: Arrays, timeouts: Timeouts, scan, now):
     scan: column of `quiet_s`, by which it passes over the jobs that have not changed since it looked last.
     """
     n = 0
-    for row in range(len(world.quiet_s)):
+    for row in used_rows(world):
         if not world.quiet_s[row, scan] > now:
             until = quiet_until(world, row, timeouts)
             world.quiet_s[row, scan] = until

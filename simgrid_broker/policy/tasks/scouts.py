@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import dbproxy
-from simgrid_broker.names import ANALYSIS_LABELS
+from simgrid_broker.names import ANALYSIS_LABELS, TASK_ENDS, TaskStatus
 from simgrid_broker.policy.jobs.resource_types import PER_CORE_UNITS
 from simgrid_broker.policy.tasks.measures import SAFETY, WHOLE_HS06S, Jobs, Measured, efficiencies
 from simgrid_broker.units import DAY
@@ -20,6 +21,8 @@ EARLY = 0.5
 """Fraction of the scouts that must have finished for the avalanche."""
 ASSESS_AGAIN_S = 600.0
 """Least time between two assessments of a task, s; source: lifecycle reference, section 2.7."""
+READY, SCOUTING, RUNNING = int(TaskStatus.READY), int(TaskStatus.SCOUTING), int(TaskStatus.RUNNING)
+IS_END = np.isin(np.arange(len(TaskStatus)), TASK_ENDS)
 SUCCESS_RATE = 5
 """scoutSuccessRate of the deployed edition, tenths; source: lifecycle reference, section 2.6."""
 LEAST_NEW_JOBS = 20
@@ -39,6 +42,25 @@ CPU_ABUSE, SHORT_JOBS = "over_cpu_consumption", "short_execution"
 FEW_SUCCEED, LOW_SUCCESS, NONE_SUCCEED = "scout_success", "low_success_rate", "no_scout"
 REASONS = (CPUTIME, RAMCOUNT, EFFICIENCY, CPU_ABUSE, SHORT_JOBS, FEW_SUCCEED, LOW_SUCCESS, NONE_SUCCEED)
 """Reasons why scouts exhaust or break a task, as its errorDialog holds them."""
+
+
+@compiled
+def find_news(tasks, scout_inputs, marks, waited_s, rows):
+    """Write the rows of the measured tasks that may have news of their scouts to `rows`; returns their number.
+
+    marks: which tasks are measured, and due to be measured again, (n_tasks,) bool each; waited_s: since each was
+    assessed, s.
+    """
+    n, (measured, is_due) = 0, marks
+    for row in range(len(measured)):
+        if measured[row]:
+            task, status, has_scouts = tasks[row], tasks[row]["status"], scout_inputs[row] > 0
+            has_ended = status == SCOUTING and task["n_finished"] + task["n_failed"] > 0
+            rows[n] = row
+            n += (waited_s[row] >= ASSESS_AGAIN_S and (has_ended or (status == RUNNING and is_due[row]))
+                  or (status == READY and has_scouts and task["next_chunk"] > 0)
+                  or (IS_END[status] and not has_scouts))
+    return n
 
 
 class Scouting(NamedTuple):

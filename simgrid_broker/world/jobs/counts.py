@@ -19,6 +19,7 @@ from simgrid_broker.names import JOB_QUEUED, JobStatus
 from simgrid_broker.views import LOAD
 from simgrid_broker.world.arrays import N_STATUS, Arrays
 from simgrid_broker.world.queues.statistics import Details, activity, details
+from simgrid_broker.world.rows import used_rows
 
 TypesAt = tuple[tuple[int, tuple[int, ...]], ...]
 """Pairs of a PanDA queue and resource types."""
@@ -364,7 +365,7 @@ class TypesInUse:
 @compiled
 def mark_mixed(world: Arrays, mixed):
     """Mark in `mixed`, (n_tasks,) bool, tasks with a live job of another resource type than theirs."""
-    for row in range(len(world.jobs)):
+    for row in used_rows(world):
         job = world.jobs[row]
         if job["panda_id"] > 0 and job["resource_type"] != world.tasks[job["task"]]["resource_type"]:
             mixed[job["task"]] = True
@@ -377,7 +378,7 @@ def find_places(world: Arrays, mixed, n_types, places):
     Returns how many there are; the order of these numbers is that of task, queue and type.
     """
     n, n_queues = 0, len(world.queues)
-    for row in range(len(world.jobs)):
+    for row in used_rows(world):
         job = world.jobs[row]
         if FIRST <= job["status"] <= LAST and job["panda_id"] > 0 and mixed[job["task"]]:
             places[n] = (np.int64(job["task"]) * n_queues + job["queue"]) * n_types + job["resource_type"]

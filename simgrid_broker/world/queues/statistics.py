@@ -11,6 +11,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.rows import used_rows
 
 PILOTS_OF_S = 3 * HOUR
 """Window in which pilot contacts are counted, s; source: as above."""
@@ -103,7 +104,7 @@ def unwritable_sites(arrays: Arrays) -> np.ndarray:
 @compiled
 def look_at_jobs(world: Arrays, unwritable, transferring, running, diskio):
     """Count jobs transferring to unwritable sites and running jobs, and sum disk traffic per core, by queue."""
-    for row in range(len(world.jobs)):
+    for row in used_rows(world):
         job = world.jobs[row]
         if job["panda_id"] == 0:
             continue
@@ -118,7 +119,7 @@ def look_at_jobs(world: Arrays, unwritable, transferring, running, diskio):
 @compiled
 def add_memory(world: Arrays, total_mb, n_jobs):
     """Add memory per core, MB, and number of running (column 0) and starting jobs (1), (n_queues, 2) each."""
-    for row in range(len(world.jobs)):
+    for row in used_rows(world):
         job = world.jobs[row]
         if job["panda_id"] != 0 and (job["status"] == RUNNING or job["status"] == STARTING):
             column = 1 if job["status"] == STARTING else 0

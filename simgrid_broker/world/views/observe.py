@@ -16,7 +16,7 @@ from simgrid_broker.world.data.datasets import members_of, replica_tables, secon
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of
 from simgrid_broker.world.queues.places import RAW, analysis_stores, spread_replicas
-from simgrid_broker.world.rows import copied
+from simgrid_broker.world.rows import copied, used_rows
 from simgrid_broker.world.tasks.input_files import in_hand_of, staged_inputs
 from simgrid_broker.world.views.tasks import (
     CLAIMS,
@@ -38,8 +38,8 @@ from simgrid_broker.world.world import World
 S = JobStatus
 ACTIVITIES_OF = ("read_lan", "write_wan"), ("write_lan", "read_wan")
 """Activities of the storages of input, and of those of output; source: brokerage reference, 2.5."""
-RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING = map(int, (
-    S.RUNNING, S.ASSIGNED, S.ACTIVATED, S.STARTING, S.DEFINED, S.WAITING))
+RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING, MERGING = map(int, (
+    S.RUNNING, S.ASSIGNED, S.ACTIVATED, S.STARTING, S.DEFINED, S.WAITING, S.MERGING))
 READY, RUNNING_TASK, SCOUTING = int(TaskStatus.READY), int(TaskStatus.RUNNING), int(TaskStatus.SCOUTING)
 PRIORITY_BITS = 33
 """More bits than a priority has, sign included."""
@@ -320,31 +320,42 @@ def lies_somewhere(parts: views.JobInput) -> bool:
     return any(source.part >= 1 for source in parts.inputs[0].sources)
 
 
+BEFORE_MERGING = np.dtype([("row", "i8"), ("task", "i8"), ("jeditaskid", "i8"), ("queue", "i8"), ("chunk", "i8"),
+                           ("waits", "?")])
+"""A live job of a task whose output is merged: rows of both, the numbers by which its output is put together, and
+whether it waits to be merged."""
+
+
 def jobs_before_merging(arrays: Arrays) -> np.ndarray:
-    """Rows of the live jobs of tasks whose output is merged, without merge jobs, in the order of the table."""
-    rows = np.empty(len(arrays.jobs), np.int64)
-    return rows[:find_jobs_before_merging(arrays, rows)]
+    """Live jobs of tasks whose output is merged, without merge jobs, in the order of the table, (n,) of BEFORE_MERGING.
+    """
+    merges = arrays.tasks["mergeoutput"] != 0
+    jobs = np.empty(arrays.state[0]["n_job_rows"], BEFORE_MERGING)
+    return jobs[:find_jobs_before_merging(arrays, merges, jobs)]
 
 
 @compiled
-def find_jobs_before_merging(world: Arrays, rows):
-    """Write the rows of `jobs_before_merging` to `rows`; returns their number."""
+def find_jobs_before_merging(world: Arrays, merges, found):
+    """Fill `found` with the jobs of `jobs_before_merging`; returns their number. merges: (n_tasks,) bool."""
     n = 0
-    for row in range(len(world.jobs)):
-        job = world.jobs[row]
-        if job["panda_id"] > 0 and job["n_chunks"] > 0 and world.tasks[job["task"]]["mergeoutput"] != 0:
-            rows[n] = row
-            n += 1
+    for row in used_rows(world):
+        if merges[world.job_tasks[row]]:
+            job = world.jobs[row]
+            if job["panda_id"] > 0 and job["n_chunks"] > 0:
+                one = found[n]
+                one["row"], one["task"], one["jeditaskid"] = row, job["task"], job["jeditaskid"]
+                one["queue"], one["chunk"], one["waits"] = job["queue"], job["chunk"], job["status"] == MERGING
+                n += 1
     return n
 
 
-def has_other_work(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
+def has_other_work(arrays: Arrays, jobs: np.ndarray) -> np.ndarray:
     """Test of tasks for input left, or jobs whose output does not wait to be merged yet, (n_tasks,).
 
-    rows: `jobs_before_merging`.
+    jobs: `jobs_before_merging`.
     """
-    tasks, status = arrays.tasks, arrays.jobs["status"][rows]
-    others = np.bincount(arrays.jobs["task"][rows[status != S.MERGING]], minlength=len(tasks))
+    tasks = arrays.tasks
+    others = np.bincount(jobs["task"][~jobs["waits"]], minlength=len(tasks))
     return (tasks["next_chunk"] < tasks["n_jobs"]) | (tasks["n_retry"] > 0) | (others > 0)
 
 
