@@ -62,7 +62,7 @@ class LiveTasks:
             self.changes[status] += 1
 
     def moves(self, *statuses: int) -> int:
-        """How often a task has entered or left any of these statuses, or the list of live tasks in one of them."""
+        """Count of moves into and out of these statuses, and of live tasks in them that were added or removed."""
         return sum(self.world.status_changes[status] + self.changes[status] for status in statuses)
 
     def in_status(self, *statuses: int) -> np.ndarray:
