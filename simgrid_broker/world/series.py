@@ -11,7 +11,7 @@ from simgrid_broker.schema.grid import DISPATCH_ACCOUNTS
 from simgrid_broker.schema.series import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES, WORKER_SERIES
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.jobs.counts import of_shares, sums_by_group
+from simgrid_broker.world.jobs.counts import of_shares
 from simgrid_broker.world.recount import live
 from simgrid_broker.world.tasks.input_files import find_staged
 from simgrid_broker.world.world import World
@@ -46,7 +46,7 @@ class Series:
 
     def __init__(self, world: World):
         self.world = world
-        self.links_before = np.zeros((5, len(world.arrays.links)))
+        self.links_before, self.transfers_before = np.zeros((5, len(world.arrays.links))), (0, 0)
         self.sampled_at: float | None = None
         self.workers_before = accounts_at(world.arrays.worker_accounts, 0.0)
         pseudo = world.arrays.pseudo_queues
@@ -54,7 +54,7 @@ class Series:
 
     def rows(self, now: float, targets: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         """Tables with their rows at this moment; targets: HS06 of each leaf share, (n_shares,)."""
-        by_group, by_type = sums_by_group(self.world.arrays.counts)
+        by_group, by_type = self.world.job_sums
         for name, rows in (("shares", self._shares(by_type, targets)), ("queues", self._queues(by_group.sum(axis=0))),
                            ("links", self._links(now)), ("storages", self._storages()),
                            ("workers", self._workers(now))):
@@ -119,6 +119,9 @@ class Series:
         Only these are read in full: most links have no files and have not changed.
         """
         links, (_, files_before, failed_before, busy_before, _) = self.world.arrays.links, self.links_before
+        before, self.transfers_before = self.transfers_before, self._transfers()
+        if before == self.transfers_before == (0, before[1]):
+            return LINK_SERIES.empty(0)
         numbers = np.flatnonzero((links["queued_files"] > 0) | (links["files_done"] != files_before)
                                  | (links["files_failed"] != failed_before) | (links["busy_s"] != busy_before))
         links = links[numbers]
@@ -137,6 +140,11 @@ class Series:
         if self.sampled_at is not None:
             rows["utilisation"] = moved_s / (now - self.sampled_at)
         return rows
+
+    def _transfers(self) -> tuple[int, int]:
+        """Transfers that wait or are under way, and those ever made: without any of the former none moves."""
+        arrays = self.world.arrays
+        return len(arrays.transfers) - self.world.free_rows("transfers"), int(arrays.state[0]["transfer_id"])
 
     def _storages(self) -> np.ndarray:
         storages = self.world.arrays.storages

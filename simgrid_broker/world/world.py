@@ -20,6 +20,7 @@ from simgrid_broker.views import QueueSoftware, ShareTree
 from simgrid_broker.world.arrays import EVENT_JOB, OF_JOBS, REUSED, Arrays
 from simgrid_broker.world.data.datasets import MemberRows
 from simgrid_broker.world.data.network import Capacities, NetworkMetrics
+from simgrid_broker.world.jobs.counts import sums_by_group
 from simgrid_broker.world.queues.places import AnalysisPlaces, Places
 from simgrid_broker.world.snapshot.records import NO_FACTS, NucleusWork, TaskFacts
 from simgrid_broker.world.users.jobs import UserOutput, UserRows
@@ -89,6 +90,7 @@ class World:
         self.analysis = AnalysisMetrics(len(arrays.queues), len(vocabularies["users"]),
                                         len(arrays.hs06_milli))
         self._seen: tuple[np.ndarray, ViewTables] | None = None
+        self._summed: tuple[int, tuple[np.ndarray, np.ndarray]] | None = None
         self._counted = arrays.state, arrays.state[COUNTERS]
         self._lengths: tuple[Arrays | None, list[int]] = None, []
 
@@ -96,6 +98,14 @@ class World:
     def state(self) -> np.void:
         """Counters of the world, one row of `arrays.STATE`."""
         return self.arrays.state[0]
+
+    @property
+    def job_sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of the counts of jobs, as of `sums_by_group`, made again when a job has moved."""
+        moves = int(self.state["n_job_moves"])
+        if self._summed is None or self._summed[0] != moves:
+            self._summed = moves, sums_by_group(self.arrays.counts)
+        return self._summed[1]
 
     def facts_of(self, row: int) -> TaskFacts:
         """Facts of the task in a row that only a snapshot gives; none in a run."""

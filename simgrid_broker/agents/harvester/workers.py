@@ -84,6 +84,8 @@ def job_fetcher(control: Control) -> Process:
     push = harvester.push
 
     def fetch() -> None:
+        if control.is_unchanged("job_fetcher", int(control.world.state["n_job_moves"]), control.world.n_moves):
+            return
         numbers = jobs_to_fetch(harvester.limits[push], *jobs_of_push(control.arrays, harvester.types, push))
         numbers[GETS_NONE[control.arrays.queues["status"][push]]] = 0
         asked = numbers > 0

@@ -46,6 +46,8 @@ def copy_archive(control: Control) -> Process:
 
     def look() -> None:
         nonlocal cfg, known
+        if control.world.free_rows("jobs") == len(control.arrays.jobs):
+            return
         if cfg is not control.cfg:
             cfg, known = control.cfg, read()
         marks = JobMark.BUILDS | (JobMark.PREMERGE_GONE if control.books.has_orphans else JobMark(0))

@@ -61,11 +61,13 @@ class AnalysisWatchDog:
         """Release and throttle tasks by the work of their owners; move tasks of class S to Express Analysis."""
         control = self.control
         control.world.user_output.refresh(control.now)
-        by_work, live = user_limits.TERMS[control.edition].by_work, control.books.live_tasks.rows
-        statuses = control.arrays.tasks["status"][live if by_work else live[:0]]
-        self._look_at_input()
-        if by_work:
-            self._look_at_work(np.unique(statuses))
+        if not user_limits.TERMS[control.edition].by_work:
+            self._look_at_input()
+        else:
+            statuses = control.arrays.tasks["status"][control.books.live_tasks.rows]
+            self._look_at_input()
+            if user_limits.limits_work(control.cfg) or len(self._held()):
+                self._look_at_work(np.unique(statuses))
         if control.now - self.boosted_s >= BOOST_S and min(self.slow, self.express) >= 0:
             self.boosted_s = control.now
             self._boost()

@@ -246,6 +246,13 @@ def work_limits(is_group: np.ndarray, cfg: Gdpconfig) -> list[Limit]:
             Limit(C.QUEUED_CORES, QUEUED_OVER_CAP * BEGIN * cores, QUEUED_OVER_CAP * END * cores)]
 
 
+def limits_work(cfg: Gdpconfig) -> bool:
+    """True if any cap is set, without which no owner exceeds a limit and all of them are far below."""
+    return any(_cap(key, cfg) < np.inf for key in (
+        prio_mgr.CAP_RUNNING_USER_JOBS, prio_mgr.CAP_RUNNING_GROUP_JOBS, prio_mgr.CAP_RUNNING_USER_CORES,
+        prio_mgr.CAP_RUNNING_GROUP_CORES))
+
+
 def exceeded(work: Work, bounds: list[Limit]) -> np.ndarray:
     """Position of the first limit that each owner exceeds, (n,), -1 = none."""
     exceeds = np.array([number > limit.throttles for number, limit in zip(work, bounds, strict=True)])

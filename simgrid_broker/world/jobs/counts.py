@@ -237,12 +237,14 @@ def sums_by_group(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return by_group, by_type
 
 
-def take_snapshot(arrays: Arrays, now: float, by_queue: bool = False, in_detail: bool = False) -> Snapshot:
+def take_snapshot(arrays: Arrays, now: float, by_queue: bool = False, in_detail: bool = False,
+                  sums: tuple[np.ndarray, np.ndarray] | None = None) -> Snapshot:
     """Read the current counts; by_queue: also the counts of every queue by resource type; in_detail: and `Details`.
 
-    Pending jobs, which the statistics do not contain, keep counting as placed.
+    sums: of the counts as they are, by `sums_by_group`, if known. Pending jobs, which the statistics do not contain,
+    keep counting as placed.
     """
-    by_share, by_type = sums_by_group(arrays.counts)
+    by_share, by_type = sums or sums_by_group(arrays.counts)
     n_shares = len(arrays.hs06_milli)
     by_share, by_type = of_accounts(by_share, n_shares), of_accounts(by_type, n_shares)
     workers, of_queues = activity(arrays, by_share, now)

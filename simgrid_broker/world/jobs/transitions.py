@@ -53,6 +53,7 @@ def enter(world: Arrays, row, status, now):
     world.job_times[row, status] = now
     look_again(world, row)
     world.counts[job["queue"], group_of(world, job), job["resource_type"], status] += 1
+    world.state[0]["n_job_moves"] += 1
     world.user_counts[job["user"], status] += 1
     world.job_tasks[row], world.job_queues[row] = job["task"], job["queue"]
     count_for_user(world, job, status, 1)
@@ -72,6 +73,7 @@ def move(world: Arrays, row, status, now):
     queue, group, resource_type = job["queue"], group_of(world, job), job["resource_type"]
     world.counts[queue, group, resource_type, old] -= 1
     world.counts[queue, group, resource_type, status] += 1
+    world.state[0]["n_job_moves"] += 1
     world.user_counts[job["user"], old] -= 1
     world.user_counts[job["user"], status] += 1
     if executing(old) != executing(status):
@@ -103,6 +105,7 @@ def change_share(world: Arrays, row, share):
     new = group_of(world, job)
     world.counts[queue, old, resource_type, status] -= 1
     world.counts[queue, new, resource_type, status] += 1
+    world.state[0]["n_job_moves"] += 1
     if executing(status):
         world.hs06_milli[old_share] -= job["hs06_milli"]
         world.hs06_milli[share] += job["hs06_milli"]
@@ -116,6 +119,7 @@ def come_back(world: Arrays, row):
     """Count a job again that has left the counts, at the queue and with the resource type that it has now."""
     job = world.jobs[row]
     world.counts[job["queue"], group_of(world, job), job["resource_type"], job["status"]] += 1
+    world.state[0]["n_job_moves"] += 1
     world.user_counts[job["user"], job["status"]] += 1
     count_for_user(world, job, job["status"], 1)
     world.job_queues[row] = job["queue"]
@@ -127,6 +131,7 @@ def leave(world: Arrays, row):
     """Remove a job whose attempt has ended from the counts."""
     job = world.jobs[row]
     world.counts[job["queue"], group_of(world, job), job["resource_type"], job["status"]] -= 1
+    world.state[0]["n_job_moves"] += 1
     world.user_counts[job["user"], job["status"]] -= 1
     count_for_user(world, job, job["status"], -1)
 
