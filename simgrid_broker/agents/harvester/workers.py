@@ -83,11 +83,13 @@ def job_fetcher(control: Control) -> Process:
     harvester = control.books.harvester
     push = harvester.push
 
+    numbers = np.zeros(len(push), np.int64)
+
     def fetch() -> None:
-        if control.is_unchanged("job_fetcher", int(control.world.state["n_job_moves"]), control.world.n_moves):
-            return
-        numbers = jobs_to_fetch(harvester.limits[push], *jobs_of_push(control.arrays, harvester.types, push))
-        numbers[GETS_NONE[control.arrays.queues["status"][push]]] = 0
+        nonlocal numbers
+        if not control.is_unchanged("job_fetcher", int(control.world.state["n_job_moves"]), control.world.n_moves):
+            numbers = jobs_to_fetch(harvester.limits[push], *jobs_of_push(control.arrays, harvester.types, push))
+            numbers[GETS_NONE[control.arrays.queues["status"][push]]] = 0
         asked = numbers > 0
         if asked.any():
             harvester.fetched(asked, *control.fabric.fetch_jobs(push, harvester.ranges, harvester.most_of_type, numbers,
