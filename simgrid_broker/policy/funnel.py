@@ -123,7 +123,12 @@ class MaskCache:
         return self._entry(key, lambda: rule(case))
 
     def of_task(self, make: Callable, brokerage, task, queues, cfg):
-        """`make(brokerage, task, queues, cfg, self)`, kept as long as all of them are the same objects."""
+        """`make(brokerage, task, queues, cfg, self)`, kept as long as all of them are the same objects.
+
+        That of a merge job is not kept: each has a view of its own, beside that of its task.
+        """
+        if task.is_merging:
+            return make(brokerage, task, queues, cfg, self)
         kept = self.tasks.get(task.jeditaskid)
         if kept is None or not (kept[0] is task and kept[1] is queues and kept[2] is cfg and kept[3] is brokerage):
             kept = task, queues, cfg, brokerage, make(brokerage, task, queues, cfg, self)

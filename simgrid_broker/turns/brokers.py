@@ -82,7 +82,8 @@ class Brokers:
         """Which broker the jobs of the task in a row go by, and its verdict; arguments as for `queues_for`."""
         if self.is_asked_about_users(task):
             given = observe.output_at_queues(self.world, parts, task) if parts is not None and task.is_merging else None
-            return DecisionKind.ANALYSIS_BROKERAGE, self.analysis_queues_for(row, task, wanted, account, cache, given)
+            kept = cache or task.is_merging                        # masks of merge jobs do not follow their size
+            return DecisionKind.ANALYSIS_BROKERAGE, self.analysis_queues_for(row, task, wanted, account, kept, given)
         return DecisionKind.JOB_BROKERAGE, self.queues_for(task, parts, wanted, account, cache)
 
     def note_use(self, task: Task, queues: Iterable[int]) -> None:

@@ -73,7 +73,8 @@ class Merger:
 
     def cycle(self) -> None:
         """Handle merge jobs that have ended, make new ones, and update the status of tasks."""
-        self._mark_orphans()
+        if not self.control.is_unchanged("merger", int(self.control.world.state["n_job_moves"])):
+            self._mark_orphans()
         self.control.fabric.empty_outboxes()
         ended, self.ended = self.ended, []
         for panda_id, status, cause in ended:

@@ -24,7 +24,7 @@ from simgrid_broker.policy.users import classes
 from simgrid_broker.schema.series import TASK_CLASSES
 from simgrid_broker.world.jobs.loads import queued_power
 from simgrid_broker.world.pilot_status import queues_whose_mode
-from simgrid_broker.world.rows import copied
+from simgrid_broker.world.rows import copied, used_jobs
 from simgrid_broker.world.users.jobs import ACTIVE, CORES, FREE
 from simgrid_broker.world.views.observe import share_usage
 from simgrid_broker.world.views.users import OLDEST_SLOTS_S
@@ -100,7 +100,7 @@ class MetricCollector:
         """Queue and age, s, of the measuring jobs that wait, (n,) each."""
         if not self.measuring.any():
             return np.zeros(0, np.int64), np.zeros(0)
-        jobs, times = self.control.arrays.jobs, self.control.arrays.job_times
+        jobs, times = used_jobs(self.control.arrays), self.control.arrays.job_times
         rows = np.flatnonzero(self.measuring[jobs["processing_type"]] & (jobs["panda_id"] > 0))
         task = jobs["task"][rows]
         label = self.control.arrays.tasks["label"][task]

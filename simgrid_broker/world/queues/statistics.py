@@ -11,7 +11,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.rows import used_rows
+from simgrid_broker.world.rows import used_jobs, used_rows
 
 PILOTS_OF_S = 3 * HOUR
 """Window in which pilot contacts are counted, s; source: as above."""
@@ -38,7 +38,7 @@ class Details(NamedTuple):
 
 def details(arrays: Arrays) -> Details:
     """Details of the queues as they are now."""
-    jobs, pseudo = arrays.jobs, arrays.pseudo_queues
+    jobs, pseudo = used_jobs(arrays), arrays.pseudo_queues
     rows = jobs[(jobs["panda_id"] > 0) & (jobs["status"] == TRANSFERRING) & (jobs["nucleus"] >= 0)]
     transferring = np.zeros((len(arrays.queues), len(arrays.sites)), np.int64)
     np.add.at(transferring, (rows["queue"], rows["nucleus"]), 1)

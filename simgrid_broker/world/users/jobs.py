@@ -19,6 +19,7 @@ from simgrid_broker.scenario.work.campaigns import Account, account_of
 from simgrid_broker.views import Quota
 from simgrid_broker.world.arrays import N_USER_NUMBERS, Arrays
 from simgrid_broker.world.queues.places import AnalysisPlaces
+from simgrid_broker.world.rows import used_jobs
 
 S = JobStatus
 QUEUED, THROTTLED, RUNNING, CORES, ACTIVE = range(N_USER_NUMBERS)
@@ -130,7 +131,8 @@ class UserRows:
         """Free the rows to which no task and no live job refers."""
         used = np.zeros(len(self.owners) + 1, bool)
         used[arrays.tasks["user_row"]] = True
-        used[arrays.jobs["user_row"][arrays.jobs["panda_id"] > 0]] = True
+        jobs = used_jobs(arrays)
+        used[jobs["user_row"][jobs["panda_id"] > 0]] = True
         for row in np.flatnonzero(~used[1:]).tolist():
             owner = self.owners[row]
             if owner is not None:
