@@ -125,7 +125,7 @@ class MaskCache:
     def of_task(self, make: Callable, brokerage, task, queues, cfg):
         """`make(brokerage, task, queues, cfg, self)`, kept as long as all of them are the same objects.
 
-        That of a merge job is not kept: each has a view of its own, beside that of its task.
+        That of a merge job is not kept: each has a view of its own, next to that of its task.
         """
         if task.is_merging:
             return make(brokerage, task, queues, cfg, self)

@@ -248,9 +248,7 @@ def work_limits(is_group: np.ndarray, cfg: Gdpconfig) -> list[Limit]:
 
 def limits_work(cfg: Gdpconfig) -> bool:
     """True if any cap is set, without which no owner exceeds a limit and all of them are far below."""
-    return any(_cap(key, cfg) < np.inf for key in (
-        prio_mgr.CAP_RUNNING_USER_JOBS, prio_mgr.CAP_RUNNING_GROUP_JOBS, prio_mgr.CAP_RUNNING_USER_CORES,
-        prio_mgr.CAP_RUNNING_GROUP_CORES))
+    return any((limit.throttles < np.inf).any() for limit in work_limits(np.array([False, True]), cfg))
 
 
 def exceeded(work: Work, bounds: list[Limit]) -> np.ndarray:
