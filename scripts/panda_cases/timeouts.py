@@ -42,7 +42,7 @@ from simgrid_broker.schema.jobs import JOBS
 from simgrid_broker.schema.tasks import TASKS
 from simgrid_broker.units import MINUTE
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.world.arrays import JOB_FILES, N_SCANS, TIMEOUT_SCAN
+from simgrid_broker.world.arrays import JOB_FILES, N_SCANS, STATE, TIMEOUT_SCAN
 
 S = JobStatus
 QUEUE = np.dtype([("status", "i4"), ("laststart_s", "f8"), ("disable_reassign", "?")])
@@ -72,6 +72,7 @@ class Rows(NamedTuple):
     tasks: np.ndarray
     job_tasks: np.ndarray
     quiet_s: np.ndarray            # 0: the scan looks at every job
+    state: np.ndarray              # (1,), of which it reads how many rows are in use
 
 
 @reads(jobs=rows(JOB, "PandaID"), queues=named(QUEUE_OF_CASE))
@@ -129,10 +130,11 @@ def _queue_status(queue: dict) -> QueueStatus:
 
 def _rows(jobs: list[dict], queues: list[str]) -> Rows:
     """Jobs as rows of a world; the first time of a job is its creation, whatever the case says."""
-    labels = _labels(jobs)
+    labels, state = _labels(jobs), np.zeros(1, STATE)
+    state["n_job_rows"] = len(jobs)
     world = Rows(np.zeros(len(jobs), JOBS.dtype), np.full((len(jobs), len(S)), np.nan), np.zeros(len(jobs), JOB_FILES),
                  np.zeros(len(jobs), TASKS.dtype), np.arange(len(jobs), dtype=np.int32),
-                 np.zeros((len(jobs), N_SCANS), np.float32))
+                 np.zeros((len(jobs), N_SCANS), np.float32), state)
     for row, job in enumerate(jobs):
         status, one, times = _status(job), world.jobs[row], world.job_times[row]
         one["panda_id"], one["status"], one["task"] = job["PandaID"] + 1, status, row            # 0 is a free row
