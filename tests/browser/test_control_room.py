@@ -49,6 +49,13 @@ def test_a_key_is_changed_a_run_laid_over_its_base_and_another_cancelled(tab, se
     tab.get_by_role("link", name=re.compile("^Results")).click()
     assert tab.title() == "Comparison of two runs" and "shares.Analysis.value" in tab.content()
     tab.go_back()
+    tab.set_viewport_size({"width": 420, "height": 900})
+    kinds = ("run", "why", "shares", "explain", "users", "links", "coverage")
+    long_key = "/start?vary=gdpconfig.prod_job_throttler.NRUNNINGCAP_Derivations%3D60,120,240"
+    for path in ("/", "/queue", long_key, *(f"/{kind}/results/minimal/seed-1-2" for kind in kinds)):
+        tab.goto(f"{served.partition('/?')[0]}{path}")
+        assert tab.evaluate("document.documentElement.scrollWidth") == 420, path
+    tab.set_viewport_size({"width": 1280, "height": 900})
     start(tab, "400d", "record.jobs=false")
     tab.locator("[data-share=Analysis]").wait_for(timeout=120_000)        # the page shows shares once there are any
     tab.get_by_role("button", name=re.compile("^Cancel")).click()
