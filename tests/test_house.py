@@ -49,7 +49,8 @@ MAY_IMPORT = {
     "report": {"errors", "notebook", "metrics", "records", "names", "units"},
     "experiments": {"editions", "engine", "metrics", "records", "report", "scenario", "gdpconfig", "schema", "names",
                     "units", "errors", "files", "wording", "luck", "notebook"},
-    "desk": {"cli", "experiments", "report", "metrics", "records", "scenario", "advice", "errors", "files", "units"},
+    "desk": {"cli", "experiments", "report", "metrics", "records", "scenario", "schema", "gdpconfig", "advice",
+             "errors", "files", "units"},
 }
 """Rooms to the other rooms that they may import; the door (`cli` and the package itself) may import anything."""
 

@@ -19,14 +19,15 @@ def serve(
     port: Annotated[int, typer.Option(metavar="N", min=1, max=65535, help="Port on 127.0.0.1; the next free one if it "
                                       "is taken.")] = 8080,
     folders: Annotated[list[Path] | None, typer.Option("--folder", metavar="DIR", help="A folder of which scenarios "
-                                                       "and their files may be read, besides RESULTS and the scenarios "
-                                                       "of the package; repeatable.", show_default=False)] = None,
+                                                       "are edited and their files read, besides RESULTS and the "
+                                                       "scenarios of the package; repeatable.",
+                                                       show_default=False)] = None,
 ) -> None:
     """Serve the control room: a web page for this user on this machine.
 
-    It lists the runs and studies below RESULTS, answers questions about them, and starts others. The address that is
-    printed has a token; the browser keeps it as a cookie. Ctrl-C ends the server and the runs that it started, whose
-    complete results are kept. Needs the extra `desk`.
+    It lists the runs and studies below RESULTS, answers questions about them, starts others, and edits scenarios. The
+    address that is printed has a token; the browser keeps it as a cookie. Ctrl-C ends the server and the runs that it
+    started, whose complete results are kept. Needs the extra `desk`.
     """
     from simgrid_broker.desk.app import control_room, serve
 

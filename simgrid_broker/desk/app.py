@@ -16,14 +16,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from simgrid_broker.desk import frame, questions, runs, start
+from simgrid_broker.desk import editor, frame, questions, runs, start, uploads
 from simgrid_broker.desk.frame import Desk, shown
 from simgrid_broker.desk.jobs import Queue
 from simgrid_broker.desk.security import LOOPBACK, Gate, Key, Places
 from simgrid_broker.errors import OutputError, SimgridBrokerError
 from simgrid_broker.scenario.shipped import FOLDER
 
-PAGES = (runs, start, questions, frame)
+PAGES = (runs, editor, uploads, start, questions, frame)
 """Modules with pages, in the order of their links in the bar at the top."""
 MOST_PORTS = 20
 """Ports that are tried after one that is taken."""

@@ -82,7 +82,7 @@ def queued(desk: Desk, given: Mapping[str, str]) -> Job:
     seeds, figures = given.get("seeds", "").strip() or SEEDS, [f"--figure={one}" for one in _lines(given, "figures")]
     if kind == "against":
         sides = [[*lasting, "--", str(path)], [*options, "--", str(path)]]
-        return _against(desk, folder_name(scenario.name), sides, seeds, figures)
+        return against(desk, folder_name(scenario.name), sides, seeds, figures)
     study = _free_folder(desk, f"{folder_name(scenario.name)}-{kind}")
     more = [f"--vary={one}" for one in _lines(given, "vary")] if kind == "sweep" else []
     if kind == "sweep":
@@ -104,7 +104,7 @@ def _refuse_trace_outside(scenario: Scenario) -> None:
         raise InputFileError([problem]) from error
 
 
-def _against(desk: Desk, name: str, sides: list[list[str]], seeds: str, figures: Sequence[str] = ()) -> Job:
+def against(desk: Desk, name: str, sides: list[list[str]], seeds: str, figures: Sequence[str] = ()) -> Job:
     """Two scenarios, the base first, each with several seeds, and their differences with intervals."""
     folders = [_free_folder(desk, f"{name}-{side}-seeds") for side in ("base", "changed")]
     result = _free_folder(desk, f"{name}-against-base")
@@ -132,7 +132,7 @@ def overlaid(desk: Desk, place: str, given: Mapping[str, str]) -> Job:
     names = [str(read_manifest(folder)["scenario"]["name"]) for folder in (base, changed)]
     name = folder_name(names[1])
     if seeds := given.get("seeds", "").strip():
-        return _against(desk, name, [["--", str(base)], ["--", str(changed)]], seeds)
+        return against(desk, name, [["--", str(base)], ["--", str(changed)]], seeds)
     result = _free_folder(desk, f"{name}-{changed.name}-against-{folder_name(names[0])}-{base.name}")
     return desk.queue.add(f"{place.partition('/')[2]} on {given['base'].partition('/')[2]}", [
         ["compare", f"--out={result}", "--", str(base), str(changed)]], desk.places.place(result))

@@ -61,14 +61,17 @@ def write_grid(grid: Mapping, path: Path, remarks: Sequence[str], others: Mappin
     gives exactly the values of `grid`. Raises OutputError.
     """
     laid_out = {"name": path.stem, **RUNNABLE, **(others or {}), "grid": with_units(grid)}
-    body = yaml.dump(laid_out, Dumper=_Dumper, sort_keys=False, width=10**6, allow_unicode=False)
-    write_whole(path, head(remarks) + body)
+    write_whole(path, head(remarks) + block(laid_out))
 
 
 def write_part(part: Mapping, path: Path, remarks: Sequence[str], of: str = "scenario") -> None:
     """Write a part of a scenario, or snapshot, a dict of YAML shape, not usable alone; otherwise as `write_grid`."""
-    body = yaml.dump(with_units(part), Dumper=_Dumper, sort_keys=False, width=10**6, allow_unicode=False)
-    write_whole(path, head(remarks, f"A part of a {of}", of) + body)
+    write_whole(path, head(remarks, f"A part of a {of}", of) + block(with_units(part)))
+
+
+def block(value: object) -> str:
+    """A value as YAML, short lists and objects on one line."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=10**6, allow_unicode=False).removesuffix("...\n")
 
 
 def head(remarks: Sequence[str], what: str = "A grid", user: str = "scenario") -> str:
