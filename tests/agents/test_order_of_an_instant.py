@@ -34,7 +34,7 @@ def test_agents_of_one_moment_come_in_the_order_of_the_list(monkeypatch):
 def test_every_agent_is_started():
     stage = Stage((), None, {})
     start_agents(stage.control)
-    assert len(AGENTS) == 39
+    assert len(AGENTS) == 40
     stage.run(1.0)
     assert stage.control.books.live_tasks.rows.tolist() == [0]           # the source has run
     assert "storages" in stage.kept                                # and the sampler
