@@ -30,10 +30,11 @@ SECTION_OF = dict(zip(LINKS, ("tasks", "tasks", "users", "tasks", "data", "broke
 MOST_ROWS, MOST_TASKS, MOST_SHORT = 3, 5, 5
 MISSED = {"got": "Got, cores", "could": "Could use", "missed": "Missed", "since": "Since", "held": "Held by",
           "setting": "Setting in force", "task": "Largest task"}
-OF_TASKS = {"left": "Jobs not finished", "decision": "Last brokerage", "choice": "Choice"}
+OF_TASKS = {"task": "Task", "left": "Jobs not finished", "decision": "Last brokerage", "choice": "Choice"}
 OF_WAITS = {"wait_km_p50": "Median, h", "wait_km_p95": "95 %, h", "for": "Waited for"}
 OF_LOSSES = {"at": "Most of it at", "part": "%"}
-OF_DECISIONS = {"time": "Time", "candidates": "Candidates", "kept": "Kept", "refused": "Refused by", "choice": "Choice"}
+OF_DECISIONS = {"task": "Task", "time": "Time", "candidates": "Candidates", "kept": "Kept",
+                "refused": "Refused by", "choice": "Choice"}
 FOR_SLOTS = "free slots"
 
 

@@ -34,12 +34,13 @@ a { color: var(--link); text-decoration: none; }
 a:hover { text-decoration: underline; }
 .lead { color: var(--soft); margin-bottom: 8px; }
 nav { background: var(--panel); padding: 6px 14px; margin: 10px 0; border-radius: 4px; font-size: 13px; }
-#answers h2 { margin-top: 14px; padding-top: 6px; } #answers h3 { margin: 14px 0 2px; font-size: 14.5px; }
-#answers .tiles { margin: 10px 0; gap: 8px; } #answers .tile { padding: 4px 10px; }
-#answers .tile b { font-size: 18px; }
-#answers .warning { padding: 5px 12px; font-size: 13.5px; } #answers .reading { max-width: none; font-size: 12.5px; }
-#answers table { font-size: 12.6px; margin: 2px 0; line-height: 1.4; } #answers .row { gap: 0 20px; }
-#answers td, #answers th { padding-right: 8px; max-width: none; } #answers th { min-width: 0; }
+@media screen {
+  #answers h2 { margin-top: 14px; padding-top: 6px; } #answers h3 { margin: 14px 0 2px; font-size: 14.5px; }
+  #answers .tiles { margin: 10px 0; gap: 8px; } #answers .tile { padding: 4px 10px; }
+  #answers .tile b { font-size: 18px; }
+  #answers .warning { padding: 5px 12px; font-size: 13.5px; } #answers .reading { max-width: none; font-size: 12.5px; }
+  #answers table { font-size: 12.6px; margin: 2px 0; line-height: 1.4; } #answers .row { gap: 0 20px; }
+  #answers td, #answers th { padding-right: 8px; max-width: none; } #answers th { min-width: 0; } }
 nav ol { margin: 0; padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: 2px 20px; }
 figure { margin: 4px 0 18px; break-inside: avoid; }
 .plot { width: 100%; height: auto; display: block; font-family: "DejaVu Sans", Verdana, Arial, sans-serif; }
