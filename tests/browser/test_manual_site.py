@@ -78,11 +78,19 @@ def test_the_search_finds_words_from_the_disk(site, tab, words, page):
     assert [url for url in requests if not url.startswith("file://")] == []
 
 
-def test_pages_are_as_wide_as_a_phone(browser, pages):
-    context = browser.new_context(viewport={"width": 420, "height": 900})
-    tab, wide = context.new_page(), []
+def too_wide(tab, width):
+    """True if the page in a tab has to be scrolled sideways in a window of a width."""
+    tab.set_viewport_size({"width": width, "height": 900})
+    return tab.evaluate("document.documentElement.scrollWidth") > width
+
+
+def test_pages_fit_a_phone_and_screens_of_all_widths(browser, site, pages):
+    tab, widths = browser.new_page(), (700, 1100, 1320, 1560, 1640, 1900, 2600)
+    wide = []
     for path in sorted(pages):
         tab.goto(f"file://{path}")
-        wide += [path.name] if tab.evaluate("document.documentElement.scrollWidth") > 420 else []
-    context.close()
+        wide += [path.name] if too_wide(tab, 420) else []
+    tab.goto(f"file://{site}/docs/gdpconfig.html")
+    wide += [width for width in widths if too_wide(tab, width)]
+    tab.close()
     assert wide == []
