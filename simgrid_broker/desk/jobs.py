@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from simgrid_broker.desk.security import Places
-from simgrid_broker.errors import InputFileError, Problem
+from simgrid_broker.errors import InputFileError, OutputError, Problem, SimgridBrokerError
 from simgrid_broker.experiments.study import FILE as STUDY
 from simgrid_broker.experiments.study import read_study
 from simgrid_broker.files import MANIFEST, READABLE, write_whole
@@ -129,9 +129,10 @@ class Queue:
         self._stop.set()
         self._thread.join()
         with self._locked():
-            for name in self._own:
-                write_whole(self.folder / name / "cancel", "")
-                self._terminate(self.job(name))
+            for name, child in self._own.items():
+                child.terminate()
+                with suppress(OutputError):
+                    write_whole(self.folder / name / "cancel", "")
         until = time.monotonic() + GRACE_S
         for child in self._own.values():
             try:
@@ -139,7 +140,7 @@ class Queue:
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
-        with self._locked():
+        with self._locked(), suppress(SimgridBrokerError):
             self._reap(go_on=False)
 
     def step(self) -> None:
@@ -156,7 +157,7 @@ class Queue:
 
     def _work(self) -> None:
         while not self._stop.wait(LOOK_EVERY_S):
-            with suppress(OSError):                             # a folder that cannot be read now may be read later
+            with suppress(OSError, SimgridBrokerError):     # what cannot be read or written now may be later
                 self.step()
 
     @contextmanager

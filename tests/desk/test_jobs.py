@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -177,6 +179,18 @@ def test_a_job_that_others_put_into_the_folder_can_ask_for_nothing_else(queue, r
     file.write_text(json.dumps(json.loads(file.read_text()) | {"commands": [command]}))
     queue.step()
     assert queue.jobs() == [] and queue._own == {}
+
+
+def test_a_record_that_is_gone_stops_neither_the_queue_nor_the_end_of_the_server(queue, results):
+    gone = queue.add("a", [["run", "--", "a"]], "results/a")
+    queue.step()
+    child = queue._own[gone.name]
+    shutil.rmtree(queue.folder / gone.name)
+    queue.start()
+    kept = queue.add("b", [["run", "--", "quick"]], "results/b")
+    wait_until(lambda: queue.job(kept.name).state == DONE)
+    queue.end()
+    assert child.returncode == -signal.SIGTERM
 
 
 def test_damaged_records_of_jobs_are_left_out(queue):
