@@ -31,13 +31,12 @@ FIGURES, PAGE = ROOT / "docs" / "coverage.json", ROOT / "docs" / "coverage.md"
 BEGIN, END = "<!-- begin of what scripts/rule_coverage.py writes -->", "<!-- end of it -->"
 EDITIONS = "documented", "deployed"
 LEAST, LEAST_OF_DAY, DAY, WEEK = 85.0, 65.0, "atlas_day", "users_week"
-LARGE: dict[str, dict[str, Any]] = {DAY: {"record.candidates": 0.005},
+LARGE: dict[str, dict[str, Any]] = {DAY: {"record.candidates": 0.005}, "saturated_day": {"record.candidates": 0.005},
                                     WEEK: {"record.candidates": 0.02, "duration": "14h"}}
 """Large scenarios with what is changed in them; of the others all candidates are recorded."""
 NOT_RUN = {"atlas", "atlas_saturated", "shares_2018", "snapshot", "dirac_snapshot", "atlas_week", "atlas_year",
-           "saturated_day", "flat_shares", "lcg_replay", "lhcb_day"}
-"""Bases, snapshots, other runs of the work of atlas_day, the two of a saturated grid, the one that needs a recorded
-workload, and a day of DIRAC."""
+           "flat_shares", "lcg_replay", "lhcb_day"}
+"""Bases, snapshots, other runs of the work of the two days, the one that needs a recorded workload, and DIRAC's day."""
 SCENARIOS = tuple(sorted({path.stem for path in (ROOT / "scenarios").glob("*.yaml")} - NOT_RUN))
 EVENT_SERVICE = {"-es", "-eshigh", "-es_ucore", "-nones", "-jumbo", "-fewevents", "+usejumbo"}
 """Tags of the rules of event service."""
@@ -136,14 +135,14 @@ def part(rules: Sequence[Rule], edition: str, scenarios: Iterable[str]) -> tuple
 
 def page(rules: Sequence[Rule]) -> str:
     """The generated part of the page."""
-    gallery = [name for name in SCENARIOS if name not in LARGE]
+    gallery = [name for name in SCENARIOS if name not in (DAY, WEEK)]
     columns = {"all runs": SCENARIOS, DAY: [DAY], f"{WEEK}, 14 h": [WEEK], "the others": gallery}
     head = ["edition", "rules", *columns, "of event service"]
     sums = []
     for edition in EDITIONS:
         events = [each for each in rules if each.edition == edition and each.of_event_service]
-        parts = [part(rules, edition, names) for names in columns.values()]
-        sums.append([edition, str(parts[0][1]), *(f"{number} ({100 * number / of:.0f} %)" for number, of in parts),
+        sums.append([edition, str(part(rules, edition, [])[1]), *(deciding(rules, edition, names)
+                                                                  for names in columns.values()),
                      f"{sum(each.decided(SCENARIOS) > 0 for each in events)} of {len(events)}"])
     every = [row(each, gallery) for each in rules]
     silent = [[each.broker, f"`{each.label}`", each.edition, f"`{each.name}`", why(each)]
@@ -153,6 +152,13 @@ def page(rules: Sequence[Rule]) -> str:
         *table(["broker", "tag or factor", "edition", "function", "why"], silent), "", "## Every rule", "",
         *table(["broker", "tag or factor", "edition", "function", "asked", "decided", "alone", DAY, WEEK, "the others"],
                every), ""])
+
+
+def deciding(rules: Sequence[Rule], edition: str, scenarios: Sequence[str]) -> str:
+    """Number and percentage of the rules of an edition that decide in some scenarios, if these were run."""
+    decided, of = part(rules, edition, scenarios)
+    was_run = any(name in each.runs for each in rules for name in scenarios if each.edition == edition)
+    return f"{decided} ({100 * decided / of:.0f} %)" if was_run else "not run"
 
 
 def row(rule: Rule, gallery: Iterable[str], most: int = 3) -> list[str]:
