@@ -41,11 +41,16 @@ def steps(page):
         if block["kind"] in ("console", "bash"):
             text = block["text"] if block["kind"] == "console" else re.sub(r"(?<!\\\n)^", "$ ", block["text"],
                                                                            flags=re.MULTILINE)
-            yield from (Step(False, *each) for each in COMMAND.findall(text))
+            yield from (Step(False, words, ended(shown)) for words, shown in COMMAND.findall(text))
         elif name:
             yield Step(True, name[1], block["text"])
         elif block["kind"] != "text":
             raise ValueError(f"a block of {block['kind']} without the name of its file:\n{block['text']}")
+
+
+def ended(text):
+    """A text without empty lines at its end."""
+    return f"{text.rstrip()}\n" if text.strip() else ""
 
 
 def printed(command, folder, programs):
@@ -54,7 +59,7 @@ def printed(command, folder, programs):
         "PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(folder), "COLUMNS": "100", "LC_ALL": "C.UTF-8",
         "SIMGRID_BROKER_CACHE": str(cache_folder())})
     text = ran.stdout + (ran.stderr if ran.returncode else "")
-    return "".join(f"{line.rstrip()}\n" for line in text.splitlines()), ran
+    return ended("".join(f"{line.rstrip()}\n" for line in text.splitlines())), ran
 
 
 def pattern(shown):
@@ -109,7 +114,7 @@ def test_what_is_left_out_is_marked(shown, output, same):
 def test_a_page_is_a_series_of_files_and_commands():
     page = ("Write `a.yaml`:\n\n```yaml\nx: 1\n```\n\n```console\n$ one \\\n  two\nout\n\n$ three\n```\n\n"
             "<!-- not followed: needs the network -->\n```bash\npip\n```\n\n```bash\nfour\n```\n")
-    assert list(steps(page)) == [Step(True, "a.yaml", "x: 1\n"), Step(False, "one \\\n  two", "out\n\n"),
+    assert list(steps(page)) == [Step(True, "a.yaml", "x: 1\n"), Step(False, "one \\\n  two", "out\n"),
                                  Step(False, "three", ""), Step(False, "four", "")]
 
 
