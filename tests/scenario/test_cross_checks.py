@@ -116,6 +116,9 @@ EXAMPLES = {
                                 ("grid.links.default.min_active_files", None)),
     "backbone_without_border": ((*GRID, "links", "backbones"), {"SEA": {"capacity": "1 Gb/s"}},
                                 ("grid.links.backbones.SEA", None)),
+    "flow_between_two": ((*GRID, "fts", "flows"), [
+        {"activity": "t0_export", "files_per_day": 1, "file_size": "1 GB", "from_tiers": [3]}],
+                         ("grid.fts.flows[0]", None)),
     "capacity_of_what": (*incident(what="network_capacity", factor=0.5, site="BNL", source="CERN-PROD"),
                          ("incidents[0]", None)),
     "object_store_on_tape": ((*GRID, "storages", "OS"), STORE | {"tape": True}, ("grid.storages.OS.tape", None)),
