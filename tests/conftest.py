@@ -68,15 +68,22 @@ def compiled_once(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory):
+def wheel_of():
+    """A function that makes the wheel of a checkout in a folder."""
+    def made(checkout, folder):
+        building = subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder,
+                                   "--disable-pip-version-check", checkout], capture_output=True, text=True)
+        if building.returncode and "hatchling" in building.stderr:
+            pytest.skip("the build backend cannot be downloaded here")
+        assert building.returncode == 0, building.stderr
+        return next(folder.glob("*.whl"))
+    return made
+
+
+@pytest.fixture(scope="session")
+def wheel(wheel_of, tmp_path_factory):
     """The wheel that this checkout makes."""
-    folder = tmp_path_factory.mktemp("wheel")
-    made = subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--disable-pip-version-check",
-                           "-w", folder, Path(__file__).parents[1]], capture_output=True, text=True)
-    if made.returncode and "hatchling" in made.stderr:
-        pytest.skip("the build backend cannot be downloaded here")
-    assert made.returncode == 0, made.stderr
-    return next(folder.glob("*.whl"))
+    return wheel_of(Path(__file__).parents[1], tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="session")

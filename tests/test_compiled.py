@@ -2,10 +2,13 @@
 
 import gc
 import importlib
+import json
 import operator
 import os
+import platform
 import subprocess
 import sys
+from hashlib import sha256
 
 import numba
 import pytest
@@ -457,6 +460,48 @@ def test_the_folder_of_the_user_is_private_and_one_in_which_others_write_is_not_
     assert kept_code.kept_folder() == tmp_path / "common"
     (tmp_path / "common").chmod(0o770)
     assert kept_code.kept_folder() is None
+
+
+SHIPPING = """
+import sys
+from pathlib import Path
+from simgrid_broker.compiled import kept_code
+kept_code.SHIPPED = Path(sys.argv[1])
+from outer import asked
+print(asked(11))
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="code in wheels is for x86-64-v3")
+def test_code_that_came_with_the_package_is_read_if_it_is_as_listed(two_files):
+    """A first process compiles for the processor of wheels, others find its file as one that the package brings."""
+    kept, shipped = two_files / "kept", two_files / "shipped"
+    (two_files / "shipping.py").write_text(SHIPPING)
+
+    def compiled_files(**environment):
+        ran = subprocess.run([sys.executable, two_files / "shipping.py", shipped], capture_output=True, text=True,
+                             env=os.environ | {"SIMGRID_BROKER_CACHE": str(kept)} | environment, check=True)
+        assert ran.stdout == "True\n"
+        files = sorted(kept.glob("*.code"))
+        return files, ran.stderr
+
+    (made,), _ = compiled_files(NUMBA_CPU_NAME=kept_code.GENERIC, NUMBA_CPU_FEATURES="")
+    shipped.mkdir()
+    code, copy = made.read_bytes(), shipped / made.name
+    listed = {"versions": kept_code.VERSIONS, "files": {made.name: sha256(code).hexdigest()}}
+    for case, content, told, n_compiled, remark in (
+            ("as listed", code, listed, 0, ""),
+            ("damaged", code[:-1] + b"x", listed, 1, ""),
+            ("missing", None, listed, 1, ""),
+            ("not listed", code, listed | {"files": {}}, 1, ""),
+            ("other versions", code, listed | {"versions": "cpython 3.99"}, 1, "is for cpython 3.99")):
+        for path in (*kept.iterdir(), *shipped.iterdir()):
+            path.unlink()
+        (shipped / kept_code.DIGESTS).write_text(json.dumps(told))
+        if content is not None:
+            copy.write_bytes(content)
+        files, said = compiled_files()
+        assert (len(files), said.count("note:")) == (n_compiled, bool(remark)) and remark in said, case
 
 
 def test_damaged_code_is_compiled_again(tmp_path):

@@ -1,5 +1,7 @@
 """The wheel holds what its users need: scenarios, types, licence; libraries of studies are an extra."""
 
+import os
+import platform
 import re
 import shutil
 import subprocess
@@ -10,6 +12,7 @@ from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from digest_tables import digests
 from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
@@ -51,6 +54,33 @@ def test_the_installed_wheel_runs_reports_brokers_and_studies(installed, tmp_pat
     for words, answer in USES:
         told = subprocess.run([installed / "simgrid-broker", *words], cwd=tmp_path, capture_output=True, text=True)
         assert told.returncode == 0 and answer in told.stdout, (words, told.stdout, told.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="code in wheels is for x86-64-v3")
+def test_a_wheel_with_compiled_code_begins_without_compiling_and_gives_the_same_rows(wheel_of, tmp_path):
+    copy, installed = tmp_path / "checkout", tmp_path / "installed"
+    for name in ("simgrid_broker", "scenarios", "scripts"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "shipped"))
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "THIRD_PARTY.md"):
+        shutil.copy(ROOT / name, copy)
+    subprocess.run([sys.executable, "scripts/make_kept_code.py", "minimal"], cwd=copy, capture_output=True, check=True,
+                   env=os.environ | {"PYTHONPATH": str(copy)})
+    made = wheel_of(copy, tmp_path)
+    assert not made.name.endswith("-any.whl"), "it is a wheel of this platform"
+    with zipfile.ZipFile(made) as packed:
+        packed.extractall(installed)
+
+    def rows(place, out, **environment):
+        words = "-P", "-m", "simgrid_broker", "run", ROOT / "scenarios" / "minimal.yaml", "--no-report", "--quiet"
+        ran = subprocess.run([sys.executable, *words, "--out", tmp_path / out], capture_output=True, text=True,
+                             cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(place)} | environment)
+        assert ran.returncode == 0 and "note:" not in ran.stderr, ran.stderr
+        return digests(tmp_path / out)
+
+    cache = tmp_path / "cache"
+    assert rows(installed, "first", SIMGRID_BROKER_CACHE=str(cache)) == rows(ROOT, "as here")
+    assert cache.is_dir() and not [*cache.glob("*.code")], "nothing was compiled"
 
 
 def test_scenarios_are_listed_and_copied_with_what_they_read(tmp_path):

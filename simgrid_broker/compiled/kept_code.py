@@ -1,11 +1,14 @@
 """Compiled code that is kept between runs: its folder, and in it a file for each function, found by a digest of what
-it is made of: its code, and all that it names, through all that it calls."""
+it is made of: its code, and all that it names, through all that it calls. A wheel may bring such files as well, for
+each processor that has the instructions of x86-64-v3 (`scripts/make_kept_code.py`)."""
 
 import atexit
 import grp
 import io
+import json
 import os
 import pickle
+import platform
 import pwd
 import shutil
 import stat
@@ -21,8 +24,10 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import llvmlite
 import numba
 import numpy as np
+from llvmlite import binding
 from numba import types
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
@@ -96,7 +101,8 @@ def _is_private(gid: int) -> bool:
 
 INSTALLED = frozenset({"numba", "llvmlite", "numpy", *sys.stdlib_module_names})
 """Packages that are the same as long as their versions are, and that of Python."""
-VERSIONS = f"{sys.version} {numba.__version__} {np.__version__}"
+VERSIONS = (f"{sys.implementation.name} {platform.python_version()}, numba {numba.__version__}, "
+            f"llvmlite {llvmlite.__version__}, numpy {np.__version__}")
 
 
 def fingerprint(function: Callable) -> str:
@@ -214,7 +220,9 @@ class KeptCode(_Cache):
 
     def load_overload(self, sig, target_context):
         """Compiled code for arguments of some types; None if there is none."""
-        content = read_own(self._file(sig, target_context))
+        codegen = target_context.codegen()
+        content = read_own(self._file(sig, codegen)) or read_shipped(
+            [self._name(sig, _processor(codegen)), self._name(sig, generic(codegen))])
         if content is None:                            # compiling needs Numba's extensions and rules of types
             init_all()
             target_context.refresh()
@@ -234,13 +242,17 @@ class KeptCode(_Cache):
             written = Path(draft) / "code"
             written.touch(mode=0o600)                  # whatever a umask leaves to a group
             written.write_bytes(with_digest(dumps(content)))
-            os.replace(written, self._file(sig, data.target_context))      # other processes see all of it or nothing
+            os.replace(written, self._file(sig, data.target_context.codegen()))    # others see all of it or nothing
 
-    def _file(self, sig, target_context) -> Path:
+    def _file(self, sig, codegen) -> Path:
+        return cache_folder() / self._name(sig, _processor(codegen))
+
+    def _name(self, sig, processor: str) -> str:
+        """Name of the file for arguments of some types on a processor."""
         kinds = normalize_signature(sig)[0]
         known = digest(_machinery(), self.compiler, fingerprint(self.function), str(sig), *map(fields_of, kinds),
-                       _processor(target_context.codegen()))
-        return cache_folder() / f"{self.function.__module__}.{self.function.__qualname__}-{known}.code"
+                       processor)
+        return f"{self.function.__module__}.{self.function.__qualname__}-{known}.code"
 
     def enable(self):
         """Nothing: it is always in use."""
@@ -269,6 +281,50 @@ def read_own(path: Path) -> bytes | None:
         return None
     content = written[DIGITS:]
     return content if written[:DIGITS] == digest(content).encode() else None
+
+
+GENERIC = "x86-64-v3"
+"""Processor for which a wheel brings code, by LLVM's name."""
+NEEDED = ("sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf", "avx", "avx2", "bmi", "bmi2", "f16c", "fma",
+          "lzcnt", "movbe", "xsave")
+"""Instructions of this processor, by LLVM's names. Source: System V ABI for AMD64, levels of the micro-architecture."""
+SHIPPED = Path(__file__).parent / "shipped"
+"""Folder of the code that came with the package; a checkout has none."""
+DIGESTS = "digests.json"
+"""File beside it: the versions that it was made for, and the SHA-256 of each file."""
+OTHER_VERSIONS = ("note: the compiled code of this package is for {shipped}; this is {here}, so functions are compiled "
+                  "when they are first called, and kept")
+
+
+def generic(codegen: Any) -> str:
+    """The processor of the code in a wheel, as a key of files, on the platform of a code generator."""
+    return str((codegen.magic_tuple()[0], GENERIC, ""))
+
+
+@cache
+def shipped_digests() -> dict[str, str]:
+    """SHA-256 of the files that came with the package, by name; none, with one remark, for other versions."""
+    try:
+        listed = json.loads((SHIPPED / DIGESTS).read_text())
+    except (OSError, ValueError):
+        return {}
+    has = binding.get_host_cpu_features()
+    here = VERSIONS + ("" if all(has.get(name) for name in NEEDED) else f" on a processor without {GENERIC}")
+    if listed["versions"] == here:
+        return listed["files"]
+    print(OTHER_VERSIONS.format(shipped=listed["versions"], here=here), file=sys.stderr)
+    return {}
+
+
+def read_shipped(names: Iterable[str]) -> bytes | None:
+    """Content of the first of these files that came with the package; None if none did, or it is not as listed."""
+    listed = shipped_digests()
+    for name in names:
+        if name in listed:
+            with suppress(OSError):
+                written = (SHIPPED / name).read_bytes()
+                return written[DIGITS:] if sha256(written).hexdigest() == listed[name] else None
+    return None
 
 
 def fields_of(kind: types.Type) -> str:
