@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "engine": {"editions", "systems.events", "agents", "dry_run", "turns", "fabric", "world", "scenario", "records",
                "luck", "errors", "notebook"},
     "metrics": {"errors", "systems", "records", "gdpconfig", "schema", "names", "units", "wording"},
-    "report": {"errors", "notebook", "metrics", "records", "names", "units"},
+    "report": {"errors", "notebook", "metrics", "records", "gdpconfig", "names", "units"},
     "experiments": {"editions", "engine", "metrics", "records", "report", "scenario", "gdpconfig", "schema", "names",
                     "units", "errors", "files", "wording", "luck", "notebook"},
     "desk": {"cli", "experiments", "report", "metrics", "records", "scenario", "schema", "gdpconfig", "advice",

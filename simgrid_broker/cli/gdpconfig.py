@@ -10,8 +10,7 @@ from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import nearest
 
 if TYPE_CHECKING:
-    from simgrid_broker.gdpconfig import GdpconfigKey
-    from simgrid_broker.scenario.gdpconfig import Match
+    from simgrid_broker.gdpconfig import GdpconfigKey, Match
 
 EXAMPLES = """\b
 Examples:

@@ -13,9 +13,9 @@ from simgrid_broker import units
 from simgrid_broker.advice import editions_of, readers, refuse_unusable, remarks, remarks_on_zero_share
 from simgrid_broker.desk.scenario_text import ScenarioText
 from simgrid_broker.errors import InputFileError, PluginError, Problem, ScenarioError
-from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey
+from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey, find
 from simgrid_broker.scenario import Scenario
-from simgrid_broker.scenario.gdpconfig import find, settings
+from simgrid_broker.scenario.gdpconfig import settings
 from simgrid_broker.scenario.loading.documents import EXTENDS, Source
 from simgrid_broker.scenario.loading.loader import scenario_in
 from simgrid_broker.scenario.loading.origins import DEFAULT, Key, dotted, items_of, value_at

@@ -33,6 +33,7 @@ from simgrid_broker.experiments.study_file import (
 )
 from simgrid_broker.experiments.sweep import DRAWN, LUCK, Check, asked_of, described, folder_of, refuse, settings_at
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by
+from simgrid_broker.report.settings import gdpconfig_lines
 
 LEVELS = 4
 """Levels of each setting in Morris' design."""
@@ -43,6 +44,8 @@ INDICES = {"morris": ("mu", "mu_star", "sigma"), "sobol": ("S1", "ST")}
 """Indices of each method, in the order of its estimator."""
 WIDE = 0.1
 """Half the width of an interval of a part of the variance from which more base samples are advised."""
+ENDS = {"all at their low ends": 0.0, "all at their high ends": 1.0}
+"""Places in the unit cube whose keys of gdpconfig are shown."""
 RESAMPLES = 200
 """Resamples of the trajectories or base samples, from which the error of the design follows."""
 READING = {
@@ -197,12 +200,13 @@ def write_sensitivity_report(study: Study, file: SensitivityFile,
              **{f"Varied: {key}": described(axis) for key, axis in file.vary.items()}}
     drawn = file.figures or tuple(figure for figure in DRAWN if figure in figures)
     sections = [terms(about, [*failed_notes(study), *too_few(file, table)]),
-                _indices_section(table, drawn, file.method), runs_section(study)]
+                _indices_section(table, drawn, file), runs_section(study)]
     return write_study_page(study.folder, f"Sensitivity of {scenario['name']}", scenario["description"], sections,
                             steps)
 
 
-def _indices_section(table: pd.DataFrame, drawn: Iterable[str], method: str) -> Section:
+def _indices_section(table: pd.DataFrame, drawn: Iterable[str], file: SensitivityFile) -> Section:
+    method = file.method
     kinds, blocks = KINDS[method], list[Block]()
     for figure in drawn:
         one = table[(table.figure == figure) & table["index"].isin(kinds)]
@@ -219,7 +223,10 @@ def _indices_section(table: pd.DataFrame, drawn: Iterable[str], method: str) -> 
             "studies.effects", xlabel=xlabel, kinds=tuple(kinds.values())),
             "Bars: index; lines: ± one standard error.", (10, 1.2 + 0.45 * max(len(order), 3))))
     shown = table.assign(figure=table.figure.map(label_of)).drop(columns="window")
-    return Section("indices", "Sensitivity", (*blocks, TableBlock("Indices", shown, READING[method], mixed=True)))
+    blocks.append(TableBlock("Indices", shown, READING[method], mixed=True))
+    for name, end in ENDS.items():
+        blocks += gdpconfig_lines({**file.settings, **settings_at(file.vary, [end] * len(file.vary))}, name)
+    return Section("indices", "Sensitivity", tuple(blocks))
 
 
 def _problem(file: SensitivityFile) -> dict[str, Any]:

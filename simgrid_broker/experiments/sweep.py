@@ -26,6 +26,7 @@ from simgrid_broker.experiments.running import LOCAL, Plan, Workers, as_workers,
 from simgrid_broker.experiments.study import Point, Study, folder_name, same, settings_columns
 from simgrid_broker.experiments.study_file import Axis, StudyFile, SweepFile, as_study, base_scenario, seeds_of
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by
+from simgrid_broker.report.settings import gdpconfig_lines
 from simgrid_broker.report.words import number
 from simgrid_broker.scenario import Scenario
 
@@ -212,7 +213,7 @@ def write_sweep_report(study: Study, file: SweepFile, steps: Callable[[Iterable]
         table = point_means(study, results)
         write_table(study.folder, "means", table)
         drawn = file.figures or tuple(figure for figure in DRAWN if figure in figures)
-        sections += [_main_effects(results, tuple(file.vary), shown, file.design), _extremes(table, file, shown),
+        sections += [_main_effects(results, tuple(file.vary), shown, file.design), _extremes(study, table, file, shown),
                      *(_drawn(results, table, figure, file) for figure in drawn)]
     return write_study_page(study.folder, f"Sweep of {scenario['name']}", scenario["description"],
                             [*sections, runs_section(study)], steps)
@@ -276,15 +277,23 @@ def extremes(table: pd.DataFrame, figures: Iterable[str], keys: Iterable[str]) -
     return pd.DataFrame(rows, columns=[*table.columns, "end"])
 
 
-def _extremes(table: pd.DataFrame, file: SweepFile, figures: tuple[str, ...]) -> Section:
-    """Points with the smallest and the largest mean of each figure."""
+def _extremes(study: Study, table: pd.DataFrame, file: SweepFile, figures: tuple[str, ...]) -> Section:
+    """Points with the smallest and the largest mean of each figure, and their keys of gdpconfig."""
+    ends = extremes(table, figures, file.vary)
     rows = [{"Figure": label_of(best["figure"]), "": best["end"], "Mean": best["value"], "Low": best["low"],
              "High": best["high"], "Unit": best["unit"], "Point": best["group"],
              **{key: str(best[key]) for key in file.vary}}
-            for best in extremes(table, figures, file.vary).to_dict("records")]
+            for best in ends.to_dict("records")]
     return Section("extremes", "Best and worst points", (TableBlock("", pd.DataFrame(rows), "Means over the seeds with "
                    "their 95 % intervals. The best of many points is partly lucky: confirm it with other seeds.",
-                   mixed=True),))
+                   mixed=True), *_to_paste(study, ends, file)))
+
+
+def _to_paste(study: Study, ends: pd.DataFrame, file: SweepFile) -> Iterator[Block]:
+    """Keys of gdpconfig of the best and worst points, as rows of its table."""
+    settings = {point.group: point.settings for point in study.plan}
+    for group in ends.group[ends.end != "equal"].unique():
+        yield from gdpconfig_lines({**file.settings, **settings[group]}, f"point {group}")
 
 
 def _drawn(results: pd.DataFrame, table: pd.DataFrame, figure: str, file: SweepFile) -> Section:

@@ -50,12 +50,13 @@ from simgrid_broker.experiments.sweep import (
     refuse,
     rounded,
 )
+from simgrid_broker.gdpconfig import Match, find
 from simgrid_broker.notebook import watcher
 from simgrid_broker.records import write_whole
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by
 from simgrid_broker.report.settings import gdpconfig_lines
 from simgrid_broker.scenario import Scenario
-from simgrid_broker.scenario.gdpconfig import Match, find, in_force
+from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.loading.origins import value_at as value_in
 from simgrid_broker.scenario.loading.set_values import located, spread
 

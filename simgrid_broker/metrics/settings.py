@@ -3,7 +3,7 @@
 from math import isnan, nan
 from typing import Any
 
-from simgrid_broker.gdpconfig import LOWER, REGISTRY, GdpconfigKey
+from simgrid_broker.gdpconfig import LOWER, GdpconfigKey, find
 from simgrid_broker.metrics.refusals import criteria
 from simgrid_broker.metrics.window import once_per_run
 from simgrid_broker.names import DecisionKind, ThrottledBy
@@ -87,9 +87,7 @@ def entry_of(setting: str) -> GdpconfigKey | None:
     """The row of the key of gdpconfig that a setting is; None for other settings, and families without a member."""
     if not setting.startswith(GDPCONFIG) or "<" in setting:
         return None
-    key = setting.removeprefix(GDPCONFIG)
-    found = [entry for entry in REGISTRY if entry.is_of(key)]
-    return max(found, key=lambda entry: len(entry.prefix), default=None)
+    return next((match.entry for match in find(setting.removeprefix(GDPCONFIG))), None)
 
 
 def of_template(run: Run, setting: str) -> float | None:

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simgrid_broker.metrics.settings import entry_of
+from simgrid_broker.gdpconfig import find
+from simgrid_broker.metrics.settings import GDPCONFIG
 from simgrid_broker.report.blocks import Lines
 
 ABSENT = "–"
@@ -26,16 +27,17 @@ def differing(a: object, b: object, path: str = "") -> Iterator[tuple[str, str, 
         yield path, shown(a), shown(b)
 
 
-def gdpconfig_lines(values: Mapping[str, Any]) -> list[Lines]:
-    """Keys of gdpconfig among dotted settings as rows of its table in JSON; none without such a key."""
-    rows = []
-    for setting, value in values.items():
-        component, _, key = setting.removeprefix("gdpconfig.").rpartition(".")
-        if setting.startswith("gdpconfig.") and (entry := entry_of(f"gdpconfig.{key}")) is not None:
-            rows.append({"app": entry.app, "component": component or entry.component, "key": key, "value": value,
-                         "type": entry.type})
-    return [Lines("Changed keys of gdpconfig", "\n".join(map(json.dumps, rows)), "Rows of the table of gdpconfig, to "
-                  "paste; `simgrid-broker import gdpconfig` reads them in a list.")] if rows else []
+def gdpconfig_lines(values: Mapping[str, Any], of: str = "") -> list[Lines]:
+    """Keys of gdpconfig among dotted settings as rows of its table in JSON, one for each component of a key.
+
+    Empty without such a key. of: whose values they are.
+    """
+    rows = [{"app": one.entry.app, "component": one.entry.component, "key": one.key, "value": value,
+             "type": one.entry.type} for setting, value in values.items() if setting.startswith(GDPCONFIG)
+            for one in find(setting.removeprefix(GDPCONFIG))]
+    title = f"Changed keys of gdpconfig{of and ': '}{of}"
+    return [Lines(title, "\n".join(map(json.dumps, rows)), "Rows of the table of gdpconfig, to paste; "
+                  "`simgrid-broker import gdpconfig` reads them in a list.")] if rows else []
 
 
 def shown(value: object) -> str:

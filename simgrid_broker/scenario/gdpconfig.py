@@ -1,32 +1,18 @@
-"""gdpconfig in a scenario: finding keys by name, typing their values, and the values in force with their origins.
+"""gdpconfig in a scenario: typing values of keys, and the values in force with their origins.
 
-A key is addressed as `KEY` or `component.KEY`. Where several components have the key, `KEY` sets all of them and
-`component.KEY` wins in its component.
+Where several components have a key, `KEY` sets all of them and `component.KEY` wins in its component.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from math import isfinite
 from typing import Any
 
 from simgrid_broker.editions import family_of
 from simgrid_broker.errors import nearest
-from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY, GdpconfigKey
+from simgrid_broker.gdpconfig import ALIASES, COMPONENTS, REGISTRY, GdpconfigKey, find, split
 from simgrid_broker.scenario.loading.origins import DEFAULT, Finding, Key, Origin
-
-ALIASES = {"jumbo_dog": "JumboWatchDog"}
-"""Other names of components; source: JEDI TWiki, jumbo jobs."""
-
-
-@dataclass(frozen=True)
-class Match:
-    """A key that a name addresses: its entry of the registry, the key as written, the texts of its placeholders."""
-
-    entry: GdpconfigKey
-    key: str
-    members: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -48,20 +34,6 @@ class Setting:
         return self.value is not None and not (family_of(edition) in self.entry.zero_is_unset and self.value == 0)
 
 
-@cache
-def find(name: str) -> tuple[Match, ...]:
-    """Keys that `name` addresses, one match for each component; empty for an unknown key."""
-    component, key = _split(name)
-    entries = [entry for entry in REGISTRY if component in (None, entry.component)]
-    plain = [Match(entry, key, {}) for entry in entries if entry.key == key and not entry.is_family]
-    if plain:
-        return tuple(plain)
-    found = [Match(entry, key, {name: text for name, text in match.groupdict().items() if text is not None})
-             for entry in entries if entry.is_family and (match := entry.pattern.fullmatch(key))]
-    longest = max((len(match.entry.prefix) for match in found), default=0)
-    return tuple(match for match in found if len(match.entry.prefix) == longest)
-
-
 def settings(values: Mapping[str, object]) -> tuple[tuple[Setting, ...], tuple[Finding, ...]]:
     """Settings that a mapping of names to values makes, and the faults in it.
 
@@ -69,7 +41,7 @@ def settings(values: Mapping[str, object]) -> tuple[tuple[Setting, ...], tuple[F
     that has no effect at all because of that is a finding.
     """
     by_target, findings = {}, []
-    for name in sorted(values, key=lambda name: _split(name)[0] is not None):
+    for name in sorted(values, key=lambda name: split(name)[0] is not None):
         matches = find(name)
         if not matches:
             findings.append(_unknown(name, values[name]))
@@ -140,13 +112,6 @@ def origins_in_force(scenario) -> dict[tuple[str, str], Origin]:
 def _held(scenario) -> list[Setting]:
     """Settings of a scenario or snapshot, without what its edition takes for unset."""
     return [setting for setting in settings(scenario.gdpconfig)[0] if setting.holds(scenario.edition)]
-
-
-def _split(name: str) -> tuple[str | None, str]:
-    """Component, None if the name has none, and key."""
-    before, dot, after = name.partition(".")
-    component = ALIASES.get(before, before)
-    return (component, after) if dot and component in COMPONENTS else (None, name)
 
 
 def _targets(name: str) -> set[tuple[str, str]]:

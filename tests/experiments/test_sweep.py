@@ -28,16 +28,17 @@ from simgrid_broker.report.figures.studies import _with_error
 
 def test_a_sweep_writes_one_tidy_table_and_a_report(tmp_path, here_and_now):
     path = study_file(tmp_path, seeds="2", figures=["finished", "core_occupancy"], vary={
-        "workload.users.analysis.offered_cores": [10, 40], "edition": ["documented", "deployed"]})
+        "workload.users.analysis.offered_cores": [10, 40], "gdpconfig.NQUEUED_SAT_CAP": [1, 300]})
     file = read_study_file(path, SweepFile)
     study = swept(file, tmp_path / "out", Workers(), "study")
     page = write_sweep_report(study, file)
     table = pd.read_parquet(tmp_path / "out" / "results.parquet")
-    assert table.columns.tolist() == ["group", "workload.users.analysis.offered_cores", "edition", "seed", "figure",
-                                      "value", "unit", "window"]
+    assert table.columns.tolist() == ["group", "workload.users.analysis.offered_cores", "gdpconfig.NQUEUED_SAT_CAP",
+                                      "seed", "figure", "value", "unit", "window"]
     assert table.groupby("figure").size()["finished"] == 8
     text = page.read_text(encoding="utf-8")
     assert 'href="p0001/seed-2/"' in text and text.count("<svg ") == 4 and "Main effects" in text
+    assert "Changed keys of gdpconfig: point p00" in text and "&quot;NQUEUED_SAT_CAP&quot;" in text
     more = read_study(tmp_path / "out")
     assert set(more.points().state) == {"done"} and "sweep" in repr(more) and "p0004" in more._repr_html_()
     with pytest.raises(StudyError, match="begun with"):

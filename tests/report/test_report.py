@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html
+import json
 import re
 import shutil
 from html.parser import HTMLParser
@@ -33,6 +34,7 @@ from simgrid_broker.report.drawing.canvas import apart, sheet, spread
 from simgrid_broker.report.figures.colours import share_colours
 from simgrid_broker.report.figures.series import layers
 from simgrid_broker.report.page import table_html
+from simgrid_broker.report.settings import gdpconfig_lines
 from simgrid_broker.report.words import number, numbers
 from simgrid_broker.scenario.importers.operators import read_gdpconfig
 
@@ -288,6 +290,17 @@ def test_a_comparison_shows_what_was_changed(tmp_path, run, only_drawn):
     assert page.fetched == []
     assert page.images == 8
     assert "different seeds" in text and "different scenarios" not in text
+
+
+def test_a_key_of_gdpconfig_is_a_row_for_each_component_that_has_it():
+    for setting, value, components in (("THROTTLE_THRESHOLD", 3, ["prod_job_throttler", "anal_job_throttler"]),
+                                       ("anal_job_throttler.THROTTLE_THRESHOLD", 3, ["anal_job_throttler"]),
+                                       ("jobbroker.NQUEUELIMITSITE_MC.16", 9, ["jobbroker"]), ("NO_KEY", 1, [])):
+        lines = gdpconfig_lines({f"gdpconfig.{setting}": value, "shares.Analysis.value": 2}, "point p0001")
+        rows = [json.loads(row) for block in lines for row in block.text.splitlines()]
+        assert [row["component"] for row in rows] == components
+        assert {row["value"] for row in rows} <= {value}
+        assert [block.title for block in lines] == ["Changed keys of gdpconfig: point p0001"] * bool(components)
 
 
 def test_runs_of_different_scenarios_are_said_to_be(tmp_path, run, only_drawn):

@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 from simgrid_broker.errors import first_three, nearest
+from simgrid_broker.gdpconfig import find
 from simgrid_broker.names import ASKED_LABELS, JOB_TYPE_OF_TESTS
 from simgrid_broker.scenario.checks.data import DATA_REMARKS, DATA_RULES, TAPE_REMARKS, TAPE_RULES
 from simgrid_broker.scenario.checks.grid import (
@@ -41,7 +42,7 @@ from simgrid_broker.scenario.checks.workers import (
     remarks_of_systems,
     slots_below_all_types,
 )
-from simgrid_broker.scenario.gdpconfig import find, in_force, values_as_written
+from simgrid_broker.scenario.gdpconfig import in_force, values_as_written
 from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.retry_rules import RETRY_RULES

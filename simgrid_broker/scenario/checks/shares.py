@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from simgrid_broker.errors import nearest
+from simgrid_broker.gdpconfig import find
 from simgrid_broker.names import EVENT_SERVICE_QUEUE, GROUP_ATTRIBUTES, ROOT_SHARE
 from simgrid_broker.scenario.criteria import CriteriaError, parse, unused, variables_of
-from simgrid_broker.scenario.gdpconfig import find, settings, values_as_written
+from simgrid_broker.scenario.gdpconfig import settings, values_as_written
 from simgrid_broker.scenario.loading.origins import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.shares import (

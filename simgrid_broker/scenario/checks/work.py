@@ -5,11 +5,11 @@ from numbers import Real
 
 from simgrid_broker.editions import ByEdition, family_of
 from simgrid_broker.errors import first_three, nearest
-from simgrid_broker.gdpconfig import PAUSING
+from simgrid_broker.gdpconfig import PAUSING, find
 from simgrid_broker.names import PRODUCTION_LABELS, QueueStatus
 from simgrid_broker.scenario.checks.grid import EVENTS_ALONE
 from simgrid_broker.scenario.checks.shares import unknown_member
-from simgrid_broker.scenario.gdpconfig import find, in_force, settings, values_as_written
+from simgrid_broker.scenario.gdpconfig import in_force, settings, values_as_written
 from simgrid_broker.scenario.loading.origins import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.shares import leaf_names, shares_with_keys

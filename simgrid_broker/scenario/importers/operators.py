@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from simgrid_broker.errors import nearest
+from simgrid_broker.gdpconfig import find
 from simgrid_broker.names import KNOWN_RESOURCE_TYPES
-from simgrid_broker.scenario.gdpconfig import find, typed
+from simgrid_broker.scenario.gdpconfig import typed
 from simgrid_broker.scenario.importers.files import (
     BadLines,
     JsonFile,
@@ -76,8 +77,7 @@ def _take(name: str, row: dict, found: dict[str, Any], tally: Tally) -> None:
         tally.count(f"keys of another application than {entry.app}, used all the same", name)
 
 
-UNUSED = ("vo", "queue_id")
-BOUNDS = ("mincore", "maxcore", "minrampercore", "maxrampercore")
+UNUSED, BOUNDS = ("vo", "queue_id"), ("mincore", "maxcore", "minrampercore", "maxrampercore")
 SLOTS = ("pandaqueuename", "gshare", "resourcetype", "numslots", "modificationtime", "expirationtime")
 
 
