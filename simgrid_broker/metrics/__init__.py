@@ -122,7 +122,7 @@ from simgrid_broker.metrics.users import (
     users_by_class,
     users_by_size,
 )
-from simgrid_broker.metrics.waiting import first_jobs, waiting_times
+from simgrid_broker.metrics.waiting import first_jobs, waiting_times, waits_for_data
 from simgrid_broker.metrics.window import Window, matrix, part_of_jobs, tidy, wide, window_of
 from simgrid_broker.names import USED
 from simgrid_broker.records import of_run
@@ -145,8 +145,8 @@ __all__ = ["ABOUT_QUEUES", "Cause", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWH
            "task_turnaround", "tasks_by_status", "tasks_of_users", "tasks_without_place", "throttled_by",
            "throttled_hours", "throttled_time", "throughput", "tidy", "time_in_phase", "totals_over_time",
            "traffic_series", "traffic_summary", "transfer_summary", "unplaced_tasks", "user_cores", "users",
-           "users_by_class", "users_by_size", "waiting_times", "walltime_errors", "why", "wide", "window_of",
-           "with_labels", "workers"]
+           "users_by_class", "users_by_size", "waiting_times", "waits_for_data", "walltime_errors", "why", "wide",
+           "window_of", "with_labels", "workers"]
 
 for _name, _function in list(globals().items()):
     if _name in __all__ and isfunction(_function) and next(iter(signature(_function).parameters), "") == "run":

@@ -1,4 +1,4 @@
-"""Waiting times of jobs from activated to running, and of tasks for their first job.
+"""Waiting times of jobs from activated to running, of tasks for their first job, and of both for data.
 
 Some of the jobs still wait, were withdrawn, or waited before the window began: `Waits` are the estimates with them.
 """
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.window import Window, end_times, once_per_run, part_of_jobs, tidy, window_of
+from simgrid_broker.names import TransferKind
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
 
@@ -76,6 +77,30 @@ def first_jobs(run: Run) -> pd.DataFrame:
     tasks["wait"] = (started - tasks.arrival_s) / HOUR
     table = tasks.groupby(dimensions).wait.agg(came="size", started="count", wait_p50="median").reset_index()
     return tidy(table, dimensions, units, "the whole run")
+
+
+def waits_for_data(run: Run) -> pd.DataFrame:
+    """Times for which data were waited for: of transfers and of requests to tape that ended in the window.
+
+    Dimension data: input, output, or a physical tape. Metrics: took_p50 and took_p95, h, from the request to the last
+    file; still_waiting, at the end: jobs in status assigned or transferring, requests of a tape without an end.
+    """
+    window = window_of(run)
+    moved = run.table("transfers", ["kind", "submitted_s", "ended_s"]).astype({"kind": object})
+    asked = run.table("staging", ["tape", "status", "requested_s", "finished_s"]).astype({"tape": object})
+    staged_s = asked.finished_s.where(asked.status.isin(["done", "retired"]))
+    times = pd.concat([
+        pd.DataFrame({"data": moved.kind, "took": moved.ended_s - moved.submitted_s, "ended_s": moved.ended_s}),
+        pd.DataFrame({"data": asked.tape, "took": staged_s - asked.requested_s, "ended_s": staged_s})])
+    ended = times[window.holds(times.ended_s) & (times["data"] != TransferKind.READING.word)]
+    table = ended.groupby("data").took.quantile([0.5, 0.95]).unstack() / HOUR
+    table = table.reindex(columns=[0.5, 0.95]).set_axis(["took_p50", "took_p95"], axis=1)
+    jobs = run.table("queues", ["time_s", "assigned", "transferring"]).groupby("time_s").sum().tail(1).sum()
+    open_ = jobs.rename({"assigned": "input", "transferring": "output"})
+    open_ = pd.concat([open_[open_ > 0], asked[asked.finished_s.isna()].groupby("tape").size()])
+    table = table.join(open_.rename("still_waiting"), how="outer").rename_axis("data").reset_index()
+    units = {"took_p50": "h", "took_p95": "h", "still_waiting": "jobs"}
+    return tidy(table.fillna({"still_waiting": 0}), ["data"], units, window)
 
 
 def _kinds(rows: pd.DataFrame, window: Window) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:

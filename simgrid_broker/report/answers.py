@@ -31,7 +31,10 @@ MOST_ROWS, MOST_TASKS, MOST_SHORT = 3, 5, 5
 MISSED = {"got": "Got, cores", "could": "Could use", "missed": "Missed", "since": "Since", "held": "Held by",
           "setting": "Setting in force", "task": "Largest task"}
 OF_TASKS = {"task": "Task", "left": "Jobs not finished", "decision": "Last brokerage", "choice": "Choice"}
-OF_WAITS = {"wait_km_p50": "Median, h", "wait_km_p95": "95 %, h", "for": "Waited for"}
+OF_WAITS = {"who": "Work", "wait_km_p50": "Median, h", "wait_km_p95": "95 %, h", "still_waiting": "Still waiting",
+            "reason": "Waited for"}
+FOR_DATA = {"input": ("Input", "transfers to the queue"), "output": ("Output", "transfers to the nucleus")}
+"""Waits for data by kind: name and for what."""
 OF_LOSSES = {"at": "Most of it at", "part": "%"}
 OF_DECISIONS = {"task": "Task", "time": "Time", "candidates": "Candidates", "kept": "Kept",
                 "refused": "Refused by", "choice": "Choice"}
@@ -188,17 +191,36 @@ def decided(run: Run) -> list[Block]:
 
 
 def _waited(view: Context, chains: tuple[Why, ...]) -> TableBlock:
-    """The shares whose jobs waited longest for slots, and what the slots wait for, if a cause is recorded."""
+    """The shares whose jobs waited longest for slots, with the cause if one is recorded, and the waits for data."""
+    rows = pd.concat([_for_slots(view, chains), _for_data(view)])
+    return TableBlock("Waited longest", rows.rename(columns=OF_WAITS), "Still waiting: jobs, or requests of a tape. "
+                      "Times for data: transfers and requests that ended.")
+
+
+def _for_slots(view: Context, chains: tuple[Why, ...]) -> pd.DataFrame:
     table = wide(metrics.waiting_times(view.run)) if len(metrics.waiting_times(view.run)) else pd.DataFrame()
+    if not len(table):
+        return pd.DataFrame(columns=list(OF_WAITS))
     held = {each.share: next((cause.rule for cause in each.causes if cause.link == LINKS[SLOTS]), FOR_SLOTS)
             for each in chains}
-    if len(table):
-        order = table.wait_km_p50.fillna(table.wait_p50).sort_values(ascending=False, kind="stable").index
-        table = table.loc[order].head(MOST_ROWS)[["share", "wait_km_p50", "wait_km_p95"]]
-        names = table.share.astype(object).tolist()
-        table = table.assign(share=[Link(name, f"#{address('wait', name)}") for name in names])
-        table["for"] = [held.get(name, FOR_SLOTS) for name in names]
-    return TableBlock("Waited longest for a slot", table.rename(columns=OF_WAITS))
+    order = table.wait_km_p50.fillna(table.wait_p50).sort_values(ascending=False, kind="stable").index
+    table = table.loc[order].head(MOST_ROWS).astype({"share": object, "still_waiting": float})
+    table = table.assign(who=[Link(name, f"#{address('wait', name)}") for name in table.share],
+                         reason=[held.get(name, FOR_SLOTS) for name in table.share])
+    return table[list(OF_WAITS)]
+
+
+def _for_data(view: Context) -> pd.DataFrame:
+    """Waits for transfers of input and output, and for the tapes that took longest."""
+    found = metrics.waits_for_data(view.run)
+    table = wide(found) if len(found) else pd.DataFrame(columns=["data", "took_p50", "took_p95", "still_waiting"])
+    is_tape = ~table["data"].isin(FOR_DATA)
+    tapes = table[is_tape].sort_values("took_p50", ascending=False, kind="stable").head(1)
+    table = pd.concat([table[~is_tape], tapes])
+    return pd.DataFrame({
+        "who": [Link(FOR_DATA.get(name, ("Staging", ""))[0], "#data") for name in table["data"]],
+        "wait_km_p50": table.took_p50, "wait_km_p95": table.took_p95, "still_waiting": table.still_waiting,
+        "reason": [FOR_DATA.get(name, ("", f"tape {name}"))[1] for name in table["data"]]})
 
 
 def _lost(run: Run) -> tuple[TableBlock, TableBlock]:

@@ -104,6 +104,29 @@ def test_the_answers_say_what_was_missed_since_when_and_lead_to_it(run, monkeypa
     assert any("Every share got" in block.text for block in answers(context(run)).blocks if isinstance(block, Note))
 
 
+def test_waits_for_data_are_of_transfers_that_ended_in_the_window(run):
+    table = metrics.waits_for_data(run).set_index(["data", "metric"]).value
+    moved, window = run.table("transfers"), metrics.window_of(run)
+    moved = moved[(moved.kind == "input") & window.holds(moved.ended_s)]
+    assert table["input", "took_p50"] == pytest.approx((moved.ended_s - moved.submitted_s).median() / 3600)
+    last = run.table("queues").pipe(lambda rows: rows[rows.time_s == rows.time_s.max()])
+    assert table.get(("output", "still_waiting"), 0) == last.transferring.sum()
+
+
+def test_the_answers_say_what_was_waited_for(run, monkeypatch):
+    waits = pd.DataFrame([(data, metric, value, "", "") for data, values in {
+        "input": (0.5, 2.0, 3.0), "output": (np.nan, np.nan, 7.0), "TAPE-A": (4.0, 5.0, 0.0), "TAPE-B": (9.0, 9.5, 2.0),
+        }.items() for metric, value in zip(("took_p50", "took_p95", "still_waiting"), values, strict=True)],
+        columns=["data", "metric", "value", "unit", "window"])
+    monkeypatch.setattr(metrics, "waits_for_data", lambda run: waits)
+    table, = (table.frame for block in answers(context(run)).blocks if isinstance(block, Row)
+              for table in block.tables if table.title == "Waited longest")
+    rows = table.set_index("Waited for")[["Median, h", "Still waiting"]]
+    assert rows.loc["transfers to the queue"].tolist() == [0.5, 3] and rows.loc["tape TAPE-B"].tolist() == [9, 2]
+    assert np.isnan(rows.loc["transfers to the nucleus", "Median, h"]) and "tape TAPE-A" not in rows.index
+    assert "free slots" in rows.index
+
+
 def test_the_answers_say_what_changed_against_a_base(tmp_path, run):
     key = "jobbroker.NQUEUED_SAT_CAP"
     base = read_run(write_fake_run(tmp_path, wait_factor=2.0, gdpconfig={
