@@ -47,7 +47,7 @@ figure { margin: 4px 0 18px; break-inside: avoid; }
 .plot text:not([fill]) { fill: var(--ink); }
 .plot [data-n] text { cursor: pointer; }
 .zoomed .moving path { vector-effect: non-scaling-stroke; }
-.plot .off { opacity: .12; }
+.plot .off path, .plot .off use { visibility: hidden; }
 .plot text.off, .plot .off text { opacity: .5; }
 .zoomed [data-scale] { visibility: hidden; }
 .picture { overflow-x: auto; position: relative; }

@@ -63,11 +63,13 @@ def test_a_time_chosen_in_one_picture_is_that_of_all_and_of_the_address(tab, qui
     assert tab.locator("body.zoomed").count() == 1
 
 
-def test_a_name_fades_its_curve(tab, quickstart):
+def test_a_name_hides_its_curve_and_says_so(tab, quickstart):
     tab.goto(f"{quickstart}#cores")
     box = plot_area(tab, "cores_by_share")
     tab.locator("#plot-cores_by_share text", has_text="Derivations").click()
     assert tab.locator("#plot-cores_by_share .moving .off").count() == 1
+    assert not tab.locator("#plot-cores_by_share .moving .off path").first.is_visible()
+    assert tab.get_by_text("Hidden: Derivations.").is_visible()
     point(tab, box, 0.5)
     assert "Derivations" not in tab.locator(".tip.on").inner_text()
 

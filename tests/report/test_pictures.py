@@ -236,7 +236,14 @@ def test_the_text_alternative_of_a_plot_names_its_largest_values(plots):
     plot = Plot("p", "Use of sites", table, None, "")
     assert about(plot) == "Use of sites. Largest, %: b: 4; c: 3; d: 2."
     assert about(replace(plot, table=table.assign(time_s=0.0))).startswith("Use of sites. Largest means over time, %")
-    assert sum(about(plot) == plot.title for plot in plots) <= 1
+    assert about(replace(plot, table=table.assign(time_s=7200.0))).endswith("Highest: b 4 at 2 h.")
+    settings = pd.DataFrame({"gdpconfig.K": [1, 2], "value": [5.0, 6.0], "low": 0.0})
+    assert about(replace(plot, table=settings)) == "Use of sites. Largest: gdpconfig.K = 2: 6; gdpconfig.K = 1: 5."
+    shares = pd.DataFrame([(HOUR * hour, "A", metric, value) for hour, got in enumerate((9, 3, 6))
+                           for metric, value in (("delivered", got), ("target", 8.0))],
+                          columns=["time_s", "share", "metric", "value"])
+    assert about(replace(plot, table=shares)).endswith("Furthest below its target: A, 6 of 8 %, below since 1 h.")
+    assert sum(about(plot) == plot.title for plot in plots) == 0
 
 
 @pytest.mark.parametrize(("high", "names", "label"), [

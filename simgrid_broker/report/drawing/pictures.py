@@ -8,17 +8,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from simgrid_broker.errors import did_you_mean, nearest
 from simgrid_broker.records import write_csv, write_whole
 from simgrid_broker.report.blocks import Plot, Section
 from simgrid_broker.report.words import number
+from simgrid_broker.units import format_seconds
 
 FORMATS = ("png", "pdf")
 """Formats in which plots are written on request, beside SVG and CSV."""
 NOT_NAMES = ("metric", "unit", "window")
 """Columns of a table of figures that name nothing shown."""
+NOT_SETTINGS = (*NOT_NAMES, "value", "low", "high", "error", "count", "seed", "boot_low", "boot_high")
 MOST_NAMED = 3
 DESCRIBES = "_update_set_signature_and_docstring"
 
@@ -89,18 +92,74 @@ def canvas() -> ModuleType:
 
 
 def about(plot: Plot) -> str:
-    """The title of a plot and its largest values, for readers who do not see it."""
-    table = plot.table
-    if not {"metric", "value"} <= set(table):
+    """The title of a plot and its finding, for readers who do not see it.
+
+    Largest values, of curves the highest with its time, and the part that is furthest below its target, since when.
+    """
+    rows = plot.table[plot.table.value.notna()] if "value" in plot.table else plot.table[:0]
+    if len(rows) and "metric" in rows:
+        medians = rows.metric[rows.metric.str.endswith("_p50")]                   # boxes are marked at their medians
+        rows = rows[rows.metric == (medians if len(medians) else rows.metric).iloc[0]]
+    if not len(rows):
         return plot.title
-    rows = table[(table.metric == table.metric.iloc[0]) & table.value.notna()]
-    names = [name for name in rows if name not in NOT_NAMES and not is_numeric_dtype(rows[name])]
-    if not names or not len(rows):
-        return plot.title
+    parts = (_largest(rows), _highest(rows), _below_target(plot.table))
+    return ". ".join([plot.title, *filter(None, parts)]) + "."
+
+
+def _largest(rows: pd.DataFrame) -> str:
+    names = _names(rows)
+    settings = [name for name in rows if name not in NOT_SETTINGS]
     over_time = "time_s" in rows
-    values = rows.groupby(names[:2] if not over_time else names[-1:], sort=False, observed=True).value.mean()
+    if not names and (over_time or not settings):
+        return ""
+    keys = names[-1:] if over_time else names[:2] or settings
+    values = rows.groupby(keys, sort=False, observed=True).value.mean()
     largest = values.sort_values(ascending=False, kind="stable").head(MOST_NAMED)
-    said = "; ".join(f"{' '.join(map(str, name)) if isinstance(name, tuple) else name}: {number(float(f'{value:.3g}'))}"
-                     for name, value in largest.items())
+    said = "; ".join(f"{_named(name, keys if not names else ())}: {_short(value)}" for name, value in largest.items())
     unit = str(rows.unit.iloc[0]) if "unit" in rows else ""
-    return f"{plot.title}. Largest{' means over time' if over_time else ''}{f', {unit}' if unit else ''}: {said}."
+    return f"Largest{' means over time' if over_time else ''}{f', {unit}' if unit else ''}: {said}"
+
+
+def _names(rows: pd.DataFrame) -> list[str]:
+    return [name for name in rows if name not in NOT_NAMES and not is_numeric_dtype(rows[name])]
+
+
+def _named(name: Any, settings: Sequence[str]) -> str:
+    """The names of a group; settings: columns of numbers, which are named too."""
+    values = name if isinstance(name, tuple) else (name,)
+    return ", ".join(f"{key} = {value:g}" for key, value in zip(settings, values, strict=True)) if settings else (
+        " ".join(map(str, values)))
+
+
+def _short(value: float) -> str:
+    return number(float(f"{value:.3g}"))
+
+
+def _highest(rows: pd.DataFrame) -> str:
+    """The largest value of curves, and when it was."""
+    if "time_s" not in rows:
+        return ""
+    row = rows.loc[rows.value.idxmax()]
+    whose = "".join(f"{row[name]} " for name in _names(rows)[-1:])
+    return f"Highest: {whose}{_short(row.value)} at {format_seconds(row.time_s)}"
+
+
+def _below_target(table: pd.DataFrame) -> str:
+    """The share that got least of its target, on average, and the time from which it stayed below it."""
+    if not {"share", "metric", "value"} <= set(table) or not {"delivered", "target"} <= set(table.metric):
+        return ""
+    keys = ["share", *(["time_s"] if "time_s" in table else [])]
+    both = table.pivot_table("value", keys, "metric", observed=True)
+    both = both.dropna(subset=["delivered", "target"]).reset_index()
+    if not len(both):
+        return ""
+    means = both.groupby("share", observed=True)[["delivered", "target"]].mean()
+    share = (means.delivered - means.target).idxmin()
+    got, target = means.loc[share, ["delivered", "target"]]
+    if got >= target:
+        return "No share is below its target on average"
+    one = both[both.share == share]
+    reached = one.time_s[one.delivered >= one.target] if "time_s" in one else None
+    later = one.time_s[one.time_s > reached.max()] if reached is not None and len(reached) else pd.Series(dtype=float)
+    since = f", below since {format_seconds(later.min())}" if len(later) else ""
+    return f"Furthest below its target: {share}, {_short(got)} of {_short(target)} %{since}"

@@ -224,13 +224,19 @@ const near = new IntersectionObserver(entries => entries.filter(entry => entry.i
 document.querySelectorAll("svg.plot").forEach(picture => {
   if (picture.querySelector("[data-axes]")) near.observe(picture);
   picture.querySelectorAll("title").forEach(title => title.remove());
-  picture.addEventListener("click", event => {                       // a name fades its series, or brings it back
+  const note = make("p", picture.closest("figure") || picture.parentElement, "", "reading");
+  note.hidden = true;
+  picture.addEventListener("click", event => {                       // a name hides its series, or brings it back
     const name = event.target.closest("text")?.closest("[data-n]")?.dataset.n;
     if (name === undefined) return;
     picture.querySelectorAll("[data-n]").forEach(one => { if (one.dataset.n === name) one.classList.toggle("off"); });
     charts.forEach(({chart, named}) => named.forEach((one, k) => {
       chart.series[k + 1].off = one.classList.contains("off");
     }));
+    const off = [...new Set([...picture.querySelectorAll(".off")].map(one => one.dataset.n))];
+    note.hidden = !off.length;
+    note.textContent = `Hidden: ${off.join(", ")}. The picture is drawn once, also for pages without scripts, so that `
+      + "layers above a hidden one keep their places and the axis its range.";
   });
 });
 const asked = shown.get("time")?.split("-").map(Number);
