@@ -13,8 +13,9 @@ from simgrid_broker.report.drawing.pictures import plots_of, save_plots
 from simgrid_broker.report.page import page
 from simgrid_broker.report.words import SUMMARY_LABELS
 
-INTERVALS = ("Error: standard error of the mean over the seeds. Low and high: Student's 95 % interval; bootstrap: the "
-             "same by the bootstrap-t method, which follows skewed values. Runs: number of seeds.")
+INTERVALS = ("Error: standard error of the mean over the seeds. Low and high: Student's 95 % interval. Runs: number of "
+             "seeds.")
+BOOTSTRAP = " Bootstrap: the interval by the bootstrap-t method, which follows skewed values."
 HEADS = {"group": "Group", "run": "Run", "seed": "Seed", "state": "State", "message": "Message"}
 """Heads of the columns of tables of runs; settings keep their keys."""
 MOST_RUNS = 200
@@ -74,8 +75,9 @@ def means_block(table: pd.DataFrame, title: str = "Means over the seeds") -> Tab
              "boot_low": "Bootstrap low", "boot_high": "Bootstrap high", "window": "Window"}
     groups = ["group"] if table.group.nunique() > 1 else []
     shown = table.assign(figure=table.figure.map(label_of))
-    columns = [*groups, "figure", "value", "error", "low", "high", "boot_low", "boot_high", "count", "unit", "window"]
-    return TableBlock(title, shown[columns].rename(columns=names), INTERVALS, mixed=True)
+    boot = ["boot_low", "boot_high"] if shown.boot_low.notna().any() else []        # needs eight seeds
+    columns = [*groups, "figure", "value", "error", "low", "high", *boot, "count", "unit", "window"]
+    return TableBlock(title, shown[columns].rename(columns=names), INTERVALS + BOOTSTRAP * bool(boot), mixed=True)
 
 
 def label_of(figure: str) -> str:

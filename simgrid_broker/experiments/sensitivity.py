@@ -57,6 +57,9 @@ READING = {
              "with all that depends on it together with others. Chance of the runs counts as variance of its own. "
              "Error: of the base samples, by resampling them, and of the seeds together. Source: Saltelli et al., "
              "Comput. Phys. Commun. 181 (2010) 259; Jansen, ibid. 117 (1999) 35."}
+HEADS = {"setting": "Setting", "index": "Index", "error": "Error", "low": "Low", "high": "High", "count": "Seeds",
+         "rows": "Rows", "unit": "Unit"}
+"""Heads of the table of indices."""
 OF_INDICES = ("figure", "setting", "index", "value", "error", "low", "high", "count", "rows", "unit", "window")
 
 
@@ -222,7 +225,7 @@ def _indices_section(table: pd.DataFrame, drawn: Iterable[str], file: Sensitivit
         blocks.append(Plot(f"sensitivity-{figure}", label_of(figure), rows, drawn_by(
             "studies.effects", xlabel=xlabel, kinds=tuple(kinds.values())),
             "Bars: index; lines: ± one standard error.", (10, 1.2 + 0.45 * max(len(order), 3))))
-    shown = table.assign(figure=table.figure.map(label_of)).drop(columns="window")
+    shown = table.assign(figure=table.figure.map(label_of)).drop(columns="window").rename(columns=HEADS)
     blocks.append(TableBlock("Indices", shown, READING[method], mixed=True))
     for name, end in ENDS.items():
         blocks += gdpconfig_lines({**file.settings, **settings_at(file.vary, [end] * len(file.vary))}, name)

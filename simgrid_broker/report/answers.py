@@ -50,7 +50,8 @@ def answers(view: Context) -> Section:
     chains, short = metrics.why(run), short_shares(run)
     tasks = open_tasks(run, [each.share for each in short[:MOST_SHORT]])
     blocks += [Tiles(tuple(_tile(table, *headline) for headline in HEADLINES)), *_missed(run, chains, short, tasks),
-               *_rows(_waited(view, chains), *_lost(run)), *([] if view.base is None else changed(view.base, run)),
+               *_rows(_waited(view, chains)), *_rows(*_lost(run)),
+               *([] if view.base is None else changed(view.base, run)),
                *(_rows(_tasks(run, tasks)) if short else [])]
     return Section("answers", "Answers", tuple(blocks))
 
