@@ -45,7 +45,7 @@ def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a 
                                                      "what changed against it.", show_default=False)] = None) -> None:
     """Print the figures of a run and rewrite its report. Also works for runs that were interrupted or killed."""
     from simgrid_broker.records import read_run
-    write_and_print(read_run(run), pages=Pages(formats=plot_formats(formats), base=base and read_run(base)))
+    write_and_print(read_run(run), pages=Pages(formats=plot_formats(formats), base=read_run(base) if base else None))
 
 
 class Pages(NamedTuple):
