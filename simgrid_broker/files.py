@@ -85,6 +85,15 @@ def refuse_outside(path: Path) -> None:
             raise OSError(errno.EACCES, "is outside the folders of which files may be read")
 
 
+def names_in(folder: Path, pattern: str = "*") -> list[str]:
+    """Names of the files in a folder, none of one that does not exist or may not be read."""
+    try:
+        refuse_outside(folder)
+    except OSError:
+        return []
+    return sorted(path.name for path in folder.glob(pattern)) if folder.is_dir() else []
+
+
 def read_bytes(path: Path, most: int = -1) -> bytes:
     """The bytes of a file or pipe.
 

@@ -80,7 +80,7 @@ def ask_before_runs(things: list[Path], seeds: str) -> None:
     """Ask whether scenarios are to be run that stand beside recorded runs, where a run may have been meant."""
     from simgrid_broker.experiments.study_file import seeds_of
     scenarios = [thing for thing in things if thing.is_file()]
-    if len(scenarios) < len(things):
+    if len(scenarios) < len(things) and all(thing.exists() for thing in things):
         number = len(seeds_of(seeds_given(seeds))) * len(scenarios)
         typer.confirm(f"{', '.join(map(str, scenarios))}: a scenario, not a run. Run it with {count(number, 'seed')} "
                       "to compare it (--yes does not ask)?", abort=True)

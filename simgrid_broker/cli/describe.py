@@ -53,11 +53,13 @@ def describe(topic: Annotated[str | None, typer.Argument(
         typer.echo("\n" + paragraph("Details: simgrid-broker describe TOPIC. Keys of gdpconfig: simgrid-broker "
                                     "gdpconfig."))
         return
+    from simgrid_broker.policy.rule import Criterion
     sections = parts_of(by_name[topic], part) if topic in by_name else looked_up(topic, by_name)
     if not sections:
         raise BadArgument(topic, None, "no topic, rule, status, key or column; `simgrid-broker describe` lists the "
                           f"topics, `simgrid-broker gdpconfig {topic.rpartition('.')[2]}` finds keys of gdpconfig",
-                          nearest(topic, by_name))
+                          nearest(topic, (*by_name, *(rule.rule.tag for _, rule, _ in broker_rules()
+                                                      if isinstance(rule.rule, Criterion)))))
     for section in sections:
         typer.echo(f"{section.title}\n{paragraph(section.about)}\n")
         typer.echo(table(section.head, section.rows) + "\n")

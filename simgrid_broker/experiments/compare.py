@@ -134,7 +134,8 @@ def grouped(things: Sequence[Thing], seeds: int | str | Iterable[int], out: str 
             load: Callable[[Path], Scenario], figures: tuple[str, ...] = ()) -> tuple[list[Group], Study | None]:
     """The groups to compare, and the study in which scenarios among them were run.
 
-    Raises StudyError before anything runs, also for figures that no run of the scenarios has.
+    Raises StudyError before anything runs, also for figures that no run of the scenarios has, and InputFileError for
+    a path at which there is nothing.
     """
     if not things:
         raise StudyError([Problem(None, None, "", None, "name at least two scenarios, runs or folders of runs")])
@@ -145,15 +146,16 @@ def grouped(things: Sequence[Thing], seeds: int | str | Iterable[int], out: str 
     if scenarios and (problems := unknown_figures(figures, of_runs, None, "--figure")):
         raise StudyError(problems)
     names = _names(things, loaded)
+    of_folders = [() if isinstance(thing, Scenario) else _runs(thing) for thing in loaded]
     study = _run(scenarios, [name for name, thing in zip(names, loaded, strict=True) if isinstance(thing, Scenario)],
                  seeds, out, workers, figures) if scenarios else None
     ran = dict(_by_group(study)) if study is not None else {}
     groups = []
-    for name, thing in zip(names, loaded, strict=True):
+    for name, thing, parts in zip(names, loaded, of_folders, strict=True):
         if isinstance(thing, Scenario):
             groups += [Group(name, ran[folder_name(name)])] if folder_name(name) in ran else []
         else:
-            groups += [Group(" ".join(filter(None, (name, part))), runs) for part, runs in _runs(thing)]
+            groups += [Group(" ".join(filter(None, (name, part))), runs) for part, runs in parts]
     if len(groups) < 2:
         raise StudyError([Problem(None, None, "", None, "there are no two groups of finished runs to compare")])
     return groups, study

@@ -258,5 +258,6 @@ def test_what_a_person_types_is_looked_up(call, arguments, words):
 
 
 def test_a_name_of_nothing_is_refused(call):
-    result = call("describe", "activatd")
+    result = call("describe", "-statsu")
     assert result.exit_code == 2 and "no topic, rule, status, key or column" in result.stderr
+    assert "did you mean '-status'" in result.stderr

@@ -285,6 +285,12 @@ def test_jobs_at_queues_that_the_scenario_lacks_are_counted(tmp_path):
     assert "BB" in str(caught.value) and "did you mean 'B'" in str(caught.value)
 
 
+def test_a_file_of_records_that_does_not_exist_is_named_with_the_nearest(tmp_path):
+    (tmp_path / "jobs.csv").touch()
+    with pytest.raises(InputFileError, match="did you mean 'jobs.csv'"):
+        calibrate(planted.scenario(), tmp_path / "job.csv")
+
+
 @pytest.mark.parametrize(("columns", "said"), [
     ({"cpuconsumptiontime": 0}, "20 finished jobs have no CPU time and are not fitted"),
     ({"cpuconsumptiontime": [1e9] * 2 + [3000] * 18}, "2 finished jobs used more than 2 times the CPU time"),

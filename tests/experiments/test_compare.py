@@ -122,6 +122,12 @@ def test_what_is_no_run_is_refused_with_names_nearby(runs):
         recorded(Path(__file__).parent)
 
 
+def test_a_path_of_nothing_is_refused_before_a_scenario_runs(runs, tmp_path):
+    with pytest.raises(InputFileError, match="did you mean .*half"):
+        grouped([quick(), runs / "hlaf"], 1, tmp_path / "study", LOCAL, sb.load_scenario)
+    assert not (tmp_path / "study").exists()
+
+
 def test_runs_without_a_value_or_a_row_of_a_figure_are_counted():
     of = [("base", seed, "finished", 1.0) for seed in (1, 2, 3)] + [("base", 1, "door", 2.0), ("base", 2, "wait", 3.0),
           ("base", 1, "wait", np.nan), ("base", 3, "wait", np.nan)]

@@ -93,12 +93,14 @@ def no_nucleus(scenario: Scenario) -> Iterator[Finding]:
 
 
 def nucleus_without_storage(scenario: Scenario) -> Iterator[Finding]:
-    """Each nucleus has a storage, because it collects output."""
+    """Each nucleus has a storage, because it collects output; a site without a queue too may be a misspelt one."""
     with_storage = {storage.site for storage in scenario.grid.data_storages.values()}
+    with_queue = {queue.atlas_site for queue in scenario.grid.queues.values()}
     for name, site in scenario.grid.sites.items():
         if site.nucleus and name not in with_storage and site.storage is None:
             yield Finding(("grid", "sites", name, "nucleus"), True,
-                          "a nucleus needs a storage, and no storage has this site", of_absence=True)
+                          "a nucleus needs a storage, and no storage has this site",
+                          () if name in with_queue else nearest(name, with_storage), of_absence=True)
 
 
 def queue_without_cores(scenario: Scenario) -> Iterator[Finding]:

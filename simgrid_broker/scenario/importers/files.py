@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from simgrid_broker.errors import InputFileError, Problem, nearest
-from simgrid_broker.files import read_bytes
+from simgrid_broker.files import names_in, read_bytes
 
 N_PROBLEMS = 20
 """Bad lines that an error shows; the others are counted."""
@@ -118,7 +118,9 @@ def _read_bytes(path: Path) -> bytes:
     try:
         raw = read_bytes(path)
     except OSError as error:
-        refuse(path, None, "", None, f"a readable file was expected: {error.strerror or error}")
+        raise InputFileError([Problem(str(path), None, "", None,
+                                      f"a readable file was expected: {error.strerror or error}",
+                                      () if path.exists() else nearest(path.name, names_in(path.parent)))]) from None
     return _unpacked(path, raw) if raw.startswith(_GZIP_MAGIC) else raw
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
-from simgrid_broker.files import MANIFEST, read_bytes, refuse_outside
+from simgrid_broker.files import MANIFEST, names_in, read_bytes, refuse_outside
 from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.loading.origins import Draft, Key, Origin, dotted, keys_of, value_at
 from simgrid_broker.scenario.shipped import files, located
@@ -284,15 +284,6 @@ def _missing(path: Path) -> str:
     except OSError as error:
         return str(error.strerror)
     return "" if path.is_file() else "there is no such file"
-
-
-def names_in(folder: Path, pattern: str = "*") -> list[str]:
-    """Names of the files in a folder, none of one that does not exist or may not be read."""
-    try:
-        refuse_outside(folder)
-    except OSError:
-        return []
-    return sorted(path.name for path in folder.glob(pattern)) if folder.is_dir() else []
 
 
 def _relative_to(folder: Path, document: Document) -> dict:
