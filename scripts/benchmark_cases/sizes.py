@@ -13,7 +13,7 @@ import numba
 from benchmark_cases.commands import MODULE, command
 from benchmark_cases.measures import ROOT
 
-SCENARIOS = ("quickstart", "atlas_day", "saturated_day")
+SCENARIOS = ("quickstart", "saturated_day", "atlas_day")
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- sizes: rows written by scripts/benchmark.py sizes --write -->\n", "<!-- end of sizes -->\n"
 HEAD = ("| run | job attempts | simulation | report | memory | results | measured on |\n"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +36,7 @@ def ends(tab, state):
     tab.locator("p.lead", has_text=re.compile(f"^{state}$")).wait_for(timeout=120_000)
 
 
-def test_a_key_is_changed_a_run_laid_over_its_base_and_another_cancelled(tab, served):
+def test_a_key_is_changed_a_run_laid_over_its_base_and_another_cancelled(served, tab):
     tab.goto(served)
     assert "token" not in tab.url
     start(tab, "8h")
@@ -47,7 +48,8 @@ def test_a_key_is_changed_a_run_laid_over_its_base_and_another_cancelled(tab, se
     tab.get_by_role("button", name="Overlay").click()
     ends(tab, "done")
     tab.get_by_role("link", name=re.compile("^Results")).click()
-    assert tab.title() == "Comparison of two runs" and "shares.Analysis.value" in tab.content()
+    expect(tab).to_have_title("Comparison of two runs")
+    assert "shares.Analysis.value" in tab.content()
     tab.go_back()
     tab.set_viewport_size({"width": 420, "height": 900})
     kinds = ("run", "why", "shares", "explain", "users", "links", "coverage")
@@ -64,7 +66,9 @@ def test_a_key_is_changed_a_run_laid_over_its_base_and_another_cancelled(tab, se
     assert "interrupted" in tab.locator("p.lead").inner_text()
     tab.get_by_label("Notes").fill("cut short <script>document.title = 'evil'</script>")
     tab.get_by_role("button", name="Keep the notes").click()
-    assert tab.title() == "minimal/seed-1-3" and "cut short <script>" in tab.get_by_label("Notes").input_value()
+    expect(tab).to_have_title("minimal/seed-1-3")
+    assert "cut short <script>" in tab.get_by_label("Notes").input_value()
     tab.get_by_label("Delete the folder of this run").check()
     tab.get_by_role("button", name="Delete").click()
-    assert tab.title() == "Runs and studies" and "seed-1-3" not in tab.locator("table").inner_text()
+    expect(tab).to_have_title("Runs and studies")
+    assert "seed-1-3" not in tab.locator("table").inner_text()
