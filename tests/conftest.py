@@ -5,9 +5,11 @@ Its folder is importable, so that every test can say `from builders import ...`.
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import venv
+from functools import partial
 from pathlib import Path
 
 import numba
@@ -65,6 +67,12 @@ def compiled_once(request, tmp_path_factory):
         with open(cache_folder() / "first_run.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             simulate(plan, folder=tmp_path_factory.mktemp("first") / "run")
+
+
+@pytest.fixture(scope="session")
+def heeds_ctrl_c():
+    """A function for a new process: a shell lets what it starts in the background ignore Ctrl-C, which this undoes."""
+    return partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

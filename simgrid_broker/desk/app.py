@@ -1,7 +1,6 @@
 """The control room put together: pages, security, errors as pages, and the server on this machine."""
 
 import errno
-import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -89,19 +88,13 @@ def bound(port: int) -> socket.socket:
 
 
 def serve(desk: Desk, port: int, say: Callable[[str, int], None]) -> None:
-    """Serve a control room until Ctrl-C, which raises KeyboardInterrupt, or SIGTERM.
-
-    say(address, port): called with the first address and its port.
-    """
+    """Serve a control room until Ctrl-C or SIGTERM; say(address, port): called with the first address and its port."""
     with bound(port) as listener:
         key = Key(listener.getsockname()[1])
         config = uvicorn.Config(application(desk, key), log_level="warning", access_log=False, server_header=False,
                                 timeout_graceful_shutdown=2, ws="none")
         say(key.address, key.port)
-        server = Server(config, desk)
-        server.run(sockets=[listener])
-    if server.is_interrupted:          # asyncio may lose it where the loop ends at once
-        raise KeyboardInterrupt
+        Server(config, desk).run(sockets=[listener])
 
 
 class Server(uvicorn.Server):
@@ -109,10 +102,9 @@ class Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, desk: Desk):
         super().__init__(config)
-        self.desk, self.is_interrupted = desk, False
+        self.desk = desk
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to close."""
         self.desk.closing.set()
-        self.is_interrupted |= sig == signal.SIGINT
         super().handle_exit(sig, frame)

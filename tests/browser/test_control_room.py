@@ -12,10 +12,11 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def served(tmp_path):
+def served(tmp_path, heeds_ctrl_c):
     """First address of a server of an empty folder of results."""
     server = subprocess.Popen([sys.executable, "-m", "simgrid_broker", "serve", "results", "--port", "18460"],
-                              cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                              cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              preexec_fn=heeds_ctrl_c)
     yield re.search(r"http://\S+", "".join(server.stdout.readline() for _ in range(3)))[0]
     server.send_signal(signal.SIGINT)
     _, errors = server.communicate(timeout=60)

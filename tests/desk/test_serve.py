@@ -15,12 +15,13 @@ from simgrid_broker.desk.app import bound
 
 
 @pytest.fixture
-def server(tmp_path):
+def server(tmp_path, heeds_ctrl_c):
     """A server in a process of its own, and a browser that has its cookie; the port that it asked for is taken."""
     with bound(18430) as taken:
         port = taken.getsockname()[1]
         process = subprocess.Popen([sys.executable, "-m", "simgrid_broker", "serve", "results", "--port", str(port)],
-                                   cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                   cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   preexec_fn=heeds_ctrl_c)
         lines = [process.stdout.readline() for _ in range(3)]
     address = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=\S+", lines[2])
     assert address and int(address[1]) > port and f"port {port} is taken" in lines[0]
