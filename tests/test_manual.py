@@ -1,9 +1,9 @@
 """Pages of the manual are followed to the letter with the installed wheel: files written, commands run and compared.
 
-A file is a block of code after a paragraph that ends with its name, as in "Write `study.yaml`:". Blocks of `console`
-hold commands after `$` and what these print, errors included where a command fails; `…` stands for lines, or for a part
-of a line, that are left out. `pytest tests/test_manual.py --update` writes the printed lines anew, as far as each one
-shown has one of the same words. A block after `<!-- not followed: why -->` is left out.
+A block of code after a paragraph that ends with a file name, as in "Write `study.yaml`:", is written to that file. A
+block of `console` has commands after `$`, each followed by its output, or by the error of a command that fails; `…`
+replaces lines, or a part of one. `pytest tests/test_manual.py --update` writes the output again; a line that shares no
+word with the new output needs an editor. A block after `<!-- not followed: why -->` is skipped.
 """
 
 import os

@@ -17,6 +17,7 @@ from simgrid_broker.advice import refuse_unusable
 from simgrid_broker.desk.frame import Desk, address, desk_of, fields, moved, shown
 from simgrid_broker.desk.jobs import Job, part_of
 from simgrid_broker.errors import InputFileError, Problem
+from simgrid_broker.experiments.study import FILE as STUDY
 from simgrid_broker.experiments.study import folder_name
 from simgrid_broker.files import MANIFEST, reading_only, refuse_outside
 from simgrid_broker.records import new_run_folder, read_manifest
@@ -28,6 +29,8 @@ from simgrid_broker.units import format_seconds
 KINDS = {"run": "one run", "replicate": "several seeds: figures with intervals",
          "against": "several seeds with the settings, against several without: differences with intervals",
          "sweep": "all combinations of some values, each with several seeds"}
+UNUSED = {"run": ("vary", "figures"), "replicate": ("seed", "vary"), "against": ("seed", "vary"), "sweep": ("seed",)}
+"""Fields that have no effect on each kind, so that they have to be empty."""
 SEEDS = "5"
 MOST_DEPTH = ("*.y*ml", "*/*.y*ml", "*/*/*.y*ml")
 """Places of scenario files below a folder."""
@@ -67,6 +70,10 @@ def queued(desk: Desk, given: Mapping[str, str]) -> Job:
     path, kind = desk.places.path(given.get("scenario", "")), given.get("kind", "run")
     if kind not in KINDS:
         raise InputFileError([Problem(None, None, "kind", kind, f"expected one of {', '.join(KINDS)}")])
+    if filled := [name for name in UNUSED[kind] if given.get(name, "").strip()]:
+        raise InputFileError([Problem(None, None, name, given[name].strip(), "has no effect on "
+                                      f"{KINDS[kind].partition(':')[0]}; empty it, or choose another kind")
+                              for name in filled])
     seed, until, settings = _number(given, "seed"), given.get("until", "").strip() or None, _lines(given, "settings")
     with reading_only(desk.places.folders.values()):
         scenario = load_scenario(path, seed, until, settings)
@@ -175,7 +182,7 @@ def where(desk: Desk, job: Job) -> str:
     folder = desk.places.results.joinpath(*job.place.split("/")[1:])
     if (folder / MANIFEST).is_file():
         return address("run", job.place)
-    if (folder / "study.json").is_file():
+    if (folder / STUDY).is_file():
         return address("study", job.place)
     return address("files", f"{job.place}/report.html") if (folder / "report.html").is_file() else ""
 

@@ -7,6 +7,7 @@ from simgrid_broker import metrics
 from simgrid_broker.metrics import Cause, Why, wide
 from simgrid_broker.metrics.chain import LINKS, SLOTS
 from simgrid_broker.metrics.chain_words import sentence, value_in_force
+from simgrid_broker.metrics.window import once_per_run
 from simgrid_broker.records import Run
 from simgrid_broker.report.blocks import Block, Link, Note, Row, Section, TableBlock, Tiles, address
 from simgrid_broker.report.caveats import cautions_of
@@ -48,7 +49,7 @@ def answers(view: Context) -> Section:
     if not table.value[table.metric.isin(["finished", "failed", "closed", "cancelled"])].any():
         blocks.append(Note("No job ended in the window.", strong=True))
     chains, short = metrics.why(run), short_shares(run)
-    tasks = open_tasks(run, [each.share for each in short[:MOST_SHORT]])
+    tasks = open_tasks(run)
     blocks += [Tiles(tuple(_tile(table, *headline) for headline in HEADLINES)), *_missed(run, chains, short, tasks),
                *_rows(_waited(view, chains)), *_rows(*_lost(run)),
                *([] if view.base is None else changed(view.base, run)),
@@ -126,12 +127,14 @@ def _setting(run: Run, cause: Cause) -> str:
     return setting + ("" if value is None else f" = {shown}")
 
 
-def open_tasks(run: Run, shares: list[str]) -> pd.DataFrame:
-    """The tasks of some shares with most jobs not finished, and the last decision about queues, else about nuclei.
+@once_per_run
+def open_tasks(run: Run) -> pd.DataFrame:
+    """The tasks of short shares with most jobs not finished, and the last decision about queues, else about nuclei.
 
     Columns of tasks, left (jobs not finished), and time_s, decision, kind, n_candidates, n_kept and best of the
     decision, NaN without one.
     """
+    shares = [each.share for each in short_shares(run)[:MOST_SHORT]]
     tasks = run.table("tasks", ["jeditaskid", "name", "share", "status", "n_jobs", "n_finished"])
     tasks = tasks[tasks.share.isin(shares) & ~tasks.status.isin(metrics.FINAL_TASK)]
     tasks = tasks.astype({"share": object, "name": object, "status": object})
@@ -173,7 +176,7 @@ def _choice(row) -> str | Link:
 
 def decided(run: Run) -> list[Block]:
     """The last decisions about the largest open tasks of shares that are short, with the rules that refused most."""
-    tasks = open_tasks(run, [each.share for each in short_shares(run)[:MOST_SHORT]])
+    tasks = open_tasks(run)
     tasks = tasks[tasks.decision.notna()]
     if not len(tasks):
         return []

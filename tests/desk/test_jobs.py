@@ -41,7 +41,7 @@ def no_program(monkeypatch):
 
 @pytest.fixture
 def queue(results):
-    """A queue of two cores, which looks at its jobs when it is told to."""
+    """A queue of two cores without its thread: a test calls `step`."""
     queue = Queue(Places(results), 2)
     yield queue
     for child in queue._own.values():

@@ -155,6 +155,9 @@ def test_what_cannot_run_is_refused_before_it_waits(browser, desk, results, tmp_
             (dict(settings="teir=3"), "teir"), (dict(settings="policies.job_brokerage=os:system"), "unknown policy"),
             (dict(settings="agents.own=[os:system]"), "unknown agent"), (dict(kind="rm"), "expected one of"),
             (dict(settings="workload.trace.file=/etc/passwd"), "outside the folders"),
+            (dict(vary="seed=1,2"), "no effect on one run"), (dict(figures="wait_p50"), "no effect on one run"),
+            (dict(kind="replicate", seed="3"), "no effect on several seeds"),
+            (dict(kind="sweep", seed="3", vary="warm_up=0h"), "no effect on all combinations"),
             (dict(seed="-1"), "whole number"), (dict(scenario="results/mine.yaml"), "outside the folders"),
             (dict(scenario="results/../secret.yaml"), "leads out"), (dict(scenario="/etc/passwd"), "not in a folder")):
         answer = browser.post("/start", data={"scenario": "scenarios/minimal.yaml", **given})

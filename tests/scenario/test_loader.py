@@ -391,7 +391,7 @@ def test_every_required_key_and_every_part_is_described():
 
 
 def test_a_text_is_read_in_place_of_its_file(tmp_path):
-    """What it extends lies beside the file, and lines are those of the text."""
+    """Extended files are found beside the file, and problems have the lines of the text."""
     (tmp_path / "base.yaml").write_text("name: base\n")
     draft, problems = read(Source(tmp_path / "a.yaml", "extends: base.yaml\nseed: 2"))
     assert (draft.values, problems) == ({"name": "base", "seed": 2}, [])
