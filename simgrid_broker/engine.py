@@ -26,7 +26,7 @@ import simpy
 from simgrid_broker import luck
 from simgrid_broker.agents import AGENTS, Agent, start_agents
 from simgrid_broker.agents.control import Control
-from simgrid_broker.agents.jedi.intake import intake_remarks
+from simgrid_broker.agents.jedi.job_generator import intake_remarks
 from simgrid_broker.agents.own import as_plugins, guarded, own_agents, tables_of
 from simgrid_broker.agents.run.samples import take_sample
 from simgrid_broker.dry_run.broker import DecisionCheck

@@ -20,7 +20,7 @@ import simgrid_broker
 from simgrid_broker.cli.app import app
 from simgrid_broker.errors import MissingExtra, ScenarioError, extras_named
 from simgrid_broker.report import script
-from simgrid_broker.scenario import shipped
+from simgrid_broker.scenario.loading import documents as shipped
 
 ROOT = Path(__file__).parents[1]
 

@@ -116,7 +116,7 @@ def described_work(scenario: "Scenario", tasks: "TaskList") -> tuple[str, tuple[
 
 def remarks_on_intake(scenario: "Scenario", tasks: "TaskList") -> tuple[str, ...]:
     """Remarks on a trace of which more is submitted than the JobGenerator takes in."""
-    from simgrid_broker.agents.jedi.intake import intake_remarks
+    from simgrid_broker.agents.jedi.job_generator import intake_remarks
     from simgrid_broker.scenario.gdpconfig import in_force
     from simgrid_broker.views import Gdpconfig
     from simgrid_broker.world.build import build

@@ -53,7 +53,7 @@ def compare(
     """
     if len(things) < 2:
         raise BadArgument("RUN|SCENARIO...", str(things[0]), "name at least two runs, folders of runs or scenarios")
-    from simgrid_broker.scenario.shipped import located
+    from simgrid_broker.scenario.loading.documents import located
     things = [located(thing) for thing in things]
     with_scenarios = any(thing.is_file() for thing in things)
     if not with_scenarios:

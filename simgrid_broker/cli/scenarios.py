@@ -23,8 +23,7 @@ SNAPSHOT = "snapshot, for `broker` or `match`"
 def scenarios(copy: Annotated[Path | None, typer.Option("--copy", metavar="DIR", help="Copy them to this folder, which "
                                                         "must not exist yet.", show_default=False)] = None) -> None:
     """List the scenarios that come with the package, or copy them."""
-    from simgrid_broker.scenario.loading.documents import read_yaml
-    from simgrid_broker.scenario.shipped import FOLDER, files
+    from simgrid_broker.scenario.loading.documents import FOLDER, files, read_yaml
     if copy is None:
         values = {name: read_yaml(path.read_text(), str(path)).values for name, path in files().items()}
         typer.echo(table(("name", "what it shows"), [(name, whole.get("description", SNAPSHOT))

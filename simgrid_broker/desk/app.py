@@ -21,7 +21,7 @@ from simgrid_broker.desk.frame import Desk, shown
 from simgrid_broker.desk.jobs import Queue
 from simgrid_broker.desk.security import LOOPBACK, Gate, Key, Places
 from simgrid_broker.errors import OutputError, SimgridBrokerError
-from simgrid_broker.scenario.shipped import FOLDER
+from simgrid_broker.scenario.loading.documents import FOLDER
 
 PAGES = (runs, editor, uploads, start, questions, frame)
 """Modules with pages, in the order of their links in the bar at the top."""

@@ -36,7 +36,7 @@ from simgrid_broker.report.comparison import first_jobs_block, settings_of
 from simgrid_broker.report.settings import ABSENT, differing, differing_names
 from simgrid_broker.report.words import number
 from simgrid_broker.scenario import Scenario, load_scenario
-from simgrid_broker.scenario.shipped import located
+from simgrid_broker.scenario.loading.documents import located
 
 
 @dataclass(frozen=True)

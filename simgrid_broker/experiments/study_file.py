@@ -9,10 +9,9 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from simgrid_broker.errors import Problem, ScenarioError, StudyError, wrong_type
 from simgrid_broker.scenario import Scenario, load_scenario
-from simgrid_broker.scenario.loading.documents import read_yaml, text_of
+from simgrid_broker.scenario.loading.documents import located, read_yaml, text_of
 from simgrid_broker.scenario.loading.origins import Draft, Key, Origin, Whole, in_order, problems_of
 from simgrid_broker.scenario.loading.validate import validated
-from simgrid_broker.scenario.shipped import located
 from simgrid_broker.schema.part import Part
 
 S = TypeVar("S", bound="StudyFile")

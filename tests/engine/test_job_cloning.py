@@ -10,7 +10,7 @@ from simgrid_broker.engine import simulate
 from simgrid_broker.names import EventService, EventStatus, JobStatus, TaskStatus
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.checks.cross_checks import remarks
-from simgrid_broker.systems.events.policy.cloning import end_clone, finish_range
+from simgrid_broker.systems.events.policy.ends import end_clone, finish_range
 from simgrid_broker.systems.events.policy.jobset import EventFile, EventJob, Jobset
 from simgrid_broker.systems.events.table import EventRanges
 

@@ -1,9 +1,12 @@
 """JEDI's JobGenerator: throttles, selects tasks, brokers and submits jobs, work queue by work queue.
 
 Source: Global Shares paper, section 2.3; PanDA brokerage documentation, production job brokerage; lifecycle reference,
-2.2. Simplified: analysis tasks follow the same rules as production.
+2.2. Simplified: analysis tasks follow the same rules as production. `intake_remarks` compares the greatest number of
+jobs and tasks that it takes in with those that a trace submits.
 """
 
+from collections.abc import Iterator
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -11,11 +14,14 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.jedi.job_splitter import JobSplitter
+from simgrid_broker.agents.jedi.task_refiner import TAGGED_BY, Tagger
 from simgrid_broker.agents.own import records
 from simgrid_broker.ledgers.hourly_sums import HourlySums
 from simgrid_broker.names import TaskStatus
+from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.policy.tasks.selection import TERMS, Selection, generates, selection
 from simgrid_broker.policy.tasks.throttle import (
+    MAX_BUNCH,
     SWITCHED_OFF,
     UNLIMITED,
     Bound,
@@ -28,14 +34,18 @@ from simgrid_broker.policy.tasks.throttle import (
 )
 from simgrid_broker.policy.tasks.watchdogs import counts_as_pending
 from simgrid_broker.schema import Column, Table
+from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.turns.turn import AGAIN, Outcome
 from simgrid_broker.turns.work_queues import JobNumbers, WorkQueues
+from simgrid_broker.units import HOUR
 from simgrid_broker.views import Gdpconfig, WorkQueueCounts
 from simgrid_broker.world.columns import return_to, set_reason, set_task
 from simgrid_broker.world.jobs.loads import NO_PRIORITY
 from simgrid_broker.world.shares import AlignedQueue, aligned_queues
+from simgrid_broker.world.tasks.rows import busiest_hours, kinds_of_tasks
 from simgrid_broker.world.tasks.transitions import set_status
+from simgrid_broker.world.world import World
 
 QUEUE_DRAW, INACTIVE_POLL = luck.STREAMS["queue_draw"], luck.STREAMS["inactive_poll"]
 READY, SCOUTING, RUNNING = TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING
@@ -58,6 +68,8 @@ THROTTLER = Table("throttler", "the cycles of job generation of one work queue w
     Column("running", "f8", "jobs", "PanDA", "Sum of the running jobs of these"),
     Column("made", "f8", "jobs", "JobGenerator", "Jobs made"),
 ))
+DECIDES_KIND = ("share", "corecount", "ramcount", "ramunit", *TAGGED_BY)
+"""Columns of a task that decide its share and its resource type."""
 
 
 @records(THROTTLER)
@@ -234,3 +246,39 @@ def hold(control: Control, row: int, tag: str) -> None:
     elif np.isnan(control.arrays.tasks["frozen_s"][row]):
         set_task(control.world, row, frozen_s=control.now)
     set_status(control.world, row, TaskStatus.PENDING, control.now)
+
+
+def intake_remarks(world: World, cfg: Gdpconfig) -> Iterator[str]:
+    """A sentence for each share and resource type of which a trace submits more in an hour than is taken in.
+
+    A cycle looks at NTASKS tasks, and the next begins after `job_generator`; it makes at most half a bunch of jobs, and
+    then the next begins after `job_generator_lacking`. Jobs that go to the server directly are not limited.
+    """
+    scenario = world.scenario
+    if scenario.workload.trace is None or scenario.workload.trace.enters_as == "jobs":
+        return
+    most_jobs = int(MAX_BUNCH // 2 * HOUR / scenario.agents.job_generator_lacking)
+    for (share, kind), of_queue in _work_queues(world).items():
+        name, type_name = world.vocabularies["shares"][share], world.vocabularies["resource_types"][kind]
+        most_tasks = int(selection(cfg, name, False, scenario.edition).n_tasks * HOUR / scenario.agents.job_generator)
+        jobs, tasks = busiest_hours(world.arrays, of_queue)
+        if tasks > most_tasks or jobs > most_jobs:
+            yield (f"share {name!r} gets up to {jobs} recorded jobs, of {tasks} tasks, of type {type_name} in an hour, "
+                   f"and the JobGenerator makes at most {most_jobs} jobs, of {most_tasks} tasks: jobs will wait while "
+                   "cores are free; group more of them into a task (workload.trace.group_by), or submit them without "
+                   "tasks (workload.trace.as: jobs)")
+
+
+def _work_queues(world: World) -> dict[tuple[int, int], np.ndarray]:
+    """Which tasks of a trace, (n_tasks,) bool, have each share and resource type."""
+    tasks, tagger = world.arrays.tasks, Tagger(world, world.scenario.shares_in_use)
+    bounds = tuple(world.scenario.resource_types.values())
+    rows, kind_of = kinds_of_tasks(world.arrays, DECIDES_KIND)
+    found: dict[tuple[int, int], np.ndarray] = {}
+    for number, task in enumerate(tasks[rows]):
+        share = int(task["share"]) if task["share"] >= 0 else tagger.share_of(task)
+        kind = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]) or nan,
+                                RAM_UNITS[task["ramunit"]], 0.0)
+        if UNDEFINED not in (share, kind):
+            found[share, kind] = found.get((share, kind), False) | (kind_of == number)
+    return found

@@ -18,8 +18,12 @@ from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.files import MANIFEST, names_in, read_bytes, refuse_outside
 from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.loading.origins import Draft, Key, Origin, dotted, keys_of, value_at
-from simgrid_broker.scenario.shipped import files, located
 
+PACKAGE = Path(__file__).parents[2]
+FOLDER = next((path for path in (PACKAGE / "scenarios", PACKAGE.parent / "scenarios") if path.is_dir()), None)
+"""Folder of the scenarios that come with the package, beside it in a checkout, inside it in an installation; each file
+may extend others. None if they were not installed.
+"""
 _PREFIX = "tag:yaml.org,2002:"
 _DIGITS = "[0-9]+(?:_[0-9]+)*"
 _SCALARS = (
@@ -318,3 +322,14 @@ def merged(base, over):
         else:
             result[name] = merged(base.get(name), value)
     return result
+
+
+def files() -> dict[str, Path]:
+    """Paths of the scenarios and snapshots by name, in alphabetical order."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))} if FOLDER else {}
+
+
+def located(path: str | Path, folder: Path = Path()) -> Path:
+    """A path relative to a folder, or that of a shipped scenario if it is only the name of one and no file is there."""
+    path, there = Path(path), folder / path
+    return there if there.exists() or path.parent.name else files().get(path.name.removesuffix(".yaml"), there)

@@ -13,12 +13,11 @@ from simgrid_broker.scenario.checks.cross_checks import findings
 from simgrid_broker.scenario.checks.snapshot import snapshot_findings
 from simgrid_broker.scenario.grid.expand_grid import SOURCES, expanded
 from simgrid_broker.scenario.loading import validate
-from simgrid_broker.scenario.loading.documents import Source, missing_files, of_run, read
+from simgrid_broker.scenario.loading.documents import Source, located, missing_files, of_run, read
 from simgrid_broker.scenario.loading.origins import Assignment, Draft, Finding, Whole, value_at
 from simgrid_broker.scenario.loading.set_values import NoSuchKey, assigned, from_command_line, from_python, plain
 from simgrid_broker.scenario.loading.validate import Validation, validated
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.shipped import located
 from simgrid_broker.scenario.snapshot import Snapshot
 
 W = TypeVar("W", bound=Whole)

@@ -22,8 +22,7 @@ from simgrid_broker.names import DEFINED_TABLE, Cause, EventService, EventStatus
 from simgrid_broker.schema import Column, Table
 from simgrid_broker.systems.events.jobsets import Jobsets, Live
 from simgrid_broker.systems.events.policy.audit import FAULTS, audit
-from simgrid_broker.systems.events.policy.cloning import end_clone, finish_range
-from simgrid_broker.systems.events.policy.ends import end_job
+from simgrid_broker.systems.events.policy.ends import end_clone, end_job, finish_range
 from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, archive
 from simgrid_broker.systems.events.policy.kills import close_unused, kill
 from simgrid_broker.systems.events.refining import Conversion

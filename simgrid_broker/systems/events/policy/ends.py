@@ -2,11 +2,18 @@
 
 Source: lifecycle reference, 6.2, 6.3 and 6.6; panda-server, `archiveJob`, `ppEventServiceJob` and `makeFakeCoJumbo`;
 edition documented: JEDI TWiki, final status of event service jobs, and the code where that page is silent.
+
+Job cloning: several jobs have the same input and one event range, and JEDI learns of the one that has the range. With
+runonce a clone takes the range when it starts, with storeonce when its payload has succeeded. Source: lifecycle
+reference, 6.2; panda-server, `checkClonedJob` and the adder. Simplified: the last clone gives the input back to JEDI
+however it ends; in the code one that is closed or cancelled without the range does not.
 """
 
 from dataclasses import replace
 from enum import IntEnum
 from typing import NamedTuple
+
+import numpy as np
 
 import simgrid_broker.systems.events.table as ranges
 from simgrid_broker.editions import ByEdition
@@ -17,11 +24,12 @@ from simgrid_broker.systems.events.policy.jobset import (
     Jobset,
     archive,
     is_cancelled,
+    note_processing,
+    propagate,
 )
 from simgrid_broker.systems.events.policy.kills import abort_others, cancel_ready, close_unused, update_related
-from simgrid_broker.systems.events.policy.propagation import note_processing, propagate
 from simgrid_broker.systems.events.policy.queues import merge_queue, single_core_queue
-from simgrid_broker.systems.events.table import ALL, ANY, GONE, OF_JUMBO, UNTOUCHED, mask
+from simgrid_broker.systems.events.table import ALL, ANY, GONE, OF_JUMBO, TAKEN, UNTOUCHED, mask
 
 J, S = JobStatus, EventStatus
 MERGE_PRIORITY, MERGE_SHARE, MERGE_RAMCOUNT, MORE_FAILURES = 5000, "Express", 2000, 5
@@ -236,3 +244,23 @@ def _overrule(jobset: Jobset, job: EventJob, reported: str | None) -> None:
         elif job.status == J.FAILED and (reported == "pilot_noevents" or not job.has_pilot_error):
             over = J.CLOSED, reported
     archive(job, *over, job.error)
+
+
+def finish_range(jobset: Jobset, panda_id: int) -> None:
+    """Finish the range of a clone whose payload has succeeded; it takes the range first if no other clone has it."""
+    table = jobset.ranges
+    ranges.take(table.rows, table.chunks, jobset.chunks_of(), ANY, panda_id, False, 1, np.empty(2, np.int64))
+    jobset.change(None, panda_id, TAKEN, EventStatus.FINISHED)
+
+
+def end_clone(jobset: Jobset, panda_id: int, status: JobStatus) -> bool:
+    """End a clone; True if JEDI learns of it: of the one with the range, which closes all others, or of the last one.
+
+    Without the range it is closed (jc_unlock) as long as there are others.
+    """
+    job, has_range = jobset.jobs[panda_id], jobset.count(None, panda_id) > 0
+    if has_range:
+        close_unused(jobset, job, kills_all=True, same_attempt=True)
+    is_last = all(other is job for other in jobset.active())
+    archive(job, status if is_last else JobStatus.CLOSED, None if is_last else "jc_unlock", job.error)
+    return is_last

@@ -6,8 +6,7 @@ Source: lifecycle reference, 3.3, 6.1 and 6.2; panda-server, `killJob`, `killEve
 
 import simgrid_broker.systems.events.table as ranges
 from simgrid_broker.names import EventService, EventStatus, JobStatus
-from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, EventJob, Jobset, archive
-from simgrid_broker.systems.events.policy.propagation import propagate
+from simgrid_broker.systems.events.policy.jobset import WAITING_CO_JUMBO, EventJob, Jobset, archive, propagate
 from simgrid_broker.systems.events.table import ALL, ANY, CANCELLABLE, GONE, KEPT, PROCESSED, TAKEN, mask
 
 J, S = JobStatus, EventStatus
