@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draw the pictures of README.md, docs/gallery.md and docs/stories from runs of the scenarios.
+"""Draw the pictures of README.md, docs/gallery.md and docs/stories from runs of the scenarios, and take those of
+docs/control_room.md in an installed Chromium.
 
     scripts/draw_pictures.py                          simulate and draw all of them
     scripts/draw_pictures.py memory_retry             one of them
@@ -7,12 +8,16 @@
 """
 
 import math
+import re
+import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import installed_browser
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -529,6 +534,78 @@ def which_key(runs: Runs) -> bytes:
     return for_file(draw, runs, (10, 3.6))
 
 
+# ---- control_room --------------------------------------------------------------------------------------------------
+
+LONGEST_MS = 900_000
+"""Longest wait for a job of the control room on a busy machine, ms."""
+
+
+def taken(acts: Callable[[Any, Path], None], height: int) -> bytes:
+    """A page of a new control room, after acts on its tab and its folder of results."""
+    with tempfile.TemporaryDirectory() as folder, installed_browser.launched() as chromium:
+        server = subprocess.Popen([sys.executable, "-m", "simgrid_broker", "serve", "results", "--port", "18470"],
+                                  cwd=folder, stdout=subprocess.PIPE, text=True)
+        try:
+            assert server.stdout is not None
+            first = next(found for line in server.stdout if (found := re.search(r"http://\S+", line)))
+            tab = chromium.new_page(viewport={"width": 1100, "height": height}, base_url=first[0].partition("/?")[0])
+            tab.set_default_timeout(LONGEST_MS)
+            tab.goto(first[0])
+            acts(tab, Path(folder) / "results")
+            return tab.screenshot()
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait()
+
+
+def started(tab: Any, scenario: str, until: str, **fields: str) -> None:
+    """Start a run of a scenario of the package, or a study of the `kind` in the fields."""
+    tab.goto("/start?" + "&".join(f"{name}={value}" for name, value in dict(
+        fields, scenario=f"scenarios/{scenario}.yaml", until=until).items()))
+    tab.get_by_role("button", name="Start").click()
+
+
+def done(tab: Any) -> None:
+    """Wait until the job of a page is done."""
+    tab.locator("p.lead", has_text=re.compile("^done$")).wait_for()
+
+
+def listed(tab: Any, results: Path) -> None:
+    """The list of runs, of which one is laid over another, one is damaged and one under way; and a study."""
+    for settings in ("", "gdpconfig.NRUNNINGCAP_Derivations%3D60"):
+        started(tab, "quickstart", "6h", settings=settings)
+        done(tab)
+    tab.goto("/run/results/quickstart/seed-1-2")
+    tab.get_by_label("Base").select_option("results/quickstart/seed-1")
+    tab.get_by_role("button", name="Overlay").click()
+    done(tab)
+    started(tab, "minimal", "4h", kind="replicate", seeds="3")
+    done(tab)
+    (results / "broken" / "seed-1").mkdir(parents=True)
+    (results / "broken" / "seed-1" / "manifest.json").write_text("{")
+    started(tab, "quickstart", "10d")
+    tab.goto("/")
+    tab.get_by_text(re.compile(r"^\d+ d.* of 10 d, ")).wait_for()
+
+
+def under_way(tab: Any, results: Path) -> None:
+    """The page of a run of the ATLAS day under way."""
+    started(tab, "atlas_day", "")
+    tab.get_by_text(re.compile(r"^[1-9][\d.]* h of")).wait_for()
+
+
+def a_draft(tab: Any, results: Path) -> None:
+    """The editor with keys of gdpconfig that a search names, of which one has no effect."""
+    tab.goto("/scenarios")
+    tab.get_by_label("Name").fill("my_day")
+    tab.get_by_label("On top of").select_option("scenarios/atlas_day.yaml")
+    tab.get_by_role("button", name="Begin").click()
+    tab.goto("/edit/results/scenarios/my_day/my_day.yaml?part=gdpconfig&search=user_tasks")
+    tab.get_by_label(re.compile("USER_TASKS_MESSAGE_DRIVEN_PERCENT")).fill("5")
+    tab.get_by_role("button", name="Apply the changes").click()
+    tab.get_by_text("unsaved draft").wait_for()
+
+
 PICTURES = {
     "atlas_day_shares": Picture(lambda: {"as it is": scenario("atlas_day")}, stacked_shares),
     "flat_shares": Picture(lambda: {tree: scenario(name, incidents=[]) for tree, name in TREES.items()},
@@ -556,6 +633,9 @@ PICTURES = {
     "calibrated_powers": Picture(lambda: {"as it is": scenario("quickstart")}, calibrated_powers),
     "which_key": Picture(lambda: {f"{cap}, seed {seed}": with_cap(cap, seed) for cap in CAPS for seed in (1, 2, 3)},
                          which_key),
+    "control_room_list": Picture(dict, lambda runs: taken(listed, 500)),
+    "control_room_job": Picture(dict, lambda runs: taken(under_way, 620)),
+    "control_room_edit": Picture(dict, lambda runs: taken(a_draft, 960)),
 }
 """The pictures by the names of their files in docs/img."""
 

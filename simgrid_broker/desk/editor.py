@@ -62,6 +62,13 @@ class Draft:
         return ScenarioText(Source(self.path, self.text))
 
 
+class DamagedDraft(InputFileError):
+    """A draft that cannot be read; the file of which it is one is as it was when it was saved."""
+
+
+DAMAGED = "the draft cannot be read: {}"
+
+
 def digest(text: str) -> str:
     """Digest of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
@@ -69,13 +76,28 @@ def digest(text: str) -> str:
 
 def draft_of(desk: Desk, place: str) -> Draft:
     """The draft of a scenario file: that under way, else the file itself. Raises ScenarioError, InputFileError."""
-    path = desk.places.path(place)
-    kept = _kept_at(desk, place)
-    if kept.is_file():
-        values = json.loads(kept.read_text())
-        return Draft(place, path, values["text"], values["digest"], tuple(values["before"]))
+    path, kept = desk.places.path(place), _kept_at(desk, place)
+    return _under_way(kept, place, path) if kept.is_file() else _of_file(place, path)
+
+
+def _of_file(place: str, path: Path) -> Draft:
     text = text_of(path)
     return Draft(place, path, text, digest(text))
+
+
+def _under_way(kept: Path, place: str, path: Path) -> Draft:
+    """The draft in a file of `.drafts`; raises DamagedDraft."""
+    try:
+        values = json.loads(kept.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DamagedDraft([Problem(str(kept), getattr(error, "lineno", None), "", None, DAMAGED.format(error))]
+                           ) from None
+    match values:
+        case {"text": str(text), "digest": str(begun), "before": [*before]} if all(isinstance(one, str)
+                                                                                   for one in before):
+            return Draft(place, path, text, begun, tuple(before))
+    expected = "expected `text`, `digest` and a list `before`"
+    raise DamagedDraft([Problem(str(kept), 1, "", None, DAMAGED.format(expected))])
 
 
 def _kept_at(desk: Desk, place: str) -> Path:
@@ -100,9 +122,9 @@ def _write(desk: Desk, draft: Draft) -> None:
                                                              before=draft.before)))
 
 
-def discard(desk: Desk, draft: Draft) -> None:
-    """Forget the draft."""
-    _kept_at(desk, draft.place).unlink(missing_ok=True)
+def discard(desk: Desk, place: str) -> None:
+    """Forget the draft of a scenario file."""
+    _kept_at(desk, place).unlink(missing_ok=True)
 
 
 def save(desk: Desk, draft: Draft, seen: str) -> bool:
@@ -111,7 +133,7 @@ def save(desk: Desk, draft: Draft, seen: str) -> bool:
     if digest(text_of(path)) != seen:
         return False
     write_whole(path, draft.text)
-    discard(desk, draft)
+    discard(desk, draft.place)
     return True
 
 
@@ -121,7 +143,10 @@ def page(request: Request, draft: Draft | None = None, refused: str = "", status
     query = request.query_params
     part = query["part"] if query.get("part") in PARTS else "shares"
     with reading_only(desk.places.folders.values()):
-        draft = draft_of(desk, place) if draft is None else draft
+        try:
+            draft = draft_of(desk, place) if draft is None else draft
+        except DamagedDraft as error:                                     # the file itself can still be seen
+            draft, refused, status = _of_file(place, desk.places.path(place)), str(error), 409
         checked = forms.checked(Source(draft.path, draft.text))
         try:
             shown_part = _part(part, draft.read, checked, query)
@@ -175,24 +200,30 @@ async def change(request: Request) -> Response:
 
 
 def _changed(request: Request, given: Mapping[str, str]) -> Response:
-    desk, place = desk_of(request), request.path_params["place"]
-    draft = draft_of(desk, place)
+    desk, place, action = desk_of(request), request.path_params["place"], given.get("action", "")
     if place.partition("/")[0] == SHIPPED:
         raise InputFileError([Problem(place, None, "", None, "comes with the package; begin a scenario on top of it")])
+    if action == "discard":
+        discard(desk, place)
+        return _again(request)
+    draft = draft_of(desk, place)
     if given.get("seen") not in (None, digest(draft.text)):
         return page(request, draft, "The draft changed in another window; this page shows it as it is now.", 409)
-    action = given.get("action", "")
     if action in ("save", "overwrite"):
         return _saved(request, desk, draft, given)
     try:
         with reading_only(desk.places.folders.values()):
-            done = {"undo": undo, "discard": discard}.get(action)
-            done(desk, draft) if done else keep(desk, draft, edited(draft, given))
+            undo(desk, draft) if action == "undo" else keep(desk, draft, edited(draft, given))
     except (CannotEdit, ValueError) as error:
         near = error.nearest if isinstance(error, CannotEdit) else ()
         return page(request, draft, f"{error}{did_you_mean(near)}", 400)
+    return _again(request)
+
+
+def _again(request: Request) -> Response:
+    """The page of the editor, fetched again."""
     query = str(request.url.query)
-    return moved(encoded("edit", place) + (f"?{query}" if query else ""))
+    return moved(encoded("edit", request.path_params["place"]) + (f"?{query}" if query else ""))
 
 
 def edited(draft: Draft, given: Mapping[str, str]) -> str:
@@ -207,7 +238,7 @@ def edited(draft: Draft, given: Mapping[str, str]) -> str:
     text = draft.read
     for name, value in given.items():
         key = name.removeprefix("set:")
-        if key != name and value.strip() != forms.shown_at(text, text.located(key)):
+        if key and key != name and value.strip() != forms.shown_at(text, text.located(key)):
             text = text.set(key, value) if value.strip() else text.removed(key)
     if key := given.get("remove", ""):
         text = text.removed(key)

@@ -23,11 +23,11 @@ from simgrid_broker.files import MANIFEST, write_whole
 from simgrid_broker.records import FAILURE, read_manifest
 from simgrid_broker.records.progress import FILE as PROGRESS
 from simgrid_broker.records.progress import read_progress
-from simgrid_broker.report.blocks import Link
+from simgrid_broker.report.blocks import REPORT, Link
 from simgrid_broker.report.script import POLICY as REPORT_POLICY
 from simgrid_broker.units import format_seconds
 
-REPORT, NOTES, QUESTIONS = "report.html", "notes.txt", "questions.txt"
+NOTES, QUESTIONS = "notes.txt", "questions.txt"
 WRITTEN = {MANIFEST, STUDY, REPORT, NOTES, QUESTIONS, PROGRESS, FAILURE, "plots", "snapshots"}
 """Names, tables aside, that runs and this room write into the folder of a run."""
 DEPTHS = ("*/", "*/*/", "*/*/*/")
@@ -129,7 +129,7 @@ def run_page(request: Request) -> Response:
     """The page of a run: its state, questions about it, its overlay on a base, notes, and its removal."""
     place, desk = request.path_params["place"], desk_of(request)
     folder = desk.places.path(place)
-    one, progress = entry(folder), read_progress(folder)
+    one, progress = entry_or_refusal(folder), read_progress(folder)
     bases = [desk.places.place(each.folder) for each in entries(desk.places.results)
              if each.kind == "run" and each.status != DAMAGED and each.folder != folder]
     return shown(request, "run.html", place=place, entry=one, progress=progress, bases=bases, notes=notes_of(folder),

@@ -134,8 +134,10 @@ class ScenarioText:
         after = assigned(self.draft, Assignment(key, value, PYTHON)).values
         upto = self._writes(steps)
         there = self._written(steps, value, written) if upto is None else self._written(upto, value_at(after, upto))
-        spare = set(self.own.get("gdpconfig") or ()) - set(after.get("gdpconfig") or ())
-        return reduce(lambda text, name: text._cut(("gdpconfig", name)), sorted(spare), there)  # other names of the key
+        names = [values.get("gdpconfig") for values in (self.own, after)]
+        mine, rest = ({*named} if isinstance(named, dict) else set() for named in names)
+        spare = sorted(mine - rest)                                                     # other names of the key
+        return reduce(lambda text, name: text._cut(("gdpconfig", name)), spare, there)
 
     def _writes(self, steps: Key) -> Key | None:
         """Key of the outermost value that has to be written whole to hold one at `steps`; None if just that one."""

@@ -157,6 +157,8 @@ class Places:
     def path(self, place: str) -> Path:
         """The file or folder at a place. Raises InputFileError if it is missing, or leads out of its folder."""
         name, _, rest = place.partition("/")
+        if not place:
+            raise _unreadable("no file or folder", "choose one")
         if name not in self.folders:
             raise _unreadable(place, "is not in a folder that may be read", nearest(name, self.folders))
         root, parts = self.folders[name], [part for part in rest.split("/") if part]
@@ -165,8 +167,11 @@ class Places:
         path = root.joinpath(*parts)
         if not path.resolve().is_relative_to(root):
             raise _unreadable(place, "leads out of the folder by a link")
-        if not path.exists():
-            raise _unreadable(place, "does not exist")
+        try:
+            path.stat()
+        except OSError as error:                                            # none of this name, or one that is too long
+            raise _unreadable(place, "does not exist" if isinstance(error, FileNotFoundError) else str(error.strerror)
+                              ) from None
         return path
 
     def place(self, path: Path) -> str:

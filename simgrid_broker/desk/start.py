@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import shlex
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,16 @@ from starlette.routing import Route
 from simgrid_broker.advice import refuse_unusable
 from simgrid_broker.desk.frame import Desk, address, desk_of, fields, moved, shown
 from simgrid_broker.desk.jobs import Job, part_of
+from simgrid_broker.desk.uploads import scenario_files
 from simgrid_broker.errors import InputFileError, Problem
 from simgrid_broker.experiments.study import FILE as STUDY
 from simgrid_broker.experiments.study import folder_name
+from simgrid_broker.experiments.study_file import seeds_of
 from simgrid_broker.files import MANIFEST, reading_only, refuse_outside
 from simgrid_broker.records import new_run_folder, read_manifest
 from simgrid_broker.records.progress import FILE as PROGRESS
 from simgrid_broker.records.progress import read_progress
+from simgrid_broker.report.blocks import REPORT
 from simgrid_broker.scenario import Scenario, load_scenario
 from simgrid_broker.units import format_seconds
 
@@ -32,10 +35,6 @@ KINDS = {"run": "one run", "replicate": "several seeds: figures with intervals",
 UNUSED = {"run": ("vary", "figures"), "replicate": ("seed", "vary"), "against": ("seed", "vary"), "sweep": ("seed",)}
 """Fields that have no effect on each kind, so that they have to be empty."""
 SEEDS = "5"
-MOST_DEPTH = ("*.y*ml", "*/*.y*ml", "*/*/*.y*ml")
-"""Places of scenario files below a folder."""
-MOST_FILES = 500
-"""Scenario files that the form lists."""
 
 
 def form(request: Request) -> Response:
@@ -44,18 +43,8 @@ def form(request: Request) -> Response:
     values = dict.fromkeys(("seed", "until", "settings", "vary", "figures"), "")
     values |= {"scenario": "scenarios/quickstart.yaml", "kind": "run", "seeds": SEEDS}
     values |= {name: value for name, value in request.query_params.items() if name in values}
-    return shown(request, "start.html", values=values, kinds=KINDS, scenarios=list(scenarios(desk, values["scenario"])))
-
-
-def scenarios(desk: Desk, chosen: str) -> Iterator[str]:
-    """Places of scenario files in all folders that may be read, after the one that is chosen."""
-    yield chosen
-    for name, root in desk.places.folders.items():
-        found = sorted(path for pattern in MOST_DEPTH for path in root.glob(pattern)
-                       if not any(part.startswith(".") or part == "snapshots" for part in path.relative_to(root).parts))
-        for path in found[:MOST_FILES]:
-            if (place := f"{name}/{path.relative_to(root).as_posix()}") != chosen:
-                yield place
+    places = dict.fromkeys([values["scenario"], *sorted(scenario_files(desk))])
+    return shown(request, "start.html", values=values, kinds=KINDS, scenarios=list(places))
 
 
 async def start(request: Request) -> Response:
@@ -74,6 +63,12 @@ def queued(desk: Desk, given: Mapping[str, str]) -> Job:
         raise InputFileError([Problem(None, None, name, given[name].strip(), "has no effect on "
                                       f"{KINDS[kind].partition(':')[0]}; empty it, or choose another kind")
                               for name in filled])
+    vary, seeds = _lines(given, "vary"), given.get("seeds", "").strip() or SEEDS
+    if kind == "sweep" and not vary:
+        raise InputFileError([Problem(None, None, "vary", None, "a sweep needs a line with a setting and its values, "
+                                      "such as shares.Analysis.value=10,20,40")])
+    if kind in ("replicate", "sweep"):
+        _refuse_seeds(seeds)
     seed, until, settings = _number(given, "seed"), given.get("until", "").strip() or None, _lines(given, "settings")
     with reading_only(desk.places.folders.values()):
         scenario = load_scenario(path, seed, until, settings)
@@ -86,17 +81,25 @@ def queued(desk: Desk, given: Mapping[str, str]) -> Job:
         with_seed = [f"--seed={seed}"] if seed is not None else []
         return desk.queue.add(f"run {scenario.name}, seed {scenario.seed}", [
             ["run", f"--into={folder}", *with_seed, *options, "--", str(path)]], desk.places.place(folder))
-    seeds, figures = given.get("seeds", "").strip() or SEEDS, [f"--figure={one}" for one in _lines(given, "figures")]
+    figures = [f"--figure={one}" for one in _lines(given, "figures")]
     if kind == "against":
         sides = [[*lasting, "--", str(path)], [*options, "--", str(path)]]
         return against(desk, folder_name(scenario.name), sides, seeds, figures)
     study = _free_folder(desk, f"{folder_name(scenario.name)}-{kind}")
-    more = [f"--vary={one}" for one in _lines(given, "vary")] if kind == "sweep" else []
+    more = [f"--vary={one}" for one in vary]
     if kind == "sweep":
         options = [f"--set=duration={until}", *options[1:]] if until else options
     return desk.queue.add(f"{kind} {scenario.name}", [
         [kind, f"--seeds={seeds}", *_workers(desk), *options, *more, *figures, f"--out={study}", "--", str(path)]],
         desk.places.place(study), desk.queue.cores)
+
+
+def _refuse_seeds(seeds: str) -> None:
+    """Raise InputFileError for a text that names no seeds."""
+    try:
+        seeds_of(seeds)
+    except ValueError as error:
+        raise InputFileError([Problem(None, None, "seeds", seeds, str(error))]) from None
 
 
 def _refuse_trace_outside(scenario: Scenario) -> None:
@@ -112,7 +115,11 @@ def _refuse_trace_outside(scenario: Scenario) -> None:
 
 
 def against(desk: Desk, name: str, sides: list[list[str]], seeds: str, figures: Sequence[str] = ()) -> Job:
-    """Two scenarios, the base first, each with several seeds, and their differences with intervals."""
+    """Two scenarios, the base first, each with several seeds, and their differences with intervals.
+
+    Raises InputFileError for a text that names no seeds.
+    """
+    _refuse_seeds(seeds)
     folders = [_free_folder(desk, f"{name}-{side}-seeds") for side in ("base", "changed")]
     result = _free_folder(desk, f"{name}-against-base")
     runs = [["replicate", f"--seeds={seeds}", *_workers(desk), f"--out={folder}", *side]
@@ -184,7 +191,7 @@ def where(desk: Desk, job: Job) -> str:
         return address("run", job.place)
     if (folder / STUDY).is_file():
         return address("study", job.place)
-    return address("files", f"{job.place}/report.html") if (folder / "report.html").is_file() else ""
+    return address("files", f"{job.place}/{REPORT}") if (folder / REPORT).is_file() else ""
 
 
 def job_page(request: Request) -> Response:

@@ -9,6 +9,7 @@ import re
 import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn, get_type_hints
@@ -23,9 +24,9 @@ from simgrid_broker.advice import policies_as_read
 from simgrid_broker.cli import importing
 from simgrid_broker.desk.frame import Desk, desk_of, encoded, fields, moved, shown
 from simgrid_broker.desk.security import Places
-from simgrid_broker.errors import InputFileError, Problem
+from simgrid_broker.errors import InputFileError, Problem, SimgridBrokerError
 from simgrid_broker.files import reading_only, write_whole
-from simgrid_broker.scenario import load_scenario
+from simgrid_broker.scenario import Scenario, load_scenario
 from simgrid_broker.scenario.importers import (
     cric_grid,
     read_cgsim,
@@ -36,6 +37,7 @@ from simgrid_broker.scenario.importers import (
     write_part,
 )
 from simgrid_broker.scenario.loading.documents import EXTENDS, FILES, read_yaml, text_of
+from simgrid_broker.scenario.loading.loader import KINDS
 from simgrid_broker.scenario.loading.origins import value_at
 
 SCENARIOS = "scenarios"
@@ -50,6 +52,8 @@ NEEDS = {"rses": "pandaqueues", "closeness": "pandaqueues", "software": "pandaqu
          "links": "sites", "sites": "links", "jobs": "sites", "types": "shares", "slots": "shares"}
 """Files, and an option, that are read together with another file."""
 GRIDS = ("pandaqueues", "sites")
+OF_SCENARIOS = re.compile(rf"^(?:{'|'.join(sorted({EXTENDS, *KINDS[Scenario][0]}))})\s*:", re.MULTILINE)
+"""A key of scenarios alone, at the begin of a line."""
 MOST_UNPACKED = 512 << 20
 """Most bytes of an upload after it is unpacked."""
 
@@ -228,9 +232,16 @@ def scenario_files(desk: Desk) -> Iterator[str]:
         below = root / SCENARIOS if name == "results" else root
         for path in [*below.glob("*.y*ml"), *below.glob("*/*.y*ml")]:
             inner = path.relative_to(below)
-            is_part = name == "results" and path.stem != path.parent.name
-            if not is_part and not any(part.startswith(".") for part in inner.parts):
+            is_one = path.stem == path.parent.name if name == "results" else _is_scenario(path)
+            if is_one and not any(part.startswith(".") for part in inner.parts):
                 yield "/".join([name, *path.relative_to(root).parts])
+
+
+def _is_scenario(path: Path) -> bool:
+    """True unless a file has none of the keys that tell scenarios from snapshots and parts."""
+    with suppress(OSError, SimgridBrokerError):
+        return OF_SCENARIOS.search(text_of(path)) is not None
+    return True
 
 
 async def load(request: Request) -> Response:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from simgrid_broker.experiments.study import DONE, FAILED, Study
 from simgrid_broker.records import write_csv, write_whole
-from simgrid_broker.report.blocks import Block, Link, Note, Section, TableBlock
+from simgrid_broker.report.blocks import REPORT, Block, Link, Note, Section, TableBlock
 from simgrid_broker.report.drawing.pictures import plots_of, save_plots
 from simgrid_broker.report.page import page
 from simgrid_broker.report.words import SUMMARY_LABELS
@@ -27,7 +27,7 @@ def write_study_page(folder: Path, title: str, lead: str, sections: Sequence[Sec
     """Write `report.html` with its plots into the folder of a study and return its path; raises OutputError."""
     pictures = save_plots(plots_of(sections), Path(folder) / "plots", steps)
     text = page(title, lead, sections, pictures, "Made by simgrid_broker. Plots and their tables are also in plots/.")
-    return write_whole(Path(folder) / "report.html", text)
+    return write_whole(Path(folder) / REPORT, text)
 
 
 def write_table(folder: Path, name: str, table: pd.DataFrame) -> None:
@@ -98,4 +98,4 @@ def in_percent(values: pd.Series, whole: pd.Series) -> pd.Series:
 def _target(study: Study, row) -> str:
     """Where the link of a run leads: its report if it has one, else its folder."""
     folder = Path(row.group) / f"seed-{row.seed}"
-    return str(folder / "report.html") if (study.folder / folder / "report.html").is_file() else f"{folder}/"
+    return str(folder / REPORT) if (study.folder / folder / REPORT).is_file() else f"{folder}/"

@@ -16,6 +16,8 @@ from simgrid_broker.schema.part import Part
 
 S = TypeVar("S", bound="StudyFile")
 SEEDS_WANTED = "seeds: expected a number of seeds above 0, such as 20, or a range, such as 5-9"
+MOST_SEEDS = 100_000
+"""Seeds of a study, of which each is a run: a text that names more is a slip."""
 MOST_REFUSED = 8
 """Impossible points of a study that a refusal names."""
 
@@ -34,7 +36,10 @@ def seeds_of(text: int | str | Iterable[int]) -> tuple[int, ...]:
         if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
             raise ValueError(SEEDS_WANTED)
         alone = len(parts) == 1 and not dash
-        chosen += range(1, int(first) + 1) if alone else range(int(first), int(last or first) + 1)
+        seeds = range(1, int(first) + 1) if alone else range(int(first), int(last or first) + 1)
+        if len(chosen) + seeds.stop - seeds.start > MOST_SEEDS:
+            raise ValueError(f"seeds: expected at most {MOST_SEEDS:,}")
+        chosen += seeds
     if not chosen:
         raise ValueError(SEEDS_WANTED)
     return tuple(dict.fromkeys(chosen))

@@ -9,6 +9,9 @@ from urllib.parse import quote
 
 import pandas as pd
 
+REPORT = "report.html"
+"""Name of the page of a run, a comparison or a study in its folder."""
+
 
 class Mark(NamedTuple):
     """An incident on a time axis: its begin and end, s, the same for a change that stays, and a short name."""

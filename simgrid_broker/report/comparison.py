@@ -11,7 +11,18 @@ from simgrid_broker import metrics
 from simgrid_broker.metrics.shares import Tree
 from simgrid_broker.records import Run, as_run, write_whole
 from simgrid_broker.report import links
-from simgrid_broker.report.blocks import Block, Marks, Note, Plot, Row, Section, TableBlock, drawn_by, plot_or_note
+from simgrid_broker.report.blocks import (
+    REPORT,
+    Block,
+    Marks,
+    Note,
+    Plot,
+    Row,
+    Section,
+    TableBlock,
+    drawn_by,
+    plot_or_note,
+)
 from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.context import context
 from simgrid_broker.report.drawing.pictures import plots_of, save_plots
@@ -84,7 +95,7 @@ def write_comparison(run_a: Run | str | Path, run_b: Run | str | Path, folder: s
     text = page("Comparison of two runs", f"A: {name_a}   B: {name_b}", sections,
                 save_plots(plots_of(sections), folder / "plots", steps, formats),
                 "Made by simgrid_broker. Plots and their tables are also in plots/.")
-    return write_whole(folder / "report.html", text)
+    return write_whole(folder / REPORT, text)
 
 
 CHANGED = ("finished", "failure_rate", "core_occupancy", "wait_km_p50")

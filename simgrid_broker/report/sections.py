@@ -12,7 +12,17 @@ from simgrid_broker.metrics import wide
 from simgrid_broker.metrics.chain_words import limits
 from simgrid_broker.records import Run, as_run, of_run, write_whole
 from simgrid_broker.report.answers import answers, decided
-from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note, table_or_note
+from simgrid_broker.report.blocks import (
+    REPORT,
+    Block,
+    Note,
+    Plot,
+    Section,
+    TableBlock,
+    drawn_by,
+    plot_or_note,
+    table_or_note,
+)
 from simgrid_broker.report.context import Context, context
 from simgrid_broker.report.drawing.pictures import plots_of, save_plots
 from simgrid_broker.report.life import attempts, progress, replay, users
@@ -295,7 +305,7 @@ def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter, plots: 
     text = page(f"{scenario['name']}: {run.folder.resolve().name}",
                 scenario.get("description") or "A simulated run of PanDA/JEDI.", sections, pictures,
                 f"Made from {run.name} ({versions}).{where}")
-    return write_whole(run.folder / "report.html", text)
+    return write_whole(run.folder / REPORT, text)
 
 
 def _or_note(section: Callable[[Context], Section], view: Context) -> Section:

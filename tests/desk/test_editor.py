@@ -115,6 +115,22 @@ def test_a_draft_is_not_saved_over_a_file_that_changed(browser, mine, page):
     assert "duration: 3h" in mine.read_text()
 
 
+@pytest.mark.parametrize(("kept", "words"), [
+    ('{\n  "text": ', r"\.json:2: the draft cannot be read: Expecting value"), ("\xff", "the draft cannot be read"),
+    ("[]", r"\.json:1: the draft cannot be read: expected `text`"),
+    ('{"text": "a", "digest": "b", "before": [3]}', "expected `text`")])
+def test_a_damaged_draft_says_where_and_can_be_discarded(browser, mine, page, results, kept, words):
+    post(browser, **{"set:duration": "3h"})
+    draft, = (results / "scenarios" / ".drafts").iterdir()
+    draft.write_text(kept, encoding="latin-1")
+    answer = browser.get(EDIT)
+    assert answer.status_code == 409 and re.search(words, unescape(answer.text))
+    assert "Discard the draft" in answer.text
+    assert post(browser, **{"set:duration": "4h"}) == post(browser, "/against" + EDIT.removeprefix("/edit")) == 400
+    assert draft.read_text(encoding="latin-1") == kept and "It can be run" in answer.text
+    assert post(browser, action="discard") == 303 and "unsaved draft" not in page("values")
+
+
 def test_a_page_that_is_out_of_date_changes_nothing(browser, mine):
     seen = digest(mine.read_text())
     assert post(browser, seen=seen, **{"set:duration": "3h"}) == 303
@@ -125,7 +141,8 @@ def test_a_page_that_is_out_of_date_changes_nothing(browser, mine):
 def test_what_cannot_be_edited_is_said_and_changes_nothing(browser, mine, page):
     for fields, words in (({"key": "grid.quees.X", "value": "1"}, "queues"), ({"key": "seed", "value": "[1"}, "YAML"),
                           ({"remove": "agents.adder"}, "no value"),
-                          ({"add": "duration", "new:name": "x"}, "not a list")):
+                          ({"add": "duration", "new:name": "x"}, "not a list"),
+                          ({"set:": "1", "key": "a..b", "value": "1"}, "unknown key")):
         answer = browser.post(EDIT, data=fields)
         assert answer.status_code == 400 and words in re.sub("<[^>]+>", "", answer.text), fields
     assert "unsaved draft" not in page("values")
@@ -171,6 +188,12 @@ def test_a_copy_takes_the_files_that_the_scenario_reads_and_none_from_elsewhere(
     (results / "x.yaml").write_text("name: x\n")
     assert post(browser, "/begin", name="bad", base="results/scenarios/bad.yaml") == 400
     assert not (results / "scenarios" / "bad").exists()
+
+
+def test_a_key_is_set_beside_a_gdpconfig_that_is_no_mapping(browser, mine):
+    post(browser, text="gdpconfig: 3\n")
+    assert post(browser, **{"set:duration": "3h"}) == 303
+    assert "gdpconfig: 3\nduration: 3h\n" in unescape(browser.get(f"{EDIT}?part=text").text)
 
 
 HOSTILE = '"><script>alert(1)</script>{{ 7 * 7 }}'

@@ -176,11 +176,35 @@ def test_a_run_is_laid_over_its_base(desk, results, recorded):
 
 
 def test_the_form_lists_scenarios_and_keeps_what_a_link_says(browser, results):
-    (results / "mine.yaml").write_text("")
+    (results / "scenarios" / "mine").mkdir(parents=True)
+    (results / "scenarios" / "mine" / "mine.yaml").write_text("")
     page = browser.get("/start?scenario=results/a%22b&settings=x%3D1&kind=sweep&vary=%3C/textarea%3E&other=1").text
     assert '<option value="results/a&#34;b" selected>' in page and "scenarios/atlas_day.yaml" in page
-    assert '<option value="results/mine.yaml">' in page and "x=1" in page and "&lt;/textarea&gt;" in page
+    assert '<option value="results/scenarios/mine/mine.yaml">' in page and "x=1" in page and "&lt;/textarea&gt;" in page
     assert 'value="sweep" checked' in page
+
+
+def test_only_what_runs_is_listed_as_a_scenario(browser):
+    for address in ("/start", "/scenarios", "/load"):
+        page = browser.get(address).text
+        assert "scenarios/minimal.yaml" in page and "snapshot.yaml" not in page, address
+
+
+@pytest.mark.parametrize(("fields", "words"), [
+    ({"kind": "replicate", "seeds": "none"}, "seeds = &#39;none&#39;: seeds: expected a number"),
+    ({"kind": "replicate", "seeds": "99999999999"}, "at most 100,000"), ({"kind": "against", "seeds": "0"}, "above 0"),
+    ({"kind": "sweep"}, "vary: a sweep needs a line")])
+def test_a_study_that_cannot_begin_is_refused_before_it_waits(browser, desk, fields, words):
+    answer = browser.post("/start", data={"scenario": "scenarios/minimal.yaml", **fields})
+    assert answer.status_code == 400 and words in answer.text and desk.queue.jobs() == []
+
+
+@pytest.mark.parametrize(("address", "words"), [
+    ("/run/results", "holds no manifest.json and no study.json"), (f"/run/results/{'a' * 5000}", "File name too long"),
+    ("/edit/", "no file or folder: choose one")])
+def test_a_place_that_is_no_run_is_refused(browser, address, words):
+    answer = browser.get(address)
+    assert answer.status_code == 400 and words in answer.text
 
 
 def test_a_queue_is_shown_with_what_a_job_printed(browser, desk):
