@@ -1,12 +1,14 @@
-"""The rule book: every rule with its source, editions, keys of gdpconfig, tests and how often it decided in runs.
+"""The rule book: every rule with its source, editions, keys of gdpconfig, tests and how often it acted in runs.
 
 Rules of the brokers come from their declarations, all others from the table "Other rules" of docs/fidelity.md; tests
-are those whose markers name the rule. `scripts/write_reference.py` writes the pages, docs/rules/.
+are those whose markers name the rule. The column `counted` of the table says what of a run counts the acts of a rule:
+words and, in code, tables of `rule_coverage.number`; words alone say why nothing does. `scripts/write_reference.py`
+writes the pages, docs/rules/.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,10 +18,16 @@ from marked_tests import FILE, NAMED, PAGE, tests_of_rules
 from simgrid_broker.advice import editions_of, readers
 from simgrid_broker.cli.describe import broker_rules
 from simgrid_broker.editions import DEPLOYED, RELEASES
+from simgrid_broker.names import EDITIONS
 
 OTHER_RULES = "## Other rules\n"
+COUNTED = re.compile("`([^`]+)`")
+"""What of a run is counted, in a cell of the column `counted`."""
+ONE_EDITION = re.compile("`?(documented|deployed)`?(?:$|[:;,])")
+"""Begin of a cell of the column `editions` of a rule that only one edition has."""
 COUNTS = "docs/coverage.json"
-"""Candidates asked, decisions and decisions alone of each rule of the brokers by scenario; scripts/rule_coverage.py."""
+"""Candidates asked, decisions and decisions alone of each rule of the brokers, and acts of the other rules, by
+scenario; scripts/rule_coverage.py."""
 FLAGSHIPS = "atlas_day", "users_week"
 """Scenarios that are named first; of the others those in which a rule decided most often."""
 MOST_OTHERS = 3
@@ -74,7 +82,10 @@ BROKERS = {"task brokerage": "task_brokerage", "job brokerage": "job_brokerage",
 
 
 class Rule(NamedTuple):
-    """A rule as the book shows it; code: functions (dots) and files (slashes), tests: as pytest names them."""
+    """A rule as the book shows it; code: functions (dots) and files (slashes), tests: as pytest names them.
+
+    decided: how often in the runs, of a rule of a broker; acted: the same of another one, or why it is not counted.
+    """
 
     page: str
     title: str
@@ -84,7 +95,8 @@ class Rule(NamedTuple):
     keys: str
     code: Sequence[str]
     tests: Sequence[str]
-    decided: str
+    decided: str = ""
+    acted: str = ""
 
 
 def book(root: Path) -> dict[Path, str]:
@@ -98,7 +110,9 @@ def book(root: Path) -> dict[Path, str]:
 
 def of_brokers(root: Path, tests: Mapping[str, Sequence[str]]) -> Iterator[Rule]:
     """Rules of the brokers in the order in which PanDA asks them."""
-    counts = counts_of_runs(root)
+    counts: dict[str, dict[str, dict[str, Sequence[int]]]] = {}
+    for each in figures(root, "rules"):
+        counts.setdefault(each["rule"], {})[each["edition"]] = each["runs"]
     for broker, function, editions in broker_rules():
         rule = function.rule
         tag = getattr(rule, "tag", None) or f"weight: {rule.name}"
@@ -112,15 +126,28 @@ def of_brokers(root: Path, tests: Mapping[str, Sequence[str]]) -> Iterator[Rule]
 
 def of_page(root: Path, tests: Mapping[str, Sequence[str]]) -> Iterator[Rule]:
     """Rules of the table of the fidelity page."""
-    text = (root / PAGE).read_text(encoding="utf-8").split(OTHER_RULES)[1].split("\n## ")[0]
-    lines = [line for line in text.splitlines() if line.startswith("| ")]
-    for line in lines[2:]:
-        meaning, editions, source, code, files = (cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1])
+    acts = {(each["edition"], each["counted"]): each["runs"] for each in figures(root, "acts")}
+    for meaning, editions, source, counted, code, files in other_rules(root):
         names, parts = NAMED.findall(code), FILE.findall(code)
         first = (names or parts)[0]
         marked = dict.fromkeys(test for name in names for test in tests[name])
         yield Rule(page_of(first), f"`{first}`", meaning.replace("](", "](../"), editions, source, _keys(names),
-                   list(dict.fromkeys([*names, *parts])), list(marked) or re.findall("`([^`]+)`", files), "")
+                   list(dict.fromkeys([*names, *parts])), list(marked) or re.findall("`([^`]+)`", files),
+                   acted=acted(counted, editions, acts))
+
+
+def other_rules(root: Path) -> Iterator[list[str]]:
+    """Cells of each row of the table "Other rules": rule, editions, source, counted, code, tests.
+
+    Raises ValueError for a row with fewer cells or more.
+    """
+    text = (root / PAGE).read_text(encoding="utf-8").split(OTHER_RULES)[1].split("\n## ")[0]
+    for line in [line for line in text.splitlines() if line.startswith("| ")][2:]:
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) != 6:
+            raise ValueError(f"{PAGE}: {line[:60]}...: expected 6 cells, of which the fourth says what is counted, not "
+                             f"{len(cells)}")
+        yield cells
 
 
 def page_of(code: str) -> str:
@@ -132,13 +159,10 @@ def page_of(code: str) -> str:
     return max(begins)[1]
 
 
-def counts_of_runs(root: Path) -> dict[str, dict[str, dict[str, Sequence[int]]]]:
-    """Asked, decided and alone of each rule by edition and scenario; empty before they were counted."""
+def figures(root: Path, part: str) -> list[dict]:
+    """Rows of a part of the figures that scripts/rule_coverage.py writes, `rules` or `acts`; none before it did."""
     path = root / COUNTS
-    found: dict[str, dict[str, dict[str, Sequence[int]]]] = {}
-    for each in json.loads(path.read_text(encoding="utf-8"))["rules"] if path.is_file() else ():
-        found.setdefault(each["rule"], {})[each["edition"]] = each["runs"]
-    return found
+    return json.loads(path.read_text(encoding="utf-8"))[part] if path.is_file() else []
 
 
 def decided(editions: Mapping[str, Mapping[str, Sequence[int]]], refuses: bool) -> str:
@@ -146,13 +170,39 @@ def decided(editions: Mapping[str, Mapping[str, Sequence[int]]], refuses: bool) 
     does = "refused" if refuses else "changed the order of"
     pieces = []
     for edition, runs in editions.items():
-        others = (name for name in runs if name not in FLAGSHIPS and runs[name][1])
-        rest = sorted(others, key=lambda name: -runs[name][1])
-        named = [name for name in FLAGSHIPS if name in runs] + rest[:MOST_OTHERS]
-        said = [f"{runs[name][1]:,} of {runs[name][0]:,} in {name}" for name in named]
-        more = [f"more in {len(rest) - MOST_OTHERS} other runs"] if len(rest) > MOST_OTHERS else []
-        pieces.append(f"{edition}: " + (f"{does} {', '.join(said + more)}" if said else "never asked"))
+        where = _where({name: counts[1] for name, counts in runs.items()},
+                       lambda name, runs=runs: f"{runs[name][1]:,} of {runs[name][0]:,}")
+        pieces.append(f"{edition}: " + (f"{does} {where}" if where else "never asked"))
     return "; ".join(pieces) or "never asked"
+
+
+def acted(counted: str, of_editions: str, acts: Mapping[tuple[str, str], Mapping[str, int]]) -> str:
+    """Sentence on how often another rule acted in the flagship runs and elsewhere, by edition, or why that is unknown.
+
+    counted, of_editions: its cells of the table; acts: number by run, of each edition and each thing that is counted.
+    """
+    things, words = COUNTED.findall(counted), " ".join(COUNTED.sub("", counted).split())
+    if not things:
+        return f"not counted: {counted}"
+    only = ONE_EDITION.match(of_editions)
+    pieces = []
+    for edition in [only[1]] if only else EDITIONS:
+        sums: dict[str, int] = {}
+        for thing in things:
+            for name, number in acts.get((edition, thing), {}).items():
+                sums[name] = sums.get(name, 0) + number
+        pieces.append(f"{edition}: " + (_where(sums, lambda name, sums=sums: f"{sums[name]:,}") or "in no run"))
+    return f"{words}: {'; '.join(pieces)}"
+
+
+def _where(numbers: Mapping[str, int], said: Callable[[str], str]) -> str:
+    """The flagship runs, and of the others those with the largest numbers, each with what is said of it."""
+    rest = sorted((name for name, number in numbers.items() if name not in FLAGSHIPS and number),
+                  key=lambda name: -numbers[name])
+    named = [name for name in FLAGSHIPS if name in numbers] + rest[:MOST_OTHERS]
+    left = len(rest) - MOST_OTHERS
+    more = [f"more in {left} other run{'s' if left > 1 else ''}"] if left > 0 else []
+    return ", ".join([f"{said(name)} in {name}" for name in named] + more)
 
 
 def _keys(names: Sequence[str], editions: Sequence[str] = ()) -> str:
@@ -177,7 +227,8 @@ def _page(family: Family, rules: Sequence[Rule]) -> str:
 def _entry(rule: Rule) -> str:
     """A rule as a section."""
     rows = {"Editions": rule.editions, "Source": rule.source, "Keys": rule.keys,
-            "Code": ", ".join(f"`{name}`" for name in rule.code), "Tests": _tests(rule.tests), "Decided": rule.decided}
+            "Code": ", ".join(f"`{name}`" for name in rule.code), "Tests": _tests(rule.tests), "Decided": rule.decided,
+            "Acted": rule.acted}
     lines = "\n".join(f"- {name}: {text}" for name, text in rows.items() if text)
     return f"## {rule.title}\n\n{rule.meaning}\n\n{lines}\n"
 
@@ -218,8 +269,12 @@ An entry says:
 - Code: functions (with dots) and files (with slashes) of the package.
 - Tests: those that carry the rule's name as a marker; the boundary of the rule is tested there.
 - Decided: of the candidates that a rule of a broker was asked about, those that it refused, or the decisions in which a
-  factor changed the order, in the runs of the scenarios by `scripts/rule_coverage.py`. Rules of other parts are not
-  counted. `simgrid-broker coverage RUN` counts the rules, causes of ends, incidents and agents of a run of your own.
+  factor changed the order, in the runs of the scenarios by `scripts/rule_coverage.py`.
+- Acted: of the other rules, what the same runs record of their acts, in words, with the number of each edition and run;
+  a run that is not named has none. A count says "all rules together" or "last" where the records do not tell more. Of
+  rules that leave no record of their own it says why they are not counted.
+
+`simgrid-broker coverage RUN` counts rules of the brokers, causes of ends, incidents and agents of a run of your own.
 
 On a run, `simgrid-broker describe TAG` prints an entry, and `simgrid-broker explain RUN` where it acted.
 

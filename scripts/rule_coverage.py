@@ -1,18 +1,25 @@
 #!/usr/bin/env python3
-"""Count how often each rule of the brokers decides in the scenarios, in both editions: docs/coverage.json, coverage.md
-and rules/*.md.
+"""Count how often each rule of the brokers decides in the scenarios, and how often other rules act, in both editions:
+docs/coverage.json, coverage.md and rules/*.md.
 
     scripts/rule_coverage.py                        run all of SCENARIOS, which takes a quarter of an hour
     scripts/rule_coverage.py atlas_day scouts       run these again; the figures of the others stay
-    scripts/rule_coverage.py --page                 write docs/coverage.md from the figures, without a run
+    scripts/rule_coverage.py --page                 write the pages from the figures, without a run
+    scripts/rule_coverage.py --runs FOLDER          keep the runs there, and count those that are there again
 
 A criterion decides if it refuses a candidate, a factor if it changes the order of the candidates in use. Criteria are
 counted over all decisions, factors over those whose candidates are recorded. The share of the rules that decide must be
 LEAST over all scenarios, and LEAST_OF_DAY in atlas_day; rules of event service are counted apart.
+
+Acts of other rules are what the column `counted` of docs/fidelity.md names: `TABLE: QUERY` counts rows of a table of a
+run for which a query of pandas holds, `TABLE.COLUMN: QUERY` sums a column of them; `rules`, `factors`, `ends`, `agents`
+and `incidents` are the tables of `simgrid-broker coverage`.
 """
 
 import argparse
+import ast
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,16 +27,19 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
+import rule_book
+
 import simgrid_broker as sb
 from simgrid_broker.cli.describe import broker_rules
-from simgrid_broker.metrics.coverage import factors_used, rules_used
+from simgrid_broker.metrics.coverage import agents_used, ends_used, factors_used, incidents_used, rules_used
+from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.rule import Criterion, RuleFunction
-from simgrid_broker.records import write_whole
+from simgrid_broker.records import Run, write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES, PAGE = ROOT / "docs" / "coverage.json", ROOT / "docs" / "coverage.md"
 BEGIN, END = "<!-- begin of what scripts/rule_coverage.py writes -->", "<!-- end of it -->"
-EDITIONS = "documented", "deployed"
 LEAST, LEAST_OF_DAY, DAY, WEEK = 85.0, 65.0, "atlas_day", "users_week"
 LARGE: dict[str, dict[str, Any]] = {DAY: {"record.candidates": 0.005}, "saturated_day": {"record.candidates": 0.005},
                                     WEEK: {"record.candidates": 0.02, "duration": "14h"}}
@@ -49,7 +59,13 @@ CANNOT = {
                                                    "locked queues"}
 """Rules that cannot decide in any of the runs, by dotted name, and why."""
 
+COVERAGE = {"rules": rules_used, "factors": factors_used, "ends": ends_used, "agents": agents_used,
+            "incidents": incidents_used}
+"""Tables of what a run has used, by the name that the column `counted` gives them."""
+
 Counts = list[int]
+Acts = dict[tuple[str, str], dict[str, int]]
+"""Numbers by run of each edition and each thing that is counted."""
 Row = dict[str, Any]
 
 
@@ -95,10 +111,16 @@ def known() -> list[Rule]:
     return [rule._replace(runs=figures.get(rule[:3], {})) for rule in listed()]
 
 
-def measured(name: str, edition: str, folder: Path) -> dict[tuple[str, str], Counts]:
-    """Run a scenario in an edition: asked, decided and alone by broker and name of the rule."""
+def recorded(name: str, edition: str, folder: Path) -> Run:
+    """The run of a scenario in an edition, which is there or is made."""
+    if (folder / "manifest.json").is_file():
+        return sb.read_run(folder)
     values = {"record.candidates": 1, **LARGE.get(name, {}), "edition": edition}
-    run = sb.simulate(sb.load_scenario(ROOT / "scenarios" / f"{name}.yaml").with_values(values), folder=folder)
+    return sb.simulate(sb.load_scenario(ROOT / "scenarios" / f"{name}.yaml").with_values(values), folder=folder)
+
+
+def measured(run: Run) -> dict[tuple[str, str], Counts]:
+    """Asked, decided and alone by broker and name of the rule."""
     found: dict[tuple[str, str], Counts] = {}
     for kind, rules in rules_used(run).groupby("kind"):
         names = sb.metrics.criteria(run, kind).criterion
@@ -107,6 +129,50 @@ def measured(name: str, edition: str, folder: Path) -> dict[tuple[str, str], Cou
     for row in factors_used(run).itertuples():
         found[row.kind.replace("_", " "), row.factor] = [row.asked, row.changed, row.alone]
     return found
+
+
+def things_counted() -> list[str]:
+    """Everything that the column `counted` names, once."""
+    cells = [counted for _, _, _, counted, _, _ in rule_book.other_rules(ROOT)]
+    return [*dict.fromkeys(thing for cell in cells for thing in rule_book.COUNTED.findall(cell))]
+
+
+def known_acts() -> Acts:
+    """Figures of the file of what the page still names."""
+    named = set(things_counted())
+    return {(each["edition"], each["counted"]): each["runs"] for each in rule_book.figures(ROOT, "acts")
+            if each["counted"] in named}
+
+
+def add_acts(acts: Acts, name: str, edition: str, run: Run) -> None:
+    """Put the numbers of a run into the acts."""
+    for thing in things_counted():
+        runs = acts.setdefault((edition, thing), {})
+        runs.pop(name, None)
+        count = number(run, thing)
+        runs.update({} if count is None else {name: count})
+
+
+def number(run: Run, thing: str) -> int | None:
+    """Rows of a table, or the sum of a column, for which a query holds, as `TABLE[.COLUMN][: QUERY]`.
+
+    None if the run has no such table, records only a part of it, or does not count the agent, rule or incident.
+    """
+    place, _, query = thing.partition(": ")
+    table, _, column = place.partition(".")
+    of_coverage, part = table in COVERAGE, run.manifest["scenario"]["record"].get(table, 1)
+    if of_coverage:
+        rows = COVERAGE[table](run)
+    elif table not in run.tables or (not isinstance(part, list) and part < 1):
+        return None
+    else:
+        names = {node.id for node in ast.walk(ast.parse(query or "0")) if isinstance(node, ast.Name)} | {column} - {""}
+        rows = run.table(table, sorted(names) or [run.tables[table].columns[0].name])
+    rows = rows.query(query, engine="python") if query else rows
+    if not column:
+        return len(rows)
+    total = rows[column].sum(min_count=int(of_coverage))
+    return None if pd.isna(total) else int(total)
 
 
 def add(rules: Sequence[Rule], name: str, edition: str, figures: dict[tuple[str, str], Counts]) -> None:
@@ -119,12 +185,15 @@ def add(rules: Sequence[Rule], name: str, edition: str, figures: dict[tuple[str,
             rule.runs.update({name: counts} if counts[0] else {})
 
 
-def write_figures(rules: Sequence[Rule]) -> None:
-    """Write the JSON, a line for each rule."""
+def write_figures(rules: Sequence[Rule], acts: Acts) -> None:
+    """Write the JSON, a line for each rule and each thing that is counted of others."""
     lines = [json.dumps(dict(edition=each.edition, broker=each.broker, rule=each.name, label=each.label,
                              event_service=each.of_event_service, runs=dict(sorted(each.runs.items()))),
                         ensure_ascii=False) for each in rules]
-    write_whole(FIGURES, '{"counts": ["asked", "decided", "alone"],\n "rules": [\n  ' + ",\n  ".join(lines) + "\n]}\n")
+    others = [json.dumps(dict(edition=edition, counted=thing, runs=dict(sorted(runs.items()))), ensure_ascii=False)
+              for (edition, thing), runs in sorted(acts.items())]
+    write_whole(FIGURES, '{"counts": ["asked", "decided", "alone"],\n "rules": [\n  ' + ",\n  ".join(lines)
+                + '\n],\n "acts": [\n  ' + ",\n  ".join(others) + "\n]}\n")
 
 
 def part(rules: Sequence[Rule], edition: str, scenarios: Iterable[str]) -> tuple[int, int]:
@@ -194,17 +263,24 @@ def main() -> None:
     """Run what was asked for, and write figures and page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(SCENARIOS)}; default: all")
+    parser.add_argument("--runs", type=Path, metavar="FOLDER", help="keep the runs, and use those that are there")
     parser.add_argument("--page", action="store_true", help="write the page from the figures, without a run")
     arguments = parser.parse_args()
     if unknown := set(arguments.scenarios) - set(SCENARIOS):
         parser.error(f"no scenario {', '.join(sorted(unknown))}; there are {', '.join(SCENARIOS)}")
-    rules = known()
-    for name in () if arguments.page else arguments.scenarios or SCENARIOS:
-        for edition in EDITIONS:
-            print(f"{name}, {edition} ...", file=sys.stderr)
-            with tempfile.TemporaryDirectory() as folder:
-                add(rules, name, edition, measured(name, edition, Path(folder) / "run"))
-        write_figures(rules)
+    rules, acts = known(), known_acts()
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in () if arguments.page else arguments.scenarios or SCENARIOS:
+            for edition in EDITIONS:
+                print(f"{name}, {edition} ...", file=sys.stderr)
+                folder = (arguments.runs or Path(scratch)) / f"{name}-{edition}"
+                run = recorded(name, edition, folder)
+                add(rules, name, edition, measured(run))
+                add_acts(acts, name, edition, run)
+                if arguments.runs is None:
+                    shutil.rmtree(folder)
+            write_figures(rules, acts)
+    write_figures(rules, acts)                                                  # also without what the page named once
     write_whole(PAGE, with_page(PAGE.read_text(encoding="utf-8"), rules))
     subprocess.run([sys.executable, ROOT / "scripts" / "write_reference.py"], check=True)    # pages of the rules
     for edition in EDITIONS:

@@ -24,7 +24,7 @@ Process = Generator[simpy.Event, object, None]
 AWAKE = "SIMGRID_BROKER_AWAKE" in os.environ
 """True if agents look even where nothing that they read has changed; what a run does is the same."""
 COUNTED = tuple(slice(offset_of(STATE, first), offset_of(STATE, after)) for first, after in (
-    ("now_s", "n_done_jobs"), ("n_done_tasks", "next_cycle_s"), ("n_left", "fault_row")))
+    ("now_s", "n_done_jobs"), ("n_job_moves", "n_job_rows"), ("n_done_tasks", "next_cycle_s"), ("n_left", "fault_row")))
 """Bytes of the world's counters without those that change where an agent only empties outboxes, or notes when it looks
 again."""
 

@@ -284,6 +284,8 @@ def test_jobs_of_a_user_above_the_cap_are_throttled_and_let_go(edition, held):
     stage.workers(6)
     stage.run(2400.0)
     assert [stage.statuses().count(word) for word in ("running", "throttled")] == [6, held]
+    asked, acted = stage.control.cycles["priority_massage"]
+    assert acted < asked and (acted > 0) == (held > 0), "a cycle has acted if it throttled a job"
     stage.check()
     stage.run(5000.0)                                     # the six have ended after 2000 s
     assert stage.statuses().count("throttled") == 0
