@@ -107,6 +107,8 @@ class SyntheticGrid(Part):
     sites: int = Field(ge=1, description="Number of sites")
     cores: int = Field(ge=1, le=MOST_CORES, description="Cores of all batch systems")
     seed: int = Field(1, ge=0, description="Seed of the grid alone")
+    storages: int | None = Field(None, ge=1, description="Sites with a storage, those of tiers 0 and 1 and the largest "
+                                 "others; default: one in two")
     corepower: float | None = Field(None, gt=0, description="HS06 per core of all queues; default: published quantiles")
     queues: Literal["mixed", "unified"] = Field("mixed", description="All kinds of queues, or one unified queue a site "
                                                 "that takes any work")
@@ -123,9 +125,11 @@ class SyntheticGrid(Part):
 
     @model_validator(mode="after")
     def cores_for_all(self) -> "SyntheticGrid":
-        """Refuse a grid whose sites cannot all have two multi-core slots."""
+        """Refuse a grid whose sites cannot all have two multi-core slots, and one with more storages than sites."""
         if self.cores < 16 * self.sites:
             raise ValueError(f"{self.sites} sites need at least {16 * self.sites} cores, 16 each")
+        if self.storages is not None and self.storages > self.sites:
+            raise ValueError(f"{self.storages} storages need as many sites, of which there are {self.sites}")
         return self
 
 

@@ -159,7 +159,8 @@ class TaskParameters(Part):
                                "waiting until it is moved", seen="")
     useLocalIO: bool = flag("Brokerage counts on copies of the input in any case")
     ipConnectivity: str = number("", "Outbound network that jobs need: full, http or none, and behind `#` the IP "
-                                 "stack, such as http#IPv4", codes="connectivities", seen="U", recorded=False)
+                                 "stack, such as http#IPv4", codes="connectivities", dtype="i1", seen="U",
+                                 recorded=False)
     mergeOutput: bool = flag("Output is merged at the site where it was made before it goes to the nucleus; jobs do "
                              "not wait at inactive queues", seen_as="merge_output")
     eventService: bool = flag("Brokerage picks queues for event service, for nEventsPerWorker", source=JEDI,
@@ -281,6 +282,8 @@ STATE = (
            "NaN = a recorded job, which fails neither of itself nor for its site", hidden=True),
     Column("memory_kills", "f4", "", OURS, "Part of these failures in which a payload exceeds its memory",
            hidden=True, recorded=False),
+    Column("n_output_files", "i1", "files", OURS, "Output files of a job, its log among them", none=1, hidden=True,
+           recorded=False),
     Column("first_record", "i4", "", OURS, "Row of its first job in the table of recorded jobs, if it has any",
            recorded=False),
     Column("next_chunk", "i4", "", OURS, "First chunk for which no job was ever made", recorded=False),

@@ -54,12 +54,12 @@ def test_the_new_attempt_waits_at_the_same_queue_with_less_priority():
 
 
 def test_what_a_new_job_is_given():
-    bench = Bench(scenario(), dict(corecount=8, n_jobs=3))
+    bench = Bench(scenario(), dict(corecount=8, n_jobs=3, n_output_files=2))
     bench.submit()
     job = bench.arrays.jobs[bench.live()[0]]
     queue = bench.arrays.queues[job["queue"]]
     assert job["hs06_milli"] == round(job["corecount"] * queue["corepower"] * 1000)
-    assert (job["n_output_files"], bench.arrays.tasks["n_attempts"][0]) == (1, 1)
+    assert (job["n_output_files"], bench.arrays.tasks["n_attempts"][0]) == (2, 1)
     bench.submit(2)
     assert bench.arrays.jobs["panda_id"][bench.live()].tolist() == [1, 2, 3]
 

@@ -232,14 +232,15 @@ COUNTED = {"pile": 24_000, "merge": 30_000, "deriv": 22_000, "recon": 7_700, "ev
 
 
 def test_the_day_offers_twice_the_counted_jobs_on_twice_the_cores(day):
-    """All but simulation, to which what is left is offered; two million jobs end at 500 000 cores (WS 1)."""
+    """All but simulation, to which what is left is offered; all jobs are between twice those of that day (WS 4) and two
+    million (WS 1)."""
     jobs, cores = defaultdict(float), defaultdict(float)
     for stream in streams(day):
         jobs[stream.processingtype] += stream.offered_cores * DAY / stream.mean_job_core_s
         cores[stream.processingtype] += stream.offered_cores
     assert {kind: jobs[kind] / counted for kind, counted in COUNTED.items()} == pytest.approx(
         dict.fromkeys(COUNTED, 2.2), abs=0.65)
-    assert 1.6e6 < sum(jobs.values()) < 2.2e6 and sum(cores.values()) == pytest.approx(CORES, rel=0.07)
+    assert 2 * 590_641 < sum(jobs.values()) < 2e6 and sum(cores.values()) == pytest.approx(CORES, rel=0.07)
     assert not day.gdpconfig and cores["panda-client"] == pytest.approx(0.2 * CORES)
 
 

@@ -88,6 +88,15 @@ def test_plain_python_values_only():
     assert kinds(synthetic_grid(SyntheticGrid(sites=40, cores=9000))) <= {int, float, bool, str}
 
 
+
+def test_as_many_sites_have_a_storage_as_the_scenario_says():
+    grid = synthetic_grid(SyntheticGrid(sites=100, cores=500_000, storages=84))
+    assert len(grid["storages"]) == len({storage["site"] for storage in grid["storages"].values()}) == 84
+    assert sum(storage["total"] for storage in grid["storages"].values()) == pytest.approx(283e15)
+    with pytest.raises(ValidationError, match="11 storages need as many sites, of which there are 10"):
+        SyntheticGrid(sites=10, cores=500, storages=11)
+
+
 # ---- sites (workload statistics, sections 2, 8, 10) ----------------------------------------------------------------
 
 @pytest.mark.parametrize(("sites", "by_tier"), [

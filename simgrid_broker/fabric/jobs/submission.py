@@ -126,7 +126,7 @@ def fill(world: Arrays, row, order):
     job["user_row"] = task["user_row"]
     job["processing_type"], job["nucleus"] = task["processing_type"], task["nucleus"]
     job["n_events"], job["n_input_files"] = task["n_events_per_job"], task["n_input_files"]
-    job["n_output_files"] = 1
+    job["n_output_files"] = task["n_output_files"]
     job["input_bytes"] = input_files.input_bytes_of(world, task_row, job["chunk"])
     job["output_bytes"] = task["output_bytes_per_job"]
     job["ramcount_mb"] = order["ramcount_mb"]

@@ -305,8 +305,8 @@ def _further_pools(spec: SyntheticGrid, places: dict[str, tuple[int, str]]) -> l
 
 
 def _storages(spec: SyntheticGrid, places: dict, cores: dict[Pool, int]) -> dict:
-    """Endpoints of tiers 0 and 1 and of the largest others, one in two sites, 283 PB for 84 (WS 10.3)."""
-    n = max(1, round(spec.sites * ENDPOINTS / ATLAS_SITES))
+    """Endpoints of tiers 0 and 1 and of the largest others, by default at one in two sites, 283 PB for 84 (WS 10.3)."""
+    n = spec.storages or max(1, round(spec.sites * ENDPOINTS / ATLAS_SITES))
     names = sorted(places, key=lambda name: (places[name][0] > 1, -cores[Pool(name, "site")]))[:n]
     size = np.interp((np.arange(n, 0, -1) - 0.5) / n, PUBLISHED_AT, ENDPOINT_BYTES)
     size *= STORED_BYTES / ENDPOINTS * n / size.sum()

@@ -114,8 +114,7 @@ class Payload(SplitRule, ScoutRule, MergeRule, EventRule, TaskParameters):
 
     name: str = Field(min_length=1, description="Name of the stream; it keys the random draws of its tasks")
     source: str = Field("", description="Where the figures come from, or which of them are assumptions")
-    workQueueName: WorkQueueName | None = Field(None, description="Work queue; default: found by the criteria of the "
-                                               "queues")
+    workQueueName: WorkQueueName | None = Field(None, description="Work queue; default: by the criteria of the queues")
 
     jobs_per_task: NumberSpread = Field(NumberSpread(median=100), description="Jobs of a task, if none fails; 1 to "
                                        "10 million")
@@ -135,6 +134,7 @@ class Payload(SplitRule, ScoutRule, MergeRule, EventRule, TaskParameters):
     input_per_job: BytesSpread = Field(BytesSpread(median=0), description="Input not of events, over tasks")
     output_per_event: Bytes = Field(0, ge=0, description="Output that belongs to an event, bytes")
     output_per_job: BytesSpread = Field(BytesSpread(median=0), description="Output not of events, over tasks")
+    output_files_per_job: int = Field(1, ge=1, le=100, description="Output files of a job, its log among them")
     replicas: Replicas = Field(Replicas(), description="Where the input lies")
     dataset: DatasetName | None = Field(None, description="Dataset of `data` that every task reads: the size of the "
                                         "input, and where it lies, follow; each job reads files_per_job of its files")

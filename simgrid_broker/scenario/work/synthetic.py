@@ -215,6 +215,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
     rows["max_attempt"], rows["max_failure"] = attempts_of(payload, scenario.edition)
     rows["failure_rate"] = draw(payload.failure_rate, scenario.seed, key, index, _FAILURE)
     rows["memory_kills"], rows["failed_cpu_efficiency"] = payload.memory_kills, payload.failed_cpu_efficiency
+    rows["n_output_files"] = payload.output_files_per_job
     if payload.walltime:
         rows["cputime"] = 0
     splitting = _splitting(payload, scenario, key, index)
