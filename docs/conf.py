@@ -36,6 +36,10 @@ html_show_search_summary = False    # excerpts are fetched, which browsers refus
 MERMAID = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
 """Diagrams that the pages of a repository draw; the site, which loads no library for it, has the tables below them."""
 
+OTHER_RULES = re.compile(r"(?<=^## Other rules\n).*?(?=^## )", re.MULTILINE | re.DOTALL)
+FIRST_CELLS = re.compile(r"^(\|(?: (?:[^|\\\n]|\\.)*\|){3}).*$", re.MULTILINE)
+"""Rule, editions and source of a row; the rule book has what else the page has of a rule, a line for each."""
+
 
 class NamesAndWords(SearchEnglish):
     """English in which each part of a name between underscores is found as a word."""
@@ -46,7 +50,12 @@ class NamesAndWords(SearchEnglish):
         return words + [part for word in words if "_" in word for part in word.split("_") if part]
 
 
+def readable(text):
+    """A page without diagrams, and with no more columns of the table of other rules than fit beside one another."""
+    return OTHER_RULES.sub(lambda rows: FIRST_CELLS.sub(r"\1", rows[0]), MERMAID.sub("", text))
+
+
 def setup(app):
-    """Leave the diagrams out of the pages, and index parts of names."""
+    """Make the pages readable as a site, and index parts of names."""
     app.add_search_language(NamesAndWords)
-    app.connect("source-read", lambda app, name, source: source.append(MERMAID.sub("", source.pop())))
+    app.connect("source-read", lambda app, name, source: source.append(readable(source.pop())))

@@ -183,7 +183,7 @@ def acted(counted: str, of_editions: str, acts: Mapping[tuple[str, str], Mapping
     """
     things, words = COUNTED.findall(counted), " ".join(COUNTED.sub("", counted).split())
     if not things:
-        return f"not counted: {counted}"
+        return f"not counted ({counted})"
     only = ONE_EDITION.match(of_editions)
     pieces = []
     for edition in [only[1]] if only else EDITIONS:

@@ -91,7 +91,7 @@ def test_what_the_page_names_is_counted_in_a_run_and_unknown_is_not_0(thing, num
 
 
 @pytest.mark.parametrize(("counted", "editions", "sentence"), [
-    ("once, when a run is built", "both", "not counted: once, when a run is built"),
+    ("once, when a run is built", "both", "not counted (once, when a run is built)"),
     ("jobs `a: x` `b`", "both", "jobs: documented: 0 in atlas_day, 7 in p, 5 in q; deployed: in no run"),
     ("jobs `a: x`", "deployed: D3", "jobs: deployed: in no run"),
     ("jobs `b`", "`deployed` has more", "jobs: documented: 0 in atlas_day, 4 in p; deployed: in no run"),

@@ -60,6 +60,14 @@ def test_every_link_within_the_site_has_its_target(pages):
             if broken(address, page, pages)} == set()
 
 
+def test_rules_of_the_fidelity_page_have_three_columns_and_their_code_in_the_rule_book(site):
+    page = (site / "docs" / "fidelity.html").read_text(encoding="utf-8").partition('id="readings-of-the-documents"')[0]
+    rows = page.rpartition("<table")[2].split("<tr")[2:]
+    assert len(rows) > 100 and {row.count("<td") for row in rows} == {3}
+    page = (site / "docs" / "rules" / "job_brokerage.html").read_text(encoding="utf-8")
+    assert "policy.funnel.first_refusals" in page
+
+
 def test_nothing_is_loaded_from_elsewhere(site, pages):
     assert {(page.name, address) for page, found in pages.items() for address in found.loads
             if urlsplit(address).netloc} == set()
@@ -85,7 +93,7 @@ def too_wide(tab, width):
 
 
 def test_pages_fit_a_phone_and_screens_of_all_widths(browser, site, pages):
-    tab, widths = browser.new_page(), (700, 1100, 1320, 1560, 1640, 1900, 2600)
+    tab, widths = browser.new_page(), (700, 1100, 1280, 1312, 1320, 1560, 1640, 1900, 2600)
     wide = []
     for path in sorted(pages):
         tab.goto(f"file://{path}")
