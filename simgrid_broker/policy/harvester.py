@@ -52,7 +52,7 @@ def adjusted(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarray],
 
     Source: lifecycle reference, section 5.4; Harvester, `WorkerAdjuster.define_num_workers`.
     """
-    workers = np.empty(status.cores.shape, WORKERS)
+    workers = np.zeros(status.cores.shape, WORKERS)
     for mode, queues in modes.items():
         workers["wanted"][queues] = wanted_by(mode, status)[queues]
         keeps = KEEPS_ASKED[edition] and (mode.asked_by_server or not mode.fetches_jobs)
@@ -86,9 +86,11 @@ def adjust(flags, swaps, numbers, limits_and_sums, max_new, workers, found):
     (limits, sums), (submitted, remainders) = limits_and_sums, found
     for queue in range(len(closed)):
         limit, types = limits[queue], workers[queue]
-        take_numbers(types, queue, numbers, swaps and not unified[queue])
         for kind in range(len(types)):
             types[kind]["cut_by"] = CLOSED if closed[queue] else UNCUT
+        if wants_none(types):
+            continue
+        take_numbers(types, queue, numbers, swaps and not unified[queue])
         if closed[queue]:
             continue
         room = room_of(limit, sums[queue], max_new)
@@ -109,6 +111,15 @@ def adjust(flags, swaps, numbers, limits_and_sums, max_new, workers, found):
                     types[kind]["cut_by"] = TOGETHER
                 elif submitted[queue, kind] < remainders[kind, 1]:         # of the number that its own limit left
                     types[kind]["cut_by"] = least
+
+
+@compiled
+def wants_none(types):
+    """True if no workers of any type are wanted or kept, so that none are submitted whatever the limits are."""
+    for kind in range(len(types)):
+        if types[kind]["wanted"] > 0 or types[kind]["kept"] > 0:
+            return False
+    return True
 
 
 @compiled

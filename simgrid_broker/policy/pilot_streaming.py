@@ -87,7 +87,7 @@ def last_share(activated, order, waiting, cores, need, found):
 
 def jobs_of_counts(activated: np.ndarray) -> np.ndarray:
     """Activated jobs, (n,) of WAITING_JOBS and one priority, from numbers, (n_queues, n_shares, n_types)."""
-    found = np.nonzero(activated)
+    found = np.unravel_index(np.flatnonzero(activated != 0), activated.shape)
     jobs = np.zeros(len(found[0]), WAITING_JOBS)
     for column, values in zip(("queue", "share", "resource_type"), found, strict=True):
         jobs[column] = values

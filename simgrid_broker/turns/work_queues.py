@@ -54,6 +54,8 @@ class WorkQueues:
         """Rows of the tasks of one work queue, the highest priority first, older ones before younger."""
         if self.control.now - self.read_at >= self.age_s:
             self._read()
+        if not self.tasks:
+            return NOTHING
         found = [self.tasks[key] for key in product(queue.accounts, queue.types) if key in self.tasks]
         if len(found) < 2:
             return found[0] if found else NOTHING

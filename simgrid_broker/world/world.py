@@ -1,7 +1,8 @@
 """The world as Python holds it: arrays, vocabularies of their codes, and growth of tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import isnan
+from typing import Any
 
 import numpy as np
 
@@ -90,7 +91,7 @@ class World:
         self.analysis = AnalysisMetrics(len(arrays.queues), len(vocabularies["users"]),
                                         len(arrays.hs06_milli))
         self._seen: tuple[np.ndarray, ViewTables] | None = None
-        self._summed: tuple[int, tuple[np.ndarray, np.ndarray]] | None = None
+        self._since_move: dict[str, tuple[int, Any]] = {}
         self._counted = arrays.state, arrays.state[COUNTERS]
         self._lengths: tuple[Arrays | None, list[int]] = None, []
 
@@ -102,10 +103,19 @@ class World:
     @property
     def job_sums(self) -> tuple[np.ndarray, np.ndarray]:
         """Sums of the counts of jobs, as of `sums_by_group`, made again when a job has moved."""
-        moves = int(self.state["n_job_moves"])
-        if self._summed is None or self._summed[0] != moves:
-            self._summed = moves, sums_by_group(self.arrays.counts)
-        return self._summed[1]
+        return self._made_of_counts("sums", sums_by_group)
+
+    @property
+    def job_counts(self) -> np.ndarray:
+        """Counts of jobs, copied again when a job has moved; not to be changed."""
+        return self._made_of_counts("copy", np.copy)
+
+    def _made_of_counts(self, name: str, make: Callable[[np.ndarray], Any]) -> Any:
+        """What is made of the counts of jobs under a name, made again when a job has moved."""
+        moves, known = int(self.state["n_job_moves"]), self._since_move.get(name)
+        if known is None or known[0] != moves:
+            known = self._since_move[name] = moves, make(self.arrays.counts)
+        return known[1]
 
     def facts_of(self, row: int) -> TaskFacts:
         """Facts of the task in a row that only a snapshot gives; none in a run."""

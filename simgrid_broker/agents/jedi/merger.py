@@ -62,6 +62,7 @@ class Merger:
         self.waiting: list[Merge] = []
         self.under_way: dict[int, Merge] = {}
         self.ended: list[tuple[int, int, int]] = []
+        self.members = np.zeros(0, np.int64)                 # panda_id of the job in each row that a merge reads
         self.processing_type = control.world.vocabularies["processing_types"].index(PMERGE)
         control.fabric.watchers.append(self.watch)
         control.books.planned_merges = self.planned
@@ -79,15 +80,21 @@ class Merger:
         ended, self.ended = self.ended, []
         for panda_id, status, cause in ended:
             self._settle(self.under_way.pop(panda_id), status, cause)
-        jobs = observe.jobs_before_merging(self.control.arrays)
+        arrays, short = self.control.arrays, len(self.control.arrays.jobs) - len(self.members)
+        self.members = np.pad(self.members, (0, short)) if short > 0 else self.members
+        jobs, others = observe.jobs_before_merging(arrays, IS_SERVED[self.control.world.statuses], self.members)
         self._gather(jobs)
         self.waiting = [merge for merge in self.waiting if not self._make(merge)]
-        self._set_statuses(jobs)
+        self._set_statuses(others)
 
     def planned(self) -> list[PlannedMerge]:
         """Merge jobs that wait for brokerage."""
         return [PlannedMerge(merge.task, self._view(merge)[0]) for merge in self.waiting
-                if self.under_way.get(merge.panda_id) is not merge and self._alive(merge).all()]
+                if self.under_way.get(merge.panda_id) is not merge and self._is_whole(merge)]
+
+    def _is_whole(self, merge: Merge) -> bool:
+        """True if all jobs of a merge still wait for it."""
+        return bool(observe.count_merging(self.control.arrays, merge.rows, merge.panda_ids) == len(merge.rows))
 
     def _alive(self, merge: Merge) -> np.ndarray:
         """Which jobs of a merge still wait for it, (n,) bool."""
@@ -96,46 +103,42 @@ class Merger:
 
     def _mark_orphans(self) -> None:
         """Mark merge jobs that lost some of their input, which copyArchive kills after a while."""
-        control, jobs = self.control, self.control.arrays.jobs
-        alive = [merge for panda_id, merge in self.under_way.items() if jobs["panda_id"][merge.row] == panda_id]
-        rows = [merge.row for merge in alive if not self._alive(merge).all()]
+        control, panda_ids = self.control, self.control.arrays.jobs["panda_id"]
+        rows = [merge.row for panda_id, merge in self.under_way.items()
+                if panda_ids[merge.row] == panda_id and not self._is_whole(merge)]
         control.books.has_orphans = bool(rows)
         mark_jobs(control.world, rows, JobMark.PREMERGE_GONE)
 
     def _settle(self, merge: Merge, status: int, cause: int) -> None:
         """Finish the jobs of a merge that succeeded; otherwise retry the rest, or cancel it after three attempts."""
         control, rows = self.control, merge.rows[self._alive(merge)]
+        self._forget(merge)
         if status == FINISHED:
             control.fabric.finish_merged(rows, control.now)
         elif cause == Cause.TIMEOUT_MERGING or not len(rows):
             return                                          # the rest is gathered again
         elif merge.attempt < merging.ATTEMPTS:
-            self.waiting.append(replace(merge, rows=rows, panda_ids=control.arrays.jobs["panda_id"][rows],
-                                        attempt=merge.attempt + 1, stuck_at=np.inf, again_at=0.0))
+            self._await(replace(merge, rows=rows, panda_ids=control.arrays.jobs["panda_id"][rows],
+                                attempt=merge.attempt + 1, stuck_at=np.inf, again_at=0.0))
         else:
             control.fabric.take_back(rows, CANCELLED, int(Cause.MERGE_FAILED), control.now)
+
+    def _await(self, merge: Merge) -> None:
+        """Let a merge wait to be made; its jobs are in no other one."""
+        self.members[merge.rows] = merge.panda_ids
+        self.waiting.append(merge)
+
+    def _forget(self, merge: Merge) -> None:
+        """Let the jobs of a merge be in others."""
+        self.members[merge.rows[self.members[merge.rows] == merge.panda_ids]] = 0
 
     def _gather(self, jobs: np.ndarray) -> None:
         """Plan merge jobs for every place at which all jobs of a task are done; jobs: `observe.jobs_before_merging`."""
         arrays = self.control.arrays
-        jobs = self._not_planned(jobs)
-        merges = np.zeros(len(arrays.tasks), bool)
-        merges[jobs["task"][jobs["waits"]]] = True
-        jobs = jobs[(merges & IS_SERVED[self.control.world.statuses])[jobs["task"]]]
-        for task, chosen in merging.ready(jobs["jeditaskid"], jobs["queue"], arrays.queues["site"][jobs["queue"]],
-                                          jobs["chunk"], jobs["waits"], self.control.edition):
+        for task, chosen in merging.ready(arrays.tasks["jeditaskid"][jobs["task"]], jobs["queue"],
+                                          arrays.queues["site"][jobs["queue"]], jobs["chunk"], jobs["waits"],
+                                          self.control.edition):
             self._plan(self.control.world.row_of[task], jobs["row"][chosen])
-
-    def _not_planned(self, jobs: np.ndarray) -> np.ndarray:
-        """Select the `jobs` that are in no merge yet."""
-        merges, panda_id = [*self.waiting, *self.under_way.values()], self.control.arrays.jobs["panda_id"]
-        if not merges:
-            return jobs
-        members, panda_ids = (np.concatenate([getattr(merge, name) for merge in merges])
-                              for name in ("rows", "panda_ids"))
-        planned = np.zeros(len(panda_id), bool)
-        planned[members[panda_id[members] == panda_ids]] = True
-        return jobs[~planned[jobs["row"]]]
 
     def _plan(self, task: int, rows: np.ndarray) -> None:
         """Plan the merge jobs of outputs at one place."""
@@ -146,12 +149,13 @@ class Merger:
                                       control.edition)          # one that says no scratch gets the least of a merge job
         outputs = merging.Unmerged(*(jobs[name] for name in merging.Unmerged._fields))
         for part in merging.cut(outputs, limits):
-            self.waiting.append(Merge(task, queue, rows[part], jobs["panda_id"][part]))
+            self._await(Merge(task, queue, rows[part], jobs["panda_id"][part]))
 
     def _make(self, merge: Merge) -> bool:
         """Broker and make a merge job; returns whether it need not wait: it is made, or its input is gone."""
         control, world, now = self.control, self.control.world, self.control.now
-        if not self._alive(merge).all():
+        if not self._is_whole(merge):
+            self._forget(merge)
             return True                                     # the rest is gathered again
         if now < merge.again_at or world.arrays.tasks["status"][merge.task] not in SERVED:
             return False
@@ -196,11 +200,12 @@ class Merger:
         merge.panda_id = int(world.arrays.jobs["panda_id"][merge.row])
         self.under_way[merge.panda_id] = merge
 
-    def _set_statuses(self, unmerged: np.ndarray) -> None:
-        """Set tasks with only merging left to `merging`, and tasks with other work to `running`; unmerged: jobs."""
+    def _set_statuses(self, others: np.ndarray) -> None:
+        """Set tasks with only merging left to `merging`, and tasks with other work to `running`; others: with jobs that
+        do not wait to be merged."""
         control, rows = self.control, self.control.books.live_tasks.in_status(T.RUNNING, T.MERGING)
         status, n_alive, merges = (control.arrays.tasks[name][rows] for name in ("status", "n_alive", "mergeoutput"))
-        new = merging.new_status(status, observe.has_other_work(control.arrays, unmerged)[rows],
+        new = merging.new_status(status, observe.has_other_work(control.arrays, others)[rows],
                                  (n_alive > 0) & (merges != 0))
         for k in np.flatnonzero(new != status).tolist():
             set_status(control.world, int(rows[k]), T(new[k]), control.now)

@@ -29,6 +29,7 @@ T = TaskStatus
 NOTED = ("walltime_s", "cputime_s", "corecount", "hs06_milli", "n_events", "maxpss_mb", "input_bytes", "output_bytes",
          "n_chunks")
 """Columns of a finished job that are kept for measurements; HS06 follows the benchmark of its queue."""
+CORES, HS06 = NOTED.index("corecount"), NOTED.index("hs06_milli")
 AVALANCHE = RECALCULATION + 1
 """Code of the look that ends scouting in `task_actions`."""
 NEVER = 2**31
@@ -91,7 +92,8 @@ class Scouts:
             return
         self._read_outbox()
         arrays, rows, is_due = self.world.arrays, np.empty(len(self.measured), np.int64), np.zeros_like(self.measured)
-        is_due[[row for row in self.next_update if self.measured[row] and self._is_due(row)]] = True
+        is_due[[row for row, number in self.next_update.items()
+                if len(self.jobs.get(row, ())) >= number and self.measured[row]]] = True
         rows = rows[:rules.find_news(arrays.tasks, arrays.scout_inputs, (self.measured, is_due),
                                      now - self.assessed_s, rows)]
         if not len(rows) and not self.forced:
@@ -113,7 +115,7 @@ class Scouts:
         for row in rows[due & (status == T.RUNNING)].tolist():
             if self._is_due(row):
                 self.assessed_s[row] = now
-                self._take_over(row)
+                self._take_over(row, self._jobs_of(row, self.jobs))
                 self._expect_update(row, last=rules.TERMS[self.policies.edition].again_once)
         for row in rows[np.isin(status, TASK_ENDS) & ~scouts].tolist():
             self._forget(row)
@@ -172,17 +174,19 @@ class Scouts:
         of_scouts = self.measured[rows["task"]] & (rows["status"] == FINISHED)
         for kept, chosen in ((self.jobs, rows["n_chunks"] > 0),
                              (self.merge_jobs, (rows["n_chunks"] == 0) & (rows["processing_type"] == self.pmerge))):
-            for job in rows[of_scouts & chosen]:
-                kept[int(job["task"])].append(self._noted(job))
+            places = np.flatnonzero(of_scouts & chosen)
+            for task, values in zip(rows["task"][places].tolist(), self._noted(rows, places), strict=True):
+                kept[task].append(values)
 
-    def _noted(self, job: np.void) -> list[float]:
-        """Values of NOTED of a finished job."""
-        values, benchmarks = [float(job[name]) for name in NOTED], self.benchmarks.get(int(job["queue"]))
-        if benchmarks:
-            site, cores = self.world.arrays.queues["site"][job["queue"]], 1000.0 * job["corecount"]
-            power = measures.core_power(benchmarks, self.world.vocabularies["sites"][site], job["hs06_milli"] / cores)
-            values[NOTED.index("hs06_milli")] = power * cores
-        return values
+    def _noted(self, rows: np.ndarray, places: np.ndarray) -> list[list[float]]:
+        """Values of NOTED of the finished jobs at some places among rows."""
+        noted = np.array([rows[name][places] for name in NOTED], float).T.tolist()
+        for values, queue in zip(noted, rows["queue"][places].tolist() if self.benchmarks else (), strict=False):
+            if benchmarks := self.benchmarks.get(queue):
+                site, cores = self.world.arrays.queues["site"][queue], 1000.0 * values[CORES]
+                values[HS06] = cores * measures.core_power(
+                    benchmarks, self.world.vocabularies["sites"][site], values[HS06] / cores)
+        return noted
 
     def force(self, row: int) -> None:
         """Note that avalanche was asked for; the task continues when its scouts are looked at."""
@@ -209,7 +213,7 @@ class Scouts:
         elif look in (Look.OVER, Look.EARLY, Look.FORCED):
             self._evaluate(row, low, now)
         elif look is Look.MEASURED and rules.TERMS[edition].before_end and self.jobs[row]:
-            self._take_over(row)
+            self._take_over(row, self._jobs_of(row, self.jobs))
             self.next_update[row] = rules.next_update(len(self.jobs[row]), edition) or NEVER
 
     def _note_look(self, row: int, now: float) -> None:
@@ -250,7 +254,7 @@ class Scouts:
         """Measure a task and change its split rules if its jobs are short; returns why it is exhausted, if it is."""
         jobs, edition = self._jobs_of(row, self.jobs), self.policies.edition
         expected = rules.expected_jobs(self._input_of(row, jobs), self._rules_of(row), edition)
-        found = self._take_over(row)
+        found = self._take_over(row, jobs)
         judgement = rules.exhausted(rules.Evidence(jobs, self.claims[row], found, expected, self._rules_of(row),
                                                    low_success), self.policies.cfg, edition)
         if judgement.short_jobs:
@@ -295,9 +299,9 @@ class Scouts:
         else:
             self.next_update[row] = number
 
-    def _take_over(self, row: int) -> measures.Measured:
-        """Replace the claims of a task by its measures; existing jobs keep their requests."""
-        task, policies, jobs = self.world.arrays.tasks[row], self.policies, self._jobs_of(row, self.jobs)
+    def _take_over(self, row: int, jobs: measures.Jobs) -> measures.Measured:
+        """Replace the claims of a task by the measures of its jobs; existing jobs keep their requests."""
+        task, policies = self.world.arrays.tasks[row], self.policies
         preset = measures.Preset(float(task["workdiskcount_mb"]),
                                  library_mb=getattr(self._stream(row), "build_size", 0.0))
         found = measures.measure(jobs, self.claims[row], preset, policies.cfg, policies.edition)
@@ -317,10 +321,9 @@ class Scouts:
 
     def _take_over_merging(self, row: int, walltime_s_per_mib: float) -> None:
         """Set what merge jobs of a task claim by those that have finished, if any has."""
-        jobs = self._jobs_of(row, self.merge_jobs)
-        if len(jobs.walltime_s):
-            walltime, memory = measures.measure_merging(jobs, self.claims[row], walltime_s_per_mib, self.policies.cfg,
-                                                        self.policies.edition)
+        if self.merge_jobs[row]:
+            walltime, memory = measures.measure_merging(self._jobs_of(row, self.merge_jobs), self.claims[row],
+                                                        walltime_s_per_mib, self.policies.cfg, self.policies.edition)
             named = dict(mergewalltime=walltime, mergeramcount=memory)
             set_task(self.world, row, **{name: value for name, value in named.items() if value is not None})
 

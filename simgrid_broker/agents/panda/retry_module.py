@@ -169,8 +169,9 @@ class RetryModule:
     def set_memory(self, row: int, ramcount: float) -> None:
         """Set the ramCount of a task, and its resource type to the one that fits; it keeps its own if none does."""
         set_task(self.world, row, ramcount=ramcount)
-        task, bounds = observe.task(self.world, row), tuple(self.world.scenario.resource_types.values())
-        found = resource_type_of(bounds, task.corecount, task.ramcount, task.ramunit, task.baseramcount)
+        task, bounds = self.world.arrays.tasks[row], tuple(self.world.scenario.resource_types.values())
+        found = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]),
+                                 self.world.vocabularies["ramunits"][task["ramunit"]], float(task["baseramcount"]))
         if found != UNDEFINED:
             set_task(self.world, row, resource_type=found)
 

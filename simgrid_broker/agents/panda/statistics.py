@@ -51,7 +51,8 @@ def statistics(control: Control) -> Process:
     any_pushed = bool(pushed.any())
 
     def refresh() -> None:
-        control.brokers.snapshot = take_snapshot(world.arrays, control.now, by_queue, in_detail, world.job_sums)
+        control.brokers.snapshot = take_snapshot(world.arrays, control.now, by_queue and world.job_counts, in_detail,
+                                                 world.job_sums)
         if by_queue:
             control.brokers.snapshot.types_at = types.known_at(world.arrays, control.now)
         world.network.read_queues(world.arrays)

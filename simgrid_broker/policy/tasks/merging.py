@@ -2,11 +2,13 @@
 Merging and Output merging; lifecycle reference, sections 2.6 and 2.14."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from math import inf, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import JOBS_PER_SUBDATASET, TaskStatus
 from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
@@ -148,11 +150,34 @@ def ready(task: np.ndarray, queue: np.ndarray, site: np.ndarray, chunk: np.ndarr
     Arguments are columns of the live jobs that no merge job reads yet, (n,); unmerged: whether the output of a job
     waits to be merged.
     """
-    place = places(queue, site, chunk, edition)
-    order = np.lexsort((chunk, place, task))
+    task, place = np.ascontiguousarray(task, np.int64), places(queue, site, chunk, edition)
+    done = np.zeros(len(task), bool)
+    mark_done(task, place, np.ascontiguousarray(unmerged), np.full(1 << (2 * len(task)).bit_length(), -1), done)
+    rows = np.flatnonzero(done)
+    order = rows[np.lexsort((chunk[rows], place[rows], task[rows]))]
     if not len(order):
         return
     begins = np.flatnonzero(np.append(True, (np.diff(task[order]) != 0) | (np.diff(place[order]) != 0)))
-    done = np.logical_and.reduceat(unmerged[order], begins)
-    for begin, end in zip(begins[done].tolist(), np.append(begins[1:], len(order))[done].tolist(), strict=True):
+    for begin, end in pairwise([*begins.tolist(), len(order)]):
         yield int(task[order[begin]]), order[begin:end]
+
+
+@compiled
+def mark_done(task, place, unmerged, firsts, done):
+    """Mark in `done`, (n,) bool, false before, the outputs of the places of tasks at which all are unmerged.
+
+    firsts: room for the first output of each place of a task, -1 = none, at a number that its key gives or the next
+    free one; its length is a power of two above n.
+    """
+    last = len(firsts) - 1
+    for pass_number in range(2):
+        for k in range(len(task)):
+            at = (task[k] * 1_000_003 + place[k] * 31 + (place[k] >> 32)) & last
+            while firsts[at] >= 0 and (task[firsts[at]] != task[k] or place[firsts[at]] != place[k]):
+                at = (at + 1) & last
+            if pass_number == 1:
+                done[k] = done[firsts[at]]
+            elif firsts[at] < 0:
+                firsts[at], done[k] = k, unmerged[k]
+            else:
+                done[firsts[at]] &= unmerged[k]

@@ -237,19 +237,20 @@ def sums_by_group(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return by_group, by_type
 
 
-def take_snapshot(arrays: Arrays, now: float, by_queue: bool = False, in_detail: bool = False,
+def take_snapshot(arrays: Arrays, now: float, by_queue: np.ndarray | bool = False, in_detail: bool = False,
                   sums: tuple[np.ndarray, np.ndarray] | None = None) -> Snapshot:
-    """Read the current counts; by_queue: also the counts of every queue by resource type; in_detail: and `Details`.
+    """Read the current counts; by_queue: also those of every queue by resource type; in_detail: and `Details`.
 
-    sums: of the counts as they are, by `sums_by_group`, if known. Pending jobs, which the statistics do not contain,
-    keep counting as placed.
+    by_queue: true, or a copy of the counts as they are; sums: of these, by `sums_by_group`, if known. Pending jobs,
+    which the statistics do not contain, keep counting as placed.
     """
     by_share, by_type = sums or sums_by_group(arrays.counts)
     n_shares = len(arrays.hs06_milli)
     by_share, by_type = of_accounts(by_share, n_shares), of_accounts(by_type, n_shares)
     workers, of_queues = activity(arrays, by_share, now)
     placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].copy()
-    counts = of_accounts(arrays.counts.copy(), n_shares, axis=1) if by_queue else None
+    counts = arrays.counts.copy() if by_queue is True else by_queue
+    counts = of_accounts(counts, n_shares, axis=1) if counts is not False else None
     return Snapshot(now, counts, by_share, by_type.tolist(), workers, placed,
                     placed_by_type, of_queues, details=details(arrays) if in_detail else None)
 

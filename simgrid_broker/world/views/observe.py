@@ -320,43 +320,69 @@ def lies_somewhere(parts: views.JobInput) -> bool:
     return any(source.part >= 1 for source in parts.inputs[0].sources)
 
 
-BEFORE_MERGING = np.dtype([("row", "i8"), ("task", "i8"), ("jeditaskid", "i8"), ("queue", "i8"), ("chunk", "i8"),
-                           ("waits", "?")])
+BEFORE_MERGING = np.dtype([("row", "i8"), ("task", "i8"), ("queue", "i8"), ("chunk", "i8"), ("waits", "?")], align=True)
 """A live job of a task whose output is merged: rows of both, the numbers by which its output is put together, and
 whether it waits to be merged."""
 
 
-def jobs_before_merging(arrays: Arrays) -> np.ndarray:
-    """Live jobs of tasks whose output is merged, without merge jobs, in the order of the table, (n,) of BEFORE_MERGING.
+def jobs_before_merging(arrays: Arrays, among: np.ndarray, planned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Live jobs, without merge jobs, of tasks whose output is merged and has jobs that wait for it, (n,) of
+    BEFORE_MERGING in the order of the table, and the tasks with other jobs that do not wait yet, (n_tasks,) bool.
+
+    among: (n_tasks,) bool; planned: panda_id of the job in each row that is left out, as it is in a merge already.
     """
-    merges = arrays.tasks["mergeoutput"] != 0
-    jobs = np.empty(arrays.state[0]["n_job_rows"], BEFORE_MERGING)
-    return jobs[:find_jobs_before_merging(arrays, merges, jobs)]
+    merges, jobs = (arrays.tasks["mergeoutput"] != 0) & among, np.empty(arrays.state[0]["n_job_rows"], BEFORE_MERGING)
+    waiting, others = np.zeros((2, len(merges)), bool)
+    n = find_jobs_before_merging(arrays, (merges, waiting, others), planned, jobs)
+    return jobs[:n], others
 
 
 @compiled
-def find_jobs_before_merging(world: Arrays, merges, found):
-    """Fill `found` with the jobs of `jobs_before_merging`; returns their number. merges: (n_tasks,) bool."""
+def find_jobs_before_merging(world: Arrays, of_tasks, planned, found):
+    """Fill `found` with the jobs of `jobs_before_merging`; returns their number.
+
+    of_tasks: (n_tasks,) bool each: which are looked at, and, filled in, which have jobs that wait, and others.
+    """
+    merges, waiting, others = of_tasks
     n = 0
     for row in used_rows(world):
         if merges[world.job_tasks[row]]:
             job = world.jobs[row]
-            if job["panda_id"] > 0 and job["n_chunks"] > 0:
+            if job["panda_id"] <= 0 or job["n_chunks"] <= 0:
+                continue
+            task, waits = job["task"], job["status"] == MERGING
+            others[task] |= not waits
+            if job["panda_id"] != planned[row]:
                 one = found[n]
-                one["row"], one["task"], one["jeditaskid"] = row, job["task"], job["jeditaskid"]
-                one["queue"], one["chunk"], one["waits"] = job["queue"], job["chunk"], job["status"] == MERGING
+                one["row"], one["task"], one["queue"] = row, task, job["queue"]
+                one["chunk"], one["waits"] = job["chunk"], waits
+                waiting[task] |= waits
                 n += 1
+    n_kept = 0
+    for k in range(n):
+        if waiting[found[k]["task"]]:
+            found[n_kept] = found[k]
+            n_kept += 1
+    return n_kept
+
+
+@compiled
+def count_merging(world: Arrays, rows, panda_ids):
+    """Number of jobs, by their rows and panda_ids, (n,) each, that still wait to be merged."""
+    n = 0
+    for k in range(len(rows)):
+        job = world.jobs[rows[k]]
+        n += job["panda_id"] == panda_ids[k] and job["status"] == MERGING
     return n
 
 
-def has_other_work(arrays: Arrays, jobs: np.ndarray) -> np.ndarray:
+def has_other_work(arrays: Arrays, others: np.ndarray) -> np.ndarray:
     """Test of tasks for input left, or jobs whose output does not wait to be merged yet, (n_tasks,).
 
-    jobs: `jobs_before_merging`.
+    others: of `jobs_before_merging`.
     """
     tasks = arrays.tasks
-    others = np.bincount(jobs["task"][~jobs["waits"]], minlength=len(tasks))
-    return (tasks["next_chunk"] < tasks["n_jobs"]) | (tasks["n_retry"] > 0) | (others > 0)
+    return (tasks["next_chunk"] < tasks["n_jobs"]) | (tasks["n_retry"] > 0) | others
 
 
 def share_usage(world: World) -> np.ndarray:
