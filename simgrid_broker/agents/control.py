@@ -41,7 +41,8 @@ class Control:
         self.env, self.world, self.fabric, self.recorder = env, world, fabric, recorder
         self.seed, self.periods = world.scenario.seed, world.scenario.agents
         self.policies = Policies(world.scenario, in_force)
-        self.brokers = Brokers(world, self.policies, take_snapshot(world.arrays, 0.0, by_queue=True, in_detail=True))
+        counts = world.arrays.counts.copy()
+        self.brokers = Brokers(world, self.policies, take_snapshot(world.arrays, 0.0, counts, in_detail=True))
         self.books = Books(world, fabric, self.policies, recorder)
         self.due: dict[str, float] = {}
         self.cycles: dict[str, list[int]] = {}

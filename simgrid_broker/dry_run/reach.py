@@ -47,7 +47,7 @@ def reach_of_streams(scenario: Scenario, tasks: TaskList) -> dict[str, Reach]:
     """
     world, cfg = build(scenario, tasks), in_force(scenario)
     brokers = Brokers(world, Policies(world.scenario, lambda changes: cfg),
-                      take_snapshot(world.arrays, 0.0, by_queue=True, in_detail=True))
+                      take_snapshot(world.arrays, 0.0, world.arrays.counts.copy(), in_detail=True))
     tagger, found = Tagger(world, scenario.shares), {}
     for name, row in _first_tasks(scenario, tasks).items():
         if refines(world.vocabularies["labels"][world.arrays.tasks["label"][row]], scenario.edition):

@@ -21,7 +21,7 @@ N_ACTIVITIES = len(FTS_ACTIVITIES)
 REUSED = ("jobs", "transfers", "retries", "submissions", "replicas", "subdatasets")
 """Tables whose rows are given back; the free rows of each are a stack, `free_` and its name in `Arrays`."""
 
-OF_JOBS = ("job_times", "job_tasks", "job_queues", "quiet_s", "ages", "job_files")
+OF_JOBS = ("job_times", "job_tasks", "job_queues", "job_status", "quiet_s", "ages", "job_files")
 """Tables that have a row for each of `jobs`."""
 
 WITHDRAWN = -1
@@ -323,6 +323,7 @@ class Arrays(Bundle):
     oldest: np.ndarray             # (n_pseudo_queues,), oldest activated job, -1 = none; kept if ages are
     job_tasks: np.ndarray          # (n_rows,), tasks of `jobs`, close together for scans
     job_queues: np.ndarray         # (n_rows,), queues of `jobs`, in the same way
+    job_status: np.ndarray         # (n_rows,), statuses of `jobs`, in the same way; of a free row a final one
     quiet_s: np.ndarray            # (n_rows, n_scans), s, scans for old jobs pass over a job before it
     ages: np.ndarray               # (n_rows,) of AGE, as `jobs`
     job_files: np.ndarray          # (n_rows,), as `jobs`

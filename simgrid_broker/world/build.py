@@ -251,6 +251,7 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
     return dict(
         jobs=zeros_in_lines(n_jobs, JOBS.dtype), job_times=zeros_in_lines((n_jobs, arrays.N_STATUS), float),
         job_tasks=np.zeros(n_jobs, np.int32), job_queues=np.zeros(n_jobs, np.int16),
+        job_status=np.zeros(n_jobs, np.int8),
         quiet_s=np.zeros((n_jobs, arrays.N_SCANS), np.float32),
         ages=np.zeros(n_jobs, arrays.AGE), job_files=np.zeros(n_jobs, arrays.JOB_FILES),
         event_jobs=np.zeros(0, arrays.EVENT_JOB), event_ranges=np.zeros(0, RANGE), event_chunks=np.zeros(0, CHUNK),

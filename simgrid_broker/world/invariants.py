@@ -32,6 +32,13 @@ def jobs_stand_in_tables(_arrays, found: Recount):
         yield f"{found.n_outside[0]} jobs belong to a queue, share, user or task that does not exist"
 
 
+def columns_for_scans_agree(arrays: Arrays, found: Recount):
+    """Task, queue and status of every live job stand once more where scans look for them."""
+    for name, close in (("task", arrays.job_tasks), ("queue", arrays.job_queues), ("status", arrays.job_status)):
+        if (arrays.jobs[name][found.rows] != close[found.rows]).any():
+            yield f"the {name} of some jobs is not that which scans find"
+
+
 def usage_equals_recount(arrays: Arrays, found: Recount):
     """Power in use by share and running cores by queue and by user equal the recount."""
     if not np.array_equal(found.hs06_milli, arrays.hs06_milli):
@@ -258,7 +265,7 @@ def merge_jobs_have_reason(arrays: Arrays, found: Recount):
 
 
 INVARIANTS = (
-    counts_equal_recount, jobs_stand_in_tables, usage_equals_recount, slots_are_used_once,
+    counts_equal_recount, jobs_stand_in_tables, columns_for_scans_agree, usage_equals_recount, slots_are_used_once,
     nodes_make_up_their_pools, payloads_hold_slots,
     no_input_is_lost, input_is_held_once, attempts_stay_below_limit, retries_wait_in_lists, *STORAGE_INVARIANTS,
     activated_jobs_can_be_found, newest_jobs_stand_where_they_are_said_to, *LINK_INVARIANTS,

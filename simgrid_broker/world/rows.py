@@ -120,7 +120,7 @@ def find_in_status(world: Arrays, statuses, rows):
     n = 0
     for row in used_rows(world):
         rows[n] = row
-        n += (statuses >> np.int64(world.jobs[row]["status"])) & 1
+        n += (statuses >> np.int64(world.job_status[row])) & 1
     return n
 
 

@@ -111,7 +111,7 @@ class World:
         return self._made_of_counts("copy", np.copy)
 
     def _made_of_counts(self, name: str, make: Callable[[np.ndarray], Any]) -> Any:
-        """What is made of the counts of jobs under a name, made again when a job has moved."""
+        """Result of a function of the counts of jobs, kept under a name until a job has moved."""
         moves, known = int(self.state["n_job_moves"]), self._since_move.get(name)
         if known is None or known[0] != moves:
             known = self._since_move[name] = moves, make(self.arrays.counts)

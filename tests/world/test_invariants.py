@@ -334,6 +334,7 @@ def events_of_no_range_take_space(bench):
 SINS = {
     invariants.counts_equal_recount: (miscount, miscount_user, status_behind_the_back, job_is_lost),
     invariants.jobs_stand_in_tables: (job_is_of_a_queue_that_does_not_exist, job_is_of_an_unknown_user),
+    invariants.columns_for_scans_agree: (status_behind_the_back, job_is_of_a_queue_that_does_not_exist),
     invariants.usage_equals_recount: (power_is_lost, cores_are_miscounted, cores_of_a_user_are_miscounted),
     invariants.slots_are_used_once: (core_is_given_away_twice, core_is_lost, memory_is_lost, memory_is_overdrawn),
     invariants.nodes_make_up_their_pools: (core_of_a_node_is_lost,),

@@ -49,7 +49,7 @@ def test_jobs_that_are_pending_count_as_placed():
 
 def test_a_snapshot_does_not_change_with_the_world():
     bench = bench_of()
-    snapshot = take_snapshot(bench.arrays, 0.0, by_queue=True)
+    snapshot = take_snapshot(bench.arrays, 0.0, bench.arrays.counts.copy())
     put_job(bench, S.RUNNING)
     assert not snapshot.by_share.any() and not snapshot.by_queue.any()
 
@@ -84,7 +84,7 @@ def test_numbers_of_a_share_at_each_queue():
 
 def test_what_was_placed_since_the_snapshot_counts_in_every_table_of_the_share():
     bench = bench_of()
-    snapshot = take_snapshot(bench.arrays, 0.0, by_queue=True)
+    snapshot = take_snapshot(bench.arrays, 0.0, bench.arrays.counts.copy())
     before = observe.stats(bench.world, snapshot, 0).load
     snapshot.place(0, 1, [(1, 4)])
     snapshot.place(1, 0, [(0, 9)])
@@ -105,7 +105,8 @@ def test_numbers_of_a_type():
     bench = bench_of()
     for kind, status in ((0, S.RUNNING), (1, S.RUNNING), (1, S.ACTIVATED), (1, S.ASSIGNED)):
         put_job(bench, status, resource_type=kind)
-    load = observe.stats(bench.world, take_snapshot(bench.arrays, 0.0, by_queue=True), 0, resource_type=1).load
+    snapshot = take_snapshot(bench.arrays, 0.0, bench.arrays.counts.copy())
+    load = observe.stats(bench.world, snapshot, 0, resource_type=1).load
     assert load["running_of_type"].tolist() == [1, -1] and load["queued_of_type"].tolist() == [1, 0]
     assert load["assigned_of_type"].tolist() == [1, 0]
 

@@ -51,8 +51,8 @@ def statistics(control: Control) -> Process:
     any_pushed = bool(pushed.any())
 
     def refresh() -> None:
-        control.brokers.snapshot = take_snapshot(world.arrays, control.now, by_queue and world.job_counts, in_detail,
-                                                 world.job_sums)
+        control.brokers.snapshot = take_snapshot(world.arrays, control.now, world.job_counts if by_queue else None,
+                                                 in_detail, world.job_sums)
         if by_queue:
             control.brokers.snapshot.types_at = types.known_at(world.arrays, control.now)
         world.network.read_queues(world.arrays)
@@ -65,8 +65,10 @@ def statistics(control: Control) -> Process:
 def look_at_memory(control: Control, pushed: np.ndarray) -> None:
     """Note the push queues whose jobs use more memory per core than intended."""
     target = control.arrays.queues["meanrss"]
-    if (pushed & (target != 0)).any():
-        set_mean_memory_high(control.world, mean_memory_high(target, pushed, *mean_memory(control.arrays), control.cfg))
+    compared = pushed & (target != 0)
+    if compared.any():
+        mean = mean_memory(control.arrays, compared)
+        set_mean_memory_high(control.world, mean_memory_high(target, pushed, *mean, control.cfg))
 
 
 LOADS = "statistics", "share_tree", "gdpconfig"

@@ -48,6 +48,7 @@ class AnalysisWatchDog:
         self.control = control
         words = control.world.vocabularies
         self.boosted_s = -np.inf
+        self.limited: tuple[object, bool] = None, False      # gdpconfig, and whether it limits work
         self.since_s: dict[int, float] = {}
         self.slow, self.express = (words["shares"].index(name) if name in words["shares"] else -1
                                    for name in (USER_ANALYSIS, EXPRESS_ANALYSIS))
@@ -66,7 +67,9 @@ class AnalysisWatchDog:
         else:
             statuses = control.arrays.tasks["status"][control.books.live_tasks.rows]
             self._look_at_input()
-            if user_limits.limits_work(control.cfg) or len(self._held()):
+            if self.limited[0] is not control.cfg:
+                self.limited = control.cfg, user_limits.limits_work(control.cfg)
+            if self.limited[1] or len(self._held()):
                 self._look_at_work(np.unique(statuses))
         if control.now - self.boosted_s >= BOOST_S and min(self.slow, self.express) >= 0:
             self.boosted_s = control.now

@@ -152,7 +152,7 @@ def ready(task: np.ndarray, queue: np.ndarray, site: np.ndarray, chunk: np.ndarr
     """
     task, place = np.ascontiguousarray(task, np.int64), places(queue, site, chunk, edition)
     done = np.zeros(len(task), bool)
-    mark_done(task, place, np.ascontiguousarray(unmerged), np.full(1 << (2 * len(task)).bit_length(), -1), done)
+    mark_done(task, place, np.ascontiguousarray(unmerged), np.full(2 * len(task) + 1, -1), done)
     rows = np.flatnonzero(done)
     order = rows[np.lexsort((chunk[rows], place[rows], task[rows]))]
     if not len(order):
@@ -167,14 +167,13 @@ def mark_done(task, place, unmerged, firsts, done):
     """Mark in `done`, (n,) bool, false before, the outputs of the places of tasks at which all are unmerged.
 
     firsts: room for the first output of each place of a task, -1 = none, at a number that its key gives or the next
-    free one; its length is a power of two above n.
+    free one; it is longer than n.
     """
-    last = len(firsts) - 1
     for pass_number in range(2):
         for k in range(len(task)):
-            at = (task[k] * 1_000_003 + place[k] * 31 + (place[k] >> 32)) & last
+            at = (task[k] * 1_000_003 + place[k]) % len(firsts)
             while firsts[at] >= 0 and (task[firsts[at]] != task[k] or place[firsts[at]] != place[k]):
-                at = (at + 1) & last
+                at = (at + 1) % len(firsts)
             if pass_number == 1:
                 done[k] = done[firsts[at]]
             elif firsts[at] < 0:

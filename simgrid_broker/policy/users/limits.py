@@ -181,13 +181,17 @@ def boosted(wanted: list[Boost], jobs: Capped, queue: np.ndarray,
     jobs: oldest first, of which those that are activated now count, and queue, priority: of them, (n,). The highest
     priority of the owner at the queue is that of other than merge jobs, but merge jobs rise as well.
     """
-    activated = jobs.status == S.ACTIVATED
+    activated = np.flatnonzero(jobs.status == S.ACTIVATED)
+    key = jobs.owner[activated].astype(np.int64) << 32 | queue[activated]        # of the owner at the queue
+    order = np.argsort(key, kind="stable")
+    activated, key = activated[order], key[order]
     for boost in wanted:
-        own = activated & (jobs.owner == boost.owner) & (queue == boost.queue)
-        top = priority[own & ~jobs.is_merge].max(initial=NO_PRIORITY)
-        chosen = own & (priority > top - boost.n_jobs / JOBS_PER_POINT) & (priority <= top)
+        begin, end = np.searchsorted(key, (boost.owner << 32 | boost.queue) + np.arange(2))
+        own = activated[begin:end]
+        top = priority[own[~jobs.is_merge[own]]].max(initial=NO_PRIORITY)
+        chosen = own[(priority[own] > top - boost.n_jobs / JOBS_PER_POINT) & (priority[own] <= top)]
         if NO_PRIORITY < top < TOP_PRIORITY:
-            yield boost, np.flatnonzero(chosen)[:boost.n_jobs], int(TOP_PRIORITY - top)
+            yield boost, chosen[:boost.n_jobs], int(TOP_PRIORITY - top)
 
 
 C, T = ThrottledBy, TaskStatus

@@ -237,20 +237,19 @@ def sums_by_group(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return by_group, by_type
 
 
-def take_snapshot(arrays: Arrays, now: float, by_queue: np.ndarray | bool = False, in_detail: bool = False,
+def take_snapshot(arrays: Arrays, now: float, by_queue: np.ndarray | None = None, in_detail: bool = False,
                   sums: tuple[np.ndarray, np.ndarray] | None = None) -> Snapshot:
-    """Read the current counts; by_queue: also those of every queue by resource type; in_detail: and `Details`.
+    """Read the current counts; in_detail: and `Details`.
 
-    by_queue: true, or a copy of the counts as they are; sums: of these, by `sums_by_group`, if known. Pending jobs,
-    which the statistics do not contain, keep counting as placed.
+    by_queue: a copy of the counts as they are, if those of every queue by resource type are wanted; sums: of the
+    counts, by `sums_by_group`, if known. Pending jobs, which the statistics do not contain, keep counting as placed.
     """
     by_share, by_type = sums or sums_by_group(arrays.counts)
     n_shares = len(arrays.hs06_milli)
     by_share, by_type = of_accounts(by_share, n_shares), of_accounts(by_type, n_shares)
     workers, of_queues = activity(arrays, by_share, now)
     placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].copy()
-    counts = arrays.counts.copy() if by_queue is True else by_queue
-    counts = of_accounts(counts, n_shares, axis=1) if counts is not False else None
+    counts = None if by_queue is None else of_accounts(by_queue, n_shares, axis=1)
     return Snapshot(now, counts, by_share, by_type.tolist(), workers, placed,
                     placed_by_type, of_queues, details=details(arrays) if in_detail else None)
 
@@ -369,6 +368,8 @@ class TypesInUse:
 def mark_mixed(world: Arrays, mixed):
     """Mark in `mixed`, (n_tasks,) bool, tasks with a live job of another resource type than theirs."""
     for row in used_rows(world):
+        if mixed[world.job_tasks[row]]:
+            continue
         job = world.jobs[row]
         if job["panda_id"] > 0 and job["resource_type"] != world.tasks[job["task"]]["resource_type"]:
             mixed[job["task"]] = True
@@ -382,8 +383,8 @@ def find_places(world: Arrays, mixed, n_types, places):
     """
     n, n_queues = 0, len(world.queues)
     for row in used_rows(world):
-        job = world.jobs[row]
-        if FIRST <= job["status"] <= LAST and job["panda_id"] > 0 and mixed[job["task"]]:
+        if FIRST <= world.job_status[row] <= LAST and mixed[world.job_tasks[row]]:
+            job = world.jobs[row]
             places[n] = (np.int64(job["task"]) * n_queues + job["queue"]) * n_types + job["resource_type"]
             n += 1
     return n

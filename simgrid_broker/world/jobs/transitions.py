@@ -48,7 +48,7 @@ def fall_silent(world: Arrays, row):
 def enter(world: Arrays, row, status, now):
     """Count a new job in its first status."""
     job = world.jobs[row]
-    job["status"] = status
+    job["status"] = world.job_status[row] = status
     job["modification_s"] = now
     world.job_times[row, status] = now
     look_again(world, row)
@@ -84,7 +84,7 @@ def move(world: Arrays, row, status, now):
         world.user_cores[job["user"]] += cores if status == RUNNING else -cores
     count_for_user(world, job, old, -1)
     count_for_user(world, job, status, 1)
-    job["status"] = status
+    job["status"] = world.job_status[row] = status
     job["modification_s"] = now
     world.job_times[row, status] = now
     look_again(world, row)

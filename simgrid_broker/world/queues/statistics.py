@@ -104,34 +104,41 @@ def unwritable_sites(arrays: Arrays) -> np.ndarray:
 @compiled
 def look_at_jobs(world: Arrays, unwritable, transferring, running, diskio):
     """Count jobs transferring to unwritable sites and running jobs, and sum disk traffic per core, by queue."""
+    any_unwritable = unwritable.any()
     for row in used_rows(world):
-        job = world.jobs[row]
-        if job["panda_id"] == 0:
-            continue
-        queue, nucleus = job["queue"], job["nucleus"]
-        if job["status"] == TRANSFERRING:
+        status, queue = world.job_status[row], world.job_queues[row]
+        if status == TRANSFERRING and any_unwritable:
+            nucleus = world.jobs[row]["nucleus"]
             transferring[queue] += nucleus >= 0 and unwritable[nucleus]
-        elif job["status"] == RUNNING:
+        elif status == RUNNING:
             running[queue] += 1
-            diskio[queue] += world.tasks[job["task"]]["diskio"] / job["corecount"]
+            of_task = world.tasks[world.job_tasks[row]]["diskio"]
+            if of_task != 0:
+                diskio[queue] += of_task / world.jobs[row]["corecount"]
 
 
 @compiled
-def add_memory(world: Arrays, total_mb, n_jobs):
-    """Add memory per core, MB, and number of running (column 0) and starting jobs (1), (n_queues, 2) each."""
+def add_memory(world: Arrays, chosen, total_mb, n_jobs):
+    """Add memory per core, MB, and number of running (column 0) and starting jobs (1), (n_queues, 2) each.
+
+    chosen: queues that are looked at, (n_queues,) bool.
+    """
     for row in used_rows(world):
-        job = world.jobs[row]
-        if job["panda_id"] != 0 and (job["status"] == RUNNING or job["status"] == STARTING):
-            column = 1 if job["status"] == STARTING else 0
-            total_mb[job["queue"], column] += np.float64(job["ramcount_mb"]) / job["corecount"]
-            n_jobs[job["queue"], column] += 1
+        status, queue = world.job_status[row], world.job_queues[row]
+        if chosen[queue] and (status == RUNNING or status == STARTING):
+            job, column = world.jobs[row], 1 if status == STARTING else 0
+            total_mb[queue, column] += np.float64(job["ramcount_mb"]) / job["corecount"]
+            n_jobs[queue, column] += 1
 
 
-def mean_memory(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """Mean memory per core that jobs asked for, MB, (n_queues,), NaN = no job: of running, of running and starting."""
+def mean_memory(arrays: Arrays, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean memory per core that jobs asked for, MB, (n_queues,), NaN = no job: of running, of running and starting.
+
+    chosen: queues that are looked at, (n_queues,) bool; NaN at the others.
+    """
     shape = len(arrays.queues), 2
     total_mb, n_jobs = np.zeros(shape), np.zeros(shape, np.int64)
-    add_memory(arrays, total_mb, n_jobs)
+    add_memory(arrays, chosen, total_mb, n_jobs)
     total_mb, n_jobs = np.cumsum(total_mb, axis=1), np.cumsum(n_jobs, axis=1)
     mean = np.divide(total_mb, n_jobs, out=np.full(shape, np.nan), where=n_jobs > 0)
     return mean[:, 0], mean[:, 1]

@@ -104,7 +104,7 @@ def statistics_of(world: World, snapshot: Snapshot) -> Statistics:
     """Statistics of JEDI at the moment of the snapshot, jobs placed since it last looked included."""
     at = snapshot.time if snapshot.statistics_at is None else snapshot.statistics_at
     numbers, jeditaskids = Numbers(world), world.arrays.tasks["jeditaskid"].tolist()
-    statistics = take_snapshot(world.arrays, at, by_queue=True)
+    statistics = take_snapshot(world.arrays, at, world.arrays.counts.copy())
     statistics.activity.update(_activity(world, snapshot, statistics.activity))
     statistics.known = np.zeros(world.arrays.counts.shape[:3], bool)       # those with a row, even without any job
     statistics.known[_places(numbers, snapshot.jobs)] = True

@@ -84,6 +84,7 @@ class UserRows:
         self.named = np.array([bool(word) for word in vocabularies["working_groups"]])
         self.is_group = np.arange(len(vocabularies["users"]) + len(self.named)) >= len(vocabularies["users"])
         self.owners: list[Owner | None] = []
+        self.in_use: tuple[np.ndarray, ...] | None = None                 # rows, their accounts, and the place of each
         self.row_of: dict[Owner, int] = {}
         self.table = np.full((FIRST_USER_ROWS, 3), FREE, np.int64)
         self.earlier = np.empty(FIRST_USER_ROWS, np.int64)
@@ -102,7 +103,7 @@ class UserRows:
             if None not in self.owners and len(self.owners) >= len(arrays.user_jobs):
                 self._release(arrays)
             row = self.owners.index(None) if None in self.owners else len(self.owners)
-            self.owners[row:row + 1] = [owner]
+            self.owners[row:row + 1], self.in_use = [owner], None
             self.row_of[owner] = row
             if row == len(self.table):
                 self.table = np.concatenate([self.table, np.full_like(self.table, FREE)])
@@ -118,9 +119,12 @@ class UserRows:
 
     def work(self, arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
         """Accounts with tasks, (n,), and their running and queued jobs and running and queued cores, (4, n)."""
-        rows = np.flatnonzero(self.table[:, 2] != FREE)
-        user, group, _ = self.table[rows].T
-        accounts, place = np.unique(np.where(group >= 0, len(self.last_of_user) + group, user), return_inverse=True)
+        if self.in_use is None:
+            rows = np.flatnonzero(self.table[:, 2] != FREE)
+            user, group, _ = self.table[rows].T
+            self.in_use = rows, *np.unique(np.where(group >= 0, len(self.last_of_user) + group, user),
+                                           return_inverse=True)
+        rows, accounts, place = self.in_use
         jobs = np.zeros((len(rows), N_USER_NUMBERS), np.int64)
         add_queues(arrays, rows, jobs)
         of_rows = (jobs[:, RUNNING], jobs[:, QUEUED] + jobs[:, THROTTLED], jobs[:, CORES],
@@ -137,7 +141,7 @@ class UserRows:
             owner = self.owners[row]
             if owner is not None:
                 del self.row_of[owner]
-                self.owners[row], self.table[row] = None, FREE
+                self.owners[row], self.table[row], self.in_use = None, FREE, None
 
 
 NEAR_PART = 0.9

@@ -346,24 +346,21 @@ def find_jobs_before_merging(world: Arrays, of_tasks, planned, found):
     merges, waiting, others = of_tasks
     n = 0
     for row in used_rows(world):
-        if merges[world.job_tasks[row]]:
-            job = world.jobs[row]
-            if job["panda_id"] <= 0 or job["n_chunks"] <= 0:
-                continue
-            task, waits = job["task"], job["status"] == MERGING
-            others[task] |= not waits
-            if job["panda_id"] != planned[row]:
-                one = found[n]
-                one["row"], one["task"], one["queue"] = row, task, job["queue"]
-                one["chunk"], one["waits"] = job["chunk"], waits
-                waiting[task] |= waits
-                n += 1
-    n_kept = 0
-    for k in range(n):
-        if waiting[found[k]["task"]]:
-            found[n_kept] = found[k]
-            n_kept += 1
-    return n_kept
+        task = world.job_tasks[row]
+        if world.job_status[row] == MERGING and merges[task] and not waiting[task]:
+            waiting[task] = world.jobs[row]["panda_id"] != planned[row]
+    for row in used_rows(world):
+        task = world.job_tasks[row]
+        if merges[task] and (waiting[task] or not others[task]):
+            job, waits = world.jobs[row], world.job_status[row] == MERGING
+            if job["panda_id"] > 0 and job["n_chunks"] > 0:
+                others[task] |= not waits
+                if waiting[task] and job["panda_id"] != planned[row]:
+                    one = found[n]
+                    one["row"], one["task"], one["queue"] = row, task, job["queue"]
+                    one["chunk"], one["waits"] = job["chunk"], waits
+                    n += 1
+    return n
 
 
 @compiled
