@@ -54,7 +54,9 @@ def _cells(column: Any) -> list:
     is_missing, is_number = column.isna().to_numpy(), column.dtype.kind == "f"
     values = column.to_numpy().astype(str) if is_number else column.to_numpy(object).copy()
     values[is_missing] = ""
-    return values.tolist() if is_number else list(map(_as_text, values.tolist()))
+    cells = values.tolist()
+    quoted = {} if is_number else {text: _as_text(text) for text in {*cells} if isinstance(text, str)}
+    return [quoted.get(cell, cell) for cell in cells]
 
 
 def _as_text(value: Any) -> Any:

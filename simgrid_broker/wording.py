@@ -6,6 +6,7 @@ name. `{value:plain}` leaves the unit out, `{value:binary}` writes bytes in KiB,
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from string import Formatter
@@ -100,7 +101,8 @@ FORMS: dict[str, Callable[[float, int], str]] = {
 
 def labels(criteria: Sequence[str], tags: Sequence[str]) -> list[str]:
     """Name of each rule of a broker: its tag, with its own name where several share the tag."""
-    return [f"{tag} ({name.removesuffix('_deployed').replace('_', ' ')})" if list(tags).count(tag) > 1 else tag
+    rules = Counter(tags)
+    return [f"{tag} ({name.removesuffix('_deployed').replace('_', ' ')})" if rules[tag] > 1 else tag
             for name, tag in zip(criteria, tags, strict=True)]
 
 

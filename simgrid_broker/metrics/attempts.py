@@ -14,6 +14,7 @@ from simgrid_broker.metrics.window import (
     part_of_jobs,
     run_times,
     selected_jobs,
+    sums,
     tidy,
     window_of,
 )
@@ -33,8 +34,8 @@ RULES = (SILENT, "fast_rebrokerage", "analysis_rebrokerage", "reassigned",
 """Causes of jobs that a rule of the server ended for lack of progress."""
 OUT_OF_MEMORY = "memory_exceeded"
 """Cause of a job that was killed because it exceeded its memory."""
-ABOVE = "more"
-"""Memory above the largest value of the retry module's list."""
+WORDS = np.array([*(f"up to {limit} MB" for limit in RAM_LIMITS_MB), "more"], object)
+"""Memory up to the values of the retry module's list, and above the largest."""
 MEMORY_UNITS = {"jobs": "jobs", "finished": "jobs", "out_of_memory": "jobs", "lost_core_hours": "core h"}
 
 
@@ -44,7 +45,7 @@ def attempts(run: Run) -> pd.DataFrame:
     if part_of_jobs(run) < 1:
         ended = ended_in(run, window)
         ended["outcome"] = np.where(ended.status == "finished", "finished", ended.cause)
-        table = ended.groupby(["attempt", "outcome"]).jobs.sum().reset_index()
+        table = sums(ended, ["attempt", "outcome"], "jobs")
         return tidy(table, ["attempt", "outcome"], {"jobs": "jobs"}, window)
     for rows in run.batches("jobs", ["attempt", "status", "cause", *JOB_END_TIMES]):
         ended = rows[window.holds(end_times(rows))]
@@ -67,8 +68,8 @@ def rebrokerage(run: Run) -> pd.DataFrame:
     successors = selected_jobs(run, ["old_panda_id", "queue"], lambda rows: rows.old_panda_id.isin(closed.panda_id))
     next_queue = pd.Series(successors.queue.to_numpy(object), successors.old_panda_id)
     destination = closed.panda_id.map(next_queue[~next_queue.index.duplicated()]).astype(object).fillna(NOWHERE)
-    table = closed[["cause"]].assign(source=closed.queue, destination=destination.to_numpy(object))
-    table = table.groupby(["source", "destination", "cause"]).size().rename("moves").reset_index()
+    table = closed[["cause"]].assign(source=closed.queue, destination=destination.to_numpy(object), moves=1)
+    table = sums(table, ["source", "destination", "cause"], "moves")
     table = table.sort_values(["moves", "source", "destination", "cause"], ascending=[False, True, True, True])
     return tidy(table, ["source", "destination", "cause"], {"moves": "jobs"}, window)
 
@@ -95,7 +96,7 @@ def failures_by_queue(run: Run) -> pd.DataFrame:
 
     Dimensions status, cause and queue; metric lost_core_hours, as in `failures`.
     """
-    table = _lost_jobs(run).groupby(["status", "cause", "queue"]).lost_core_hours.sum().reset_index()
+    table = sums(_lost_jobs(run), ["status", "cause", "queue"], "lost_core_hours")
     table = table.sort_values(["lost_core_hours", "queue"], ascending=[False, True])
     return tidy(table, ["status", "cause", "queue"], {"lost_core_hours": UNITS["lost_core_hours"]}, window_of(run))
 
@@ -115,7 +116,7 @@ def _lost_jobs(run: Run) -> pd.DataFrame:
 
 
 def _by_cause(lost: pd.DataFrame, window: Window) -> pd.DataFrame:
-    table = lost.groupby(["status", "cause"])[[*UNITS]].sum().reset_index()
+    table = sums(lost, ["status", "cause"], *UNITS)
     table = table.sort_values(["jobs", "cause"], ascending=[False, True])
     return tidy(table, ["status", "cause"], UNITS, window)
 
@@ -162,23 +163,18 @@ def memory_retries(run: Run) -> pd.DataFrame:
                            lambda rows: (rows.cause == OUT_OF_MEMORY) & window.holds(end_times(rows)))
     tasks = killed.jeditaskid.unique()
     columns = ["jeditaskid", "attempt", "corecount", "ramcount_mb", "status", "cause", "walltime_s", *JOB_END_TIMES]
-    sums = [_by_claim(rows[rows.jeditaskid.isin(tasks) & window.holds(end_times(rows))])
-            for rows in run.batches("jobs", columns)]
-    table = pd.concat(sums).groupby(["attempt", "memory"], observed=True).sum().reset_index()
-    return tidy(table.astype({"memory": object}), ["attempt", "memory"], MEMORY_UNITS, window)
+    claims = pd.concat([_by_claim(rows[rows.jeditaskid.isin(tasks) & window.holds(end_times(rows))])
+                        for rows in run.batches("jobs", columns)])
+    table = sums(claims, ["attempt", "limit"], *MEMORY_UNITS)
+    return tidy(table.assign(memory=WORDS[table.limit]), ["attempt", "memory"], MEMORY_UNITS, window)
 
 
 def _by_claim(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Sums of the metrics of `memory_retries` over jobs, by attempt and memory."""
-    out = jobs.cause == OUT_OF_MEMORY
-    table = pd.DataFrame({"attempt": jobs.attempt, "memory": _claims(jobs), "jobs": 1,
-                          "finished": jobs.status == "finished", "out_of_memory": out,
+    """Sums of the metrics of `memory_retries` over jobs, by attempt and limit: number of the smallest value of the
+    retry module's list that covers the memory claim per core."""
+    out = (jobs.cause == OUT_OF_MEMORY).to_numpy()
+    claims = np.round(jobs.ramcount_mb.to_numpy() / COMPENSATION / np.maximum(jobs.corecount.to_numpy(), 1))
+    table = pd.DataFrame({"attempt": jobs.attempt, "limit": np.searchsorted(RAM_LIMITS_MB, claims), "jobs": 1,
+                          "finished": (jobs.status == "finished").to_numpy(), "out_of_memory": out,
                           "lost_core_hours": np.where(out, jobs.walltime_s * jobs.corecount / HOUR, 0.0)})
-    return table.groupby(["attempt", "memory"], observed=True).sum()
-
-
-def _claims(jobs: pd.DataFrame) -> pd.Categorical:
-    """Smallest value of the retry module's list that covers each job's memory claim per core, (n,)."""
-    claims = np.round(jobs.ramcount_mb / COMPENSATION / np.maximum(jobs.corecount, 1))
-    words = [f"up to {limit} MB" for limit in RAM_LIMITS_MB] + [ABOVE]
-    return pd.Categorical.from_codes(np.searchsorted(RAM_LIMITS_MB, claims), words, ordered=True)
+    return sums(table, ["attempt", "limit"], *MEMORY_UNITS)

@@ -17,8 +17,8 @@ import pandas as pd
 from simgrid_broker.metrics.refusals import (
     ABOUT_QUEUES,
     Verdict,
-    criteria,
     refusal_counts,
+    rules_of,
     served_seldom,
     verdicts,
     with_labels,
@@ -432,11 +432,11 @@ def _reasons(run: Run, tree: Tree, hours: np.ndarray) -> pd.DataFrame:
     rows = run.table("backlog")
     rows = rows.assign(**{name: rows[name].astype(object).where(rows[name].notna(), "")
                           for name in ("status", "errordialog", "throttled_by")}, leaf=_leaf(rows.share, tree))
-    nuclei = set(criteria(run, DecisionKind.TASK_BROKERAGE.word).label) - set(
-        criteria(run, DecisionKind.JOB_BROKERAGE.word).label)
+    of_nuclei, of_queues = ({rule.label for rule in rules_of(run, kind.word)}
+                            for kind in (DecisionKind.TASK_BROKERAGE, DecisionKind.JOB_BROKERAGE))
     is_new = (rows.time_s == 0) & (rows.status == "registered")             # no agent has looked at them yet
     place = np.where(is_new, THROTTLER, rows.status.map(PLACE_OF).fillna(IN_PROGRESS).to_numpy(int))
-    place = np.where((place == BROKERAGE) & rows.errordialog.isin(nuclei), NUCLEI, place)
+    place = np.where((place == BROKERAGE) & rows.errordialog.isin(of_nuclei - of_queues), NUCLEI, place)
     is_silent = (place == BROKERAGE) & (rows.errordialog == "")
     place = np.where(is_silent, np.where(rows.share.isin(without_nucleus(run)), NUCLEI, INPUT), place)   # else: staged
     parts = [rows.assign(cores=rows[name], place=where) for name, where in (

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.event_service import event_service_ends
-from simgrid_broker.metrics.refusals import ABOUT_QUEUES, criteria, sums_of_refusals
+from simgrid_broker.metrics.refusals import ABOUT_QUEUES, rules_of, sums_of_refusals
 from simgrid_broker.metrics.window import once_per_run
 from simgrid_broker.names import Cause, DecisionKind
 from simgrid_broker.records import Run, incidents_so_far
@@ -59,7 +59,7 @@ def rules_used(run: Run) -> pd.DataFrame:
     rows = []
     for kind in DecisionKind.words():
         asked = sum(int(number) for (of, _), number in sums["count"].items() if of == kind)
-        for rule in criteria(run, kind).itertuples():
+        for rule in rules_of(run, kind):
             refused = int(sums["count"].get((kind, rule.criterion), 0))
             alone = int(sums["pool_count"].get((kind, rule.criterion), 0)) if kind in ABOUT_QUEUES else refused
             rows.append((kind, rule.label, asked, refused, alone, "" if refused else _why_not(run, rule, asked)))

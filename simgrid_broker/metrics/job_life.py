@@ -15,7 +15,7 @@ from simgrid_broker.metrics.settings import GDPCONFIG, settings_of
 from simgrid_broker.metrics.slots import obstacle_at
 from simgrid_broker.metrics.tasks import TIMES as PHASE_TIMES
 from simgrid_broker.metrics.tasks import WORDS
-from simgrid_broker.metrics.window import selected_jobs
+from simgrid_broker.metrics.window import selected_jobs, texts
 from simgrid_broker.names import USED, DecisionKind, JobStatus
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR, format_seconds
@@ -69,7 +69,7 @@ def _decisions_of(run: Run, task: int) -> pd.DataFrame:
     """Recorded decisions about a task."""
     rows = run.table("decisions", ["decision", "time_s", "kind", "jeditaskid", "share", "n_candidates", "n_kept",
                                    "n_jobs", "best"])
-    return rows[rows.jeditaskid == task].astype({"kind": object, "share": object, "best": object})
+    return texts(rows[rows.jeditaskid == task], "kind", "share", "best")
 
 
 def _decisions(run: Run, rows: pd.DataFrame, every: bool) -> Iterator[Change]:
@@ -125,8 +125,8 @@ def _refusals_of_share(run: Run, kind: str, share: str, start_s: float, end_s: f
     """Refusals by one broker of a share in the samples that cover a time: criterion, and count of pools or sites."""
     rows = run.table("refusals", ["time_s", "kind", "criterion", "share", "count", "pool_count"])
     last_s = rows.time_s[rows.time_s >= end_s].min()
-    rows = rows[(rows.kind == kind) & (rows.share == share) & rows.criterion.notna()
-                & (rows.time_s >= start_s) & (rows.time_s <= last_s)].astype({"criterion": object})
+    rows = texts(rows[(rows.kind == kind) & (rows.share == share) & rows.criterion.notna()
+                & (rows.time_s >= start_s) & (rows.time_s <= last_s)], "criterion")
     return rows.assign(count=rows.pool_count) if kind in ABOUT_QUEUES else rows
 
 

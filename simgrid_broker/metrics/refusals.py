@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.window import matrix, once_per_run, tidy, window_of
+from simgrid_broker.metrics.window import grouped, matrix, once_per_run, summed, sums, texts, tidy, window_of
 from simgrid_broker.names import USED, DecisionKind, QueueStatus
 from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
@@ -42,6 +42,12 @@ def criteria(run: Run, kind: str) -> pd.DataFrame:
     return table.assign(label=labels(table.criterion, table.tag))
 
 
+@once_per_run
+def rules_of(run: Run, kind: str) -> tuple[Any, ...]:
+    """The rows of `criteria`, which do not change, as tuples with names."""
+    return tuple(criteria(run, kind).itertuples(index=False, name="Rule"))
+
+
 def with_labels(run: Run, table: pd.DataFrame) -> pd.DataFrame:
     """A table with kind and criterion, and a column `rule` more: the label of each criterion, or USED."""
     by_kind = _labels(run)
@@ -52,7 +58,7 @@ def with_labels(run: Run, table: pd.DataFrame) -> pd.DataFrame:
 @once_per_run
 def _labels(run: Run) -> dict[str, dict[str, str]]:
     """Label of each criterion, and USED, by kind of decision."""
-    return {kind: criteria(run, kind).set_index("criterion").label.to_dict() | {USED: USED}
+    return {kind: {rule.criterion: rule.label for rule in rules_of(run, kind)} | {USED: USED}
             for kind in DecisionKind.words()}
 
 
@@ -79,7 +85,7 @@ def explain(run: Run, task: int | None = None, tasks: Collection[int] | None = N
     if tasks is not None:
         decisions = decisions[decisions.jeditaskid.isin(tasks)]
     rows = _of_decisions(run, "candidates", set(decisions.decision))
-    rows = decisions.astype({"kind": object, "share": object}).merge(rows, on="decision")
+    rows = texts(decisions, "kind", "share").merge(rows, on="decision")
     rows["queue"] = rows.candidate.map(queue_of(run))
     size = np.maximum(rows.value.abs(), rows.limit.abs())
     rows["distance"] = (rows.value - rows.limit).abs()
@@ -92,10 +98,8 @@ def decisions(run: Run) -> pd.DataFrame:
     """Recorded decisions by kind; metrics decisions, without_candidate (all candidates refused), placed (jobs)."""
     window = window_of(run)
     rows = run.table("decisions", ["time_s", "kind", "n_kept", "n_jobs"])
-    rows = rows[window.holds(rows.time_s)].assign(without_candidate=rows.n_kept == 0)
-    groups = rows.astype({"kind": object}).groupby("kind")
-    table = groups.agg(decisions=("n_kept", "size"), without_candidate=("without_candidate", "sum"),
-                       placed=("n_jobs", "sum")).reset_index()
+    rows = rows[window.holds(rows.time_s)].assign(decisions=1, without_candidate=rows.n_kept == 0, placed=rows.n_jobs)
+    table = sums(rows, ["kind"], "decisions", "without_candidate", "placed")
     return tidy(table, ["kind"], {"decisions": "decisions", "without_candidate": "decisions", "placed": "jobs"}, window)
 
 
@@ -195,9 +199,8 @@ def refusals_by_tag(run: Run) -> pd.DataFrame:
 
     Metrics: refusals; part, % of the candidates that brokers with this tag looked at.
     """
-    rows = in_window(run, "candidate").groupby(["kind", "tag"])["count"].sum().reset_index()
-    asked = rows.groupby("kind")["count"].transform("sum")
-    table = rows.assign(asked=asked)[rows.tag != USED].groupby("tag")[["count", "asked"]].sum().reset_index()
+    rows = sums(in_window(run, "candidate"), ["kind", "tag"], "count")
+    table = sums(rows.assign(asked=total(rows, ["kind"], "count"))[rows.tag != USED], ["tag"], "count", "asked")
     table = table.assign(refusals=table["count"], part=100 * table["count"] / table.asked)
     return tidy(table[["tag", "refusals", "part"]], ["tag"], {"refusals": "refusals", "part": "%"}, window_of(run))
 
@@ -260,17 +263,22 @@ def sums_of_refusals(run: Run, by: Sequence[str], columns: Collection[str],
     for rows in run.batches("refusals", [*sorted(columns), number]):
         rows = chosen(rows)
         rows = rows.assign(**{name: rows[name].cat.add_categories([USED]).fillna(USED) for name in RULE})
-        sums = rows.groupby(list(by), observed=True, sort=False)[number].sum().rename("count").reset_index()
-        pieces.append(sums.astype({name: object for name in sums.select_dtypes("category")}))
-    return pd.concat(pieces).groupby(list(by))["count"].sum().reset_index()
+        pieces.append(sums(rows, by, number))
+    table = pieces[0] if len(pieces) == 1 else sums(pd.concat(pieces), by, number)
+    return table.rename(columns={number: "count"})
+
+
+def total(table: pd.DataFrame, by: Sequence[str], figure: str) -> np.ndarray:
+    """Sum of a figure over the rows that have the values of each row in the columns `by`."""
+    keys, group = grouped(table, by)
+    return summed(table[figure].to_numpy(), group, len(keys[by[0]]))[group]
 
 
 def _counts(run: Run, kind: str, by: str) -> pd.DataFrame:
     """Counts of one broker in the window by column `by` and rule, and the position of the rule (step)."""
     rows = in_window(run, by)
     rows = rows[rows.kind == kind].drop(columns="kind")
-    place = {name: number for number, name in enumerate(criteria(run, kind).criterion)}
-    return rows.assign(step=rows.criterion.map(place).fillna(len(place)))
+    return rows.assign(step=rows.criterion.map(places(run, kind)).astype(float))
 
 
 @once_per_run
@@ -287,7 +295,7 @@ def _about(rows: pd.DataFrame, queue: str | None) -> pd.DataFrame:
 
 def _with_parts(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Counts by kind, `by` and rule with their % of the same kind and `by`, largest first."""
-    table["part"] = 100 * table["count"] / table.groupby(["kind", *by])["count"].transform("sum")
+    table["part"] = 100 * table["count"] / total(table, ["kind", *by], "count")
     table = table[table["count"] > 0]
     return table.sort_values(["kind", *by, "count", *RULE], ascending=[True, *[True] * len(by), False, True, True],
                              ignore_index=True)
@@ -303,7 +311,8 @@ def reach(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
     """
     rows = sums_of_refusals(run, ["share", "candidate", *RULE], {"kind", "share", "candidate", *RULE},
                             lambda rows: rows[rows.kind == kind], "queue_count")
-    decisions = rows.groupby(["share", "candidate"])["count"].sum().groupby("share").max()
+    asked = sums(rows, ["share", "candidate"], "count").sort_values("count").drop_duplicates("share", keep="last")
+    decisions = asked.set_index("share")["count"]
     unit, size = "sites", {}
     if kind in ABOUT_QUEUES:
         unit, size = "cores", cores_of(run)
@@ -311,7 +320,7 @@ def reach(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
                                 lambda rows: rows[rows.kind == kind], "pool_count")
     rows["taken"] = rows["count"] * rows.candidate.map(size).astype(float).fillna(1.0) / rows.share.map(decisions)
     rows = rows[rows.taken > 0].astype({"taken": float})
-    table = rows.groupby(["share", *RULE]).taken.sum().reset_index()
+    table = sums(rows, ["share", *RULE], "taken")
     table = _in_order(run, kind, table, ["share"])
     return tidy(table.assign(decisions=table.share.map(decisions)), ["share", *RULE],
                 {"taken": unit, "left": unit, "part": "%", "decisions": "decisions"}, "whole run")
@@ -325,7 +334,7 @@ def cores_lost(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
     never online are left out. Dimensions candidate, tag and criterion. Metric cores.
     """
     rows = in_window(run, "candidate", "queue_count")
-    asked = rows[rows.kind == kind].groupby("candidate")["count"].sum().max()
+    asked = sums(rows[rows.kind == kind], ["candidate"], "count")["count"].max()
     rows = in_window(run, "candidate", "pool_count")
     rows = rows[(rows.kind == kind) & (rows.tag != USED) & rows.candidate.isin(online(run))]
     rows = rows.assign(cores=rows["count"] * rows.candidate.map(cores_of(run)).astype(float) / asked)
@@ -338,12 +347,12 @@ def refusal_rates(run: Run, most: int = 20, kind: str = JOB_BROKERAGE) -> pd.Dat
     Dimensions candidate, tag and criterion (USED: not refused), of the `most` queues with most `cores_lost`, in this
     order; rules in the order of the chain.
     """
-    lost = cores_lost(run, kind).groupby("candidate").value.sum().sort_values(ascending=False, kind="stable")
+    lost = sums(cores_lost(run, kind), ["candidate"], "value").sort_values("value", ascending=False, kind="stable")
     rows = in_window(run, "candidate", "queue_count")
     rows = rows[(rows.kind == kind) & (rows["count"] > 0)]
-    asked = rows.groupby("candidate")["count"].transform("sum")
-    rows = rows.assign(rate=100 * rows["count"] / asked, step=rows.criterion.map(places(run, kind)),
-                       place=rows.candidate.map({name: place for place, name in enumerate(lost.index[:most])}))
+    rows = rows.assign(rate=100 * rows["count"] / total(rows, ["candidate"], "count"),
+                       step=rows.criterion.map(places(run, kind)),
+                       place=rows.candidate.map({name: place for place, name in enumerate(lost.candidate[:most])}))
     rows = rows[rows.place.notna()].sort_values(["place", "step"])
     return tidy(rows, ["candidate", *RULE], {"rate": "%"}, window_of(run))
 
@@ -353,8 +362,7 @@ def without_nucleus(run: Run) -> frozenset[str]:
     """Shares for whose tasks no site is a candidate of task brokerage: none is a nucleus with a queue for them."""
     rows = run.table("decisions", ["kind", "share", "n_candidates"])
     rows = rows[rows.kind.astype(object) == DecisionKind.TASK_BROKERAGE.word]
-    most = rows.groupby(rows.share.astype(object)).n_candidates.max()
-    return frozenset(most.index[most == 0])
+    return frozenset(rows.share) - frozenset(rows.share[rows.n_candidates > 0])
 
 
 @once_per_run
@@ -381,7 +389,7 @@ def reach_recorded(run: Run, rows: pd.DataFrame, kind: str = JOB_BROKERAGE) -> p
     rows = rows.astype({"taken": float}).sort_values("place", kind="stable")
     last = rows.drop_duplicates(["decision", "pool"], keep="last")
     about = ["decision", "time_s", "jeditaskid", "share"]
-    table = last.groupby([*about, *RULE]).taken.sum().reset_index()
+    table = sums(last, [*about, *RULE], "taken")
     return with_labels(run, _in_order(run, kind, table, about).assign(kind=kind)).drop(columns="kind")
 
 
@@ -400,7 +408,7 @@ def pools_of(run: Run) -> dict[str, str]:
 
 def places(run: Run, kind: str) -> dict[str, int]:
     """Place of each criterion of a broker in the order of removal, USED last."""
-    return {name: number for number, name in enumerate((*criteria(run, kind).criterion, USED))}
+    return {name: number for number, name in enumerate((*(rule.criterion for rule in rules_of(run, kind)), USED))}
 
 
 def _has_cores(queue: Mapping) -> bool:
@@ -432,7 +440,7 @@ def verdicts(run: Run) -> dict[tuple[int, str], Verdict]:
     """Verdicts that stopped job generation in most cycles of an hour, by its number and work queue."""
     rows = run.table("throttler")
     rows = rows.assign(hour=np.floor(rows.time_s / HOUR).astype(int), work_queue=rows.work_queue.astype(object))
-    return {row.Index: _of(row) for row in _stopping(rows, ["hour", "work_queue"]).itertuples()}
+    return {row.Index: _of(row) for row in _stopping(rows, ["hour", "work_queue"]).itertuples()} if len(rows) else {}
 
 
 def verdicts_of(run: Run, work_queue: str, resource_type: Any) -> dict[int, str]:

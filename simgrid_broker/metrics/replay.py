@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.waiting import QUANTILES
-from simgrid_broker.metrics.window import tidy, window_of
+from simgrid_broker.metrics.window import texts, tidy, window_of
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.records import JOB_END_WORDS, Run
 from simgrid_broker.units import HOUR
@@ -175,7 +175,7 @@ def first_differences(base: Run, changed: Run, most: int = 10) -> pd.DataFrame:
     rows = both.assign(time_s=earliest[every, place], state=np.array(STATES, object)[place],
                        base_s=times[0][every, place], changed_s=times[1][every, place])
     rows = rows[np.isfinite(rows.time_s)].sort_values(["time_s", *SAME], kind="stable").head(most)
-    names = pd.concat([run.table("tasks", ["jeditaskid", "name"]).astype({"name": object}) for run in (base, changed)])
+    names = pd.concat([texts(run.table("tasks", ["jeditaskid", "name"]), "name") for run in (base, changed)])
     rows["task"] = rows.jeditaskid.map(names.drop_duplicates("jeditaskid").set_index("jeditaskid").name)
     rows["share"] = rows.share_base.where(rows.share_base.notna(), rows.share_changed)
     rows["cause"] = [_cause(row, both, base, changed) for row in rows.itertuples()]
@@ -241,7 +241,7 @@ def _verdicts(run: Run, work_queue: str, hour_s: float) -> dict[str, tuple[int, 
     """
     if "throttler" not in run.tables:
         return {}
-    rows = run.table("throttler").astype({"work_queue": object, "verdict": object, "key": object})
+    rows = texts(run.table("throttler"), "work_queue", "verdict", "key")
     rows = rows[(rows.time_s == hour_s) & (rows.work_queue == work_queue)].fillna({"key": ""})
     names = rows.verdict + rows.key.map(lambda key: f" ({key})" if key else "")
     sums = rows.groupby(names, sort=False)[["cycles", "made"]].sum().astype(int)

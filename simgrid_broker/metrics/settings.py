@@ -4,7 +4,7 @@ from math import isnan, nan
 from typing import Any
 
 from simgrid_broker.gdpconfig import LOWER, GdpconfigKey, find
-from simgrid_broker.metrics.refusals import criteria
+from simgrid_broker.metrics.refusals import rules_of
 from simgrid_broker.metrics.window import once_per_run
 from simgrid_broker.names import DecisionKind, ThrottledBy
 from simgrid_broker.records import Run
@@ -60,7 +60,7 @@ def settings_of(run: Run, label: str, share: str) -> tuple[str, ...]:
     """
     found: dict[str, tuple[str, ...]] = {"gdpconfig": (), "queue": (), "storage": ()}
     for kind in DecisionKind.words():
-        for rule in criteria(run, kind).itertuples():
+        for rule in rules_of(run, kind):
             if rule.label == label:
                 found["gdpconfig"] += tuple(f"gdpconfig.{key.replace('<gshare>', share)}" for key in rule.keys)
                 found["queue"] += tuple(f"grid.queues.*.{name}" for name in rule.queue)

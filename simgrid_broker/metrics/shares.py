@@ -123,11 +123,13 @@ def share_samples(run: Run) -> ShareSamples:
 
 def cores_of_job(rows: pd.DataFrame, leaf: pd.Series) -> np.ndarray:
     """Cores of a job of each row's leaf share and resource type, else of its type, (n,)."""
-    kind = rows.resource_type.astype(object)
-    sizes = np.where(kind.str.startswith("MCORE"), 8.0, 1.0)
-    for by in ([kind], [leaf, kind]):
-        sums = rows[["running", "running_cores"]].groupby(by).transform("sum")
-        sizes = np.where(sums.running > 0, sums.running_cores / sums.running.clip(lower=1), sizes)
+    kinds = rows.resource_type.array
+    is_large = np.array([str(name).startswith("MCORE") for name in kinds.categories] + [False])
+    sizes, n_kinds = np.where(is_large[kinds.codes], 8.0, 1.0), len(is_large)
+    for group in (kinds.codes, np.asarray(leaf, int) * n_kinds + kinds.codes):
+        place = np.unique(group, return_inverse=True)[1]
+        running, cores = (np.bincount(place, rows[name])[place] for name in ("running", "running_cores"))
+        sizes = np.where((running > 0) & (kinds.codes >= 0), cores / np.maximum(running, 1), sizes)
     return sizes
 
 

@@ -13,9 +13,21 @@ from simgrid_broker.metrics.refusals import (
     pools_of,
     refusal_counts,
     sums_of_refusals,
+    total,
     with_labels,
 )
-from simgrid_broker.metrics.window import Window, end_times, once_per_run, part_of_jobs, window_of
+from simgrid_broker.metrics.window import (
+    Window,
+    end_times,
+    grouped,
+    largest,
+    once_per_run,
+    part_of_jobs,
+    summed,
+    sums,
+    texts,
+    window_of,
+)
 from simgrid_broker.names import USED
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.schema.harvester import option
@@ -191,9 +203,11 @@ def _parts(run: Run, rows: pd.DataFrame, is_free: np.ndarray, missing: float) ->
 def idle_cores(run: Run, hours: np.ndarray) -> np.ndarray:
     """Free cores of all queues by hour, means over the samples; a pool that queues share counts once."""
     rows = _tables(run).queues
-    rows = rows.assign(pool=rows.queue.map(pools_of(run)), hour=np.ceil(rows.time_s / HOUR) - 1)
-    sums = rows.groupby(["hour", "time_s", "pool"]).free_cores.max().groupby(["hour", "time_s"]).sum()
-    return sums.groupby("hour").mean().reindex(hours).fillna(0.0).to_numpy()
+    keys, sample = grouped(rows.assign(pool=rows.queue.map(pools_of(run))), ["time_s", "pool"])
+    free = largest(rows.free_cores.to_numpy(), sample, len(keys["pool"]))
+    times, sample = np.unique(keys["time_s"], return_inverse=True)
+    free, hour = np.bincount(sample, free), np.ceil(times / HOUR) - 1
+    return np.array([free[hour == each].mean() if (hour == each).any() else 0.0 for each in hours])
 
 
 def _idle_elsewhere(run: Run, used: set[str]) -> pd.Series:
@@ -206,7 +220,9 @@ def _idle_elsewhere(run: Run, used: set[str]) -> pd.Series:
 @once_per_run
 def _means_of_queues(run: Run) -> pd.DataFrame:
     """Means over the samples of free_cores and running_cores of each queue."""
-    return _tables(run).queues.groupby("queue")[["free_cores", "running_cores"]].mean()
+    figures = ["free_cores", "running_cores"]
+    table = sums(_tables(run).queues.assign(samples=1), ["queue"], "samples", *figures).set_index("queue")
+    return table[figures].div(table.samples, axis=0)
 
 
 @once_per_run
@@ -246,15 +262,13 @@ def closed_in_hour(run: Run, share: str, hour: int) -> tuple[str, float]:
 
     It refused their queue in most decisions of the hour, and does not answer to queued jobs.
     """
-    rows = _closed_in_hours(run)
-    cores = rows[(rows.share == share) & (rows.hour == hour)].groupby("rule").cores.sum()
-    return (str(cores.idxmax()), float(cores.max())) if len(cores) else ("", 0.0)
+    return _closed_in_hours(run).get((share, hour), ("", 0.0))
 
 
 @once_per_run
-def _closed_in_hours(run: Run) -> pd.DataFrame:
-    """Cores that idle, without jobs that wait for them, where a rule other than a cap refused a queue to a share in
-    most decisions of an hour: share, hour, candidate, rule, cores."""
+def _closed_in_hours(run: Run) -> dict[tuple[str, int], tuple[str, float]]:
+    """The answers of `closed_in_hour` by share and hour: cores that idle, without jobs that wait for them, where a rule
+    other than a cap refused a queue to a share in most decisions of an hour."""
     idle = _idle_in_hours(run)
 
     def chosen(rows: pd.DataFrame) -> pd.DataFrame:
@@ -263,19 +277,27 @@ def _closed_in_hours(run: Run) -> pd.DataFrame:
         return rows[at.isin(idle.index) & rows.kind.isin(ABOUT_QUEUES)]
     by = ["kind", "share", "candidate", "hour"]
     rows = sums_of_refusals(run, [*by, *RULE], {"kind", "share", "candidate", "time_s", *RULE}, chosen, "queue_count")
-    rows = rows[rows["count"] > ENOUGH * rows.groupby(by)["count"].transform("sum")]
+    rows = rows[rows["count"].to_numpy() > ENOUGH * total(rows, by, "count")]
     rows = with_labels(run, rows[~rows.tag.isin((USED, *OF_CAPS))])
-    return rows.assign(cores=idle.reindex(pd.MultiIndex.from_frame(rows[["candidate", "hour"]])).to_numpy())
+    rows = rows.assign(cores=idle.reindex(pd.MultiIndex.from_frame(rows[["candidate", "hour"]])).to_numpy())
+    cores = sums(rows, ["share", "hour", "rule"], "cores").sort_values("cores", ascending=False, kind="stable")
+    most = cores.drop_duplicates(["share", "hour"])
+    return {(share, hour): (rule, size) for share, hour, rule, size in zip(
+        most.share, most.hour, most.rule, most.cores, strict=True)}
 
 
 def _idle_in_hours(run: Run) -> pd.Series:
     """Free cores less those of activated jobs by queue and hour, where many of a queue are free; means of samples."""
     rows = _tables(run).queues
     rows = rows.assign(hour=np.ceil(rows.time_s / HOUR).astype(int) - 1)
-    means = rows.groupby(["queue", "hour"])[["free_cores", "running_cores", "running", "activated"]].mean()
-    sums = means.groupby("queue")[["running_cores", "running"]].transform("sum")
-    idle = means.free_cores - means.activated * (sums.running_cores / sums.running.clip(lower=1)).clip(lower=1)
-    return idle[idle > FREE * (means.free_cores + means.running_cores)]
+    figures = ("free_cores", "running_cores", "running", "activated")
+    means = sums(rows.assign(samples=1), ["queue", "hour"], "samples", *figures)
+    free, cores, running, activated = (means[name].to_numpy() / means.samples.to_numpy() for name in figures)
+    keys, queue = grouped(means, ["queue"])
+    size, jobs = (summed(each, queue, len(keys["queue"]))[queue] for each in (cores, running))
+    idle = free - activated * np.maximum(size / np.maximum(jobs, 1), 1)
+    found = pd.Series(idle, pd.MultiIndex.from_frame(means[["queue", "hour"]]))
+    return found[idle > FREE * (free + cores)]
 
 
 @once_per_run
@@ -290,8 +312,8 @@ def _keeps_from(run: Run, waiting: Waiting, share: str, idle: pd.Series, kind: s
     rows = _refusals_at(run)
     rows = rows[(rows.share == share) & rows.kind.isin(ABOUT_QUEUES) & rows.candidate.isin(idle.index)]
     rows = with_labels(run, rows.assign(cores=rows.part * rows.candidate.map(idle).astype(float)))
-    cores = rows.groupby("rule").cores.sum()
-    refused = cores.drop(USED, errors="ignore")
+    cores = sums(rows, ["rule"], "cores").set_index("rule").cores
+    refused = cores[cores.index != USED]
     chosen = Obstacle(0, "job brokerage chose other queues than idle ones")
     if not len(refused) or refused.sum() <= MOSTLY * cores.sum():
         at = [obstacle_at(run, str(queue), kind) for queue in idle.sort_values(ascending=False).index]
@@ -406,9 +428,10 @@ def _tables(run: Run) -> _At:
     for name in ("queues", "workers", "workers_asked"):
         rows = run.table(name)
         rows = rows[(rows.time_s + HOUR > window.start_s) if name == "workers_asked" else window.covers(rows.time_s)]
-        texts = rows.select_dtypes("category").columns
-        rows = rows.assign(**{text: rows[text].astype(object).where(rows[text].notna(), "") for text in texts})
+        rows = texts(rows)
+        rows = rows.assign(**{name: rows[name].fillna("") for name, column in rows.items() if column.dtype == object})
         if "resource_type" in rows:
-            rows["resource_type"] = rows.resource_type.replace("", EVERY_TYPE)
+            kinds = rows.resource_type.to_numpy()
+            rows["resource_type"] = pd.Series(np.where(kinds == "", EVERY_TYPE, kinds), rows.index, object)
         found.append(rows)
     return _At(found[0], tuple({**dict(iter(rows.groupby("queue"))), "": rows[:0]} for rows in found))

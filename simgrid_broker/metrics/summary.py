@@ -17,7 +17,19 @@ from simgrid_broker.metrics.shares import ShareSamples, running_samples, share_c
 from simgrid_broker.metrics.tasks import task_turnaround, time_in_phase
 from simgrid_broker.metrics.traffic import data_waits, door_use, link_use, staging_summary, storage_use
 from simgrid_broker.metrics.waiting import waiting_times
-from simgrid_broker.metrics.window import Window, end_times, ended_in, once_per_run, part_of_jobs, tidy, wide, window_of
+from simgrid_broker.metrics.window import (
+    Window,
+    combinations,
+    end_times,
+    ended_in,
+    once_per_run,
+    part_of_jobs,
+    sums,
+    texts,
+    tidy,
+    wide,
+    window_of,
+)
 from simgrid_broker.names import JobStatus
 from simgrid_broker.records import JOB_END_TIMES, JOB_END_WORDS, Run
 from simgrid_broker.units import DAY, HOUR, MINUTE
@@ -49,20 +61,22 @@ def running_cores(run: Run, by: str = "share") -> pd.DataFrame:
     else:
         raise ValueError(f"cores can be grouped by share, resource_type, site or queue, not {by!r}")
     rows[by] = rows[by].astype(object)
-    table = rows.groupby(["time_s", by], sort=False).running_cores.sum().reset_index()
+    group, first = combinations(rows, ["time_s", by])
+    table = rows[["time_s", by]].take(first).assign(running_cores=np.bincount(group, rows.running_cores))
     return tidy(table, ["time_s", by], {"running_cores": "cores"}, Window(0.0, run.end_s))
 
 
 def totals_over_time(run: Run, *columns: str) -> pd.DataFrame:
     """Columns of the samples of shares, such as activated (jobs), summed over the grid; indexed by time_s."""
-    return run.table("shares", ["time_s", *columns]).groupby("time_s").sum()
+    return sums(run.table("shares", ["time_s", *columns]), ["time_s"], *columns).set_index("time_s")
 
 
 def jobs_over_time(run: Run) -> pd.DataFrame:
     """Jobs of the whole grid by state over time; dimensions time_s and state (STATES)."""
-    table = totals_over_time(run, "running", "transferring", "activated", "assigned", "queued").reset_index()
+    table = totals_over_time(run, "running", "transferring", "activated", "assigned", "queued")
     table["other queued"] = table.queued - table.activated - table.assigned
-    long = table.melt("time_s", list(STATES), var_name="state", value_name="jobs")
+    long = pd.DataFrame({"time_s": np.tile(table.index, len(STATES)), "state": np.repeat(STATES, len(table)),
+                         "jobs": np.concatenate([table[state] for state in STATES])})
     return tidy(long, ["time_s", "state"], {"jobs": "jobs"}, Window(0.0, run.end_s))
 
 
@@ -99,8 +113,10 @@ def workers(run: Run) -> pd.DataFrame:
     window = window_of(run)
     rows = run.workers[window.holds(run.workers.time_s)]
     kinds = rows.resource_type.astype(object).where(rows.resource_type.notna(), EVERY)
-    table = rows.assign(queue=rows.queue.astype(object), resource_type=kinds).groupby(
-        ["queue", "resource_type"], sort=False)[list(FIGURES)].sum().reset_index()
+    rows = rows.assign(queue=rows.queue.astype(object), resource_type=kinds)
+    group, first = combinations(rows, ["queue", "resource_type"])
+    table = rows[["queue", "resource_type"]].take(first).assign(**{name: np.bincount(group, rows[name])
+                                                                   for name in FIGURES})
     return tidy(table, ["queue", "resource_type"], FIGURES, window)
 
 
@@ -129,7 +145,7 @@ def jobs_by_status(run: Run) -> pd.DataFrame:
         is_final = rows.status.isin(JOB_END_WORDS)
         counts.update(rows.status[~is_final | window.holds(end_times(rows))].value_counts().to_dict())
     if part < 1:
-        all_ended = ended_in(run, window).groupby("status").jobs.sum().to_dict()
+        all_ended = sums(ended_in(run, window), ["status"], "jobs").set_index("status").jobs.to_dict()
         counts = Counter({status: round(n / part) for status, n in counts.items()}
                          | {status: all_ended.get(status, 0) for status in JOB_END_WORDS})
     table = pd.DataFrame([(status, "ended", counts[status]) for status in JOB_END_WORDS]
@@ -224,7 +240,7 @@ def throttled_hours(run: Run) -> pd.DataFrame:
         return tidy(pd.DataFrame(columns=["share", "throttled"]), ["share"], {"throttled": "h"}, window_of(run))
     window = window_of(run)
     rows = run.table("throttler", ["time_s", "work_queue", "skip", "cycles"])
-    rows = rows[window.holds(rows.time_s)].astype({"work_queue": object})
+    rows = texts(rows[window.holds(rows.time_s)], "work_queue")
     cycles = rows.assign(skipped=rows.cycles * rows.skip).groupby(["work_queue", "time_s"])[["cycles", "skipped"]].sum()
     hours = (cycles.skipped / cycles.cycles).groupby("work_queue").sum()
     table = hours.reindex(share_tree(run).leaf_names, fill_value=0.0).rename_axis("share").rename("throttled")

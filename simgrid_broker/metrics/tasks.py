@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.refusals import criteria
-from simgrid_broker.metrics.window import once_per_run, selected_jobs, tidy, window_of
+from simgrid_broker.metrics.refusals import rules_of
+from simgrid_broker.metrics.window import once_per_run, selected_jobs, texts, tidy, window_of
 from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind, TaskStatus
 from simgrid_broker.records import Run
 from simgrid_broker.systems.dispatch import dispatcher
@@ -70,14 +70,14 @@ def unplaced_tasks(run: Run) -> pd.DataFrame:
                                 "errordialog"])
     tasks = tasks.astype({name: object for name in ("name", "share", "label", "errordialog")})
     last = run.table("decisions", ["jeditaskid", "kind", "n_kept"]).drop_duplicates("jeditaskid", keep="last")
-    last = last.astype({"kind": object}).set_index("jeditaskid").reindex(tasks.jeditaskid).reset_index()
+    last = texts(last, "kind").set_index("jeditaskid").reindex(tasks.jeditaskid).reset_index()
     waits = tasks.status.isin(ON_HOLD) | ((tasks.status == TaskStatus.READY.word) & (last.n_kept == 0))
     waits &= (tasks.n_attempts == 0) & (tasks.arrival_s < window_of(run).end_s - HOUR)
     kind = np.where(tasks.label.isin(ANALYSIS_LABELS), _broker_of_users(run), np.where(
         tasks.nucleus.isna(), DecisionKind.TASK_BROKERAGE.word, DecisionKind.JOB_BROKERAGE.word))
     tasks = tasks.assign(kind=last.kind.where(last.kind.notna(), kind), name=tasks.name.fillna(""))[waits]
     rule_of = {(kind, rule.label): (rule.tag, rule.criterion) for kind in DecisionKind.words()
-             for rule in criteria(run, kind).itertuples()}
+             for rule in rules_of(run, kind)}
     rules = [rule_of.get(about, (about[1], "")) for about in zip(tasks.kind, tasks.errordialog.fillna(""), strict=True)]
     tasks = tasks.assign(tag=[tag for tag, _ in rules], criterion=[name for _, name in rules])
     return tasks[["jeditaskid", "name", "share", "kind", "tag", "criterion"]].reset_index(drop=True)

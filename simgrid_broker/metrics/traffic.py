@@ -6,7 +6,18 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.window import Window, once_per_run, tidy, wide, window_of
+from simgrid_broker.metrics.window import (
+    Window,
+    grouped,
+    largest,
+    once_per_run,
+    summed,
+    sums,
+    texts,
+    tidy,
+    wide,
+    window_of,
+)
 from simgrid_broker.names import TransferKind
 from simgrid_broker.records import Run
 from simgrid_broker.units import GB, HOUR, MB, MINUTE, TB
@@ -28,11 +39,12 @@ def link_use(run: Run) -> pd.DataFrame:
     rows = rows[window.covers(rows.time_s)]
     past = seconds_since(run, rows.time_s)
     rows = rows.assign(utilisation_s=rows.utilisation * past, peak=rows.bytes_moved / np.where(past > 0, past, np.nan))
-    groups = rows.groupby(["source", "destination"], observed=True, sort=False)
-    table = groups.agg(moved=("bytes", "sum"), utilisation=("utilisation_s", "sum"), files=("files", "sum"),
-                       failed=("files_failed", "sum"), peak_rate=("peak", "max"),
-                       peak_utilisation=("utilisation", "max"), queued_files=("queued_files", "max")).reset_index()
-    table = table.astype({"source": object, "destination": object})
+    keys, link = grouped(rows, ["source", "destination"])
+    table = pd.DataFrame(keys | {
+        name: of(rows[column].to_numpy(), link, len(keys["source"])) for name, (of, column) in {
+            "moved": (summed, "bytes"), "utilisation": (summed, "utilisation_s"), "files": (summed, "files"),
+            "failed": (summed, "files_failed"), "peak_rate": (largest, "peak"),
+            "peak_utilisation": (largest, "utilisation"), "queued_files": (largest, "queued_files")}.items()})
     table["rate"] = table.moved / GB / window.length_s if window.length_s else np.nan
     table["failed"] = 100 * table.failed / (table.files + table.failed).where(table.files + table.failed > 0)
     table["peak_rate"] /= GB
@@ -48,9 +60,10 @@ def link_use(run: Run) -> pd.DataFrame:
 def site_traffic(run: Run) -> pd.DataFrame:
     """Bytes that each site with traffic sent to others, and received, in the window; dimension site; metrics in TB."""
     links = wide(link_use(run), "moved")
-    table = pd.DataFrame({"sent": links.groupby("source").moved.sum(),
-                          "received": links.groupby("destination").moved.sum()}).fillna(0.0).rename_axis("site")
-    return tidy(table.reset_index(), ["site"], {"sent": "TB", "received": "TB"}, window_of(run))
+    ends = pd.DataFrame({"site": [*links.source, *links.destination],
+                         "sent": [*links.moved, *np.zeros(len(links))],
+                         "received": [*np.zeros(len(links)), *links.moved]})
+    return tidy(sums(ends, ["site"], "sent", "received"), ["site"], {"sent": "TB", "received": "TB"}, window_of(run))
 
 
 def traffic_summary(run: Run) -> pd.DataFrame:
@@ -78,7 +91,7 @@ def link_waits(run: Run) -> pd.DataFrame:
     """
     window = window_of(run)
     rows = run.table("transfers", ["kind", "source", "destination", "submitted_s", "started_s", "ended_s"])
-    rows = rows[window.holds(rows.ended_s) & (rows.kind != READING)].astype({"source": object, "destination": object})
+    rows = texts(rows[window.holds(rows.ended_s) & (rows.kind != READING)], "source", "destination")
     rows = rows.assign(wait=(rows.started_s - rows.submitted_s) / MINUTE,
                        took=(rows.ended_s - rows.submitted_s) / MINUTE)
     table = rows.groupby(["source", "destination"])[["wait", "took"]].mean().reset_index()
@@ -92,15 +105,15 @@ def site_matrix(run: Run, most: int = 20) -> pd.DataFrame:
     left out. Metrics: moved (TB), rate (MB/s).
     """
     links = wide(link_use(run), "moved", "rate")
-    of_site = links.groupby("source").moved.sum().add(links.groupby("destination").moved.sum(), fill_value=0)
-    busiest = sorted(of_site.index, key=lambda name: (-of_site[name], name))
+    ends = pd.DataFrame({"site": [*links.source, *links.destination], "moved": [*links.moved, *links.moved]})
+    busiest = sums(ends, ["site"], "moved").sort_values("moved", ascending=False, kind="stable").site.tolist()
     rest = f"others ({len(busiest) - most})"
     order = {name: place if place < most else most for place, name in enumerate(busiest)}
     names = dict(zip(busiest, busiest[:most] + [rest] * len(busiest[most:]), strict=True))
     table = links.assign(row=links.source.map(order), column=links.destination.map(order),
                          source=links.source.map(names), destination=links.destination.map(names))
     keys = ["row", "column", "source", "destination"]
-    table = table.groupby(keys)[["moved", "rate"]].sum().reset_index().sort_values(keys)
+    table = sums(table, keys, "moved", "rate")
     table["rate"] *= GB / MB
     return tidy(table, ["source", "destination"], {"moved": "TB", "rate": "MB/s"}, window_of(run))
 
@@ -109,7 +122,8 @@ def traffic_series(run: Run) -> pd.DataFrame:
     """Traffic of all links over time; dimension time_s; metrics rate (GB/s since the previous sample), queued_files."""
     rows = run.table("links", ["time_s", "bytes", "queued_files"])
     times = sample_times(run)
-    table = rows.groupby("time_s").sum().reindex(times, fill_value=0).reset_index(names="time_s")
+    table = sums(rows, ["time_s"], "bytes", "queued_files").set_index("time_s").reindex(times, fill_value=0)
+    table = table.reset_index(names="time_s")
     table["rate"] = table.bytes / GB / np.diff(times, prepend=np.nan)
     return tidy(table, ["time_s"], {"rate": "GB/s", "queued_files": "files"}, Window(0.0, run.end_s))
 
@@ -138,7 +152,7 @@ def link_series(run: Run, links: Sequence[tuple[str, str]]) -> pd.DataFrame:
 
 def storage_series(run: Run) -> pd.DataFrame:
     """Use of every storage over time; dimensions time_s and storage; metric used, % of its size."""
-    rows = run.table("storages", ["time_s", "storage", "total_bytes", "free_bytes"]).astype({"storage": object})
+    rows = texts(run.table("storages", ["time_s", "storage", "total_bytes", "free_bytes"]), "storage")
     rows["used"] = 100 * (1 - rows.free_bytes / rows.total_bytes)
     return tidy(rows, ["time_s", "storage"], {"used": "%"}, Window(0.0, run.end_s))
 
@@ -148,7 +162,7 @@ def storage_levels(run: Run) -> pd.DataFrame:
 
     Metrics, TB: used (not expired), expired, free, min_free (free space below which expired data is deleted).
     """
-    rows = run.storages.astype({"storage": object})
+    rows = texts(run.storages, "storage")
     rows["used_bytes"] = rows.total_bytes - rows.free_bytes - rows.expired_bytes
     last = rows.drop_duplicates("storage", keep="last").set_index("storage")
     traffic = (last.written_bytes + last.deleted_bytes).rename("traffic")
@@ -165,7 +179,7 @@ def storage_use(run: Run) -> pd.DataFrame:
     """
     window = window_of(run)
     rows = run.storages
-    rows = rows[window.holds(rows.time_s)].astype({"storage": object}).drop_duplicates("storage", keep="last")
+    rows = texts(rows[window.holds(rows.time_s)], "storage").drop_duplicates("storage", keep="last")
     table = pd.DataFrame({"storage": rows.storage, "used": 100 * (1 - rows.free_bytes / rows.total_bytes),
                           **{name: rows[f"{name}_bytes"] / TB for name in ("total", "free", "expired", "written")}})
     table = table.sort_values(["used", "storage"], ascending=[False, True])
@@ -177,7 +191,7 @@ def transfer_summary(run: Run) -> pd.DataFrame:
     """Transfers that ended in the window; dimension kind; metrics transfers, files, moved (TB), median times (min)."""
     window = window_of(run)
     columns = ["kind", "bytes", "n_files", "submitted_s", "started_s", "ended_s"]
-    rows = run.table("transfers", columns).astype({"kind": object})
+    rows = texts(run.table("transfers", columns), "kind")
     rows = rows[window.holds(rows.ended_s)]
     rows = rows.assign(wait=(rows.started_s - rows.submitted_s) / MINUTE, move=(rows.ended_s - rows.started_s) / MINUTE)
     table = rows.groupby("kind").agg(transfers=("bytes", "size"), files=("n_files", "sum"), moved=("bytes", "sum"),
@@ -196,9 +210,10 @@ def data_waits(run: Run) -> pd.DataFrame:
     transfers that ended: moved (TB), failed_files, median_time (from request to the last file, min).
     """
     window = window_of(run)
-    samples = run.table("queues", ["time_s", "assigned", "transferring"]).groupby("time_s").sum()
+    samples = run.table("queues", ["time_s", "assigned", "transferring"])
+    samples = sums(samples, ["time_s"], "assigned", "transferring").set_index("time_s")
     samples = samples[window.holds(samples.index)].rename(columns={"assigned": "input", "transferring": "output"})
-    rows = run.table("transfers", ["kind", "bytes", "failed_files", "submitted_s", "ended_s"]).astype({"kind": object})
+    rows = texts(run.table("transfers", ["kind", "bytes", "failed_files", "submitted_s", "ended_s"]), "kind")
     rows = rows[window.holds(rows.ended_s)]
     rows = rows.assign(took=(rows.ended_s - rows.submitted_s) / MINUTE)
     table = pd.DataFrame({"waiting_jobs": samples.mean(), "waiting_at_end": samples.tail(1).sum()})
@@ -231,7 +246,10 @@ def direct_reading(run: Run) -> pd.DataFrame:
     """
     window = window_of(run)
     rows = run.table("transfers", ["kind", "source", "destination", "bytes", "failed_files", "started_s", "ended_s"])
-    rows = rows[(rows.kind == READING) & window.holds(rows.ended_s)].astype({"source": object, "destination": object})
+    rows = texts(rows[(rows.kind == READING) & window.holds(rows.ended_s)], "source", "destination")
+    units = {"jobs": "jobs", "cut": "jobs", "read": "TB", "rate": "MB/s", "took": "min"}
+    if not len(rows):
+        return tidy(rows.reindex(columns=["source", "destination", *units]), ["source", "destination"], units, window)
     took = rows.ended_s - rows.started_s
     rows = rows.assign(took=took / MINUTE, rate=rows.bytes / MB / took.where(took > 0, np.nan))
     table = rows.groupby(["source", "destination"]).agg(
@@ -239,7 +257,6 @@ def direct_reading(run: Run) -> pd.DataFrame:
         took=("took", "median")).reset_index()
     table["read"] /= TB
     table = table.sort_values(["read", "source", "destination"], ascending=[False, True, True])
-    units = {"jobs": "jobs", "cut": "jobs", "read": "TB", "rate": "MB/s", "took": "min"}
     return tidy(table, ["source", "destination"], units, window)
 
 
@@ -248,7 +265,7 @@ def staging_series(run: Run) -> pd.DataFrame:
 
     Metrics: waiting (no rule yet), staging (has a rule, not all on disk), done (all on disk; a sum since the start).
     """
-    rows = run.table("staging").astype({"tape": object, "status": object})
+    rows = texts(run.table("staging"), "tape", "status")
     done = rows.finished_s.where(rows.status.isin(["done", "retired"]))
     stays = {"waiting": (rows.requested_s, rows.started_s.fillna(rows.finished_s)),
              "staging": (rows.started_s, rows.finished_s), "done": (done, pd.Series(np.nan, rows.index))}
@@ -264,11 +281,11 @@ def staging_series(run: Run) -> pd.DataFrame:
 
 def drives_series(run: Run) -> pd.DataFrame:
     """Drives at work of each physical tape at each sample; dimensions time_s and tape; metric mounted."""
-    requests = run.table("staging").astype({"source": object, "tape": object})
+    requests = texts(run.table("staging"), "source", "tape")
     tape_of = requests.drop_duplicates("source").set_index("source").tape
-    rows = run.table("storages", ["time_s", "storage", "mounted"]).astype({"storage": object})
+    rows = texts(run.table("storages", ["time_s", "storage", "mounted"]), "storage")
     rows = rows[rows.storage.isin(tape_of.index)]
-    table = rows.assign(tape=rows.storage.map(tape_of)).groupby(["time_s", "tape"]).mounted.sum().reset_index()
+    table = sums(rows.assign(tape=rows.storage.map(tape_of)), ["time_s", "tape"], "mounted")
     return tidy(table, ["time_s", "tape"], {"mounted": "drives"}, Window(0.0, run.end_s))
 
 
@@ -279,7 +296,7 @@ def staging_summary(run: Run) -> pd.DataFrame:
     for_drive (from the rule to the drive that takes it up, h), staged (from the request to the last file on disk, h).
     """
     window = window_of(run)
-    rows = run.table("staging").astype({"tape": object, "status": object})
+    rows = texts(run.table("staging"), "tape", "status")
     rows = rows[window.holds(rows.requested_s)]
     done = rows.status.isin(["done", "retired"])
     rows = rows.assign(size=rows["bytes"] / TB, done=done, for_quota=(rows.started_s - rows.requested_s) / HOUR,

@@ -1,12 +1,19 @@
 """Users with analysis tasks: their jobs and cores, how long they wait and are throttled, and how fair that is."""
 
-from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.window import once_per_run, part_of_jobs, selected_jobs, tidy, window_of
+from simgrid_broker.metrics.window import (
+    combinations,
+    once_per_run,
+    part_of_jobs,
+    selected_jobs,
+    texts,
+    tidy,
+    window_of,
+)
 from simgrid_broker.names import ANALYSIS_LABELS, TASK_ENDS, JobStatus, SiteClass, TaskClass, TaskStatus, ThrottledBy
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
@@ -17,7 +24,7 @@ FIGURES = {"tasks": "tasks", "started": "jobs", "waiting": "jobs", "cores": "cor
 """Figures of a user with their units."""
 SIZES = (("largest 10", 0, 10), ("next 40", 10, 50), ("others", 50, None))
 """Classes of users by the power that they used: name, and ranks from and to."""
-NO_CLASS = "none"
+NO_CLASS, NOT_YET = "none", "not activated"
 CELL = ["user", "share", "task_class"]
 SUMS = ["started", "waiting", "core_s", "hs06s"]
 CLASSES = (*(one.name for one in (TaskClass.S, TaskClass.A, TaskClass.B, TaskClass.C)), NO_CLASS)
@@ -34,11 +41,14 @@ def users(run: Run) -> pd.DataFrame:
     and power are scaled up.
     """
     tasks = _tasks(run)
-    of_tasks = tasks.groupby("user").agg(tasks=("throttled", "size"), throttled=("throttled", "sum"))
-    table = of_tasks.join(_figures(run, _jobs(run), "user"), how="left")
-    table = table.fillna({"started": 0, "waiting": 0, "cores": 0, "power": 0}).reset_index()
-    table = table.sort_values(["cores", "user"], ascending=[False, True], kind="stable")
-    return tidy(table[["user", *FIGURES]], ["user"], FIGURES, window_of(run))
+    user, names = pd.factorize(tasks.user, sort=True)
+    table = _figures(run, _jobs(run), "user").reindex(names)
+    idle = table.started.isna().to_numpy()
+    of_tasks = {"user": names, "tasks": np.bincount(user), "throttled": np.bincount(user, tasks.throttled)}
+    table = pd.DataFrame(of_tasks | {
+        name: np.where(idle & (not name.startswith("wait_")), 0.0, table[name]) for name in table})
+    table = table.take(np.lexsort((np.arange(len(names)), -table.cores)))
+    return tidy(table, ["user"], FIGURES, window_of(run))
 
 
 def users_by_size(run: Run) -> pd.DataFrame:
@@ -58,7 +68,7 @@ def users_by_size(run: Run) -> pd.DataFrame:
 
 def user_cores(run: Run) -> pd.DataFrame:
     """Mean cores of each user in each share over the window; dimensions user and share."""
-    table = _figures(run, _jobs(run), ["user", "share"])
+    table = _figures(run, _jobs(run), "user", "share")
     return tidy(table[["cores"]].reset_index(), ["user", "share"], {"cores": "cores"}, window_of(run))
 
 
@@ -77,7 +87,7 @@ def users_by_class(run: Run) -> pd.DataFrame:
 
 def site_class_series(run: Run) -> pd.DataFrame:
     """PanDA queues of each class at each sample: time_s, site_class, value; empty if all are of class mid always."""
-    rows = run.table("queues", ["time_s", "site_class"]).astype({"site_class": object})
+    rows = texts(run.table("queues", ["time_s", "site_class"]), "site_class")
     if set(rows.site_class.dropna()) <= {SiteClass.MID.word}:
         return pd.DataFrame(columns=["time_s", "site_class", "value"])
     return rows.groupby(["time_s", "site_class"]).size().rename("value").reset_index()
@@ -109,51 +119,69 @@ def moved_input(run: Run) -> pd.DataFrame:
 def _jobs(run: Run) -> pd.DataFrame:
     """Attempts of analysis tasks by user, share and task_class, read in batches.
 
-    task_class: of the task when the attempt was activated, NO_CLASS if it had none, None before. Sums over the window:
-    started, waiting, core_s, hs06s; wait: arrays of the times in activated of the started ones, h.
+    task_class: of the task when the attempt was activated, NO_CLASS if it had none, NOT_YET before. Sums over the
+    window: started, waiting, core_s, hs06s; wait: arrays of the times in activated of the started ones, h.
     """
-    tasks, classes = _tasks(run).jeditaskid, run.table("task_classes").sort_values("time_s")
+    tasks, classes = _tasks(run).jeditaskid, run.table("task_classes")
     columns = ["user", "share", "corecount", "hs06_milli", "activated_s", "running_s", *JOB_END_TIMES, "jeditaskid"]
-    sums, waits = list[pd.DataFrame](), defaultdict[tuple, list[np.ndarray]](list)
+    pieces = list[pd.DataFrame]()
     for rows in run.batches("jobs", columns):
-        rows = rows[rows.jeditaskid.isin(tasks)].astype({"user": object, "share": object})
-        groups = _in_window(run, rows.assign(task_class=_class_of(rows, classes))).groupby(CELL, dropna=False)
-        sums.append(groups[SUMS].sum())
-        for cell, wait in groups.wait:
-            waits[cell].append(wait.dropna().to_numpy())
-    table = pd.concat(sums).groupby(CELL, dropna=False).sum()
-    return table.assign(wait=[np.concatenate(waits[cell]) for cell in table.index]).reset_index()
+        rows = texts(rows[np.isin(rows.jeditaskid, tasks)], "user", "share")
+        of_window, waits = _in_window(run, rows)
+        pieces.append(_by_cell(rows.assign(task_class=_class_of(rows, classes)), of_window, waits))
+    table = pd.concat(pieces, ignore_index=True)
+    return _by_cell(table, {name: table[name].to_numpy() for name in SUMS}, table.wait.to_numpy())
 
 
-def _class_of(jobs: pd.DataFrame, classes: pd.DataFrame) -> pd.Series:
-    """Class of the task of each job when it was activated; classes: changes in the order of time."""
-    activated = jobs[jobs.activated_s.notna()].sort_values("activated_s")
-    found = pd.merge_asof(activated[["activated_s", "jeditaskid"]], classes, left_on="activated_s", right_on="time_s",
-                          by="jeditaskid").task_class.astype(object).fillna(NO_CLASS)
-    return found.set_axis(activated.index).reindex(jobs.index)
+def _by_cell(rows: pd.DataFrame, figures: Mapping[str, np.ndarray], waits: np.ndarray) -> pd.DataFrame:
+    """Sums of figures by CELL, and the waits of each, h; waits: of single jobs, NaN = none, or arrays of them."""
+    cell, first = combinations(rows, CELL)
+    order = np.argsort(cell, kind="stable")
+    of_cells = np.split(waits[order], np.cumsum(np.bincount(cell, minlength=len(first)))[:-1]) if len(first) else []
+    of_cells = [np.concatenate(each) if each.dtype == object else each[~np.isnan(each)] for each in of_cells]
+    table = rows[CELL].take(first).assign(**{name: np.bincount(cell, value, len(first))
+                                             for name, value in figures.items()})
+    return table.assign(wait=pd.Series(of_cells, table.index, object))
 
 
-def _in_window(run: Run, jobs: pd.DataFrame) -> pd.DataFrame:
-    """Jobs with what each adds to the sums of the window, and the time in activated, h, of those that started in it."""
-    window = window_of(run)
+def _class_of(jobs: pd.DataFrame, classes: pd.DataFrame) -> np.ndarray:
+    """Class of the task of each job when it was activated; classes: changes."""
+    activated = jobs.activated_s.to_numpy()
+    found = np.where(np.isnan(activated), NOT_YET, NO_CLASS).astype(object)
+    known = classes[np.isin(classes.jeditaskid, jobs.jeditaskid)] if len(classes) else classes
+    if len(known):
+        jobs = jobs.assign(row=np.arange(len(jobs)))[~np.isnan(activated)].sort_values("activated_s")
+        merged = pd.merge_asof(jobs[["activated_s", "jeditaskid", "row"]], known.sort_values("time_s"), by="jeditaskid",
+                               left_on="activated_s", right_on="time_s")
+        merged = merged[merged.task_class.notna()]
+        found[merged.row] = merged.task_class.astype(object)
+    return found
+
+
+def _in_window(run: Run, jobs: pd.DataFrame) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Contributions of each job to the SUMS of the window, and the time in activated of those that started in it, h."""
+    window, activated = window_of(run), jobs.activated_s.to_numpy()
     begun, ended = jobs.running_s.to_numpy(), _ends(jobs, run.end_s)
     busy_s = np.clip(np.fmin(ended, window.end_s) - np.fmax(begun, window.start_s), 0, None)
     busy_s = np.where(np.isnan(begun), 0, busy_s)
     started = window.holds(begun)
-    return jobs.assign(started=started, waiting=np.isnan(begun) & jobs.activated_s.notna() & (ended >= run.end_s),
-                       core_s=busy_s * jobs.corecount, hs06s=busy_s * jobs.hs06_milli / 1000,
-                       wait=np.where(started, (begun - jobs.activated_s) / HOUR, np.nan))
+    return ({"started": started, "waiting": np.isnan(begun) & ~np.isnan(activated) & (ended >= run.end_s),
+             "core_s": busy_s * jobs.corecount.to_numpy(), "hs06s": busy_s * jobs.hs06_milli.to_numpy() / 1000},
+            np.where(started, (begun - activated) / HOUR, np.nan))
 
 
-def _figures(run: Run, jobs: pd.DataFrame, by: str | list[str]) -> pd.DataFrame:
-    """The figures of groups of the rows of `_jobs`, indexed by group."""
-    window, groups = window_of(run), jobs.groupby(by)
-    sums = groups[SUMS].sum().astype(float) / (part_of_jobs(run) or 1)
+def _figures(run: Run, jobs: pd.DataFrame, *by: str) -> pd.DataFrame:
+    """The figures of groups of the rows of `_jobs`, indexed by the columns `by` in their order."""
+    length_s, part = window_of(run).length_s or np.nan, part_of_jobs(run) or 1
+    jobs = jobs[jobs[by[0]].notna()].sort_values(list(by), kind="stable")
+    group, first = combinations(jobs, by)
+    sums = {name: np.bincount(group, jobs[name], len(first)) / part for name in SUMS}
+    waits = [np.concatenate([jobs.wait.iloc[k] for k in np.flatnonzero(group == one)]) for one in range(len(first))]
     p50, p95 = np.array([np.quantile(wait, [0.5, 0.95]) if len(wait) else [np.nan, np.nan]
-                         for wait in (np.concatenate([*cells]) for _, cells in groups.wait)]).reshape(-1, 2).T
-    length_s = window.length_s or np.nan
-    return pd.DataFrame({"started": sums.started, "waiting": sums.waiting, "cores": sums.core_s / length_s,
-                         "power": sums.hs06s / length_s, "wait_p50": p50, "wait_p95": p95})
+                         for wait in waits]).reshape(-1, 2).T
+    table = jobs[[*by]].take(first).assign(started=sums["started"], waiting=sums["waiting"], wait_p50=p50, wait_p95=p95,
+                                           cores=sums["core_s"] / length_s, power=sums["hs06s"] / length_s)
+    return table.set_index([*by])
 
 
 def fairness(power: np.ndarray) -> dict[str, float]:
@@ -336,5 +364,5 @@ def _last_sample(run: Run) -> pd.DataFrame:
         rows = rows[rows.time_s == rows.time_s.max()]
         last = rows if len(rows) or last is None else last
     assert last is not None
-    last = last.astype({"queue": object}).drop_duplicates("queue", keep="last").set_index("queue")
+    last = texts(last, "queue").drop_duplicates("queue", keep="last").set_index("queue")
     return last.rename(columns={"activated": "all_waiting", "running": "all_running"}).drop(columns="time_s")

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.window import Window, end_times, once_per_run, part_of_jobs, tidy, window_of
+from simgrid_broker.metrics.window import Window, end_times, once_per_run, part_of_jobs, texts, tidy, window_of
 from simgrid_broker.names import TransferKind
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
@@ -86,8 +86,8 @@ def waits_for_data(run: Run) -> pd.DataFrame:
     file; still_waiting, at the end: jobs in status assigned or transferring, requests of a tape without an end.
     """
     window = window_of(run)
-    moved = run.table("transfers", ["kind", "submitted_s", "ended_s"]).astype({"kind": object})
-    asked = run.table("staging", ["tape", "status", "requested_s", "finished_s"]).astype({"tape": object})
+    moved = texts(run.table("transfers", ["kind", "submitted_s", "ended_s"]), "kind")
+    asked = texts(run.table("staging", ["tape", "status", "requested_s", "finished_s"]), "tape")
     staged_s = asked.finished_s.where(asked.status.isin(["done", "retired"]))
     times = pd.concat([
         pd.DataFrame({"data": moved.kind, "took": moved.ended_s - moved.submitted_s, "ended_s": moved.ended_s}),

@@ -7,7 +7,7 @@ from simgrid_broker import metrics
 from simgrid_broker.metrics import Cause, Why, wide
 from simgrid_broker.metrics.chain import LINKS, SLOTS
 from simgrid_broker.metrics.chain_words import sentence, value_in_force
-from simgrid_broker.metrics.window import once_per_run
+from simgrid_broker.metrics.window import once_per_run, texts
 from simgrid_broker.records import Run
 from simgrid_broker.report.blocks import Block, Link, Note, Row, Section, TableBlock, Tiles, address
 from simgrid_broker.report.caveats import cautions_of
@@ -137,14 +137,14 @@ def open_tasks(run: Run) -> pd.DataFrame:
     shares = [each.share for each in short_shares(run)[:MOST_SHORT]]
     tasks = run.table("tasks", ["jeditaskid", "name", "share", "status", "n_jobs", "n_finished"])
     tasks = tasks[tasks.share.isin(shares) & ~tasks.status.isin(metrics.FINAL_TASK)]
-    tasks = tasks.astype({"share": object, "name": object, "status": object})
+    tasks = texts(tasks, "share", "name", "status")
     tasks = tasks.assign(left=(tasks.n_jobs - tasks.n_finished).astype(float))
     tasks = tasks.sort_values("left", ascending=False, kind="stable").groupby("share").head(MOST_TASKS)
     made = run.table("decisions", ["jeditaskid", "time_s", "decision", "kind", "n_candidates", "n_kept", "best"])
     made = made[made.jeditaskid.isin(tasks.jeditaskid)]
     order = made.kind.isin(metrics.ABOUT_QUEUES).sort_values(kind="stable").index
     made = made.loc[order].drop_duplicates("jeditaskid", keep="last")
-    return tasks.merge(made.astype({"kind": object, "best": object}), how="left", on="jeditaskid")
+    return tasks.merge(texts(made, "kind", "best"), how="left", on="jeditaskid")
 
 
 def _tasks(run: Run, tasks: pd.DataFrame) -> TableBlock:

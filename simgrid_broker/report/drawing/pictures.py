@@ -8,10 +8,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from simgrid_broker.errors import did_you_mean, nearest
+from simgrid_broker.metrics.window import combinations, wide
 from simgrid_broker.records import write_csv, write_whole
 from simgrid_broker.report.blocks import Plot, Section
 from simgrid_broker.report.words import number
@@ -96,37 +98,45 @@ def about(plot: Plot) -> str:
 
     Largest values, of curves the highest with its time, and the part that is furthest below its target, since when.
     """
-    rows = plot.table[plot.table.value.notna()] if "value" in plot.table else plot.table[:0]
-    if len(rows) and "metric" in rows:
-        medians = rows.metric[rows.metric.str.endswith("_p50")]                   # boxes are marked at their medians
-        rows = rows[rows.metric == (medians if len(medians) else rows.metric).iloc[0]]
+    rows = _first_metric(plot.table)
     if not len(rows):
         return plot.title
-    parts = (_largest(rows), _highest(rows), _below_target(plot.table))
+    names = [name for name in rows if name not in NOT_NAMES and not is_numeric_dtype(rows[name])]
+    parts = (_largest(rows, names), _highest(rows, names), _below_target(plot.table))
     return ". ".join([plot.title, *filter(None, parts)]) + "."
 
 
-def _largest(rows: pd.DataFrame) -> str:
-    names = _names(rows)
+def _first_metric(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the first metric that have a value; of boxes, those of their medians."""
+    if "value" not in table:
+        return table[:0]
+    has_value = table.value.notna().to_numpy()
+    if "metric" not in table or not has_value.any():
+        return table[has_value]
+    metric, metrics = pd.factorize(table.metric)
+    medians = [k for k, name in enumerate(metrics) if name.endswith("_p50") and has_value[metric == k].any()]
+    shown = np.isin(metric, medians) if medians else np.ones(len(table), bool)
+    return table[has_value & (metric == metric[np.argmax(has_value & shown)])]
+
+
+def _largest(rows: pd.DataFrame, names: Sequence[str]) -> str:
     settings = [name for name in rows if name not in NOT_SETTINGS]
     over_time = "time_s" in rows
     if not names and (over_time or not settings):
         return ""
     keys = names[-1:] if over_time else names[:2] or settings
-    values = rows.groupby(keys, sort=False, observed=True).value.mean()
-    largest = values.sort_values(ascending=False, kind="stable").head(MOST_NAMED)
-    said = "; ".join(f"{_named(name, keys if not names else ())}: {_short(value)}" for name, value in largest.items())
+    group, first = combinations(rows, keys)
+    means = np.bincount(group, rows.value) / np.bincount(group)
+    largest = np.argsort(-means, kind="stable")[:MOST_NAMED]
+    columns = [rows[key].array.take(first[largest]) for key in keys]
+    said = "; ".join(f"{_named(name, keys if not names else ())}: {_short(value)}"
+                     for name, value in zip(zip(*columns, strict=True), means[largest], strict=True))
     unit = str(rows.unit.iloc[0]) if "unit" in rows else ""
     return f"Largest{' means over time' if over_time else ''}{f', {unit}' if unit else ''}: {said}"
 
 
-def _names(rows: pd.DataFrame) -> list[str]:
-    return [name for name in rows if name not in NOT_NAMES and not is_numeric_dtype(rows[name])]
-
-
-def _named(name: Any, settings: Sequence[str]) -> str:
+def _named(values: tuple, settings: Sequence[str]) -> str:
     """The names of a group; settings: columns of numbers, which are named too."""
-    values = name if isinstance(name, tuple) else (name,)
     return ", ".join(f"{key} = {value:g}" for key, value in zip(settings, values, strict=True)) if settings else (
         " ".join(map(str, values)))
 
@@ -135,31 +145,37 @@ def _short(value: float) -> str:
     return number(float(f"{value:.3g}"))
 
 
-def _highest(rows: pd.DataFrame) -> str:
+def _highest(rows: pd.DataFrame, names: Sequence[str]) -> str:
     """The largest value of curves, and when it was."""
     if "time_s" not in rows:
         return ""
-    row = rows.loc[rows.value.idxmax()]
-    whose = "".join(f"{row[name]} " for name in _names(rows)[-1:])
-    return f"Highest: {whose}{_short(row.value)} at {format_seconds(row.time_s)}"
+    values = rows.value.to_numpy()
+    k = int(values.argmax())
+    whose = "".join(f"{rows[name].iloc[k]} " for name in names[-1:])
+    return f"Highest: {whose}{_short(values[k])} at {format_seconds(rows.time_s.iloc[k])}"
 
 
 def _below_target(table: pd.DataFrame) -> str:
     """The share that got least of its target, on average, and the time from which it stayed below it."""
-    if not {"share", "metric", "value"} <= set(table) or not {"delivered", "target"} <= set(table.metric):
+    if not {"share", "metric", "value"} <= set(table):
         return ""
-    keys = ["share", *(["time_s"] if "time_s" in table else [])]
-    both = table.pivot_table("value", keys, "metric", observed=True)
-    both = both.dropna(subset=["delivered", "target"]).reset_index()
-    if not len(both):
+    both = table[table.value.notna().to_numpy() & table.metric.isin(("delivered", "target")).to_numpy()]
+    if len(set(both.metric)) < 2:
         return ""
-    means = both.groupby("share", observed=True)[["delivered", "target"]].mean()
-    share = (means.delivered - means.target).idxmin()
-    got, target = means.loc[share, ["delivered", "target"]]
-    if got >= target:
+    both = wide(both).sort_values("share", kind="stable")
+    gap = (both.delivered - both.target).to_numpy()
+    both, gap = both[~np.isnan(gap)], gap[~np.isnan(gap)]
+    share, shares = pd.factorize(both.share)
+    missed = np.bincount(share, gap) / np.bincount(share)
+    worst = int(missed.argmin())
+    one = both[share == worst]
+    if missed[worst] >= 0:
         return "No share is below its target on average"
-    one = both[both.share == share]
-    reached = one.time_s[one.delivered >= one.target] if "time_s" in one else None
-    later = one.time_s[one.time_s > reached.max()] if reached is not None and len(reached) else pd.Series(dtype=float)
-    since = f", below since {format_seconds(later.min())}" if len(later) else ""
-    return f"Furthest below its target: {share}, {_short(got)} of {_short(target)} %{since}"
+    got, target = one.delivered.mean(), one.target.mean()
+    since = ""
+    if "time_s" in one:
+        times, is_below = one.time_s.to_numpy(), gap[share == worst] < 0
+        reached = times[~is_below]
+        later = times[times > reached.max()] if len(reached) else times[:0]
+        since = f", below since {format_seconds(later.min())}" if len(later) else ""
+    return f"Furthest below its target: {shares[worst]}, {_short(got)} of {_short(target)} %{since}"
