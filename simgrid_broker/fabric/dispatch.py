@@ -10,7 +10,7 @@ import numpy as np
 from simgrid_broker.bundle import fetch
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import NO_WORKER_YET
-from simgrid_broker.fabric.jobs.activated import comes_before, next_beside, take_out
+from simgrid_broker.fabric.jobs.activated import comes_before, first_below, take_out
 from simgrid_broker.fabric.jobs.submission import bind_late
 from simgrid_broker.fabric.task_queues import (
     drawn_queue,
@@ -155,20 +155,12 @@ def best_of_all_shares(world: Arrays, number, left_s):
 def first_that_suits(world: Arrays, nodes, root, number, left_s):
     """First job of a heap, which is not empty, that suits a pilot of a pseudo-queue, -1 if none does.
 
-    Those behind one that suits come after it, so that only the others are looked at.
+    Looked at, and counted as passed over, are the jobs before it alone.
     """
-    if suits(world, root, number, left_s):
-        return root
-    best, row = -1, nodes[root]["child"]
-    while row >= 0:
-        first = best < 0 or comes_before(nodes, row, best)
-        if first and suits(world, row, number, left_s):
-            best, first = row, False
-        if first and nodes[row]["child"] >= 0:
-            row = nodes[row]["child"]
-        else:
-            row = next_beside(nodes, root, row)
-    return best
+    row = root
+    while row >= 0 and not suits(world, row, number, left_s):
+        row = first_below(nodes, row)
+    return row
 
 
 @compiled

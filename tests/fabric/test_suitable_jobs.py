@@ -119,5 +119,12 @@ def test_the_walk_finds_the_first_that_suits_of_any_heap(said, taken):
         rows.remove(first)
     jobs = bench.arrays.jobs
     suitable = [row for row in rows if jobs["ramcount_mb"][row] <= 2000]
-    expected = min(suitable, key=lambda row: (-jobs["priority"][row], jobs["panda_id"][row]), default=-1)
-    assert first_that_suits(bench.arrays, jobs, bench.arrays.activated[0, 0], 0, np.inf) == expected
+    in_order = sorted(rows, key=lambda row: (-jobs["priority"][row], jobs["panda_id"][row]))
+    expected = next((row for row in in_order if row in suitable), -1)
+    passed_over = in_order.index(expected) if suitable else len(rows)
+    for request in (1, 2):                                  # the first puts what it passes over in order
+        assert first_that_suits(bench.arrays, jobs, bench.arrays.activated[0, 0], 0, np.inf) == expected
+        assert bench.arrays.worker_accounts["n_more_memory"][0] == request * passed_over
+    for row in rows:
+        take_out(bench.arrays, row)
+    assert bench.arrays.activated[0, 0] == -1

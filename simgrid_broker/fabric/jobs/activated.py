@@ -75,28 +75,35 @@ def merge_siblings(nodes, first):
 
 @compiled
 def without(nodes, root, row):
-    """Root of a heap after the removal of `row`, which may be anywhere in it."""
+    """Root of a heap after the removal of `row`, which may be anywhere in it; what is below it takes its place."""
     rest = merge_siblings(nodes, nodes[row]["child"])
     if root == row:
         return rest
     before, after = nodes[row]["previous"], nodes[row]["sibling"]
-    if nodes[before]["child"] == row:
-        nodes[before]["child"] = after
-    else:
-        nodes[before]["sibling"] = after
+    in_place = rest if rest >= 0 else after
+    if rest >= 0:
+        nodes[rest]["previous"], nodes[rest]["sibling"] = before, after
     if after >= 0:
-        nodes[after]["previous"] = before
-    return meld(nodes, root, rest)
+        nodes[after]["previous"] = rest if rest >= 0 else before
+    if nodes[before]["child"] == row:
+        nodes[before]["child"] = in_place
+    else:
+        nodes[before]["sibling"] = in_place
+    return root
 
 
 @compiled
-def next_beside(nodes, root, row):
-    """The node after `row` and all below it in a walk from parents to children; -1 = the walk is over."""
-    while row != root and nodes[row]["sibling"] < 0:
-        while nodes[nodes[row]["previous"]]["child"] != row:
-            row = nodes[row]["previous"]
-        row = nodes[row]["previous"]
-    return -1 if row == root else nodes[row]["sibling"]
+def first_below(nodes, row):
+    """First of the jobs below one in its heap, which becomes its only child and the parent of the others; -1 = none.
+
+    So a job that stays at the top, as it suits no pilot, has those behind it in order: each request would otherwise
+    compare all of its children.
+    """
+    child = nodes[row]["child"]
+    if child >= 0 and nodes[child]["sibling"] >= 0:
+        child = merge_siblings(nodes, child)
+        nodes[row]["child"], nodes[child]["previous"] = child, row
+    return child
 
 
 @compiled
