@@ -23,7 +23,6 @@ from simgrid_broker.names import RANKED, JobStatus
 from simgrid_broker.world.arrays import JOB_INPUT, ORDERED, TIMEOUT_SCAN, WAITING
 from simgrid_broker.world.data.network import Rule
 from simgrid_broker.world.jobs.transitions import raise_fault
-from simgrid_broker.world.rows import used_jobs
 from simgrid_broker.world.task_queues import draw_tables, longer_tables
 from simgrid_broker.world.world import World
 
@@ -328,9 +327,8 @@ class Fabric:
     def look_at_owners(self, *numbers) -> np.ndarray:
         """Count the jobs of owners: rows of the activated and throttled ones; arguments as in
         `effects.look_at_owners`."""
-        jobs = used_jobs(self.world.arrays)
-        rows = np.empty(len(jobs), np.int32)
-        return rows[:effects.look_at_owners(jobs, rows, *numbers)]
+        rows = np.empty(int(self.world.state["n_job_rows"]), np.int32)
+        return rows[:effects.look_at_owners(self.world.arrays, rows, *numbers)]
 
     def jobs_of_owners(self, among: np.ndarray, owner_of_task: np.ndarray, chosen: np.ndarray,
                        status: int) -> np.ndarray:
