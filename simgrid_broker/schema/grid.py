@@ -43,6 +43,7 @@ NODES = Table("nodes", "one worker node", (
     Column("free_cores", "i4", "cores", OURS, "Cores not in use"),
     Column("memory_mb", "f8", "MB", OURS, "Memory"),
     Column("free_mb", "f8", "MB", OURS, "Memory not in use"),
+    Column("place", "i4", "", OURS, "Its place in `roomy_nodes` while it has free cores"),
 ))
 
 POOLS = Table("pools", "one batch system", (
@@ -55,6 +56,7 @@ POOLS = Table("pools", "one batch system", (
     Column("last", "i4", "", OURS, "One past the last of them"),
     Column("first_node", "i4", "", OURS, "First of its nodes"),
     Column("last_node", "i4", "", OURS, "One past the last of them; the same = cores count for the whole system"),
+    Column("n_roomy", "i4", "nodes", OURS, "Nodes with free cores, in `roomy_nodes` from `first_node` on"),
     Column("whole_nodes", "i4", "", OURS, "1 if a worker takes a node as a whole"),
     Column("closed", "i4", "", OURS, "1 while no worker may start (outage)"),
     Column("leaving_cores", "i8", "cores", OURS, "Cores that are withdrawn as soon as they are free"),

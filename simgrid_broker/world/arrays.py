@@ -284,6 +284,7 @@ class Arrays(Bundle):
     pools: np.ndarray
     pool_members: np.ndarray       # pseudo-queues, pool by pool
     nodes: np.ndarray              # pool by pool; none of a pool whose cores count for the whole system
+    roomy_nodes: np.ndarray        # (n_nodes,), those with free cores first, in any order, pool by pool
     worker_accounts: np.ndarray    # (n_pseudo_queues,)
     links: np.ndarray              # (n_sites * n_sites,), source * n_sites + destination
     lanes: np.ndarray              # (n_links, N_ACTIVITIES), transfers that wait

@@ -157,7 +157,8 @@ def _grid_tables(scenario: Scenario, whole: Collection[int]) -> dict[str, np.nda
     sites = queue_tables.site_table(grid)
     return dict(sites=sites, worker_modes=modes, queues=queues, pseudo_queues=pseudo_queues,
                 eviction_hours=queue_tables.eviction_hours(grid, queues),
-                pools=pool_rows, pool_members=members, nodes=nodes, worker_accounts=accounts,
+                pools=pool_rows, pool_members=members, nodes=nodes,
+                roomy_nodes=np.arange(len(nodes), dtype=np.int32), worker_accounts=accounts,
                 **_link_tables(scenario), **gate_tables(grid, sites["storage"]),
                 storages=_storage_table(grid))
 

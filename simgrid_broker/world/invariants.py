@@ -74,6 +74,10 @@ def nodes_make_up_their_pools(arrays: Arrays, _found):
         nodes = arrays.nodes[pool["first_node"]:pool["last_node"]]
         if len(nodes) and nodes["free_cores"].sum() != pool["free_cores"]:
             yield f"batch system {place}: cores free on its nodes are not those that are free"
+        first = pool["first_node"]
+        listed, roomy = arrays.roomy_nodes[first:first + pool["n_roomy"]], np.flatnonzero(nodes["free_cores"]) + first
+        if sorted(listed) != roomy.tolist() or (arrays.nodes["place"][listed] != first + np.arange(len(listed))).any():
+            yield f"batch system {place}: its list of nodes with free cores is wrong"
 
 
 def payloads_hold_slots(arrays: Arrays, found: Recount):

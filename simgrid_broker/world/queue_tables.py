@@ -238,9 +238,10 @@ def node_table(pools, table: np.ndarray) -> np.ndarray:
         whole, rest = divmod(pool.cores, pool.node.cores)
         sizes = [pool.node.cores] * whole + [rest] * (rest > 0)
         found += [(cores, pool.node_mb * cores / pool.node.cores) for cores in sizes]
-        row["last_node"], row["whole_nodes"] = len(found), pool.node.whole
+        row["last_node"], row["n_roomy"], row["whole_nodes"] = len(found), len(sizes), pool.node.whole
         row["memory_mb"] = row["free_mb"] = sum(memory for _, memory in found[row["first_node"]:])
     nodes = NODES.empty(len(found))
+    nodes["place"] = np.arange(len(found))
     for node, (cores, memory) in zip(nodes, found, strict=True):
         node["cores"] = node["free_cores"] = cores
         node["memory_mb"] = node["free_mb"] = memory

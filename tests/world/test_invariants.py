@@ -85,12 +85,17 @@ def memory_is_overdrawn(bench):
     bench.arrays.pools["free_mb"][0] = -5
 
 
-def core_of_a_node_is_lost(bench):
+def core_of_a_node_is_lost(bench, lost=1):
     pool = bench.arrays.pools[0]
-    pool["last_node"] = 1
+    pool["last_node"] = pool["n_roomy"] = 1
     nodes = NODES.empty(1)
-    nodes["cores"], nodes["free_cores"] = pool["cores"], pool["free_cores"] - 1
-    bench.world.arrays = bench.arrays.with_arrays(nodes=nodes)
+    nodes["cores"], nodes["free_cores"] = pool["cores"], pool["free_cores"] - lost
+    bench.world.arrays = bench.arrays.with_arrays(nodes=nodes, roomy_nodes=np.zeros(1, np.int32))
+
+
+def list_of_nodes_with_room_is_wrong(bench):
+    core_of_a_node_is_lost(bench, lost=0)
+    bench.arrays.pools["n_roomy"][0] = bench.arrays.nodes["free_cores"][0] == 0
 
 
 def payload_without_a_slot(bench):
@@ -337,7 +342,7 @@ SINS = {
     invariants.columns_for_scans_agree: (status_behind_the_back, job_is_of_a_queue_that_does_not_exist),
     invariants.usage_equals_recount: (power_is_lost, cores_are_miscounted, cores_of_a_user_are_miscounted),
     invariants.slots_are_used_once: (core_is_given_away_twice, core_is_lost, memory_is_lost, memory_is_overdrawn),
-    invariants.nodes_make_up_their_pools: (core_of_a_node_is_lost,),
+    invariants.nodes_make_up_their_pools: (core_of_a_node_is_lost, list_of_nodes_with_room_is_wrong),
     invariants.payloads_hold_slots: (payload_without_a_slot,),
     invariants.no_input_is_lost: (chunk_is_lost, chunk_is_processed_twice, job_is_lost),
     invariants.input_is_held_once: (two_attempts_at_one_chunk, chunk_that_is_held_awaits_another_attempt),

@@ -39,16 +39,18 @@ def slot_of(job):
 
 @compiled
 def node_for(world: Arrays, pool, queue):
-    """Node of a pool with the fewest free cores of those where a worker of a pseudo-queue fits; -1 = none."""
+    """Node of a pool with the fewest free cores of those where a worker of a pseudo-queue fits, the first of such;
+    -1 = none."""
     best, fewest = -1, 0
-    for number in range(pool["first_node"], pool["last_node"]):
+    for place in range(pool["first_node"], pool["first_node"] + pool["n_roomy"]):
+        number = world.roomy_nodes[place]
         node = world.nodes[number]
         free = node["free_cores"]
         if free < queue["corecount"] or node["free_mb"] < queue["worker_mb"]:
             continue
         if pool["whole_nodes"] and free < node["cores"]:
             continue
-        if best < 0 or free < fewest:
+        if best < 0 or free < fewest or (free == fewest and number < best):
             best, fewest = number, free
     return best
 
@@ -100,8 +102,24 @@ def change_free(world: Arrays, slot, cores, memory_mb):
     pool["free_mb"] += memory_mb
     if slot >= n_pseudo:
         node = world.nodes[slot // n_pseudo - 1]
+        was_full = node["free_cores"] == 0
         node["free_cores"] += cores
         node["free_mb"] += memory_mb
+        if was_full != (node["free_cores"] == 0):
+            list_node(world, pool, slot // n_pseudo - 1)
+
+
+@compiled
+def list_node(world: Arrays, pool, number):
+    """Put a node among those of its pool with free cores, or take it off, whose place the last of them then has."""
+    node, end = world.nodes[number], pool["first_node"] + pool["n_roomy"]
+    if node["free_cores"] > 0:
+        world.roomy_nodes[end], node["place"] = number, end
+        pool["n_roomy"] += 1
+    else:
+        last = world.roomy_nodes[end - 1]
+        world.roomy_nodes[node["place"]], world.nodes[last]["place"] = last, node["place"]
+        pool["n_roomy"] -= 1
 
 
 @compiled
