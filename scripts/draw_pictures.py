@@ -586,6 +586,7 @@ def listed(tab: Any, results: Path) -> None:
     started(tab, "quickstart", "10d")
     tab.goto("/")
     tab.get_by_text(re.compile(r"^\d+ d.* of 10 d, ")).wait_for()
+    tab.reload()
 
 
 def under_way(tab: Any, results: Path) -> None:

@@ -45,6 +45,8 @@ USES = (
     (("run", "minimal", "--until", "1h", "--set", "warm_up=0h", "--no-report", "--out", "runs"), "runs/minimal/seed-1"),
     (("report", "runs/minimal/seed-1"), "report.html"),
     (("broker", "snapshot", "--task", "101"), "101"),
+    (("export", "records", "runs/minimal/seed-1", "-o", "jobs.csv"), "jobs.csv"),
+    (("calibrate", "minimal", "jobs.csv", "--out", "fit"), "fit/calibrated.yaml"),
     (("replicate", "minimal", "--until", "1h", "--set", "warm_up=0h", "--seeds", "2", "--out", "studies"), "studies"),
 )
 """Arguments of the command of the wheel, and a part of its answer."""
@@ -144,7 +146,7 @@ def with_pip(home, what):
 
 
 @pytest.mark.slow
-def test_an_empty_environment_runs_reports_brokers_and_replicates_and_names_the_extras_of_the_rest(wheel, tmp_path):
+def test_an_empty_environment_runs_all_but_what_extras_have_and_names_these(wheel, tmp_path):
     home = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
 
@@ -163,7 +165,7 @@ def test_an_empty_environment_runs_reports_brokers_and_replicates_and_names_the_
 def test_every_library_has_a_lower_bound_and_those_of_extras_are_named_with_it():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    assert {"studies", "desk", "docs", "test", "dev"} <= extras.keys()
+    assert {"studies", "calibrate", "desk", "docs", "test", "dev"} <= extras.keys()
     assert [need for need in (*project["dependencies"], *extras["studies"], *extras["desk"]) if ">=" not in need] == []
     for need in map(Requirement, requires("simgrid_broker")):
         mark = need.marker

@@ -1,9 +1,11 @@
 """Runs and studies below the folder of results: their list, the page of each, and their files."""
 
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,8 @@ WRITTEN = {MANIFEST, STUDY, REPORT, NOTES, QUESTIONS, PROGRESS, FAILURE, "plots"
 """Names, tables aside, that runs and this room write into the folder of a run."""
 DEPTHS = ("*/", "*/*/", "*/*/*/")
 """Folders below that of results in which runs and studies are looked for."""
-DAMAGED, COMPARISON = "damaged", "comparison"
+DAMAGED, PAGE = "damaged", "page"
+TITLE = re.compile("<title>([^<]*)</title>")
 HEADS = ["Folder", "Kind", "Scenario", "Seed", "Status", "Simulated", "Last written, UTC"]
 AS_TEXT = (".txt", ".yaml", ".yml", ".json", ".csv", ".log")
 PICTURES = {".svg": "image/svg+xml", ".png": "image/png", ".pdf": "application/pdf"}
@@ -40,9 +43,9 @@ PICTURES = {".svg": "image/svg+xml", ".png": "image/png", ".pdf": "application/p
 
 @dataclass(frozen=True)
 class Entry:
-    """A folder with a run, a study or the page of a comparison.
+    """A folder with a run, a study or only the page of a comparison or a calibration.
 
-    about: scenario, or kind of study; seed: None for all but runs; message: why it cannot be read.
+    about: scenario, kind of study, or title of a page; seed: None for all but runs; message: why it cannot be read.
     """
 
     folder: Path
@@ -57,7 +60,7 @@ class Entry:
 
 
 def entries(results: Path) -> list[Entry]:
-    """Runs, studies and comparisons below a folder, the newest first; runs of studies belong to these."""
+    """Runs, studies and pages below a folder, the newest first; runs of studies belong to these."""
     studies, runs, pages = ({path.parent for depth in DEPTHS for path in results.glob(depth + name)}
                             for name in (STUDY, MANIFEST, REPORT))
     alone = {folder for folder in (runs | pages) - studies if not studies & set(folder.parents)}
@@ -80,13 +83,20 @@ def entry(folder: Path) -> Entry:
 @lru_cache(maxsize=4096)
 def _entry(path: Path, written_ns: int) -> Entry:
     """As `entry`, read once for each time at which the file was written."""
-    kind = {STUDY: "study", REPORT: COMPARISON}.get(path.name, "run")
-    if kind == COMPARISON:
-        return Entry(path.parent, kind, "", "complete", written_ns / 1e9)
+    kind = {STUDY: "study", REPORT: PAGE}.get(path.name, "run")
+    if kind == PAGE:
+        return Entry(path.parent, kind, _title(path), "complete", written_ns / 1e9)
     try:
         return _study(path.parent, written_ns / 1e9) if kind == "study" else _run(path.parent, written_ns / 1e9)
     except (InputFileError, KeyError, TypeError, ValueError, AttributeError) as error:
         return Entry(path.parent, kind, "", DAMAGED, written_ns / 1e9, message=f"{type(error).__name__}: {error}")
+
+
+def _title(page: Path) -> str:
+    """Title of a page of results; empty where its beginning has none."""
+    with open(page, encoding="utf-8", errors="replace") as file:
+        found = TITLE.search(file.read(2000))
+    return unescape(found[1]) if found else ""
 
 
 def _run(folder: Path, written_s: float) -> Entry:
@@ -119,7 +129,7 @@ def _row(each: Entry, place: str, seen: Mapping[str, Any] | None) -> tuple:
         f"{format_seconds(each.simulated_s)} of {format_seconds(each.duration_s)}")
     if seen and each.kind == "run":
         simulated = seen["words"].partition(",")[0]
-    target = address("files", f"{place}/{REPORT}") if each.kind == COMPARISON else address(each.kind, place)
+    target = address("files", f"{place}/{REPORT}") if each.kind == PAGE else address(each.kind, place)
     status = each.status if each.status != "running" else "under way" if seen else "killed"
     return (Link(place.partition("/")[2], target), each.kind, each.about, "" if each.seed is None else str(each.seed),
             status, simulated, written)

@@ -15,6 +15,7 @@ import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -363,9 +364,10 @@ def check_points(points: Sequence[Point], scenarios: Sequence[Scenario], study: 
     """Raise StudyError with the problems of points whose settings cannot be used, before anything runs.
 
     Of a study of more than MOST_CHECKED different settings, the ends of each range, each other value and MOST_CHECKED
-    combinations are checked. check: raises a ScenarioError for what else is wrong with the scenario of a point.
+    combinations are checked. check: raises a ScenarioError for what else is wrong with the scenario of a point. A name
+    that is unknown whatever its value is said once.
     """
-    problems: list[Problem] = []
+    problems: dict[str, Problem] = {}
     refused = 0
     for point in _telling(list(_once(points))):
         try:
@@ -373,12 +375,14 @@ def check_points(points: Sequence[Point], scenarios: Sequence[Scenario], study: 
             if check is not None:
                 check(scenario)
         except ScenarioError as error:
-            problems += [problem for problem in error.problems if problem not in problems]
+            for problem in error.problems:
+                is_name = problem.expected.startswith("unknown")
+                problems.setdefault(str(replace(problem, value=None) if is_name else problem), problem)
             refused += 1
         if refused >= MOST_REFUSED:
             break
     if problems:
-        raise StudyError(problems)
+        raise StudyError(problems.values())
 
 
 def _telling(points: Sequence[Point]) -> list[Point]:

@@ -181,6 +181,10 @@ def _table_block(block: TableBlock) -> str:
     return f'{title}<div class="scroll">{table}</div>\n{reading}'
 
 
+BREAKS = re.compile(r"(?<=[._])(?=\w)")
+"""Places at which a key may go on in the next line of the head of a column."""
+
+
 def table_html(frame: pd.DataFrame, indent: Sequence[int] = (), mixed: bool = False, anchor: str = "") -> str:
     """HTML of a table with right-aligned numbers; for `indent`, `mixed` and `anchor` see `blocks.TableBlock`."""
     right = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
@@ -218,4 +222,5 @@ def _cell(tag: str, text: str | Link, is_number: bool) -> str:
         target = text.path if text.path.startswith("#") else quote(text.path) + text.query
         return f'<{tag}{kind}><a href="{escape(target)}">{escape(text.text)}</a></{tag}>'
     kind = NUMBER if is_number else ' class="w"' if tag == "td" and len(text) > LONG else ""
-    return f"<{tag}{kind}>{escape(text)}</{tag}>"
+    written = BREAKS.sub("<wbr>", escape(text)) if tag == "th" else escape(text)
+    return f"<{tag}{kind}>{written}</{tag}>"

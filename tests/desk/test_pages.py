@@ -41,13 +41,14 @@ def test_runs_are_listed_as_what_they_are(browser, results, run, recorded):
     (results / "damaged").mkdir()
     (results / "damaged" / "manifest.json").write_text('{"status": "complete"}')
     (results / "compared").mkdir()
-    (results / "compared" / "report.html").write_text("<p>page</p>")
+    (results / "compared" / "report.html").write_text("<title>A &amp; &lt;b&gt;B</title><p>page</p>")
     page = browser.get("/").text
     for row in ('seed-1</a></td><td>run</td><td>minimal</td><td>1</td><td>complete</td><td>2 h of 2 h',
                 "killed/seed-1</a></td><td>run</td><td>minimal</td><td>1</td><td>killed",
                 "going/seed-1</a></td><td>run</td><td>minimal</td><td>1</td><td>under way</td><td>30 min of 2 h",
                 "damaged</a></td><td>run</td><td></td><td></td><td>damaged",
-                'href="/files/results/compared/report.html"', "30 min of 2 h, 1,234 jobs ended, 56 cores run"):
+                'href="/files/results/compared/report.html">compared</a></td><td>page</td><td>A &amp; &lt;b&gt;B</td>',
+                "30 min of 2 h, 1,234 jobs ended, 56 cores run"):
         assert row in page, row
     assert "KeyError" in browser.get("/run/results/damaged").text
     going = browser.get("/run/results/going/seed-1").text

@@ -105,6 +105,15 @@ def test_a_setting_that_names_nothing_is_refused_with_its_line_and_nearest_name(
     assert not (tmp_path / "out").exists()
 
 
+def test_an_unknown_name_is_said_once_and_every_wrong_value(tmp_path):
+    path = study_file(tmp_path, vary={"gdpconfig.NW_ACTIV": [1, 2, 3],
+                                      "workload.campaigns.simulation.corecount": [8, -8, -9]})
+    with pytest.raises(StudyError) as refused:
+        swept(read_study_file(path, SweepFile), tmp_path / "out", LOCAL, "study")
+    assert [(problem.key.rpartition(".")[2], problem.value) for problem in refused.value.problems] == [
+        ("NW_ACTIV", 1), ("corecount", -8), ("corecount", -9)]
+
+
 def test_a_value_out_of_its_range_is_refused_with_its_line(tmp_path):
     path = study_file(tmp_path, vary={"workload.campaigns.simulation.corecount": [8, -8]})
     with pytest.raises(StudyError) as refused:
