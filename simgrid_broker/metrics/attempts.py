@@ -161,6 +161,9 @@ def memory_retries(run: Run) -> pd.DataFrame:
     window = window_of(run)
     killed = selected_jobs(run, ["jeditaskid", "cause", *JOB_END_TIMES],
                            lambda rows: (rows.cause == OUT_OF_MEMORY) & window.holds(end_times(rows)))
+    if not len(killed):
+        return tidy(pd.DataFrame(columns=["attempt", "memory", *MEMORY_UNITS]), ["attempt", "memory"], MEMORY_UNITS,
+                    window)
     tasks = killed.jeditaskid.unique()
     columns = ["jeditaskid", "attempt", "corecount", "ramcount_mb", "status", "cause", "walltime_s", *JOB_END_TIMES]
     claims = pd.concat([_by_claim(rows[rows.jeditaskid.isin(tasks) & window.holds(end_times(rows))])

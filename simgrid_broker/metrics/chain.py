@@ -40,7 +40,7 @@ from simgrid_broker.metrics.slots import (
     waiting_for_slots,
 )
 from simgrid_broker.metrics.summary import core_capacity
-from simgrid_broker.metrics.window import once_per_run, window_of
+from simgrid_broker.metrics.window import once_per_run, sums, window_of
 from simgrid_broker.names import USED, DecisionKind
 from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
@@ -396,12 +396,12 @@ def _flow(run: Run) -> Flow:
     rows = rows.assign(hour=np.ceil(rows.time_s / HOUR).astype(int) - 1, leaf=_leaf(rows.share, tree))
     hours = np.unique(rows.hour)
     n, shape = len(hours), (len(hours), len(tree.leaves))
-    samples = rows.groupby("hour").time_s.nunique()
+    samples = np.bincount(np.searchsorted(hours, np.ceil(np.unique(rows.time_s) / HOUR).astype(int) - 1))
     size = cores_of_job(rows, rows.leaf)
 
     def mean(values: np.ndarray) -> np.ndarray:
         spot = np.searchsorted(hours, rows.hour) * shape[1] + rows.leaf
-        return np.bincount(spot, values, n * shape[1]).reshape(shape) / samples.to_numpy()[:, None]
+        return np.bincount(spot, values, n * shape[1]).reshape(shape) / samples[:, None]
     held = np.zeros((len(LINKS), *shape))
     held[TRANSFERS] = mean(rows.assigned * size)
     held[SLOTS] = mean((rows.queued - rows.assigned) * size)
@@ -449,8 +449,8 @@ def _reasons(run: Run, tree: Tree, hours: np.ndarray) -> pd.DataFrame:
     both = pd.concat([rows.assign(hour=number), rows.assign(hour=number - 1)])
     both = both[both.hour.isin(hours)]
     n = np.isin(both.hour, counted).astype(int) + np.isin(both.hour + 1, counted)
-    return both.assign(cores=both.cores / n).groupby(
-        ["hour", "leaf", "place", "status", "errordialog", "throttled_by"]).cores.sum().reset_index()
+    return sums(both.assign(cores=both.cores / n), ["hour", "leaf", "place", "status", "errordialog", "throttled_by"],
+                "cores")
 
 
 def _seldom(run: Run, tree: Tree, reasons: pd.DataFrame) -> frozenset[str]:

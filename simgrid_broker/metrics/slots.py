@@ -84,9 +84,13 @@ def waiting_for_slots(run: Run) -> Waiting:
     columns = [*AT_SLOTS, "corecount", "assigned_s", "activated_s", "running_s", *JOB_END_TIMES]
     pieces = [_waits_of(rows, window) for rows in run.batches("jobs", columns)]
     jobs, starts, inputs = (
-        pd.concat(tables).groupby(by).sum().div(part) for tables, by in zip(
-            zip(*pieces, strict=True), (list(AT_SLOTS), ["share", "hour"], ["share"]), strict=True))
-    return Waiting(jobs.reset_index(), starts.reset_index(), inputs.input_s / inputs.jobs.clip(lower=1))
+        sums(pd.concat(tables), by, *figures) for tables, (by, figures) in zip(zip(*pieces, strict=True), (
+            (AT_SLOTS, ("core_h", "taken_h")), (("share", "hour"), ("jobs",)), (("share",), ("input_s", "jobs"))),
+            strict=True))
+    jobs[["core_h", "taken_h"]] /= part
+    starts["jobs"] /= part
+    mean_s = inputs.input_s.to_numpy() / np.maximum(inputs.jobs.to_numpy(), part)
+    return Waiting(jobs, starts, pd.Series(mean_s, pd.Index(inputs.share, dtype=object)))
 
 
 def _waits_of(rows: pd.DataFrame, window: Window) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:

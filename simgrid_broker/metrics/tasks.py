@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.refusals import rules_of
-from simgrid_broker.metrics.window import once_per_run, selected_jobs, texts, tidy, window_of
+from simgrid_broker.metrics.window import once_per_run, selected_jobs, sums, texts, tidy, window_of
 from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind, TaskStatus
 from simgrid_broker.records import Run
 from simgrid_broker.systems.dispatch import dispatcher
@@ -68,19 +68,23 @@ def unplaced_tasks(run: Run) -> pd.DataFrame:
     """
     tasks = run.table("tasks", ["jeditaskid", "name", "share", "label", "nucleus", "status", "arrival_s", "n_attempts",
                                 "errordialog"])
-    tasks = tasks.astype({name: object for name in ("name", "share", "label", "errordialog")})
+    columns = ["jeditaskid", "name", "share", "kind", "tag", "criterion"]
+    tasks = tasks[((tasks.n_attempts == 0) & (tasks.arrival_s < window_of(run).end_s - HOUR)).to_numpy()]
+    if not len(tasks):
+        return tasks.reindex(columns=columns)
+    tasks = texts(tasks, "name", "share", "label", "errordialog")
     last = run.table("decisions", ["jeditaskid", "kind", "n_kept"]).drop_duplicates("jeditaskid", keep="last")
     last = texts(last, "kind").set_index("jeditaskid").reindex(tasks.jeditaskid).reset_index()
-    waits = tasks.status.isin(ON_HOLD) | ((tasks.status == TaskStatus.READY.word) & (last.n_kept == 0))
-    waits &= (tasks.n_attempts == 0) & (tasks.arrival_s < window_of(run).end_s - HOUR)
+    waits = tasks.status.isin(ON_HOLD).to_numpy() | ((tasks.status == TaskStatus.READY.word).to_numpy()
+                                                     & (last.n_kept == 0).to_numpy())
     kind = np.where(tasks.label.isin(ANALYSIS_LABELS), _broker_of_users(run), np.where(
         tasks.nucleus.isna(), DecisionKind.TASK_BROKERAGE.word, DecisionKind.JOB_BROKERAGE.word))
-    tasks = tasks.assign(kind=last.kind.where(last.kind.notna(), kind), name=tasks.name.fillna(""))[waits]
+    tasks = tasks.assign(kind=np.where(last.kind.notna(), last.kind, kind), name=tasks.name.fillna(""))[waits]
     rule_of = {(kind, rule.label): (rule.tag, rule.criterion) for kind in DecisionKind.words()
              for rule in rules_of(run, kind)}
     rules = [rule_of.get(about, (about[1], "")) for about in zip(tasks.kind, tasks.errordialog.fillna(""), strict=True)]
     tasks = tasks.assign(tag=[tag for tag, _ in rules], criterion=[name for _, name in rules])
-    return tasks[["jeditaskid", "name", "share", "kind", "tag", "criterion"]].reset_index(drop=True)
+    return tasks[columns].reset_index(drop=True)
 
 
 def _broker_of_users(run: Run) -> str:
@@ -93,7 +97,7 @@ def _broker_of_users(run: Run) -> str:
 def tasks_without_place(run: Run) -> pd.DataFrame:
     """The number of `unplaced_tasks`; dimensions name, share, kind, tag and criterion. Metric: tasks."""
     about = ["name", "share", "kind", "tag", "criterion"]
-    table = unplaced_tasks(run).groupby(about).size().rename("tasks").reset_index()
+    table = sums(unplaced_tasks(run).assign(tasks=1), about, "tasks")
     return tidy(table, about, {"tasks": "tasks"}, "at the end")
 
 
@@ -103,12 +107,10 @@ def stopped_tasks(run: Run) -> pd.DataFrame:
     Dimensions what (exhausted, broken), name, and reason: the last errorDialog. Metric: tasks.
     """
     tasks = run.table("tasks", ["name", "errordialog", "exhausted_s", "broken_s"])
-    tables = []
-    for what in ("exhausted", "broken"):
-        table = tasks[tasks[f"{what}_s"].notna()].astype({"name": object, "errordialog": object})
-        table = table.fillna({"errordialog": "", "name": ""}).groupby(["name", "errordialog"]).size()
-        tables.append(table.rename("tasks").reset_index().assign(what=what))
-    table = pd.concat(tables, ignore_index=True).rename(columns={"errordialog": "reason"})
+    stopped = pd.concat([tasks[tasks[f"{what}_s"].notna()].assign(what=what) for what in ("exhausted", "broken")])
+    stopped = texts(stopped, "name", "errordialog").fillna({"errordialog": "", "name": ""})
+    table = sums(stopped.rename(columns={"errordialog": "reason"}).assign(tasks=1), ["what", "name", "reason"], "tasks")
+    table = table.sort_values("what", ascending=False, kind="stable")                           # exhausted come first
     return tidy(table, ["what", "name", "reason"], {"tasks": "tasks"}, "at the end")
 
 

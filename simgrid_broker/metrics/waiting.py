@@ -3,7 +3,7 @@
 Some of the jobs still wait, were withdrawn, or waited before the window began: `Waits` are the estimates with them.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -85,22 +85,26 @@ def waits_for_data(run: Run) -> pd.DataFrame:
     Dimension data: input, output, or a physical tape. Metrics: took_p50 and took_p95, h, from the request to the last
     file; still_waiting, at the end: jobs in status assigned or transferring, requests of a tape without an end.
     """
-    window = window_of(run)
+    window, ways = window_of(run), {"assigned": "input", "transferring": "output"}
     moved = texts(run.table("transfers", ["kind", "submitted_s", "ended_s"]), "kind")
-    asked = texts(run.table("staging", ["tape", "status", "requested_s", "finished_s"]), "tape")
-    staged_s = asked.finished_s.where(asked.status.isin(["done", "retired"]))
-    times = pd.concat([
-        pd.DataFrame({"data": moved.kind, "took": moved.ended_s - moved.submitted_s, "ended_s": moved.ended_s}),
-        pd.DataFrame({"data": asked.tape, "took": staged_s - asked.requested_s, "ended_s": staged_s})])
-    ended = times[window.holds(times.ended_s) & (times["data"] != TransferKind.READING.word)]
-    table = ended.groupby("data").took.quantile([0.5, 0.95]).unstack() / HOUR
-    table = table.reindex(columns=[0.5, 0.95]).set_axis(["took_p50", "took_p95"], axis=1)
-    jobs = run.table("queues", ["time_s", "assigned", "transferring"]).groupby("time_s").sum().tail(1).sum()
-    open_ = jobs.rename({"assigned": "input", "transferring": "output"})
-    open_ = pd.concat([open_[open_ > 0], asked[asked.finished_s.isna()].groupby("tape").size()])
-    table = table.join(open_.rename("still_waiting"), how="outer").rename_axis("data").reset_index()
-    units = {"took_p50": "h", "took_p95": "h", "still_waiting": "jobs"}
-    return tidy(table.fillna({"still_waiting": 0}), ["data"], units, window)
+    asked = texts(run.table("staging", ["tape", "status", "requested_s", "finished_s"]), "tape", "status")
+    staged_s = np.where(asked.status.isin(["done", "retired"]), asked.finished_s, np.nan)
+    data = np.concatenate([moved.kind.to_numpy(object), asked.tape.to_numpy(object)])
+    begun_s = np.concatenate([moved.submitted_s, asked.requested_s])
+    ended_s = np.concatenate([moved.ended_s, staged_s])
+    ended = window.holds(ended_s) & (data != TransferKind.READING.word)
+    jobs = run.table("queues", ["time_s", *ways])
+    last = jobs[jobs.time_s == jobs.time_s.max()]
+    open_ = Counter({way: last[column].sum() for column, way in ways.items()})
+    open_.update(asked.tape[asked.finished_s.isna()])
+    rows = []
+    for name in sorted({*data[ended], *(name for name, number in open_.items() if number)}):
+        took = (ended_s - begun_s)[ended & (data == name)] / HOUR
+        rows.append((name, *(np.quantile(took, [0.5, 0.95]) if len(took) else (np.nan, np.nan)), open_[name]))
+    table = pd.DataFrame(rows, columns=["data", "took_p50", "took_p95", "still_waiting"])
+    found = tidy(table, ["data"], {"took_p50": "h", "took_p95": "h", "still_waiting": "jobs"}, window)
+    of_tapes = (found.unit == "jobs") & ~found["data"].isin(ways.values())
+    return found.assign(unit=found.unit.where(~of_tapes, "requests"))
 
 
 def _kinds(rows: pd.DataFrame, window: Window) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:

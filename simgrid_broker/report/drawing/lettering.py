@@ -20,8 +20,8 @@ _HINTING = 1.05
 @lru_cache(1024)
 def width(text: str, size: float, weight: str = "normal") -> float:
     """Width of the longest line of `text` at `size` points, inches."""
-    lines = text.split("\n")
-    return max(sum(_advance(character, weight) for character in line) for line in lines) * _HINTING * size / POINTS
+    advances = _advances(weight)
+    return max(sum(map(advances.__getitem__, line)) for line in text.split("\n")) * _HINTING * size / POINTS
 
 
 def widest(texts, size: float) -> float:
@@ -41,11 +41,20 @@ def fitted(name: str, size: float, inches: float) -> str:
                  <= inches), name[:1])
 
 
-@cache
-def _advance(character: str, weight: str) -> float:
-    """Width of a character, ems; one that the font lacks may come from another font and is taken as square."""
-    font = get_font(findfont(FontProperties(weight=weight)))
-    if not font.get_char_index(ord(character)):
-        return 1.0
-    font.set_size(_EM, POINTS)
-    return font.load_char(ord(character)).linearHoriAdvance / 65536 / _EM
+class Advances(dict[str, float]):
+    """Widths of characters of a weight, ems; one that the font lacks may come from another font and is taken as square.
+    """
+
+    def __init__(self, weight: str):
+        self.font = get_font(findfont(FontProperties(weight=weight)))
+
+    def __missing__(self, character: str) -> float:
+        wide = 1.0
+        if self.font.get_char_index(ord(character)):
+            self.font.set_size(_EM, POINTS)                       # pictures share the font and set other sizes
+            wide = self.font.load_char(ord(character)).linearHoriAdvance / 65536 / _EM
+        self[character] = wide
+        return wide
+
+
+_advances = cache(Advances)

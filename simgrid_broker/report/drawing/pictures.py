@@ -157,12 +157,9 @@ def _highest(rows: pd.DataFrame, names: Sequence[str]) -> str:
 
 def _below_target(table: pd.DataFrame) -> str:
     """The share that got least of its target, on average, and the time from which it stayed below it."""
-    if not {"share", "metric", "value"} <= set(table):
+    if not {"share", "metric", "value"} <= set(table) or not {"delivered", "target"} <= set(table.metric):
         return ""
-    both = table[table.value.notna().to_numpy() & table.metric.isin(("delivered", "target")).to_numpy()]
-    if len(set(both.metric)) < 2:
-        return ""
-    both = wide(both).sort_values("share", kind="stable")
+    both = wide(table[table.value.notna().to_numpy()], "delivered", "target").sort_values("share", kind="stable")
     gap = (both.delivered - both.target).to_numpy()
     both, gap = both[~np.isnan(gap)], gap[~np.isnan(gap)]
     share, shares = pd.factorize(both.share)
