@@ -28,7 +28,7 @@ from simgrid_broker.records import write_whole
 from simgrid_broker.records.panda_records import write_panda_records
 from simgrid_broker.report.blocks import Mark, Marks
 from simgrid_broker.report.context import context
-from simgrid_broker.report.drawing.canvas import dress, for_file, gaps, handles_of, legend_above
+from simgrid_broker.report.drawing.layout import dress, for_file, gaps, handles_of, legend_above
 from simgrid_broker.report.drawing.pictures import plots_of
 from simgrid_broker.report.figures.series import overlaid
 from simgrid_broker.report.sections import shares

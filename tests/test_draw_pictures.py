@@ -6,7 +6,7 @@ import draw_pictures
 import pandas as pd
 import pytest
 
-from simgrid_broker.report.drawing.canvas import sheet
+from simgrid_broker.report.drawing.layout import sheet
 
 GIVEN = {"PanDA": pd.Series(dict(Analysis=25.0, Simulation=75.0)),
          "DIRAC": pd.Series(dict(Analysis=10.04, Simulation=89.96))}

@@ -67,7 +67,7 @@ def with_pages(progress: Callable | None, end_s: float, pages: Pages) -> Callabl
     def load() -> None:
         import_module("simgrid_broker.report.sections")
         if pages.plots:
-            import_module("simgrid_broker.report.drawing.pictures").canvas()
+            import_module("simgrid_broker.report.drawing.pictures").layout()
 
     def at_step(simulation) -> None:
         if progress is not None:

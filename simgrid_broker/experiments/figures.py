@@ -20,9 +20,9 @@ from simgrid_broker.errors import OutputError, Problem, nearest
 from simgrid_broker.experiments.intervals import (
     LEVEL,
     bootstrap,
+    bounded,
     chance,
     holm,
-    not_negative,
     paired,
     seeds_needed,
     student,
@@ -45,6 +45,10 @@ OF_RUN = (*(status.word for status in JOB_ENDS), "alive", "failure_rate", "ended
 """Figures of every run: the metrics of `metrics.summary`."""
 OF_TRAFFIC = ("traffic_moved", "traffic_rate", "link_use", "door_use")
 """Further figures of every run: those of `metrics.traffic_summary`."""
+OF_WHOLES = ("failure_rate", "core_occupancy", "share_misplaced", "link_use", "delivered", "target", "due", "near",
+             "utilisation", "peak_utilisation", "part")
+"""Figures, or metrics of parts, that are % of a whole, of samples or of time; an incident may take a door, whose use is
+of its capacity in the scenario, beyond 100 %."""
 THROTTLED = "throttled_share_hours"
 """Sum over the leaf shares of `shares.<share>.throttled`."""
 MOST_LINKED = 20
@@ -207,15 +211,22 @@ def means(results: pd.DataFrame, figures: Sequence[str] = ()) -> pd.DataFrame:
     """Mean over the seeds of each group and figure (default: all): OF_MEANS.
 
     results: `Study.results`; error: standard error; low and high: Student's 95 % interval, boot_low and boot_high that
-    of the bootstrap; NaN for too few runs. No figure of a run is negative, so intervals end at 0.
+    of the bootstrap; NaN for too few runs. No figure of a run is negative, and parts of a whole are at most 100 %, so
+    intervals end there (`intervals.bounded`).
     """
     rows = []
     for (group, figure), part in _chosen(results, figures).groupby(["group", "figure"], sort=False):
-        skewed = not_negative(bootstrap(part.value))
-        rows.append({"group": group, "figure": figure, **not_negative(student(part.value)).columns(),
+        most = most_of(figure)
+        skewed = bounded(bootstrap(part.value), most)
+        rows.append({"group": group, "figure": figure, **bounded(student(part.value), most).columns(),
                      "boot_low": skewed.low, "boot_high": skewed.high, "unit": part.unit.iloc[0],
                      "window": windows(part)})
     return pd.DataFrame(rows, columns=list(OF_MEANS))
+
+
+def most_of(figure: str) -> float:
+    """Largest value that a figure can have."""
+    return 100.0 if figure.rpartition(".")[2] in OF_WHOLES else math.inf
 
 
 def differences(results: pd.DataFrame, base: str, figures: Sequence[str] = ()) -> pd.DataFrame:

@@ -47,9 +47,12 @@ class Interval:
         return asdict(self)
 
 
-def not_negative(interval: Interval) -> Interval:
-    """The interval of a mean of values that cannot be negative: it ends at 0."""
-    return replace(interval, low=max(interval.low, 0.0)) if interval.low < 0 <= interval.value else interval
+def bounded(interval: Interval, most: float = math.inf) -> Interval:
+    """The interval of a mean of values from 0 to `most`, cut there: it contains the true mean as often, as that is not
+    beyond. An interval whose mean is beyond stays as it is."""
+    low, high = interval.low, interval.high
+    return replace(interval, low=0.0 if low < 0 <= interval.value else low,
+                   high=most if high > most >= interval.value else high)
 
 
 def student(values: Sequence[float] | np.ndarray, level: float = LEVEL) -> Interval:

@@ -10,7 +10,7 @@ from simgrid_broker import metrics
 from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.figures import headlines, known_figures, means, unknown_figures, without_value
-from simgrid_broker.experiments.intervals import not_negative, steadiness, student
+from simgrid_broker.experiments.intervals import bounded, steadiness, student
 from simgrid_broker.experiments.pages import (
     failed_notes,
     in_percent,
@@ -42,7 +42,7 @@ def bands(runs: Iterable[tuple[str, Run]], column: str) -> pd.DataFrame:
     """
     tables = [metrics.totals_over_time(run, column)[column].rename("value").reset_index().assign(group=group)
               for group, run in runs]
-    rows = [{"group": group, "time_s": time_s, **not_negative(student(part.value)).columns()}
+    rows = [{"group": group, "time_s": time_s, **bounded(student(part.value)).columns()}
             for (group, time_s), part in pd.concat(tables).groupby(["group", "time_s"], sort=False)]
     table = pd.DataFrame(rows).drop(columns="error")
     alone = table["count"] < 2

@@ -50,8 +50,8 @@ def effect_plot(results: pd.DataFrame, varied: list[str], figure: str, key: str 
         raise StudyError([Problem(None, None, "key", key, "is no setting of the study", nearest(key, varied))])
     label = f"{SUMMARY_LABELS.get(figure, figure)} ({part.unit.iloc[0]})" if part.unit.iloc[0] else figure
     draw, table = _over_key(part, key or varied[0], label) if varied else _by_group(part, figure, label)
-    canvas: Any = import_module("simgrid_broker.report.drawing.canvas")
-    return canvas.for_print(draw, table, size, path)
+    layout: Any = import_module("simgrid_broker.report.drawing.layout")
+    return layout.for_print(draw, table, size, path)
 
 
 def _over_key(part: pd.DataFrame, key: str, label: str) -> tuple[Any, pd.DataFrame]:

@@ -10,8 +10,8 @@ import pandas as pd
 from scipy.stats import qmc
 
 from simgrid_broker.errors import StudyError
-from simgrid_broker.experiments.figures import headlines, known_figures, means, unknown_figures, without_value
-from simgrid_broker.experiments.intervals import not_negative, paired, student
+from simgrid_broker.experiments.figures import headlines, known_figures, means, most_of, unknown_figures, without_value
+from simgrid_broker.experiments.intervals import bounded, paired, student
 from simgrid_broker.experiments.pages import (
     failed_notes,
     label_of,
@@ -165,7 +165,7 @@ def marginal(results: pd.DataFrame, key: str, figure: str) -> pd.DataFrame:
     that over the seeds.
     """
     runs = _by_value(results, key, figure)
-    return pd.DataFrame([{key: value, **not_negative(student(runs[value])).columns()} for value in runs])
+    return pd.DataFrame([{key: value, **bounded(student(runs[value]), most_of(figure)).columns()} for value in runs])
 
 
 def _by_value(results: pd.DataFrame, key: str, figure: str) -> pd.DataFrame:
@@ -322,7 +322,7 @@ def _of_grid(results: pd.DataFrame, one: pd.DataFrame, figure: str, label: str, 
     for k, first in enumerate(keys):
         for second in keys[k + 1:]:
             runs = results[results.figure == figure].groupby([first, second, "seed"], sort=False).value.mean()
-            cells = pd.DataFrame([{first: at, second: other, **not_negative(student(part)).columns()}
+            cells = pd.DataFrame([{first: at, second: other, **bounded(student(part), most_of(figure)).columns()}
                                   for (at, other), part in runs.groupby([first, second], sort=False)])
             yield _plot(f"{figure}-{first}-{second}", f"{label_of(figure)} over {first} and {second}",
                         cells.dropna(subset="value"), "heat_map", x=first, y=second, label=label)

@@ -3,7 +3,7 @@
 Each function of a run takes its folder as well.
 """
 
-from inspect import isfunction, signature
+from inspect import isfunction, unwrap
 
 from simgrid_broker.metrics.attempts import (
     NOWHERE,
@@ -149,5 +149,5 @@ __all__ = ["ABOUT_QUEUES", "Cause", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWH
            "window_of", "with_labels", "workers"]
 
 for _name, _function in list(globals().items()):
-    if _name in __all__ and isfunction(_function) and next(iter(signature(_function).parameters), "") == "run":
+    if _name in __all__ and isfunction(_function) and unwrap(_function).__code__.co_varnames[:1] == ("run",):
         globals()[_name] = of_run(_function)

@@ -8,7 +8,7 @@ import pytest
 from simgrid_broker import metrics
 from simgrid_broker.engine import simulate
 from simgrid_broker.report.context import context
-from simgrid_broker.report.drawing.canvas import sheet
+from simgrid_broker.report.drawing.layout import sheet
 from simgrid_broker.report.links import staging_blocks
 from simgrid_broker.scenario import load_scenario
 from simgrid_broker.units import HOUR, TB

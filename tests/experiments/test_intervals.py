@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 
+from simgrid_broker.experiments.figures import most_of
 from simgrid_broker.experiments.intervals import (
     batch_means,
     bootstrap,
+    bounded,
     chance,
     holm,
     mser5,
-    not_negative,
     paired,
     seeds_needed,
     student,
@@ -91,11 +92,20 @@ def test_students_interval_of_few_values(values, half):
     assert [interval.value - interval.low, interval.high - interval.value] == pytest.approx([half, half], rel=1e-4)
 
 
-def test_values_that_differ_by_rounding_have_no_error_and_waits_are_not_negative():
+def test_values_that_differ_by_rounding_have_no_error_and_waits_are_bounded():
     assert student([0.1 + 0.2, 0.3, 0.3]).error == 0 and student([0.0, 0.0]).error == 0
-    wait = not_negative(student([0.1, 3.0]))
+    wait = bounded(student([0.1, 3.0]))
     assert (wait.low, wait.value) == (0.0, 1.55) and wait.high > 10
-    assert not_negative(student([-1.0, -3.0])).low < -2 and math.isnan(not_negative(student([2.0])).low)
+    assert bounded(student([-1.0, -3.0])).low < -2 and math.isnan(bounded(student([2.0])).low)
+
+
+@pytest.mark.parametrize(("figure", "values", "most"), [
+    ("shares.Analysis.delivered", [90.0, 99.0], 100.0), ("core_occupancy", [90.0, 99.0], 100.0),
+    ("shares.Analysis.delivered", [101.0, 109.0], math.inf), ("doors.CERN.use", [90.0, 99.0], math.inf),
+    ("wait_p50", [90.0, 99.0], math.inf)])
+def test_an_interval_of_a_part_of_a_whole_ends_at_100_percent(figure, values, most):
+    whole = student(values)
+    assert bounded(whole, most_of(figure)).high == min(whole.high, most) and whole.high > 100
 
 
 @pytest.mark.parametrize(("values", "mean", "count"), [

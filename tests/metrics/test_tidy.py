@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics import matrix, wide
+from simgrid_broker.metrics.window import grouped, largest, sums, texts
 
 
 def test_a_matrix_has_sums_in_the_order_of_rows_and_columns():
@@ -38,3 +39,30 @@ def test_a_wide_table_has_a_row_for_each_combination_in_order_of_appearance():
 def test_a_wide_table_without_dimensions_has_one_row():
     found = wide(pd.DataFrame({"metric": ["used", "free"], "value": [3.0, 5.0]}))
     assert found.to_dict("list") == {"used": [3.0], "free": [5.0]}
+
+
+def rows_with_gaps():
+    share = pd.Categorical(["late", "early", "late", "early", None], ["unused", "late", "early"])
+    return pd.DataFrame({"share": share, "hour": [2, 1, 1, 1, 1], "jobs": [1, 2, 3, 4, 5],
+                         "wait": [0.5, np.nan, 1.5, 2.5, 9.0]})
+
+
+def test_sums_are_those_of_groups_in_the_order_of_names_without_rows_that_lack_one():
+    table = rows_with_gaps()
+    found = sums(table, ["share", "hour"], "jobs", "wait")
+    theirs = table.astype({"share": object}).groupby(["share", "hour"])[["jobs", "wait"]].sum().reset_index()
+    pd.testing.assert_frame_equal(found, theirs, check_dtype=False)
+    assert (found.share.tolist(), found.jobs.dtype.kind) == (["early", "late", "late"], "i")
+    assert sums(table[:0], ["share", "hour"], "jobs").columns.tolist() == ["share", "hour", "jobs"]
+
+
+def test_the_largest_value_of_a_group_leaves_out_what_is_missing():
+    table = rows_with_gaps()
+    keys, group = grouped(table, ["share"])
+    assert (keys["share"].tolist(), group.tolist()) == (["early", "late"], [1, 0, 1, 0, -1])
+    np.testing.assert_array_equal(largest(table.wait.to_numpy(), group, 2), [2.5, 1.5])
+
+
+def test_names_become_texts_and_numbers_stay():
+    found = texts(rows_with_gaps())
+    assert (found.share.dtype, found.jobs.dtype.kind) == (object, "i") and found.share[:2].tolist() == ["late", "early"]

@@ -19,11 +19,11 @@ from matplotlib.ticker import MaxNLocator
 from simgrid_broker.records import read_run, write_csv
 from simgrid_broker.report.blocks import Mark, Marks, Plot
 from simgrid_broker.report.context import context
-from simgrid_broker.report.drawing import canvas
-from simgrid_broker.report.drawing.canvas import in_lines, sheet
-from simgrid_broker.report.drawing.lettering import fitted, width
+from simgrid_broker.report.drawing import layout
+from simgrid_broker.report.drawing.layout import in_lines, sheet
 from simgrid_broker.report.drawing.pictures import about, plots_of
-from simgrid_broker.report.drawing.vector import as_file
+from simgrid_broker.report.drawing.svg import as_file
+from simgrid_broker.report.drawing.text_widths import fitted, width
 from simgrid_broker.report.figures.series import lines, overlaid, stacked
 from simgrid_broker.report.sections import SECTIONS, jobs
 from simgrid_broker.units import HOUR
@@ -188,7 +188,7 @@ def test_each_figure_is_drawn_once(plots, monkeypatch):
     once = Figure.draw
     monkeypatch.setattr(Figure, "draw", lambda figure, renderer: (drawings.append(id(figure)), once(figure, renderer)))
     for plot in plots:
-        picture = ElementTree.fromstring(canvas.svg(plot.draw, plot.table, plot.size, plot.panels, plot.name))
+        picture = ElementTree.fromstring(layout.svg(plot.draw, plot.table, plot.size, plot.panels, plot.name))
         across, down = (float(size) for size in picture.get("viewBox").split()[2:])
         assert (across, down) == pytest.approx([720 * inches for inches in plot.size], abs=1)
     assert len(drawings) == len(plots)
@@ -196,7 +196,7 @@ def test_each_figure_is_drawn_once(plots, monkeypatch):
 
 def test_a_curve_is_drawn_at_its_values_under_its_name():
     table = pd.DataFrame({"site": "<b>&\"", "time_s": [0.0, HOUR, 2 * HOUR], "value": [0.0, 50.0, 100.0]})
-    text = canvas.svg(lambda table, axes: lines(table, axes, "site", "used (%)"), table, (10, 4), name="used")
+    text = layout.svg(lambda table, axes: lines(table, axes, "site", "used (%)"), table, (10, 4), name="used")
     picture = ElementTree.fromstring(text)
     space = "{http://www.w3.org/2000/svg}"
     axes = next(part for part in picture.iter(f"{space}g") if part.get("data-axes"))
@@ -210,23 +210,23 @@ def test_a_curve_is_drawn_at_its_values_under_its_name():
 
 def test_texts_are_in_their_places_whatever_was_drawn_before():
     def draw(table, axes):
-        canvas.dress(axes, xlabel="a label of no other picture")
-    canvas.for_file(draw, None, (10, 4))
-    place = re.search('<text x="([0-9]+)"[^>]*>a label of no other', canvas.svg(draw, None, (10, 4))).group(1)
-    middle = (canvas.LEFT + 10 - canvas.RIGHT) / 2
-    assert float(place) == pytest.approx(720 * (middle - width("a label of no other picture", canvas.LABEL) / 2), abs=1)
+        layout.dress(axes, xlabel="a label of no other picture")
+    layout.for_file(draw, None, (10, 4))
+    place = re.search('<text x="([0-9]+)"[^>]*>a label of no other', layout.svg(draw, None, (10, 4))).group(1)
+    middle = (layout.LEFT + 10 - layout.RIGHT) / 2
+    assert float(place) == pytest.approx(720 * (middle - width("a label of no other picture", layout.LABEL) / 2), abs=1)
 
 
 def test_a_curve_has_a_gap_where_there_is_no_value():
     table = pd.DataFrame({"run": "A", "time_s": np.arange(6) * HOUR, "value": [1, 2, np.nan, np.nan, 5, 6]})
-    text = canvas.svg(lambda table, axes: overlaid(table, axes, "cores"), table, (10, 4))
+    text = layout.svg(lambda table, axes: overlaid(table, axes, "cores"), table, (10, 4))
     curve = re.search(r'<g data-n="A">.*?<path [^>]*d="([^"]*)"', text)
     assert curve.group(1).count("M") == 2
 
 
 def test_colours_of_a_page_are_variables_and_those_of_a_file_are_not():
     table = pd.DataFrame({"site": ["a", "a"], "time_s": [0.0, HOUR], "value": 1.0})
-    text = canvas.svg(lambda table, axes: stacked(table, axes, "site", "cores"), table, (10, 4))
+    text = layout.svg(lambda table, axes: stacked(table, axes, "site", "cores"), table, (10, 4))
     assert {"var(--grid)", "var(--faint)"} <= set(re.findall(r"var\(--\w+\)", text))
     assert "var(" not in as_file(text) and ElementTree.fromstring(as_file(text)) is not None
 
@@ -253,7 +253,7 @@ def test_the_text_alternative_of_a_plot_names_its_largest_values(plots):
 ])
 def test_an_axis_writes_the_names_of_its_ticks_and_its_label(high, names, label):
     figure, axes = sheet((10, 4))
-    canvas.dress(axes, xlabel="value")
+    layout.dress(axes, xlabel="value")
     axes.set_xlim(0, high)
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[5]))
     rendered(figure)
@@ -265,13 +265,13 @@ def test_an_axis_writes_the_names_of_its_ticks_and_its_label(high, names, label)
 
 def test_a_name_may_contain_dollar_signs():
     table = pd.DataFrame({"site": ["$a_$", "b"] * 2, "time_s": [0.0, 0.0, HOUR, HOUR], "value": 1.0})
-    assert ">$a_$<" in canvas.svg(lambda table, axes: stacked(table, axes, "site", "cores"), table, (10, 4))
+    assert ">$a_$<" in layout.svg(lambda table, axes: stacked(table, axes, "site", "cores"), table, (10, 4))
 
 
 @pytest.mark.parametrize("panels", [(2, 1), (1, 3), (2, 4)])
 def test_gaps_between_panels_are_as_wide_as_asked(panels):
     figure, axes = sheet((10, 6), panels)
-    canvas.gaps(axes, across=0.5, down=0.4)
+    layout.gaps(axes, across=0.5, down=0.4)
     boxes = {(round(box.x0, 6), round(box.y0, 6)): box for box in (one.get_position() for one in figure.axes)}
     columns, rows = (sorted({place[k] for place in boxes}) for k in (0, 1))
     box = boxes[columns[0], rows[0]]

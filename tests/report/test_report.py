@@ -29,8 +29,8 @@ from simgrid_broker.report.answers import answers
 from simgrid_broker.report.blocks import Link, Mark, Note, Row, Section, TableBlock, address
 from simgrid_broker.report.comparison import setting_differences
 from simgrid_broker.report.context import context, incident_table
-from simgrid_broker.report.drawing import canvas
-from simgrid_broker.report.drawing.canvas import apart, sheet, spread
+from simgrid_broker.report.drawing import layout
+from simgrid_broker.report.drawing.layout import apart, sheet, spread
 from simgrid_broker.report.figures.colours import share_colours
 from simgrid_broker.report.figures.series import layers
 from simgrid_broker.report.page import table_html
@@ -113,6 +113,17 @@ def test_waits_for_data_are_of_transfers_that_ended_in_the_window(run):
     assert table.get(("output", "still_waiting"), 0) == last.transferring.sum()
 
 
+def test_jobs_wait_for_transfers_and_requests_for_tapes(run, monkeypatch):
+    asked = pd.DataFrame({"tape": ["TAPE-A", "TAPE-A"], "status": ["done", "waiting"], "requested_s": [0.0, 0.0],
+                          "finished_s": [run.end_s, np.nan]})
+    read = run.table
+    monkeypatch.setattr(run, "table", lambda name, columns=None: asked if name == "staging" else read(name, columns))
+    rows = metrics.waits_for_data(run).set_index(["data", "metric"])
+    units = rows.xs("still_waiting", level="metric").unit
+    assert units["input"] == "jobs" and units["TAPE-A"] == "requests"
+    assert rows.value["TAPE-A", "still_waiting"] == 1 and rows.value["TAPE-A", "took_p50"] == run.end_s / 3600
+
+
 def test_the_answers_say_what_was_waited_for(run, monkeypatch):
     waits = pd.DataFrame([(data, metric, value, "", "") for data, values in {
         "input": (0.5, 2.0, 3.0), "output": (np.nan, np.nan, 7.0), "TAPE-A": (4.0, 5.0, 0.0), "TAPE-B": (9.0, 9.5, 2.0),
@@ -193,7 +204,7 @@ def test_plots_are_png_and_pdf_only_on_request(tmp_path, run, monkeypatch):
     assert set(written["plain"]) == {".svg", ".csv"} and set(written["asked"]) == {".svg", ".csv", ".png", ".pdf"}
     assert written["asked"] == written["again"]
     png, pdf = written["asked"][".png"], written["asked"][".pdf"]
-    assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20]) == 10 * canvas.RESOLUTION
+    assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20]) == 10 * layout.RESOLUTION
     assert pdf.startswith(b"%PDF") and b"/Subtype /Image" not in pdf and b"/CIDFontType2" in pdf, "lines, and letters"
     with pytest.raises(ValueError, match="'pfd' is not png or pdf.*did you mean 'pdf'"):
         write_report(run, formats="png,pfd")
@@ -243,7 +254,7 @@ def only_drawn(monkeypatch):
     def draw_only(draw, table, size, panels=(1, 1), name="", about=""):
         draw(table, sheet(size, panels)[1])
         return "<svg></svg>"
-    monkeypatch.setattr(canvas, "svg", draw_only)
+    monkeypatch.setattr(layout, "svg", draw_only)
 
 
 def killed(root):

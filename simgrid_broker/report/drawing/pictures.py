@@ -75,22 +75,22 @@ def save_plots(plots: Sequence[Plot], folder: Path, steps: Callable[[Iterable], 
 
     steps: wraps the plots, to show progress; formats: others in which each plot is written, as in `formats_of`.
     """
-    pictures, draw, kinds = {}, canvas().svg, formats_of(formats)
-    as_file = import_module("simgrid_broker.report.drawing.vector").as_file
+    pictures, draw, kinds = {}, layout().svg, formats_of(formats)
+    as_file = import_module("simgrid_broker.report.drawing.svg").as_file
     for plot in steps(plots):
         pictures[plot.name] = draw(plot.draw, plot.table, plot.size, plot.panels, plot.name, about(plot))
         write_whole(folder / f"{plot.name}.svg", as_file(pictures[plot.name]))
         write_csv(folder / f"{plot.name}.csv", plot.table)
         for kind in kinds:
             write_whole(folder / f"{plot.name}.{kind}",
-                        canvas().for_file(plot.draw, plot.table, plot.size, plot.panels, kind))
+                        layout().for_file(plot.draw, plot.table, plot.size, plot.panels, kind))
     return pictures
 
 
-def canvas() -> ModuleType:
+def layout() -> ModuleType:
     """Import the module that draws, the only one that needs Matplotlib."""
     with without_help():
-        return import_module("simgrid_broker.report.drawing.canvas")
+        return import_module("simgrid_broker.report.drawing.layout")
 
 
 def about(plot: Plot) -> str:

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from simgrid_broker.metrics import matrix, wide
-from simgrid_broker.report.drawing.canvas import (
+from simgrid_broker.report.drawing.layout import (
     LEFT,
     LONGEST,
     TICK,
@@ -26,7 +26,7 @@ from simgrid_broker.report.drawing.canvas import (
     rows_axis,
     widen,
 )
-from simgrid_broker.report.drawing.lettering import fitted, height, widest, width
+from simgrid_broker.report.drawing.text_widths import fitted, height, widest, width
 from simgrid_broker.report.figures.colours import categories
 from simgrid_broker.report.words import BASE, INK, ON_HEAT, OTHERS, RUN_COLOURS, number, spoken
 from simgrid_broker.units import HOUR, MINUTE, format_seconds

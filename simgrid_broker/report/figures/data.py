@@ -10,10 +10,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator
 
-import simgrid_broker.report.drawing.canvas as canvas
 from simgrid_broker.metrics import matrix, wide
 from simgrid_broker.report.blocks import NO_MARKS, Marks
-from simgrid_broker.report.drawing.canvas import dress, handles_of, legend_above, rows_axis
+from simgrid_broker.report.drawing import layout
+from simgrid_broker.report.drawing.layout import dress, handles_of, legend_above, rows_axis
 from simgrid_broker.report.figures.colours import categories
 from simgrid_broker.report.words import BASE, INK, LEVEL_COLOURS
 from simgrid_broker.units import HOUR
@@ -32,7 +32,7 @@ def limited_panels(table: pd.DataFrame, axes: np.ndarray, names: Sequence[str], 
     """
     (value, ylabel), *others = texts.items()
     limits = dict(others)
-    for panel, name, is_last in canvas.small_panels(axes, names, ylabel, (0.62, 0.34, 0.42)):
+    for panel, name, is_last in layout.small_panels(axes, names, ylabel, (0.62, 0.34, 0.42)):
         one = matrix(table[(table[by] == name) & table.value.notna()], "time_s", "metric")
         _panel(one.reindex(columns=[value, *limits]), panel, limits, marks, is_last)
     _legend(np.atleast_1d(axes).flat[0], limits)
@@ -41,7 +41,7 @@ def limited_panels(table: pd.DataFrame, axes: np.ndarray, names: Sequence[str], 
 
 def _panel(one: pd.DataFrame, axes: Axes, limits: Mapping[str, str], marks: Marks, label: bool) -> None:
     """One panel; columns: the metric, then its limits; index: time, s."""
-    unit = canvas.time_axis(axes, one.index.max(), Marks(marks.start_s), label, most_ticks=6)
+    unit = layout.time_axis(axes, one.index.max(), Marks(marks.start_s), label, most_ticks=6)
     times, values = one.index / unit, one.iloc[:, 0]
     axes.fill_between(times, 0, values.fillna(0), step="pre", color=BASE[0], alpha=0.35, linewidth=0)
     axes.step(times, values, where="pre", color=BASE[0], linewidth=1.0, label=one.columns[0])
@@ -61,18 +61,18 @@ def _legend(axes: Axes, limits: Mapping[str, str]) -> None:
 def levels(table: pd.DataFrame, axes: np.ndarray, marks: Marks = NO_MARKS) -> np.ndarray:
     """One panel per storage: used, expired and free space, TB, and the level up to which it may be filled."""
     storages = list(dict.fromkeys(table.storage))
-    for panel, storage, is_last in canvas.small_panels(axes, storages, "TB", (0.5, 0.65, 0.36), STORAGE_TITLE):
+    for panel, storage, is_last in layout.small_panels(axes, storages, "TB", (0.5, 0.65, 0.36), STORAGE_TITLE):
         _level_panel(matrix(table[table.storage == storage], "time_s", "metric"), panel, marks, is_last)
     first = np.atleast_1d(axes).flat[0]
-    handles = canvas.handles_of(first)
-    first.figure.legend(handles=handles, frameon=False, fontsize=canvas.TICK, ncols=len(handles), labelcolor=INK,
+    handles = layout.handles_of(first)
+    first.figure.legend(handles=handles, frameon=False, fontsize=layout.TICK, ncols=len(handles), labelcolor=INK,
                             loc="upper right", borderaxespad=0.2)
     return axes
 
 
 def _level_panel(one: pd.DataFrame, axes: Axes, marks: Marks, label: bool) -> None:
     """The panel of one storage; columns: used, expired, free and min_free, TB; index: time, s."""
-    unit = canvas.time_axis(axes, one.index.max(), Marks(marks.start_s), label, most_ticks=5)
+    unit = layout.time_axis(axes, one.index.max(), Marks(marks.start_s), label, most_ticks=5)
     times, size = one.index / unit, one.used + one.expired + one.free
     below = np.zeros(len(one))
     for name, colour in LEVEL_COLOURS.items():

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from simgrid_broker.metrics import FINAL_TASK, matrix, phase_of, wide
 from simgrid_broker.report.blocks import NO_MARKS, Marks
-from simgrid_broker.report.drawing.canvas import (
+from simgrid_broker.report.drawing.layout import (
     SIDE,
     blocks,
     dress,

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-import simgrid_broker.report.drawing.canvas as canvas
 from simgrid_broker.metrics import NEAR, matrix, wide
 from simgrid_broker.report.blocks import NO_MARKS, Marks
-from simgrid_broker.report.drawing.lettering import POINTS, fitted, width
+from simgrid_broker.report.drawing import layout
+from simgrid_broker.report.drawing.text_widths import POINTS, fitted, width
 from simgrid_broker.report.figures.colours import share_colours
 from simgrid_broker.report.figures.series import stacked
 from simgrid_broker.report.words import GRID, INK, RUN_COLOURS, SHADE
@@ -31,10 +31,10 @@ def delivered_stack(table: pd.DataFrame, axes: Axes, groups: Groups, marks: Mark
     shares = [name for name in colours if (table.share == name).any()]
     values = _by_time(table, "delivered", shares).fillna(0.0)
     targets = _by_time(table, "target", shares).ffill().iloc[-1].fillna(0.0)
-    canvas.dress(axes, ylabel="delivered power (% of all in use)", grid="")
-    canvas.room_beside(axes, shares, COLUMN[1])
-    canvas.widen(axes, top=0.3)
-    unit = canvas.time_axis(axes, values.index.max(), marks)
+    layout.dress(axes, ylabel="delivered power (% of all in use)", grid="")
+    layout.room_beside(axes, shares, COLUMN[1])
+    layout.widen(axes, top=0.3)
+    unit = layout.time_axis(axes, values.index.max(), marks)
     axes.stackplot(values.index / unit, values.to_numpy().T, labels=shares, linewidth=0.3, edgecolor="white",
                    colors=[colours[name] for name in shares])
     axes.set_ylim(0, 100)
@@ -43,8 +43,8 @@ def delivered_stack(table: pd.DataFrame, axes: Axes, groups: Groups, marks: Mark
              color=[colours[name] for name in shares], edgecolor="white", transform=axes.get_yaxis_transform(),
              clip_on=False)
     axes.annotate("target", (1 + sum(COLUMN) / 2, 1), (0, 3), xycoords="axes fraction", textcoords="offset points",
-                  ha="center", va="bottom", fontsize=canvas.TICK, color=INK)
-    canvas.label_beside(axes, dict(bottom + targets / 2), colours, COLUMN[1])
+                  ha="center", va="bottom", fontsize=layout.TICK, color=INK)
+    layout.label_beside(axes, dict(bottom + targets / 2), colours, COLUMN[1])
     return axes
 
 
@@ -59,7 +59,7 @@ def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], g
     """One small panel per share: delivered against target over time, grey where no work was waiting."""
     colours = share_colours(groups)
     columns = {name: _by_time(table, name, shares) for name in ("delivered", "target", "activated")}
-    for panel, share, is_last in canvas.small_panels(axes, shares, "% of power", (0.28, 0.5, 0.36)):
+    for panel, share, is_last in layout.small_panels(axes, shares, "% of power", (0.28, 0.5, 0.36)):
         one = pd.DataFrame({name: values[share] for name, values in columns.items()})
         _share_panel(one, panel, colours[share], marks, is_last)
     return axes
@@ -67,7 +67,7 @@ def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], g
 
 def _share_panel(one: pd.DataFrame, axes: Axes, colour: str, marks: Marks, label: bool) -> None:
     """The panel of one share; columns: delivered, target (%) and activated (jobs); index: time, s."""
-    unit = canvas.time_axis(axes, one.index.max(), Marks(marks.start_s), label, most_ticks=5)
+    unit = layout.time_axis(axes, one.index.max(), Marks(marks.start_s), label, most_ticks=5)
     times = one.index / unit
     top = 1.2 * np.nanmax([*one.delivered, *one.target, 1e-9])
     axes.fill_between(times, 0, top, where=(one.activated == 0) & one.delivered.notna(), step="mid", color=SHADE,
@@ -84,37 +84,37 @@ def compliance_tree(table: pd.DataFrame, axes: np.ndarray) -> np.ndarray:
     nodes = nodes[nodes.level > 0].iloc[::-1].reset_index(drop=True)
     power, ratio = axes
     _tree_labels(power, nodes)
-    canvas.columns_beside(ratio, [("mean abs.\ndeviation\n(% points)", _decimals(nodes.deviation, 2)),
+    layout.columns_beside(ratio, [("mean abs.\ndeviation\n(% points)", _decimals(nodes.deviation, 2)),
                                   ("samples within\n10 % of due\n(%)", _decimals(nodes.near, 0))])
-    canvas.gaps(axes, across=0.25)
-    canvas.dress(power, xlabel="delivered (% of power in use); mark: target", grid="x")
+    layout.gaps(axes, across=0.25)
+    layout.dress(power, xlabel="delivered (% of power in use); mark: target", grid="x")
     shade = [("#0072B2", "#56B4E9", "#A9D5F0")[min(level, 3) - 1] for level in nodes.level]
     power.barh(nodes.index, nodes.delivered.fillna(0), height=0.72, color=shade)
     power.vlines(nodes.target, nodes.index - 0.42, nodes.index + 0.42, color=INK, linewidth=1.8)
-    canvas.amount_axis(power, np.nanmax([*nodes.delivered, *nodes.target, 1e-9]))
+    layout.amount_axis(power, np.nanmax([*nodes.delivered, *nodes.target, 1e-9]))
     _ratios(ratio, nodes, shade)
     return axes
 
 
 def _tree_labels(axes: Axes, nodes: pd.DataFrame) -> None:
     """Write the names of shares at the left, indented below their parents."""
-    names = [fitted(row.share, canvas.TICK, canvas.LONGEST - INDENT * (row.level - 1)) for row in nodes.itertuples()]
+    names = [fitted(row.share, layout.TICK, layout.LONGEST - INDENT * (row.level - 1)) for row in nodes.itertuples()]
     weights = np.where(nodes.level == 1, "bold", "normal")
     starts = INDENT * (nodes.level - 1).to_numpy()
-    room = max(start + width(name, canvas.TICK, weight)
+    room = max(start + width(name, layout.TICK, weight)
                for start, name, weight in zip(starts, names, weights, strict=True)) + 0.1
-    canvas.widen(axes, left=room + 0.05)
+    layout.widen(axes, left=room + 0.05)
     axes.set_yticks([])
     axes.set_ylim(-0.7, len(nodes) - 0.3)
     for y, (start, name, weight) in enumerate(zip(starts, names, weights, strict=True)):
         axes.annotate(name, (0, y), ((start - room) * POINTS, 0), xycoords=axes.get_yaxis_transform(), va="center",
-                      textcoords="offset points", fontsize=canvas.TICK, fontweight=weight, color=INK,
+                      textcoords="offset points", fontsize=layout.TICK, fontweight=weight, color=INK,
                       annotation_clip=False)
 
 
 def _ratios(axes: Axes, nodes: pd.DataFrame, colours: Sequence[str]) -> None:
     """Draw delivered / target as dots; values above RATIO_LIMIT as arrows at the end of the axis."""
-    canvas.dress(axes, xlabel="delivered / target; grey: within 10 %", grid="x")
+    layout.dress(axes, xlabel="delivered / target; grey: within 10 %", grid="x")
     ratio = nodes.delivered / nodes.target.where(nodes.target > 0)
     beyond = ratio > RATIO_LIMIT
     axes.axvspan(1 - NEAR, 1 + NEAR, color=GRID, linewidth=0, zorder=0)
@@ -133,16 +133,16 @@ def compliance_pair(table: pd.DataFrame, axes: Axes) -> Axes:
     target).
     """
     rows = table.iloc[::-1].reset_index(drop=True)
-    canvas.dress(axes, xlabel="delivered power (% of all in use); marks: targets", grid="x")
+    layout.dress(axes, xlabel="delivered power (% of all in use); marks: targets", grid="x")
     axes.hlines(rows.index, rows.base, rows.changed, color="#CCCCCC", linewidth=3)
     for name, label, colour, shape in (("base", "A", RUN_COLOURS[0], "o"), ("changed", "B", RUN_COLOURS[1], "D")):
         target, low, high = (rows.base_target, 0.02, 0.4) if name == "base" else (rows.target, -0.4, -0.02)
         axes.vlines(target, rows.index + low, rows.index + high, color=colour, linewidth=1.8,
                     label=f"target of {label}")
         axes.scatter(rows[name], rows.index, color=colour, marker=shape, s=34, label=label, zorder=3)
-    canvas.rows_axis(axes, rows.share)
-    canvas.legend_above(axes, canvas.handles_of(axes))
-    canvas.amount_axis(axes, rows[["base", "changed", "target", "base_target"]].max().max())
+    layout.rows_axis(axes, rows.share)
+    layout.legend_above(axes, layout.handles_of(axes))
+    layout.amount_axis(axes, rows[["base", "changed", "target", "base_target"]].max().max())
     return axes
 
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from simgrid_broker.report.blocks import NO_MARKS, Marks
-from simgrid_broker.report.drawing.canvas import (
+from simgrid_broker.report.drawing.layout import (
     LABEL,
     TICK,
     cells,

@@ -20,9 +20,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
 from simgrid_broker.report.blocks import Mark, Marks
-from simgrid_broker.report.drawing.frame import Panel
-from simgrid_broker.report.drawing.lettering import POINTS, fitted, height, widest, width
-from simgrid_broker.report.drawing.vector import MOVES, SCALE, Vector
+from simgrid_broker.report.drawing.axes import Panel
+from simgrid_broker.report.drawing.svg import MOVES, SCALE, Vector
+from simgrid_broker.report.drawing.text_widths import POINTS, fitted, height, widest, width
 from simgrid_broker.report.words import FAINT, GRID, HEAT, INK
 from simgrid_broker.units import DAY, HOUR, MINUTE
 

@@ -12,8 +12,8 @@ from matplotlib.path import Path
 from matplotlib.transforms import Bbox, IdentityTransform, Transform
 from matplotlib.typing import ColorType
 
-from simgrid_broker.report.drawing.lettering import ASCENT, DESCENT
-from simgrid_broker.report.drawing.vector import SCALE
+from simgrid_broker.report.drawing.svg import SCALE
+from simgrid_broker.report.drawing.text_widths import ASCENT, DESCENT
 from simgrid_broker.report.words import FAINT
 
 PAD, LABEL_PAD = 3.5, 4.0

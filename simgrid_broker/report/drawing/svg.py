@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex
 from matplotlib.path import Path
 from matplotlib.transforms import Affine2D
 
-from simgrid_broker.report.drawing.lettering import ASCENT, DESCENT, POINTS, width
+from simgrid_broker.report.drawing.text_widths import ASCENT, DESCENT, POINTS, width
 from simgrid_broker.report.words import FAINT, GRID, INK, PALE, PAPER, SHADE
 
 UNITS = 10
