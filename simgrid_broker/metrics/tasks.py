@@ -122,17 +122,18 @@ def cut_jobs(run: Run) -> pd.DataFrame:
     window = window_of(run)
     tasks = run.table("splitting", ["jeditaskid"]).jeditaskid
     columns = ["jeditaskid", "queue", "closed_by", "n_input_files", "n_events", "input_bytes", "pending_s"]
-    jobs = pd.DataFrame(columns=columns)
-    if len(tasks):
-        jobs = selected_jobs(run, columns, lambda rows: rows.jeditaskid.isin(tasks) & window.holds(rows.pending_s))
+    units = {"jobs": "jobs", "files": "files", "events": "events", "input": "GB"}
+    dims = ["name", "queue", "closed_by"]
+    if not len(tasks):
+        return tidy(pd.DataFrame(columns=[*dims, *units]), dims, units, window)
+    jobs = selected_jobs(run, columns, lambda rows: rows.jeditaskid.isin(tasks) & window.holds(rows.pending_s))
     names = run.table("tasks", ["jeditaskid", "name"]).set_index("jeditaskid").name.astype(object)
     table = pd.DataFrame({"name": jobs.jeditaskid.map(names), "queue": jobs.queue.astype(object),
                           "closed_by": jobs.closed_by.astype(object), "files": jobs.n_input_files,
                           "events": jobs.n_events, "input": jobs.input_bytes / 1e9, "jobs": 1})
-    groups = table.groupby(["name", "queue", "closed_by"])
+    groups = table.groupby(dims)
     table = groups[["files", "events", "input"]].mean().join(groups.jobs.sum()).reset_index()
-    units = {"jobs": "jobs", "files": "files", "events": "events", "input": "GB"}
-    return tidy(table, ["name", "queue", "closed_by"], units, window)
+    return tidy(table, dims, units, window)
 
 
 def task_phases(run: Run, most: int = MOST_TASKS) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from simgrid_broker.metrics.window import (
     once_per_run,
     part_of_jobs,
     selected_jobs,
+    sums,
     texts,
     tidy,
     window_of,
@@ -90,12 +91,13 @@ def site_class_series(run: Run) -> pd.DataFrame:
     rows = texts(run.table("queues", ["time_s", "site_class"]), "site_class")
     if set(rows.site_class.dropna()) <= {SiteClass.MID.word}:
         return pd.DataFrame(columns=["time_s", "site_class", "value"])
-    return rows.groupby(["time_s", "site_class"]).size().rename("value").reset_index()
+    return sums(rows.assign(value=1), ["time_s", "site_class"], "value")
 
 
 def throttled_time(run: Run) -> pd.DataFrame:
     """Tasks of users that were throttled, by what throttled them last; dimension throttled_by, metrics tasks, hours."""
-    held = throttled_by(run).groupby("throttled_by").throttled.agg(tasks="size", hours="sum").reset_index()
+    held = throttled_by(run).rename(columns={"throttled": "hours"}).assign(tasks=1)
+    held = sums(held, ["throttled_by"], "tasks", "hours")
     return tidy(held, ["throttled_by"], {"tasks": "tasks", "hours": "h"}, window_of(run))
 
 
@@ -109,9 +111,9 @@ def moved_input(run: Run) -> pd.DataFrame:
     jobs = selected_jobs(run, ["jeditaskid", "queue", "source_site", "missing_bytes", "activated_s"],
                          lambda rows: ((rows.missing_bytes > 0) & rows.jeditaskid.isin(tasks)
                                        & window.holds(rows.activated_s)))
-    table = jobs.groupby(["source_site", "queue"]).missing_bytes.agg(jobs="size", bytes="sum").reset_index()
-    table[["jobs", "bytes"]] = table[["jobs", "bytes"]].astype(float) / (part_of_jobs(run) or 1)
-    table = table.sort_values("bytes", ascending=False, kind="stable")
+    part = part_of_jobs(run) or 1
+    jobs = jobs.assign(jobs=1 / part, bytes=jobs.missing_bytes.to_numpy(float) / part)
+    table = sums(jobs, ["source_site", "queue"], "jobs", "bytes").sort_values("bytes", ascending=False, kind="stable")
     return tidy(table, ["source_site", "queue"], {"jobs": "jobs", "bytes": "bytes"}, window)
 
 

@@ -28,7 +28,7 @@ def _traffic(view: Context) -> Block:
 
 
 def _busiest(view: Context, links: pd.DataFrame) -> list[Block]:
-    n_rows = min(MOST_BARS, max(links.groupby(["source", "destination"]).ngroups, 3))
+    n_rows = min(MOST_BARS, max(len(wide(links, "moved")), 3))
     plot = plot_or_note(Plot(
         "links", "Busiest links", links, drawn_by("bars.link_bars", most=MOST_BARS),
         "Bar: part of the window in which bytes moved; mark: busiest sample; right: volume moved.",
