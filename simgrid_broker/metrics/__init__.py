@@ -3,7 +3,7 @@
 Each function of a run takes its folder as well.
 """
 
-from inspect import isfunction, unwrap
+import inspect
 
 from simgrid_broker.metrics.attempts import (
     NOWHERE,
@@ -148,6 +148,7 @@ __all__ = ["ABOUT_QUEUES", "Cause", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWH
            "users_by_class", "users_by_size", "waiting_times", "waits_for_data", "walltime_errors", "why", "wide",
            "window_of", "with_labels", "workers"]
 
-for _name, _function in list(globals().items()):
-    if _name in __all__ and isfunction(_function) and unwrap(_function).__code__.co_varnames[:1] == ("run",):
+for _name in __all__:
+    _function = globals()[_name]
+    if inspect.isfunction(_function) and inspect.unwrap(_function).__code__.co_varnames[:1] == ("run",):
         globals()[_name] = of_run(_function)
