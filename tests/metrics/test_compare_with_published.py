@@ -170,6 +170,9 @@ def test_lines_of_several_seeds_have_means_with_errors_and_are_judged_by_role(sc
     assert lines[2].text().endswith("| **2.0** | input: `workload.users.all.x` |")
     assert script.verdict(lines, script.PREDICTED) == (
         "Of 2 predicted rows with published values 1 lie within a factor 1.5 and 1 miss it, most of all: it (2.0).")
+    more = script.Line(row._replace(name=f"it{script.MORE_DAYS}", published="1 to 2 / 2"), values)
+    assert script.verdict([*lines, more], script.PREDICTED).endswith(
+        "1 miss it, most of all: it (2.0). Beside more days, where there are some, 2 do.")
 
 
 def test_each_row_says_by_which_keys_of_the_scenario_its_figure_comes_about(script):
@@ -204,9 +207,11 @@ def test_the_gallery_has_every_row_with_its_published_value_and_role_and_counts_
     table = text[text.index(script.BEGIN):text.index(script.END)]
     cells = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][2:]
     assert [(*each[:3], each[-1]) for each in cells] == [
-        (row.name, row.section, row.published, str(row.role)) for row in script.ROWS]
+        (row.name, row.section, row.published, str(row.role)) for row in script.all_rows()]
+    assert {*script.OF_MORE_DAYS} <= {row.name for row in script.ROWS}
     for kind in (script.PREDICTED, script.FITTED, script.INPUT):
-        factors = [each[4].strip() for each in cells if each[-1].startswith(kind) and each[4].strip()]
+        factors = [each[4].strip() for each in cells if each[-1].startswith(kind) and each[4].strip()
+                   and not each[0].endswith(script.MORE_DAYS)]
         missed = sum(factor.startswith("**") for factor in factors)
         assert f"- Of {len(factors)} {kind} rows with published values {len(factors) - missed} lie" in table
     assert "`atlas_day.yaml`, seed" in table
