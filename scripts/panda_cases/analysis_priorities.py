@@ -76,7 +76,7 @@ def _counts(case: dict, block: np.ndarray, owners: dict, queues: dict) -> tuple[
     numbers, (done, activated) = np.zeros((2, len(owners)), np.int64), np.zeros((2, *shape), np.int64)
     known = np.zeros(shape, bool)
     table["status"][table["status"] == S.CANCELLED] = S.HOLDING            # both only make an owner known
-    look_at_owners(table, np.empty(len(table), np.int32), owner, -WINDOW_S, numbers, done, activated, known)
+    look_at_owners(table, np.empty(len(table), np.int32), owner[block], -WINDOW_S, numbers, done, activated, known)
     return numbers, done, activated, known
 
 

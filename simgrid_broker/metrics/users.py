@@ -44,10 +44,9 @@ def users(run: Run) -> pd.DataFrame:
     tasks = _tasks(run)
     user, names = pd.factorize(tasks.user, sort=True)
     table = _figures(run, _jobs(run), "user").reindex(names)
-    idle = table.started.isna().to_numpy()
     of_tasks = {"user": names, "tasks": np.bincount(user), "throttled": np.bincount(user, tasks.throttled)}
     table = pd.DataFrame(of_tasks | {
-        name: np.where(idle & (not name.startswith("wait_")), 0.0, table[name]) for name in table})
+        name: table[name].to_numpy() if name.startswith("wait_") else np.nan_to_num(table[name]) for name in table})
     table = table.take(np.lexsort((np.arange(len(names)), -table.cores)))
     return tidy(table, ["user"], FIGURES, window_of(run))
 

@@ -176,18 +176,18 @@ def jobs_of_owners(world: Arrays, among, owner_of_task, chosen, status, found):
 
 
 @compiled
-def look_at_owners(world: Arrays, rows, owner_of_task, since, numbers, done, activated, known):
+def look_at_owners(jobs, rows, owners, since, numbers, done, activated, known):
     """Count the live jobs of tasks whose owner is not -1, by owner; merge jobs are left out.
 
-    owner_of_task: (n_tasks,); numbers: running, starting and sent jobs and their cores, (2,
-    n_owners); done, activated, known: (n_owners, n_queues), numbers of jobs of the active table that are neither
-    activated nor holding, and of activated jobs, and whether there is any job there. Only jobs with a change or
+    jobs: table of jobs; owners: of the task of each, (n_jobs,); numbers: running, starting and sent jobs and their
+    cores, (2, n_owners); done, activated, known: (n_owners, n_queues), numbers of jobs of the active table that are
+    neither activated nor holding, and of activated jobs, and whether there is any job there. Only jobs with a change or
     heartbeat after `since`, s, count. Fills `rows` with those of all activated and throttled jobs, and returns their
     number.
     """
     n = 0
-    for row in used_rows(world):
-        owner, job = owner_of_task[world.job_tasks[row]], world.jobs[row]
+    for row in range(len(owners)):
+        owner, job = owners[row], jobs[row]
         if owner < 0 or job["panda_id"] == 0:
             continue
         queue, status = job["queue"], job["status"]
