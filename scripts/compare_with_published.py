@@ -299,6 +299,12 @@ ACTIVITIES = ("analysis_input", "production_output", "production_input")
 """Activities of transfers for jobs, as both the table of requests and the simulator have them."""
 
 
+def moved(found: Figures) -> pd.DataFrame:
+    """Numbers of files and bytes that were moved, by activity."""
+    sums = found.transfers.groupby("activity", observed=True)[["n_files", "bytes"]].sum().reindex(ACTIVITIES)
+    return sums.rename(columns={"n_files": "files"})
+
+
 def under_request(found: Figures) -> pd.DataFrame:
     """Mean numbers of files and bytes that wait or move, by activity, as Rucio's table of requests counts them.
 
@@ -310,15 +316,14 @@ def under_request(found: Figures) -> pd.DataFrame:
     return of_each.groupby(rows.activity, observed=True).sum().reindex(ACTIVITIES)
 
 
-def parts_by_activity(found: Figures) -> Values:
-    """Files under request for each of the activities, % of those of all three."""
-    files = under_request(found).files.fillna(0)
+def parts(sums: pd.DataFrame) -> Values:
+    """Files for each of the activities, % of those of all three; sums: `moved` or `under_request`."""
+    files = sums.files.fillna(0)
     return 100 * files / files.sum() if files.sum() else [np.nan] * len(ACTIVITIES)
 
 
-def sizes_by_activity(found: Figures) -> Values:
-    """Mean size of the files under request for each of the activities, GB."""
-    sums = under_request(found)
+def sizes(sums: pd.DataFrame) -> Values:
+    """Mean size of the files for each of the activities, GB; sums: `moved` or `under_request`."""
     return sums.bytes / sums.files / 1e9
 
 
@@ -353,8 +358,7 @@ ROWS = (
         Role(INPUT, ("grid.synthetic.sites",)), number),
     Row("jobs ended a day", "1", "2 000 000 (2018)", lambda found: [ratio(len(found.ended), found.days)], show=number),
     Row("finished jobs a day, without tests", "4", "590 641 (1 December 2017)",
-        lambda found: [ratio((~found.finished.processing_type.isin([*TESTS, "pmerge"])).sum(), found.days)],
-        show=number),
+        lambda found: [ratio((~found.finished.processing_type.isin(TESTS)).sum(), found.days)], show=number),
     Row("finished jobs a day of the seven types below", "4", "133 300 (1 December 2017)",
         lambda found: [ratio(found.finished.processing_type.isin(TYPES).sum(), found.days)], MIXTURE, number),
     *by_type("{}, % of the finished jobs of seven types", "4", part_of_seven, {
@@ -488,10 +492,14 @@ ROWS = (
         lambda found: [ratio(found.links.files.sum(), found.days)], MOVED, number),
     Row("size of a file moved, MB, mean", "10.1", "762 (2019)",
         lambda found: [1e6 * ratio(found.links.moved.sum(), found.links.files.sum())], MOVED, number),
-    Row("files under request for analysis input / production output / production input, % of the three", "10.2",
-        "64 / 22 / 14 (requests, 2021)", parts_by_activity, show=number),
+    Row("files moved for analysis input / production output / production input, % of the three", "10.2",
+        "64 / 22 / 14 (requests, 2021)", lambda found: parts(moved(found)), show=number),
     Row("size of a file of these activities, GB, mean", "10.2", "1.38 / 1.41 / 1.92 (requests, 2021)",
-        sizes_by_activity),
+        lambda found: sizes(moved(found))),
+    Row("files under request for these activities, % of the three", "10.2", "64 / 22 / 14 (requests, 2021)",
+        lambda found: parts(under_request(found)), show=number),
+    Row("size of a file under request, GB, mean", "10.2", "1.38 / 1.41 / 1.92 (requests, 2021)",
+        lambda found: sizes(under_request(found))),
     Row("links with traffic", "10.1", "8 349 (of 14 280, 28 days of 2019)", lambda found: [len(found.links)],
         MOVED, number),
     Row("mean rate by link, MB/s, 25 / 50 / 75 %", "10.1", "0.025 / 0.32 / 1.5 (28 days of 2019)",

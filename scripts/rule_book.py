@@ -22,7 +22,7 @@ from simgrid_broker.names import EDITIONS
 
 OTHER_RULES = "## Other rules\n"
 COUNTED = re.compile("`([^`]+)`")
-"""What of a run is counted, in a cell of the column `counted`."""
+"""Table or figure of a run that counts the acts of a rule, in a cell of the column `counted`."""
 ONE_EDITION = re.compile("`?(documented|deployed)`?(?:$|[:;,])")
 """Begin of a cell of the column `editions` of a rule that only one edition has."""
 COUNTS = "docs/coverage.json"

@@ -121,8 +121,11 @@ def refused():
     pytest.param("wall time of pilots without a payload, %", "20.00", id="of used and idle core hours"),
     pytest.param("size of a storage, TB, 5 / 25 / 50 / 75 / 95 %", "1 / 2 / 2 / 2 / 3", id="the last sample"),
     pytest.param("free / deletable part of a storage, median", "0.38 / 0.25", id="of their sizes"),
-    pytest.param("files under request for analysis input / production output / production input, % of the three",
-                 "92 / 0 / 8", id="three for a day, two for three hours"),
+    pytest.param("files moved for analysis input / production output / production input, % of the three",
+                 "60 / 0 / 40", id="in the window"),
+    pytest.param("files under request for these activities, % of the three", "92 / 0 / 8",
+                 id="three for a day, two for three hours"),
+    pytest.param("size of a file under request, GB, mean", "2.00 / none / 1.00", id="bytes over files under request"),
     pytest.param("size of a file of these activities, GB, mean", "2.00 / none / 1.00", id="bytes over files"),
     pytest.param("duration of tasks of derivation of 2016 / 2020, h, median", "not in a day", id="beyond a day"),
 ])
