@@ -120,8 +120,8 @@ class SyntheticGrid(Part):
         "networks have troubles")
     batch: Literal["ideal", "drawn"] = Field(
         "ideal", description="ideal: batch systems take every worker at once, one pool of cores a site, nearly all by "
-        "pilot streaming; drawn: workers come by the modes that CRIC has, wait until the batch system looks at them, "
-        "now and then cannot be submitted, and run on worker nodes")
+        "pilot streaming; drawn: queues have the kinds of work that CRIC has at their tier, workers come by its "
+        "modes, wait until the batch system looks at them, now and then cannot be submitted, and run on worker nodes")
 
     @model_validator(mode="after")
     def cores_for_all(self) -> "SyntheticGrid":

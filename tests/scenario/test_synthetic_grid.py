@@ -309,6 +309,9 @@ def test_drawn_batch_systems_have_the_modes_of_cric_and_keep_workers_waiting(atl
     assert np.median(late, axis=0) == pytest.approx([120, 0.01], rel=0.02) and not plain.any()
     beside = {queue.atlas_site for name, queue in drawn.queues.items() if name.endswith("_HPC")}
     assert {name for name, site in drawn.sites.items() if site.node is None} == beside and beside
+    for tier, part in ((0, 1), (1, 1), (2, 29 / 34), (3, 1 / 8)):
+        kinds = [drawn.queues[f"{name}_UCORE"].type for name, site in drawn.sites.items() if site.tier == tier]
+        assert kinds.count("unified") == pytest.approx(part * len(kinds), abs=1), tier
     in_scenario(drawn)
 
 

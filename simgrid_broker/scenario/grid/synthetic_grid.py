@@ -43,6 +43,14 @@ def stepped(seed: int, question: str, n: int, values: Sequence[tuple[float, Any]
     return [choices[k] for k in np.searchsorted(ends, dealt(seed, question, n))]
 
 
+def stepped_by_tier(seed: int, question: str, sites: dict, values: dict[int, Sequence[tuple[float, Any]]]) -> list:
+    """Values of a discrete distribution for each tier, (n_sites,)."""
+    tiers = [site["tier"] for site in sites.values()]
+    of_tier = {tier: iter(stepped(seed, f"{question} of tier {tier}", tiers.count(tier), choices))
+               for tier, choices in values.items() if tier in tiers}
+    return [next(of_tier[tier]) for tier in tiers]
+
+
 def log_normal(seed: int, question: str, n: int, median: float, sigma: float, most: float) -> np.ndarray:
     """Values of a log-normal distribution cut at `most`, in random order, (n,)."""
     return np.minimum(most, median * np.exp(sigma * normal_quantile(dealt(seed, question, n))))
@@ -131,12 +139,8 @@ def _is_large(sites: dict) -> np.ndarray:
 
 def _ends(spec: SyntheticGrid, sites: dict) -> dict[str, dict]:
     """Ends of links by site, each with a capacity by tier."""
-    tier, bandwidth = np.array([site["tier"] for site in sites.values()]), np.empty(len(sites))
-    for level, choices in BANDWIDTH.items():
-        of_level = np.flatnonzero(tier == level)
-        if of_level.size:
-            bandwidth[of_level] = stepped(spec.seed, f"bandwidth of tier {level}", len(of_level), choices)
-    return {name: {"bandwidth": float(bandwidth[k])} for k, name in enumerate(sites)}
+    return {name: {"bandwidth": bandwidth} for name, bandwidth in
+            zip(sites, stepped_by_tier(spec.seed, "bandwidth", sites, BANDWIDTH), strict=True)}
 
 
 def doors(seed: int, sites: dict) -> dict[str, float]:
@@ -386,14 +390,27 @@ TYPES = ((60, "unified"), (12, "production"), (8, "both"))
 """Kind of work of the main queue; `both` is a pair of queues. CRIC has 114 unified, 94 production and 18 analysis
 queues, HPC and retired ones included (WS 2.1); the weights of ordinary queues are an assumption."""
 
+STREAMING = "pull_ups"
+TYPES_BY_TIER = {0: ((1, "unified"),), 1: ((1, "unified"),),
+                 2: ((29, "unified"), (4, "production"), (1, "both")), 3: ((1, "unified"), (7, "production"))}
+"""Kind of work of the main queue by tier, where batch systems are drawn; source: sites of the CRIC dump of October 2025
+by their online queues of GRID resources, without those for tests, merging, ARM and virtual placement."""
+POLICIES_BY_TIER = {0: ((1, ""),), 1: ((1, ""),), 2: ((36, ""), (3, SIMULATION_AND_EVGEN)),
+                    3: ((3, ""), (2, "priority>500:0"), (2, SIMULATION_AND_EVGEN), (1, SIMULATION))}
+"""`fairsharepolicy` of ordinary queues by tier, where batch systems are drawn; same source."""
+
 OUT_OF_USE = ((55, ""), (20, "test"), (16, "brokeroff"), (9, "offline"))
 """Status of a second queue on the batch system of a site. CRIC: 29 test, 25 brokeroff, 13 offline of 227 (WS 2.1); that
 they share the cores of a working queue is an assumption."""
 
-WORKFLOWS = ((62, "pull_ups"), (9, "push"), (3, "push_noheartbeat"))
-"""Workflows of ordinary queues, with weights; source: online queues of GRID sites with ucore in the CRIC dump of
-October 2025 (formats reference, section 1), without the single one that pulls, whose workers would take eight cores for
-a job of one."""
+WORKFLOWS = {0: ((1, STREAMING),), 1: ((8, STREAMING), (1, "push")),
+             2: ((32, STREAMING), (5, "push"), (2, "push_noheartbeat")), 3: ((7, STREAMING), (1, "push_noheartbeat"))}
+"""Workflows of ordinary queues by tier; same source. The single one that pulls is left out, whose workers would take
+eight cores for a job of one."""
+
+NEW_WORKERS = (2000, 1000, 700, 400, 300, 300, 250, 200)
+"""maxNewWorkersPerCycle of the largest queues with pilot streaming; source: what is above the 150 of Harvester's
+template in the CRIC dump of October 2025, at BNL, RAL, CERN and five more; that the largest have it is assumed."""
 
 HPC_WORKFLOWS = ((6, "push"), (5, "pull"), (3, "push_noheartbeat"))
 """Workflows of queues of HPC, with weights; same source."""
@@ -412,14 +429,20 @@ def synthetic_queues(spec: SyntheticGrid, sites: dict, cores: dict[Pool, int]) -
         return {f"{name}_UCORE": common | {"type": "unified"}
                 | ({"num_slots": sites[name]["cores"]} if spec.in_advance else {})
                 for name, common in _common(spec, sites).items()}
-    types, second, policies, hpc = (stepped(spec.seed, question, n, values) for question, values in (
-        ("type", TYPES), ("second queue", OUT_OF_USE), ("fairsharepolicy", POLICIES), ("hpc cores", HPC_CORECOUNTS)))
-    modes = _workflows(spec, "workflow", WORKFLOWS)
-    hpc_modes = _workflows(spec, "hpc workflow", HPC_WORKFLOWS)
+    types, policies = (
+        stepped_by_tier(spec.seed, question, sites, by_tier) if spec.batch == "drawn"
+        else stepped(spec.seed, question, n, values) for question, by_tier, values in (
+            ("type", TYPES_BY_TIER, TYPES), ("fairsharepolicy", POLICIES_BY_TIER, POLICIES)))
+    second, hpc = (stepped(spec.seed, question, n, values) for question, values in (
+        ("second queue", OUT_OF_USE), ("hpc cores", HPC_CORECOUNTS)))
+    modes = _workflows(spec, stepped_by_tier(spec.seed, "workflow", sites, WORKFLOWS))
+    hpc_modes = _workflows(spec, stepped(spec.seed, "hpc workflow", n, HPC_WORKFLOWS))
+    new_workers = _new_workers(sites, modes)
     queues: dict[str, dict] = {}
     for k, (name, common) in enumerate(_common(spec, sites).items()):
         of_site = _ordinary(name, common, types[k], policies[k]) | _out_of_use(name, common, second[k])
-        queues |= {queue: attributes | modes[k] for queue, attributes in of_site.items()}
+        queues |= {queue: attributes | modes[k] | {"params": attributes["params"] | new_workers.get(name, {})}
+                   for queue, attributes in of_site.items()}
         if (pool := Pool(name, "hpc")) in cores:
             slot = min(hpc[k], int(cores[pool]))            # a small batch system is one slot
             queues[f"{name}_HPC"] = common | _HPC | hpc_modes[k] | {
@@ -431,10 +454,16 @@ def synthetic_queues(spec: SyntheticGrid, sites: dict, cores: dict[Pool, int]) -
     return queues
 
 
-def _workflows(spec: SyntheticGrid, question: str, values: Sequence[tuple[float, str]]) -> list[dict[str, str]]:
+def _workflows(spec: SyntheticGrid, words: list[str]) -> list[dict[str, str]]:
     """Workflow of the queues of each site, (n_sites,); with ideal batch systems the default is left."""
-    drawn = spec.batch == "drawn"
-    return [{"workflow": word} if drawn else {} for word in stepped(spec.seed, question, spec.sites, values)]
+    return [{"workflow": word} if spec.batch == "drawn" else {} for word in words]
+
+
+def _new_workers(sites: dict, modes: list[dict[str, str]]) -> dict[str, dict[str, int]]:
+    """Limit of new workers in a cycle at the largest sites whose drawn mode is pilot streaming, by site."""
+    streaming = [name for name, mode in zip(sites, modes, strict=True) if mode.get("workflow") == STREAMING]
+    largest = sorted(streaming, key=lambda name: -sites[name]["cores"])
+    return {name: {"maxNewWorkersPerCycle": most} for name, most in zip(largest, NEW_WORKERS, strict=False)}
 
 
 _HPC = {"type": "production", "capability": "mcore", "workflow": "push", "resource_type": "hpc", "maxrss": 0,
