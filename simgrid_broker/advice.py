@@ -129,19 +129,19 @@ def obstacles(task: Task, queues: Queues, cfg: Gdpconfig, edition: str,
     """Refusals of a task, one for each candidate; None if one takes it; by_users: as in `questions`."""
     found = dict[int, Obstacle]()
     criteria, alone, case, record = questions(task, queues, cfg, edition, by_users)
-    for rule in (rule for rule in criteria if rule.rule.static is not None):
-        answer = rule(case)
+    answers = [(rule, rule(case)) for rule in criteria if rule.rule.static is not None]
+    asked = [(rule, uncompiled(rule)) for rule in criteria if rule in alone]
+    is_refused = np.any([np.broadcast_to(refused_of(answer), len(queues.names)) for _, answer in answers], axis=0)
+    for k in np.flatnonzero(~is_refused).tolist():
+        obstacle = _of_candidate(queues.names[k], record, queues.records[k], asked, edition)
+        if obstacle is None:
+            return None
+        found[k] = obstacle
+    for rule, answer in answers:
         value, limit = (np.broadcast_to(side, len(queues.names)) for side in (
             (answer.value, answer.limit) if isinstance(answer, Answer) else (np.nan, np.nan)))
         for k in np.flatnonzero(refused_of(answer)).tolist():
             found.setdefault(k, Obstacle(queues.names[k], rule, edition, float(value[k]), float(limit[k]), (case, k)))
-    asked = [(rule, uncompiled(rule)) for rule in criteria if rule in alone]
-    for k, name in enumerate(queues.names):
-        if k not in found:
-            obstacle = _of_candidate(name, record, queues.records[k], asked, edition)
-            if obstacle is None:
-                return None
-            found[k] = obstacle
     return [found[k] for k in sorted(found)]
 
 

@@ -91,10 +91,20 @@ def keys_of(names: tuple[str, ...]) -> np.ndarray:
 def uniforms(seed: int, stream: str, a, b=0, c=0) -> np.ndarray:
     """Uniform numbers in (0, 1) for the keys (a, b, c), integers that broadcast; float64 of the broadcast shape."""
     with np.errstate(over="ignore"):
-        z: Any = _GOLDEN
-        for word in (seed, STREAMS[stream], a, b, c):
+        z = _begun(seed, STREAMS[stream])
+        for word in (a, b, c):
             z = _scramble(z ^ (_word(word) * _GOLDEN))
         return ((z >> _U12).astype(np.float64) + 0.5) * _UNIT
+
+
+@cache
+def _begun(seed: int, stream: int) -> Any:
+    """The hash of the words that all draws of a stream begin with."""
+    z: Any = _GOLDEN
+    with np.errstate(over="ignore"):
+        for word in (seed, stream):
+            z = _scramble(z ^ (_word(word) * _GOLDEN))
+    return z
 
 
 @_wrapping

@@ -8,6 +8,7 @@ NAME = PACKAGE.name
 
 MAY_IMPORT = {
     "names": set(), "units": set(), "errors": set(), "compiled": set(), "bundle": set(), "notebook": set(),
+    "process": set(),
     "files": {"errors"}, "editions": {"names", "errors"}, "plugins": {"errors"},
     "luck": {"compiled"}, "wording": {"units"},
     "systems": {"plugins"},
@@ -48,7 +49,7 @@ MAY_IMPORT = {
     "metrics": {"errors", "systems", "records", "gdpconfig", "schema", "names", "units", "wording"},
     "report": {"errors", "notebook", "metrics", "records", "gdpconfig", "names", "units"},
     "experiments": {"editions", "engine", "metrics", "records", "report", "scenario", "gdpconfig", "schema", "names",
-                    "units", "errors", "files", "wording", "luck", "notebook"},
+                    "units", "errors", "files", "wording", "luck", "notebook", "process"},
     "desk": {"cli", "experiments", "report", "metrics", "records", "scenario", "schema", "gdpconfig", "advice",
              "errors", "files", "units"},
 }

@@ -99,11 +99,11 @@ def _taken(refused_by: np.ndarray, order: Sequence[int], pool: np.ndarray, cores
     """Rules and the cores that they take, most first; refused_by, pool: of the candidates; order: of the rules."""
     place = np.full(len(order) + 1, len(order))             # of KEPT, -1, behind all rules
     place[list(order)] = np.arange(len(order))
-    last: dict[int, int] = {}                               # rule that refused the last candidate of a batch system
-    for candidate in np.argsort(place[refused_by], kind="stable").tolist():
-        last[int(pool[candidate])] = int(refused_by[candidate])
+    first_last = np.argsort(place[refused_by], kind="stable")
+    last = np.full(len(cores), KEPT, refused_by.dtype)      # rule that refused the last candidate of a batch system
+    last[pool[first_last]] = refused_by[first_last]
     sums = Counter[int]()
-    for number, rule in last.items():
-        if rule != KEPT:
-            sums[rule] += int(cores[number])
+    for number in dict.fromkeys(pool[first_last].tolist()):
+        if last[number] != KEPT:
+            sums[int(last[number])] += int(cores[number])
     return sums.most_common()

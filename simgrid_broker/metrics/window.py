@@ -6,7 +6,7 @@ size.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -119,10 +119,16 @@ def tidy(table: pd.DataFrame, dims: Sequence[str], figures: Mapping[str, str], w
     for place, name in enumerate(figures):
         values[place] = table[name].to_numpy(float, na_value=np.nan)
     number = np.repeat(np.arange(n_figures), n_rows)
-    metric = pd.Categorical.from_codes(number, list(figures))          # an empty table keeps its metrics
-    units = pd.array(np.array(list(figures.values()), object)[number], object)
+    metric = pd.Categorical.from_codes(number, dtype=_kind(tuple(figures)))         # an empty table keeps its metrics
+    units = pd.arrays.NumpyExtensionArray(np.array(list(figures.values()), object)[number])
     return pd.DataFrame({name: table[name].array.take(again) for name in dims} | {
         "metric": metric, "value": values.ravel(), "unit": units, "window": str(window)})
+
+
+@lru_cache(256)
+def _kind(names: tuple[str, ...]) -> pd.CategoricalDtype:
+    """The type of a column of some names; pandas takes longer to make it than to make the column."""
+    return pd.CategoricalDtype(names)
 
 
 def wide(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
@@ -131,16 +137,17 @@ def wide(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
     Raises ValueError for a metric that has two values.
     """
     dims = [name for name in table.columns if name not in LABELS]
-    metric, names = pd.factorize(table.metric)
+    metric, names = pd.factorize(table.metric.array)
     if metrics:
-        place = pd.Index(metrics).get_indexer(names)
+        number = {name: place for place, name in enumerate(metrics)}
+        place = np.array([number.get(name, -1) for name in names], np.int64)
         wanted = place[metric] >= 0
         table, metric = (table, place[metric]) if wanted.all() else (table[wanted], place[metric[wanted]])
     else:
         metrics = tuple(names if len(table) else table.metric.cat.categories)
     row, first = combinations(table, dims)
     values = np.full((len(metrics), len(first)), np.nan)
-    if len(np.unique(row * len(metrics) + metric)) < len(table):
+    if np.bincount(row * len(metrics) + metric, minlength=1).max() > 1:
         raise ValueError("a metric has two values for one combination of dimensions")
     values[metric, row] = table.value
     return pd.DataFrame({name: table[name].array.take(first) for name in dims}

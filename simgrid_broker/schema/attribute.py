@@ -74,6 +74,13 @@ class Table:
         """An array of `rows` zeroed rows."""
         return np.zeros(rows, self.dtype)
 
+    def joined(self, parts: Sequence[np.ndarray]) -> np.ndarray:
+        """The rows of several arrays of this table one behind the other, of which NumPy's `concatenate` would compare
+        the dtypes column by column.
+        """
+        plain = f"V{self.dtype.itemsize}"
+        return np.concatenate([self.empty(0).view(plain), *(part.view(plain) for part in parts)]).view(self.dtype)
+
     def summed(self, rows: np.ndarray, key: Sequence[str]) -> np.ndarray:
         """One row for each group of `rows`, sorted by the columns of `key`, whole numbers; the others are added up."""
         _, first, group = np.unique(_groups(rows, key), return_index=True, return_inverse=True)

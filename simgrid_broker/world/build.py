@@ -289,8 +289,8 @@ def merges_output(scenario: Scenario, task_list: TaskList) -> bool:
 def pseudo_queue_names(scenario: Scenario, table: np.ndarray) -> tuple[str, ...]:
     """Names of the pseudo-queues: that of the queue, and its resource type where it is unified."""
     queues, types = tuple(scenario.grid.queues), tuple(scenario.resource_types)
-    return tuple(queues[p["queue"]] + (f"/{types[p['resource_type']]}" if p["resource_type"] >= 0 else "")
-                 for p in table)
+    return tuple(queues[queue] + (f"/{types[kind]}" if kind >= 0 else "") for queue, kind in zip(
+        table["queue"].tolist(), table["resource_type"].tolist(), strict=True))
 
 
 def _user_parameters(scenario: Scenario, words: tuple[str, ...]) -> tuple[str, ...]:

@@ -242,9 +242,8 @@ def node_table(pools, table: np.ndarray) -> np.ndarray:
         row["memory_mb"] = row["free_mb"] = sum(memory for _, memory in found[row["first_node"]:])
     nodes = NODES.empty(len(found))
     nodes["place"] = np.arange(len(found))
-    for node, (cores, memory) in zip(nodes, found, strict=True):
-        node["cores"] = node["free_cores"] = cores
-        node["memory_mb"] = node["free_mb"] = memory
+    nodes["cores"] = nodes["free_cores"] = [cores for cores, _ in found]
+    nodes["memory_mb"] = nodes["free_mb"] = [memory for _, memory in found]
     return nodes
 
 

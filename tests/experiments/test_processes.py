@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from simgrid_broker.compiled.kept_code import kept_folder
-from simgrid_broker.experiments.running import MOST_DEATHS, Processes
+from simgrid_broker.experiments.processes import MOST_DEATHS, Processes
 
 
 def sums(common, task):

@@ -59,8 +59,10 @@ def tests_of_queues(scenario: Scenario) -> list[tuple[Campaign, np.ndarray]]:
     tests, found = scenario.workload.tests, []
     if tests.period is None:
         return []
+    leaves = leaf_names(scenario)
+    share = tests.gshare or (TEST_SHARE if TEST_SHARE in leaves else leaves[0])
     for name, queue in scenario.grid.queues.items():
-        task = _task(name, queue, tests, TEST_SHARE if TEST_SHARE in leaf_names(scenario) else leaf_names(scenario)[0])
+        task = _task(name, queue, tests, share)
         first_s = float(uniforms(scenario.seed, "phase", key_of(task.name))) * tests.period
         found.append((task, np.arange(first_s, scenario.duration, tests.period)))
     return found
@@ -69,7 +71,7 @@ def tests_of_queues(scenario: Scenario) -> list[tuple[Campaign, np.ndarray]]:
 def _task(name: str, queue: Queue, tests: FunctionalTests, share: str) -> Campaign:
     """The test of a queue as a campaign; an analysis queue gets one that a user might send."""
     return Campaign(
-        name=f"{NAME} {name}", username=USER_OF_TESTS, site=(name,), gshare=tests.gshare or share,
+        name=f"{NAME} {name}", username=USER_OF_TESTS, site=(name,), gshare=share,
         processingtype=JOB_TYPE_OF_TESTS, prodsourcelabel="prod_test" if queue.production else "user",
         corecount=1 if queue.unified else queue.corecount, jobs_per_task=1, events_per_job=1,
         hs06sec_per_event=tests.walltime * COREPOWER, basewalltime=0, cpu_efficiency=1, ramcount=MEMORY_MB,

@@ -102,7 +102,7 @@ def merged(parts: Sequence[TaskList], first: int = 1) -> TaskList:
 
     first: jeditaskid of the first task. At most one part stems from a trace.
     """
-    rows = np.concatenate([new_rows(0), *(part.rows for part in parts)])
+    rows = TASKS.joined([part.rows for part in parts])
     vocabularies = {}
     for column, vocabulary in VOCABULARY_OF.items():
         numbers: dict[str, int] = {}
@@ -117,7 +117,7 @@ def merged(parts: Sequence[TaskList], first: int = 1) -> TaskList:
     site = np.concatenate([site, *(part.replica_site for part in parts)])[order]
     fraction = np.concatenate([fraction, *(part.replica_fraction for part in parts)])[order]
     tape = np.concatenate([site[:0] > 0, *(part.tape() for part in parts)])[order]
-    splitting = np.concatenate([SPLITTING.empty(0), *(part.split() for part in parts)])[order]
+    splitting = SPLITTING.joined([part.split() for part in parts])[order]
     remarks = tuple(remark for part in parts for remark in part.remarks)
     dataset = np.concatenate([np.zeros(0, np.int64), *(part.shared() for part in parts)])[order]
     container = np.concatenate([np.zeros(0, np.int64), *(part.containers() for part in parts)])[order]
