@@ -79,7 +79,8 @@ def texts_of(figure):
     shown = [axes for axes in figure.axes if axes.get_visible()]
     free = {id(text): text for axes in shown for text in seen(axes)}
     return [*((text.get_text(), text.get_rotation(), text.get_window_extent(renderer)) for text in free.values()),
-            *(written for axes in shown for axis in (axes.xaxis, axes.yaxis) for written in axis.written)]
+            *((written.text, written.angle, written.box) for axes in shown for axis in (axes.xaxis, axes.yaxis)
+              for written in axis.written)]
 
 
 def seen(axes):

@@ -1,6 +1,7 @@
 """Axes whose grid and ticks are drawn at once: the objects that Matplotlib makes for ticks take half of a picture."""
 
 from functools import cache
+from math import cos, radians, sin
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -9,7 +10,7 @@ from matplotlib.axis import Tick, XAxis, YAxis
 from matplotlib.backend_bases import RendererBase
 from matplotlib.font_manager import FontProperties
 from matplotlib.path import Path
-from matplotlib.transforms import Bbox, IdentityTransform, Transform
+from matplotlib.transforms import Affine2D, Bbox, IdentityTransform, Transform
 from matplotlib.typing import ColorType
 
 from simgrid_broker.report.drawing.svg import SCALE
@@ -42,11 +43,20 @@ class Style(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A text in a picture: its angle in degrees, and the box around it in pixels."""
+    """A text in a picture: left end of its baseline, width and font size in pixels, and angle in degrees."""
 
     text: str
+    x: float
+    y: float
+    wide: float
+    size: float
     angle: float
-    box: Bbox
+
+    @property
+    def box(self) -> Bbox:
+        """The box around it."""
+        corners = Bbox.from_bounds(self.x, self.y - DESCENT * self.size, self.wide, (ASCENT + DESCENT) * self.size)
+        return Affine2D().rotate_deg_around(self.x, self.y, self.angle).transform_bbox(corners)
 
 
 class Look(NamedTuple):
@@ -124,7 +134,7 @@ class Upwards(Tickless, YAxis):
         at = box.x0 - (look.length + PAD) * point
         texts = [write(renderer, at, place, name, Style(look.size, look.colour, 1.0))
                  for place, name in zip(places, names, strict=True) if name]
-        left = min((text.box.x0 for text in texts), default=at)
+        left = min((text.x for text in texts), default=at)
         self.written = *texts, *_label(self, renderer, left - LABEL_PAD * point, (box.y0 + box.y1) / 2, -DESCENT, 90.0)
 
 
@@ -203,20 +213,15 @@ def _pixels(renderer: RendererBase, points: float) -> float:
 def write(renderer: RendererBase, x: float, y: float, text: str, style: Style) -> Written:
     """Write a text of one line with a point of it at a place, pixels from the lower left corner of the picture."""
     wide, size = _width(renderer, text, style), _pixels(renderer, style.size)
-    along, above = np.cos(np.radians(style.angle)), np.sin(np.radians(style.angle))
-    turn = np.array([[along, above], [-above, along]])
-    start = np.array([x, y]) - np.array([style.across * wide, style.up * size]) @ turn
+    along, above = cos(radians(style.angle)), sin(radians(style.angle))
+    before, below = style.across * wide, style.up * size
+    x, y = x - before * along + below * above, y - before * above - below * along
     context = renderer.new_gc()
     context.set_foreground(style.colour)
-    down = renderer.get_canvas_width_height()[1] - start[1] if renderer.flipy() else start[1]
-    renderer.draw_text(context, start[0], down, text, _font(style.size, style.weight), style.angle)
+    down = renderer.get_canvas_width_height()[1] - y if renderer.flipy() else y
+    renderer.draw_text(context, x, down, text, _font(style.size, style.weight), style.angle)
     context.restore()
-    corners = np.array([(0, -DESCENT * size), (wide, -DESCENT * size), (wide, ASCENT * size), (0, ASCENT * size)])
-    return Written(text, style.angle, Bbox.from_extents(*_around(start + corners @ turn)))
-
-
-def _around(corners: np.ndarray) -> tuple[float, ...]:
-    return *corners.min(axis=0), *corners.max(axis=0)
+    return Written(text, x, y, wide, size, style.angle)
 
 
 _widths: dict[tuple[type, str, float, str], float] = {}

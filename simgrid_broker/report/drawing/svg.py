@@ -6,6 +6,7 @@ Ink, paper and grid are variables of CSS, so that one picture serves light and d
 from collections.abc import Iterator
 from functools import lru_cache
 from html import escape
+from math import cos, radians, sin
 
 import numpy as np
 from matplotlib.backend_bases import GraphicsContextBase, RendererBase
@@ -99,9 +100,10 @@ class Vector(RendererBase):
         """Called by Matplotlib for each line of text; x, y: left end of its baseline, points from the upper left."""
         part, anchor = ANCHORS.get(mtext.get_ha() if mtext is not None else "", (0.0, ""))
         size = prop.get_size_in_points()
-        along = part * POINTS * width(s, size, prop.get_weight())
-        x += along * np.cos(np.radians(angle))
-        y -= along * np.sin(np.radians(angle))
+        if part:
+            along = part * POINTS * width(s, size, prop.get_weight())
+            x += along * cos(radians(angle))
+            y -= along * sin(radians(angle))
         self.text(x, y, s, size, anchor, angle, prop.get_weight(), gc.get_rgb())
 
     def text(self, x: float, y: float, text: str, size: float, anchor: str, angle: float, weight: str, colour) -> None:
@@ -123,9 +125,10 @@ class Vector(RendererBase):
         box = gc.get_clip_rectangle()
         if box is None:
             return ""
-        (x0, y1), (x1, y0) = self.flip.transform([(box.x0, box.y0), (box.x1, box.y1)])
-        low, high, room = vertices.min(axis=0), vertices.max(axis=0), OUTSIDE * UNITS
-        if (low >= (x0 - room, y0 - room)).all() and (high <= (x1 + room, y1 + room)).all():
+        x0, x1 = UNITS * box.x0, UNITS * box.x1
+        y0, y1 = UNITS * (self.size[1] - box.y1), UNITS * (self.size[1] - box.y0)
+        (left, top), (right, bottom), room = vertices.min(axis=0), vertices.max(axis=0), OUTSIDE * UNITS
+        if left >= x0 - room and top >= y0 - room and right <= x1 + room and bottom <= y1 + room:
             return ""
         corners = tuple(int(round(value)) for value in (x0, y0, x1 - x0, y1 - y0))
         return f' clip-path="url(#{self.clips.setdefault(corners, f"{self.name}-{len(self.clips)}")})"'

@@ -3,6 +3,7 @@
 from functools import cache, lru_cache
 
 from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.ft2font import LoadFlags
 
 from simgrid_broker.report.words import shortened
 
@@ -52,7 +53,7 @@ class Advances(dict[str, float]):
         wide = 1.0
         if self.font.get_char_index(ord(character)):
             self.font.set_size(_EM, POINTS)                       # pictures share the font and set other sizes
-            wide = self.font.load_char(ord(character)).linearHoriAdvance / 65536 / _EM
+            wide = self.font.load_char(ord(character), LoadFlags.NO_HINTING).linearHoriAdvance / 65536 / _EM
         self[character] = wide
         return wide
 
