@@ -64,6 +64,10 @@ MOST_QUEUES = 12
 """Queues and types with most waiting work that are looked at."""
 
 
+Rows = dict[str, np.ndarray]
+"""Rows of a table, by the names of their columns."""
+
+
 class Waiting(NamedTuple):
     """Waiting jobs and starts.
 
@@ -338,31 +342,49 @@ def obstacle_at(run: Run, queue: str, kind: str) -> tuple[str, tuple[str, ...], 
     """The obstacle between jobs of a type and slots of a queue, settings behind it, and whether slots are free."""
     at = _tables(run)
     samples, here, asked = (rows.get(queue, rows[""]) for rows in at.by_queue)
-    if len(samples) and (samples.status == ONLINE).mean() < 1 / 2:
-        return f"the queue is {samples.status.mode().iloc[0]}", (f"grid.queues.{queue}.status",), True
-    mine = here[here.resource_type.isin((kind, EVERY_TYPE))]
-    if mine.none_suits.sum() > MUCH * max(mine.started.sum(), 1):
+    status, n_samples = samples["status"], max(len(samples["status"]), 1)
+    if len(status) and 2 * np.count_nonzero(status == ONLINE) < n_samples:
+        seen, counts = np.unique(status, return_counts=True)
+        return f"the queue is {seen[counts.argmax()]}", (f"grid.queues.{queue}.status",), True
+    mine = _of_kind(here, kind)
+    if mine["none_suits"].sum() > MUCH * max(mine["started"].sum(), 1):
         column = max(PASSED_OVER, key=lambda name: mine[name].sum())
         words, attribute = PASSED_OVER[column]
         return words, (f"grid.queues.{queue}.{attribute}",), True
-    free = samples.free_cores.mean() if len(samples) else 0.0
-    cores = samples.running_cores.mean() + free if len(samples) else 0.0
-    asked = asked[asked.resource_type.isin((kind, EVERY_TYPE))]
+    free = samples["free_cores"].sum() / n_samples
+    cores, asked = samples["running_cores"].sum() / n_samples + free, _of_kind(asked, kind)
     slots = free / (8 if kind.startswith("MCORE") else 1)
     if free > FREE * cores and slots >= 1:
         return *_of_free_slots(run, queue, kind, mine, asked, slots), True
     return *_of_full_queue(run, queue, kind, here, asked), False
 
 
-def _of_free_slots(run: Run, queue: str, kind: str, mine: pd.DataFrame, asked: pd.DataFrame,
+def _of_kind(rows: Rows, kind: str) -> Rows:
+    """The rows about a resource type, or about all."""
+    chosen = (rows["resource_type"] == kind) | (rows["resource_type"] == EVERY_TYPE)
+    return {name: column[chosen] for name, column in rows.items()}
+
+
+def _mean_of_samples(rows: Rows, name: str) -> float:
+    """Sum of a column at each time, mean over the times; 0 without any."""
+    return rows[name].sum() / max(len(np.unique(rows["time_s"])), 1)
+
+
+def _sums_by(names: np.ndarray, values: np.ndarray) -> dict[str, float]:
+    """Sums of values by name, in the order of the names."""
+    words, place = np.unique(names, return_inverse=True)
+    return dict(zip(words.tolist(), np.bincount(place, values, len(words)).tolist(), strict=True))
+
+
+def _of_free_slots(run: Run, queue: str, kind: str, mine: Rows, asked: Rows,
                    slots: float) -> tuple[str, tuple[str, ...]]:
     """Why workers of a type do not take the free slots of a queue, of which there are `slots` on average.
 
     A limit of Harvester is not the cause where a batch system lets workers wait for an hour or more: so would others.
     """
-    if not len(asked) or not asked.wanted.sum():
+    if not asked["wanted"].sum():
         return f"no workers of {kind} are asked for", ()
-    waiting = mine.groupby("time_s").waiting.sum().mean() if len(mine) else 0.0
+    waiting = _mean_of_samples(mine, "waiting")
     limit, own = _cut_by(asked), run.manifest["scenario"]["grid"]["queues"][queue].get("batch_latency")
     if limit and waiting < ENOUGH * slots and not (waiting > 0 and (own or 0) >= STANDS_S):
         return f"workers are cut by {limit}", _options(run, queue, limit)
@@ -372,35 +394,36 @@ def _of_free_slots(run: Run, queue: str, kind: str, mine: pd.DataFrame, asked: p
     return "cores are free and no worker came", ()
 
 
-def _of_full_queue(run: Run, queue: str, kind: str, here: pd.DataFrame,
-                   asked: pd.DataFrame) -> tuple[str, tuple[str, ...]]:
+def _of_full_queue(run: Run, queue: str, kind: str, here: Rows,
+                   asked: Rows) -> tuple[str, tuple[str, ...]]:
     """Whose jobs hold the slots of a queue without free ones, and what keeps workers of the type from replacing them.
 
     A limit of Harvester has no settings where workers wait for an hour or more: with more of them they wait longer.
     """
-    used = here.used_core_h.groupby(here.resource_type).sum()
-    wasted = here.wasted_core_h.sum()
-    if wasted > MUCH * (used.sum() + wasted):
+    used, wasted = _sums_by(here["resource_type"], here["used_core_h"]), here["wasted_core_h"].sum()
+    whole = sum(used.values())
+    if wasted > MUCH * (whole + wasted):
         return "pilots run jobs of fewer cores than they hold", (f"grid.queues.{queue}.workflow",)
-    others = used[~used.index.isin((kind, EVERY_TYPE))]
-    if not len(others) or others.sum() <= used.sum() / 2:
+    others = {other: hours for other, hours in used.items() if other not in (kind, EVERY_TYPE)}
+    if sum(others.values()) <= whole / 2:
         return f"all slots for {kind} hold jobs", ()
-    if not asked.wanted.sum():
-        return f"{HELD}{others.idxmax()} hold the slots, and none of {kind} are asked for", ()
-    mine = here[here.resource_type.isin((kind, EVERY_TYPE))]
-    period_s = window_of(run).length_s / max(here.time_s.nunique(), 1)
-    wait_s = period_s * mine.waiting.sum() / max(mine.started.sum(), 1)
+    held = f"{HELD}{max(others, key=others.__getitem__)} hold the slots"
+    if not asked["wanted"].sum():
+        return f"{held}, and none of {kind} are asked for", ()
+    mine = _of_kind(here, kind)
+    period_s = window_of(run).length_s / max(len(np.unique(here["time_s"])), 1)
+    wait_s = period_s * mine["waiting"].sum() / max(mine["started"].sum(), 1)
     if limit := _cut_by(asked):
-        return (f"{HELD}{others.idxmax()} hold the slots, and those of {kind} are cut by {limit}",
+        return (f"{held}, and those of {kind} are cut by {limit}",
                 _options(run, queue, limit) if wait_s < STANDS_S else ())
-    return f"{HELD}{others.idxmax()} hold the slots, not {kind}", ()
+    return f"{held}, not {kind}", ()
 
 
-def _cut_by(asked: pd.DataFrame) -> str:
+def _cut_by(asked: Rows) -> str:
     """The limit of Harvester that left most of the workers that were wanted; empty if it left few."""
-    lost = (asked.wanted - asked.submitted).groupby(asked.cut_by).sum()
-    lost = lost[lost.index != ""]
-    return str(lost.idxmax()) if len(lost) and lost.max() > MUCH * asked.wanted.sum() else ""
+    lost = _sums_by(asked["cut_by"], asked["wanted"] - asked["submitted"])
+    limit = max((name for name in lost if name), key=lost.__getitem__, default="")
+    return limit if limit and lost[limit] > MUCH * asked["wanted"].sum() else ""
 
 
 def _options(run: Run, queue: str, limit: str) -> tuple[str, ...]:
@@ -408,7 +431,7 @@ def _options(run: Run, queue: str, limit: str) -> tuple[str, ...]:
     how many may wait at most, or the largest of those that say how many may always."""
     config = Queue.model_validate(run.manifest["scenario"]["grid"]["queues"][queue])
     rows = _tables(run).by_queue[1].get(queue)
-    running = 0.0 if rows is None else rows.groupby("time_s").running.sum().mean()
+    running = 0.0 if rows is None else _mean_of_samples(rows, "running")
     lets = {name: number * running / 100 if end == RATIO else number for end in ENDS
             if (number := option(config, name := f"{limit}{end}")) == number}
     always = [name for name in lets if name.endswith(ENDS[-2:])]
@@ -422,7 +445,7 @@ class _At(NamedTuple):
     workers asked for, each by queue, with no rows under an empty name."""
 
     queues: pd.DataFrame
-    by_queue: tuple[dict[str, pd.DataFrame], ...]
+    by_queue: tuple[dict[str, Rows], ...]
 
 
 @once_per_run
@@ -438,4 +461,14 @@ def _tables(run: Run) -> _At:
             kinds = rows.resource_type.to_numpy()
             rows["resource_type"] = pd.Series(np.where(kinds == "", EVERY_TYPE, kinds), rows.index, object)
         found.append(rows)
-    return _At(found[0], tuple({**dict(iter(rows.groupby("queue"))), "": rows[:0]} for rows in found))
+    return _At(found[0], tuple(map(_apart, found)))
+
+
+def _apart(rows: pd.DataFrame) -> dict[str, Rows]:
+    """The rows of each queue, and none under an empty name."""
+    keys, queue = grouped(rows, ["queue"])
+    order = np.argsort(queue, kind="stable")
+    ends = [0, *np.cumsum(np.bincount(queue, minlength=len(keys["queue"]))).tolist()]
+    columns = {name: column.to_numpy()[order] for name, column in rows.items()}
+    places = zip([*keys["queue"], ""], [*ends[:-1], 0], [*ends[1:], 0], strict=True)
+    return {name: {column: values[first:last] for column, values in columns.items()} for name, first, last in places}

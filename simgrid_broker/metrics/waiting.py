@@ -42,11 +42,12 @@ def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
     window = window_of(run)
     pieces: dict[str, dict[str, list]] = {}
     for rows in run.batches("jobs", ["activated_s", "running_s", *JOB_END_TIMES, *([by] if by else [])]):
-        groups = rows[by].cat if by else pd.Series(["all"] * len(rows), dtype="category").cat
-        for name in groups.categories:
+        codes = rows[by].cat.codes.to_numpy() if by else np.zeros(len(rows), np.int8)
+        names = rows[by].cat.categories if by else ["all"]
+        for name in names:
             pieces.setdefault(name, defaultdict(list))
         for kind, hours, selected in _kinds(rows, window):
-            for name, piece in _pieces(hours[selected], groups.codes.to_numpy()[selected], groups.categories):
+            for name, piece in _pieces(hours[selected], codes[selected], names):
                 pieces[name][kind].append(piece)
     if by is None:
         pieces.setdefault("all", {})
@@ -121,7 +122,7 @@ def _kinds(rows: pd.DataFrame, window: Window) -> Iterator[tuple[str, np.ndarray
     yield "taken_back", (ended - activated) / HOUR, was_activated & never_ran & window.holds(ended)
 
 
-def _pieces(values: np.ndarray, codes: np.ndarray, names: pd.Index) -> Iterator[tuple[str, np.ndarray]]:
+def _pieces(values: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
     """Values by name of their group; codes: indices into `names`, -1 = none."""
     order = np.argsort(codes, kind="stable")
     borders = np.searchsorted(codes[order], np.arange(len(names) + 1))

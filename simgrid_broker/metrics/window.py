@@ -171,24 +171,39 @@ def combinations(table: pd.DataFrame, names: Sequence[str]) -> tuple[np.ndarray,
     return row, first
 
 
+MUCH_LARGER = 16
+"""Times their number that numbers may reach to be counted rather than sorted."""
+
+
 def grouped(table: pd.DataFrame, by: Sequence[str]) -> tuple[dict[str, Any], np.ndarray]:
     """Values of the columns `by` in each group of equal ones, in their order, and the group of each row.
 
     Names are texts; rows without a value are in no group, -1.
     """
-    group, known = np.zeros(len(table), np.int64), np.ones(len(table), bool)
+    group, known, n_groups = np.zeros(len(table), np.int64), np.ones(len(table), bool), 1
     for name in by:
         codes, n_words = _in_order(table[name].array)
         known &= codes >= 0
-        group = group * n_words + codes
-        if name != by[0]:
-            group = np.unique(group, return_inverse=True)[1]          # again, so that no product is too large
-    _, first, place = np.unique(group[known], return_index=True, return_inverse=True)
+        group, n_groups = _ranked(group * n_words + np.maximum(codes, 0), n_groups * n_words)
+    rows = np.flatnonzero(known)
+    place, n_groups = _ranked(group[rows], n_groups)
+    first = np.empty(n_groups, np.int64)
+    first[place[::-1]] = rows[::-1]
     group[:] = -1
-    group[known] = place
-    keys = {name: table[name].array.take(np.flatnonzero(known)[first]) for name in by}
+    group[rows] = place
+    keys = {name: table[name].array.take(first) for name in by}
     return {name: np.asarray(key, object) if isinstance(key, pd.Categorical) else key
             for name, key in keys.items()}, group
+
+
+def _ranked(numbers: np.ndarray, end: int) -> tuple[np.ndarray, int]:
+    """Rank of each whole number, from 0 to below `end`, among those that occur, and how many these are."""
+    if end > MUCH_LARGER * len(numbers):
+        words, rank = np.unique(numbers, return_inverse=True)
+        return rank, len(words)
+    occurs = np.zeros(end, bool)
+    occurs[numbers] = True
+    return (np.cumsum(occurs) - 1)[numbers], int(np.count_nonzero(occurs))
 
 
 def sums(table: pd.DataFrame, by: Sequence[str], *figures: str) -> pd.DataFrame:
