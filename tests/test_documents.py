@@ -113,7 +113,8 @@ NO_RULES = {
     "agents/jedi/post_processor.py", "agents/own.py", "agents/panda/copy_archive.py", "agents/panda/jobs.py",
     "agents/run/samples.py", "agents/run/timeline.py", "ledgers/hourly_sums.py",
     "ledgers/inputs.py", "ledgers/live_tasks.py", "turns/brokers.py", "turns/decision_log.py",
-    "turns/job_tables.py", "turns/plane.py", "turns/policies.py", "turns/slots.py", "turns/task_kinds.py",
+    "turns/job_tables.py", "turns/merge_tables.py", "turns/merge_turn.py", "turns/plane.py", "turns/policies.py",
+    "turns/slots.py", "turns/task_kinds.py",
     "turns/task_tables.py", "turns/turn.py", "turns/user_tables.py",
 }
 """Modules without a rule of their own: they hold things together, or do what the fabric or a policy says."""

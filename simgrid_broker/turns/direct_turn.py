@@ -4,8 +4,12 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.compiled import compiled
+from simgrid_broker.turns import job_turn
 from simgrid_broker.turns.job_turn import be_decided, fill_question, has_room, submit
 from simgrid_broker.turns.turn import AGAIN, BEGIN, CLEAR, OVER, QUESTION
+
+decide = job_turn.decide
+"""The step that is the same."""
 
 
 @compiled

@@ -26,17 +26,17 @@ from simgrid_broker.turns import direct_turn, job_turn
 from simgrid_broker.turns.brokers import last_refusal
 from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.turns.job_turn import DONE, HAND, HELD, TERMS, Asked, Work
+from simgrid_broker.turns.merge_turn import MERGE
 from simgrid_broker.turns.plane import Plane
 from simgrid_broker.turns.slots import SLOT, Production
-from simgrid_broker.turns.task_kinds import UNKNOWN, Rows, TaskKinds
+from simgrid_broker.turns.task_kinds import ANYWHERE, UNKNOWN, Rows, TaskKinds
 from simgrid_broker.turns.turn import BEGIN, Outcome, go_on
-from simgrid_broker.turns.user_tables import UserTables
-from simgrid_broker.turns.work_queues import WorkQueues
+from simgrid_broker.turns.user_tables import UserTables, Views
 from simgrid_broker.views import PART, Task, Verdict
 from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of_task, tally_closed
-from simgrid_broker.world.snapshot.tasks import InHand
+from simgrid_broker.world.snapshot.tasks import InHand, PlannedMerge
 from simgrid_broker.world.tasks.rows import renewed
 from simgrid_broker.world.views import observe
 
@@ -85,28 +85,32 @@ class Firsts(Rows):
 class JobTables:
     """Tasks as the brokerage of their jobs sees them, and the jobs ordered for them, for one turn after another.
 
-    hand, done: the task in hand and the numbers of the turn; is_direct: turns are about jobs without a task in JEDI;
-    apart: (n_tasks,), whether Python decides about the jobs of a task.
+    hand, done: the task in hand and the numbers of the turn; work_queues: give the views of tasks;
+    apart: (n_tasks,), whether Python decides about the jobs of a task. steps: of the turn; stream: of its draws;
+    n_merges: merge jobs for which there is room at first.
     """
 
+    steps: Any = job_turn
+    stream, n_merges = luck.STREAMS["queue_draw"], 0
     first: Firsts
     weight: Rows
     tables: Tables
     production: Production
     work: Work
 
-    def __init__(self, control: Plane, work_queues: WorkQueues, is_direct: bool = False):
+    def __init__(self, control: Plane, work_queues: Views):
         self.control, self.work_queues = control, work_queues
         policies = control.policies
         self.brokerage = policies.job_rules
         self.asks = policies.dispatch.job_rules is None and policies.job_brokerage is not broker_jobs
         self.users = UserTables(control, work_queues)
-        self._go_on = self._deciding(is_direct)
+        self._go_on = self._deciding()
         terms, hand, done = np.zeros(1, TERMS), np.zeros(1, HAND), np.zeros(1, DONE)
         self.terms, self.hand, self.done = terms[0], hand[0], done[0]
         self.state = dict(terms=terms, hand=hand, done=done)
         self.terms["by_type"], self.terms["asks"] = OF_ONE_TYPE[control.edition], self.asks
         self.terms["late"], self.hand["kind"] = not policies.dispatch.binds_jobs, UNKNOWN
+        self.terms["stream"] = self.stream
         self.kinds = TaskKinds(self.brokerage.described, control.arrays.tasks, TASK)
         n_tasks = len(control.arrays.tasks)
         self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)
@@ -119,18 +123,19 @@ class JobTables:
         self.replica_tape = np.zeros((n, N_REPLICAS), bool)
         self.parts = np.zeros((n, len(control.arrays.queues) if len(control.arrays.secondaries) else 0), PART)
         self.numbers, self.named = np.zeros(0, np.int64), np.zeros(0, bool)
+        self.merges = np.zeros(self.n_merges, MERGE)
         self.read: tuple[Any, Any, Any] = None, None, None
         self.answer: tuple[DecisionKind, Task, Verdict] | None = None
         control.books.newcomers.append(self.forget)
         control.books.decisions.to_tally.append(lambda: self.first.tally())
         self.renew()
 
-    def _deciding(self, is_direct: bool) -> Callable[..., int]:
+    def _deciding(self) -> Callable[..., int]:
         """The compiled turn with its own steps, and the decisions of the scenario's brokers in them."""
+        own = self.steps
         decide = compiled_with(
-            job_turn.decide, **({} if self.asks else {"decide_production": self.brokerage.decide}),
+            own.decide, **({} if self.asks else {"decide_production": self.brokerage.decide}),
             **({"decide_for_user": self.users.brokerage.decide} if self.users.decides else {}))
-        own = direct_turn if is_direct else job_turn
         return compiled_with(go_on, begin=own.begin, find_question=own.find_question, decide=decide,
                              draw=job_turn.draw, take_effect=own.take_effect, move_on=own.move_on)
 
@@ -198,16 +203,6 @@ class JobTables:
         self.terms["least"], self.terms["n_files"], self.terms["reads_more"] = least, rule.n_files, rule.reads_more
         return self.hand
 
-    def begin_directly(self, numbers: np.ndarray, named: np.ndarray) -> np.void:
-        """Begin a turn about jobs without a task in JEDI; returns the jobs in hand.
-
-        numbers, named: how many wait of each row, and whether they name a queue.
-        """
-        self.begin(self.users.decides)
-        self.numbers, self.named = numbers, named
-        self.work = self.work.with_arrays(numbers=numbers, named=named)
-        return self.hand
-
     def go_on(self, rows: np.ndarray) -> int:
         """Go on with a turn about the tasks in `rows`; returns an Outcome."""
         world, users, production = self.control.world, self.users, self.production
@@ -250,12 +245,13 @@ class JobTables:
         """Describe a task at a level of ramCount, and with it its kind, which is returned."""
         control, brokers = self.control, self.control.brokers
         task, _ = self.work_queues.view(row, level)
-        described = prepare(self.brokerage, task, brokers.queues, control.cfg, brokers.cache)
+        described = prepare(self.brokerage, task, brokers.queues, control.cfg,
+                            None if task.is_merging else brokers.cache)      # their masks follow the time
         first, weight = self.first.open, self.weight.table
         rows = self.first.row_of(described.first), self.weight.row_of(described.static_weight)
         if first is not self.first.open or weight is not self.weight.table:
             self._gather()
-        return self.kinds.add(control.arrays, row, level, described.task, rows)
+        return self.kinds.add(control.arrays, row, level, described.task, rows, self.place_of(row))
 
     def broker(self, row: int, level: int, number: int) -> tuple[DecisionKind, Task, Verdict]:
         """Ask the scenario's brokers for queues of `number` jobs; returns which was asked, the task, its verdict."""
@@ -265,6 +261,14 @@ class JobTables:
         control.check(kind, InHand(row, level, number), verdict)
         control.books.waiting_place.place(row, level, task, verdict, control.brokers.queues, control.now)
         return kind, task, verdict
+
+    def asked_about(self, row: int, level: int) -> InHand | PlannedMerge:
+        """The jobs in hand, as decisions are checked."""
+        return InHand(row, level, int(self.hand["wanted"]))
+
+    def place_of(self, row: int) -> int:
+        """Number of what else tells the kind of the jobs in hand from others, as `task_kinds.kind_of`."""
+        return ANYWHERE
 
     def answer_with(self, verdict: Verdict) -> None:
         """Put a verdict about the task in hand where the turn draws from it."""
@@ -287,7 +291,7 @@ class JobTables:
             self._note_answer()
             return
         kind, verdict = DecisionKind(hand["broker"]), self.verdict(row, level)
-        control.check(kind, InHand(row, level, int(hand["wanted"])), verdict)
+        control.check(kind, self.asked_about(row, level), verdict)
         if hand["whole"]:
             control.books.decisions.add_candidates(kind, verdict)
         if hand["elsewhere"]:
@@ -300,9 +304,10 @@ class JobTables:
             return
         (kind, task, verdict), hand, control = self.answer, self.hand, self.control
         control.books.decisions.add(kind, control.now, task, verdict, int(hand["placed"]))
-        queues = control.brokers.queues.queue[self.work.chosen[:hand["n_blocks"]]]
-        control.brokers.note_use(task, queues.tolist())
-        self._note_refusal(kind, verdict)
+        if not task.is_merging:                            # no queue for a merge job does not stop its task
+            queues = control.brokers.queues.queue[self.work.chosen[:hand["n_blocks"]]]
+            control.brokers.note_use(task, queues.tolist())
+            self._note_refusal(kind, verdict)
 
     def note_made(self, made: int, is_complete: bool, kind: DecisionKind, verdict: Verdict) -> None:
         """Note jobs of the task in hand that were made beside the turn, by a verdict of a broker.
@@ -400,7 +405,8 @@ class JobTables:
             **self.state, asked=Asked(best=np.empty(most, np.int64), weight=weight, backlog=backlog, cap=cap),
             keys=luck.keys_of(queues.names), chosen=np.empty(n, np.int64), sizes=np.empty(n, np.int64),
             uniforms=np.empty((n, most)), places=np.empty(most, PLACE), orders=self.orders,
-            started=np.empty(n, np.int64), held=np.empty(n, HELD), numbers=self.numbers, named=self.named)
+            started=np.empty(n, np.int64), held=np.empty(n, HELD), numbers=self.numbers, named=self.named,
+            merges=self.merges)
 
     def _statistics(self) -> dict[str, np.ndarray]:
         """The tables that come with the statistics."""
@@ -415,3 +421,19 @@ class JobTables:
         assert snapshot.store is not None
         self.tables = self.tables.with_arrays(load=snapshot.load, store=snapshot.store)
         self.production = self.production.with_arrays(tables=self.tables, **statistics)
+
+
+class DirectTables(JobTables):
+    """The tables of the server for jobs without a task in JEDI."""
+
+    steps = direct_turn
+
+    def begin_directly(self, numbers: np.ndarray, named: np.ndarray) -> np.void:
+        """Begin a turn about jobs without a task in JEDI; returns the jobs in hand.
+
+        numbers, named: how many wait of each row, and whether they name a queue.
+        """
+        self.begin(self.users.decides)
+        self.numbers, self.named = numbers, named
+        self.work = self.work.with_arrays(numbers=numbers, named=named)
+        return self.hand

@@ -16,15 +16,13 @@ from simgrid_broker.policy.brokerage.production.broker import (
 from simgrid_broker.policy.jobs.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.tasks.selection import most_jobs
 from simgrid_broker.turns.decision_log import MADE, RECORDED, add_decision, choose, chooses
-from simgrid_broker.turns.slots import ask_of_jobs, ask_of_others, fill, fill_for_user, is_current, load_row_of_share
-from simgrid_broker.turns.task_kinds import ONE_TASK, UNKNOWN, kind_of
+from simgrid_broker.turns.slots import ask_of_jobs, ask_of_others, fill, fill_for_user, is_current, knows_numbers
+from simgrid_broker.turns.task_kinds import ANYWHERE, ONE_TASK, UNKNOWN, kind_of
 from simgrid_broker.turns.turn import AGAIN, ASK, BEGIN, CLEAR, DECIDE, DRAW, EFFECT, LEARN, OVER, QUESTION
 from simgrid_broker.views import KEPT
 from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.columns import thaw
 from simgrid_broker.world.jobs.counts import account_of, place_block, tally_open, tally_refusals
-from simgrid_broker.world.jobs.loads import fill_load
-from simgrid_broker.world.queues.places import fill_ways
 from simgrid_broker.world.tasks.input_files import first_waiting, is_cut, reads_container, take_in_hand
 from simgrid_broker.world.users.metrics import note_use
 
@@ -32,7 +30,6 @@ NOT_REFUSED, ALL_FULL = -2, -1
 """Refusals of the task in hand: none, as it got jobs or was not asked about; no rule, as every queue was full."""
 READY, SCOUTING, RUNNING = int(TaskStatus.READY), int(TaskStatus.SCOUTING), int(TaskStatus.RUNNING)
 JOB_BROKERAGE, ANALYSIS_BROKERAGE = int(DecisionKind.JOB_BROKERAGE), int(DecisionKind.ANALYSIS_BROKERAGE)
-QUEUE_DRAW = luck.STREAMS["queue_draw"]
 MOST_DATASETS = 10
 """Datasets of a task of which a turn makes jobs; source: lifecycle reference, section 2.3."""
 FACTOR, PRIME = 1_000_003, 2**31 - 1
@@ -43,6 +40,7 @@ TERMS = np.dtype([
     ("asks", "?"),                   # whether Python decides about all tasks that job brokerage is asked about
     ("plain", "?"),                  # whether the numbers of a share are those of all its jobs, without other slots
     ("late", "?"),                   # whether jobs wait for a pilot of any queue that can run them
+    ("stream", "i8"),                # of random numbers, from which queues are drawn
     ("n_files", "i8"), ("reads_more", "?"), ("least", "i8"),     # selection of the work queue, and least priority
 ])
 """Terms of a turn, which hold for all of its tasks."""
@@ -98,6 +96,7 @@ class Work(Bundle):
     held: np.ndarray               # (room,) of HELD
     numbers: np.ndarray            # (n_rows,), of jobs without a task in JEDI: how many wait of each row
     named: np.ndarray              # (n_rows,), whether these name their queue
+    merges: np.ndarray             # (room,) of `merge_turn.MERGE`, of merge jobs: each beside the row of its task
 
 
 @compiled
@@ -193,26 +192,24 @@ def end_task(work, row):
 @compiled
 def fill_question(world, work, production, analysis, log, view_tables, row):
     """Put the task in hand into its slot, and read the numbers behind its question; returns LEARN where it cannot."""
-    hand, share = work.hand[0], world.tasks[row]["share"]
+    hand = work.hand[0]
     if hand["of_users"]:
         hand["broker"] = ANALYSIS_BROKERAGE
         if not find_kind(world, hand, analysis, row):
             return LEARN
-        knows = analysis.is_fresh[0] and production.load_known[load_row_of_share(world, production, row)]
-        return OVER if knows and analysis.is_counted[share] else LEARN
-    hand["broker"] = JOB_BROKERAGE
-    outcome = find_slot(world, work, production, log, view_tables, row)
-    if outcome != OVER or hand["asked"]:
-        return outcome
-    knows = knows_load(world, work, production, row) and knows_ways(world, production, hand["slot"])
-    return OVER if knows and production.is_counted[share] else LEARN
+    else:
+        hand["broker"] = JOB_BROKERAGE
+        outcome = find_slot(world, work, production, log, view_tables, row)
+        if outcome != OVER or hand["asked"]:
+            return outcome
+    return OVER if knows_numbers(world, work, production, analysis, row) else LEARN
 
 
 @compiled
 def find_kind(world, hand, analysis, row):
     """Find the kind of a task of a user; returns whether it is known."""
     if hand["kind"] != ONE_TASK:
-        hand["kind"] = kind_of(world, analysis.kinds, row, hand["level"])
+        hand["kind"] = kind_of(world, analysis.kinds, row, hand["level"], ANYWHERE)
     hand["is_described"] = hand["kind"] != UNKNOWN
     return hand["is_described"]
 
@@ -226,7 +223,7 @@ def find_slot(world, work, production, log, view_tables, row):
     hand["is_described"] = True
     if slot >= 0 and hand["kind"] == UNKNOWN and is_current(world, production, row, slot, by_type):
         return OVER
-    kind = hand["kind"] if hand["kind"] == ONE_TASK else kind_of(world, production.kinds, row, level)
+    kind = hand["kind"] if hand["kind"] == ONE_TASK else kind_of(world, production.kinds, row, level, ANYWHERE)
     if kind == UNKNOWN:
         hand["is_described"] = False
         return LEARN
@@ -239,28 +236,6 @@ def find_slot(world, work, production, log, view_tables, row):
     fill(world, production, log, view_tables, slot, kind, by_type)
     hand["kind"] = UNKNOWN
     return OVER
-
-
-@compiled
-def knows_load(world, work, production, row):
-    """Test for numbers of the share of the task in hand; if they are those of all its jobs they are filled in."""
-    tables = production.tables
-    load = tables.asked[work.hand[0]["slot"]]["load"]
-    if work.terms[0]["plain"] and not production.load_known[load]:
-        fill_load(production.load_of_all, production.by_share, production.placed, account_of(world, row), tables.load,
-                  load)
-        production.load_known[load] = True
-    return production.load_known[load]
-
-
-@compiled
-def knows_ways(world, production, slot):
-    """Test for known ways to the nucleus of a task; if what they follow from is known they are filled in."""
-    nucleus = production.tables.asked[slot]["link"]
-    if not production.ways_known[nucleus] and production.near_known[nucleus]:
-        fill_ways(production.links, nucleus, production, world.queues, production.tables.link, production.waiting)
-        production.ways_known[nucleus] = True
-    return production.ways_known[nucleus]
 
 
 @compiled
@@ -347,8 +322,8 @@ def draw_for_production(world, work, production, log, row):
 def spread(world, work, row, tables, backlog, cap):
     """Draw queues for the jobs wanted from the best candidates."""
     hand = work.hand[0]
-    luck.fill_draws((world.settings[0]["seed"], QUEUE_DRAW, world.tasks[row]["luck"]), hand["key"], hand["block"],
-                    hand["wanted"], (work.keys, tables.best, hand["n_best"]), work.uniforms)
+    luck.fill_draws((world.settings[0]["seed"], work.terms[0]["stream"], world.tasks[row]["luck"]), hand["key"],
+                    hand["block"], hand["wanted"], (work.keys, tables.best, hand["n_best"]), work.uniforms)
     seat(work.places, tables.best, hand["n_best"], tables.weight)
     if hand["counted"]:
         count_queued(work.places, hand["n_best"], backlog, cap)

@@ -17,7 +17,8 @@ from simgrid_broker.turns.work_queues import CHANGING
 from simgrid_broker.units import GIB
 from simgrid_broker.world.data.datasets import secondaries_of, version_of
 from simgrid_broker.world.jobs.counts import account_of
-from simgrid_broker.world.queues.places import spread_replicas
+from simgrid_broker.world.jobs.loads import fill_load
+from simgrid_broker.world.queues.places import fill_ways, spread_replicas
 from simgrid_broker.world.tasks.input_files import in_hand
 from simgrid_broker.world.users.metrics import UserFigures
 from simgrid_broker.world.views.tasks import (
@@ -117,6 +118,39 @@ def load_row_of_share(world, production, row):
 
 
 @compiled
+def knows_numbers(world, work, production, analysis, row):
+    """Test for the numbers behind the question about the task in hand, which are read, or filled in here."""
+    hand, share = work.hand[0], world.tasks[row]["share"]
+    if hand["of_users"]:
+        knows = analysis.is_fresh[0] and production.load_known[load_row_of_share(world, production, row)]
+        return knows and analysis.is_counted[share]
+    knows = knows_load(world, work, production, row) and knows_ways(world, production, hand["slot"])
+    return knows and production.is_counted[share]
+
+
+@compiled
+def knows_load(world, work, production, row):
+    """Test for numbers of the share of the task in hand; if they are those of all its jobs they are filled in."""
+    tables = production.tables
+    load = tables.asked[work.hand[0]["slot"]]["load"]
+    if work.terms[0]["plain"] and not production.load_known[load]:
+        fill_load(production.load_of_all, production.by_share, production.placed, account_of(world, row), tables.load,
+                  load)
+        production.load_known[load] = True
+    return production.load_known[load]
+
+
+@compiled
+def knows_ways(world, production, slot):
+    """Test for known ways to the nucleus of a task; if what they follow from is known they are filled in."""
+    nucleus = production.tables.asked[slot]["link"]
+    if not production.ways_known[nucleus] and production.near_known[nucleus]:
+        fill_ways(production.links, nucleus, production, world.queues, production.tables.link, production.waiting)
+        production.ways_known[nucleus] = True
+    return production.ways_known[nucleus]
+
+
+@compiled
 def fill(world, production, log, view_tables, slot, kind, by_type):
     """Put a task of a kind into its slot."""
     tables, shown = production.tables, production.slots[slot]
@@ -134,6 +168,12 @@ def fill(world, production, log, view_tables, slot, kind, by_type):
     copy_columns(world.tasks[row], shown, CHANGING)
     shown["replicas"], shown["dataset"] = version_of(world, row), world.input_dataset[row]
     shown["changes"], shown["files_per_job"], shown["can_run"] = production.changes[row], task["n_files_per_job"], 0
+    note_recording(world, log, task, shown)
+
+
+@compiled
+def note_recording(world, log, task, shown):
+    """Note in a slot whether decisions about its task are recorded."""
     record = log.record[0]
     shown["whole"] = keeps(world, log, record["of_candidates"], task["jeditaskid"], task["luck"])
     shown["recorded"] = keeps(world, log, record["of_decisions"], task["jeditaskid"], task["luck"])
@@ -167,9 +207,8 @@ def ask_of(world, production, view_tables, slot):
     tables, shown = production.tables, production.slots[slot]
     asked = tables.asked[slot]
     n = ask_about_sources(world, view_tables, shown["task"], tables.task[slot], asked)
-    shown["has_input"], asked["parts"], asked["writable"], asked["readable"] = n > 0, -1, True, True
-    asked["somewhere"] = False
-    asked["total_bytes"] = asked["total_files"] = asked["queued_files"] = asked["queued_express"] = 0.0
+    ask_at_once(tables, slot)
+    shown["has_input"], asked["somewhere"] = n > 0, False
     for k in range(tables.replica_site.shape[1]):
         tables.replica_site[slot, k] = -1
         if k < n:
@@ -177,6 +216,14 @@ def ask_of(world, production, view_tables, slot):
             tables.replica_site[slot, k], tables.replica_part[slot, k] = source["site"], source["part"]
             tables.replica_tape[slot, k] = source["tape"]
             asked["somewhere"] = asked["somewhere"] or source["part"] >= 1
+
+
+@compiled
+def ask_at_once(tables, slot):
+    """Fill in what a question asks where there is neither input nor a nucleus."""
+    asked = tables.asked[slot]
+    asked["parts"], asked["writable"], asked["readable"] = -1, True, True
+    asked["total_bytes"] = asked["total_files"] = asked["queued_files"] = asked["queued_express"] = 0.0
 
 
 @compiled
@@ -208,17 +255,30 @@ def ask_of_jobs(production, slot, wanted):
 @compiled
 def fill_for_user(world, hand, production, analysis, view_tables, row):
     """Put the task of a user in hand, of a kind, into the tables of the decision."""
-    kind, now, tables = hand["kind"], world.state[0]["now_s"], analysis.tables
-    hand["kind"] = UNKNOWN
-    tables.task[0] = analysis.kinds.templates[kind]
-    task, shown = tables.task[0], world.tasks[row]
+    tables, kind = analysis.tables, hand["kind"]
+    fill_first(hand, analysis)
     if kind != ONE_TASK:
-        fill_task(world, view_tables, row, task)
+        fill_task(world, view_tables, row, tables.task[0])
         derive(tables, 0)
-        estimate(task)
+        estimate(tables.task[0])
+    fill_input(world, analysis, view_tables, row)
+    fill_numbers(world, hand, production, analysis, kind, row)
+
+
+@compiled
+def fill_first(hand, analysis):
+    """Put what the tasks of a kind have in common into the tables of the decision about a task of a user in hand."""
+    analysis.tables.task[0] = analysis.kinds.templates[hand["kind"]]
+    hand["kind"] = UNKNOWN
+
+
+@compiled
+def fill_numbers(world, hand, production, analysis, kind, row):
+    """Fill in the numbers of a task in hand, of a kind, of its user and of its share."""
+    tables, shown, now = analysis.tables, world.tasks[row], world.state[0]["now_s"]
+    task = tables.task[0]
     task["taskpriority"], task["n_jobs_to_submit"] = shown["taskpriority"], hand["wanted"]
     task["frozen_for_s"] = 0.0 if np.isnan(shown["frozen_s"]) else now - shown["frozen_s"]
-    fill_input(world, analysis, view_tables, row)
     fill_user(world, analysis.users, row, now, task["USER_USAGE_THRESHOLD_A"], tables.owner[0], tables.user)
     known = analysis.kinds.known[kind]
     first, marks = known["first"], known["other"]

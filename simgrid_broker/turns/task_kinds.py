@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker.bundle import Bundle
-from simgrid_broker.compiled import compiled
+from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.policy.rule import RuleFunction
 from simgrid_broker.schema import TASKS
 from simgrid_broker.views import TASK_FIELDS
@@ -19,6 +19,8 @@ from simgrid_broker.world.views.tasks import WORDS, offset_of
 
 UNKNOWN, ONE_TASK = -1, 0
 """Kinds: Python has to describe the task; it has just done so, and for this task alone."""
+ANYWHERE = 0
+"""Place of jobs that no place is told apart for."""
 ROOM, N_HEADS = 1024, 4096
 """Most kinds, which are all forgotten when they are used up; places among which their keys are spread."""
 PRIME = 1_000_003
@@ -40,24 +42,38 @@ class Kinds(Bundle):
     raw: np.ndarray                # (n_tasks, bytes of a row), the table of tasks
     places: np.ndarray             # (n_bytes,), bytes of a row in which tasks of one kind are equal
     heads: np.ndarray              # (N_HEADS,) kinds by their keys, UNKNOWN = none
-    keys: np.ndarray               # (ROOM, 1 + n_bytes), the mark and these bytes
+    keys: np.ndarray               # (ROOM, n_bytes), these bytes
+    marks: np.ndarray              # (ROOM,), as `mark_of`
     known: np.ndarray              # (ROOM,) of KIND
     templates: np.ndarray          # (ROOM,) of the brokerage's TASK: the record of one task of the kind
 
 
 @compiled
-def kind_of(world: Arrays, kinds, row, level):
-    """Kind of the task in a row; UNKNOWN for inputs at a raised level of ramCount, and for tasks with jumbo jobs."""
+def kind_of(world: Arrays, kinds, row, level, place):
+    """Kind of the task in a row; UNKNOWN for inputs at a raised level of ramCount, and for tasks with jumbo jobs.
+
+    place: number of what else tells kinds apart, as the place of the input of merge jobs; ANYWHERE = nothing.
+    """
     if level > 0 or world.tasks[row]["n_jumbo_jobs"] > 0:
         return UNKNOWN
-    return kinds.heads[head_of(world, kinds, row)]
+    return kinds.heads[head_of(world, kinds, row, mark_of(world, row, place))]
 
 
 @compiled
-def head_of(world: Arrays, kinds, row):
-    """Where in `heads` the kind of a task is, or belongs."""
-    mark = (1 if world.scout_inputs[row] != 0 else 0) + (2 if world.tasks[row]["walltime_s_per_mib"] > 0 else 0)
-    code = np.int64(mark)
+def mark_of(world: Arrays, row, place):
+    """Number of what tells the kind of a task from others beside bytes of its row."""
+    said = (1 if world.scout_inputs[row] != 0 else 0) + (2 if world.tasks[row]["walltime_s_per_mib"] > 0 else 0)
+    return np.int64(4 * place + said)
+
+
+mark_of_task = uncompiled(mark_of)
+"""As `mark_of`, for Python."""
+
+
+@compiled
+def head_of(world: Arrays, kinds, row, mark):
+    """Where in `heads` the kind of a task with a mark is, or belongs."""
+    code = mark % PRIME
     for k in range(len(kinds.places)):
         code = (code * 31 + np.int64(kinds.raw[row, kinds.places[k]])) % PRIME
     place = code % len(kinds.heads)
@@ -69,10 +85,10 @@ def head_of(world: Arrays, kinds, row):
 @compiled
 def is_of(kinds, kind, row, mark):
     """Test for a task of a kind."""
-    if kinds.keys[kind, 0] != mark:
+    if kinds.marks[kind] != mark:
         return False
     for k in range(len(kinds.places)):
-        if kinds.keys[kind, 1 + k] != kinds.raw[row, kinds.places[k]]:
+        if kinds.keys[kind, k] != kinds.raw[row, kinds.places[k]]:
             return False
     return True
 
@@ -100,25 +116,28 @@ class TaskKinds:
         self.n, self.tasks = 1, tasks
         self.tables = Kinds(
             raw=raw_of(tasks), places=self.places, heads=np.full(N_HEADS, UNKNOWN, np.int32),
-            keys=np.zeros((ROOM, 1 + len(self.places)), np.uint8), known=np.zeros(ROOM, KIND),
-            templates=np.zeros(ROOM, self.record))
+            keys=np.zeros((ROOM, len(self.places)), np.uint8), marks=np.zeros(ROOM, np.int64),
+            known=np.zeros(ROOM, KIND), templates=np.zeros(ROOM, self.record))
 
     def renew(self, tasks: np.ndarray) -> None:
         """Look at this table of tasks from now on."""
         if tasks is not self.tasks:
             self.tasks, self.tables = tasks, self.tables.with_arrays(raw=raw_of(tasks))
 
-    def add(self, arrays: Arrays, row: int, level: int, record: np.ndarray, rows: tuple[int, int]) -> int:
-        """Describe a task, and all of its kind if it has one, by its record, (1,); rows: of KIND. Returns the kind."""
+    def add(self, arrays: Arrays, row: int, level: int, record: np.ndarray, rows: tuple[int, int],
+            place: int = ANYWHERE) -> int:
+        """Describe a task, and all of its kind if it has one, by its record, (1,); rows: of KIND; place: as `kind_of`.
+
+        Returns the kind.
+        """
         kind, tables = ONE_TASK, self.tables
         if self.are_known and level == 0 and not arrays.tasks["n_jumbo_jobs"][row]:
             if self.n == ROOM:
                 tables.heads[:], self.n = UNKNOWN, 1
             kind, self.n = self.n, self.n + 1
-            place = head_of(arrays, tables, row)
-            tables.heads[place] = kind
-            tables.keys[kind, 0] = bool(arrays.scout_inputs[row]) + 2 * (arrays.tasks["walltime_s_per_mib"][row] > 0)
-            tables.keys[kind, 1:] = tables.raw[row, self.places]
+            tables.marks[kind] = mark = mark_of_task(arrays, row, place)
+            tables.heads[head_of(arrays, tables, row, mark)] = kind
+            tables.keys[kind] = tables.raw[row, self.places]
         tables.known[kind], tables.templates[kind] = rows, record[0]
         return kind
 

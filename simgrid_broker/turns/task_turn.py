@@ -11,7 +11,7 @@ from simgrid_broker.policy.brokerage.production.decide import Tables
 from simgrid_broker.policy.brokerage.production.question import derive
 from simgrid_broker.turns.decision_log import MADE, add_decision, choose
 from simgrid_broker.turns.slots import ask_about_sources
-from simgrid_broker.turns.task_kinds import ONE_TASK, UNKNOWN, Kinds, kind_of
+from simgrid_broker.turns.task_kinds import ANYWHERE, ONE_TASK, UNKNOWN, Kinds, kind_of
 from simgrid_broker.turns.turn import AGAIN, ASK, BEGIN, DECIDE, DRAW, EFFECT, LEARN, OVER, QUESTION
 from simgrid_broker.views import KEPT
 from simgrid_broker.world.columns import give_nucleus
@@ -122,7 +122,7 @@ def find_question(world, work, nuclei, hints, log, view_tables, row):
     if hand["asked"]:
         hand["next"] = DRAW
         return ASK
-    kind = hand["kind"] if hand["kind"] == ONE_TASK else kind_of(world, hints.kinds, row, 0)
+    kind = hand["kind"] if hand["kind"] == ONE_TASK else kind_of(world, hints.kinds, row, 0, ANYWHERE)
     if (task["fullchain"] > 0) != hand["full_chain"] or kind == UNKNOWN:
         return LEARN
     take(world, hints, view_tables, row, kind)

@@ -1,5 +1,7 @@
 """The tables of tasks of users in job generation: what analysis brokerage may know, where compiled turns read it."""
 
+from typing import Protocol
+
 import numpy as np
 
 from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind
@@ -11,8 +13,7 @@ from simgrid_broker.policy.brokerage.analysis.question import TASK, AnalysisCase
 from simgrid_broker.turns.plane import Plane
 from simgrid_broker.turns.slots import Analysis
 from simgrid_broker.turns.task_kinds import EqualRows, TaskKinds
-from simgrid_broker.turns.work_queues import WorkQueues
-from simgrid_broker.views import ANALYSIS_STORE, LOAD, USER, USER_AT, Verdict
+from simgrid_broker.views import ANALYSIS_STORE, LOAD, USER, USER_AT, InputAt, Verdict
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of_task
 from simgrid_broker.world.tasks.rows import renewed
@@ -24,6 +25,16 @@ MOST_ARRAYS = 4096
 READ = ("allows_incomplete", "avoid_vp", "bytes_per_job", "cloud", "excludedsite", "includedsite", "is_hpo",
         "is_scouting", "n_sites_per_job", "siteendpoint", "transuses", "uselocalio", "workinggroup")
 """Fields of a task that analysis brokerage reads, whether or not static rules read them, too."""
+
+
+class Views(Protocol):
+    """Views of the tasks of a turn."""
+
+    def view(self, row: int, level: int = 0) -> tuple:
+        """View of a task at a level of ramCount, and its input by site."""
+
+    def input_at_queues(self, row: int) -> InputAt:
+        """The input of a task at each PanDA queue."""
 
 
 class UserTables:
@@ -38,7 +49,7 @@ class UserTables:
     tables: Tables
     analysis: Analysis
 
-    def __init__(self, control: Plane, work_queues: WorkQueues):
+    def __init__(self, control: Plane, work_queues: Views):
         policies, words = control.policies, control.world.vocabularies
         self.control, self.work_queues, self.brokerage = control, work_queues, policies.analysis_rules
         self.labels = np.isin(words["labels"], ANALYSIS_LABELS) & policies.asks_about_users
@@ -111,7 +122,8 @@ class UserTables:
 
         def case() -> AnalysisCase:
             user = user_view(world, row, float(world.state["now_s"]), slots_of_class_a(cfg))
-            failure = why_unreadable(observe.input_at_queues(world, row), int(self.tables.task[0]["unreadable"]), cfg)
+            given = self.work_queues.input_at_queues(row)
+            failure = why_unreadable(given, int(self.tables.task[0]["unreadable"]), cfg)
             return AnalysisCase(task, self.control.brokers.queues, self.brokerage.edition, cfg, user, failure)
         return verdict_of(self.brokerage, self.tables, n_best, case)
 

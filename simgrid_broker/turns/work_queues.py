@@ -13,7 +13,7 @@ from simgrid_broker.policy.tasks.selection import BEFORE_A_TURN, by_priority, in
 from simgrid_broker.policy.tasks.throttle import FEW_URGENT, TERMS, Standby, with_standby
 from simgrid_broker.schema.queues import standby_slots
 from simgrid_broker.turns.plane import Plane
-from simgrid_broker.views import Task, WorkQueueCounts
+from simgrid_broker.views import InputAt, Task, WorkQueueCounts
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.datasets import replicas_version
 from simgrid_broker.world.jobs.loads import QueuedPriority, QueuedWalltime, queued_priority, queued_walltime
@@ -102,6 +102,10 @@ class WorkQueues:
             known = state, observe.task(world, row), observe.job_input(world, row)
             self.views[row] = known
         return known[1:] if level == 0 else (self._raised(row, level, known[1]), known[2])
+
+    def input_at_queues(self, row: int) -> InputAt:
+        """The input of a task at each PanDA queue."""
+        return observe.input_at_queues(self.control.world, row)
 
     def _raised(self, row: int, level: int, task: Task) -> Task:
         """View of a task for inputs with a raised ramCount, kept until that of the task changes."""

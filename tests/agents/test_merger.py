@@ -20,9 +20,12 @@ from simgrid_broker.agents.panda.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.names import Cause, DecisionKind, JobStatus
+from simgrid_broker.policy.brokerage.analysis.broker import broker_analysis
+from simgrid_broker.policy.brokerage.production.broker import broker_jobs
 from simgrid_broker.policy.tasks.merging import MIN_WORK_BYTES
 from simgrid_broker.scenario.work.campaigns import MergeRule
 from simgrid_broker.units import HOUR
+from simgrid_broker.world.snapshot.tasks import PlannedMerge
 from simgrid_broker.world.tasks.transitions import set_status
 from simgrid_broker.world.world import World
 
@@ -49,7 +52,7 @@ class Merging(Stage):
         self.fabric.make_merge_job = noting
 
     def broker(self, *candidates):
-        """Let the job brokerage leave these candidates."""
+        """Let the job brokerage leave these candidates; first asked before anything is brokered."""
         order = np.array(candidates, np.int64)
         self.control.policies.job_brokerage = lambda task, queues, *_: replace(
             everyone(len(queues.queue)), order=order)
@@ -162,6 +165,7 @@ def test_away_from_its_input_a_merge_job_waits_for_it():
 
 def test_without_a_queue_output_waits_and_brokerage_looks_again_after_a_while():
     stage = Merging()
+    stage.broker(0)
     stage.until(unmerged)
     stage.broker()
     stage.run(stage.now + 3 * HOUR)
@@ -222,16 +226,30 @@ def test_every_finished_job_was_merged_exactly_once(n_jobs, failures, merge_fail
 ])
 def test_merge_jobs_go_by_the_broker_of_their_task(label, kind, edition):
     stage = Merging(two_sites(edition=edition), None, TASK | dict(label=label), agents=(*LIFE, task_broker))
-    found, ask = [], stage.control.brokers.broker
+    found = []
 
-    def asking(row, task, *about, **how):
-        answer = ask(row, task, *about, **how)
-        if task.is_merging:
-            queues = stage.control.brokers.queues
-            found.append((answer[0], [queues.names[k] for k in answer[1].order]))
-        return answer
-    stage.control.brokers.broker = asking
+    def check(kind, asked, verdict, sites=None):
+        if isinstance(asked, PlannedMerge):
+            found.append((kind, [stage.control.brokers.queues.names[k] for k in verdict.order]))
+    stage.control.check, stage.control.books.decisions.log.record["looked_at"] = check, True
     stage.run(6 * HOUR)
     places = {stage.world.vocabularies["queues"][queue] for queue in stage.others()["queue"].tolist()}
     assert {one for one, _ in found} == {kind} and stage.task() == "done"
     assert kind is not DecisionKind.ANALYSIS_BROKERAGE or {name for _, names in found for name in names} <= places
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+@pytest.mark.parametrize(("label", "number"), [("user", 70), ("managed", 40)])
+def test_compiled_brokers_and_those_in_python_send_merge_jobs_to_the_same_queues(label, number, edition):
+    ended, rule = [], dict(merge_failure_rate=0.5, nFilesPerMergeJob=1, mergeRamCount=3000, mergeCoreCount=1)
+    for compiled in (True, False):
+        stage = Merging(two_sites(edition=edition), rule, TASK | dict(label=label, n_jobs=number),
+                        agents=(*LIFE, task_broker))
+        if not compiled:
+            stage.control.policies.job_brokerage = lambda *asked: broker_jobs(*asked)
+            stage.control.policies.analysis_brokerage = lambda *asked: broker_analysis(*asked)
+        stage.run(8 * HOUR)
+        ended.append(stage.merges())
+    assert len(ended[0]) > number
+    assert len(np.unique(ended[0]["queue"])) == 2
+    assert ended[0].tobytes() == ended[1].tobytes()

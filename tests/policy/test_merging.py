@@ -164,7 +164,8 @@ TYPES = (SimpleNamespace(mincore=1, maxcore=1, minrampercore=None, maxrampercore
 def test_what_a_merge_job_asks_for(ramcount, cores, asked, resource_type):
     whole = task(corecount=2, resource_type=7, ramcount=500.0, cputime=9.0, walltime_s_per_mib=3.0)
     given = SimpleNamespace(mergeRamCount=ramcount, mergeCoreCount=cores)
-    found = merge_task(whole, given, outputs(3, files=2, size=5.0, events=4), Premerge(1, 0.0, 0.0), TYPES)
+    sums = Unmerged(*map(sum, outputs(3, files=2, size=5.0, events=4)))
+    found = merge_task(whole, given, sums, Premerge(1, 0.0, 0.0), TYPES)
     assert (found.mergeramcount, found.mergecorecount) == pytest.approx(asked, nan_ok=True)
     assert (found.corecount, found.resource_type) == (2, resource_type)
     assert found.baseramcount == 0

@@ -5,18 +5,13 @@ one process does both, at the period of the JobGenerator. Source: JEDI TWiki, In
 lifecycle reference, 2.14 and 4.2 (row 27).
 """
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
-from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, PMERGE, Cause, JobMark, JobStatus, TaskStatus
-from simgrid_broker.policy.brokerage.production.broker import spread_jobs
 from simgrid_broker.policy.tasks import merging
-from simgrid_broker.views import Premerge, Task
+from simgrid_broker.turns.merge_tables import Merge, MergeTables, view_of
 from simgrid_broker.world.columns import mark_jobs
-from simgrid_broker.world.jobs.counts import account_of_task
 from simgrid_broker.world.snapshot.tasks import PlannedMerge
 from simgrid_broker.world.tasks.transitions import set_status
 from simgrid_broker.world.views import observe
@@ -26,7 +21,6 @@ MERGING, FINISHED, CANCELLED = int(JobStatus.MERGING), int(JobStatus.FINISHED), 
 SERVED = (T.READY, T.SCOUTING, T.SCOUTED, T.RUNNING, T.MERGING, T.THROTTLED)
 """Statuses of a task for which merge jobs are made; source: lifecycle reference, 2.14 (even while throttled)."""
 IS_SERVED = np.isin(np.arange(len(T)), SERVED)
-MERGE_DRAW = luck.STREAMS["merge_draw"]
 
 
 def merger(control: Control) -> Process:
@@ -35,30 +29,11 @@ def merger(control: Control) -> Process:
         yield from control.every(control.periods.job_generator, Merger(control).cycle, "merger")
 
 
-@dataclass
-class Merge:
-    """Input of one merge job: the PanDA queue of the outputs, rows and panda_ids of the jobs that wrote them.
-
-    attempt: of the next or present merge job; panda_id: of the last one, 0 = none; stuck_at: since when brokerage finds
-    no queue, s; again_at: time of the next brokerage, s.
-    """
-
-    task: int
-    queue: int
-    rows: np.ndarray
-    panda_ids: np.ndarray
-    attempt: int = 1
-    panda_id: int = 0
-    row: int = -1
-    stuck_at: float = np.inf
-    again_at: float = 0.0
-
-
 class Merger:
     """Merge jobs that are planned and under way."""
 
     def __init__(self, control: Control):
-        self.control = control
+        self.control, self.tables = control, MergeTables(control)
         self.waiting: list[Merge] = []
         self.under_way: dict[int, Merge] = {}
         self.ended: list[tuple[int, int, int]] = []
@@ -84,12 +59,12 @@ class Merger:
         self.members = np.pad(self.members, (0, short)) if short > 0 else self.members
         jobs, others = observe.jobs_before_merging(arrays, IS_SERVED[self.control.world.statuses], self.members)
         self._gather(jobs)
-        self.waiting = [merge for merge in self.waiting if not self._make(merge)]
+        self._make()
         self._set_statuses(others)
 
     def planned(self) -> list[PlannedMerge]:
         """Merge jobs that wait for brokerage."""
-        return [PlannedMerge(merge.task, self._view(merge)[0]) for merge in self.waiting
+        return [PlannedMerge(merge.task, view_of(self.control, merge)[0]) for merge in self.waiting
                 if self.under_way.get(merge.panda_id) is not merge and self._is_whole(merge)]
 
     def _is_whole(self, merge: Merge) -> bool:
@@ -118,8 +93,7 @@ class Merger:
         elif cause == Cause.TIMEOUT_MERGING or not len(rows):
             return                                          # the rest is gathered again
         elif merge.attempt < merging.ATTEMPTS:
-            self._await(replace(merge, rows=rows, panda_ids=control.arrays.jobs["panda_id"][rows],
-                                attempt=merge.attempt + 1, stuck_at=np.inf, again_at=0.0))
+            self._await(Merge.of(control.arrays, merge.task, merge.queue, rows, merge.attempt + 1, merge.panda_id))
         else:
             control.fabric.take_back(rows, CANCELLED, int(Cause.MERGE_FAILED), control.now)
 
@@ -149,55 +123,44 @@ class Merger:
                                       control.edition)          # one that says no scratch gets the least of a merge job
         outputs = merging.Unmerged(*(jobs[name] for name in merging.Unmerged._fields))
         for part in merging.cut(outputs, limits):
-            self._await(Merge(task, queue, rows[part], jobs["panda_id"][part]))
+            self._await(Merge.of(arrays, task, queue, rows[part]))
 
-    def _make(self, merge: Merge) -> bool:
-        """Broker and make a merge job; returns whether it need not wait: it is made, or its input is gone."""
-        control, world, now = self.control, self.control.world, self.control.now
-        if not self._is_whole(merge):
-            self._forget(merge)
-            return True                                     # the rest is gathered again
-        if now < merge.again_at or world.arrays.tasks["status"][merge.task] not in SERVED:
-            return False
-        task, parts = self._view(merge)
-        account = account_of_task(world.arrays, merge.task)
-        kind, verdict = control.brokers.broker(merge.task, task, parts, 1, account, cache=False)
-        control.check(kind, PlannedMerge(merge.task, task), verdict)
-        chunk = int(world.arrays.jobs["chunk"][merge.rows[0]])
-        begins = luck.ATTEMPTS * chunk + merge.attempt
-        chosen, _ = spread_jobs(verdict, 1, control.brokers.uniforms(MERGE_DRAW, task, begins, verdict))
-        control.books.decisions.add(kind, now, task, verdict, len(chosen))
-        if not len(chosen):
-            periods, analysis = control.periods, task.prodsourcelabel in ANALYSIS_LABELS
-            merge.stuck_at = min(merge.stuck_at, now)
-            merge.again_at = now + (periods.pending_analysis if analysis else periods.pending_production)
-            return False
-        self._order(merge, task, int(chosen[0]))
-        control.brokers.snapshot.place(account, task.resource_type, [(int(control.brokers.queues.queue[chosen[0]]), 1)])
-        return True
+    def _make(self) -> None:
+        """Broker and make the merge jobs that are due; drop those without all input, whose rest is gathered again."""
+        control, tasks, whole = self.control, self.control.arrays.tasks, list[Merge]()
+        for merge in self.waiting:
+            if self._is_whole(merge):
+                whole.append(merge)
+            else:
+                self._forget(merge)
+        due = [merge for merge in whole if control.now >= merge.again_at and tasks["status"][merge.task] in SERVED]
+        if due:
+            for merge, drawn in zip(due, self.tables.broker_all(due), strict=True):
+                if drawn["candidate"] < 0:
+                    self._put_off(merge)
+                else:
+                    self._order(merge, drawn)
+        self.waiting = [merge for merge in whole if self.under_way.get(merge.panda_id) is not merge]
 
-    def _view(self, merge: Merge) -> tuple:
-        """View of a merge job for the job brokerage, and its input by site."""
-        world, now = self.control.world, self.control.now
-        jobs = world.arrays.jobs[merge.rows]
-        changed = world.arrays.job_times[merge.rows, MERGING].max()
-        view = merging.merge_task(
-            observe.task(world, merge.task), world.merge_rule(merge.task),
-            merging.Unmerged(*(jobs[name] for name in merging.Unmerged._fields)),
-            Premerge(merge.queue, float(now - changed), max(0.0, now - merge.stuck_at)),
-            tuple(world.scenario.resource_types.values()))
-        return view, observe.input_at(world, int(world.arrays.queues["site"][merge.queue]))
+    def _put_off(self, merge: Merge) -> None:
+        """Broker a merge job again after a while."""
+        control = self.control
+        merge.stuck_at = min(merge.stuck_at, control.now)
+        analysis = control.world.vocabularies["labels"][control.arrays.tasks["label"][merge.task]] in ANALYSIS_LABELS
+        merge.again_at = control.now + (
+            control.periods.pending_analysis if analysis else control.periods.pending_production)
 
-    def _order(self, merge: Merge, task: Task, number: int) -> None:
-        """Make a merge job at a candidate queue."""
-        control, world, rule = self.control, self.control.world, self.control.world.merge_rule(merge.task)
-        site, there = world.arrays.queues["site"][merge.queue], int(control.brokers.queues.site[number])
+    def _order(self, merge: Merge, drawn: np.void) -> None:
+        """Make a merge job at the queue that it drew; drawn: of MERGE."""
+        control, arrays, rule = self.control, self.control.arrays, self.control.world.merge_rule(merge.task)
+        there, cores = int(control.brokers.queues.site[drawn["candidate"]]), int(arrays.tasks["corecount"][merge.task])
         merge.row = control.fabric.make_merge_job(
-            (control.now, merge.task, number, merge.attempt, merge.panda_id,
-             merging.asked_memory_mb(task.mergeramcount), task.resource_type, task.mergecorecount or task.corecount,
-             merging.PRIORITY, self.processing_type, -1 if site == there else site, rule.merge_hs06sec_per_gb,
-             rule.merge_memory, rule.merge_failure_rate), merge.rows)
-        merge.panda_id = int(world.arrays.jobs["panda_id"][merge.row])
+            (control.now, merge.task, drawn["candidate"], merge.attempt, merge.panda_id,
+             merging.asked_memory_mb(float(drawn["mergeramcount"])), drawn["resource_type"],
+             rule.mergeCoreCount or cores, merging.PRIORITY, self.processing_type,
+             -1 if drawn["site"] == there else drawn["site"], rule.merge_hs06sec_per_gb, rule.merge_memory,
+             rule.merge_failure_rate), merge.rows)
+        merge.panda_id = int(control.arrays.jobs["panda_id"][merge.row])
         self.under_way[merge.panda_id] = merge
 
     def _set_statuses(self, others: np.ndarray) -> None:

@@ -25,7 +25,7 @@ from simgrid_broker.names import BUILD, TASK_ENDS, Cause, JobStatus, TaskStatus
 from simgrid_broker.policy.jobs.resource_types import resource_type_of
 from simgrid_broker.policy.users import tasks as rules
 from simgrid_broker.schema.tasks import UserParameters, builds_library
-from simgrid_broker.turns.job_tables import JobTables
+from simgrid_broker.turns.job_tables import DirectTables
 from simgrid_broker.turns.turn import Outcome
 from simgrid_broker.turns.work_queues import WorkQueues
 from simgrid_broker.world.shares import WorkQueueMap
@@ -181,7 +181,7 @@ class DirectJobs:
         self.control = control
         self.tagger = Tagger(control.world, control.world.scenario.shares_in_use)
         self.work_queues, self.map = WorkQueues(control, inf), WorkQueueMap(control.world.scenario)
-        self.tables = JobTables(control, self.work_queues, is_direct=True)
+        self.tables = DirectTables(control, self.work_queues)
         self.names_queue = np.array([bool(word) for word in control.world.vocabularies["preassigned"]])
         self.waiting = Counter[int]()
         self.due_s: dict[int, float] = {}

@@ -59,11 +59,11 @@ TERMS = ByEdition(documented=Terms(mixed_units=False, at_sites=True), deployed=T
 
 
 class Unmerged(NamedTuple):
-    """Outputs that one task has left at one place, (n,) each, in the order of their input."""
+    """Outputs that one task has left at one place, (n,) each, in the order of their input; or their sums."""
 
-    n_output_files: np.ndarray
-    output_bytes: np.ndarray
-    n_events: np.ndarray
+    n_output_files: Any
+    output_bytes: Any
+    n_events: Any
 
 
 def merge_limits(rule, scratch_bytes: float, work_bytes: float, edition: str) -> MergeLimits:
@@ -125,17 +125,23 @@ def asked_memory_mb(merge_ramcount_mb: float) -> float:
 def merge_task(task: Task, rule, outputs: Unmerged, premerge: Premerge, bounds: Sequence[Any]) -> Task:
     """View of a merge job for the job brokerage; it claims no more than mergeRamCount and mergeCoreCount of its task.
 
-    rule: anything with mergeRamCount and mergeCoreCount, 0 = not given; bounds: as in `resource_type_of`.
+    rule: anything with mergeRamCount and mergeCoreCount, 0 = not given; outputs: their sums; bounds: as in
+    `resource_type_of`.
     """
-    ramcount, cores, size = rule.mergeRamCount or nan, rule.mergeCoreCount or None, float(outputs.output_bytes.sum())
-    n_files = int(outputs.n_output_files.sum())
-    found = resource_type_of(bounds, cores or task.corecount, asked_memory_mb(ramcount), "MB", 0)
+    size, n_files = float(outputs.output_bytes), int(outputs.n_output_files)
     return Task.of(vars(task) | dict(
-        is_merging=True, mergeramcount=ramcount, mergecorecount=cores, premerge=premerge, ramcount=nan,
-        baseramcount=0.0, cputime=nan, walltime_s_per_mib=nan,
-        resource_type=task.resource_type if found == UNDEFINED else found, input_bytes_per_job=size,
+        is_merging=True, mergeramcount=rule.mergeRamCount or nan, mergecorecount=rule.mergeCoreCount or None,
+        premerge=premerge, ramcount=nan, baseramcount=0.0, cputime=nan, walltime_s_per_mib=nan,
+        resource_type=resource_type(rule, task.corecount, task.resource_type, bounds), input_bytes_per_job=size,
         output_bytes_per_job=size, n_jobs=1, total_input_bytes=size, n_files_per_job=n_files,
-        total_input_files=n_files, n_events_per_job=int(outputs.n_events.sum())))
+        total_input_files=n_files, n_events_per_job=int(outputs.n_events)))
+
+
+def resource_type(rule, corecount: int, of_task: int, bounds: Sequence[Any]) -> int:
+    """Resource type of a merge job, that of its task where no other has room for it; arguments as for `merge_task`."""
+    found = resource_type_of(bounds, rule.mergeCoreCount or corecount, asked_memory_mb(rule.mergeRamCount or nan), "MB",
+                             0)
+    return of_task if found == UNDEFINED else found
 
 
 def new_status(status: np.ndarray, has_other_work: np.ndarray, merges: np.ndarray) -> np.ndarray:
