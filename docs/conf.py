@@ -31,6 +31,7 @@ html_css_files = ["site.css"]
 html_additional_pages = {"index": "to_the_manual.html"}
 templates_path = ["templates"]
 html_copy_source = False
+html_use_index = False              # pages of Markdown enter nothing into it: the search finds names
 html_show_search_summary = False    # excerpts are fetched, which browsers refuse for pages from the disk
 
 MERMAID = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)

@@ -3,11 +3,13 @@
 #
 #     scripts/test.sh
 #     scripts/test.sh tests/policy -k throttle
-#     scripts/test.sh -m slow                       # pages in a browser, the wheel, the notebooks
+#     scripts/test.sh -m slow                       # pages in a browser, the wheel, the notebooks, types
+#
+# A file of tests is one worker's, so that a run which several of its tests look at is made once.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 make_environment ".[test]" installed-test
 echo "Running the tests: about ten minutes on two cores, the first time with compiling." >&2
 cd "$root"
-exec "$venv/bin/python" -m pytest --numprocesses auto "$@"
+exec "$venv/bin/python" -m pytest --numprocesses auto --dist loadfile "$@"

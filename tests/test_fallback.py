@@ -135,6 +135,7 @@ def test_a_mistake_of_the_function_is_not_one_of_the_compiler():
     assert done.returncode == 1 and "TypingError" in done.stderr and REMARK not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_succeeds_when_the_own_compiler_fails_in_the_middle(tmp_path):
     """All code is at hand but that of one module, which cannot be linked and is compiled by stock Numba."""
     words = "scenarios/minimal.yaml", str(tmp_path)

@@ -48,7 +48,7 @@ def test_run(checkout, arguments, passed):
 @pytest.mark.parametrize("script", ["scripts/test.sh", ".ci/run"])
 def test_test(checkout, script, tmp_path_factory):
     said = run(checkout, script, "tests/policy", "-k", "throttle", cwd=tmp_path_factory.mktemp("elsewhere"))
-    assert said.stdout == "-m pytest --numprocesses auto tests/policy -k throttle\n"
+    assert said.stdout == "-m pytest --numprocesses auto --dist loadfile tests/policy -k throttle\n"
     assert "Running the tests" in said.stderr
 
 
@@ -56,7 +56,8 @@ def test_a_change_is_taken_after_the_plain_tests_and_the_slow_ones(checkout, tmp
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "chromium").symlink_to(shutil.which("true"))               # so that none is installed
     said = run(checkout, ".ci/run", PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    assert said.stdout == "-m pytest --numprocesses auto\n-m pytest --numprocesses auto -m slow\n"
+    plain = "-m pytest --numprocesses auto --dist loadfile"
+    assert said.stdout == f"{plain}\n{plain} -m slow --dist load\n"
 
 
 def test_a_change_of_pyproject_installs_again_and_once(checkout):
