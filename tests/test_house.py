@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "records": {"notebook", "files", "schema", "names", "units", "errors"},
     "dry_run": {"editions", "agents", "turns", "world", "scenario", "policy", "schema", "views", "gdpconfig", "names",
                 "units", "wording", "errors", "luck"},
+    "reach": {"turns", "world", "scenario", "policy", "views", "names", "wording"},
     "engine": {"editions", "systems.events", "agents", "dry_run", "turns", "fabric", "world", "scenario", "records",
                "luck", "errors", "notebook"},
     "metrics": {"errors", "systems", "records", "gdpconfig", "schema", "names", "units", "wording"},

@@ -10,7 +10,7 @@ from simgrid_broker.editions import edition_of
 from simgrid_broker.errors import first_three
 
 if TYPE_CHECKING:
-    from simgrid_broker.dry_run.reach import Reach
+    from simgrid_broker.reach import Reach
     from simgrid_broker.scenario import Scenario
     from simgrid_broker.scenario.work.tasklist import TaskList
 
@@ -72,7 +72,7 @@ MOST_RULES = 3
 
 def reach_of_work(scenario: "Scenario", tasks: "TaskList") -> dict[str, "Reach"]:
     """Reach of each stream of work, and of a trace; none where no broker chooses among all queues."""
-    from simgrid_broker.dry_run.reach import reach_of_streams
+    from simgrid_broker.reach import reach_of_streams
     from simgrid_broker.systems.dispatch import dispatcher
     bound = dispatcher(scenario.dispatch).binds_jobs and not scenario.work_queues
     return reach_of_streams(scenario, tasks) if bound else {}

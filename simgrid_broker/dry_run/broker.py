@@ -11,7 +11,6 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
-from simgrid_broker.agents.jedi.task_refiner import Tagger, tag_task
 from simgrid_broker.agents.run.samples import snapshot_now
 from simgrid_broker.dry_run.decision import Candidate, Decision, Step, chances_of_nuclei, chances_of_queues
 from simgrid_broker.dry_run.tasks import add_facts
@@ -27,8 +26,9 @@ from simgrid_broker.policy.jobs.resource_types import UNDEFINED
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, TASK_BROKERAGE
-from simgrid_broker.turns.brokers import Brokers, in_order, last_refusal, steps_of
+from simgrid_broker.turns.brokers import Brokers, last_refusal, rules_of
 from simgrid_broker.turns.policies import Policies
+from simgrid_broker.turns.tagging import Tagger, tag_task
 from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.wording import labels, worded
 from simgrid_broker.world.snapshot.reading import statistics_of, world_of
@@ -256,18 +256,6 @@ def _candidates(names, verdict: Verdict, chances: np.ndarray, steps: Sequence[Cr
             order=place.get(k), probability=float(chances[k]),
             **numbers, **refusal))
     return tuple(rows)
-
-
-def rules_of(policies: Policies, kind: str, verdict: Verdict) -> tuple[Sequence[Criterion | None], Sequence[int]]:
-    """Rule behind each tag of a verdict, and the tags in the order of removal.
-
-    None where a policy of another package has tags of its own, whose order is that of removal.
-    """
-    steps, ordered = steps_of(policies)[DecisionKind.of(kind)], in_order(policies)[DecisionKind.of(kind)]
-    if verdict.tags == tuple(step.tag for step in steps):
-        places = {(step.tag, step.name): place for place, step in enumerate(steps)}     # equal rules may be copies
-        return steps, [places[step.tag, step.name] for step in ordered]
-    return (None,) * len(verdict.tags), range(len(verdict.tags))
 
 
 def _refusal(tag: str, step: Criterion | None, edition: str, value: float | None, limit: float | None,

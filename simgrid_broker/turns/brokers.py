@@ -3,7 +3,7 @@ run names them: tags, criteria and factors, and the order in which they refuse."
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import is_, itemgetter
@@ -209,6 +209,18 @@ def in_order(policies: Policies) -> dict[DecisionKind, tuple[Criterion, ...]]:
     return {DecisionKind.JOB_BROKERAGE: (*(rule.rule for rule in jobs.by_rank), *RANKING),
             DecisionKind.TASK_BROKERAGE: (*PREASSIGNED.funnel.rules, *(rule.rule for rule in tasks.by_rank)),
             DecisionKind.ANALYSIS_BROKERAGE: policies.analysis_rules.rules}
+
+
+def rules_of(policies: Policies, kind: str, verdict: Verdict) -> tuple[Sequence[Criterion | None], Sequence[int]]:
+    """Rule behind each tag of a verdict, and the tags in the order of removal.
+
+    None where a policy of another package has tags of its own, whose order is that of removal.
+    """
+    steps, ordered = steps_of(policies)[DecisionKind.of(kind)], in_order(policies)[DecisionKind.of(kind)]
+    if verdict.tags == tuple(step.tag for step in steps):
+        places = {(step.tag, step.name): place for place, step in enumerate(steps)}     # equal rules may be copies
+        return steps, [places[step.tag, step.name] for step in ordered]
+    return (None,) * len(verdict.tags), range(len(verdict.tags))
 
 
 def all_tags(policies: Policies) -> tuple[str, ...]:

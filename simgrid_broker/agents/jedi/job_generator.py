@@ -14,7 +14,6 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.jedi.job_splitter import JobSplitter
-from simgrid_broker.agents.jedi.task_refiner import TAGGED_BY, Tagger
 from simgrid_broker.agents.own import records
 from simgrid_broker.ledgers.hourly_sums import HourlySums
 from simgrid_broker.names import TaskStatus
@@ -36,6 +35,7 @@ from simgrid_broker.policy.tasks.watchdogs import counts_as_pending
 from simgrid_broker.schema import Column, Table
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.turns.job_tables import JobTables
+from simgrid_broker.turns.tagging import TAGGED_BY, Tagger
 from simgrid_broker.turns.turn import AGAIN, Outcome
 from simgrid_broker.turns.work_queues import JobNumbers, WorkQueues
 from simgrid_broker.units import HOUR

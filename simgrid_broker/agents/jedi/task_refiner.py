@@ -5,23 +5,18 @@ Simplified: the content of input datasets is known at once, unless they are open
 registered, and finds all of its input. Source: JEDI TWiki, open dataset handling; lifecycle reference, 2.1 and 2.8.
 """
 
-from math import nan
-from typing import Any
 
 import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS, TASK_ENDS, TaskStatus
-from simgrid_broker.policy.jobs.resource_types import resource_type_of
-from simgrid_broker.policy.shares.dispatch import UNDEFINED, TagRule, tag
 from simgrid_broker.policy.tasks.data_carousel import config_of, exceeds_tape_quota
 from simgrid_broker.policy.users import tasks as user_tasks
-from simgrid_broker.schema.tasks import RAM_UNITS
-from simgrid_broker.views import Gdpconfig
-from simgrid_broker.world.columns import limit_walltime, move_input, return_to, set_task
+from simgrid_broker.turns.tagging import Tagger, limit_for_users, refines, tag_task
+from simgrid_broker.world.columns import move_input, return_to, set_task
 from simgrid_broker.world.data.datasets import datasets_of, numbers_of
-from simgrid_broker.world.shares import WorkQueueMap, attributes, leaf_shares
+from simgrid_broker.world.shares import WorkQueueMap, attributes
 from simgrid_broker.world.tasks.input_files import staged_inputs_of
 from simgrid_broker.world.tasks.transitions import set_status
 from simgrid_broker.world.world import World
@@ -34,12 +29,6 @@ SERVER_RETRIES = 2
 
 MOVE_INPUT = 48
 """Question of the draw that decides whether the input of a task may be moved."""
-
-TAGGED_BY = ["label", "working_group", "campaign", "transpath", "processing_type", "preassigned"]
-"""Columns by which tasks are tagged with their share."""
-
-TYPED_BY = ["corecount", "ramcount", "ramunit", "baseramcount"]
-"""Columns by which tasks get their resource type."""
 
 SUCCESS, FAILURE = (TaskStatus.DONE, TaskStatus.FINISHED), (TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
 """Ends of a parent after which its children start, or are broken."""
@@ -88,46 +77,6 @@ def task_refiner(control: Control) -> Process:
             set_status(control.world, row, DEFINED, control.now)
             send_on(control, row)
     yield from control.every(control.periods.task_refiner, refine_all, "refiner")
-
-
-def tag_rules(shares) -> list[TagRule]:
-    """Rules that tag tasks with a share, one for each leaf of the tree."""
-    return [TagRule(leaf, share.prodsourcelabel, share.workinggroup, share.campaign, share.processingtype,
-                    share.transpath, share.rtype) for leaf, share in enumerate(leaf_shares(shares))]
-
-
-class Tagger:
-    """Finds the share and the resource type of tasks; answers are kept by the words and claims that decide."""
-
-    def __init__(self, world: World, shares):
-        self.world, self.rules = world, tag_rules(shares)
-        self.bounds = tuple(world.scenario.resource_types.values())
-        self.found: dict[Any, int] = {}
-        self.types: dict[Any, int] = {}
-
-    def share_of(self, task: np.void) -> int:
-        """The leaf whose rule matches first, UNDEFINED if none does."""
-        codes = task[TAGGED_BY].item()
-        if codes not in self.found:
-            self.found[codes] = tag(self.rules, self._words(task))
-        return self.found[codes]
-
-    def type_of(self, task: np.void) -> int:
-        """The first resource type that fits, UNDEFINED if none does."""
-        claims = task[TYPED_BY].item()
-        if claims not in self.types:
-            corecount, ramcount, unit, baseramcount = claims
-            self.types[claims] = resource_type_of(self.bounds, corecount, ramcount or nan, RAM_UNITS[unit],
-                                                  baseramcount)
-        return self.types[claims]
-
-    def _words(self, task: np.void) -> dict[str, str]:
-        words = self.world.vocabularies
-        return dict(
-            prodsourcelabel=words["labels"][task["label"]],
-            workinggroup=words["working_groups"][task["working_group"]],
-            campaign=words["campaigns"][task["campaign"]], transpath=words["transpaths"][task["transpath"]],
-            processingtype=words["processing_types"][task["processing_type"]], rtype=_rtype(self.world, task))
 
 
 def reads_deleted(world: World, row: int) -> bool:
@@ -232,11 +181,6 @@ def to_task_broker(control: Control, row: int) -> None:
     set_task(control.world, row, modification_s=control.now - FIRST_TRY_S, frozen_s=control.now)
 
 
-def refines(label: str, edition: str) -> bool:
-    """True if JEDI sets limits of its own for tasks of a prodSourceLabel."""
-    return label in ANALYSIS_LABELS and user_tasks.TERMS[edition].refines
-
-
 def refine_for_users(control: Control, row: int) -> None:
     """Set what the production code sets for a task of users."""
     world, task, words = control.world, control.arrays.tasks[row], control.world.vocabularies
@@ -244,14 +188,6 @@ def refine_for_users(control: Control, row: int) -> None:
                                       control.cfg)
     set_task(world, row, priority=priority_of_user(control, row), priority_boost=boost)
     limit_for_users(world, row, control.cfg)
-
-
-def limit_for_users(world: World, row: int, cfg: Gdpconfig) -> None:
-    """Give a task of users that says none the most cores of a slot, and all such tasks the wall time of a job."""
-    if world.arrays.tasks["maxcorecount"][row] == np.inf:
-        set_task(world, row, maxcorecount=user_tasks.most_cores(cfg))
-    if (target_s := user_tasks.target_walltime_s(cfg)) is not None:
-        limit_walltime(world, row, target_s, always=True)
 
 
 def priority_of_user(control: Control, row: int) -> int:
@@ -275,22 +211,6 @@ def accepted(control: Control, row: int) -> bool:
     rows = control.books.live_tasks.in_status(*user_tasks.ACTIVE)
     mine = (tasks["user"][rows] == task["user"]) & (tasks["label"][rows] == task["label"]) & (rows != row)
     return bool(np.count_nonzero(mine) <= most)
-
-
-def tag_task(world: World, row: int, tagger: Tagger) -> bool:
-    """Give a task its share, unless it names one, and its resource type; returns whether both were found."""
-    task = world.arrays.tasks[row]
-    share, resource_type = task["share"].item(), tagger.type_of(task)
-    if share < 0:
-        share = tagger.share_of(task)
-    set_task(world, row, share=share, resource_type=resource_type)
-    return share != UNDEFINED and resource_type != UNDEFINED
-
-
-def _rtype(world: World, task: np.void) -> str:
-    """Infrastructure type of the first queue that a task names, empty if it names none; lifecycle reference, 1.2."""
-    named = world.vocabularies["preassigned"][task["preassigned"]]
-    return world.scenario.grid.queues[named.split(",")[0]].resource_type if named else ""
 
 
 T = TaskStatus

@@ -19,13 +19,14 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.agents.jedi.task_refiner import Tagger, refine
+from simgrid_broker.agents.jedi.task_refiner import refine
 from simgrid_broker.fabric.jobs.effects import jobs_of
 from simgrid_broker.names import BUILD, TASK_ENDS, Cause, JobStatus, TaskStatus
 from simgrid_broker.policy.jobs.resource_types import resource_type_of
 from simgrid_broker.policy.users import tasks as rules
 from simgrid_broker.schema.tasks import UserParameters, builds_library
 from simgrid_broker.turns.job_tables import DirectTables
+from simgrid_broker.turns.tagging import Tagger
 from simgrid_broker.turns.turn import Outcome
 from simgrid_broker.turns.work_queues import WorkQueues
 from simgrid_broker.world.shares import WorkQueueMap

@@ -1,11 +1,11 @@
 """Samples of shares, queues, links and storages on a period, and snapshots at the times given in the scenario."""
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.agents.jedi.task_refiner import Tagger
 from simgrid_broker.agents.own import records
 from simgrid_broker.policy.brokerage.analysis.gate import slots_of_class_a
 from simgrid_broker.policy.jobs.resource_types import with_memory
 from simgrid_broker.policy.shares.dispatch import targets
+from simgrid_broker.turns.tagging import Tagger
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Task
 from simgrid_broker.world import invariants

@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.agents.jedi.task_refiner import Tagger, limit_for_users, refines, tag_task
-from simgrid_broker.dry_run.broker import rules_of
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.rule import FINAL_STAGE
 from simgrid_broker.scenario import Scenario, in_force
 from simgrid_broker.scenario.work.tasklist import TaskList
-from simgrid_broker.turns.brokers import Brokers
+from simgrid_broker.turns.brokers import Brokers, rules_of
 from simgrid_broker.turns.policies import Policies
+from simgrid_broker.turns.tagging import Tagger, limit_for_users, refines, tag_task
 from simgrid_broker.views import KEPT, InputAt
 from simgrid_broker.wording import labels
 from simgrid_broker.world.build import build
