@@ -37,7 +37,6 @@ from simgrid_broker.scenario.work.draws import (
 from simgrid_broker.scenario.work.input_files import Spread
 from simgrid_broker.scenario.work.tasklist import Arrivals, Stream, TaskList, fill, merged, new_rows, no_replicas
 from simgrid_broker.schema.part import Part
-from simgrid_broker.schema.queues import Queue
 from simgrid_broker.schema.tasks import (
     N_REPLICAS,
     SPLITTING,
@@ -55,28 +54,31 @@ COREPOWER, MEMORY_MB, OUTPUT_BYTES = 10, 500, 1e6
 
 
 def tests_of_queues(scenario: Scenario) -> list[tuple[Campaign, np.ndarray]]:
-    """A campaign of tests for each queue, and when they arrive, s: from a time on that is drawn by the queue's name."""
+    """A campaign of tests for each queue, and when they arrive, s: from a time on that is drawn by the queue's name.
+
+    An analysis queue gets one that a user might send.
+    """
     tests, found = scenario.workload.tests, []
     if tests.period is None:
         return []
     leaves = leaf_names(scenario)
-    share = tests.gshare or (TEST_SHARE if TEST_SHARE in leaves else leaves[0])
+    test = _test(tests, TEST_SHARE if TEST_SHARE in leaves else leaves[0])
     for name, queue in scenario.grid.queues.items():
-        task = _task(name, queue, tests, share)
+        task = test.model_copy(update=dict(
+            name=f"{NAME} {name}", site=(name,), prodsourcelabel="prod_test" if queue.production else "user",
+            corecount=1 if queue.unified else queue.corecount))
         first_s = float(uniforms(scenario.seed, "phase", key_of(task.name))) * tests.period
         found.append((task, np.arange(first_s, scenario.duration, tests.period)))
     return found
 
 
-def _task(name: str, queue: Queue, tests: FunctionalTests, share: str) -> Campaign:
-    """The test of a queue as a campaign; an analysis queue gets one that a user might send."""
+def _test(tests: FunctionalTests, share: str) -> Campaign:
+    """The tests of all queues as a campaign, without what each has of its own; share: where `tests` names none."""
     return Campaign(
-        name=f"{NAME} {name}", username=USER_OF_TESTS, site=(name,), gshare=share,
-        processingtype=JOB_TYPE_OF_TESTS, prodsourcelabel="prod_test" if queue.production else "user",
-        corecount=1 if queue.unified else queue.corecount, jobs_per_task=1, events_per_job=1,
-        hs06sec_per_event=tests.walltime * COREPOWER, basewalltime=0, cpu_efficiency=1, ramcount=MEMORY_MB,
-        ramunit="MB", memory_per_core=MEMORY_MB, output_per_job=OUTPUT_BYTES, failure_rate=0, max_attempt=1,
-        tasks_per_day=DAY / (tests.period or DAY), priority=10_000)
+        name=NAME, username=USER_OF_TESTS, gshare=tests.gshare or share, processingtype=JOB_TYPE_OF_TESTS,
+        jobs_per_task=1, events_per_job=1, hs06sec_per_event=tests.walltime * COREPOWER, basewalltime=0,
+        cpu_efficiency=1, ramcount=MEMORY_MB, ramunit="MB", memory_per_core=MEMORY_MB, output_per_job=OUTPUT_BYTES,
+        failure_rate=0, max_attempt=1, tasks_per_day=DAY / (tests.period or DAY), priority=10_000)
 
 
 P = TypeVar("P", bound=Part)
