@@ -76,21 +76,21 @@ def waiting_pair(table: pd.DataFrame, axes: Axes, by: str = "share",
 def stacked_bars(table: pd.DataFrame, axes: Axes, rows: str, parts: str, xlabel: str, most: int = 15,
                  most_parts: int = 7) -> Axes:
     """Horizontal bars of the `most` largest `rows`, stacked by `parts`; all but `most_parts` parts are combined."""
-    values = matrix(table, rows, parts).fillna(0.0)
-    order = values.sum(axis=1).sort_values(ascending=False, kind="stable").index[:most][::-1]
-    by_size = values.sum().sort_values(ascending=False, kind="stable").index
-    shown = {part: values.loc[order, part] for part in by_size[:most_parts]}
-    if len(by_size) > most_parts:
-        rest = by_size[most_parts:]
-        shown[f"others ({len(rest)})"] = values.loc[order, rest].sum(axis=1)
-    colours = categories(list(by_size[:most_parts])) | {f"others ({len(by_size) - most_parts})": OTHERS}
+    values = matrix(table, rows, parts)
+    amounts = np.nan_to_num(values.to_numpy())
+    order, by_size = (np.argsort(-amounts.sum(axis=axis), kind="stable") for axis in (1, 0))
+    order, rest = order[:most][::-1], by_size[most_parts:]
+    shown = {values.columns[part]: amounts[order, part] for part in by_size[:most_parts]}
+    colours = categories(list(shown)) | {f"others ({len(rest)})": OTHERS}
+    if len(rest):
+        shown[f"others ({len(rest)})"] = amounts[np.ix_(order, rest)].sum(axis=1)
     dress(axes, xlabel=xlabel, grid="x")
     base = np.zeros(len(order))
-    for part, amounts in shown.items():
-        blocks(axes, base, np.arange(len(order)) - 0.36, amounts, 0.72, facecolor=colours[part], edgecolor="white",
+    for part, lengths in shown.items():
+        blocks(axes, base, np.arange(len(order)) - 0.36, lengths, 0.72, facecolor=colours[part], edgecolor="white",
                linewidth=0.4, label=part)
-        base += amounts.to_numpy()
-    rows_axis(axes, order)
+        base += lengths
+    rows_axis(axes, values.index[order])
     legend_beside(axes, patches({part: colours[part] for part in shown}))
     amount_axis(axes, base.max(initial=0))
     return axes

@@ -39,12 +39,13 @@ ENDS = {"done": ("o", "#009E73"), "finished": ("D", "#56B4E9"), "failed": ("X", 
 def layers(table: pd.DataFrame, by: str, order: Sequence[str] | None = None, most: int = MOST_LAYERS) -> pd.DataFrame:
     """Values as (time, name), in the given order or largest first; names beyond the `most` largest are combined."""
     values = matrix(table, "time_s", by)
-    by_size = sorted(values.columns, key=lambda name: (-values[name].sum(), name))
+    size = dict(zip(values.columns, np.nansum(values.to_numpy(), axis=0).tolist(), strict=True))
+    by_size = sorted(size, key=lambda name: (-size[name], name))
     kept = by_size if len(by_size) <= most else by_size[:most - 1]
-    names = [name for name in (order or kept) if name in kept]
-    rest = [name for name in by_size if name not in kept]
-    values = values[names].assign(**({f"others ({len(rest)})": values[rest].sum(axis=1)} if rest else {}))
-    return values.fillna(0.0)
+    shown = values[[name for name in (order or kept) if name in kept]].fillna(0.0)
+    if rest := by_size[len(kept):]:
+        shown[f"others ({len(rest)})"] = values[rest].sum(axis=1)
+    return shown
 
 
 def stacked(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours: Mapping[str, str] | None = None,
