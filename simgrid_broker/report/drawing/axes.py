@@ -1,7 +1,8 @@
 """Axes whose grid and ticks are drawn at once: the objects that Matplotlib makes for ticks take half of a picture."""
 
+from cmath import rect
 from functools import cache
-from math import cos, radians, sin
+from math import radians
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -108,7 +109,8 @@ class Across(Tickless, XAxis):
         places, names = _shown(self, self.axes.get_xaxis_transform(), 0, (box.x0, box.x1))
         renderer.open_group("scale", SCALE if self.axes.get_gid() else None)
         edge, outwards = (box.y1, 1) if look.at_top else (box.y0, -1)
-        _grid(renderer, look, places, (box.y0, box.y1), slice(None))
+        if look.grid:
+            _lines(renderer, places, (box.y0, box.y1), slice(None), *look.grid)
         _ticks(renderer, look, places, (edge, edge + outwards * look.length * point), slice(None), (box.x0, box.x1))
         style = Style(look.size, look.colour, 0.0 if look.angle else 0.5, -DESCENT if look.at_top else ASCENT,
                       look.angle)
@@ -128,7 +130,8 @@ class Upwards(Tickless, YAxis):
         """Called by Matplotlib: draw grid, ticks, their names and the label."""
         box, look, point = self.axes.bbox, _look(self), _pixels(renderer, 1.0)
         places, names = _shown(self, self.axes.get_yaxis_transform(), 1, (box.y0, box.y1))
-        _grid(renderer, look, places, (box.x0, box.x1), slice(None, None, -1))
+        if look.grid:
+            _lines(renderer, places, (box.x0, box.x1), slice(None, None, -1), *look.grid)
         _ticks(renderer, look, places, (box.x0, box.x0 - look.length * point), slice(None, None, -1),
                (box.y0, box.y1))
         at = box.x0 - (look.length + PAD) * point
@@ -161,11 +164,6 @@ def _shown(axis: Across | Upwards, transform: Transform, which: int, ends: tuple
     places = transform.transform(at)[:, which]
     seen = (places >= ends[0] - VISIBLE) & (places <= ends[1] + VISIBLE)
     return places[seen], [name for name, one in zip(names, seen, strict=True) if one]
-
-
-def _grid(renderer: RendererBase, look: Look, places: np.ndarray, ends: tuple[float, float], order: slice) -> None:
-    if look.grid:
-        _lines(renderer, places, ends, order, *look.grid)
 
 
 def _ticks(renderer: RendererBase, look: Look, places: np.ndarray, ends: tuple[float, float], order: slice,
@@ -213,9 +211,8 @@ def _pixels(renderer: RendererBase, points: float) -> float:
 def write(renderer: RendererBase, x: float, y: float, text: str, style: Style) -> Written:
     """Write a text of one line with a point of it at a place, pixels from the lower left corner of the picture."""
     wide, size = _width(renderer, text, style), _pixels(renderer, style.size)
-    along, above = cos(radians(style.angle)), sin(radians(style.angle))
-    before, below = style.across * wide, style.up * size
-    x, y = x - before * along + below * above, y - before * above - below * along
+    start = complex(x, y) - complex(style.across * wide, style.up * size) * rect(1.0, radians(style.angle))
+    x, y = start.real, start.imag
     context = renderer.new_gc()
     context.set_foreground(style.colour)
     down = renderer.get_canvas_width_height()[1] - y if renderer.flipy() else y

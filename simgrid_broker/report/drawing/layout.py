@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib import rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -362,9 +362,11 @@ def label_beside(axes: Axes, heights: Mapping[str, float], colours: Mapping[str,
     names = sorted(heights, key=lambda name: heights[name])
     wanted = np.clip([(heights[name] - low) / (high - low) for name in names], 0, 1)
     gap = min(height(1, SIDE) / extent(axes)[1], 1 / max(len(names), 1))
-    for name, spot, target in zip(names, spread(wanted, gap), wanted, strict=True):
-        axes.plot([1 + beyond, 1.025 + beyond], [target, spot], transform=axes.transAxes, color=colours[name],
-                  linewidth=1.6, clip_on=False)
+    spots = spread(wanted, gap)
+    leads = [[(1 + beyond, target), (1.025 + beyond, spot)] for spot, target in zip(spots, wanted, strict=True)]
+    axes.add_collection(LineCollection(leads, colors=[colours[name] for name in names], linewidth=1.6, zorder=2,
+                                       transform=axes.transAxes, clip_on=False), autolim=False)
+    for name, spot in zip(names, spots, strict=True):
         axes.text(1.03 + beyond, spot, fitted(str(name), SIDE, LONGEST), transform=axes.transAxes, fontsize=SIDE,
                   va="center", color=INK, label=name)
 
@@ -381,11 +383,11 @@ def columns_beside(axes: Axes, columns: Sequence[tuple[str, Mapping[float, str]]
 
 def _column(axes: Axes, head: str, values: Mapping[float, str], offset: float) -> None:
     """Write a column whose right end is `offset` points from the axes."""
+    beside, above = (ScaledTranslation(offset / POINTS, up / POINTS, _figure(axes).dpi_scale_trans) for up in (0, 3))
     for y, text in values.items():
-        axes.annotate(text, xy=(1, y), xytext=(offset, 0), xycoords=("axes fraction", "data"), va="center", ha="right",
-                      textcoords="offset points", fontsize=TICK, color=INK, annotation_clip=False)
-    axes.annotate(head, xy=(1, 1), xytext=(offset, 3), xycoords="axes fraction", va="bottom", ha="right", color=FAINT,
-                  textcoords="offset points", fontsize=SIDE, annotation_clip=False)
+        axes.text(1, y, text, transform=axes.get_yaxis_transform() + beside, va="center", ha="right", fontsize=TICK,
+                  color=INK)
+    axes.text(1, 1, head, transform=axes.transAxes + above, va="bottom", ha="right", fontsize=SIDE, color=FAINT)
 
 
 def spread(wanted: Sequence[float] | np.ndarray, gap: float) -> np.ndarray:

@@ -104,17 +104,12 @@ class Vector(RendererBase):
             along = part * POINTS * width(s, size, prop.get_weight())
             x += along * cos(radians(angle))
             y -= along * sin(radians(angle))
-        self.text(x, y, s, size, anchor, angle, prop.get_weight(), gc.get_rgb())
-
-    def text(self, x: float, y: float, text: str, size: float, anchor: str, angle: float, weight: str, colour) -> None:
-        """Write a line of text with its anchor at a place."""
-        across, down = round(UNITS * x), round(UNITS * y)
+        across, down, ink = round(UNITS * x), round(UNITS * y), _colour(gc.get_rgb())
         turn = f' transform="rotate({-angle:g} {across} {down})"' if angle else ""
-        ink = _colour(colour)
         fill = "" if ink == VARIABLES[INK] else f' fill="{ink}"'
-        bold = ' font-weight="bold"' if weight == "bold" else ""
+        bold = ' font-weight="bold"' if prop.get_weight() == "bold" else ""
         self._write(f'<text x="{across}" y="{down}" font-size="{round(UNITS * size)}"{anchor}{fill}{bold}{turn}>'
-                    f"{escape(text)}</text>")
+                    f"{escape(s)}</text>")
 
     def _write(self, part: str) -> None:
         self.parts.append(part)
