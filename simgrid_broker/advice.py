@@ -120,7 +120,7 @@ def questions(task: Task, queues: Queues, cfg: Gdpconfig, edition: str, by_users
                          AnalysisCase(task, queues, edition), record_for_analysis(task, queues, cfg, edition)[0])
     criteria = PRODUCTION[edition].funnel.criteria
     alone = (rule for rule in criteria if rule.rule.per_candidate
-             and uncompiled(rule).__module__ == requirements.__name__)
+             and getattr(rule, "py_func", rule).__module__ == requirements.__name__)
     return Questions(criteria, tuple(alone), JobCase(task, queues, edition), task_record(task, cfg, edition)[0])
 
 

@@ -260,11 +260,13 @@ def written_keys(noun: type[BaseModel], name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*read, *(f"params.{option}" for option in options))))
 
 
+@cache
 def columns_of(noun: type[BaseModel]) -> tuple[Column, ...]:
     """The columns of a class of nouns, in the order of its keys, derived ones last."""
     return tuple(column for column in _rows(noun) if column.dtype)
 
 
+@cache
 def texts_of(noun: type[BaseModel]) -> tuple[Column, ...]:
     """The texts of a class of nouns that decisions see and no table has."""
     return tuple(column for column in _rows(noun) if not column.dtype)

@@ -90,7 +90,7 @@ def test_a_user_with_too_many_tasks_gets_no_more():
     assert "broken" not in [documented.task(row) for row in range(3)]
 
 
-@pytest.mark.rule("task_refiner.refine_for_users")
+@pytest.mark.rule("task_refiner.refine_for_users", "limit_for_users")
 @pytest.mark.parametrize(("edition", "cores", "walltime_h", "boost"), [
     pytest.param("deployed", 16, 3, 200, id="the code"), pytest.param("documented", np.inf, 0, 0, id="not documented")])
 def test_settings_of_new_tasks(edition, cores, walltime_h, boost):

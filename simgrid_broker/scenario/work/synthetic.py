@@ -409,7 +409,8 @@ def _replicas(payload: Payload, scenario: Scenario, key: int, index) -> tuple[np
     place, fraction = no_replicas(len(index))
     site_key = np.array([key_of(site) for site in sites], np.int64)
     race = -np.log(uniforms(scenario.seed, "task_draw", key, index[:, None], site_key)) / weight
-    place[:, :n_replicas] = numbers[np.argsort(race, axis=1, kind="stable")[:, :n_replicas]]
+    first = np.argpartition(race, range(n_replicas) or [0], axis=1)[:, :n_replicas]
+    place[:, :n_replicas] = numbers[first]
     low, high = _COMPLETENESS
     replica = _REPLICA + np.arange(n_replicas)
     dice = uniforms(scenario.seed, "task_draw", key, index[:, None], replica)
