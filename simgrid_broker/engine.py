@@ -391,7 +391,7 @@ class Simulation:
         """Counts of what rules, causes of ends, incidents and agents that work on a period have done so far."""
         incidents = (dict(what=each.what, at=each.at, until=each.until) for each in self.scenario.incidents)
         return dict(**self.acts.summary(self._criteria, self.world.vocabularies["criteria"]),
-                    incidents=incidents_so_far(incidents, self.env.now), agents=self.control.cycles)
+                    incidents=incidents_so_far(incidents, self.env.now), agents=self.control.cycles_so_far())
 
     def _agents(self) -> list[dict[str, Any]]:
         """Agents that run, in the order in which they act at the same instant, and where they come from."""

@@ -1,9 +1,12 @@
 """Control: what an agent is given."""
 
+import itertools
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from heapq import heapify, heapreplace
 from math import floor
-from typing import Any
+from typing import Any, Protocol
 
 import simpy
 
@@ -46,6 +49,7 @@ class Control:
         self.books = Books(world, fabric, self.policies, recorder)
         self.due: dict[str, float] = {}
         self.cycles: dict[str, list[int]] = {}
+        self.calendars: list[Calendar] = []
         self.inputs: dict[str, tuple[int, ...]] = {}
         self.check: Check = unchecked
 
@@ -83,18 +87,46 @@ class Control:
         If `work()` returns a delay, s, it replaces the period once. The phase is a multiple of 1/1024 s: sums of whole
         seconds are then exact, and 30 minutes remain 1800 s. The cycles count for the agent that calls this.
         """
-        agent = self.env.active_process
-        return _rounds(self, period, work, name, self.cycles.setdefault(agent.name if agent else name, [0, 0]))
+        return _until_broken(partial(Rounds, self, period, work, name, count_of(self, name)))
+
+    def calendar(self, period: float, works: Sequence["Work"], reader: "Reader") -> Process:
+        """As `every` for several pieces of work of an agent, where cycles that would find nothing to do cost little."""
+        return _until_broken(partial(Calendar, self, period, works, reader, count_of(self, "calendar")))
+
+    def cycles_so_far(self) -> dict[str, list[int]]:
+        """The counts of `cycles` up to now."""
+        for calendar in self.calendars:
+            calendar.settle()
+        return self.cycles
 
 
-def _rounds(control: Control, period: float, work: Callable[[], float | None], name: str, count: list[int]) -> Process:
-    """Start periodic work at its first phase, and end it with the process."""
-    delay = floor(float(luck.uniforms(control.seed, "phase", luck.key_of(name))) * period * 1024) / 1024
-    rounds = Rounds(control, period, work, name, delay, count)
+def count_of(control: Control, name: str) -> list[int]:
+    """Counts of the agent that begins periodic work."""
+    agent = control.env.active_process
+    return control.cycles.setdefault(agent.name if agent else name, [0, 0])
+
+
+def _until_broken(begin: Callable[[], "Rounds | Calendar"]) -> Process:
+    """Begin periodic work, and end it with the process."""
+    work = begin()
     try:
-        yield rounds.broken
+        yield work.broken
     finally:
-        rounds.callbacks = []
+        work.callbacks = work.again = []
+
+
+def first_delay(control: Control, period: float, name: str) -> float:
+    """Time to the first cycle of periodic work, s: its phase."""
+    return floor(float(luck.uniforms(control.seed, "phase", luck.key_of(name))) * period * 1024) / 1024
+
+
+def act(world: World, work: Callable[[], float | None], count: list[int]) -> float | None:
+    """Do a piece of work, and count it; returns what it does."""
+    moves, before = world.n_moves, world.arrays.state.tobytes()
+    delay = work()
+    count[0] += 1
+    count[1] += world.n_moves != moves or has_moved(before, world.arrays.state.tobytes())
+    return delay
 
 
 class Rounds(simpy.Event):
@@ -103,33 +135,133 @@ class Rounds(simpy.Event):
     broken: an event that fails with what the work raises; count: cycles so far, and those that moved anything.
     """
 
-    def __init__(self, control: Control, period: float, work: Callable[[], float | None], name: str, delay: float,
+    def __init__(self, control: Control, period: float, work: Callable[[], float | None], name: str,
                  count: list[int]):
         super().__init__(control.env)
         self._ok, self._value = True, None                           # as of a timeout
         self.period, self.work, self.name, self.due = period, work, name, control.due
-        self.count, self.world = count, control.world
+        self.count, self.world, self.priority = count, control.world, next_priority(control)
         self.again: list[Callable[[Any], None]] = [self._turn]
         self.broken = control.env.event()
-        self._wait(delay)
+        self._wait(first_delay(control, period, name))
 
     def _turn(self, _event: simpy.Event) -> None:
-        """Work, count, then wait."""
-        world = self.world
-        moves, before = world.n_moves, world.arrays.state.tobytes()
+        """Work, then wait."""
         try:
-            delay = self.work() or self.period
+            delay = act(self.world, self.work, self.count) or self.period
         except Exception as thrown:
             self.broken.fail(thrown)
         else:
-            self.count[0] += 1
-            self.count[1] += world.n_moves != moves or has_moved(before, world.arrays.state.tobytes())
             self._wait(delay)
 
     def _wait(self, delay: float) -> None:
         self.callbacks = self.again
         self.due[self.name] = self.env.now + delay
-        self.env.schedule(self, delay=delay)
+        self.env.schedule(self, self.priority, delay)
+
+
+class Work(Protocol):
+    """Periodic work of a calendar."""
+
+    name: str
+
+    def cycle(self) -> float | None:
+        """Work; returns a delay, s, that replaces the period once."""
+
+    def is_idle(self, at: float) -> bool:
+        """True if a cycle at a time would find nothing to do, whatever other agents do before."""
+
+
+class Reader(Protocol):
+    """Reader of the input of all work of a calendar."""
+
+    def sleeps(self) -> bool:
+        """True if no cycle will find anything to do before the calendar is woken."""
+
+    def wake_by(self, wake: Callable[[], None]) -> None:
+        """Call `wake` when that is over."""
+
+    def pass_by(self, at: float) -> None:
+        """Note a cycle at a time that was skipped."""
+
+
+class Calendar(simpy.Event):
+    """Periodic work of an agent under many names: one event, in which the cycles that would do nothing are skipped.
+
+    count: as for `Rounds`; dues: time, number and work of the next cycles, a heap; skipped: times of cycles that are
+    not counted yet, some of them ahead of time.
+    """
+
+    def __init__(self, control: Control, period: float, works: Sequence[Work], reader: Reader, count: list[int]):
+        super().__init__(control.env)
+        self._ok, self._value = True, None
+        self.period, self.reader, self.due, self.count, self.world = period, reader, control.due, count, control.world
+        self.numbers, self.priority = itertools.count(), next_priority(control)
+        self.dues = [(self.env.now + first_delay(control, period, work.name), next(self.numbers), work)
+                     for work in works]
+        self.due |= {work.name: due_s for due_s, _, work in self.dues}
+        heapify(self.dues)
+        self.skipped: list[float] = []
+        self.is_asleep = False
+        self.again: list[Callable[[Any], None]] = [self._turn]
+        self.broken = control.env.event()
+        control.calendars.append(self)
+        reader.wake_by(self.wake)
+        self._wait()
+
+    def wake(self) -> None:
+        """Look for cycles with something to do again, if there were none."""
+        if self.is_asleep:
+            self.settle()
+            self.is_asleep = False
+            self._wait()
+
+    def settle(self) -> None:
+        """Count the cycles before now."""
+        now = self.env.now
+        while self.is_asleep and self.dues[0][0] < now:
+            self.reader.pass_by(self.dues[0][0])
+            self._skip()
+        past = sum(due_s < now for due_s in self.skipped)
+        self.count[0] += past
+        del self.skipped[:past]
+
+    def _turn(self, _event: simpy.Event) -> None:
+        """Do the work that is due, then wait."""
+        due_s, _, work = self.dues[0]
+        self.count[0] += len(self.skipped)
+        self.skipped.clear()
+        try:
+            delay = act(self.world, work.cycle, self.count) or self.period
+        except Exception as thrown:
+            self.broken.fail(thrown)
+        else:
+            self._put_off(due_s + delay)
+            self._wait()
+
+    def _wait(self) -> None:
+        """Wait for the next cycle with something to do."""
+        self.callbacks = self.again
+        self.is_asleep = self.reader.sleeps() and not AWAKE
+        if self.is_asleep or not self.again:
+            return
+        while not AWAKE and self.dues[0][2].is_idle(self.dues[0][0]):
+            self._skip()
+        self.env.schedule(self, self.priority, self.dues[0][0] - self.env.now)
+
+    def _skip(self) -> None:
+        self.skipped.append(self.dues[0][0])
+        self._put_off(self.dues[0][0] + self.period)
+
+    def _put_off(self, due_s: float) -> None:
+        work = self.dues[0][2]
+        self.due[work.name] = due_s
+        heapreplace(self.dues, (due_s, next(self.numbers), work))
+
+
+def next_priority(control: Control) -> simpy.events.EventPriority:
+    """Priority of periodic work among events of an instant: behind all others, in the order in which it begins."""
+    return simpy.events.EventPriority(simpy.events.NORMAL + 1 + len(control.due))
 
 
 def has_moved(before: bytes, after: bytes) -> bool:

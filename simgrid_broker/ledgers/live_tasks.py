@@ -3,7 +3,7 @@ pieces of input that were given up, HEP-score hours, CPU efficiencies; and comma
 given until the TaskCommando takes them up, with their results."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -27,7 +27,7 @@ class LiveTasks:
     """Rows of the live tasks in order of arrival.
 
     changes: how often a task in each status was added or removed; lists: by statuses, with the changes that they
-    include, those of status among them.
+    include, those of status among them; on_arrival: functions to call when there are more.
     """
 
     def __init__(self, world: World):
@@ -35,18 +35,21 @@ class LiveTasks:
         self.rows = np.zeros(0, np.int64)
         self.changes = [0] * len(TaskStatus)
         self.lists: dict[tuple[int, ...], tuple[list[int], np.ndarray]] = {}
+        self.on_arrival: list[Callable[[], None]] = []
 
     def add(self, rows: Iterable[int]) -> None:
         """Append tasks that arrive."""
         new = np.asarray(rows, np.int64)
         self.rows = np.concatenate([self.rows, new])
         self._note(new)
+        self._tell()
 
     def bring_back(self, row: int) -> None:
         """Put a task that was over back in its old place."""
         if row not in self.rows:
             self.rows = np.insert(self.rows, np.searchsorted(self.rows, row), row)
             self._note(np.array([row]))
+            self._tell()
 
     def remove(self, rows: Iterable[int]) -> None:
         """Remove tasks that are over."""
@@ -55,6 +58,10 @@ class LiveTasks:
         over[gone] = True
         self.rows = self.rows[~over[self.rows]]
         self._note(gone)
+
+    def _tell(self) -> None:
+        for call in self.on_arrival:
+            call()
 
     def _note(self, rows: np.ndarray) -> None:
         """Note that tasks were added or removed, which changes the lists of their statuses only."""

@@ -1,6 +1,7 @@
 """Work queues of the JobGenerator and their numbers, each as old as in PanDA; lifecycle reference, 1.6, 2.3, 2.4."""
 
 import math
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -27,6 +28,14 @@ PRIORITY_AGE_S, WALLTIME_AGE_S = 60.0, 300.0
 """Greatest age of the highest priority and of the wall time of queued jobs, s; lifecycle reference, 1.3 and 2.4."""
 
 
+Keys = tuple[tuple[int, int], ...]
+
+
+def keys_of(queue: AlignedQueue) -> Keys:
+    """The accounts and resource types whose tasks a work queue has."""
+    return tuple(product(queue.accounts, queue.types))
+
+
 class WorkQueues:
     """Tasks of each work queue with input for jobs, highest priority first; read again at an age of `age_s`."""
 
@@ -50,13 +59,28 @@ class WorkQueues:
         gone = set(rows.tolist())
         self.raised = {key: view for key, view in self.raised.items() if key[0] not in gone}
 
-    def tasks_of(self, queue: AlignedQueue) -> np.ndarray:
+    def is_idle(self, keys: Keys, at: float) -> bool:
+        """True if at a time a work queue will have no tasks, and they will not be read again; keys: `keys_of` it."""
+        return at - self.read_at < self.age_s and self.tasks.keys().isdisjoint(keys)
+
+    def sleeps(self) -> bool:
+        """True if no work queue will have tasks before one arrives."""
+        return not self.tasks and not len(self.control.books.live_tasks.rows)
+
+    def wake_by(self, wake: Callable[[], None]) -> None:
+        """Call `wake` when tasks arrive."""
+        self.control.books.live_tasks.on_arrival.append(wake)
+
+    def pass_by(self, at: float) -> None:
+        """Note a time at which the tasks would have been read, of which there were none."""
+        if at - self.read_at >= self.age_s:
+            self.read_at = at
+
+    def tasks_of(self, keys: Keys) -> np.ndarray:
         """Rows of the tasks of one work queue, the highest priority first, older ones before younger."""
         if self.control.now - self.read_at >= self.age_s:
             self._read()
-        if not self.tasks:
-            return NOTHING
-        found = [self.tasks[key] for key in product(queue.accounts, queue.types) if key in self.tasks]
+        found = [self.tasks[key] for key in keys if key in self.tasks]
         if len(found) < 2:
             return found[0] if found else NOTHING
         rows = np.concatenate(found)

@@ -1,5 +1,7 @@
 """Of agents that wake at the same time, those that stand first in `AGENTS` come first; the fabric before them all."""
 
+from functools import partial
+
 import numpy as np
 from builders import S, Stage, scenario
 
@@ -22,7 +24,18 @@ def test_agents_of_one_moment_come_in_the_order_of_the_list(monkeypatch):
             woken.append((self.now, name))
             work()
         return every(self, period, noted, name)
+    calendar = control.Control.calendar
+
+    def watched_together(self, period, works, reader):
+        for one in works:
+            one.cycle = partial(woken_by, self, one)
+        return calendar(self, period, works, reader)
+
+    def woken_by(self, one):
+        woken.append((self.now, one.name))
+        return type(one).cycle(one)
     monkeypatch.setattr(control.Control, "every", watched)
+    monkeypatch.setattr(control.Control, "calendar", watched_together)
     start_agents(stage.control)
     stage.run(61.0)
     names = ["reaper", "transfer_optimiser", "network_metrics", "share_tree", "gdpconfig", "statistics", "share_order",

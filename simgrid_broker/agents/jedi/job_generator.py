@@ -37,7 +37,7 @@ from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.turns.tagging import TAGGED_BY, Tagger
 from simgrid_broker.turns.turn import AGAIN, Outcome
-from simgrid_broker.turns.work_queues import JobNumbers, WorkQueues
+from simgrid_broker.turns.work_queues import JobNumbers, WorkQueues, keys_of
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Gdpconfig, WorkQueueCounts
 from simgrid_broker.world.columns import return_to, set_reason, set_task
@@ -74,15 +74,14 @@ DECIDES_KIND = ("share", "corecount", "ramcount", "ramunit", *TAGGED_BY)
 
 @records(THROTTLER)
 def job_generator(control: Control) -> Process:
-    """Run one process for each work queue (share and resource type)."""
+    """Run one generator for each work queue (share and resource type)."""
     period = control.periods.job_generator
     work_queues = WorkQueues(control, min(period, control.periods.job_generator_lacking))
     numbers, tables = JobNumbers(control), JobTables(control, work_queues)
     verdicts = control.books.hourly_sums(THROTTLER)
     generators = [Generator(control, work_queues, numbers, tables, queue, verdicts)
                   for queue in aligned_queues(control.world.scenario)]
-    yield control.env.all_of([control.env.process(control.every(period, each.cycle, f"jobgen {each.queue.full_name}"))
-                              for each in generators])
+    yield from control.calendar(period, generators, work_queues)
 
 
 def types_asked(queue: AlignedQueue, limits: ThrottleLimits) -> tuple[tuple[int, ...], ...]:
@@ -101,6 +100,7 @@ class Generator:
         self.control, self.work_queues, self.numbers, self.tables = control, work_queues, numbers, tables
         self.verdicts, self.known = verdicts, dict[tuple, tuple]()           # keys of verdicts by what they say
         self.queue, self.key = queue, int(luck.keys(luck.key_of(queue.full_name), 0))
+        self.name, self.keys = f"jobgen {queue.full_name}", keys_of(queue)
         self.cfg: Gdpconfig | None = None
         self.limits: dict[bool, ThrottleLimits] = {}
         self.levels: dict[bool, tuple[tuple[int, ...], ...]] = {}
@@ -114,13 +114,17 @@ class Generator:
         JEDI releases a work queue that lacks jobs early, so that another generator serves it at once (JEDI TWiki, job
         throttling).
         """
-        rows = self.work_queues.tasks_of(self.queue)
+        rows = self.work_queues.tasks_of(self.keys)
         if not len(rows) or not self._is_visited():
             return None
         self._read_config()
         again = [self._serve(part, analysis) for analysis, part in self.work_queues.by_kind(rows)]
         self._make_ordered()                                   # at once: no other cycle orders the same input
         return self.control.periods.job_generator_lacking if any(again) else None
+
+    def is_idle(self, at: float) -> bool:
+        """True if a cycle at a time would find no tasks."""
+        return self.work_queues.is_idle(self.keys, at)
 
     def _is_visited(self) -> bool:
         """True if jobs are generated here now: JEDI visits an inactive share and type in one cycle of four."""
