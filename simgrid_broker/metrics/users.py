@@ -127,9 +127,9 @@ def _jobs(run: Run) -> pd.DataFrame:
     columns = ["user", "share", "corecount", "hs06_milli", "activated_s", "running_s", *JOB_END_TIMES, "jeditaskid"]
     pieces = list[pd.DataFrame]()
     for rows in run.batches("jobs", columns):
-        rows = texts(rows[np.isin(rows.jeditaskid, tasks)], "user", "share")
-        of_window, waits = _in_window(run, rows)
-        pieces.append(_by_cell(rows.assign(task_class=_class_of(rows, classes)), of_window, waits))
+        rows = rows[np.isin(rows.jeditaskid, tasks)]
+        cells = _by_cell(rows.assign(task_class=_class_of(rows, classes)), *_in_window(run, rows))
+        pieces.append(texts(cells, "user", "share"))
     table = pd.concat(pieces, ignore_index=True)
     return _by_cell(table, {name: table[name].to_numpy() for name in SUMS}, table.wait.to_numpy())
 
