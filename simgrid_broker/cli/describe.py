@@ -136,7 +136,7 @@ RULE_HEAD = ("tag", "broker", "editions", "source", "what it does")
 def topics() -> dict[str, Topic]:
     """All topics by name; one with several meanings (`queues`) has a section for each."""
     from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts, study_parts
-    from simgrid_broker.schema import WORLD
+    from simgrid_broker.schema.world import WORLD
     by_name: dict[str, list[tuple[str, Callable[[], Section]]]] = {}
     for part in (*parts(), *snapshot_parts(), *match_parts(), *study_parts()):
         by_name.setdefault(part.topic, []).append((part.whole, part.section))

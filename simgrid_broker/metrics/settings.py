@@ -1,5 +1,7 @@
 """Settings of a scenario behind a cause, by their dotted names: of rules, of streams of work, and of links."""
 
+from collections.abc import Mapping
+from importlib import import_module
 from math import isnan, nan
 from typing import Any
 
@@ -8,8 +10,6 @@ from simgrid_broker.metrics.refusals import rules_of
 from simgrid_broker.metrics.window import once_per_run
 from simgrid_broker.names import DecisionKind, ThrottledBy
 from simgrid_broker.records import Run
-from simgrid_broker.schema.harvester import option
-from simgrid_broker.schema.queues import Queue
 
 GDPCONFIG = "gdpconfig."
 """Beginning of the name of a key of gdpconfig."""
@@ -77,10 +77,21 @@ def is_set(run: Run, setting: str) -> bool:
         key = setting.removeprefix("gdpconfig.")
         return any(f"{key}_".startswith(f"{name.partition('.')[2]}_") and entry["origin"] != "default"
                    for name, entry in run.manifest["gdpconfig"].items())
-    field = Queue.model_fields.get(attribute) if where == "grid.queues." else None
+    field = _field_of_queue(attribute) if where == "grid.queues." else None
     queues = run.manifest["scenario"]["grid"]["queues"].values()
     return where != "grid.queues." or field is not None and any(
         queue.get(attribute) != field.default for queue in queues)
+
+
+def _field_of_queue(attribute: str) -> Any:
+    """The field of an attribute of a queue, None if it has no such; few readers of a run need the noun."""
+    return import_module("simgrid_broker.schema.queues").Queue.model_fields.get(attribute)
+
+
+def options_of(queue: Mapping, *names: str) -> dict[str, float]:
+    """Values of options of Harvester, NaN = none, by name, for a queue as the scenario has it."""
+    noun = import_module("simgrid_broker.schema.queues").Queue.model_validate(queue)
+    return {name: import_module("simgrid_broker.schema.harvester").option(noun, name) for name in names}
 
 
 def entry_of(setting: str) -> GdpconfigKey | None:
@@ -97,7 +108,7 @@ def of_template(run: Run, setting: str) -> float | None:
     if not option_of:
         return None
     queue = run.manifest["scenario"]["grid"]["queues"].get(where.removeprefix("grid.queues."))
-    found = option(Queue.model_validate(queue), name) if queue else nan
+    found = options_of(queue, name)[name] if queue else nan
     return None if isnan(found) else found
 
 
@@ -108,7 +119,7 @@ def most_eased(run: Run, setting: str) -> tuple[Any, ...]:
     """
     kind, _, attribute = setting.removeprefix("grid.").partition(".")
     name, _, attribute = attribute.partition(".")
-    field = Queue.model_fields.get(attribute) if setting.startswith("grid.queues.") else None
+    field = _field_of_queue(attribute) if setting.startswith("grid.queues.") else None
     if setting.startswith("grid.storages."):
         storages = run.manifest["scenario"]["grid"][kind]
         return (min(each["total"] for each in ([storages[name]] if name != "*" else storages.values())),)

@@ -16,6 +16,7 @@ from simgrid_broker.metrics.refusals import (
     total,
     with_labels,
 )
+from simgrid_broker.metrics.settings import options_of
 from simgrid_broker.metrics.window import (
     Window,
     end_times,
@@ -30,8 +31,6 @@ from simgrid_broker.metrics.window import (
 )
 from simgrid_broker.names import USED
 from simgrid_broker.records import JOB_END_TIMES, Run
-from simgrid_broker.schema.harvester import option
-from simgrid_broker.schema.queues import Queue
 from simgrid_broker.units import HOUR
 
 EVERY_TYPE = "every type"
@@ -429,11 +428,11 @@ def _cut_by(asked: Rows) -> str:
 def _options(run: Run, queue: str, limit: str) -> tuple[str, ...]:
     """The option of a queue, or of its template, behind a limit of Harvester that binds: the least of those that say
     how many may wait at most, or the largest of those that say how many may always."""
-    config = Queue.model_validate(run.manifest["scenario"]["grid"]["queues"][queue])
+    options = options_of(run.manifest["scenario"]["grid"]["queues"][queue], *(f"{limit}{end}" for end in ENDS))
     rows = _tables(run).by_queue[1].get(queue)
     running = 0.0 if rows is None else _mean_of_samples(rows, "running")
     lets = {name: number * running / 100 if end == RATIO else number for end in ENDS
-            if (number := option(config, name := f"{limit}{end}")) == number}
+            if (number := options[name := f"{limit}{end}"]) == number}
     always = [name for name in lets if name.endswith(ENDS[-2:])]
     most = [name for name in lets if name not in always]
     binding = [pick(names, key=lets.__getitem__) for pick, names in ((min, most), (max, always)) if names]

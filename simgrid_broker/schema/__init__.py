@@ -1,24 +1,22 @@
-"""Every table and every noun of the grid, each column and attribute described once."""
+"""Every table and every noun of the grid, each column and attribute described once.
+
+The tables here are those that runs leave; the nouns of the grid and the tables made of them are in modules of their
+own, which a reader of runs does not need.
+"""
 
 from simgrid_broker import names
 from simgrid_broker.schema import series
 from simgrid_broker.schema.attribute import Column, Table
 from simgrid_broker.schema.datasets import DATASET_STATUSES, DATASET_TYPES, TASK_DATASETS
-from simgrid_broker.schema.grid import LINKS, NODES, POOLS, SITES, STORAGES, TRANSFERS, WORKER_ACCOUNTS
 from simgrid_broker.schema.jobs import JOB_TIMES, JOBS, TRACE, TRACE_STATUS
-from simgrid_broker.schema.queues import PSEUDO_QUEUES, QUEUES
 from simgrid_broker.schema.tasks import RAM_UNITS, SPLITTING, TASK_TIMES, TASKS
+from simgrid_broker.schema.transfers import TRANSFERS
 
 RECORDED = {table.name: table for table in (
     JOBS, series.ENDED, TASKS, SPLITTING, TASK_DATASETS, TRACE, TRANSFERS, series.DECISIONS, series.CANDIDATES,
     series.STEPS, series.FACTORS, series.REFUSALS, series.SHARES, series.QUEUE_SERIES, series.TASK_CLASSES,
     series.TASK_ACTIONS, series.LINK_SERIES, series.STORAGE_SERIES, series.STAGING, series.WORKER_SERIES)}
 """The tables that every run leaves as Parquet, by the name of the file; an agent can declare others beside it."""
-
-WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, NODES, WORKER_ACCOUNTS, LINKS, STORAGES,
-                                        TRANSFERS, JOBS, TASKS,
-                                        SPLITTING)}
-"""The tables that a world is made of."""
 
 FIXED_WORDS = {
     "job_status": names.JobStatus.words(), "task_status": names.TaskStatus.words(),
@@ -35,6 +33,5 @@ FIXED_WORDS = {
 }
 """Vocabularies that do not depend on the scenario."""
 
-__all__ = ["Column", "Table", "FIXED_WORDS", "RECORDED", "WORLD", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS",
-           "SPLITTING", "TASK_DATASETS", "TRACE", "SITES", "QUEUES", "PSEUDO_QUEUES", "POOLS", "NODES",
-           "WORKER_ACCOUNTS", "LINKS", "STORAGES", "TRANSFERS"]
+__all__ = ["Column", "Table", "FIXED_WORDS", "RECORDED", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS", "SPLITTING",
+           "TASK_DATASETS", "TRACE", "TRANSFERS"]

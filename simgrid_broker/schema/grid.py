@@ -25,6 +25,7 @@ from simgrid_broker.schema.part import (
     Seconds,
     SiteName,
 )
+from simgrid_broker.schema.series import DISPATCH_ACCOUNTS
 
 OURS = "simulator"
 
@@ -63,16 +64,6 @@ POOLS = Table("pools", "one batch system", (
     Column("leaving_mb", "f8", "MB", OURS, "Memory that goes with them"),
     Column("unfilled_cores", "i8", "cores", OURS, "Cores that have yet to get the job that was under way at the start"),
 ))
-
-DISPATCH_ACCOUNTS = {
-    "no_job": ("requests", "Requests of pilots without a job while no job was activated at the queue"),
-    "other_type": ("requests", "Requests without a job while the queue had activated jobs of other types only"),
-    "none_suits": ("requests", "Requests without a job although jobs of the type were activated, of which none suited"),
-    "other_label": ("jobs", "Jobs passed over in a request as the pilots do not ask for their prodSourceLabel"),
-    "more_memory": ("jobs", "Jobs passed over as they ask for more memory than the worker has"),
-    "more_time": ("jobs", "Jobs passed over as they may run longer than the time left to the pilot"),
-    "above_meanrss": ("jobs", "Jobs passed over as they would raise the mean memory of the queue above its target")}
-"""Numbers that dispatch counts of each pseudo-queue: unit and meaning by name; source: lifecycle reference, 5.2."""
 
 WORKER_ACCOUNTS = Table("worker_accounts", "the workers of one PanDA queue and resource type since the start", (
     Column("luck", "i8", "", OURS, "Key of their random draws"),
@@ -436,39 +427,4 @@ STORAGES = Table("storages", "one DDM endpoint", (
     Column("dropped_bytes", "f8", "bytes", OURS, "Of these, given up by drives because the request had ended"),
     Column("drives", "i4", "drives", OURS, "Drives; 0 = it has none"),
     Column("mounted", "i4", "drives", OURS, "Drives that mount or read a tape"),
-))
-
-TRANSFERS = Table("transfers", "files that move together over one link", (
-    Column("transfer_id", "i8", "", OURS, "Identifier, counted from 1"),
-    Column("bytes", "f8", "bytes", OURS, "Size of the files that have arrived or will; of a job that ended before, "
-           "what it had read"),
-    Column("submitted_s", "f8", "s", OURS, "When the transfer was asked for"),
-    Column("started_s", "f8", "s", OURS, "When its first byte moved"),
-    Column("ended_s", "f8", "s", OURS, "When its last file had arrived, or the rest was given up; null = it was under "
-           "way at the end"),
-    Column("finish_tag", "f8", "bytes/file", OURS, "Value of the link's clock at which it ends", recorded=False),
-    Column("attempt_s", "f8", "s", OURS, "When the first byte of the present attempt moved", recorded=False),
-    Column("left_bytes", "f8", "bytes", OURS, "Size of the files that have not arrived yet", recorded=False),
-    Column("source_bytes", "f8", "bytes", OURS, "Size of its files of output that take space at its source",
-           recorded=False),
-    Column("jeditaskid", "i8", "", OURS, "Task"),
-    Column("luck", "i8", "", OURS, "Key of its random draws, from the task, chunk and attempt of its first job",
-           recorded=False),
-    Column("look_sequence", "i8", "", OURS, "Sequence number of the server's next look for its output; 0 = none",
-           zero_means="none", recorded=False),
-    Column("link", "i4", "", OURS, "Link", recorded=False),
-    Column("subdataset", "i4", "", OURS, "Sub-dataset of its output; -1 = none", recorded=False),
-    Column("dataset", "i4", "", OURS, "Shared dataset to which the files belong; -1 = none", recorded=False),
-    Column("first_job", "i4", "", OURS, "First job that awaits it; -1 = none", recorded=False),
-    Column("next", "i4", "", OURS, "Next transfer in its list", recorded=False),
-    Column("n_files", "i4", "files", OURS, "Files that have arrived or will"),
-    Column("n_jobs", "i4", "jobs", OURS, "Jobs that await it"),
-    Column("left_files", "i4", "files", OURS, "Files that have not arrived yet", recorded=False),
-    Column("width", "i4", "files", OURS, "Files of it that move at once", recorded=False),
-    Column("failed_files", "i4", "files", "FTS", "Attempts at its files that failed"),
-    Column("attempt", "i4", "", OURS, "Attempts made so far"),
-    Column("source", "i2", "", OURS, "Site it comes from", codes="sites"),
-    Column("destination", "i2", "", OURS, "Site it goes to", codes="sites"),
-    Column("kind", "i2", "", OURS, "Input, output, or reading by a running job", codes="transfer_kind"),
-    Column("activity", "i2", "", "FTS", "Activity under which it uses its link", codes="activity"),
 ))

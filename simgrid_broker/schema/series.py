@@ -1,9 +1,18 @@
 """The time series that the sampler writes and the records of decisions: rows that only ever reach Parquet."""
 
 from simgrid_broker.schema.attribute import Column, Table
-from simgrid_broker.schema.grid import DISPATCH_ACCOUNTS
 
 OURS = "simulator"
+
+DISPATCH_ACCOUNTS = {
+    "no_job": ("requests", "Requests of pilots without a job while no job was activated at the queue"),
+    "other_type": ("requests", "Requests without a job while the queue had activated jobs of other types only"),
+    "none_suits": ("requests", "Requests without a job although jobs of the type were activated, of which none suited"),
+    "other_label": ("jobs", "Jobs passed over in a request as the pilots do not ask for their prodSourceLabel"),
+    "more_memory": ("jobs", "Jobs passed over as they ask for more memory than the worker has"),
+    "more_time": ("jobs", "Jobs passed over as they may run longer than the time left to the pilot"),
+    "above_meanrss": ("jobs", "Jobs passed over as they would raise the mean memory of the queue above its target")}
+"""Numbers that dispatch counts of each pseudo-queue: unit and meaning by name; source: lifecycle reference, 5.2."""
 
 
 def _sampled(*columns: Column) -> tuple[Column, ...]:

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES
 from simgrid_broker.schema.attribute import texts_of, written_keys
 from simgrid_broker.schema.grid import ACTIVITIES
-from simgrid_broker.schema.queues import PublishedSoftware, Queue, WorkerNodeGpu
+from simgrid_broker.schema.queues import PSEUDO_QUEUES, QUEUES, PublishedSoftware, Queue, WorkerNodeGpu
 from simgrid_broker.views.records import Candidates, view
 from simgrid_broker.views.tasks import Source
 

@@ -5,9 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from simgrid_broker.schema import LINKS
 from simgrid_broker.schema.attribute import Column, Table
-from simgrid_broker.schema.grid import LINK_NUMBERS
+from simgrid_broker.schema.grid import LINK_NUMBERS, LINKS
 from simgrid_broker.schema.queues import QUEUE_NUMBERS
 
 UNKNOWN = {"running_of_type": -1, "queued_of_type": -1, "assigned_of_type": -1, "num_slots": -1,

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.schema import LINKS, STORAGES
-from simgrid_broker.schema.grid import ACTIVITIES, LINK_NUMBERS
+from simgrid_broker.schema.grid import ACTIVITIES, LINK_NUMBERS, LINKS, STORAGES
 from simgrid_broker.schema.queues import QUEUE_NUMBERS
 from simgrid_broker.views.records import view
 

@@ -26,8 +26,8 @@ from simgrid_broker.scenario.shares import n_resource_queues, queue_names
 from simgrid_broker.scenario.terms import TERMS
 from simgrid_broker.scenario.work.draws import catalogue, secondary_lists, with_sizes
 from simgrid_broker.scenario.work.tasklist import TaskList
-from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
-from simgrid_broker.schema.grid import OFF
+from simgrid_broker.schema import FIXED_WORDS, JOBS, TRANSFERS
+from simgrid_broker.schema.grid import LINKS, OFF, STORAGES
 from simgrid_broker.schema.tasks import builds_library, changed
 from simgrid_broker.systems.events.table import CHUNK, RANGE
 from simgrid_broker.world import arrays, queue_tables

@@ -6,10 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.luck import keys_of
-from simgrid_broker.schema import NODES, POOLS, PSEUDO_QUEUES, QUEUES, SITES, WORKER_ACCOUNTS
-from simgrid_broker.schema.grid import DATADISK, Node
+from simgrid_broker.schema.grid import DATADISK, NODES, POOLS, SITES, WORKER_ACCOUNTS, Node
 from simgrid_broker.schema.part import HOURS
-from simgrid_broker.schema.queues import option_value
+from simgrid_broker.schema.queues import PSEUDO_QUEUES, QUEUES, option_value
 from simgrid_broker.systems.dispatch import dispatcher
 from simgrid_broker.systems.worker_mode import FLAGS, WorkerMode, mode_of
 from simgrid_broker.world.arrays import WORKER_MODE

@@ -7,8 +7,14 @@ import numpy as np
 
 from simgrid_broker.names import CORES_OF_ANY, JOB_QUEUED, JobStatus, SiteClass, TaskStatus
 from simgrid_broker.schema import Column, Table
-from simgrid_broker.schema.grid import DISPATCH_ACCOUNTS
-from simgrid_broker.schema.series import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES, WORKER_SERIES
+from simgrid_broker.schema.series import (
+    DISPATCH_ACCOUNTS,
+    LINK_SERIES,
+    QUEUE_SERIES,
+    SHARES,
+    STORAGE_SERIES,
+    WORKER_SERIES,
+)
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.counts import of_shares

@@ -18,8 +18,9 @@ from simgrid_broker.gdpconfig import REGISTRY
 from simgrid_broker.scenario import load_scenario
 from simgrid_broker.scenario.model import Links, Scenario, Site
 from simgrid_broker.scenario.work.input_files import MegabytesSpread
-from simgrid_broker.schema import RECORDED, WORLD
+from simgrid_broker.schema import RECORDED
 from simgrid_broker.schema.queues import Queue
+from simgrid_broker.schema.world import WORLD
 
 
 def commands(group, above=()):

@@ -13,13 +13,15 @@ from simgrid_broker import schema, views
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.scenario.snapshot import SnapshotTask
 from simgrid_broker.schema.attribute import columns_of
-from simgrid_broker.schema.grid import ACTIVITIES, DISPATCH_ACCOUNTS
+from simgrid_broker.schema.grid import ACTIVITIES
+from simgrid_broker.schema.series import DISPATCH_ACCOUNTS
+from simgrid_broker.schema.world import WORLD
 
 VIEWS = (views.Task, views.Queues, views.Nuclei, views.PilotStatus)
 TUPLES = (views.Stats, views.Locality, views.WorkQueueCounts)
 RECORDS = (views.QUEUE, views.LOAD, views.STORE, views.LINK)
 
-TABLES = tuple(dict.fromkeys([*schema.WORLD.values(), *schema.RECORDED.values()]))
+TABLES = tuple(dict.fromkeys([*WORLD.values(), *schema.RECORDED.values()]))
 COLUMNS = {f"{table.row}: {column.name}": (column,) for table in TABLES for column in table.columns}
 
 UNIT_OF_SUFFIX = {"_s": "s", "_mb": "MB", "_bytes": "bytes", "_hs06s": "HS06 s"}
@@ -113,7 +115,7 @@ def test_truth_that_no_decision_may_see_is_in_no_view():
     seen |= {("record", name) for dtype in RECORDS for name in dtype.names}
     seen |= {(view.__name__, name) for view in TUPLES for name in view._fields}
     seen -= {("WorkQueueCounts", "walltime_s")}      # what jobs ask for, not what they take
-    hidden = {column.name for table in schema.WORLD.values() for column in table.columns if column.hidden}
+    hidden = {column.name for table in WORLD.values() for column in table.columns if column.hidden}
     assert "work_hs06s" in hidden
     assert not {(view, name) for view, name in seen if name in hidden}
 
@@ -134,7 +136,7 @@ def strings_loaded() -> frozenset[str]:
 
 
 def test_columns_of_the_world_that_are_not_recorded_have_a_reader():
-    columns = [column for table in schema.WORLD.values() for column in table.columns
+    columns = [column for table in WORLD.values() for column in table.columns
                if table not in schema.RECORDED.values() or not column.recorded]
     unread = [column.name for column in columns             # rules find what is seen in the view
               if not column.seen and column.name not in strings_loaded()]

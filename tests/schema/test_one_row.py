@@ -22,7 +22,7 @@ from simgrid_broker import views
 from simgrid_broker.cli.describe import topics
 from simgrid_broker.compiled import compiled
 from simgrid_broker.scenario.importers.cric import read_cric
-from simgrid_broker.schema import QUEUES
+from simgrid_broker.schema.queues import QUEUES
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.build import build
 from simgrid_broker.world.snapshot.reading import world_of

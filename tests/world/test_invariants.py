@@ -6,7 +6,7 @@ from builders import Bench, S, two_sites
 
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import TransferKind
-from simgrid_broker.schema import NODES
+from simgrid_broker.schema.grid import NODES
 from simgrid_broker.world import invariants, rows
 from simgrid_broker.world.arrays import REUSED
 from simgrid_broker.world.data import invariants as data_invariants

@@ -18,8 +18,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.luck import key_of, keys, uniforms
 from simgrid_broker.names import Activity
 from simgrid_broker.scenario.model import Grid, Scenario
-from simgrid_broker.schema import LINKS
-from simgrid_broker.schema.grid import Flow, Trouble
+from simgrid_broker.schema.grid import LINKS, Flow, Trouble
 from simgrid_broker.units import DAY, HOUR, MB, WEEK
 from simgrid_broker.world.arrays import GATE, Arrays
 

@@ -9,8 +9,9 @@ import numpy as np
 from simgrid_broker import views
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import OF_CLONES, JobStatus, ReplicaState, TaskStatus
-from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
-from simgrid_broker.schema.grid import ACTIVITIES
+from simgrid_broker.schema import TASKS
+from simgrid_broker.schema.grid import ACTIVITIES, STORAGES
+from simgrid_broker.schema.queues import PSEUDO_QUEUES, QUEUES
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.datasets import members_of, replica_tables, secondaries_of_task
 from simgrid_broker.world.jobs import loads
