@@ -193,7 +193,7 @@ class JobTables:
         if analysis:
             self.users.look()
         self.terms["now_s"], self.hand["task"], self.hand["next"] = self.control.now, 0, BEGIN
-        self.terms["plain"] = not (self.terms["by_type"] or self.control.world.slots)
+        self.terms["plain"] = not self.control.world.slots
         self.done["n_started"] = self.done["n_held"] = 0
 
     def begin_with(self, left: int, rule: Selection, least: int, analysis: bool = False) -> np.void:
@@ -413,6 +413,7 @@ class JobTables:
         world, snapshot = self.control.world, self.control.brokers.snapshot
         return dict(placed=snapshot.placed, placed_by_type=snapshot.placed_by_type, load_known=snapshot.load_known,
                     load_of_all=loads.load_of_all(world, snapshot), by_share=snapshot.by_share,
+                    by_queue=loads.of_types(snapshot), types_known=loads.types_known(snapshot),
                     nuclei=observe.stores_known(world, snapshot))
 
     def _renew_statistics(self) -> None:

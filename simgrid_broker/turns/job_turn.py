@@ -38,7 +38,7 @@ FACTOR, PRIME = 1_000_003, 2**31 - 1
 TERMS = np.dtype([
     ("now_s", "f8"), ("by_type", "?"),       # by_type: brokers count the jobs of a task's resource type alone
     ("asks", "?"),                   # whether Python decides about all tasks that job brokerage is asked about
-    ("plain", "?"),                  # whether the numbers of a share are those of all its jobs, without other slots
+    ("plain", "?"),                  # whether no slots of Harvester_Slots count among the numbers of a share
     ("late", "?"),                   # whether jobs wait for a pilot of any queue that can run them
     ("stream", "i8"),                # of random numbers, from which queues are drawn
     ("n_files", "i8"), ("reads_more", "?"), ("least", "i8"),     # selection of the work queue, and least priority

@@ -17,7 +17,7 @@ from simgrid_broker.turns.work_queues import CHANGING
 from simgrid_broker.units import GIB
 from simgrid_broker.world.data.datasets import secondaries_of, version_of
 from simgrid_broker.world.jobs.counts import account_of
-from simgrid_broker.world.jobs.loads import fill_load
+from simgrid_broker.world.jobs.loads import fill_load, fill_typed
 from simgrid_broker.world.queues.places import fill_ways, spread_replicas
 from simgrid_broker.world.tasks.input_files import in_hand
 from simgrid_broker.world.users.metrics import UserFigures
@@ -60,6 +60,8 @@ class Production(Bundle):
     load_known: np.ndarray
     load_of_all: np.ndarray
     by_share: np.ndarray
+    by_queue: np.ndarray           # as `loads.of_types`
+    types_known: np.ndarray
     nuclei: np.ndarray
     waiting: np.ndarray
     ways_known: np.ndarray
@@ -130,12 +132,15 @@ def knows_numbers(world, work, production, analysis, row):
 
 @compiled
 def knows_load(world, work, production, row):
-    """Test for numbers of the share of the task in hand; if they are those of all its jobs they are filled in."""
-    tables = production.tables
-    load = tables.asked[work.hand[0]["slot"]]["load"]
-    if work.terms[0]["plain"] and not production.load_known[load]:
-        fill_load(production.load_of_all, production.by_share, production.placed, account_of(world, row), tables.load,
-                  load)
+    """Test for numbers of the share of the task in hand; they are filled in unless slots count among them."""
+    tables, slot, terms, account = production.tables, work.hand[0]["slot"], work.terms[0], account_of(world, row)
+    load = tables.asked[slot]["load"]
+    of_share = account < len(world.hs06_milli)
+    if terms["plain"] and (of_share or not terms["by_type"]) and not production.load_known[load]:
+        fill_load(production.load_of_all, production.by_share, production.placed, account, tables.load, load)
+        if terms["by_type"]:
+            kind = tables.task[slot]["resource_type"] % production.by_queue.shape[2]
+            fill_typed(production.by_queue, production.types_known, account, kind, tables.load, load)
         production.load_known[load] = True
     return production.load_known[load]
 

@@ -43,11 +43,12 @@ def _fill_load(world: World, snapshot, account: int, resource_type: int | None, 
     for queue, rows in world.slots.items():
         load["num_slots"][queue] = slots_of(world, rows, account, resource_type)
     if resource_type is not None:
-        of_types = snapshot.by_queue[:, account]
-        if account < len(world.arrays.hs06_milli):
-            _fill_typed(load, of_types[:, resource_type], _known(snapshot, account, slice(None), resource_type))
-        else:
-            _fill_typed(load, of_types.sum(axis=1), True)
+        by_queue, known = of_types(snapshot), types_known(snapshot)
+        if account >= len(world.arrays.hs06_milli):
+            of_account = by_queue[:, account].sum(axis=1, dtype=by_queue.dtype)
+            by_queue, account, resource_type = of_account.reshape(len(of_account), 1, 1, -1), 0, 0
+            known = np.ones((len(of_account), 1, 1), bool)
+        fill_typed(by_queue, known, account, resource_type % by_queue.shape[2], snapshot.load, row)
 
 
 def load_of_all(world: World, snapshot) -> np.ndarray:
@@ -89,29 +90,50 @@ def slots_of(world: World, rows, account: int, resource_type: int | None) -> int
     return of_type[-1].slots if of_type else -1
 
 
-def _fill_typed(load: np.ndarray, typed: np.ndarray, known) -> None:
-    """Numbers of some resource types; typed: (n_queues, n_status) jobs, known: whether there are statistics of them."""
-    load["running_of_type"] = np.where(known, typed[:, RUNNING], -1)
-    load["assigned_of_type"] = typed[:, ASSIGNED]
-    load["queued_of_type"] = typed[:, DEFINED] + typed[:, ACTIVATED] + typed[:, STARTING]
+@compiled
+def fill_typed(by_queue, known, account, kind, load, row):
+    """Fill in the numbers of one resource type in a row of `load`, as `fill_load`.
+
+    by_queue: (n_queues, n_accounts, n_types, n_status); known: as `types_known`.
+    """
+    for queue in range(load.shape[1]):
+        numbers = by_queue[queue, account, kind]
+        is_known = known[queue, account, kind] if len(known) > 0 else np.any(numbers)
+        count_typed(load[row, queue], numbers, is_known)
 
 
-def _known(snapshot, account: int, queues: int | slice, types: int | list[int]) -> np.ndarray:
-    """Test for statistics of a share's resource types at queues: there are some once there are jobs."""
-    if snapshot.known is not None:
-        return snapshot.known[:, account][queues, types]
-    return snapshot.by_queue[:, account][queues, types].any(axis=-1)
+@compiled
+def count_typed(load, numbers, is_known):
+    """Fill in the numbers of some resource types at a queue; numbers: (n_status,) jobs."""
+    load["running_of_type"] = numbers[RUNNING] if is_known else -1
+    load["assigned_of_type"] = numbers[ASSIGNED]
+    load["queued_of_type"] = numbers[DEFINED] + numbers[ACTIVATED] + numbers[STARTING]
+
+
+count_typed_at = uncompiled(count_typed)
+"""As `count_typed`, for Python."""
+
+
+def of_types(snapshot) -> np.ndarray:
+    """Jobs by resource type, (n_queues, n_accounts, n_types, n_status); empty if the statistics lack them."""
+    found = np.zeros((0, 0, 0, 0), np.int32) if snapshot.by_queue is None else snapshot.by_queue
+    return np.ascontiguousarray(found, np.int32)
+
+
+def types_known(snapshot) -> np.ndarray:
+    """Test for statistics of resource types of accounts at queues, (n_queues, n_accounts, n_types); empty: there are
+    some once there are jobs."""
+    return np.zeros((0, 0, 0), bool) if snapshot.known is None else snapshot.known
 
 
 def of_types_at(world: World, snapshot, account: int, load: np.ndarray,
                 types_at: tuple[tuple[int, tuple[int, ...]], ...]) -> np.ndarray:
     """`load` with the numbers of the resource types that a task has at a queue instead of those of its own."""
-    load = load.copy()
+    load, known = load.copy(), types_known(snapshot)
     for queue, types in types_at:
-        chosen = list(types)
-        typed = snapshot.by_queue[queue, account, chosen].sum(axis=0, keepdims=True)
-        row = load[queue:queue + 1]
-        _fill_typed(row, typed, _known(snapshot, account, queue, chosen).any())
+        numbers = snapshot.by_queue[queue, account, list(types)]
+        is_known = known[queue, account, list(types)] if len(known) else numbers
+        count_typed_at(load[queue], numbers.sum(axis=0), is_known.any())
     return load
 
 
