@@ -1,13 +1,17 @@
 """Agents that sleep until something they read has changed leave what agents leave that always look."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
+import simpy
 
 from simgrid_broker.agents import control
 from simgrid_broker.engine import simulate
 from simgrid_broker.scenario.loading.loader import load_scenario
+from simgrid_broker.world.arrays import STATE
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
@@ -35,3 +39,48 @@ def test_an_agent_sleeps_while_the_versions_of_what_it_reads_stay():
     found.inputs = {}
     asked = [("a", 1, 1), ("a", 1, 1), ("b", 1, 1), ("a", 1, 2), ("a", 1, 2), ("a", 1, 1)]
     assert [found.is_unchanged(*one) for one in asked] == [False, True, False, False, True, False]
+
+
+class Office:
+    """Three desks that look for work every minute, of which there is some at one desk from 1000 s to 2000 s."""
+
+    def __init__(self, awake, monkeypatch):
+        monkeypatch.setattr(control, "AWAKE", awake)
+        self.env, self.done, self.looks = simpy.Environment(), [], 0
+        world = SimpleNamespace(n_moves=0, arrays=SimpleNamespace(state=np.zeros(1, STATE)))
+        self.control = SimpleNamespace(env=self.env, seed=1, due={}, cycles={}, calendars=[], world=world)
+        desks = [SimpleNamespace(name=name, cycle=lambda name=name: self.look(name),
+                                 is_idle=lambda at, name=name: name != "b") for name in "abc"]
+        self.env.process(control.Control.calendar(self.control, 60.0, desks, self))
+        self.env.process(self.open())
+
+    def open(self):
+        yield self.env.timeout(1000.0)
+        self.wake()
+        yield self.env.timeout(1000.0)
+
+    def sleeps(self):
+        return not 1000 <= self.env.now < 2000
+
+    def wake_by(self, wake):
+        self.wake = wake
+
+    def pass_by(self, at):
+        pass
+
+    def look(self, name):
+        self.looks += 1
+        if name == "b" and not self.sleeps():
+            self.done.append(self.env.now)
+
+    def close(self):
+        self.env.run(until=3000.0)
+        return self.done, control.Control.cycles_so_far(self.control)
+
+
+def test_a_calendar_skips_cycles_without_work_and_counts_them(monkeypatch):
+    asleep = Office(False, monkeypatch)
+    found = asleep.close()
+    awake = Office(True, monkeypatch)
+    assert found == awake.close()
+    assert len(found[0]) in (16, 17) and asleep.looks < 20 < awake.looks == 150
