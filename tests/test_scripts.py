@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TOOLS = ("bash", "dirname", "cat", "cksum", "env")
+PLAIN = "-m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder"
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_run(checkout, arguments, passed):
 @pytest.mark.parametrize("script", ["scripts/test.sh", ".ci/run"])
 def test_test(checkout, script, tmp_path_factory):
     said = run(checkout, script, "tests/policy", "-k", "throttle", cwd=tmp_path_factory.mktemp("elsewhere"))
-    assert said.stdout == "-m pytest --numprocesses auto --dist loadfile tests/policy -k throttle\n"
+    assert said.stdout == f"{PLAIN} tests/policy -k throttle\n"
     assert "Running the tests" in said.stderr
 
 
@@ -56,8 +57,7 @@ def test_a_change_is_taken_after_the_plain_tests_and_the_slow_ones(checkout, tmp
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "chromium").symlink_to(shutil.which("true"))               # so that none is installed
     said = run(checkout, ".ci/run", PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    plain = "-m pytest --numprocesses auto --dist loadfile"
-    assert said.stdout == f"{plain}\n{plain} -m slow --dist load\n"
+    assert said.stdout == f"{PLAIN}\n{PLAIN} -m slow --dist load\n"
 
 
 def test_a_change_of_pyproject_installs_again_and_once(checkout):

@@ -10,7 +10,7 @@ import simgrid_broker as sb
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the folder of real files is missing")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not DATA.is_dir(), reason="the folder of real files is missing")]
 
 STREAM = dict(events_per_job=100, memory_per_core=1000, jobs_per_task=dict(median=3), corepower=10,
               input_per_job=1e8, output_per_job=1e7)
@@ -74,7 +74,6 @@ def filling(grid):
                         tasks_per_period=3, active_period="1h", **without_input)]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("edition", "least", "most"), [
     pytest.param("documented", 24, 36, id="documented: near 30 %"),
     pytest.param("deployed", 10, 30, id="deployed: less, -capability takes queues for production")])

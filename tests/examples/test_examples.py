@@ -23,6 +23,7 @@ def command(installed, *arguments) -> subprocess.CompletedProcess:
                           env=os.environ | {"PYTHONPATH": paths})
 
 
+@pytest.mark.slow
 def test_the_scenario_runs_with_every_policy_and_names_them(installed, tmp_path):
     done = command(installed, "run", str(EXAMPLES / "own_policies.yaml"), "--out", str(tmp_path), "--quiet")
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,8 @@ from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.replicate import replicated
 from simgrid_broker.experiments.running import Workers
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 6
 SCRIPT = f"""
 import sys

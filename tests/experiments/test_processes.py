@@ -32,6 +32,7 @@ def test_results_come_with_the_places_of_their_tasks(tmp_path):
     assert isinstance(error, ValueError) and str(error) == "no number"
 
 
+@pytest.mark.slow
 def test_a_task_that_kills_its_workers_fails_after_some_of_them():
     with Processes(1) as workers:
         (place, error), (_, other) = workers.results(sums, 1, ["dies", 1])
