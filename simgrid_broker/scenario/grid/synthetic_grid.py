@@ -4,7 +4,7 @@ WS is the workload statistics, with the section; unpublished figures are marked 
 distribution even on a small grid: even quantiles in a keyed order.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,8 @@ def stepped(seed: int, question: str, n: int, values: Sequence[tuple[float, Any]
     return [choices[k] for k in np.searchsorted(ends, dealt(seed, question, n))]
 
 
-def stepped_by_tier(seed: int, question: str, sites: dict, values: dict[int, Sequence[tuple[float, Any]]]) -> list:
+def stepped_by_tier(seed: int, question: str, sites: dict,
+                    values: Mapping[int, Sequence[tuple[float, Any]]]) -> list:
     """Values of a discrete distribution for each tier, (n_sites,)."""
     tiers = [site["tier"] for site in sites.values()]
     of_tier = {tier: iter(stepped(seed, f"{question} of tier {tier}", tiers.count(tier), choices))
