@@ -85,12 +85,13 @@ def test_a_folder_remembers_the_seeds_that_passed(tmp_path, capsys):
 def test_a_scenario_runs_twice_with_the_same_tables(monkeypatch):
     monkeypatch.setattr(cases, "SECONDS", 600)               # this process may still have to compile
     monkeypatch.setattr(cases, "MEMORY", 1 << 36)            # and holds what other tests left
-    found = cases.first(TEXT, ["agent statistics"], reported=False)
+    found = cases.first(TEXT, ["agent statistics", "agent job_generator"], reported=False)
     assert not found.failure, found.details
     assert found.digests == cases.again(found.text, found.steps).digests
     acts = [found.acts[name] for name in ("agent statistics", "incident site_outage", "command pause", "mode pull",
                                           "incident share_target")]
     assert acts == [3, 1, 1, 0, 1] and found.acts["mode push"]           # the second changes nothing
+    assert found.acts["agent job_generator"]                             # its work is that of a calendar
 
 
 def test_a_refusal_without_a_sentence_is_a_failure(monkeypatch):

@@ -11,16 +11,17 @@ processed events, or merged them; an object store at each sample at which it has
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial, wraps
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import numpy as np
 
 from simgrid_broker import agents as package
 from simgrid_broker import editions, engine
-from simgrid_broker.agents.control import Control
+from simgrid_broker.agents.control import Control, Reader, Work
 from simgrid_broker.agents.run import timeline
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.names import Cause, EventService, JobStatus
@@ -87,20 +88,20 @@ class Watch:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Within, incidents are watched, and agents that are started."""
-        every, in_package, of_scenario, guarded = Control.every, engine.AGENTS, engine.agents_of, engine.guarded
-        effects = timeline.EFFECTS
+        every, calendar, effects = Control.every, Control.calendar, timeline.EFFECTS
+        in_package, of_scenario, guarded = engine.AGENTS, engine.agents_of, engine.guarded
         timeline.EFFECTS = {what: self._effect(effect, what) for what, effect in effects.items()}
         if self.lines:
             engine.guarded = lambda plugin: self._watched(guarded(plugin), f"own agent {plugin.name}")
-            Control.every = self._every(every)
+            Control.every, Control.calendar = self._every(every), self._calendar(calendar)
             engine.AGENTS = tuple(self._watched(agent, f"agent {agent.__name__}") for agent in in_package)
             engine.agents_of = lambda scenario: tuple(
                 self._watched(agent, f"agent {agent.__name__}") for agent in of_scenario(scenario))
         try:
             yield
         finally:
-            Control.every, engine.AGENTS, engine.agents_of, engine.guarded = every, in_package, of_scenario, guarded
-            timeline.EFFECTS = effects
+            Control.every, Control.calendar, timeline.EFFECTS = every, calendar, effects
+            engine.AGENTS, engine.agents_of, engine.guarded = in_package, of_scenario, guarded
 
     def _effect(self, effect: Callable, what: str) -> Callable:
         """The effect of incidents of a kind, each of which is counted if it changes something."""
@@ -161,12 +162,23 @@ class Watch:
         def watched(control: Control, period: float, work: Callable, name: str) -> Any:
             agent = self.agent or next((f"agent {one.__name__}" for one in package.AGENTS if inspect.getmodule(
                 one) is inspect.getmodule(work)), f"agent {name}")
-
-            def turn() -> float | None:
-                with self._turn(agent):
-                    return work()
-            return every(control, period, turn, name)
+            return every(control, period, self._as_turn(agent, work), name)
         return watched
+
+    def _calendar(self, calendar: Callable) -> Callable:
+        """`Control.calendar` whose pieces of work are turns of the agent that calls it."""
+        def watched(control: Control, period: float, works: Sequence[Work], reader: Reader) -> Any:
+            turns = [SimpleNamespace(name=work.name, is_idle=work.is_idle, cycle=self._as_turn(self.agent, work.cycle))
+                     for work in works]
+            return calendar(control, period, turns, reader)
+        return watched
+
+    def _as_turn(self, agent: str, work: Callable) -> Callable:
+        """A piece of work as a turn of an agent."""
+        def turn() -> float | None:
+            with self._turn(agent):
+                return work()
+        return turn
 
     @contextmanager
     def _turn(self, name: str, prepares: bool = False) -> Iterator[None]:
