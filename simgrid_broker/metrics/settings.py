@@ -91,7 +91,8 @@ def _field_of_queue(attribute: str) -> Any:
 def options_of(queue: Mapping, *names: str) -> dict[str, float]:
     """Values of options of Harvester, NaN = none, by name, for a queue as the scenario has it."""
     noun = import_module("simgrid_broker.schema.queues").Queue.model_validate(queue)
-    return {name: import_module("simgrid_broker.schema.harvester").option(noun, name) for name in names}
+    option = import_module("simgrid_broker.schema.harvester").option
+    return {name: option(noun, name) for name in names}
 
 
 def entry_of(setting: str) -> GdpconfigKey | None:

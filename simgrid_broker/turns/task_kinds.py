@@ -20,7 +20,7 @@ from simgrid_broker.world.views.tasks import WORDS, offset_of
 UNKNOWN, ONE_TASK = -1, 0
 """Kinds: Python has to describe the task; it has just done so, and for this task alone."""
 ANYWHERE = 0
-"""Place of jobs that no place is told apart for."""
+"""Number of the place of jobs whose kind does not depend on where their input is."""
 ROOM, N_HEADS = 1024, 4096
 """Most kinds, which are all forgotten when they are used up; places among which their keys are spread."""
 PRIME = 1_000_003
