@@ -45,13 +45,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "without a parent it is not read",
     ("agents.data.data_carousel.DataCarousel._replica", "return -1 -> return -2"): "any number below 0 is no row",
     ("agents.data.network.reap", "wanted > 0 -> wanted >= 0"): "to free nothing changes nothing",
-    ("agents.jedi.scouts.Scouts._jobs_of", "np.array(kept[row], float).reshape(-1, len(NOTED)) -> "
-     "np.array(kept[row], float).reshape(-2, len(NOTED))"):
-        "NumPy reads any negative number as the length that is left",
     ("agents.jedi.scouts.Scouts.release", "self.changes[row] += 1 -> self.changes[row] += 2"):
         "any other number says that the figures were replaced",
-    ("agents.jedi.scouts.Scouts._assess", "rules.next_update(len(self.jobs[row]), edition) or NEVER -> "
-     "rules.next_update(len(self.jobs[row]), edition) or NEVER + 1"): "no task has so many jobs",
     ("agents.jedi.queue_filler.QueueFiller._work", "max(min(now, DAY), 1.0) -> max(min(now, DAY), 2.0)"):
         "the filler does not look within the first two seconds",
     ("agents.jedi.queue_filler.QueueFiller._chosen", "bounds.mincore or 0 -> bounds.mincore or 1"):

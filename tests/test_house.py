@@ -36,7 +36,7 @@ MAY_IMPORT = {
               "scenario", "schema", "views", "names", "units", "errors", "luck", "compiled",
               "bundle"},
     "fabric": {"world", "systems.events.table", "names", "units", "luck", "compiled", "bundle"},
-    "ledgers": {"world", "fabric", "policy", "schema", "luck", "names", "units", "compiled"},
+    "ledgers": {"world", "fabric", "policy", "schema", "luck", "names", "units", "compiled", "bundle"},
     "turns": {"systems", "ledgers", "world", "policy", "schema", "views", "luck", "names", "units", "compiled",
               "bundle"},
     "agents": {"plugins", "turns", "ledgers", "world", "fabric", "policy", "schema", "views", "luck", "names", "units",

@@ -63,7 +63,7 @@ def answer(case: dict) -> dict:
     least = split.get("scoutSuccessRate") or 0 if split.get("useScout") else 0
     failed, low = scouts.verdict(state_of(case), least, claims.prodsourcelabel, cfg, edition)
     judgement, attributes = scouts.Judgement(), dict.fromkeys(UNKNOWN) | task | WALLTIME
-    if len(jobs.walltime_s):
+    if len(jobs):
         preset = preset_of(case)
         found = measures.measure(jobs, claims, preset, cfg, edition)
         attributes |= replaced(case, found)
@@ -87,7 +87,7 @@ def merge_measures(case: dict, claims: Task, attributes: dict, cfg: Any) -> tupl
         return None, {}
     jobs = jobs_of(case, MERGED)
     values: dict = {}
-    if len(jobs.walltime_s):
+    if len(jobs):
         said = number(attributes["walltime"], 0.0)
         walltime, memory = measures.measure_merging(jobs, claims, said if said >= 0 else math.nan, cfg, case["edition"])
         values = dict(mergewalltime=said if walltime is None else walltime)
@@ -101,7 +101,7 @@ def files_of(case: dict, types: tuple[str, ...]) -> list[dict]:
     return [file for file in case["files"] if file["datasetID"] in masters]
 
 
-def jobs_of(case: dict, types: tuple[str, ...]) -> measures.Jobs:
+def jobs_of(case: dict, types: tuple[str, ...]) -> np.ndarray:
     """Finished jobs on master files of some types."""
     own: dict[int, list[dict]] = {}
     for file in files_of(case, types):
@@ -110,11 +110,11 @@ def jobs_of(case: dict, types: tuple[str, ...]) -> measures.Jobs:
     by_id = {job["PandaID"]: job for job in case["jobs"]}
     rows = [job_row(case, by_id[panda_id], files, types is INPUTS) for panda_id, files in own.items()
             if panda_id in by_id]
-    return measures.Jobs(*np.array(rows, float).reshape(-1, len(measures.Jobs._fields)).T)
+    return np.array(rows, measures.JOB)
 
 
 def job_row(case: dict, job: dict, files: list[dict], by_host: bool) -> tuple:
-    """A job in the order of `Jobs`; by_host: the benchmark of its host is asked for."""
+    """A job in the order of `JOB`; by_host: the benchmark of its host is asked for."""
     queue, metrics = case["queues"].get(job["computingSite"], {}), job["jobMetrics"]
     site = queue.get("pandasite", "")
     benchmarks = case["cpu_benchmarks"].get(site, {}).get(job["modificationhost"], []) if by_host else []

@@ -7,7 +7,7 @@ from panda_cases.shape import fields, flag, reads, real, rows, text, whole
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.tasks import ends
 from simgrid_broker.policy.tasks.ends import Look
-from simgrid_broker.policy.tasks.scouts import ASSESS_AGAIN_S, Scouting
+from simgrid_broker.policy.tasks.scouts import ASSESS_AGAIN_S
 from simgrid_broker.views import DatasetRow
 from simgrid_broker.views.tasks import usable_files
 
@@ -31,9 +31,9 @@ def after(task: dict, edition: str) -> dict:
     """A task after the cycle."""
     status, datasets = T.of(task["status"]), tuple(map(dataset, task["datasets"]))
     forced = task["walltimeUnit"] == FORCED
-    look = ends.look_of(ends.Progress(
-        status, datasets, task["assessmentTime_ago"] is None or task["assessmentTime_ago"] * 60 > ASSESS_AGAIN_S,
-        tried(task), task["walltimeUnit"] is not None, forced, task["lockedBy"] is not None), edition)
+    is_due = task["assessmentTime_ago"] is None or task["assessmentTime_ago"] * 60 > ASSESS_AGAIN_S
+    look = Look.NONE if task["lockedBy"] is not None else Look(ends.look_of(
+        status, ends.is_over(datasets), is_due, *tried(task), task["walltimeUnit"] is not None, forced))
     uses = task["splitRules"].get("useScout")
     found = dict(status=task["status"], oldStatus=task["oldStatus"], walltimeUnit=task["walltimeUnit"],
                  after_scouts=uses == OVER, evaluation=None)
@@ -62,10 +62,9 @@ def released(row: DatasetRow, given: dict) -> DatasetRow:
     return row._replace(to_be_used=usable) if usable and row.is_master_input else row
 
 
-def tried(task: dict) -> Scouting:
-    """Pairs of job and status of file in the master input that jobs read, all and finished."""
+def tried(task: dict) -> tuple[int, int]:
+    """Pairs of job and status of file in the master input that jobs read, finished and all."""
     pairs = {(file["PandaID"], file["status"]) for one in task["datasets"]
              if dataset(one).is_master_input and (one["nFilesToBeUsed"] or 0) > 0
              for file in one.get("files", ()) if file["PandaID"] is not None}
-    finished = sum(status == "finished" for _, status in pairs)
-    return Scouting(scouts=len(pairs), made=len(pairs), finished=finished, failed=0)
+    return sum(status == "finished" for _, status in pairs), len(pairs)

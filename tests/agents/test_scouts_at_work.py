@@ -6,13 +6,13 @@ from builders import S, Stage, T, everyone, put_task, scenario
 
 from simgrid_broker.agents.jedi.job_generator import job_generator
 from simgrid_broker.agents.jedi.post_processor import post_processor
-from simgrid_broker.agents.jedi.scouts import NOTED
 from simgrid_broker.agents.jedi.task_commando import task_commando
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
 from simgrid_broker.agents.jedi.watchdogs import watch_dog
 from simgrid_broker.agents.panda.jobs import adder, setupper
 from simgrid_broker.agents.panda.statistics import statistics
 from simgrid_broker.agents.run.timeline import task_source, timeline
+from simgrid_broker.ledgers.finished_jobs import MERGING, ON_INPUT
 from simgrid_broker.names import Cause
 from simgrid_broker.schema import FIXED_WORDS
 
@@ -39,6 +39,17 @@ def finish(stage, n: int) -> None:
     stage.workers(n)
     stage.run(stage.now + 1200)
     stage.collect()
+
+
+def finish_more(stage, n: int, **said) -> None:
+    """Let n more jobs like the first that has finished be kept, but for what is said."""
+    finished, row = stage.control.books.scouts.finished, stage.live()[:1]
+    job = stage.arrays.jobs[row[0] if len(row) else 0].copy()
+    known = finished.jobs_of(0)[0]
+    more = {"walltime_s": known["walltime_s"], "cputime_s": known["cputime_s"], "maxpss_mb": known["maxpss_mb"]}
+    for name, value in (dict(status=S.FINISHED, n_chunks=1, task=0) | more | said).items():
+        job[name] = value
+    finished.keep(np.full(n, job))
 
 
 def worked(stage, jobs=10, until=1000.0):
@@ -207,11 +218,11 @@ def test_a_task_at_work_is_measured_once_more(edition, finished, again):
     world = worked(stage(edition, said=dict(n_jobs=300)), jobs=5)
     world.run(world.now + 1400)
     scouts, before = world.control.books.scouts, world.control.books.scouts.changes[0]
-    scouts.jobs[0] += scouts.jobs[0][:1] * finished
-    scouts.assessed_s[0] = 0
+    finish_more(world, finished)
+    scouts.finished.tasks["assessed_s"][0] = 0
     scouts.assess(world.now)
     assert bool(scouts.changes[0] > before) is again
-    assert (0 in scouts.jobs) is not again
+    assert scouts.finished.tasks["is_measured"][0] == (not again)
 
 
 @pytest.mark.rule("Scouts._take_over", "measured_leak", "measured_diskio", "measured_workdisk")
@@ -246,8 +257,7 @@ def test_the_code_counts_work_by_the_benchmark_of_the_hosts(edition, jobs, expec
     world = worked(stage(edition, queues=queues), jobs=jobs)
     world.run(world.now + 700)
     assert world.arrays.tasks["cputime"][0] == expected
-    noted = world.control.books.scouts.jobs[0][0]
-    assert noted[NOTED.index("hs06_milli")] == (20_000 if edition == "deployed" else 10_000)
+    assert world.control.books.scouts.finished.jobs_of(0)["hs06"][0] == (20 if edition == "deployed" else 10)
 
 
 @pytest.mark.rule("Scouts._assess", "verdict")
@@ -295,7 +305,7 @@ def test_a_scouting_task_is_measured_again_with_its_fifth_job_in_the_code(more, 
     world = worked(stage("deployed"), jobs=1)
     scouts = world.control.books.scouts
     before = scouts.changes[0]
-    scouts.jobs[0] += scouts.jobs[0][:1] * more
+    finish_more(world, more)
     world.run(world.now + 1400)
     assert world.task() == "scouting" and scouts.changes[0] == before + again
 
@@ -312,9 +322,7 @@ def test_watchdogs_exhaust_running_tasks_in_the_code(edition, labels, more, expe
     world = worked(stage(edition, said=dict(n_jobs=300, ramunit="MBPerCore")), jobs=5)
     world.run(world.now + 1400)
     scouts = world.control.books.scouts
-    hungry = list(scouts.jobs[0][0])
-    hungry[NOTED.index("maxpss_mb")] = 9000.0
-    scouts.jobs[0] += [hungry] * more
+    finish_more(world, more, maxpss_mb=9000.0)
     world.arrays.tasks["n_jobs"][0] += 1000                     # of which no jobs were made
     scouts.judge_running(labels, world.now)
     assert world.task() == expected
@@ -329,9 +337,10 @@ def test_watchdogs_judge_running_tasks_from_their_fifth_job(status, jobs, expect
     world = worked(stage("deployed", said=dict(n_jobs=300, ramunit="MBPerCore")), jobs=5)
     world.run(world.now + 1400)
     scouts = world.control.books.scouts
-    hungry = list(scouts.jobs[0][0])
-    hungry[NOTED.index("maxpss_mb")] = 9000.0
-    scouts.jobs[0][:], scouts.next_update[0] = [hungry] * jobs, jobs
+    lists = scouts.finished.tables.lists[0]
+    lists["number"], lists["last"] = 1, lists["first"]
+    finish_more(world, jobs - 1, maxpss_mb=9000.0)
+    scouts.finished.tasks["next_update"][0] = jobs
     world.arrays.tasks["n_jobs"][0] += 1000                     # of which no jobs were made
     put_task(world, 0, status)
     scouts.judge_running(("panda",), world.now)
@@ -344,7 +353,7 @@ def test_scouts_are_counted_in_chunks_or_in_jobs(edition, expected):
     """Of 4 files a job five files have failed: those of two jobs."""
     split = dict(n_files=400, events_per_file=100, file_bytes=1e6, nfilesperjob=4)
     world = worked(stage(edition, said=dict(split=split)), jobs=0)
-    world.control.books.scouts.jobs[0] = [[]] * 4
+    world.control.books.scouts.finished.tables.lists["number"][0] = 4
     for name, value in dict(next_chunk=9, n_finished=3, n_failed=5, n_alive=10).items():
         world.arrays.tasks[name][0] = value
     world.arrays.scout_inputs[0] = 10
@@ -361,10 +370,10 @@ def test_merge_jobs_that_have_finished_tell_what_later_ones_claim(said, cputime_
     world = worked(stage("deployed", dict(mergeOutput=True, mergeRamCount=2500), said=said), jobs=0)
     scouts, merge = world.control.books.scouts, world.arrays.jobs[world.live()[:1]].copy()
     assert world.world.merge_rule(0).mergeRamCount == 2500
-    for name, value in dict(status=S.FINISHED, n_chunks=0, processing_type=scouts.pmerge, maxpss_mb=3000,
+    for name, value in dict(status=S.FINISHED, n_chunks=0, processing_type=scouts.finished.pmerge, maxpss_mb=3000,
                             walltime_s=9000, cputime_s=cputime_s, input_bytes=1000 * 1024**2).items():
         merge[name] = value
-    scouts._read(merge)
+    scouts.finished.keep(merge)
     finish(world, 1)
     world.run(world.now + 700)
     task = world.arrays.tasks[0]
@@ -376,18 +385,22 @@ def test_merge_jobs_that_have_finished_tell_what_later_ones_claim(said, cputime_
 @pytest.mark.parametrize(("pieces", "read", "size"), [(3, 0, 3.0), (1, 0, 1.0), (0, 0, 1.0), (3, 2 * 1024**2, 2.0)])
 def test_jobs_without_input_count_their_pieces(pieces, read, size):
     world = worked(stage("deployed", dict(disk_traffic=0.7)), jobs=0)
-    jobs = world.control.books.scouts._jobs_of(0, {0: [(10.5, 10.0, 1, 10_000, 100, 900, read, 0, pieces)] * 2})
-    assert jobs.input_mib.tolist() == [size] * 2 and jobs.disk_kb.tolist() == [8.0] * 2
+    finished, job = world.control.books.scouts.finished, world.arrays.jobs[world.live()[:1]].copy()
+    for name, value in dict(status=S.FINISHED, n_chunks=pieces, input_bytes=read, walltime_s=10.5).items():
+        job[name] = value
+    finished.pmerge = job["processing_type"][0]
+    finished.keep(np.repeat(job, 2))
+    jobs = finished.jobs_of(0, ON_INPUT if pieces else MERGING)
+    assert jobs["input_mib"].tolist() == [size] * 2 and jobs["disk_kb"].tolist() == [8.0] * 2
 
 
 @pytest.mark.rule("Scouts.measure_again")
 def test_only_a_task_that_is_measured_is_measured_again():
     scouts = worked(stage("deployed"), jobs=0).control.books.scouts
-    scouts.next_update.clear()
-    scouts.claims[5] = scouts.claims[0]
-    for row in (0, 5, 6):
-        scouts.measure_again(row)
-    assert scouts.next_update == {0: 1}
+    for is_measured in (True, False):
+        scouts.measure_again(0)
+        assert bool(scouts.finished.tasks["next_update"][0] == 1) is is_measured
+        scouts.finished.forget(0)
 
 
 @pytest.mark.rule("Scouts._take_over", "Scouts.judge_running", "Scouts._assess")
@@ -399,6 +412,6 @@ def test_finished_jobs_on_input_and_pmerge_jobs_are_measured(status, pieces, is_
     world = worked(stage("deployed"), jobs=0)
     scouts, job = world.control.books.scouts, world.arrays.jobs[world.live()[:1]].copy()
     job["status"], job["n_chunks"] = status, pieces
-    scouts.pmerge = int(job["processing_type"][0]) + (not is_pmerge)
-    scouts._read(job)
-    assert (len(scouts.jobs[0]), len(scouts.merge_jobs[0])) == kept
+    scouts.finished.pmerge = int(job["processing_type"][0]) + (not is_pmerge)
+    scouts.finished.keep(job)
+    assert (scouts.finished.number(0), scouts.finished.number(0, MERGING)) == kept

@@ -13,7 +13,8 @@ from simgrid_broker.policy.tasks.measures import Preset
 
 pytestmark = pytest.mark.rule("measured_ramcount", "measured_cputime", "measured_iointensity", "measures.measure",
                               "new_claims", "measured_diskio", "measured_walltime", "measured_output",
-                              "measured_workdisk", "measured_leak", "measured_ng", "measure_merging", "core_power")
+                              "measured_workdisk", "measured_leak", "measured_ng", "measure_merging", "core_power",
+                              "cputime_rank", "memory_keys", "most_disk")
 
 
 @pytest.mark.parametrize(("edition", "expected"), [
@@ -236,7 +237,7 @@ def test_size_of_jobs_for_a_target_of_output(said, target, unit, expected):
 def test_jobs_above_the_percentile_of_the_output_tell_the_size_first():
     found = jobs(4, n_events=1024, output_bytes=[1, 2, 3, 4 * GIB], largest_output_bytes=[1, 2, 3, 2 * GIB])
     assert measures.measured_ng(found, measure("deployed", found), Preset(), 10) == 18
-    found = found._replace(largest_output_bytes=np.array([1, 2, 1.5, 0]))
+    found["largest_output_bytes"] = 1, 2, 1.5, 0
     assert measures.measured_ng(found, measure("deployed", found), Preset(), 10) == 18
 
 

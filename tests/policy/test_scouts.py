@@ -31,7 +31,9 @@ def test_who_uses_scouts(said, expected):
     pytest.param((10, 0, 0, 0), (False, False), id="none was made"),
 ])
 def test_when_the_avalanche_starts(state, expected):
-    assert tuple(scouts.enough_finished(Scouting(*state), edition) for edition in EDITIONS) == expected
+    of, made, finished, _ = state
+    assert tuple(scouts.enough_finished(finished, scouts.counted(of, made, scouts.TERMS[edition].of_made))
+                 for edition in EDITIONS) == expected
 
 
 @pytest.mark.parametrize(("finished", "expected"), [

@@ -6,12 +6,15 @@ Source: lifecycle reference, 2.7, 2.8 and corrections; panda-server, `prepareTas
 """
 
 from collections.abc import Iterable, Sequence
-from enum import Enum
+from enum import IntEnum
 from typing import NamedTuple
 
+import numpy as np
+
+from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import TASK_PREPARABLE, TEST_SHARE, TaskStatus
-from simgrid_broker.policy.tasks import scouts
+from simgrid_broker.policy.tasks.scouts import enough_finished
 from simgrid_broker.views import DatasetRow
 from simgrid_broker.views.tasks import INPUT_TYPES, OUTPUT_TYPES, PROCESS_TYPES
 
@@ -190,26 +193,15 @@ READ = "finished", "done", "failed", "removed"
 MUTABLE, TO_UPDATE = "mutable", "toupdate"
 
 
-class Look(Enum):
+class Look(IntEnum):
     """Why the PostProcessor takes up a task: nothing is left, or its scouts; MEASURED: these are only measured."""
 
     NONE, OVER, EARLY, MEASURED, FORCED = range(5)
 
 
-class Progress(NamedTuple):
-    """A task in the eyes of the PostProcessor.
-
-    due: its scouts were not looked at for ten minutes; tried: what is counted of their jobs, pairs of job and status of
-    file in the deployed edition; measured: walltimeUnit is set; forced: avalanche was asked for.
-    """
-
-    status: TaskStatus
-    datasets: tuple[DatasetRow, ...]
-    due: bool
-    tried: scouts.Scouting
-    measured: bool = False
-    forced: bool = False
-    locked: bool = False
+NONE, OVER, EARLY, MEASURED, FORCED = map(int, Look)
+SCOUTING, RUNNING = int(T.SCOUTING), int(T.RUNNING)
+IS_PREPARABLE = np.isin(np.arange(len(T)), TASK_PREPARABLE)
 
 
 class Step(NamedTuple):
@@ -220,28 +212,37 @@ class Step(NamedTuple):
 
 
 def is_over(datasets: Iterable[DatasetRow]) -> bool:
-    """True if no master dataset has files that await a job or its end."""
-    return not any(awaits_jobs(one) for one in datasets if one.is_master and one.status not in READ)
+    """True if no master dataset has files that await a job or its end; where it is not known, none may be used."""
+    return not any(awaits(one.to_be_used or 0, one.used, one.finished, one.failed) for one in datasets
+                   if one.is_master and one.status not in READ)
 
 
-def awaits_jobs(dataset: DatasetRow) -> bool:
-    """True if files that may be used have not been processed or given up, or none was used; not set = none may be."""
-    usable = dataset.to_be_used or 0
-    return usable > dataset.finished + dataset.failed or (dataset.used == 0 and usable > 0)
+@compiled
+def awaits_jobs(usable, used, finished, failed):
+    """True if files of a dataset that may be used have not been processed or given up, or none was used."""
+    return usable > finished + failed or (used == 0 and usable > 0)
 
 
-def look_of(task: Progress, edition: str) -> Look:
-    """Why the PostProcessor takes up a task in this cycle; a locked one waits."""
-    if task.locked:
-        return Look.NONE
-    if (task.status in TASK_PREPARABLE or task.status is T.SCOUTING) and is_over(task.datasets):
-        return Look.OVER
-    if task.due and task.tried.finished > 0:
-        if task.status is T.SCOUTING and scouts.enough_finished(task.tried, edition):
-            return Look.EARLY
-        if task.status in (T.SCOUTING, T.RUNNING) and not task.measured:
-            return Look.MEASURED
-    return Look.FORCED if task.status is T.SCOUTING and task.forced else Look.NONE
+awaits = uncompiled(awaits_jobs)
+"""As `awaits_jobs`, for Python."""
+
+
+@compiled
+def look_of(status, nothing_left, is_due, finished, of, is_measured, is_forced):
+    """Look that the PostProcessor takes at a task in this cycle.
+
+    is_due: its scouts were not looked at for ten minutes; finished, of: jobs, and the scouts of which half must have
+    finished, in the deployed edition pairs of job and status of file; is_measured: walltimeUnit is set; is_forced:
+    avalanche was asked for.
+    """
+    if (IS_PREPARABLE[status] or status == SCOUTING) and nothing_left:
+        return OVER
+    if is_due and finished > 0:
+        if status == SCOUTING and enough_finished(finished, of):
+            return EARLY
+        if (status == SCOUTING or status == RUNNING) and not is_measured:
+            return MEASURED
+    return FORCED if status == SCOUTING and is_forced else NONE
 
 
 def judged(succeeded: bool, exhausts: bool) -> TaskStatus:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import GdpconfigKey, dbproxy
 from simgrid_broker.policy.brokerage.production.estimates import MIN_OUTPUT_DEPLOYED, work_space_bytes
@@ -17,6 +18,8 @@ from simgrid_broker.views import Gdpconfig, Task
 
 FIRST_JOBS = 5
 """Jobs from which the documented edition measures most values; source: JEDI TWiki, ioIntensity and HS06sPerEvent."""
+ALL_JOBS = 2**31
+"""More jobs than a task has."""
 SAFETY = 1.5
 """Safety factor of the CPU time; source: JEDI TWiki, HS06sPerEvent."""
 EVENTS_A_CORE, LONG_S = 10, 6 * HOUR
@@ -33,36 +36,15 @@ FIXED, PER_EVENT = "Fixed", "PerEvent"
 """Endings of units: the value is not measured, and it is that of an event."""
 
 
-class Jobs(NamedTuple):
-    """Finished jobs of a task in the order of their ends, (n,) each; NaN = not reported.
+JOB = np.dtype([(name, "f8") for name in (
+    "walltime_s", "cputime_s", "corecount", "hs06", "n_events", "maxpss_mb", "input_mib", "beside_bytes",
+    "output_bytes", "largest_output_bytes", "disk_kb", "memory_leak", "memory_leak_x2", "workdir_mb")])
+"""A finished job of a task, NaN = not reported; those of a task are in the order of their ends.
 
-    hs06: of the slot; input_mib: of master files, in proportion to the events that are read, one without size as 1 MiB;
-    beside_bytes: what else a job read; disk_kb: totRBYTES + totWBYTES; memory_leak: kB/s of the whole job;
-    memory_leak_x2: chi2 of its fit; workdir_mb: workDirSize; largest_output_bytes: of its output datasets.
-    """
-
-    walltime_s: np.ndarray
-    cputime_s: np.ndarray
-    corecount: np.ndarray
-    hs06: np.ndarray
-    n_events: np.ndarray
-    maxpss_mb: np.ndarray
-    input_mib: np.ndarray
-    beside_bytes: np.ndarray
-    output_bytes: np.ndarray
-    largest_output_bytes: np.ndarray
-    disk_kb: np.ndarray
-    memory_leak: np.ndarray
-    memory_leak_x2: np.ndarray
-    workdir_mb: np.ndarray
-
-    def first(self, number: int | None) -> "Jobs":
-        """The first jobs, None = all."""
-        return Jobs(*(column[:number] for column in self))
-
-    def where(self, chosen: np.ndarray) -> "Jobs":
-        """The jobs of a mask, (n,) bool."""
-        return Jobs(*(column[chosen] for column in self))
+hs06: of the slot; input_mib: of master files, in proportion to the events that are read, one without size as 1 MiB;
+beside_bytes: other input that it read; disk_kb: totRBYTES + totWBYTES; memory_leak: kB/s of the whole job;
+memory_leak_x2: chi2 of its fit; workdir_mb: workDirSize; largest_output_bytes: of its output datasets.
+"""
 
 
 class Preset(NamedTuple):
@@ -82,15 +64,15 @@ class Measured(NamedTuple):
     """
 
     cputime: float | None
-    cputime_job_s: float
+    cputime_job_s: float | None
     ramcount: float | None
     walltime_s_per_mib: float | None
     iointensity: float | None
     diskio: float | None
-    output_kib: int | None
+    output_kib: float | None
     workdisk_mb: float
-    memory_leak_core: int | None
-    memory_leak_x2: int | None
+    memory_leak_core: float | None
+    memory_leak_x2: float | None
     efficiency: float | None
 
 
@@ -116,39 +98,128 @@ TERMS = ByEdition(
                    by_benchmark=True))
 
 
-def measure(jobs: Jobs, claims: Task, preset: Preset, cfg: Gdpconfig, edition: str) -> Measured:
-    """Measurements of a task from its finished jobs, at least one; claims: the task on arrival (L11, L12, L13)."""
-    first = jobs.first(TERMS[edition].first_jobs)
-    cputime, cputime_job_s = measured_cputime(first, claims, cfg, edition)
-    efficiency = efficiencies(jobs)
-    return Measured(
-        cputime, cputime_job_s, measured_ramcount(first, claims, cfg, edition), measured_walltime(jobs, claims),
-        measured_iointensity(first), measured_diskio(jobs, cfg), measured_output(jobs, preset.outdiskunit),
-        measured_workdisk(jobs, preset), measured_leak(jobs.memory_leak, jobs.corecount),
-        measured_leak(np.trunc(jobs.memory_leak_x2)), float(int(np.median(efficiency))) if len(efficiency) else None)
+BASIS = np.dtype([
+    ("first_jobs", "i8"), ("from_long", "?"), ("of_largest", "?"), ("has_input", "?"), ("basewalltime_s", "f8"),
+    ("cpuefficiency", "f8"), ("cpu_rank", "f8"), ("measures_memory", "?"), ("per_core", "?"), ("baseramcount", "f8"),
+    ("ram_rank", "f8"), ("ram_margin", "f8"), ("least_ram", "f8"), ("walltime_s_per_mib", "f8"), ("most_disk", "f8"),
+    ("measures_output", "?"), ("by_event", "?"), ("workdisk_mb", "f8"), ("library_mb", "f8")])
+"""The claims of a task, the terms of the edition and the keys of gdpconfig by which its jobs are measured.
+
+cpuefficiency: NaN = the CPU time is not measured; per_core, by_event: of the units of memory and output; most_disk:
+SCOUT_DISK_IO_CAP, inf = not set.
+"""
+FOUND = np.dtype([(name, "f8") for name in Measured._fields])
+"""Measurements, NaN = not measured."""
 
 
-def measure_merging(jobs: Jobs, claims: Task, walltime_s_per_mib: float, cfg: Gdpconfig,
+def measure(jobs: np.ndarray, claims: Task, preset: Preset, cfg: Gdpconfig, edition: str) -> Measured:
+    """Measurements of a task from its finished jobs, (n,) of JOB, at least one; claims: the task on arrival (L11, L12,
+    L13)."""
+    found = np.empty(1, FOUND)
+    measure_all(jobs, basis_of(claims, preset, cfg, edition), np.empty(len(jobs)), np.empty(len(jobs), np.int64), found)
+    return Measured._make(map(known_or_none, found[0].item()))
+
+
+def measure_merging(jobs: np.ndarray, claims: Task, walltime_s_per_mib: float, cfg: Gdpconfig,
                     edition: str) -> tuple[float | None, float | None]:
-    """mergewalltime and mergeramCount from finished merge jobs, at least one; None = not measured.
+    """mergewalltime and mergeramCount from finished merge jobs, (n,) of JOB, at least one; None = not measured.
 
     walltime_s_per_mib: of the task after its scouts, NaN = not measured. baseRamCount is not taken off.
     """
-    whole = Task.of(vars(claims) | dict(baseramcount=0.0, walltime_s_per_mib=walltime_s_per_mib))
-    return measured_walltime(jobs, whole), measured_ramcount(jobs, whole, cfg, edition)
+    basis = basis_of(claims, Preset(), cfg, edition)
+    basis["baseramcount"], basis["walltime_s_per_mib"] = 0.0, walltime_s_per_mib
+    walltime, memory = measure_two(jobs, basis, np.empty(len(jobs)))
+    return known_or_none(walltime), known_or_none(memory)
 
 
-def percentile(values: np.ndarray, rank: float) -> tuple[float, float]:
-    """Percentile of some values, interpolated between two of them, and the upper one of these.
+def known_or_none(value: float) -> float | None:
+    """A number, None in place of NaN."""
+    return None if math.isnan(value) else value
+
+
+def basis_of(claims: Task, preset: Preset, cfg: Gdpconfig, edition: str) -> np.ndarray:
+    """Basis of the measurements of a task, (1,) of BASIS."""
+    terms = TERMS[edition]
+    efficiency = math.nan if claims.cputimeunit.endswith(FIXED) else claims.cpuefficiency
+    return np.array([(
+        terms.first_jobs or ALL_JOBS, terms.from_long, terms.of_largest, claims.input_bytes_per_job > 0,
+        claims.basewalltime_s, efficiency, cputime_rank(cfg, edition), not claims.ramunit.endswith(FIXED),
+        claims.ramunit in PER_CORE_UNITS, claims.baseramcount, *memory_keys(cfg), claims.walltime_s_per_mib,
+        most_disk(cfg), FIXED not in preset.outdiskunit, preset.outdiskunit.endswith(PER_EVENT), preset.workdisk_mb,
+        preset.library_mb)], BASIS)
+
+
+def cputime_rank(cfg: Gdpconfig, edition: str) -> float:
+    """Percentile of the CPU time.
+
+    L12: the documented edition takes it from SCOUT_RAMCOUNT_RANK, with that of the CPU time if the key has its default.
+    """
+    key = TERMS[edition].cpu_rank
+    rank = cfg.value(key)
+    return float(dbproxy.SCOUT_CPUTIME_RANK.default if rank == key.default else rank)
+
+
+def memory_keys(cfg: Gdpconfig) -> tuple[float, float, float]:
+    """Percentile, margin in %, and minimum in MB of the memory."""
+    least = cfg.value(dbproxy.SCOUT_RAMCOUNT_MIN)
+    return (float(cfg.value(dbproxy.SCOUT_RAMCOUNT_RANK)), float(cfg.value(dbproxy.SCOUT_RAMCOUNT_MARGIN)),
+            float(least or 0))
+
+
+def most_disk(cfg: Gdpconfig) -> float:
+    """Highest mean disk traffic that a task gets, kB/s; inf = no limit."""
+    cap = cfg.value(dbproxy.SCOUT_DISK_IO_CAP)
+    return math.inf if cap is None else float(cap)
+
+
+@compiled
+def measure_all(jobs, bases, values, places, results):
+    """Fill one record of FOUND; bases: (1,) of BASIS; values, places: as long as the jobs, to work with."""
+    basis, found = bases[0], results[0]
+    n_first = min(len(jobs), basis["first_jobs"])
+    found["cputime"], found["cputime_job_s"] = measured_cputime(jobs, n_first, basis, values)
+    found["ramcount"] = measured_ramcount(jobs, n_first, basis, values)
+    found["walltime_s_per_mib"] = measured_walltime(jobs, basis)
+    found["iointensity"] = measured_iointensity(jobs, n_first)
+    found["diskio"] = measured_diskio(jobs, basis["most_disk"])
+    found["output_kib"] = measured_output(jobs, basis, places, values)
+    found["workdisk_mb"] = measured_workdisk(jobs, basis)
+    found["memory_leak_core"], found["memory_leak_x2"] = measured_leak(jobs, values), measured_chi2(jobs, values)
+    found["efficiency"] = measured_efficiency(jobs, values)
+
+
+@compiled
+def measure_two(jobs, bases, values):
+    """Measurements of merge jobs: wall time and memory, NaN = not measured; arguments as of `measure_all`."""
+    return measured_walltime(jobs, bases[0]), measured_ramcount(jobs, len(jobs), bases[0], values)
+
+
+@compiled
+def put_in_order(values, n):
+    """Sort the first `n` values in place (Shell), which compiled code that creates no arrays has to do by itself."""
+    gap = n // 2
+    while gap > 0:
+        for k in range(gap, n):
+            value, place = values[k], k
+            while place >= gap and values[place - gap] > value:
+                values[place] = values[place - gap]
+                place -= gap
+            values[place] = value
+        gap //= 2
+
+
+@compiled
+def percentile(values, n, rank):
+    """Percentile of the first `n` values, interpolated between two of them, and the upper one of these; sorts them.
 
     The sum is PanDA's own, since what follows is rounded up.
     """
-    ordered = np.sort(values).tolist()
-    place = (len(ordered) - 1) * float(rank) / 100
-    below, above = math.floor(place), math.ceil(place)
+    put_in_order(values, n)
+    place = (n - 1) * rank / 100
+    below, above = np.int64(math.floor(place)), np.int64(math.ceil(place))
     if below == above:
-        return ordered[below], ordered[below]
-    return ordered[below] * (above - place) + ordered[above] * (place - below), ordered[above]
+        return values[below], values[below]
+    return values[below] * (above - place) + values[above] * (place - below), values[above]
 
 
 def core_power(benchmarks: Sequence[tuple[str | None, float]], site: str, corepower: float) -> float:
@@ -164,136 +235,198 @@ def core_power(benchmarks: Sequence[tuple[str | None, float]], site: str, corepo
     return own or mean or corepower or DEFAULT_COREPOWER
 
 
-def measured_cputime(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) -> tuple[float | None, float]:
+@compiled
+def tells_cputime(job, basis):
+    """True if a job counts for the CPU time: it has enough events or is long, or the task has no input.
+
+    L12: the documented edition also counts jobs of precisely 6 h.
+    """
+    walltime_s = job["walltime_s"]
+    return (job["n_events"] >= EVENTS_A_CORE * job["corecount"] or not basis["has_input"] or walltime_s > LONG_S
+            or (basis["from_long"] and walltime_s >= LONG_S))
+
+
+@compiled
+def work_of_event(job, basis):
+    """CPU time of an event of a job, HS06 s."""
+    used = np.maximum(job["walltime_s"] - basis["basewalltime_s"], 0) * job["hs06"] * basis["cpuefficiency"] / 100
+    return used / np.maximum(job["n_events"], 1)
+
+
+@compiled
+def measured_cputime(jobs, n_jobs, basis, values):
     """CPU time of an event with the safety factor, HS06 s, and the wall time of the job above its percentile, s.
 
-    None and NaN if the user's own unit is fixed, no job counts or no cpuEfficiency is claimed. L12: the documented
-    edition takes the percentile from SCOUT_RAMCOUNT_RANK, with that of the CPU time if the key has its default, and
-    also counts jobs of precisely 6 h. Source: JEDI TWiki, HS06sPerEvent.
+    NaN if the user's own unit is fixed, no job counts or no cpuEfficiency is claimed. Source: JEDI TWiki,
+    HS06sPerEvent.
     """
-    if math.isnan(claims.cpuefficiency) or claims.cputimeunit.endswith(FIXED):
-        return None, math.nan
-    terms = TERMS[edition]
-    is_long = jobs.walltime_s >= LONG_S if terms.from_long else jobs.walltime_s > LONG_S
-    tells = (jobs.n_events >= EVENTS_A_CORE * jobs.corecount) | is_long | (claims.input_bytes_per_job <= 0)
-    if not tells.any():
-        return None, math.nan
-    used = np.maximum(jobs.walltime_s - claims.basewalltime_s, 0) * jobs.hs06 * claims.cpuefficiency / 100
-    per_event = used[tells] / np.maximum(jobs.n_events[tells], 1)
-    rank = cfg.value(terms.cpu_rank)
-    if rank == terms.cpu_rank.default:
-        rank = dbproxy.SCOUT_CPUTIME_RANK.default
-    found, above = percentile(per_event, rank)
-    safe = found * SAFETY
-    stored = float(math.ceil(safe)) if safe >= WHOLE_HS06S else math.ceil(safe * 1000) / 1000
-    return stored, float(jobs.walltime_s[tells][per_event == above][-1])
+    n = 0
+    for k in range(n_jobs):
+        if tells_cputime(jobs[k], basis):
+            values[n] = work_of_event(jobs[k], basis)
+            n += 1
+    if n == 0 or np.isnan(basis["cpuefficiency"]):
+        return np.nan, np.nan
+    found, above = percentile(values, n, basis["cpu_rank"])
+    safe, job_s = found * SAFETY, np.nan
+    for k in range(n_jobs):
+        if tells_cputime(jobs[k], basis) and work_of_event(jobs[k], basis) == above:
+            job_s = jobs[k]["walltime_s"]
+    return np.ceil(safe) if safe >= WHOLE_HS06S else np.ceil(safe * 1000) / 1000, job_s
 
 
-def measured_ramcount(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) -> float | None:
+@compiled
+def memory_of(job, basis):
+    """Memory of a job in the unit of the claim, MB."""
+    return (job["maxpss_mb"] - basis["baseramcount"]) / job["corecount"] if basis["per_core"] else job["maxpss_mb"]
+
+
+@compiled
+def measured_ramcount(jobs, n_jobs, basis, values):
     """ramCount, MB in the unit of the claim: the largest (documented), or a percentile and a margin (deployed) (L11).
 
-    Where the unit is not per core, memory of whole jobs, baseRamCount included. None leaves the claim unchanged: its
+    Where the unit is not per core, memory of whole jobs, baseRamCount included. NaN leaves the claim unchanged: its
     unit is fixed, or no job has a maxPSS above 0; in the code a task with less than baseRamCount claims 1 MB, and one
     with less than 1 MB more nothing.
     """
-    if claims.ramunit.endswith(FIXED):
-        return None
-    with_memory = jobs.maxpss_mb > 0
-    if not with_memory.any():
-        return None
-    per_core, maxpss_mb = claims.ramunit in PER_CORE_UNITS, jobs.maxpss_mb[with_memory]
-    used = (maxpss_mb - claims.baseramcount) / jobs.corecount[with_memory] if per_core else maxpss_mb
-    if TERMS[edition].of_largest:
-        found = math.ceil(used.max())
-        return float(found) if found > 0 else None
-    ranked, _ = percentile(np.ceil(used * KIB), cfg.value(dbproxy.SCOUT_RAMCOUNT_RANK))
-    found = int(ranked * (100 + cfg.value(dbproxy.SCOUT_RAMCOUNT_MARGIN)) // 100 / KIB)
-    return float(max(found if found >= 0 else 1, cfg.value(dbproxy.SCOUT_RAMCOUNT_MIN) or 0))
+    n, largest = 0, -np.inf
+    for k in range(n_jobs):
+        if jobs[k]["maxpss_mb"] > 0:
+            used = memory_of(jobs[k], basis)
+            largest, values[n] = max(largest, used), np.ceil(used * KIB)
+            n += 1
+    if n == 0 or not basis["measures_memory"]:
+        return np.nan
+    if basis["of_largest"]:
+        return np.ceil(largest) if np.ceil(largest) > 0 else np.nan
+    ranked, _ = percentile(values, n, basis["ram_rank"])
+    found = np.int64(ranked * (100 + basis["ram_margin"]) // 100 / KIB)
+    return max(np.float64(found if found >= 0 else 1), basis["least_ram"])
 
 
-def measured_walltime(jobs: Jobs, claims: Task) -> float | None:
-    """Wall time per MiB of input, s, not below the claim; short jobs count as 0; None without a claim."""
-    if math.isnan(claims.walltime_s_per_mib):
-        return None
-    longest, most_mib = float(np.nan_to_num(jobs.cputime_s).max()), float(jobs.input_mib.max())
-    found = math.ceil(longest / most_mib * SAFETY) if longest >= LEAST_WALLTIME_S else 0
-    return min(max(float(found), claims.walltime_s_per_mib), MOST_WALLTIME)
+@compiled
+def measured_walltime(jobs, basis):
+    """Wall time per MiB of input, s, not below the claim; short jobs count as 0; NaN without a claim."""
+    claim, longest, most_mib = basis["walltime_s_per_mib"], 0.0, 0.0
+    for k in range(len(jobs)):
+        if jobs[k]["cputime_s"] > longest:
+            longest = jobs[k]["cputime_s"]
+        most_mib = max(most_mib, jobs[k]["input_mib"])
+    found = np.ceil(longest / most_mib * SAFETY) if longest >= LEAST_WALLTIME_S else 0.0
+    return np.nan if np.isnan(claim) else min(max(found, claim), MOST_WALLTIME)
 
 
-def measured_iointensity(jobs: Jobs) -> float | None:
-    """Highest rate of input and output per core, kB/s, rounded up; None if no job took time."""
-    tells = (jobs.walltime_s > 0) & ~np.isnan(jobs.output_bytes)
-    if not tells.any():
-        return None
-    of = jobs.where(tells)
-    return float(math.ceil(((of.input_mib * KIB + of.output_bytes / KIB) / of.walltime_s / of.corecount).max()))
+@compiled
+def measured_iointensity(jobs, n_jobs):
+    """Highest rate of input and output per core, kB/s, rounded up; NaN if no job took time."""
+    highest = np.nan
+    for k in range(n_jobs):
+        job = jobs[k]
+        if job["walltime_s"] > 0 and not np.isnan(job["output_bytes"]):
+            rate = (job["input_mib"] * KIB + job["output_bytes"] / KIB) / job["walltime_s"] / job["corecount"]
+            if not highest >= rate:
+                highest = rate
+    return np.ceil(highest)
 
 
-def measured_diskio(jobs: Jobs, cfg: Gdpconfig) -> float | None:
-    """Mean disk traffic of a job, whole kB/s, up to SCOUT_DISK_IO_CAP; None if no job reports it."""
-    tells = (jobs.walltime_s > 0) & ~np.isnan(jobs.disk_kb)
-    if not tells.any():
-        return None
-    found = float(sum((jobs.disk_kb[tells] / jobs.walltime_s[tells]).tolist()) // tells.sum())
-    cap = cfg.value(dbproxy.SCOUT_DISK_IO_CAP)
-    return found if cap is None else min(found, float(cap))
+@compiled
+def measured_diskio(jobs, most):
+    """Mean disk traffic of a job, whole kB/s, up to SCOUT_DISK_IO_CAP; NaN if no job reports it."""
+    n, total = 0, 0.0
+    for k in range(len(jobs)):
+        if jobs[k]["walltime_s"] > 0 and not np.isnan(jobs[k]["disk_kb"]):
+            total += jobs[k]["disk_kb"] / jobs[k]["walltime_s"]
+            n += 1
+    return min(total // n, most) if n > 0 else np.nan
 
 
-def measured_output(jobs: Jobs, outdiskunit: str) -> int | None:
-    """Output of an event, or of a MiB of input, whole KiB, from jobs with enough events; None without any, or fixed."""
-    chosen = output_rates(jobs, outdiskunit)
-    return None if chosen is None else min(int(percentile(chosen[1], OUTPUT_RANK)[0] / KIB), MOST_OUTPUT_KIB)
+@compiled
+def measured_output(jobs, basis, places, values):
+    """Output of an event, or of a MiB of input, whole KiB, from jobs with enough events; NaN without any, or fixed."""
+    n = find_output(jobs, basis["by_event"], places, values)
+    if n == 0 or not basis["measures_output"]:
+        return np.nan
+    found, _ = percentile(values, n, OUTPUT_RANK)
+    return min(np.floor(found / KIB), MOST_OUTPUT_KIB)
 
 
-def output_rates(jobs: Jobs, outdiskunit: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Places of the jobs that tell the output, (k,), and their whole bytes of an event, or of a MiB of input, (k,)."""
-    tells = (jobs.n_events >= EVENTS_FOR_OUTPUT) & ~np.isnan(jobs.output_bytes)
-    if FIXED in outdiskunit or not tells.any():
-        return None
-    of = jobs.n_events if outdiskunit.endswith(PER_EVENT) else jobs.input_mib
-    return np.flatnonzero(tells), np.ceil(jobs.output_bytes[tells] / of[tells])
+@compiled
+def find_output(jobs, by_event, places, rates):
+    """Write the places of the jobs that tell the output, and their whole bytes of an event, or of a MiB of input;
+    returns their number."""
+    n = 0
+    for k in range(len(jobs)):
+        if jobs[k]["n_events"] >= EVENTS_FOR_OUTPUT and not np.isnan(jobs[k]["output_bytes"]):
+            of = jobs[k]["n_events"] if by_event else jobs[k]["input_mib"]
+            places[n], rates[n] = k, np.ceil(jobs[k]["output_bytes"] / of)
+            n += 1
+    return n
 
 
-def measured_ng(jobs: Jobs, found: Measured, preset: Preset, target_gb: float) -> int | None:
+def measured_ng(jobs: np.ndarray, found: Measured, preset: Preset, target_gb: float) -> int | None:
     """nGBPerJob with which the largest output comes near to tgtMaxOutputForNG, GB; None = it stays.
 
     The jobs around the percentile of the output tell it, the upper one first. QUIRK: the input that is counted beside
     the output is that of the master in MiB, plus the bytes of all other input. Source: lifecycle reference, 2.7.
     """
-    chosen = output_rates(jobs, preset.outdiskunit)
-    if not target_gb or chosen is None or found.output_kib is None:
+    if not target_gb or found.output_kib is None:
         return None
-    places, rates = chosen
-    around = (len(rates) - 1) * OUTPUT_RANK / 100
+    places, rates = np.empty(len(jobs), np.int64), np.empty(len(jobs))
+    n = find_output(jobs, preset.outdiskunit.endswith(PER_EVENT), places, rates)
+    places, rates, around = places[:n], rates[:n], (n - 1) * OUTPUT_RANK / 100
     for rate in np.sort(rates)[[math.ceil(around), math.floor(around)]]:
-        job = jobs.where(places[rates == rate][-1:])
-        total, largest = float(job.output_bytes[0]), float(job.largest_output_bytes[0])
+        job = jobs[places[rates == rate][-1]]
+        total, largest = float(job["output_bytes"]), float(job["largest_output_bytes"])
         gigabytes = ng_for(job, total * target_gb * GIB // largest, found, preset) if total * largest > 0 else math.nan
         if not math.isnan(gigabytes):
             return 1 if gigabytes <= 0 else int(min(gigabytes, MOST_NG_GB))
     return None
 
 
-def ng_for(job: Jobs, output_bytes: float, found: Measured, preset: Preset) -> float:
+def ng_for(job: np.void, output_bytes: float, found: Measured, preset: Preset) -> float:
     """Input, output and work space of a job with so much output, less 1500 MB, GB; job: the one that tells it."""
     scale = output_bytes // max((found.output_kib or 0) * KIB, 1)
     if not preset.outdiskunit.endswith(PER_EVENT):
         return (output_bytes + scale * MIB - MIN_OUTPUT_DEPLOYED) / GIB
-    beside = float(job.input_mib[0] + job.beside_bytes[0]) * scale // float(job.n_events[0])
+    beside = float(job["input_mib"] + job["beside_bytes"]) * scale // float(job["n_events"])
     return (output_bytes + beside + work_space_bytes(found.workdisk_mb * MIB, True) - MIN_OUTPUT_DEPLOYED) / GIB
 
 
-def measured_workdisk(jobs: Jobs, preset: Preset) -> float:
+@compiled
+def measured_workdisk(jobs, basis):
     """Largest work directory or library of the jobs, whole MB, not below the claim."""
-    found = int(max(np.nan_to_num(jobs.workdir_mb).max(), preset.library_mb))
-    return max(float(found), float(np.nan_to_num(preset.workdisk_mb)))
+    largest, claim = basis["library_mb"], basis["workdisk_mb"]
+    for k in range(len(jobs)):
+        if jobs[k]["workdir_mb"] > largest:
+            largest = jobs[k]["workdir_mb"]
+    return max(np.floor(largest), 0.0 if np.isnan(claim) else claim)
 
 
-def measured_leak(values: np.ndarray, corecount: np.ndarray | float = 1.0) -> int | None:
-    """Mean memory leak per core, kB/s, or of chi2, both rounded up; None if no job reports it."""
-    of_jobs = np.ceil(values / corecount)
-    known = of_jobs[~np.isnan(of_jobs)]
-    return math.ceil(known.sum() / len(known)) if len(known) else None
+@compiled
+def measured_leak(jobs, values):
+    """Mean memory leak per core, kB/s, rounded up; NaN if no job reports it."""
+    for k in range(len(jobs)):
+        values[k] = np.ceil(jobs[k]["memory_leak"] / jobs[k]["corecount"])
+    return mean_of_known(values, len(jobs))
+
+
+@compiled
+def measured_chi2(jobs, values):
+    """Mean of whole chi2 of the fits of memory leaks, rounded up; NaN if no job reports it."""
+    for k in range(len(jobs)):
+        values[k] = np.trunc(jobs[k]["memory_leak_x2"])
+    return mean_of_known(values, len(jobs))
+
+
+@compiled
+def mean_of_known(values, n):
+    """Mean of the first `n` values, whole numbers, NaN left out, rounded up; NaN if there are no others."""
+    total, known = 0.0, 0
+    for k in range(n):
+        if not np.isnan(values[k]):
+            total += values[k]
+            known += 1
+    return np.float64(np.int64(np.ceil(total / known))) if known > 0 else np.nan
 
 
 def cpu_efficiency(cputime_s: np.ndarray, walltime_s: np.ndarray, corecount: np.ndarray) -> np.ndarray:
@@ -301,7 +434,23 @@ def cpu_efficiency(cputime_s: np.ndarray, walltime_s: np.ndarray, corecount: np.
     return 100 * cputime_s / np.maximum(walltime_s * corecount, 1e-9)
 
 
-def efficiencies(jobs: Jobs) -> np.ndarray:
-    """CPU efficiency of the jobs that took time, (k,) %, rounded up."""
-    of = jobs.where((jobs.walltime_s > 0) & ~np.isnan(jobs.cputime_s))
-    return np.ceil(of.cputime_s / (of.corecount * of.walltime_s) * 100)
+@compiled
+def find_efficiencies(jobs, values):
+    """Write the CPU efficiency of the jobs that took time, %, rounded up; returns their number."""
+    n = 0
+    for k in range(len(jobs)):
+        job = jobs[k]
+        if job["walltime_s"] > 0 and not np.isnan(job["cputime_s"]):
+            values[n] = np.ceil(job["cputime_s"] / (job["corecount"] * job["walltime_s"]) * 100)
+            n += 1
+    return n
+
+
+@compiled
+def measured_efficiency(jobs, values):
+    """Median of the CPU efficiency of the jobs that took time, whole %, rounded down; NaN if none did."""
+    n = find_efficiencies(jobs, values)
+    if n == 0:
+        return np.nan
+    put_in_order(values, n)
+    return np.floor((values[(n - 1) // 2] + values[n // 2]) / 2)

@@ -9,9 +9,9 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import dbproxy
-from simgrid_broker.names import ANALYSIS_LABELS, TASK_ENDS, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS
 from simgrid_broker.policy.jobs.resource_types import PER_CORE_UNITS
-from simgrid_broker.policy.tasks.measures import SAFETY, WHOLE_HS06S, Jobs, Measured, efficiencies
+from simgrid_broker.policy.tasks.measures import SAFETY, WHOLE_HS06S, Measured, find_efficiencies
 from simgrid_broker.units import DAY
 from simgrid_broker.views import Gdpconfig, Task
 
@@ -21,8 +21,6 @@ EARLY = 0.5
 """Fraction of the scouts that must have finished for the avalanche."""
 ASSESS_AGAIN_S = 600.0
 """Least time between two assessments of a task, s; source: lifecycle reference, section 2.7."""
-READY, SCOUTING, RUNNING = int(TaskStatus.READY), int(TaskStatus.SCOUTING), int(TaskStatus.RUNNING)
-IS_END = np.isin(np.arange(len(TaskStatus)), TASK_ENDS)
 SUCCESS_RATE = 5
 """scoutSuccessRate of the deployed edition, tenths; source: lifecycle reference, section 2.6."""
 LEAST_NEW_JOBS = 20
@@ -42,25 +40,6 @@ CPU_ABUSE, SHORT_JOBS = "over_cpu_consumption", "short_execution"
 FEW_SUCCEED, LOW_SUCCESS, NONE_SUCCEED = "scout_success", "low_success_rate", "no_scout"
 REASONS = (CPUTIME, RAMCOUNT, EFFICIENCY, CPU_ABUSE, SHORT_JOBS, FEW_SUCCEED, LOW_SUCCESS, NONE_SUCCEED)
 """Reasons why scouts exhaust or break a task, as its errorDialog holds them."""
-
-
-@compiled
-def find_news(tasks, scout_inputs, marks, waited_s, rows):
-    """Write the rows of the measured tasks that may have news of their scouts to `rows`; returns their number.
-
-    marks: which tasks are measured, and due to be measured again, (n_tasks,) bool each; waited_s: since each was
-    assessed, s.
-    """
-    n, (measured, is_due) = 0, marks
-    for row in range(len(measured)):
-        if measured[row]:
-            task, status, has_scouts = tasks[row], tasks[row]["status"], scout_inputs[row] > 0
-            has_ended = status == SCOUTING and task["n_finished"] + task["n_failed"] > 0
-            rows[n] = row
-            n += (waited_s[row] >= ASSESS_AGAIN_S and (has_ended or (status == RUNNING and is_due[row]))
-                  or (status == READY and has_scouts and task["next_chunk"] > 0)
-                  or (IS_END[status] and not has_scouts))
-    return n
 
 
 class Scouting(NamedTuple):
@@ -156,14 +135,16 @@ def uses_scouts(use_scout: bool, skip_scout: bool, label: str, official: bool) -
     return use_scout and not (skip_scout and (label not in ANALYSIS_LABELS or official))
 
 
-def enough_finished(state: Scouting, edition: str) -> bool:
-    """True if the avalanche can start: half of the scouts have finished (documented), or of those made (deployed)."""
-    return state.finished > 0 and state.finished >= EARLY * counted(state, edition)
-
-
-def counted(state: Scouting, edition: str) -> int:
+@compiled
+def counted(scouts, made, of_made):
     """Scouts of which half must finish for the avalanche: all (documented), or those made (deployed)."""
-    return state.made if TERMS[edition].of_made else state.scouts
+    return made if of_made else scouts
+
+
+@compiled
+def enough_finished(finished, of):
+    """True if the avalanche can start: half of the scouts that count have finished."""
+    return finished > 0 and finished >= EARLY * of
 
 
 def next_update(finished: int, edition: str) -> int | None:
@@ -192,10 +173,10 @@ def verdict(state: Scouting, success_rate: int | None, label: str, cfg: Gdpconfi
     return FEW_SUCCEED, lower is not None and rate >= 10 * lower
 
 
-def input_of(jobs: Jobs, files: int, used: int, finished: int, events: float) -> Input:
+def input_of(jobs: np.ndarray, files: int, used: int, finished: int, events: float) -> Input:
     """Input of a task on which some jobs have finished; events: of all of its files."""
-    return Input(files, used, finished, len(jobs.input_mib), float(jobs.input_mib.mean()), events,
-                 float(jobs.n_events.sum()))
+    return Input(files, used, finished, len(jobs), float(jobs["input_mib"].mean()), events,
+                 float(jobs["n_events"].sum()))
 
 
 def expected_jobs(of: Input, rules: SplitRules, edition: str) -> Expected:
@@ -231,9 +212,12 @@ def new_claims(found: Measured, claims: Task, edition: str) -> dict[str, float]:
 
 
 class Evidence(NamedTuple):
-    """Facts by which successful scouts are judged; low_success: fewer finished than scoutSuccessRate asks for."""
+    """Facts by which successful scouts are judged.
 
-    jobs: Jobs
+    jobs: finished ones, (n,) of JOB; low_success: fewer finished than scoutSuccessRate asks for.
+    """
+
+    jobs: np.ndarray
     claims: Task
     found: Measured
     expected: Expected
@@ -251,7 +235,7 @@ def exhausted(of: Evidence, cfg: Gdpconfig, edition: str) -> Judgement:
     wrong_cputime = is_wrong_cputime(of.found, of.claims, cfg, edition)
     low_success = LOW_SUCCESS if of.low_success else ""
     if not TERMS[edition].all_checks:
-        short = (of.jobs.walltime_s < SHORT_S).sum() > SHORT_SCOUTS
+        short = (of.jobs["walltime_s"] < SHORT_S).sum() > SHORT_SCOUTS
         many = short and of.claims.prodsourcelabel in ANALYSIS_LABELS and of.expected.new > MANY_JOBS
         return Judgement(CPUTIME if of.expected.new > 0 and wrong_cputime else SHORT_JOBS if many else low_success)
     if of.expected.new <= LEAST_NEW_JOBS:
@@ -276,7 +260,7 @@ def is_wrong_cputime(found: Measured, claims: Task, cfg: Gdpconfig, edition: str
     if not TERMS[edition].from_day:
         return found.cputime / SAFETY > threshold * claimed
     claimed = int(claimed * 1000) / 1000 if found.cputime < WHOLE_HS06S else claimed
-    return found.cputime > threshold * claimed and found.cputime_job_s > DAY
+    return found.cputime > threshold * claimed and (found.cputime_job_s or 0.0) > DAY
 
 
 def is_wrong_ram(found: Measured, claims: Task, cfg: Gdpconfig) -> bool:
@@ -303,15 +287,17 @@ def is_inefficient(of: Evidence, cfg: Gdpconfig) -> bool:
     most = cfg.value(dbproxy.SCOUT_THR_CPU_INEFFICIENT, label=label)
     if not tenths or not most:
         return False
-    inefficient = bool((efficiencies(of.jobs) < low).mean() >= tenths / 10)
+    efficiencies = np.empty(len(of.jobs))
+    efficiencies = efficiencies[:find_efficiencies(of.jobs, efficiencies)]
+    inefficient = bool((efficiencies < low).mean() >= tenths / 10)
     return inefficient and max(of.expected.by_files, of.expected.by_events) > most
 
 
-def is_abuse(jobs: Jobs) -> bool:
+def is_abuse(jobs: np.ndarray) -> bool:
     """True if the job with most CPU time used more than twice its wall time on all of its cores."""
-    used = np.nan_to_num(jobs.cputime_s)
+    used = np.nan_to_num(jobs["cputime_s"])
     most = np.flatnonzero(used == used.max())[-1]
-    return bool(used[most] > jobs.walltime_s[most] * jobs.corecount[most] * ABUSE)
+    return bool(used[most] > jobs["walltime_s"][most] * jobs["corecount"][most] * ABUSE)
 
 
 def withdraws_split_rules(of: Evidence, cfg: Gdpconfig) -> bool:
@@ -324,7 +310,7 @@ def withdraws_split_rules(of: Evidence, cfg: Gdpconfig) -> bool:
     least = cfg.value(dbproxy.SCOUT_THR_SHORT, label=label)
     if not tenths or not least:
         return False
-    short = bool((of.jobs.walltime_s <= limit_s).mean() >= tenths / 10)
+    short = bool((of.jobs["walltime_s"] <= limit_s).mean() >= tenths / 10)
     return short and min(of.expected.by_files, of.expected.by_events) >= least
 
 

@@ -425,12 +425,22 @@ def single_row(arrays: Arrays, row: int) -> DatasetRow:
                       used=int(task["next_chunk"]), finished=int(task["n_finished"]), failed=int(task["n_failed"]))
 
 
+@compiled
+def usable_pieces(pieces, used, left):
+    """Pieces of a dataset of a container that may be used, if `left` more of the whole container may be."""
+    return used + max(0, min(pieces - used, left))
+
+
+usable_pieces_of = uncompiled(usable_pieces)
+"""As `usable_pieces`, for Python."""
+
+
 def container_rows(arrays: Arrays, row: int) -> list[DatasetRow]:
     """The datasets of the container that a task reads whole; scouts use the first new pieces of all."""
     left, found = int(inputs_to_use(arrays, row)) - int(arrays.tasks["next_chunk"][row]), []
     for pieces, used, finished, failed in members_of(arrays, row)[
             ["n_pieces", "used", "n_finished", "n_failed"]].tolist():
-        usable = used + max(0, min(pieces - used, left))
+        usable = usable_pieces_of(pieces, used, left)
         left -= usable - used
         found.append(DatasetRow(n_files=pieces, to_be_used=usable, used=used, finished=finished, failed=failed))
     return found

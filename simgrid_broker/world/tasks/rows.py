@@ -113,7 +113,8 @@ def by_arrival(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
     return rows[np.argsort(arrays.tasks["jeditaskid"][rows])]
 
 
-def renewed(world: World, column: np.ndarray, rows: Sequence[int] | np.ndarray, blank: float) -> np.ndarray:
+def renewed(world: World, column: np.ndarray, rows: Sequence[int] | np.ndarray,
+            blank: float | np.ndarray) -> np.ndarray:
     """An array with an element for each row of tasks, lengthened if need be, `blank` for the new tasks in `rows`."""
     short = len(world.arrays.tasks) - len(column)
     if short > 0:
