@@ -327,9 +327,8 @@ class Fabric:
     def look_at_owners(self, owner_of_task: np.ndarray, *numbers) -> np.ndarray:
         """Count the jobs of owners: rows of the activated and throttled ones; owner_of_task: (n_tasks,);
         numbers as in `effects.look_at_owners`."""
-        arrays, n_rows = self.world.arrays, int(self.world.state["n_job_rows"])
-        rows, owners = np.empty(n_rows, np.int32), owner_of_task[arrays.job_tasks[:n_rows]]
-        return rows[:effects.look_at_owners(arrays.jobs, rows, owners, *numbers)]
+        rows = np.empty(int(self.world.state["n_job_rows"]), np.int32)
+        return rows[:effects.look_at_owners(self.world.arrays, rows, owner_of_task, *numbers)]
 
     def jobs_of_owners(self, among: np.ndarray, owner_of_task: np.ndarray, chosen: np.ndarray,
                        status: int) -> np.ndarray:

@@ -196,7 +196,7 @@ def priority_of_user(control: Control, row: int) -> int:
     jumps = user_tasks.jumps_the_queue(world.user_output.permissions.get(int(task["user"]), ""),
                                        bool(words["working_groups"][task["working_group"]]))
     found = user_tasks.user_priority(int(task["priority"]), jumps)
-    uniform = float(luck.uniforms(control.seed, "task_draw", int(task["luck"]), MOVE_INPUT))
+    uniform = luck.uniform(control.seed, luck.STREAMS["task_draw"], int(task["luck"]), MOVE_INPUT, 0)
     return user_tasks.MOVING_PRIORITY if not jumps and user_tasks.moves_input(uniform, control.cfg) else found
 
 

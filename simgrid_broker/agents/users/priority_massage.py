@@ -16,6 +16,7 @@ from simgrid_broker.world.jobs.loads import max_walltimes
 from simgrid_broker.world.tasks.rows import renewed
 
 S = JobStatus
+CANCELLED = int(S.CANCELLED)
 WINDOW_S = HOUR
 """Window in which jobs that ended or changed count for boosts, s; source: lifecycle reference, section 3.6."""
 
@@ -38,7 +39,7 @@ class PriorityMassage:
         self.analysis = np.isin(words["labels"], ANALYSIS_LABELS)
         self.build = words["processing_types"].index(BUILD) if BUILD in words["processing_types"] else -1
         self.named = np.array([bool(word) for word in words["working_groups"]])
-        self.ended: list[tuple] = []                               # owner, queue, time and status, (n,) each
+        self.ended: list[tuple[np.ndarray, ...]] = [(np.zeros(0, np.int64),) * 4]    # owner, queue, time and status
         self.rows = np.zeros(0, np.int32)
         self.owners, self.owner_of_task = np.zeros((0, 2), np.int64), np.zeros(0, np.int32)
         self.begin(np.arange(len(world.arrays.tasks)))
@@ -91,12 +92,12 @@ class PriorityMassage:
         numbers, (done, activated) = np.zeros((2, n_owners), np.int64), np.zeros((2, *shape), np.int64)
         known = np.zeros(shape, bool)
         self.rows = control.fabric.look_at_owners(self.owner_of_task, since, numbers, done, activated, known)
-        self.ended = [piece for piece in self.ended if (piece[2] > since).any()]
-        for owner, queue, ended_s, status in self.ended:
-            recent = ended_s > since
-            known[owner[recent], queue[recent]] = True
-            recent &= status != S.CANCELLED
-            tally(done, owner[recent], queue[recent])
+        owner, queue, ended_s, status = (np.concatenate(column) for column in zip(*self.ended, strict=True))
+        self.ended = [tuple(column[ended_s > since] for column in (owner, queue, ended_s, status))]
+        owner, queue, ended_s, status = self.ended[0]
+        known[owner, queue] = True
+        counted = status != CANCELLED
+        tally(done, owner[counted], queue[counted])
         return numbers, done, activated, known
 
     def _jobs(self, status: JobStatus, chosen: np.ndarray) -> tuple[np.ndarray, user_limits.Capped]:

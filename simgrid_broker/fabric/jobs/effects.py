@@ -7,12 +7,15 @@ from simgrid_broker.fabric.jobs.activated import put_activated, take_out
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.transitions import change_share, move
-from simgrid_broker.world.rows import has_no_pieces, push_retry, take_retry, used_rows
+from simgrid_broker.world.rows import fetch_ahead, find_in_status, has_no_pieces, push_retry, take_retry, used_rows
+from simgrid_broker.world.states import LIVE
 from simgrid_broker.world.tasks.input_files import give_up_pieces
 
 S = JobStatus
 ACTIVATED, THROTTLED, SENT, STARTING = map(int, (S.ACTIVATED, S.THROTTLED, S.SENT, S.STARTING))
-RUNNING, HOLDING, PENDING, DEFINED, ASSIGNED = map(int, (S.RUNNING, S.HOLDING, S.PENDING, S.DEFINED, S.ASSIGNED))
+RUNNING, HOLDING = int(S.RUNNING), int(S.HOLDING)
+ACTIVE = sum(1 << status for status in LIVE if status not in (S.PENDING, S.DEFINED, S.ASSIGNED))
+"""Statuses of the jobs in PanDA's active table, a bit for each."""
 
 RETAGGED = S.PENDING, S.DEFINED, S.ASSIGNED, S.WAITING, S.ACTIVATED
 """Statuses of the jobs that follow their task to another share; source: lifecycle reference, section 1.2."""
@@ -168,37 +171,33 @@ def jobs_of_owners(world: Arrays, among, owner_of_task, chosen, status, found):
     """
     n = 0
     for row in among:
-        job = world.jobs[row]
-        if job["status"] == status and chosen[owner_of_task[job["task"]]]:
+        if world.job_status[row] == status and chosen[owner_of_task[world.job_tasks[row]]]:
             found[n] = row
             n += 1
     return n
 
 
 @compiled
-def look_at_owners(jobs, rows, owners, since, numbers, done, activated, known):
+def look_at_owners(world: Arrays, rows, owner_of_task, since, numbers, done, activated, known):
     """Count the live jobs of tasks whose owner is not -1, by owner; merge jobs are left out.
 
-    jobs: table of jobs; owners: of the task of each, (n_jobs,); numbers: running, starting and sent jobs and their
-    cores, (2, n_owners); done, activated, known: (n_owners, n_queues), numbers of jobs of the active table that are
-    neither activated nor holding, and of activated jobs, and whether there is any job there. Only jobs with a change or
-    heartbeat after `since`, s, count. Fills `rows` with those of all activated and throttled jobs, and returns their
-    number.
+    owner_of_task: (n_tasks,); numbers: running, starting and sent jobs and their cores, (2, n_owners); done, activated,
+    known: (n_owners, n_queues), numbers of jobs of the active table that are neither activated nor holding, and of
+    activated jobs, and whether there is any job there. Only jobs with a change or heartbeat after `since`, s, count.
+    Fills `rows`, as long as the table of jobs, with those of all activated and throttled jobs; returns their number.
     """
-    n = 0
-    for row in range(len(owners)):
-        owner, job = owners[row], jobs[row]
-        if owner < 0 or job["panda_id"] == 0:
-            continue
-        queue, status = job["queue"], job["status"]
+    n, n_found = 0, find_of_owners(world, owner_of_task, rows)
+    for place in range(n_found):
+        fetch_ahead(world, rows, n_found, place)
+        row = rows[place]
+        job, status = world.jobs[row], np.int64(world.job_status[row])
         if status == ACTIVATED or status == THROTTLED:
             rows[n] = row
             n += 1
         alive = status == RUNNING and job["due_sequence"] != 0
         if has_no_pieces(job) or not alive and job["modification_s"] <= since:
             continue
-        if status == PENDING or status == DEFINED or status == ASSIGNED:
-            continue
+        owner, queue = owner_of_task[world.job_tasks[row]], job["queue"]
         known[owner, queue] = True
         if status == ACTIVATED:
             activated[owner, queue] += 1
@@ -207,4 +206,15 @@ def look_at_owners(jobs, rows, owners, since, numbers, done, activated, known):
         if status == RUNNING or status == STARTING or status == SENT:
             numbers[0, owner] += 1
             numbers[1, owner] += job["corecount"]
+    return n
+
+
+@compiled
+def find_of_owners(world: Arrays, owner_of_task, rows):
+    """Write the rows of the jobs in the active table of tasks whose owner is not -1 to `rows`; returns their number."""
+    n = 0
+    for place in range(find_in_status(world, ACTIVE, rows)):
+        row = rows[place]
+        rows[n] = row
+        n += owner_of_task[world.job_tasks[row]] >= 0
     return n

@@ -55,10 +55,11 @@ def input_under_way(world: World, after_s: float, least: float = 0.0) -> tuple[n
         return NONE
     ways, place = np.unique(of[:n], return_inverse=True)
     size = np.bincount(place, moved[:n], len(ways))
-    moving = [(row, size[k], _is_from_tape(world, row, way % n_sites)) for k, way in enumerate(ways.tolist())
-             if (row := world.row_of.get(way // n_sites)) is not None]
-    rows, moved, tape = np.array(moving, float).reshape(-1, 3).T
-    return rows.astype(np.int64), np.stack([moved * tape, moved * (1 - tape)], axis=1)
+    rows = np.array([world.row_of.get(task, -1) for task in (ways // n_sites).tolist()], np.int64)
+    rows, size, source = rows[rows >= 0], size[rows >= 0], (ways % n_sites)[rows >= 0]
+    tape = np.empty(len(rows), bool)
+    find_on_tape(world.arrays, rows, source, tape)
+    return rows, np.stack([size * tape, size * ~tape], axis=1)
 
 
 @compiled
@@ -82,14 +83,20 @@ def find_moving(world: Arrays, n_sites, n_used, after_s, of, moved):
     return n
 
 
-def _is_from_tape(world: World, row: int, source: int) -> bool:
-    """True if a site has the input of the task in a row on tape only; of a container each dataset that is there."""
-    arrays, seen = world.arrays, []
-    for number in datasets_of(arrays, row):
-        place = int(arrays.datasets["first_replica"][number])
-        while place >= 0:
-            replica = arrays.replicas[place]
-            place = int(replica["next"])
-            if replica["site"] == source:
-                seen.append(bool(replica["tape"]))
-    return bool(seen) and all(seen)
+@compiled
+def find_on_tape(world: Arrays, rows, source, on_tape):
+    """Write whether the site `source`, (n,), has the input of each task in `rows` on tape only, to `on_tape`; of a
+    container each dataset that is there."""
+    for k in range(len(rows)):
+        container, n_seen, n_tape = world.containers[rows[k]], 0, 0
+        for member in range(max(container["number"], 1)):
+            number = (world.members[container["first"] + member]["dataset"] if container["number"] > 0
+                      else world.input_dataset[rows[k]])
+            place = world.datasets[number]["first_replica"]
+            while place >= 0:
+                replica = world.replicas[place]
+                place = replica["next"]
+                if replica["site"] == source[k]:
+                    n_seen += 1
+                    n_tape += replica["tape"] != 0
+        on_tape[k] = n_seen > 0 and n_seen == n_tape
