@@ -284,6 +284,15 @@ def test_scouts_set_the_size_of_jobs_for_a_target_of_output_in_the_code(edition,
     assert world.arrays.tasks["output_bytes_per_job"][0] == 976 * 1024 * 100             # whole KiB of an event
 
 
+@pytest.mark.rule("Scouts._take_over")
+def test_measured_output_of_a_job_may_be_more_than_two_gib():
+    split = dict(n_files=40, events_per_file=4000, file_bytes=1e6, output_bytes_per_event=1e6)
+    said = dict(split=split, n_jobs=40, n_events_per_job=4000, work_hs06s_per_event=2.5, cputime=2.5)
+    world = worked(stage("deployed", said=said), jobs=2)
+    world.run(world.now + 700)
+    assert world.arrays.tasks["output_bytes_per_job"][0] == 976 * 1024 * 4000
+
+
 @pytest.mark.rule("Scouts._evaluate", "withdraws_split_rules")
 @pytest.mark.parametrize(("minutes", "files"), [(20, 0), (10, 4)])
 def test_short_scouts_withdraw_the_files_of_a_job(minutes, files):

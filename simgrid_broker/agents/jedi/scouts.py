@@ -1,6 +1,7 @@
 """Scouts: measures tasks with their first chunks of input (JEDI: jobs); continues, exhausts or breaks them."""
 
 from collections.abc import Callable, Collection
+from operator import itemgetter
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from simgrid_broker.names import PMERGE, TaskStatus
 from simgrid_broker.policy.tasks import measures
 from simgrid_broker.policy.tasks import scouts as rules
 from simgrid_broker.policy.tasks.ends import Look, judged
+from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.series import CHANGED, TASK_ACTIONS
 from simgrid_broker.turns.policies import Policies
 from simgrid_broker.units import KIB
@@ -25,6 +27,10 @@ from simgrid_broker.world.world import World
 T = TaskStatus
 AVALANCHE = RECALCULATION + 1
 """Code of the look that ends scouting in `task_actions`."""
+SCOUTING = CHANGED.index("scouts")
+"""Code of the number that such a look is about."""
+RULES = itemgetter(*((SPLITTING.dtype.names or ()).index(name.lower()) for name in rules.SplitRules._fields[:-1]))
+"""Split rules, all but the last, of the values of a row of `splitting`."""
 
 
 class Scouts:
@@ -39,6 +45,7 @@ class Scouts:
         self.finished = FinishedJobs(world, self._benchmarks(), kinds.index(PMERGE) if PMERGE in kinds else -1)
         self.claims: dict[int, Task] = {}
         self.record: Callable[[np.ndarray], None] = lambda rows: None
+        self.looks: list[tuple] = []                         # rows of `task_actions` that are not recorded yet
         if self.streams:
             fabric.watchers.append(self.finished.watch)
 
@@ -86,6 +93,9 @@ class Scouts:
             self._expect_update(row, last=rules.TERMS[self.policies.edition].again_once)
         for row in rows[news == ENDED].tolist():
             self._forget(row)
+        if self.looks:
+            self.record(np.array(self.looks, TASK_ACTIONS.dtype))
+            self.looks.clear()
 
     def judge_running(self, labels: Collection[str], now: float) -> None:
         """Measure running tasks of some labels that are due for it, and exhaust those that are far from their claims.
@@ -154,9 +164,8 @@ class Scouts:
     def _note_look(self, row: int, now: float) -> None:
         """Record the scouts of a task that count when they are judged, and those of them that have finished."""
         tried, of_made = self._tried(row), rules.TERMS[self.policies.edition].of_made
-        number = self.world.arrays.tasks["jeditaskid"][row]
-        self.record(np.array([(now, number, AVALANCHE, CHANGED.index("scouts"), True,
-                               rules.counted(tried.scouts, tried.made, of_made), tried.finished)], TASK_ACTIONS.dtype))
+        self.looks.append((now, self.world.arrays.tasks["jeditaskid"][row], AVALANCHE, SCOUTING, True,
+                           rules.counted(tried.scouts, tried.made, of_made), tried.finished))
 
     def _verdict(self, row: int) -> tuple[str, bool]:
         """Why the scouts of a task so far break it, and whether they exhaust it instead."""
@@ -189,9 +198,7 @@ class Scouts:
     def _rules_of(self, row: int) -> rules.SplitRules:
         """Split rules of a task; one whose jobs all have one size says the files of a job."""
         arrays = self.world.arrays
-        split = arrays.splitting[row]
-        given = {name: split[name.lower()].item() for name in rules.SplitRules._fields[:-1]}
-        said = rules.SplitRules(**given, minCpuEfficiency=self._stream(row).minCpuEfficiency)
+        said = rules.SplitRules._make((*RULES(arrays.splitting[row].item()), self._stream(row).minCpuEfficiency))
         return said if is_cut(arrays, row) else said._replace(nFilesPerJob=pieces_at_once(arrays, row))
 
     def _input_of(self, row: int, jobs: np.ndarray) -> rules.Input:

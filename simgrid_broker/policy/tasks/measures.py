@@ -308,12 +308,14 @@ def measured_ramcount(jobs, n_jobs, basis, values):
 def measured_walltime(jobs, basis):
     """Wall time per MiB of input, s, not below the claim; short jobs count as 0; NaN without a claim."""
     claim, longest, most_mib = basis["walltime_s_per_mib"], 0.0, 0.0
+    if np.isnan(claim):
+        return np.nan
     for k in range(len(jobs)):
         if jobs[k]["cputime_s"] > longest:
             longest = jobs[k]["cputime_s"]
         most_mib = max(most_mib, jobs[k]["input_mib"])
     found = np.ceil(longest / most_mib * SAFETY) if longest >= LEAST_WALLTIME_S else 0.0
-    return np.nan if np.isnan(claim) else min(max(found, claim), MOST_WALLTIME)
+    return min(max(found, claim), MOST_WALLTIME)
 
 
 @compiled

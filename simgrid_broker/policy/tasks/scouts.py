@@ -293,11 +293,15 @@ def is_inefficient(of: Evidence, cfg: Gdpconfig) -> bool:
     return inefficient and max(of.expected.by_files, of.expected.by_events) > most
 
 
-def is_abuse(jobs: np.ndarray) -> bool:
-    """True if the job with most CPU time used more than twice its wall time on all of its cores."""
-    used = np.nan_to_num(jobs["cputime_s"])
-    most = np.flatnonzero(used == used.max())[-1]
-    return bool(used[most] > jobs["walltime_s"][most] * jobs["corecount"][most] * ABUSE)
+@compiled
+def is_abuse(jobs):
+    """True if the job with most CPU time, the last of several, used more than twice its wall time on all of its cores.
+    """
+    most, used = 0, 0.0
+    for k in range(len(jobs)):
+        if jobs[k]["cputime_s"] >= used:
+            most, used = k, jobs[k]["cputime_s"]
+    return used > jobs[most]["walltime_s"] * jobs[most]["corecount"] * ABUSE
 
 
 def withdraws_split_rules(of: Evidence, cfg: Gdpconfig) -> bool:
