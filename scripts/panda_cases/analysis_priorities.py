@@ -5,11 +5,13 @@ import numpy as np
 from panda_cases.config import gdpconfig
 from panda_cases.shape import fields, reads, real, rows, text, whole
 from simgrid_broker.agents.users.priority_massage import WINDOW_S
+from simgrid_broker.bundle import Bundle
 from simgrid_broker.fabric.jobs.effects import look_at_owners
-from simgrid_broker.names import PMERGE, JobStatus
+from simgrid_broker.names import JOB_ENDS, PMERGE, JobStatus
 from simgrid_broker.policy.users import limits
 from simgrid_broker.schema import JOBS
 from simgrid_broker.units import MINUTE
+from simgrid_broker.world.arrays import STATE
 
 LABEL = "user"
 S = JobStatus
@@ -19,6 +21,15 @@ LIKE = {"stagein": S.MERGING}
 
 MOST_JOBS = 10_000
 """Jobs of a block, at most."""
+
+
+class Jobs(Bundle):
+    """The arrays of the world in which jobs are counted."""
+
+    state: np.ndarray
+    jobs: np.ndarray
+    job_status: np.ndarray
+    job_tasks: np.ndarray
 
 
 @reads(jobs=rows(fields(
@@ -75,8 +86,12 @@ def _counts(case: dict, block: np.ndarray, owners: dict, queues: dict) -> tuple[
     shape = len(owners), len(queues)
     numbers, (done, activated) = np.zeros((2, len(owners)), np.int64), np.zeros((2, *shape), np.int64)
     known = np.zeros(shape, bool)
-    table["status"][table["status"] == S.CANCELLED] = S.HOLDING            # both only make an owner known
-    look_at_owners(table, np.empty(len(table), np.int32), owner[block], -WINDOW_S, numbers, done, activated, known)
+    status, state = table["status"], np.zeros(1, STATE)
+    status[status == S.CANCELLED] = S.HOLDING                              # both only make an owner known
+    status[np.isin(status, JOB_ENDS)] = S.TRANSFERRING                     # these only count as well
+    state["n_job_rows"] = len(table)
+    jobs = Jobs(state=state, jobs=table, job_status=status.astype(np.int8), job_tasks=table["task"].copy())
+    look_at_owners(jobs, np.empty(len(table), np.int32), owner, -WINDOW_S, numbers, done, activated, known)
     return numbers, done, activated, known
 
 
