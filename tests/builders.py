@@ -27,6 +27,7 @@ from simgrid_broker.turns.brokers import all_criteria, all_factors, all_reasons,
 from simgrid_broker.views import KEPT, Gdpconfig, InputDataset, Queues, Stats, Task, Verdict
 from simgrid_broker.world import build, invariants, recount, rows
 from simgrid_broker.world.jobs.transitions import enter
+from simgrid_broker.world.queues.statistics import count_activity
 
 S, T = JobStatus, TaskStatus
 
@@ -298,4 +299,5 @@ def put_job(bench: Bench, status: JobStatus, **columns) -> int:
     job["jeditaskid"] = bench.arrays.tasks["jeditaskid"][job["task"]]
     bench.arrays.job_times[row] = np.nan
     enter(bench.arrays, row, int(status), bench.now)
+    count_activity(bench.arrays, job, int(status), 1)
     return row

@@ -73,13 +73,18 @@ class Control:
         """Edition of the rules."""
         return self.policies.edition
 
+    @property
+    def is_awake(self) -> bool:
+        """True if agents look even where nothing that they read has changed."""
+        return AWAKE
+
     def is_unchanged(self, name: str, *versions: int) -> bool:
         """True if an agent, by its name, asked with the same versions before: what it reads has not changed since.
 
         A look that acts must change a version, so that it is followed by another one.
         """
         known, self.inputs[name] = self.inputs.get(name), versions
-        return known == versions and not AWAKE
+        return known == versions and not self.is_awake
 
     def every(self, period: float, work: Callable[[], float | None], name: str) -> Process:
         """Call `work()` on a period, s, first at a random phase that depends on the seed and the name.

@@ -21,7 +21,7 @@ N_ACTIVITIES = len(FTS_ACTIVITIES)
 REUSED = ("jobs", "transfers", "retries", "submissions", "replicas", "subdatasets")
 """Tables whose rows are given back; the free rows of each are a stack, `free_` and its name in `Arrays`."""
 
-OF_JOBS = ("job_times", "job_tasks", "job_queues", "job_status", "quiet_s", "ages", "job_files")
+OF_JOBS = ("job_times", "job_tasks", "job_queues", "job_status", "neighbours", "quiet_s", "ages", "job_files")
 """Tables that have a row for each of `jobs`."""
 
 WITHDRAWN = -1
@@ -234,6 +234,16 @@ AGE = np.dtype([("panda_id", "i8"), ("rank", "i4"), ("child", "i4"), ("sibling",
 In a run with task queues, its place in the list of its task queue instead; -1 = it waits at its pseudo-queue.
 """
 
+LIVE_JOBS = np.dtype([
+    ("version", "i8"),               # n_job_moves when one was last made, ended, began to wait to be merged, or changed
+                                     # its queue
+    ("first", "i4"),                 # row of the one that was made last, -1 = none
+], align=True)
+"""The list of the live jobs of a task, and when it last changed."""
+
+NEIGHBOUR = np.dtype([("next", "i4"), ("previous", "i4")])
+"""Rows of the jobs behind and before a live job in the list of those of its task, -1 = none."""
+
 WAITING = np.dtype([("panda_id", "i8"), ("row", "i4")])
 """A job in the inbox of a server agent; stale when the row has since got another panda_id."""
 
@@ -325,6 +335,8 @@ class Arrays(Bundle):
     job_tasks: np.ndarray          # (n_rows,), tasks of `jobs`, close together for scans
     job_queues: np.ndarray         # (n_rows,), queues of `jobs`, in the same way
     job_status: np.ndarray         # (n_rows,), statuses of `jobs`, in the same way; of a free row a final one
+    live_jobs: np.ndarray          # (n_tasks,) of LIVE_JOBS
+    neighbours: np.ndarray         # (n_rows,) of NEIGHBOUR, as `jobs`: lists of the live jobs by task
     quiet_s: np.ndarray            # (n_rows, n_scans), s, scans for old jobs pass over a job before it
     ages: np.ndarray               # (n_rows,) of AGE, as `jobs`
     job_files: np.ndarray          # (n_rows,), as `jobs`
@@ -338,6 +350,9 @@ class Arrays(Bundle):
     shares_by_rank: np.ndarray     # (n_shares,), the shares of lower rank first
     counts: np.ndarray             # (n_queues, n_groups, n_resource_types, n_status), jobs; groups as in `jobs.counts`
     running_cores: np.ndarray      # (n_queues, n_groups, n_resource_types), cores of running jobs
+    memory_asked: np.ndarray       # (n_queues, 2), memory per core of running and of starting jobs, `PARTS` of a MB
+    disk_traffic: np.ndarray       # (n_queues,), disk traffic per core of running jobs, `PARTS` of a kB/s
+    transferring_to: np.ndarray    # (n_queues, n_sites), jobs whose output is on its way to each nucleus
     hs06_milli: np.ndarray         # (n_shares,), power in use by sent and running jobs
     user_counts: np.ndarray        # (n_users, n_status), jobs
     user_cores: np.ndarray         # (n_users,), cores of running jobs

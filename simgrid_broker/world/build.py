@@ -74,6 +74,8 @@ def build(scenario: Scenario, task_list: TaskList, arrival_s: np.ndarray | None 
         shares_by_rank=np.arange(n_shares, dtype=np.int32),
         counts=np.zeros((n_queues, n_groups, n_types, arrays.N_STATUS), np.int32),
         running_cores=np.zeros((n_queues, n_groups, n_types), np.int32),
+        memory_asked=np.zeros((n_queues, 2), np.int64), disk_traffic=np.zeros(n_queues, np.int64),
+        transferring_to=np.zeros((n_queues, len(grid.sites)), np.int64),
         hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, arrays.N_STATUS), np.int32),
         user_cores=np.zeros(n_users, np.int32),
         user_jobs=np.zeros((FIRST_USER_ROWS, n_queues, arrays.N_USER_NUMBERS), np.int32),
@@ -252,7 +254,7 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
     return dict(
         jobs=zeros_in_lines(n_jobs, JOBS.dtype), job_times=zeros_in_lines((n_jobs, arrays.N_STATUS), float),
         job_tasks=np.zeros(n_jobs, np.int32), job_queues=np.zeros(n_jobs, np.int16),
-        job_status=np.zeros(n_jobs, np.int8),
+        job_status=np.zeros(n_jobs, np.int8), neighbours=np.zeros(n_jobs, arrays.NEIGHBOUR),
         quiet_s=np.zeros((n_jobs, arrays.N_SCANS), np.float32),
         ages=np.zeros(n_jobs, arrays.AGE), job_files=np.zeros(n_jobs, arrays.JOB_FILES),
         event_jobs=np.zeros(0, arrays.EVENT_JOB), event_ranges=np.zeros(0, RANGE), event_chunks=np.zeros(0, CHUNK),

@@ -7,27 +7,37 @@ from math import isnan
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import JobMark, QueueStatus
+from simgrid_broker.names import JobMark, JobStatus, QueueStatus
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.grid import OFF
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.datasets import members_of, note_added, replica_tables
 from simgrid_broker.world.data.replicas import add_replica_of, drop_replicas_of
+from simgrid_broker.world.queues.statistics import count_traffic
 from simgrid_broker.world.world import World
 
+RUNNING = int(JobStatus.RUNNING)
 CLAIMS = {column.name for column in TASKS.columns if column.unknown}
 
 
 def set_task(world: World, row: int, **columns: float) -> None:
-    """Write columns of a task, in the units of the table, a claim of NaN as 0; its jobs keep their values."""
+    """Write columns of a task, in the units of the table, a claim of NaN as 0; its jobs keep their values.
+
+    Running jobs have the disk traffic that their task has now.
+    """
     task = world.arrays.tasks[row]
     world.n_moves += 1
+    if "diskio" in columns:
+        set_traffic(world.arrays, row, float(np.nan_to_num(columns.pop("diskio"))))
     for name, value in columns.items():
         task[name] = 0 if name in CLAIMS and isnan(value) else value
 
 
 def set_tasks(world: World, rows: np.ndarray, **columns: np.ndarray | float) -> None:
-    """Write columns of the tasks in `rows`, one value each or one for all, as `set_task` writes those of one."""
+    """Write columns of the tasks in `rows`, one value each or one for all, as `set_task` writes those of one.
+
+    Disk traffic is written for one task alone.
+    """
     world.n_moves += len(rows)
     for name, values in columns.items():
         world.arrays.tasks[name][rows] = np.where(np.isnan(values), 0, values) if name in CLAIMS else values
@@ -36,6 +46,24 @@ def set_tasks(world: World, rows: np.ndarray, **columns: np.ndarray | float) -> 
 def mark_jobs(world: World, rows: Sequence[int], mark: JobMark) -> None:
     """Add a mark to the jobs in some rows."""
     world.arrays.job_files["marks"][np.asarray(rows, np.int64)] |= np.uint8(mark)
+
+
+@compiled
+def set_traffic(world: Arrays, row, traffic):
+    """Write the disk traffic of a task, kB/s per core, and count its running jobs with it."""
+    count_traffic_of(world, row, -1)
+    world.tasks[row]["diskio"] = traffic
+    count_traffic_of(world, row, 1)
+
+
+@compiled
+def count_traffic_of(world: Arrays, row, change):
+    """Count the running jobs of a task in or out of the disk traffic of their queues; change: 1 or -1."""
+    job = world.live_jobs[row]["first"]
+    while job >= 0:
+        if world.job_status[job] == RUNNING:
+            count_traffic(world, world.jobs[job], change)
+        job = world.neighbours[job]["next"]
 
 
 @compiled

@@ -39,6 +39,32 @@ def columns_for_scans_agree(arrays: Arrays, found: Recount):
             yield f"the {name} of some jobs is not that which scans find"
 
 
+@compiled
+def owners_of_jobs(world: Arrays, owner):
+    """Write the task of each job in the list of one to `owner`, (n_rows,), -1 before; returns how many stand wrongly.
+
+    A list ends at a job that is met twice.
+    """
+    n_wrong = 0
+    for task in range(len(world.live_jobs)):
+        before, row = -1, world.live_jobs[task]["first"]
+        while row >= 0 and owner[row] < 0:
+            owner[row] = task
+            n_wrong += world.neighbours[row]["previous"] != before
+            before, row = row, world.neighbours[row]["next"]
+        n_wrong += row >= 0
+    return n_wrong
+
+
+def tasks_list_their_jobs(arrays: Arrays, found: Recount):
+    """Every live job, and no other, stands once in the list of its task."""
+    owner, wanted = np.full((2, len(arrays.jobs)), -1, np.int32)
+    wanted[found.rows] = arrays.jobs["task"][found.rows]
+    n_wrong = owners_of_jobs(arrays, owner) + np.count_nonzero(owner != wanted)
+    if n_wrong:
+        yield f"{n_wrong} jobs are missing from the lists of their tasks or stand there wrongly"
+
+
 def usage_equals_recount(arrays: Arrays, found: Recount):
     """Power in use by share and running cores by queue and by user equal the recount."""
     if not np.array_equal(found.hs06_milli, arrays.hs06_milli):
@@ -47,6 +73,13 @@ def usage_equals_recount(arrays: Arrays, found: Recount):
         yield "running cores differ from a recount"
     if not np.array_equal(found.user_cores, arrays.user_cores):
         yield "running cores by user differ from a recount"
+
+
+def activity_equals_recount(arrays: Arrays, found: Recount):
+    """Memory asked for, disk traffic and output under way by queue equal the recount."""
+    for name in ("memory_asked", "disk_traffic", "transferring_to"):
+        if not np.array_equal(getattr(found, name), getattr(arrays, name)):
+            yield f"{name} of some queues differs from a recount"
 
 
 def slots_are_used_once(arrays: Arrays, _found):
@@ -269,8 +302,9 @@ def merge_jobs_have_reason(arrays: Arrays, found: Recount):
 
 
 INVARIANTS = (
-    counts_equal_recount, jobs_stand_in_tables, columns_for_scans_agree, usage_equals_recount, slots_are_used_once,
-    nodes_make_up_their_pools, payloads_hold_slots,
+    counts_equal_recount, jobs_stand_in_tables, columns_for_scans_agree, tasks_list_their_jobs, usage_equals_recount,
+    activity_equals_recount,
+    slots_are_used_once, nodes_make_up_their_pools, payloads_hold_slots,
     no_input_is_lost, input_is_held_once, attempts_stay_below_limit, retries_wait_in_lists, *STORAGE_INVARIANTS,
     activated_jobs_can_be_found, newest_jobs_stand_where_they_are_said_to, *LINK_INVARIANTS,
     moving_jobs_have_a_transfer, readings_belong_to_running_jobs, merge_jobs_have_reason, subdatasets_await_their_jobs,

@@ -9,6 +9,7 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.counts import in_resource_queue
 from simgrid_broker.world.queues.slots import slot_of
+from simgrid_broker.world.queues.statistics import count_activity
 from simgrid_broker.world.users.jobs import count_for_user
 
 SENT, RUNNING = int(JobStatus.SENT), int(JobStatus.RUNNING)
@@ -26,6 +27,10 @@ class Recount(NamedTuple):
     running_cores: np.ndarray
     user_cores: np.ndarray
     hs06_milli: np.ndarray
+    memory_asked: np.ndarray
+    disk_traffic: np.ndarray
+    transferring_to: np.ndarray
+    tasks: np.ndarray
     payloads: np.ndarray           # (n_pseudo_queues,), running payloads
     alive: np.ndarray              # (n_tasks,), jobs
     pieces: np.ndarray             # (n_tasks,), chunks of the jobs
@@ -50,6 +55,8 @@ def recount(arrays: Arrays) -> Recount:
         live(arrays), np.zeros(1, np.int64), np.zeros_like(arrays.counts), np.zeros_like(arrays.user_counts),
         np.zeros_like(arrays.user_jobs), np.zeros_like(arrays.user_queued_cores),
         np.zeros_like(arrays.running_cores), np.zeros_like(arrays.user_cores), np.zeros_like(arrays.hs06_milli),
+        np.zeros_like(arrays.memory_asked), np.zeros_like(arrays.disk_traffic), np.zeros_like(arrays.transferring_to),
+        arrays.tasks,
         np.zeros(len(arrays.pseudo_queues), np.int64), np.zeros(n_tasks, np.int64), np.zeros(n_tasks, np.int64))
     add_up(arrays.jobs, first_groups(arrays), sums)
     return sums
@@ -68,6 +75,7 @@ def add_up(jobs, first_group, found):
         found.counts[job["queue"], group, job["resource_type"], status] += 1
         found.user_counts[user, status] += 1
         count_for_user(found, job, status, 1)
+        count_activity(found, job, status, 1)
         found.alive[task] += 1
         found.pieces[task] += max(job["n_chunks"], 0)
         if status == SENT or status == RUNNING:

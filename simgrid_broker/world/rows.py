@@ -69,6 +69,37 @@ def take_job(world: Arrays):
 
 
 @compiled
+def note_change(world: Arrays, row):
+    """Note that a job of a task was made, has ended, begins to wait to be merged, or has changed its queue."""
+    world.live_jobs[world.jobs[row]["task"]]["version"] = world.state[0]["n_job_moves"]
+
+
+@compiled
+def list_job(world: Arrays, row):
+    """Put a new job at the head of the list of the live jobs of its task."""
+    of_task, own = world.live_jobs[world.jobs[row]["task"]], world.neighbours[row]
+    following = of_task["first"]
+    own["next"], own["previous"] = following, -1
+    if following >= 0:
+        world.neighbours[following]["previous"] = row
+    of_task["first"] = row
+    note_change(world, row)
+
+
+@compiled
+def unlist_job(world: Arrays, row):
+    """Take a job that has ended out of the list of its task."""
+    own = world.neighbours[row]
+    if own["previous"] >= 0:
+        world.neighbours[own["previous"]]["next"] = own["next"]
+    else:
+        world.live_jobs[world.jobs[row]["task"]]["first"] = own["next"]
+    if own["next"] >= 0:
+        world.neighbours[own["next"]]["previous"] = own["previous"]
+    note_change(world, row)
+
+
+@compiled
 def used_rows(world: Arrays):
     """The rows of `jobs` that were ever used; the lowest ones are taken first, so that no pass need go further."""
     return range(world.state[0]["n_job_rows"])

@@ -5,10 +5,11 @@ import pytest
 from builders import Bench, S, put_job, scenario, two_sites
 
 from simgrid_broker.units import HOUR
+from simgrid_broker.world.columns import set_task
 from simgrid_broker.world.jobs.counts import take_snapshot
 from simgrid_broker.world.views import observe
 
-pytestmark = pytest.mark.rule("world.queues.statistics.activity", "look_at_jobs")
+pytestmark = pytest.mark.rule("world.queues.statistics.activity", "count_activity")
 
 
 QUEUES = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8, maxdiskio=300, pledgedcpu=40,
@@ -86,6 +87,16 @@ def test_disk_traffic_of_running_jobs_is_counted_by_core():
     for task, cores, status in ((0, 8, S.RUNNING), (1, 1, S.RUNNING), (2, 1, S.RUNNING), (1, 1, S.ACTIVATED)):
         put_job(bench, status, task=task, corecount=cores)
     assert load(bench)["diskio"].tolist() == [pytest.approx((100 + 300 + 0) / 3), 0]
+
+
+def test_running_jobs_have_the_disk_traffic_that_their_task_has_now():
+    bench = bench_of(dict(diskio=800.0))
+    for status in (S.RUNNING, S.RUNNING, S.TRANSFERRING):
+        put_job(bench, status, corecount=8)
+    set_task(bench.world, 0, diskio=80.0)
+    assert load(bench)["diskio"].tolist() == [10, 0]
+    set_task(bench.world, 0, diskio=np.nan)
+    assert load(bench)["diskio"].tolist() == [0, 0]
 
 
 def test_nothing_is_measured_where_no_task_has_disk_traffic():

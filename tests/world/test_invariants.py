@@ -57,6 +57,19 @@ def job_is_of_an_unknown_user(bench):
     bench.arrays.jobs["user"][first(bench, S.ACTIVATED)] = len(bench.arrays.user_cores)
 
 
+def job_is_in_no_list_of_a_task(bench):
+    rows.unlist_job(bench.arrays, first(bench, S.ACTIVATED))
+
+
+def job_is_twice_in_the_list_of_its_task(bench):
+    row = first(bench, S.ACTIVATED)
+    bench.arrays.neighbours["next"][row] = bench.arrays.live_jobs["first"][bench.arrays.jobs["task"][row]]
+
+
+def job_does_not_know_the_one_before(bench):
+    bench.arrays.neighbours["previous"][first(bench, S.ACTIVATED)] = -1
+
+
 def power_is_lost(bench):
     bench.arrays.hs06_milli[0] -= 1
 
@@ -67,6 +80,18 @@ def cores_are_miscounted(bench):
 
 def cores_of_a_user_are_miscounted(bench):
     bench.arrays.user_cores[0] += 1
+
+
+def memory_asked_for_is_lost(bench):
+    bench.arrays.memory_asked[0, 0] -= 1
+
+
+def disk_traffic_appears(bench):
+    bench.arrays.tasks["diskio"][bench.arrays.jobs["task"][first(bench, S.RUNNING)]] = 100.0
+
+
+def output_under_way_is_miscounted(bench):
+    bench.arrays.transferring_to[0, 0] += 1
 
 
 def core_is_given_away_twice(bench):
@@ -340,7 +365,11 @@ SINS = {
     invariants.counts_equal_recount: (miscount, miscount_user, status_behind_the_back, job_is_lost),
     invariants.jobs_stand_in_tables: (job_is_of_a_queue_that_does_not_exist, job_is_of_an_unknown_user),
     invariants.columns_for_scans_agree: (status_behind_the_back, job_is_of_a_queue_that_does_not_exist),
+    invariants.tasks_list_their_jobs: (job_is_in_no_list_of_a_task, job_is_twice_in_the_list_of_its_task,
+                                       job_does_not_know_the_one_before, job_is_lost),
     invariants.usage_equals_recount: (power_is_lost, cores_are_miscounted, cores_of_a_user_are_miscounted),
+    invariants.activity_equals_recount: (memory_asked_for_is_lost, disk_traffic_appears,
+                                         output_under_way_is_miscounted),
     invariants.slots_are_used_once: (core_is_given_away_twice, core_is_lost, memory_is_lost, memory_is_overdrawn),
     invariants.nodes_make_up_their_pools: (core_of_a_node_is_lost, list_of_nodes_with_room_is_wrong),
     invariants.payloads_hold_slots: (payload_without_a_slot,),

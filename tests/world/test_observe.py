@@ -248,15 +248,15 @@ def test_jobs_before_merging_are_those_of_tasks_whose_output_is_merged():
     rows = [put_job(bench, S.RUNNING, task=task, chunk=chunk) for task, chunk in ((2, 0), (0, 7), (1, 0), (0, 3))]
     put_job(bench, S.ACTIVATED, n_chunks=0)                                        # a merge job
     rows.append(put_job(bench, S.MERGING, task=0, chunk=9))
-    planned, everything = np.zeros(len(bench.arrays.jobs), np.int64), np.ones(3, bool)
-    found, others = observe.jobs_before_merging(bench.arrays, everything, planned)
-    assert found["row"].tolist() == sorted([rows[1], rows[3], rows[4]])            # none of task 2 waits
-    assert others.tolist() == [True, False, True]
+    planned, tasks = np.zeros(len(bench.arrays.jobs), np.int64), np.array([2, 0])
+    found, others = observe.jobs_before_merging(bench.arrays, tasks, planned)
+    assert sorted(found["row"]) == sorted([rows[1], rows[3], rows[4]])             # none of task 2 waits
+    assert others.tolist() == [True, True]
     planned[rows[4]] = bench.arrays.jobs["panda_id"][rows[4]]
-    assert not len(observe.jobs_before_merging(bench.arrays, everything, planned)[0])
+    assert not len(observe.jobs_before_merging(bench.arrays, tasks, planned)[0])
     planned[rows[4]] += 1                                                          # another job had that row
-    assert len(observe.jobs_before_merging(bench.arrays, everything, planned)[0]) == 3
-    assert not len(observe.jobs_before_merging(bench.arrays, ~everything, planned)[0])
+    assert len(observe.jobs_before_merging(bench.arrays, tasks, planned)[0]) == 3
+    assert not len(observe.jobs_before_merging(bench.arrays, tasks[:1], planned)[0])
 
 
 @pytest.mark.parametrize(("status", "columns", "expected"), [
@@ -270,9 +270,9 @@ def test_work_of_a_task_other_than_merging(status, columns, expected):
     put_job(bench, status)
     for name, value in (dict(next_chunk=10) | columns).items():
         bench.arrays.tasks[name][0] = value
-    none = np.zeros(len(bench.arrays.jobs), np.int64)
-    _, others = observe.jobs_before_merging(bench.arrays, np.ones(1, bool), none)
-    found = observe.has_other_work(bench.arrays, others)
+    none, tasks = np.zeros(len(bench.arrays.jobs), np.int64), np.zeros(1, np.int64)
+    _, others = observe.jobs_before_merging(bench.arrays, tasks, none)
+    found = observe.has_other_work(bench.arrays, tasks, others)
     assert found.tolist() == [expected]
 
 

@@ -6,9 +6,11 @@ from builders import Bench, put_job, scenario
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simgrid_broker.fabric.jobs.effects import find_jobs
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world import rows
 from simgrid_broker.world.build import FIRST_ROWS
+from simgrid_broker.world.jobs.transitions import come_back, leave, move
 from simgrid_broker.world.world import MARGIN
 
 
@@ -27,6 +29,35 @@ def test_no_row_is_given_out_twice(takes):
     free = set(arrays.free_jobs[:bench.world.free_rows("jobs")].tolist())
     assert len(free) == FIRST_ROWS - len(held) and not free & set(held)
     assert set(np.flatnonzero(arrays.jobs["panda_id"])) == set(held)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 99)), max_size=30))
+def test_tasks_list_their_live_jobs_the_newest_first(steps):
+    bench = Bench(None, {}, {})
+    arrays, expected = bench.arrays, ([], [])
+    for task, number in steps:
+        jobs, before = expected[task], int(arrays.live_jobs["version"][task])
+        if number % 3 or not jobs:
+            jobs.insert(0, put_job(bench, JobStatus.ACTIVATED, task=task))
+        else:
+            gone = jobs.pop(number % len(jobs))
+            leave(arrays, gone)
+            rows.unlist_job(arrays, gone)
+        assert arrays.live_jobs["version"][task] > before
+    for task, jobs in enumerate(expected):
+        found = np.empty(len(jobs), np.int64)
+        assert find_jobs(arrays, np.array([task]), found) == len(jobs) and found.tolist() == jobs
+
+
+@pytest.mark.parametrize(("status", "changes"), [(JobStatus.MERGING, True), (JobStatus.TRANSFERRING, False)])
+def test_a_job_that_begins_to_wait_to_be_merged_changes_the_version_of_its_task(status, changes):
+    bench = Bench(None, {})
+    row = put_job(bench, JobStatus.HOLDING)
+    before = int(bench.arrays.live_jobs["version"][0])
+    assert move(bench.arrays, row, int(status), 1.0)
+    assert (bench.arrays.live_jobs["version"][0] > before) == changes
+    come_back(bench.arrays, row)
+    assert bench.arrays.live_jobs["version"][0] == bench.world.state["n_job_moves"]
 
 
 def test_a_row_that_was_given_back_is_the_next_to_be_used():

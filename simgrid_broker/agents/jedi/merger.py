@@ -5,6 +5,9 @@ one process does both, at the period of the JobGenerator. Source: JEDI TWiki, In
 lifecycle reference, 2.14 and 4.2 (row 27).
 """
 
+from collections.abc import Sequence
+from itertools import compress
+
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
@@ -20,7 +23,11 @@ T = TaskStatus
 MERGING, FINISHED, CANCELLED = int(JobStatus.MERGING), int(JobStatus.FINISHED), int(JobStatus.CANCELLED)
 SERVED = (T.READY, T.SCOUTING, T.SCOUTED, T.RUNNING, T.MERGING, T.THROTTLED)
 """Statuses of a task for which merge jobs are made; source: lifecycle reference, 2.14 (even while throttled)."""
-IS_SERVED = np.isin(np.arange(len(T)), SERVED)
+ENDS_BY_MERGING = np.isin(np.arange(len(T)), (T.RUNNING, T.MERGING))
+"""Statuses of a task that say whether only merging is left, (n_statuses,) bool."""
+
+NOT_SEEN = -1
+"""Version of a task whose jobs are to be looked at in any case."""
 
 
 def merger(control: Control) -> Process:
@@ -30,14 +37,20 @@ def merger(control: Control) -> Process:
 
 
 class Merger:
-    """Merge jobs that are planned and under way."""
+    """Merge jobs that are planned and under way.
+
+    orphans: panda_ids of those that have lost some of their input; members: panda_id of the job in each row that a
+    merge reads; seen: version of the live jobs of each task when they were last looked at, others: whether some of them
+    did not wait to be merged, (n_tasks,) each.
+    """
 
     def __init__(self, control: Control):
         self.control, self.tables = control, MergeTables(control)
         self.waiting: list[Merge] = []
         self.under_way: dict[int, Merge] = {}
+        self.orphans: set[int] = set()
         self.ended: list[tuple[int, int, int]] = []
-        self.members = np.zeros(0, np.int64)                 # panda_id of the job in each row that a merge reads
+        self.members, self.seen, self.others = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool)
         self.processing_type = control.world.vocabularies["processing_types"].index(PMERGE)
         control.fabric.watchers.append(self.watch)
         control.books.planned_merges = self.planned
@@ -49,27 +62,37 @@ class Merger:
 
     def cycle(self) -> None:
         """Handle merge jobs that have ended, make new ones, and update the status of tasks."""
-        if not self.control.is_unchanged("merger", int(self.control.world.state["n_job_moves"])):
-            self._mark_orphans()
+        self._mark_orphans()
         self.control.fabric.empty_outboxes()
         ended, self.ended = self.ended, []
         for panda_id, status, cause in ended:
             self._settle(self.under_way.pop(panda_id), status, cause)
-        arrays, short = self.control.arrays, len(self.control.arrays.jobs) - len(self.members)
-        self.members = np.pad(self.members, (0, short)) if short > 0 else self.members
-        jobs, others = observe.jobs_before_merging(arrays, IS_SERVED[self.control.world.statuses], self.members)
-        self._gather(jobs)
+        tasks = self.control.books.live_tasks.in_status(*SERVED)
+        tasks = tasks[self.control.arrays.tasks["mergeoutput"][tasks] != 0]
+        self._gather(tasks[self._has_changed()[tasks]])
         self._make()
-        self._set_statuses(others)
+        self._set_statuses(tasks)
+
+    def _has_changed(self) -> np.ndarray:
+        """Which tasks have other live jobs than when they were looked at, or do other things, (n_tasks,) bool."""
+        versions = self.control.arrays.live_jobs["version"]
+        self.seen, self.others = (lengthened(column, len(versions)) for column in (self.seen, self.others))
+        return np.ones(len(versions), bool) if self.control.is_awake else versions != self.seen
 
     def planned(self) -> list[PlannedMerge]:
         """Merge jobs that wait for brokerage."""
-        return [PlannedMerge(merge.task, view_of(self.control, merge)[0]) for merge in self.waiting
-                if self.under_way.get(merge.panda_id) is not merge and self._is_whole(merge)]
+        waiting = [merge for merge in self.waiting if self.under_way.get(merge.panda_id) is not merge]
+        return [PlannedMerge(merge.task, view_of(self.control, merge)[0])
+                for merge in compress(waiting, self._are_whole(waiting))]
 
-    def _is_whole(self, merge: Merge) -> bool:
-        """True if all jobs of a merge still wait for it."""
-        return bool(observe.count_merging(self.control.arrays, merge.rows, merge.panda_ids) == len(merge.rows))
+    def _are_whole(self, merges: Sequence[Merge]) -> np.ndarray:
+        """Which merges have all their jobs still waiting, (n,) bool."""
+        whole, numbers = np.empty(len(merges), bool), np.array([len(merge.rows) for merge in merges])
+        if merges:
+            rows, panda_ids = (np.concatenate(jobs) for jobs in zip(*((merge.rows, merge.panda_ids)
+                                                                      for merge in merges), strict=True))
+            observe.mark_whole(self.control.arrays, rows, panda_ids, numbers, whole)
+        return whole
 
     def _alive(self, merge: Merge) -> np.ndarray:
         """Which jobs of a merge still wait for it, (n,) bool."""
@@ -78,11 +101,13 @@ class Merger:
 
     def _mark_orphans(self) -> None:
         """Mark merge jobs that lost some of their input, which copyArchive kills after a while."""
-        control, panda_ids = self.control, self.control.arrays.jobs["panda_id"]
-        rows = [merge.row for panda_id, merge in self.under_way.items()
-                if panda_ids[merge.row] == panda_id and not self._is_whole(merge)]
-        control.books.has_orphans = bool(rows)
-        mark_jobs(control.world, rows, JobMark.PREMERGE_GONE)
+        control, panda_ids, changed = self.control, self.control.arrays.jobs["panda_id"], self._has_changed()
+        merges = [merge for panda_id, merge in self.under_way.items()
+                  if changed[merge.task] or panda_id in self.orphans]
+        orphans = [merge for merge in compress(merges, ~self._are_whole(merges))
+                   if panda_ids[merge.row] == merge.panda_id]
+        self.orphans, control.books.has_orphans = {merge.panda_id for merge in orphans}, bool(orphans)
+        mark_jobs(control.world, [merge.row for merge in orphans], JobMark.PREMERGE_GONE)
 
     def _settle(self, merge: Merge, status: int, cause: int) -> None:
         """Finish the jobs of a merge that succeeded; otherwise retry the rest, or cancel it after three attempts."""
@@ -104,11 +129,15 @@ class Merger:
 
     def _forget(self, merge: Merge) -> None:
         """Let the jobs of a merge be in others."""
+        self.seen[merge.task] = NOT_SEEN
         self.members[merge.rows[self.members[merge.rows] == merge.panda_ids]] = 0
 
-    def _gather(self, jobs: np.ndarray) -> None:
-        """Plan merge jobs for every place at which all jobs of a task are done; jobs: `observe.jobs_before_merging`."""
+    def _gather(self, tasks: np.ndarray) -> None:
+        """Plan merge jobs for every place at which all jobs of a task are done; tasks: rows of those to look at."""
         arrays = self.control.arrays
+        self.members = lengthened(self.members, len(arrays.jobs))
+        self.seen[tasks] = arrays.live_jobs["version"][tasks]
+        jobs, self.others[tasks] = observe.jobs_before_merging(arrays, tasks, self.members)
         for task, chosen in merging.ready(arrays.tasks["jeditaskid"][jobs["task"]], jobs["queue"],
                                           arrays.queues["site"][jobs["queue"]], jobs["chunk"], jobs["waits"],
                                           self.control.edition):
@@ -127,12 +156,10 @@ class Merger:
 
     def _make(self) -> None:
         """Broker and make the merge jobs that are due; drop those without all input, whose rest is gathered again."""
-        control, tasks, whole = self.control, self.control.arrays.tasks, list[Merge]()
-        for merge in self.waiting:
-            if self._is_whole(merge):
-                whole.append(merge)
-            else:
-                self._forget(merge)
+        control, tasks, are_whole = self.control, self.control.arrays.tasks, self._are_whole(self.waiting)
+        for merge in compress(self.waiting, ~are_whole):
+            self._forget(merge)
+        whole = [*compress(self.waiting, are_whole)]
         due = [merge for merge in whole if control.now >= merge.again_at and tasks["status"][merge.task] in SERVED]
         if due:
             for merge, drawn in zip(due, self.tables.broker_all(due), strict=True):
@@ -163,12 +190,20 @@ class Merger:
         merge.panda_id = int(control.arrays.jobs["panda_id"][merge.row])
         self.under_way[merge.panda_id] = merge
 
-    def _set_statuses(self, others: np.ndarray) -> None:
-        """Set tasks with only merging left to `merging`, and tasks with other work to `running`; others: with jobs that
-        do not wait to be merged."""
-        control, rows = self.control, self.control.books.live_tasks.in_status(T.RUNNING, T.MERGING)
-        status, n_alive, merges = (control.arrays.tasks[name][rows] for name in ("status", "n_alive", "mergeoutput"))
-        new = merging.new_status(status, observe.has_other_work(control.arrays, others)[rows],
-                                 (n_alive > 0) & (merges != 0))
+    def _set_statuses(self, tasks: np.ndarray) -> None:
+        """Set tasks with only merging left to `merging`, and those with other work to `running`.
+
+        tasks: rows of tasks whose output is merged, (k,).
+        """
+        control, columns = self.control, self.control.arrays.tasks
+        rows = tasks[ENDS_BY_MERGING[columns["status"][tasks]]]
+        status = columns["status"][rows]
+        new = merging.new_status(status, observe.has_other_work(control.arrays, rows, self.others[rows]),
+                                 columns["n_alive"][rows] > 0)
         for k in np.flatnonzero(new != status).tolist():
             set_status(control.world, int(rows[k]), T(new[k]), control.now)
+
+
+def lengthened(column: np.ndarray, wanted: int) -> np.ndarray:
+    """An array with zeros behind it up to the wanted length."""
+    return np.pad(column, (0, wanted - len(column))) if len(column) < wanted else column

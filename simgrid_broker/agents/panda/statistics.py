@@ -67,7 +67,8 @@ def look_at_memory(control: Control, pushed: np.ndarray) -> None:
     target = control.arrays.queues["meanrss"]
     compared = pushed & (target != 0)
     if compared.any():
-        mean = mean_memory(control.arrays, compared)
+        jobs = control.brokers.snapshot.activity
+        mean = mean_memory(control.arrays, jobs["running_all"], jobs["starting_all"])
         set_mean_memory_high(control.world, mean_memory_high(target, pushed, *mean, control.cfg))
 
 

@@ -7,7 +7,7 @@ from simgrid_broker.fabric.jobs.activated import put_activated, take_out
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.transitions import change_share, move
-from simgrid_broker.world.rows import fetch_ahead, find_in_status, has_no_pieces, push_retry, take_retry, used_rows
+from simgrid_broker.world.rows import fetch_ahead, find_in_status, has_no_pieces, push_retry, take_retry
 from simgrid_broker.world.states import LIVE
 from simgrid_broker.world.tasks.input_files import give_up_pieces
 
@@ -45,14 +45,13 @@ def jobs_of(arrays: Arrays, task_rows, *statuses, among=None) -> np.ndarray:
 
 def jobs_of_wanted(arrays: Arrays, wanted: np.ndarray) -> np.ndarray:
     """Rows of the live jobs of the tasks in `wanted`, (n_tasks,) bool."""
-    rows = np.empty(int(arrays.tasks["n_alive"][wanted].sum()), np.int32)
-    return rows[:find_jobs(arrays, wanted, rows)]
+    tasks = np.flatnonzero(wanted)
+    rows = np.empty(int(arrays.tasks["n_alive"][tasks].sum()), np.int32)
+    return rows[:find_jobs(arrays, tasks, rows)]
 
 
 def jobs_of_each(arrays: Arrays, task_rows: np.ndarray) -> list[np.ndarray]:
-    """Rows of the live jobs of each of several tasks, found together, which takes as long as for one task."""
-    if not len(task_rows):
-        return []
+    """Rows of the live jobs of each of several tasks."""
     found = jobs_of(arrays, task_rows)
     task = arrays.jobs["task"][found]
     order = np.argsort(task, kind="stable")
@@ -66,16 +65,16 @@ def oldest_first(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def find_jobs(world: Arrays, wanted, rows):
-    """Write the rows of all live jobs of the tasks in `wanted`, (n_tasks,) bool, to `rows`; returns their number."""
-    found = 0
-    for row in used_rows(world):
-        if found == len(rows):
-            break
-        if wanted[world.job_tasks[row]] and world.jobs[row]["panda_id"] > 0:
-            rows[found] = row
-            found += 1
-    return found
+def find_jobs(world: Arrays, tasks, rows):
+    """Write the rows of the live jobs of some tasks, (k,), to `rows`, as far as there is room; returns their number."""
+    n = 0
+    for task in tasks:
+        row = world.live_jobs[task]["first"]
+        while row >= 0 and n < len(rows):
+            rows[n] = row
+            n += 1
+            row = world.neighbours[row]["next"]
+    return n
 
 
 @compiled

@@ -21,7 +21,7 @@ from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
 from simgrid_broker.world.jobs.transitions import fall_silent, leave, move
 from simgrid_broker.world.queues.slots import payload_is_over, slot_of
-from simgrid_broker.world.rows import has_no_pieces, next_place, push_retry, release_job, shares_pieces
+from simgrid_broker.world.rows import has_no_pieces, next_place, push_retry, release_job, shares_pieces, unlist_job
 from simgrid_broker.world.tasks.input_files import finish_pieces, give_up_pieces
 
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
@@ -103,6 +103,7 @@ def archive(world: Arrays, row, carried_on):
     for status in range(N_STATUS):
         world.done_times[place, status] = world.job_times[row, status]
     state["n_done_jobs"] += 1
+    unlist_job(world, row)
     release_job(world, row)
 
 

@@ -7,13 +7,15 @@ from simgrid_broker.errors import ForbiddenMove, OutOfRows
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import GROWING, N_SCANS, Arrays
 from simgrid_broker.world.jobs.counts import group_of
+from simgrid_broker.world.queues.statistics import count_activity
+from simgrid_broker.world.rows import list_job, note_change
 from simgrid_broker.world.states import JOB
 from simgrid_broker.world.users.jobs import count_for_user
 
 S = JobStatus
 
 EXECUTING_FROM, EXECUTING_TO = int(S.SENT), int(S.RUNNING)
-RUNNING = int(S.RUNNING)
+RUNNING, MERGING = int(S.RUNNING), int(S.MERGING)
 
 
 def allowed_moves() -> np.ndarray:
@@ -56,6 +58,7 @@ def enter(world: Arrays, row, status, now):
     world.state[0]["n_job_moves"] += 1
     world.user_counts[job["user"], status] += 1
     world.job_tasks[row], world.job_queues[row] = job["task"], job["queue"]
+    list_job(world, row)
     count_for_user(world, job, status, 1)
 
 
@@ -84,10 +87,14 @@ def move(world: Arrays, row, status, now):
         world.user_cores[job["user"]] += cores if status == RUNNING else -cores
     count_for_user(world, job, old, -1)
     count_for_user(world, job, status, 1)
+    count_activity(world, job, old, -1)
+    count_activity(world, job, status, 1)
     job["status"] = world.job_status[row] = status
     job["modification_s"] = now
     world.job_times[row, status] = now
     look_again(world, row)
+    if status == MERGING:
+        note_change(world, row)
     return True
 
 
@@ -124,6 +131,7 @@ def come_back(world: Arrays, row):
     count_for_user(world, job, job["status"], 1)
     world.job_queues[row] = job["queue"]
     look_again(world, row)
+    note_change(world, row)
 
 
 @compiled

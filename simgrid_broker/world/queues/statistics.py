@@ -11,16 +11,17 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.rows import used_jobs, used_rows
 
 PILOTS_OF_S = 3 * HOUR
 """Window in which pilot contacts are counted, s; source: as above."""
 S = JobStatus
 RUNNING, TRANSFERRING, ACTIVATED, STARTING = map(int, (S.RUNNING, S.TRANSFERRING, S.ACTIVATED, S.STARTING))
+PARTS = 1 << 20
+"""Parts of a unit, MB or kB/s, in which sums over jobs are kept."""
 ACTIVITY = np.dtype([
     ("running_all", "i8"), ("activated_all", "i8"), ("starting_all", "i8"), ("transferring", "i8"),
     ("cores_running", "i8"), ("cores_starting", "i8"), ("idle_s", "f8"), ("n_pilot", "f8")])
-"""Columns of `views.LOAD` that follow from counters."""
+"""Columns of `views.LOAD` that are always known."""
 
 
 class Details(NamedTuple):
@@ -38,12 +39,36 @@ class Details(NamedTuple):
 
 def details(arrays: Arrays) -> Details:
     """Details of the queues as they are now."""
-    jobs, pseudo = used_jobs(arrays), arrays.pseudo_queues
-    rows = jobs[(jobs["panda_id"] > 0) & (jobs["status"] == TRANSFERRING) & (jobs["nucleus"] >= 0)]
-    transferring = np.zeros((len(arrays.queues), len(arrays.sites)), np.int64)
-    np.add.at(transferring, (rows["queue"], rows["nucleus"]), 1)
+    pseudo = arrays.pseudo_queues
     return Details(arrays.queues["laststart_s"].copy(), pseudo["n_submitted"].copy(), pseudo["n_running"].copy(),
-                   transferring)
+                   arrays.transferring_to.copy())
+
+
+@compiled
+def parts(value):
+    """A figure of a job in whole parts, of which sums do not depend on the order of the jobs."""
+    return np.int64(round(value * PARTS))
+
+
+@compiled
+def count_traffic(world, job, change):
+    """Count a running job in or out of the disk traffic of its queue; change: 1 or -1."""
+    of_task = world.tasks[job["task"]]["diskio"]
+    if of_task != 0:
+        world.disk_traffic[job["queue"]] += change * parts(of_task / job["corecount"])
+
+
+@compiled
+def count_activity(world, job, status, change):
+    """Count a job in or out of the sums of its queue in a status; change: 1 or -1; world: Arrays or a recount."""
+    if status == RUNNING or status == STARTING:
+        column = 1 if status == STARTING else 0
+        per_core = np.float64(job["ramcount_mb"]) / job["corecount"]
+        world.memory_asked[job["queue"], column] += change * parts(per_core)
+        if status == RUNNING:
+            count_traffic(world, job, change)
+    elif status == TRANSFERRING and job["nucleus"] >= 0:
+        world.transferring_to[job["queue"], job["nucleus"]] += change
 
 
 def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -55,14 +80,14 @@ def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> tuple[np.ndarr
     workers, found = np.zeros(len(arrays.queues), np.int64), np.zeros(len(arrays.queues), ACTIVITY)
     asks_jobs = look_at_queues(arrays, by_share, float(now), workers, found)
     columns = {name: found[name] for name in ACTIVITY.names or ()}
-    return workers, columns | _of_jobs(arrays) if asks_jobs else columns
+    return workers, columns | _of_jobs(arrays, found["running_all"]) if asks_jobs else columns
 
 
 @compiled
 def look_at_queues(world: Arrays, by_share, now, workers, found):
     """Add submitted and running workers to `workers`, and fill in `found`, of ACTIVITY; arguments as of `activity`.
 
-    Returns whether columns without a counter are needed: only for closed storages or tasks with diskIO.
+    Returns whether the columns of `_of_jobs` are needed: only for closed storages or tasks with diskIO.
     """
     for queue in range(len(found)):
         one, described = found[queue], world.queues[queue]
@@ -85,12 +110,10 @@ def look_at_queues(world: Arrays, by_share, now, workers, found):
     return world.settings[0]["any_diskio"] != 0
 
 
-def _of_jobs(arrays: Arrays) -> dict[str, np.ndarray]:
-    """Columns without a counter, from a pass over the jobs."""
-    n_queues = len(arrays.queues)
-    transferring, running, diskio = np.zeros(n_queues, np.int64), np.zeros(n_queues, np.int64), np.zeros(n_queues)
-    look_at_jobs(arrays, unwritable_sites(arrays), transferring, running, diskio)
-    return dict(transferring_unwritable=transferring, diskio=diskio / np.maximum(running, 1))
+def _of_jobs(arrays: Arrays, running: np.ndarray) -> dict[str, np.ndarray]:
+    """Columns that are needed only for closed storages or disk traffic; running: jobs of each queue, (n_queues,)."""
+    return dict(transferring_unwritable=arrays.transferring_to[:, unwritable_sites(arrays)].sum(axis=1),
+                diskio=arrays.disk_traffic / PARTS / np.maximum(running, 1))
 
 
 def unwritable_sites(arrays: Arrays) -> np.ndarray:
@@ -101,44 +124,11 @@ def unwritable_sites(arrays: Arrays) -> np.ndarray:
     return closed
 
 
-@compiled
-def look_at_jobs(world: Arrays, unwritable, transferring, running, diskio):
-    """Count jobs transferring to unwritable sites and running jobs, and sum disk traffic per core, by queue."""
-    any_unwritable = unwritable.any()
-    for row in used_rows(world):
-        status, queue = world.job_status[row], world.job_queues[row]
-        if status == TRANSFERRING and any_unwritable:
-            nucleus = world.jobs[row]["nucleus"]
-            transferring[queue] += nucleus >= 0 and unwritable[nucleus]
-        elif status == RUNNING:
-            running[queue] += 1
-            of_task = world.tasks[world.job_tasks[row]]["diskio"]
-            if of_task != 0:
-                diskio[queue] += of_task / world.jobs[row]["corecount"]
-
-
-@compiled
-def add_memory(world: Arrays, chosen, total_mb, n_jobs):
-    """Add memory per core, MB, and number of running (column 0) and starting jobs (1), (n_queues, 2) each.
-
-    chosen: queues that are looked at, (n_queues,) bool.
-    """
-    for row in used_rows(world):
-        status, queue = world.job_status[row], world.job_queues[row]
-        if chosen[queue] and (status == RUNNING or status == STARTING):
-            job, column = world.jobs[row], 1 if status == STARTING else 0
-            total_mb[queue, column] += np.float64(job["ramcount_mb"]) / job["corecount"]
-            n_jobs[queue, column] += 1
-
-
-def mean_memory(arrays: Arrays, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def mean_memory(arrays: Arrays, running: np.ndarray, starting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean memory per core that jobs asked for, MB, (n_queues,), NaN = no job: of running, of running and starting.
 
-    chosen: queues that are looked at, (n_queues,) bool; NaN at the others.
+    running, starting: number of these jobs at each queue, (n_queues,).
     """
-    shape = len(arrays.queues), 2
-    total_mb, n_jobs = np.zeros(shape), np.zeros(shape, np.int64)
-    add_memory(arrays, chosen, total_mb, n_jobs)
-    total_mb, n_jobs = np.cumsum(total_mb, axis=1), np.cumsum(n_jobs, axis=1)
-    mean = np.divide(total_mb, n_jobs, out=np.full(shape, np.nan), where=n_jobs > 0)
-    return mean[:, 0], mean[:, 1]
+    n_jobs, total = np.cumsum([running, starting], axis=0), np.cumsum(arrays.memory_asked.T, axis=0)
+    first, both = np.divide(total / PARTS, n_jobs, out=np.full(n_jobs.shape, np.nan), where=n_jobs > 0)
+    return first, both

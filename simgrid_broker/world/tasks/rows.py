@@ -10,7 +10,7 @@ from simgrid_broker.scenario.work.tasklist import TaskList, new_rows, no_replica
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.tasks import AS_PRIORITY
 from simgrid_broker.units import HOUR
-from simgrid_broker.world.arrays import INPUT_LOSS, N_RAM_LEVELS, RAM_LEVEL, Arrays
+from simgrid_broker.world.arrays import INPUT_LOSS, LIVE_JOBS, N_RAM_LEVELS, RAM_LEVEL, Arrays
 from simgrid_broker.world.data.datasets import forget_inputs, hold_inputs
 from simgrid_broker.world.rows import pop_retry
 from simgrid_broker.world.world import World
@@ -24,6 +24,7 @@ def task_tables(scenario: Scenario, task_list: TaskList) -> dict[str, np.ndarray
     n = len(task_list.rows)
     return dict(
         tasks=_as_submitted(task_list), task_times=np.full((n, len(TaskStatus)), np.nan),
+        live_jobs=np.full(n, np.array((0, -1), LIVE_JOBS)),
         ram_levels=_ram_levels(n), scout_inputs=np.zeros(n, np.int32),
         waits_in=np.full((n, N_RAM_LEVELS), -1, np.int32), splitting=task_list.split(),
         input_loss=_input_loss(scenario, task_list))

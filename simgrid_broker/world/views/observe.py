@@ -17,7 +17,7 @@ from simgrid_broker.world.data.datasets import members_of, replica_tables, secon
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of
 from simgrid_broker.world.queues.places import RAW, analysis_stores, spread_replicas
-from simgrid_broker.world.rows import copied, used_rows
+from simgrid_broker.world.rows import copied
 from simgrid_broker.world.tasks.input_files import in_hand_of, staged_inputs
 from simgrid_broker.world.views.tasks import (
     CLAIMS,
@@ -326,61 +326,63 @@ BEFORE_MERGING = np.dtype([("row", "i8"), ("task", "i8"), ("queue", "i8"), ("chu
 whether it waits to be merged."""
 
 
-def jobs_before_merging(arrays: Arrays, among: np.ndarray, planned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Live jobs, without merge jobs, of tasks whose output is merged and has jobs that wait for it, (n,) of
-    BEFORE_MERGING in the order of the table, and the tasks with other jobs that do not wait yet, (n_tasks,) bool.
+def jobs_before_merging(arrays: Arrays, tasks: np.ndarray, planned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Live jobs, without merge jobs, of those of some tasks that have jobs that wait to be merged, (n,) of
+    BEFORE_MERGING task by task, and which of the tasks have other jobs that do not wait yet, (k,) bool.
 
-    among: (n_tasks,) bool; planned: panda_id of the job in each row that is left out, as it is in a merge already.
+    tasks: rows of tasks whose output is merged, (k,); planned: panda_id of the job in each row that is left out, as it
+    is in a merge already.
     """
-    merges, jobs = (arrays.tasks["mergeoutput"] != 0) & among, np.empty(arrays.state[0]["n_job_rows"], BEFORE_MERGING)
-    waiting, others = np.zeros((2, len(merges)), bool)
-    n = find_jobs_before_merging(arrays, (merges, waiting, others), planned, jobs)
-    return jobs[:n], others
+    jobs, others = np.empty(arrays.state[0]["n_job_rows"], BEFORE_MERGING), np.zeros(len(tasks), bool)
+    return jobs[:find_jobs_before_merging(arrays, tasks, planned, others, jobs)], others
 
 
 @compiled
-def find_jobs_before_merging(world: Arrays, of_tasks, planned, found):
-    """Fill `found` with the jobs of `jobs_before_merging`; returns their number.
-
-    of_tasks: (n_tasks,) bool each: which are looked at, and, filled in, which have jobs that wait, and others.
-    """
-    merges, waiting, others = of_tasks
+def find_jobs_before_merging(world: Arrays, tasks, planned, others, found):
+    """Fill `others` and `found` as `jobs_before_merging` says; returns the number of jobs."""
     n = 0
-    for row in used_rows(world):
-        task = world.job_tasks[row]
-        if world.job_status[row] == MERGING and merges[task] and not waiting[task]:
-            waiting[task] = world.jobs[row]["panda_id"] != planned[row]
-    for row in used_rows(world):
-        task = world.job_tasks[row]
-        if merges[task] and (waiting[task] or not others[task]):
-            job, waits = world.jobs[row], world.job_status[row] == MERGING
-            if job["panda_id"] > 0 and job["n_chunks"] > 0:
-                others[task] |= not waits
-                if waiting[task] and job["panda_id"] != planned[row]:
-                    one = found[n]
-                    one["row"], one["task"], one["queue"] = row, task, job["queue"]
-                    one["chunk"], one["waits"] = job["chunk"], waits
-                    n += 1
+    for place in range(len(tasks)):
+        first, waits = world.live_jobs[tasks[place]]["first"], False
+        row = first
+        while row >= 0:
+            if world.job_status[row] == MERGING:
+                waits |= world.jobs[row]["panda_id"] != planned[row]
+            elif not others[place]:
+                others[place] = world.jobs[row]["n_chunks"] > 0
+            row = world.neighbours[row]["next"]
+        row = first if waits else -1
+        while row >= 0:
+            job, one = world.jobs[row], found[n]
+            if job["n_chunks"] > 0 and job["panda_id"] != planned[row]:
+                one["row"], one["task"], one["queue"] = row, job["task"], job["queue"]
+                one["chunk"], one["waits"] = job["chunk"], job["status"] == MERGING
+                n += 1
+            row = world.neighbours[row]["next"]
     return n
 
 
 @compiled
-def count_merging(world: Arrays, rows, panda_ids):
-    """Number of jobs, by their rows and panda_ids, (n,) each, that still wait to be merged."""
-    n = 0
-    for k in range(len(rows)):
-        job = world.jobs[rows[k]]
-        n += job["panda_id"] == panda_ids[k] and job["status"] == MERGING
-    return n
+def mark_whole(world: Arrays, rows, panda_ids, numbers, whole):
+    """Mark in `whole`, (n,) bool, the merges all of whose jobs still wait; numbers: of jobs of each, (n,).
+
+    rows, panda_ids: of the jobs of all merges, one behind the other.
+    """
+    end = 0
+    for merge in range(len(numbers)):
+        begin, end = end, end + numbers[merge]
+        whole[merge] = True
+        for k in range(begin, end):
+            row = rows[k]
+            whole[merge] &= world.job_status[row] == MERGING and world.jobs[row]["panda_id"] == panda_ids[k]
 
 
-def has_other_work(arrays: Arrays, others: np.ndarray) -> np.ndarray:
-    """Test of tasks for input left, or jobs whose output does not wait to be merged yet, (n_tasks,).
+def has_other_work(arrays: Arrays, tasks: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Test of tasks for input left, or jobs whose output does not wait to be merged yet, (k,).
 
     others: of `jobs_before_merging`.
     """
-    tasks = arrays.tasks
-    return (tasks["next_chunk"] < tasks["n_jobs"]) | (tasks["n_retry"] > 0) | others
+    n_jobs, made, n_retry = (arrays.tasks[name][tasks] for name in ("n_jobs", "next_chunk", "n_retry"))
+    return (made < n_jobs) | (n_retry > 0) | others
 
 
 def share_usage(world: World) -> np.ndarray:
