@@ -54,7 +54,13 @@ def _told(error: BaseException, longest: int = 300) -> str:
 
 def offered(group: str) -> tuple[str, ...]:
     """Names of the entry points of a group, sorted; nothing is imported."""
-    return tuple(sorted(_entries(tuple(sys.path)).select(group=group).names))
+    return _names(group, tuple(sys.path))
+
+
+@cache
+def _names(group: str, path: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the entry points of a group; each load of a scenario asks for those of five groups."""
+    return tuple(sorted(_entries(path).select(group=group).names))
 
 
 @cache

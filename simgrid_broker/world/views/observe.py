@@ -200,7 +200,8 @@ def generating(world: Arrays, rows, n_types, found, keys):
         task = world.tasks[row]
         scouting = task["status"] == SCOUTING
         if ((task["status"] == READY or task["status"] == RUNNING_TASK or scouting)
-                and (task["n_retry"] > 0 or staged_inputs(world, row) > task["next_chunk"])):
+                and (task["n_retry"] > 0 or task["next_chunk"] < task["n_jobs"]
+                     and staged_inputs(world, row) > task["next_chunk"])):
             place = account_of(world, row) * n_types + task["resource_type"]
             found[n], keys[n] = row, (place << PRIORITY_BITS) + HALF - task["priority"] - scouting
             n += 1
