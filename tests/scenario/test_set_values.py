@@ -40,8 +40,10 @@ def test_a_star_means_all_names_and_braces_some():
     assert spread(values, "grid.queues.*.maxtime") == every
     assert spread(values, "grid.queues.{A,B}.maxtime") == ["grid.queues.A.maxtime", "grid.queues.B.maxtime"]
     assert spread(values, "gdpconfig.NRUNNINGCAP_A_SCORE.*") == ["gdpconfig.NRUNNINGCAP_A_SCORE.*"]
-    with pytest.raises(NoSuchKey, match="workload.users has no entries"):
-        spread(values, "workload.users.*.name")
+    assert spread(values, "incidents.*.at") == ["incidents.0.at"]                # nothing in the list has a name
+    for key in ("workload.users", "seed"):
+        with pytest.raises(NoSuchKey, match=f"{key} has no entries"):
+            spread(values, f"{key}.*.name")
     scenario = Scenario.from_dict(values).with_values({"grid.queues.{A,B}.maxtime": "3h"})
     assert [queue.maxtime == 3 * 3600 for queue in scenario.grid.queues.values()] == [
         name in "AB" for name in values["grid"]["queues"]]

@@ -3,7 +3,8 @@
 A key goes from the top of the scenario through names and positions: `duration`, `grid.queues.CERN.corecount`,
 `shares.Analysis.value`, `incidents[0].at`. The rest after `gdpconfig.` is one key, dots and blanks included.
 A name that itself has dots is found if it exists; elements of a list are found by their `name` or their position.
-A star in place of a name means all names, braces some: `grid.queues.*.maxtime`, `grid.queues.{CERN,BNL}.status`.
+A star in place of a name means all names, or positions, braces some: `grid.queues.*.maxtime`, `incidents.*.at`,
+`grid.queues.{CERN,BNL}.status`.
 """
 
 import re
@@ -80,12 +81,18 @@ def spread(values: dict, text: str, model: type[Whole] = Scenario) -> list[str]:
     found = None if text.startswith("gdpconfig.") else SEVERAL.fullmatch(text)
     if found is None:
         return [text]
-    here = value_at(values, located(values, found["where"], model)) or ()
-    names = found["names"].split(",") if found["names"] else [
-        str(each["name"]) for each in here] if isinstance(here, list) else list(here)
+    names = (found["names"].split(",") if found["names"]
+             else _names_in(value_at(values, located(values, found["where"], model))))
     if not names:
         raise NoSuchKey(f"{found['where']} has no entries")
     return [key for name in names for key in spread(values, f"{found['where']}.{name.strip()}{found['rest']}", model)]
+
+
+def _names_in(here: Any) -> list[str]:
+    """Names of the entries of a mapping, and names, or else positions, of the elements of a list."""
+    if isinstance(here, (list, tuple)):
+        return [str(each.get("name", place) if isinstance(each, dict) else place) for place, each in enumerate(here)]
+    return list(here) if isinstance(here, dict) else []
 
 
 def located(values: dict, text: str, model: type[Whole] = Scenario) -> Key:
