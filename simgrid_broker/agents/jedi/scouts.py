@@ -75,7 +75,7 @@ class Scouts:
 
     def assess(self, now: float) -> None:
         """Assess the tasks with news of their scouts, each at most every ten minutes."""
-        if not self.streams:
+        if not (self.streams or self.finished.tasks["is_forced"].any()):
             return
         of_made, tasks = rules.TERMS[self.policies.edition].of_made, self.finished.tasks
         self.finished.read_outbox()
