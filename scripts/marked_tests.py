@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PACKAGE, PAGE = "simgrid_broker", "docs/fidelity.md"
@@ -88,12 +89,22 @@ def tests_of_rules(root: Path, known: dict[str, Path] | None = None) -> dict[str
     return {name: tuple(dict.fromkeys(tests)) for name, tests in found.items()}
 
 
-def marks(path: Path) -> Iterator[tuple[str, str]]:
+def marks(path: Path) -> tuple[tuple[str, str], ...]:
     """(rule as written, test function) of each marker of a file, with the id of the parameter that it marks alone.
 
     The function is empty for `pytestmark`.
     """
-    for node in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
+    return _marks_in(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _marks_in(source: str) -> tuple[tuple[str, str], ...]:
+    """As `marks`, by the text of a file: several documents are made of the same tests."""
+    return tuple(_marks(ast.parse(source))) if "pytest.mark.rule" in source else ()
+
+
+def _marks(module: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in module.body:
         if isinstance(node, ast.FunctionDef):
             single = sum(last_name(each) == "parametrize" for each in node.decorator_list) == 1
             for decorator in node.decorator_list:

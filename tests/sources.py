@@ -12,3 +12,9 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 def trees():
     """Syntax tree of each file of the package; not to be changed."""
     return {path: ast.parse(path.read_text(encoding="utf-8"), str(path)) for path in FILES}
+
+
+@cache
+def nodes():
+    """Nodes of the syntax tree of each file of the package, in the order of `ast.walk`."""
+    return {path: tuple(ast.walk(tree)) for path, tree in trees().items()}

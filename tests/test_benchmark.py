@@ -160,6 +160,7 @@ def test_several_pairs_give_the_spread_of_their_ratios(benchmark, tmp_path):
     assert [found[f"ratio_to_against{end}"] for end in ("", "_from", "_to")] == [0.75, 0.5, 2.0]
 
 
+@pytest.mark.slow
 def test_hours_of_a_run_are_measured_apart_from_the_rest(benchmark):
     from benchmark_cases import windows
     figures = windows.spent(windows.Hours(windows.FROZEN / "minimal.yaml", 1, 3), benchmark.commands.ROOT)

@@ -417,6 +417,7 @@ print(*(twins[name](3) for name in sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_variants_kept_by_several_processes_are_not_taken_for_one_another(tmp_path):
     program = tmp_path / "twins.py"
     lines = "\n".join(f"    total = (total * {k} + step(x)) % 1000003" for k in range(2, 90))      # too long to inline
@@ -472,6 +473,7 @@ print(asked(11))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="code in wheels is for x86-64-v3")
 def test_code_that_came_with_the_package_is_read_if_it_is_as_listed(two_files):
     """A first process compiles for the processor of wheels, others find its file as one that the package brings."""
@@ -504,6 +506,7 @@ def test_code_that_came_with_the_package_is_read_if_it_is_as_listed(two_files):
         assert (len(files), said.count("note:")) == (n_compiled, bool(remark)) and remark in said, case
 
 
+@pytest.mark.slow
 def test_damaged_code_is_compiled_again(tmp_path):
     folder_of_code = dict(os.environ, SIMGRID_BROKER_CACHE=str(tmp_path / "kept"))
     text = "from simgrid_broker.compiled import compiled\n@compiled\ndef twice(n):\n    return 2 * n\nprint(twice(4))\n"

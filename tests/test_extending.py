@@ -54,6 +54,7 @@ def test_a_recipe_edits_few_files(name):
     assert 1 <= len(files) <= MOST_FILES, files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_works(name, copy):
     said = applied(block(RECIPES[name], "diff"), copy)

@@ -2,7 +2,7 @@
 
 import ast
 
-from sources import FILES, PACKAGE, trees
+from sources import FILES, PACKAGE, nodes, trees
 
 NAME = PACKAGE.name
 
@@ -107,9 +107,9 @@ def rooms_of(names):
     return {room_of(name.split(".")[1:]) for name in names if "." in name}
 
 
-def functions(tree):
+def functions(path):
     """Every function of a file, methods and inner functions included."""
-    return [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return [node for node in nodes()[path] if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
 
 def code_lines(node, source):
@@ -126,20 +126,20 @@ def test_every_room_is_in_the_table():
 
 
 def test_rooms_import_only_what_they_may():
-    others = {path: rooms_of(imported(ast.walk(tree))) - {room(path)} for path, tree in trees().items()
+    others = {path: rooms_of(imported(found)) - {room(path)} for path, found in nodes().items()
               if room(path) not in DOOR}
     assert [f"{path.relative_to(PACKAGE)} may not import {', '.join(sorted(names - MAY_IMPORT[room(path)]))}"
             for path, names in others.items() if not names <= MAY_IMPORT[room(path)]] == []
 
 
 def test_imports_are_absolute():
-    relative = [f"{path}:{node.lineno}" for path, tree in trees().items() for node in ast.walk(tree)
+    relative = [f"{path}:{node.lineno}" for path, found in nodes().items() for node in found
                 if isinstance(node, ast.ImportFrom) and node.level]
     assert relative == []
 
 
 def test_no_import_circle_even_inside_functions():
-    edges = {name: set(needed(ast.walk(trees()[path]))) - {name} for name, path in MODULES.items()}
+    edges = {name: set(needed(nodes()[path])) - {name} for name, path in MODULES.items()}
 
     def reached(name):
         seen, todo = set(), list(edges[name])
@@ -153,9 +153,9 @@ def test_no_import_circle_even_inside_functions():
 
 
 def test_only_the_door_imports_inside_functions():
-    inside = [f"{path.relative_to(PACKAGE)}:{node.lineno}" for path, tree in trees().items() if room(path) not in DOOR
-              for function in functions(tree) for node in ast.walk(function)
-              if isinstance(node, (ast.Import, ast.ImportFrom))]
+    inside = [f"{path.relative_to(PACKAGE)}:{node.lineno}" for path, found in nodes().items() if room(path) not in DOOR
+              for node in found if isinstance(node, (ast.Import, ast.ImportFrom))
+              and any(function.lineno < node.lineno <= function.end_lineno for function in functions(path))]
     assert inside == [], "only commands import late, so that --help is fast"
 
 
@@ -195,24 +195,24 @@ AGENTS_MAY = {
 
 
 def test_agents_leave_orders_and_figures_to_policy_world_and_metrics():
-    found = {(path.stem, function.name, node.func.attr) for path, tree in trees().items()
-             if room(path) in ("agents", "ledgers") for function in functions(tree) for node in ast.walk(function)
+    found = {(path.stem, function.name, node.func.attr) for path in FILES
+             if room(path) in ("agents", "ledgers") for function in functions(path) for node in ast.walk(function)
              if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
              and node.func.attr in RULES_AND_FIGURES}
     assert found == set(AGENTS_MAY), "agents wake, look, ask a policy, act"
 
 
 def test_public_functions_and_classes_are_explained():
-    silent = [f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}" for path, tree in trees().items()
-              for holder in ast.walk(tree) if isinstance(holder, (ast.Module, ast.ClassDef))
+    silent = [f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}" for path, found in nodes().items()
+              for holder in found if isinstance(holder, (ast.Module, ast.ClassDef))
               for node in holder.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))
               if not node.name.startswith("_") and ast.get_docstring(node) is None]
     assert silent == []
 
 
 def test_functions_fit_on_a_screen():
-    sizes = sorted((code_lines(node, path.read_text().splitlines()), f"{path.relative_to(PACKAGE)}: {node.name}")
-                   for path, tree in trees().items() for node in functions(tree))
+    sizes = sorted((code_lines(node, lines), f"{path.relative_to(PACKAGE)}: {node.name}")
+                   for path in FILES for lines in [path.read_text().splitlines()] for node in functions(path))
     assert sizes[-1][0] <= LONGEST_FUNCTION, sizes[-1]
     assert sizes[int(0.9 * len(sizes))][0] <= USUAL_FUNCTION
 
@@ -231,7 +231,7 @@ def test_editions_are_compared_in_records_alone():
     def is_name(node):
         return getattr(node, "value", None) in names if isinstance(node, ast.Constant) else (
             isinstance(node, ast.Name) and node.id in names)
-    compared = [f"{path.relative_to(PACKAGE)}:{node.lineno}" for path, tree in trees().items()
-                if room(path) != "editions" for node in ast.walk(tree) if isinstance(node, ast.Compare)
+    compared = [f"{path.relative_to(PACKAGE)}:{node.lineno}" for path, found in nodes().items()
+                if room(path) != "editions" for node in found if isinstance(node, ast.Compare)
                 and any(is_name(one) for one in (node.left, *node.comparators))]
     assert compared == []

@@ -7,7 +7,7 @@ import tokenize
 from pathlib import Path
 
 import pytest
-from sources import trees
+from sources import nodes
 
 ROOT = Path(__file__).parents[1]
 
@@ -84,9 +84,9 @@ def test_names_in_programs_are_not_language(tmp_path):
     assert words(path) == []
 
 
-def docstrings(tree):
+def docstrings(nodes):
     """Line number and text of the docstrings of a module, its classes, functions, constants and fields."""
-    for holder in ast.walk(tree):
+    for holder in nodes:
         if isinstance(holder, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             for before, node in zip([holder, *holder.body], holder.body, strict=False):
                 text = node.value.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) else None
@@ -95,13 +95,13 @@ def docstrings(tree):
                     yield node.lineno, text
 
 
-def vague_docstrings(path, tree):
-    """Place and first line of the docstrings of a module that begin with a vague word."""
-    return [f"{path}:{line}: {text.splitlines()[0]}" for line, text in docstrings(tree) if VAGUE.match(text)]
+def vague_docstrings(path, nodes):
+    """Place and first line of the docstrings among the nodes of a module that begin with a vague word."""
+    return [f"{path}:{line}: {text.splitlines()[0]}" for line, text in docstrings(nodes) if VAGUE.match(text)]
 
 
 def test_docstrings_begin_with_the_noun_or_the_verb():
-    vague = [place for path, tree in trees().items() for place in vague_docstrings(path, tree)]
+    vague = [place for path, found in nodes().items() for place in vague_docstrings(path, found)]
     assert not vague, "\n".join(vague)
 
 
@@ -110,5 +110,5 @@ def test_a_vague_docstring_is_found_wherever_it_describes_something():
 class Job:\n    """Those that wait."""\n    place: int\n    """The same place."""\n
     def waits(self):\n        """Whether it waits."""\n        x = 3\n        "What is no docstring"\n        return x\n
 def whatever():\n    """Whatever it is, a sameness."""\n''')
-    lines = [place.split(": ", 1)[1] for place in vague_docstrings("module.py", tree)]
+    lines = [place.split(": ", 1)[1] for place in vague_docstrings("module.py", ast.walk(tree))]
     assert sorted(lines) == ["How many.", "The same place.", "Those that wait.", "What is here.", "Whether it waits."]

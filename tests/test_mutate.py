@@ -235,6 +235,7 @@ def test_a_single_parameter_names_its_rule(tmp_path):
     assert list(marked_tests.marks(path)) == [("is_tall", "test_rides" + one) for one in ("[6]", "[top]", "")]
 
 
+@pytest.mark.slow
 def test_equivalent_mutations_are_mutations():
     rules = marked_tests.rules(ROOT)
     known = {one.key for one in mutations(rules, rules)}

@@ -33,6 +33,7 @@ def asked_of_all_queues(brokers, row, task, site, asked):
     return asked & np.isin(site, brokers.queues.site[possible])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_what_is_kept_changes_no_hint_of_a_run(edition, tmp_path, monkeypatch):
     plan = load_scenario(SCENARIOS / "minimal.yaml").with_values(EVENTFUL | CHANGES | {"edition": edition})

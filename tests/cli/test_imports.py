@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 MINIMAL = str(Path(__file__).parents[2] / "scenarios" / "minimal.yaml")
 OF_REPORTS = "matplotlib", "dask", "distributed", "optuna", "SALib", "pyarrow.dataset"
 OF_TABLES = *OF_REPORTS, "pandas"
@@ -30,6 +32,7 @@ def modules_of(*command: str) -> set[str]:
     return set(modules)
 
 
+@pytest.mark.slow
 def test_commands_import_what_they_use(tmp_path):
     """No command but a report draws, what runs or checks makes no DataFrames, and what reads a run does not run."""
     out, snapshot = tmp_path / "out", str(Path(MINIMAL).with_name("snapshot.yaml"))

@@ -69,6 +69,7 @@ def test_private_pilots_serve_all_owners_of_a_group_with_job_sharing(tmp_path):
     assert started(found, queue="WEST").user.nunique() > 1
 
 
+@pytest.mark.slow
 def test_jobs_for_private_pilots_wait_for_these_as_documented(tmp_path):
     found = run(tmp_path, duration="2h", edition="documented", **{
         "dirac.groups.user.private_pilots": True, "dirac.pilots.WEST": dict(group="user", username="analysis-0003")})

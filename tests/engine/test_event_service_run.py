@@ -33,6 +33,7 @@ def plan(rate, n_ranges, jobs=50, **campaign):
 RANGES = dict(eventService=True, nEventsPerWorker=1, maxAttemptES=1000, maxAttemptEsJob=250, decAttOnFailedES=True)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("fetches_more", "fetch_ranges", "report_events", "evict")
 @pytest.mark.parametrize(("rate", "n_ranges"), CLOSED_FORMS)
 def test_events_that_are_processed_are_kept(tmp_path, rate, n_ranges):
@@ -82,6 +83,7 @@ DEFAULT_LIMITS = [
     pytest.param(dict(eventService=True, nEventsPerWorker=1, maxAttemptES=1), 0.04, 1, id="one attempt at a range")]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("end_job", "process_ranges")
 @pytest.mark.parametrize(("campaign", "rate", "n_lives"), DEFAULT_LIMITS)
 def test_parts_that_end_failed_with_the_default_limits(tmp_path, campaign, rate, n_lives):
@@ -99,6 +101,7 @@ def test_parts_that_end_failed_with_the_default_limits(tmp_path, campaign, rate,
     assert run.tasks.n_failed.sum() / n == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / n))
 
 
+@pytest.mark.slow
 @pytest.mark.rule("turn_windows", "window_left")
 @pytest.mark.parametrize("campaign", [{}, RANGES], ids=["ordinary", "event service"])
 def test_jobs_longer_than_the_window(tmp_path, campaign):

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 
 import numpy as np
+import pytest
 from builders import S, Stage, T, scenario
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -102,6 +103,7 @@ def account(stage) -> None:
             assert task["n_finished"] == task["n_jobs"]
 
 
+@pytest.mark.slow
 @settings(max_examples=16, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(["documented", "deployed"]), st.lists(TASK, min_size=3, max_size=3),
        st.lists(incidents(), min_size=2, max_size=12))

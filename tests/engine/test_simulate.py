@@ -207,6 +207,7 @@ print(simulate(plan, folder=sys.argv[3]).manifest["counters"]["jobs"])
 """
 
 
+@pytest.mark.slow
 def test_uncompiled_code_gives_the_same_bytes(tmp_path):
     made, changes = [], EVENTFUL | {"duration": 6 * 3600}
     for name, switched_off in (("compiled", "0"), ("plain", "1")):

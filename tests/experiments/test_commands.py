@@ -124,6 +124,7 @@ def test_wrong_options_are_refused_before_anything_runs(tmp_path, here_and_now, 
     assert not here_and_now.asked and not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_sensitivity_and_tune_by_files(tmp_path, here_and_now):
     vary = {"workload.users.analysis.offered_cores": {"from": 5, "to": 60}, "edition": ["documented", "deployed"]}
     result = called("sensitivity", study_file(tmp_path, points=2, seeds="1", vary=vary), "--figure", "finished",

@@ -72,6 +72,7 @@ def waits(asked):
              "failed": at["shares.Analysis.value"]} for _, at in asked]
 
 
+@pytest.mark.slow
 def test_a_search_finds_a_planted_optimum(tmp_path):
     file = search_file(tmp_path)
     search = optimise(file, tmp_path / "optuna.sqlite", waits, at_once=2)
@@ -82,6 +83,7 @@ def test_a_search_finds_a_planted_optimum(tmp_path):
     assert weights["shares.Analysis.value"] > weights["gdpconfig.NQUEUELIMITSITE_Production"]
 
 
+@pytest.mark.slow
 def test_constraints_are_kept_and_their_limit_is_the_optimum(tmp_path):
     file = search_file(tmp_path, trials=25, constraints={"failed": {"at_most": 20}})
     search = optimise(file, tmp_path / "optuna.sqlite", waits)
@@ -89,6 +91,7 @@ def test_constraints_are_kept_and_their_limit_is_the_optimum(tmp_path):
     assert 12 <= best["shares.Analysis.value"] <= 20 and best["edition"] == "deployed"
 
 
+@pytest.mark.slow
 def test_of_several_objectives_a_front_remains(tmp_path):
     file = search_file(tmp_path, trials=30, objectives={"wait_p50": "minimise", "failed": "maximise"})
     search = optimise(file, tmp_path / "optuna.sqlite", waits)
@@ -121,6 +124,7 @@ def test_trials_that_fail_count_and_never_win(tmp_path):
     assert open_search(file, tmp_path / "optuna.sqlite").trials == search.trials
 
 
+@pytest.mark.slow
 def test_a_search_ends_with_the_winner_against_today_on_fresh_seeds(tmp_path, here_and_now):
     file = search_file(tmp_path, trials=2, confirm="11-12", vary={
         "gdpconfig.NQUEUELIMITSITE_Production": [1, 500], "shares.Analysis.value": [20, 60]})

@@ -122,6 +122,7 @@ def test_the_gate_refuses_all():
     assert np.array_equal(verdict.weight, np.zeros(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_rule_that_stays_uncompiled_stops_an_attempt_and_leaves_others_as_they_are(edition):
     @attempt_criterion("-busy", plain=True, unit="jobs", panda="an example", source="this test")

@@ -94,6 +94,7 @@ def reasons(verdict):
     return list(zip(tags, map(str, figures.value), map(str, figures.limit), verdict.weight.tolist(), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("edition", "part", "rule"), [
     pytest.param("documented", 0.5, too_weak, id="documented, in the middle"),
     pytest.param("deployed", 0.5, too_weak, id="deployed, in the middle"),
@@ -117,6 +118,7 @@ def test_a_rule_that_is_put_in_leaves_all_other_refusals_their_tags_and_figures(
                 assert now[k] == was[k]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("t1weight")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_rule_left_uncompiled_decides_the_same_to_the_byte(edition):
@@ -129,6 +131,7 @@ def test_a_rule_left_uncompiled_decides_the_same_to_the_byte(edition):
         assert plain == compiled and reasons(verdicts[0]) == reasons(verdicts[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [power, power_in_python], ids=["compiled", "in Python"])
 def test_a_factor_in_the_tuple_multiplies_the_weight(factor):
     usual = PRODUCTION["documented"]
@@ -148,6 +151,7 @@ def of_scouts(**terms):
     return no_scouts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("edition", "terms"), [
     pytest.param("documented", dict(applies=lambda task: task["is_scout"]), id="it concerns scouts"),
     pytest.param("deployed", dict(may_refuse=lambda task: task["is_scout"]), id="it refuses scouts"),
@@ -195,6 +199,7 @@ def test_a_rule_about_all_candidates_must_say_on_what_it_depends():
         with_rule("documented", never_asked, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_a_rule_of_a_function_is_compiled_for_itself():
     """Two rules of one name and one text, in one process: neither is taken for the other."""

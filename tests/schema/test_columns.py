@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from sources import trees
+from sources import nodes
 from tables import check_each
 
 from simgrid_broker import schema, views
@@ -125,12 +125,12 @@ def strings_loaded() -> frozenset[str]:
     """Every text that stands in the package's code (outside the tables) where something is not being assigned to it."""
     found = {f"{activity}_off" for activity in ACTIVITIES}        # names that are put together where they are read
     found |= {f"n_{name}" for name in DISPATCH_ACCOUNTS}
-    for file, tree in trees().items():
+    for file, all_of_it in nodes().items():
         if file.parent.name == "schema":
             continue
-        stored = {id(node.slice) for node in ast.walk(tree)
+        stored = {id(node.slice) for node in all_of_it
                   if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)}
-        found |= {node.value for node in ast.walk(tree)
+        found |= {node.value for node in all_of_it
                   if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in stored}
     return frozenset(found)
 
