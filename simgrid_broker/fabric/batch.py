@@ -213,18 +213,21 @@ def cancel(world: Arrays, row):
 
 @compiled
 def cancel_old(world: Arrays, now):
-    """Cancel the workers that have waited for longer than QUEUED_MOST_S; returns their number."""
-    cancelled = 0
+    """Cancel the workers that have waited for longer than QUEUED_MOST_S; returns when the oldest others, also those on
+    their way to a batch system, were submitted, s, `now` if there are none."""
     for number in range(len(world.pseudo_queues)):
         row = world.pseudo_queues[number]["submitted_head"]
         while row >= 0:
             group = world.submissions[row]
             following = group["next"]
             if group["count"] > 0 and now - group["submitted_s"] > QUEUED_MOST_S:
-                cancelled += group["count"]
                 cancel(world, row)
             row = following
-    return cancelled
+    oldest_s = now
+    for group in world.submissions:
+        if group["count"] > 0:
+            oldest_s = min(oldest_s, group["submitted_s"])
+    return oldest_s
 
 
 def jobs_left(arrays: Arrays) -> np.ndarray:

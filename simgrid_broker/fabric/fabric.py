@@ -6,7 +6,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from simgrid_broker.fabric import incidents
-from simgrid_broker.fabric.batch import cancel_old, close_slots, jobs_left, open_slots, submit, submit_for_jobs
+from simgrid_broker.fabric.batch import (
+    QUEUED_MOST_S,
+    cancel_old,
+    close_slots,
+    jobs_left,
+    open_slots,
+    submit,
+    submit_for_jobs,
+)
 from simgrid_broker.fabric.dispatch import Request, fetch_jobs
 from simgrid_broker.fabric.jobs import auxiliary, consumers, effects
 from simgrid_broker.fabric.jobs.adder import add_jobs, by_subdataset
@@ -60,6 +68,7 @@ class Fabric:
         self.sink = sink
         self.watchers: list = []
         self.orders: list[tuple] = []
+        self.submitted_s = 0.0                               # no worker that waits was submitted before
         self.scans: dict[int, Timeouts] = {}                 # the last of each kind
         self.retry_module: Callable[[np.void], Any]
         self.event_service: EventDesk | None = None
@@ -208,7 +217,8 @@ class Fabric:
 
     def cancel_old_workers(self, now: float) -> np.ndarray:
         """Cancel the workers that have waited for too long; returns rows of the starting jobs that have lost theirs."""
-        cancel_old(self.world.arrays, now)
+        if now - self.submitted_s > QUEUED_MOST_S:
+            self.submitted_s = cancel_old(self.world.arrays, now)
         return jobs_left(self.world.arrays)
 
     def fetch_jobs(self, queues: np.ndarray, ranges: np.ndarray, most: np.ndarray, numbers: np.ndarray,

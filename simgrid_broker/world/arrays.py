@@ -336,6 +336,7 @@ class Arrays(Bundle):
     job_queues: np.ndarray         # (n_rows,), queues of `jobs`, in the same way
     job_status: np.ndarray         # (n_rows,), statuses of `jobs`, in the same way; of a free row a final one
     live_jobs: np.ndarray          # (n_tasks,) of LIVE_JOBS
+    live_types: np.ndarray         # (n_tasks, n_resource_types), live jobs
     neighbours: np.ndarray         # (n_rows,) of NEIGHBOUR, as `jobs`: lists of the live jobs by task
     quiet_s: np.ndarray            # (n_rows, n_scans), s, scans for old jobs pass over a job before it
     ages: np.ndarray               # (n_rows,) of AGE, as `jobs`

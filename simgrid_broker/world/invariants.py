@@ -15,9 +15,11 @@ RUNNING = int(JobStatus.RUNNING)
 
 
 def counts_equal_recount(arrays: Arrays, found: Recount):
-    """Counts by queue, share, resource type, status and by user equal the recount."""
+    """Counts by queue, share, resource type, status, by task and by user equal the recount."""
     if not np.array_equal(found.counts, arrays.counts):
         yield f"counts differ from a recount in {np.count_nonzero(found.counts != arrays.counts)} places"
+    if not np.array_equal(found.live_types, arrays.live_types):
+        yield "jobs of tasks by resource type differ from a recount"
     if not np.array_equal(found.user_counts, arrays.user_counts):
         yield "counts by user differ from a recount"
     if not np.array_equal(found.user_jobs, arrays.user_jobs):

@@ -27,6 +27,7 @@ class Recount(NamedTuple):
     running_cores: np.ndarray
     user_cores: np.ndarray
     hs06_milli: np.ndarray
+    live_types: np.ndarray
     memory_asked: np.ndarray
     disk_traffic: np.ndarray
     transferring_to: np.ndarray
@@ -55,8 +56,8 @@ def recount(arrays: Arrays) -> Recount:
         live(arrays), np.zeros(1, np.int64), np.zeros_like(arrays.counts), np.zeros_like(arrays.user_counts),
         np.zeros_like(arrays.user_jobs), np.zeros_like(arrays.user_queued_cores),
         np.zeros_like(arrays.running_cores), np.zeros_like(arrays.user_cores), np.zeros_like(arrays.hs06_milli),
-        np.zeros_like(arrays.memory_asked), np.zeros_like(arrays.disk_traffic), np.zeros_like(arrays.transferring_to),
-        arrays.tasks,
+        np.zeros_like(arrays.live_types), np.zeros_like(arrays.memory_asked), np.zeros_like(arrays.disk_traffic),
+        np.zeros_like(arrays.transferring_to), arrays.tasks,
         np.zeros(len(arrays.pseudo_queues), np.int64), np.zeros(n_tasks, np.int64), np.zeros(n_tasks, np.int64))
     add_up(arrays.jobs, first_groups(arrays), sums)
     return sums
@@ -77,6 +78,7 @@ def add_up(jobs, first_group, found):
         count_for_user(found, job, status, 1)
         count_activity(found, job, status, 1)
         found.alive[task] += 1
+        found.live_types[task, job["resource_type"]] += 1
         found.pieces[task] += max(job["n_chunks"], 0)
         if status == SENT or status == RUNNING:
             found.hs06_milli[share] += job["hs06_milli"]

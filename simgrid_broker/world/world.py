@@ -36,8 +36,8 @@ COUNTERS = ["n_pending", "n_holding", "n_done_tasks", "n_lessons", "n_events", "
 INBOXES = "pending", "holding", "done_tasks", "lessons", "events", "far_events"
 """Inboxes and events, whose lengths are read again only when a table has been replaced."""
 
-TASK_TABLES = ("tasks", "task_times", "live_jobs", "ram_levels", "scout_inputs", "splitting", "input_loss",
-               "waits_in", "input_dataset", "containers")
+TASK_TABLES = ("tasks", "task_times", "live_jobs", "live_types", "ram_levels", "scout_inputs", "splitting",
+               "input_loss", "waits_in", "input_dataset", "containers")
 """Tables with a row for each task."""
 
 

@@ -88,6 +88,19 @@ def test_workers_that_wait_for_too_long_are_cancelled(age, cancelled):
 
 
 @pytest.mark.rule("cancel_old")
+@pytest.mark.parametrize("batch_latency", [0.0, 40 * HOUR])
+def test_younger_workers_are_cancelled_when_they_are_as_old(batch_latency):
+    bench = bench_with(cores=0, batch_latency=batch_latency)
+    cancelled = []
+    for now in (0.0, 20 * HOUR, 49 * HOUR, 67 * HOUR, 69 * HOUR):
+        bench.run(now)
+        bench.fabric.cancel_old_workers(bench.now)
+        bench.workers(1)
+        cancelled.append(int(bench.arrays.worker_accounts["n_cancelled"][0]))
+    assert cancelled == [0, 0, 1, 1, 2]
+
+
+@pytest.mark.rule("cancel_old")
 def test_workers_that_were_cancelled_are_recorded_once():
     bench = bench_with(cores=0)
     bench.workers(3)

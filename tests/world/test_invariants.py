@@ -41,6 +41,10 @@ def miscount(bench):
     bench.arrays.counts[0, 0, 0, S.ACTIVATED] += 1
 
 
+def miscount_types_of_a_task(bench):
+    bench.arrays.live_types[0, 0] -= 1
+
+
 def miscount_user(bench):
     bench.arrays.user_counts[0, S.ACTIVATED] += 1
 
@@ -362,7 +366,8 @@ def events_of_no_range_take_space(bench):
 
 
 SINS = {
-    invariants.counts_equal_recount: (miscount, miscount_user, status_behind_the_back, job_is_lost),
+    invariants.counts_equal_recount: (miscount, miscount_types_of_a_task, miscount_user, status_behind_the_back,
+                                      job_is_lost),
     invariants.jobs_stand_in_tables: (job_is_of_a_queue_that_does_not_exist, job_is_of_an_unknown_user),
     invariants.columns_for_scans_agree: (status_behind_the_back, job_is_of_a_queue_that_does_not_exist),
     invariants.tasks_list_their_jobs: (job_is_in_no_list_of_a_task, job_is_twice_in_the_list_of_its_task,

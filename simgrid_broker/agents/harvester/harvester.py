@@ -157,6 +157,8 @@ class Harvester:
         jobs: of a push queue, (n,) of WAITING, for which workers were to be submitted; failed: rows of those for which
         that failed. Source: lifecycle reference, section 5.4; Harvester, submitter (submissionAttempts).
         """
+        if not len(failed) and not self.attempts:
+            return failed
         bad = np.isin(jobs["row"], failed)
         self.attempts.update(jobs["panda_id"][bad].tolist())
         attempts = np.array([self.attempts[number] for number in jobs["panda_id"].tolist()])

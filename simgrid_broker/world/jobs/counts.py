@@ -19,7 +19,6 @@ from simgrid_broker.names import JOB_QUEUED, JobStatus
 from simgrid_broker.views import LOAD
 from simgrid_broker.world.arrays import N_STATUS, Arrays
 from simgrid_broker.world.queues.statistics import Details, activity, details
-from simgrid_broker.world.rows import used_rows
 
 TypesAt = tuple[tuple[int, tuple[int, ...]], ...]
 """Pairs of a PanDA queue and resource types."""
@@ -342,7 +341,8 @@ def types_in_use(arrays: Arrays) -> dict[int, TypesAt]:
         return {}
     shape = len(arrays.tasks), len(arrays.queues), arrays.counts.shape[2]
     places = np.empty(len(arrays.jobs), np.int64)
-    places, number = np.unique(places[:find_places(arrays, mixed, shape[2], places)], return_counts=True)
+    n = find_places(arrays, np.flatnonzero(mixed), places)
+    places, number = np.unique(places[:n], return_counts=True)
     numbers: dict[int, dict[int, dict[int, int]]] = {}
     for task, queue, kind, n_jobs in zip(*map(np.ndarray.tolist, (*np.unravel_index(places, shape), number)),
                                          strict=True):
@@ -367,24 +367,25 @@ class TypesInUse:
 @compiled
 def mark_mixed(world: Arrays, mixed):
     """Mark in `mixed`, (n_tasks,) bool, tasks with a live job of another resource type than theirs."""
-    for row in used_rows(world):
-        if mixed[world.job_tasks[row]]:
-            continue
-        job = world.jobs[row]
-        if job["panda_id"] > 0 and job["resource_type"] != world.tasks[job["task"]]["resource_type"]:
-            mixed[job["task"]] = True
+    for task in range(len(mixed)):
+        for kind in range(world.live_types.shape[1]):
+            if world.live_types[task, kind] > 0 and kind != world.tasks[task]["resource_type"]:
+                mixed[task] = True
 
 
 @compiled
-def find_places(world: Arrays, mixed, n_types, places):
-    """Write task, queue and resource type of each counted job of a marked task as one number into `places`.
+def find_places(world: Arrays, tasks, places):
+    """Write task, queue and resource type of each counted job of some tasks as one number into `places`.
 
     Returns how many there are; the order of these numbers is that of task, queue and type.
     """
-    n, n_queues = 0, len(world.queues)
-    for row in used_rows(world):
-        if FIRST <= world.job_status[row] <= LAST and mixed[world.job_tasks[row]]:
-            job = world.jobs[row]
-            places[n] = (np.int64(job["task"]) * n_queues + job["queue"]) * n_types + job["resource_type"]
-            n += 1
+    n, n_queues, n_types = 0, len(world.queues), world.live_types.shape[1]
+    for task in tasks:
+        row = world.live_jobs[task]["first"]
+        while row >= 0:
+            if FIRST <= world.job_status[row] <= LAST:
+                job = world.jobs[row]
+                places[n] = (task * n_queues + job["queue"]) * n_types + job["resource_type"]
+                n += 1
+            row = world.neighbours[row]["next"]
     return n

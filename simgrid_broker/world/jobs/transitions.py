@@ -55,6 +55,7 @@ def enter(world: Arrays, row, status, now):
     world.job_times[row, status] = now
     look_again(world, row)
     world.counts[job["queue"], group_of(world, job), job["resource_type"], status] += 1
+    world.live_types[job["task"], job["resource_type"]] += 1
     world.state[0]["n_job_moves"] += 1
     world.user_counts[job["user"], status] += 1
     world.job_tasks[row], world.job_queues[row] = job["task"], job["queue"]
@@ -126,6 +127,7 @@ def come_back(world: Arrays, row):
     """Count a job again that has left the counts, at the queue and with the resource type that it has now."""
     job = world.jobs[row]
     world.counts[job["queue"], group_of(world, job), job["resource_type"], job["status"]] += 1
+    world.live_types[job["task"], job["resource_type"]] += 1
     world.state[0]["n_job_moves"] += 1
     world.user_counts[job["user"], job["status"]] += 1
     count_for_user(world, job, job["status"], 1)
@@ -139,6 +141,7 @@ def leave(world: Arrays, row):
     """Remove a job whose attempt has ended from the counts."""
     job = world.jobs[row]
     world.counts[job["queue"], group_of(world, job), job["resource_type"], job["status"]] -= 1
+    world.live_types[job["task"], job["resource_type"]] -= 1
     world.state[0]["n_job_moves"] += 1
     world.user_counts[job["user"], job["status"]] -= 1
     count_for_user(world, job, job["status"], -1)

@@ -25,6 +25,7 @@ def task_tables(scenario: Scenario, task_list: TaskList) -> dict[str, np.ndarray
     return dict(
         tasks=_as_submitted(task_list), task_times=np.full((n, len(TaskStatus)), np.nan),
         live_jobs=np.full(n, np.array((0, -1), LIVE_JOBS)),
+        live_types=np.zeros((n, len(scenario.resource_types)), np.int32),
         ram_levels=_ram_levels(n), scout_inputs=np.zeros(n, np.int32),
         waits_in=np.full((n, N_RAM_LEVELS), -1, np.int32), splitting=task_list.split(),
         input_loss=_input_loss(scenario, task_list))
