@@ -4,6 +4,7 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import TASK_ENDS, TASK_PREPARABLE, TaskStatus
 from simgrid_broker.policy.tasks.commands import SETTLED
 from simgrid_broker.policy.tasks.ends import Ending, after_input, end_of_task, is_over, processor_of
+from simgrid_broker.views import DatasetRow
 from simgrid_broker.world.columns import return_to, set_reason, take_done
 from simgrid_broker.world.data.datasets import datasets_of_task
 from simgrid_broker.world.tasks.transitions import set_status
@@ -40,7 +41,7 @@ def send_on(control: Control, ended: list[int]) -> None:
     status = tasks["status"][rows]
     for last in (T.TOABORT, T.PASSED, T.TOBROKEN):
         for row in rows[status == last].tolist():
-            post_process(control, row, ended)
+            post_process(control, row, datasets_of(control, row), ended)
     for row in rows[status == T.SCOUTED].tolist():
         control.books.scouts.release(row)
         set_status(control.world, row, T.RUNNING, control.now)
@@ -49,7 +50,7 @@ def send_on(control: Control, ended: list[int]) -> None:
 def settled(control: Control, row: int, ended: list[int]) -> bool:
     """End a task with nothing left once its status allows; returns whether it needs no further look."""
     world, status = control.world, control.arrays.tasks["status"][row].item()
-    datasets = datasets_of_task(world.arrays, row, is_open(control, row))
+    datasets = datasets_of(control, row)
     if status in SETTLED or not is_over(datasets):
         return True
     if status == PENDING and control.arrays.tasks["old_status"][row] in TASK_PREPARABLE:
@@ -61,21 +62,22 @@ def settled(control: Control, row: int, ended: list[int]) -> bool:
     if step.status is not None:
         set_status(world, row, step.status, control.now)     # of a defined one the ContentsFeeder looks for more input
     if step.status is T.PREPARED:
-        post_process(control, row, ended)
+        post_process(control, row, datasets, ended)
     return True
 
 
-def is_open(control: Control, row: int) -> bool:
-    """True if files may be added to the input of a task."""
-    return control.books.open_inputs.is_open(row) or control.books.submissions.is_open(row)
+def datasets_of(control: Control, row: int) -> tuple[DatasetRow, ...]:
+    """Master input and output of a task, to which files may be added while its dataset or its submission is open."""
+    books = control.books
+    return datasets_of_task(control.arrays, row, books.open_inputs.is_open(row) or books.submissions.is_open(row))
 
 
-def post_process(control: Control, row: int, ended: list[int]) -> None:
+def post_process(control: Control, row: int, datasets: tuple[DatasetRow, ...], ended: list[int]) -> None:
     """Give a task the status that its post-processor finds; one that is over is appended to `ended`."""
     world, status = control.world, T(control.arrays.tasks["status"][row].item())
     words, task = world.vocabularies, control.arrays.tasks[row]
     processor = processor_of(words["vos"][task["vo"]], words["labels"][task["label"]], control.edition)
-    end = end_of_task(ending_of(control, row, status), processor, control.edition)
+    end = end_of_task(ending_of(control, row, status, datasets), processor, control.edition)
     if end.reason:
         set_reason(world, row, end.reason)
     if end.status is T.EXHAUSTED:
@@ -85,11 +87,10 @@ def post_process(control: Control, row: int, ended: list[int]) -> None:
         ended.append(row)
 
 
-def ending_of(control: Control, row: int, status: TaskStatus) -> Ending:
+def ending_of(control: Control, row: int, status: TaskStatus, datasets: tuple[DatasetRow, ...]) -> Ending:
     """A task that is about to end; no input of a run is processed twice."""
     world, task = control.world, control.arrays.tasks[row]
     above, goal = world.parent_of(row), int(task["goal"])
-    return Ending(status, datasets_of_task(world.arrays, row, is_open(control, row)), None if goal < 0 else goal,
-                  bool(task["fail_goal_unreached"]), bool(task["use_exhausted"]),
-                  world.vocabularies["shares"][task["share"]],
+    return Ending(status, datasets, None if goal < 0 else goal, bool(task["fail_goal_unreached"]),
+                  bool(task["use_exhausted"]), world.vocabularies["shares"][task["share"]],
                   None if above is None else T(control.arrays.tasks["status"][above]))

@@ -150,7 +150,7 @@ class AnalysisJobs:
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Note the groups of analysis jobs that have just ended well."""
         chosen = self.analysis[self.control.arrays.tasks["label"][rows["task"]]]
-        chosen &= np.isin(rows["status"], rebrokerage.ENDED_WELL)
+        chosen &= rebrokerage.HAS_ENDED_WELL[rows["status"]]
         if chosen.any():
             places = np.flatnonzero(chosen)
             self.ended.append((self._group(rows, places), times[places, rows["status"][places]]))

@@ -4,8 +4,6 @@ Source: brokerage reference, sections 11.3 and 11.4; lifecycle reference, 2.10 a
 tasks. In the documentation too much work of a user or group concerns job brokerage alone.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
@@ -89,11 +87,11 @@ class AnalysisWatchDog:
             del self.since_s[row]
         return np.fromiter(self.since_s, np.int64, len(self.since_s))
 
-    def _release(self, rows: np.ndarray, goes_on: np.ndarray, causes: Sequence[ThrottledBy]) -> None:
+    def _release(self, rows: np.ndarray, goes_on: np.ndarray, causes: tuple[ThrottledBy, ...]) -> None:
         """Release tasks that may go on, and those that wait for one of the causes for two hours."""
         tasks, now = self.control.arrays.tasks, self.control.now
         since_s = np.array([self.since_s[row] for row in rows.tolist()])
-        waited = np.isin(tasks["throttled_by"][rows], causes) & (now - since_s >= user_limits.WAIT_S)
+        waited = user_limits.mask_of(causes)[tasks["throttled_by"][rows]] & (now - since_s >= user_limits.WAIT_S)
         for row in rows[goes_on | waited].tolist():
             del self.since_s[row]
             set_status(self.control.world, row, T(tasks["old_status"][row]), now)
@@ -114,8 +112,11 @@ class AnalysisWatchDog:
         owners, place, moving = user_limits.by_owner(self._owners(rows), size)
         above = user_limits.moves_too_much(moving, control.cfg, control.edition)
         if len(held):
-            of_held = [np.isin(self._owners(held), owners[over]) for over in above]
-            self._release(held, user_limits.released_for_input(self._seen(held), Moving(*of_held)), FOR_INPUT)
+            too_much = np.zeros((2, len(control.world.user_rows.is_group) + 1), bool)      # last: of no account
+            for kind, over in zip(too_much, above, strict=True):
+                kind[owners[over]] = True
+            of_held = Moving(*too_much[:, self._owners(held)])
+            self._release(held, user_limits.released_for_input(self._seen(held), of_held), FOR_INPUT)
         if not np.any(above):
             return
         causes = np.full(len(tasks), ThrottledBy.NONE, np.int64)

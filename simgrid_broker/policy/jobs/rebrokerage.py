@@ -22,6 +22,8 @@ PROGRESS = (S.ACTIVATED, S.THROTTLED, S.SENT, S.RUNNING, S.HOLDING, S.MERGING, S
 """Statuses of the active table that count as progress of a group; source: lifecycle reference, 4.5."""
 ENDED_WELL = (S.FINISHED, S.CANCELLED)
 """Final statuses that count as progress: all but failed and closed."""
+HAS_ENDED_WELL = np.isin(np.arange(len(S)), ENDED_WELL)
+"""True for these statuses, (n_status,)."""
 KILL_CODES = {Cause.FAST_REBROKERAGE: 10, Cause.ANALYSIS_REBROKERAGE: 51}
 """Kill codes of both rebrokerages in PanDA; source: lifecycle reference, 4.4 and 4.5."""
 QUIET_S = 3 * HOUR

@@ -6,6 +6,7 @@ brokerage reference, section 11.4.
 """
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -185,8 +186,9 @@ def boosted(wanted: list[Boost], jobs: Capped, queue: np.ndarray,
     key = jobs.owner[activated].astype(np.int64) << 32 | queue[activated]        # of the owner at the queue
     order = np.argsort(key, kind="stable")
     activated, key = activated[order], key[order]
-    for boost in wanted:
-        begin, end = np.searchsorted(key, (boost.owner << 32 | boost.queue) + np.arange(2))
+    keys = np.array([boost.owner << 32 | boost.queue for boost in wanted], np.int64)
+    begins, ends = (np.searchsorted(key, keys, side).tolist() for side in ("left", "right"))
+    for boost, begin, end in zip(wanted, begins, ends, strict=True):
         own = activated[begin:end]
         top = priority[own[~jobs.is_merge[own]]].max(initial=NO_PRIORITY)
         chosen = own[(priority[own] > top - boost.n_jobs / JOBS_PER_POINT) & (priority[own] <= top)]
@@ -314,7 +316,13 @@ class UserTasks(NamedTuple):
 
     def may_go_on(self, causes: tuple[ThrottledBy, ...]) -> np.ndarray:
         """Throttled tasks that can be released, if it is for one of these causes, (n,) bool."""
-        return ((self.status == T.THROTTLED) & (self.old_status >= 0) & ~self.is_locked & np.isin(self.cause, causes))
+        return ((self.status == T.THROTTLED) & (self.old_status >= 0) & ~self.is_locked & mask_of(causes)[self.cause])
+
+
+@cache
+def mask_of(causes: tuple[ThrottledBy, ...]) -> np.ndarray:
+    """Mask of some causes, (n_causes,) bool; not to be changed."""
+    return np.isin(np.arange(len(ThrottledBy)), causes)
 
 
 def throttled_for_input(tasks: UserTasks, waits: np.ndarray) -> np.ndarray:

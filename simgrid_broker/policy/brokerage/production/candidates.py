@@ -88,14 +88,21 @@ def initial_list(task: Task, queues: Queues, edition: str) -> InitialList:
         return InitialList(_around(task.premerge.queue, queues) & listed, False, True)
     if not task.preassigned:
         return all_queues
-    named = np.isin(queues.queue, task.preassigned) & listed
+    named = is_preassigned(task, queues) & listed
     return InitialList(named, is_single(task, queues), bool(np.count_nonzero(named) > 1))
 
 
 def is_single(task: Task, queues: Queues) -> bool:
     """True if a task names one queue that has one candidate: PanDA's flag SINGLE."""
     return (task.premerge is None and len(task.preassigned) > 0
-            and np.count_nonzero(np.isin(queues.queue, task.preassigned)) == 1)
+            and np.count_nonzero(is_preassigned(task, queues)) == 1)
+
+
+def is_preassigned(task: Task, queues: Queues) -> np.ndarray:
+    """Candidates of PanDA queues that the task names, (n,) bool; most tasks that name any name one."""
+    if len(task.preassigned) == 1:
+        return queues.queue == task.preassigned[0]
+    return np.isin(queues.queue, task.preassigned) if task.preassigned else np.zeros(len(queues.queue), bool)
 
 
 def is_spared(case: JobCase) -> bool:
@@ -107,7 +114,7 @@ def is_named(task: Task, queues: Queues) -> np.ndarray:
     """Candidates of PanDA queues that the task or its merge jobs name, (n,) bool."""
     if task.premerge is not None:
         return queues.queue == task.premerge.queue
-    return np.isin(queues.queue, task.preassigned) if task.preassigned else np.zeros(len(queues.queue), bool)
+    return is_preassigned(task, queues)
 
 
 def for_hint(task: Task) -> Task:
