@@ -5,16 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from simgrid_broker.fabric import incidents
-from simgrid_broker.fabric.batch import (
-    QUEUED_MOST_S,
-    cancel_old,
-    close_slots,
-    jobs_left,
-    open_slots,
-    submit,
-    submit_for_jobs,
-)
+from simgrid_broker.fabric import batch, incidents
 from simgrid_broker.fabric.dispatch import Request, fetch_jobs
 from simgrid_broker.fabric.jobs import auxiliary, consumers, effects
 from simgrid_broker.fabric.jobs.adder import add_jobs, by_subdataset
@@ -193,23 +184,23 @@ class Fabric:
 
     def submit_workers(self, numbers, counts, now: float) -> None:
         """Submit `counts[k]` workers of pseudo-queue `numbers[k]` to their batch systems."""
-        self._call_with_room(submit, np.asarray(numbers, np.int32), np.asarray(counts, np.int32), now,
+        self._call_with_room(batch.submit, np.asarray(numbers, np.int32), np.asarray(counts, np.int32), now,
                              submissions=int(np.sum(counts)))
 
     def submit_for_jobs(self, jobs: np.ndarray, now: float) -> np.ndarray:
         """Submit a worker for each starting job, (n,) of WAITING; returns the rows of those for which that failed."""
         failed = np.empty(len(jobs), np.int64)
-        return failed[:self._call_with_room(submit_for_jobs, jobs["row"], jobs["panda_id"], now, failed,
+        return failed[:self._call_with_room(batch.submit_for_jobs, jobs["row"], jobs["panda_id"], now, failed,
                                             submissions=len(jobs))]
 
     def open_slots(self, pool: int, cores: int, memory_mb: float, now: float) -> None:
         """Give a batch system more cores and memory."""
         self.world.state["total_cores"] += cores
-        self._call_with_room(open_slots, pool, cores, memory_mb, now)
+        self._call_with_room(batch.open_slots, pool, cores, memory_mb, now)
 
     def close_slots(self, pool: int, cores: int, memory_mb: float) -> None:
         """Take cores and memory away from a batch system, as soon as they are free."""
-        close_slots(self.world.arrays, pool, cores, memory_mb)
+        batch.close_slots(self.world.arrays, pool, cores, memory_mb)
 
     def turn_windows(self, now: float) -> None:
         """Open and close the batch systems whose windows begin or end now."""
@@ -217,9 +208,9 @@ class Fabric:
 
     def cancel_old_workers(self, now: float) -> np.ndarray:
         """Cancel the workers that have waited for too long; returns rows of the starting jobs that have lost theirs."""
-        if now - self.submitted_s > QUEUED_MOST_S:
-            self.submitted_s = cancel_old(self.world.arrays, now)
-        return jobs_left(self.world.arrays)
+        if now - self.submitted_s > batch.QUEUED_MOST_S:
+            self.submitted_s = batch.cancel_old(self.world.arrays, now)
+        return batch.jobs_left(self.world.arrays)
 
     def fetch_jobs(self, queues: np.ndarray, ranges: np.ndarray, most: np.ndarray, numbers: np.ndarray,
                    now: float) -> tuple[np.ndarray, np.ndarray]:
