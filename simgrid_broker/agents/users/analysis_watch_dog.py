@@ -53,8 +53,7 @@ class AnalysisWatchDog:
 
     def note_output(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Count the output of jobs that have ended for the quotas of their owners."""
-        control = self.control
-        control.world.user_output.add(control.arrays, rows, times[np.arange(len(rows)), rows["status"]])
+        self.control.world.user_output.add(self.control.arrays, rows, times)
 
     def cycle(self) -> None:
         """Release and throttle tasks by the work of their owners; move tasks of class S to Express Analysis."""

@@ -143,10 +143,10 @@ def basis_of(claims: Task, preset: Preset, cfg: Gdpconfig, edition: str) -> np.n
     efficiency = math.nan if claims.cputimeunit.endswith(FIXED) else claims.cpuefficiency
     return np.array([(
         terms.first_jobs or ALL_JOBS, terms.from_long, terms.of_largest, claims.input_bytes_per_job > 0,
-        claims.basewalltime_s, efficiency, cputime_rank(cfg, edition), not claims.ramunit.endswith(FIXED),
-        claims.ramunit in PER_CORE_UNITS, claims.baseramcount, *memory_keys(cfg), claims.walltime_s_per_mib,
-        most_disk(cfg), FIXED not in preset.outdiskunit, preset.outdiskunit.endswith(PER_EVENT), preset.workdisk_mb,
-        preset.library_mb)], BASIS)
+        claims.basewalltime_s, efficiency, cfg.once(cputime_rank, edition), not claims.ramunit.endswith(FIXED),
+        claims.ramunit in PER_CORE_UNITS, claims.baseramcount, *cfg.once(memory_keys), claims.walltime_s_per_mib,
+        cfg.once(most_disk), FIXED not in preset.outdiskunit, preset.outdiskunit.endswith(PER_EVENT),
+        preset.workdisk_mb, preset.library_mb)], BASIS)
 
 
 def cputime_rank(cfg: Gdpconfig, edition: str) -> float:

@@ -208,18 +208,18 @@ class UserOutput:
         group = tasks["working_group"]
         return np.where(self.named[group], self.of_group[group], self.of_user[tasks["user"]])
 
-    def add(self, arrays: Arrays, jobs: np.ndarray, ended_s: np.ndarray) -> None:
-        """Count the output of jobs that have ended, (n,) of JOBS, at some times, s."""
+    def add(self, arrays: Arrays, jobs: np.ndarray, times: np.ndarray) -> None:
+        """Count the output of jobs that have ended, (n,) of JOBS; times: of their statuses, (n, n_status), s."""
         mine = np.flatnonzero((jobs["status"] == JobStatus.FINISHED) & (jobs["output_bytes"] > 0)
                               & self.analysis[arrays.tasks["label"][jobs["task"]]])
         rows = self.row_of(arrays.tasks[OWNERS][jobs["task"][mine]])
         mine, rows = mine[rows >= 0], rows[rows >= 0]
         new = np.empty(len(rows), OLD)
         new["row"], new["storage"] = rows, self.places.output[jobs["queue"][mine]]
-        new["size"], new["from_s"] = jobs["output_bytes"][mine], ended_s[mine] + self.lifetime_s[rows]
+        new["size"], new["from_s"] = jobs["output_bytes"][mine], times[mine, JobStatus.FINISHED] + self.lifetime_s[rows]
         np.add.at(self.held, (new["row"], new["storage"]), new["size"])
         self.changed[rows] = True
-        for lifetime_s in np.unique(self.lifetime_s[rows]).tolist():
+        for lifetime_s in sorted({*self.lifetime_s[rows].tolist()}):
             if lifetime_s < np.inf:
                 block = new[self.lifetime_s[rows] == lifetime_s]
                 self.expiring[lifetime_s].append(block[np.argsort(block["from_s"], kind="stable")])
