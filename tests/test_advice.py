@@ -16,7 +16,7 @@ MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"
 @pytest.mark.parametrize(("key", "expected"), [
     pytest.param(jobdispatch.SLOPPY_DISPATCH_RATIO, ("policy.shares.dispatch.sloppy_fraction",), id="one function"),
     pytest.param(dbproxy.SCOUT_RAMCOUNT_RANK,
-                 ("policy.tasks.measures.measured_cputime", "policy.tasks.measures.measured_ramcount"),
+                 ("policy.tasks.measures.cputime_rank", "policy.tasks.measures.memory_keys"),
                  id="two functions"),
     pytest.param(anal_job_throttler.NQUEUECAP, ("policy.tasks.throttle.throttle_limits",),
                  id="a component chosen by label"),
