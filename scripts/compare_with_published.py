@@ -32,6 +32,8 @@ ACTIVE = 1.0
 """Mean number of running jobs from which a queue counts as active."""
 NEAR = 1.5
 """Factor between a simulated and a published value up to which they agree."""
+LONG_WINDOW = 30 * DAY
+"""Length of a window from which it shows how long tasks take, s."""
 MOST_NAMED = 5
 """Rows that the line below the table names."""
 COLUMNS = ("processing_type", "queue", "status", "cause", "walltime_s", "cputime_s", "corecount", "maxpss_mb",
@@ -65,7 +67,7 @@ class Figures:
         self.waits = wide(sb.metrics.waiting_times(run, by=None)).iloc[0]
         self.links = wide(sb.metrics.link_use(run))
         self.tasks = run.table("tasks", ["processing_type", "n_jobs", "n_events_per_job", "input_bytes_per_job",
-                                         "output_bytes_per_job"])
+                                         "output_bytes_per_job", "arrival_s", "done_s", "finished_s"])
         moved = run.table("transfers", ["ended_s", "bytes", "n_files", "activity", "kind", "n_jobs", "submitted_s",
                                         "started_s"])
         self.transfers = moved[self.window.holds(moved.ended_s)]
@@ -158,13 +160,13 @@ class Row(NamedTuple):
     """A figure: what it is, its section, the published values, what a run has, how that comes about, and its digits.
 
     published: values between slashes, `a to b` for a range, then a note in brackets, or a word where there are none.
-    measure: None for what runs of a day cannot show.
+    measure: no values of what runs of a day cannot show.
     """
 
     name: str
     section: str
     published: str
-    measure: Measure | None
+    measure: Measure
     role: Role = FREE
     show: Callable[[float], str] = decimal
 
@@ -265,6 +267,24 @@ def of_tasks(found: Figures, kind: str, column: str) -> pd.Series:
     """Jobs of each task of a type times a column of the task that is for one job."""
     tasks = found.tasks[found.tasks.processing_type == kind]
     return tasks.n_jobs * tasks[column]
+
+
+def durations(found: Figures, *kinds: str, of: Callable[[pd.Series], float]) -> Values:
+    """A figure of the time that tasks of each type take, s, of those that end and came in the first half of the window.
+
+    None of a window below LONG_WINDOW, in which long tasks do not end.
+    """
+    if found.window.length_s < LONG_WINDOW:
+        return ()
+    early = found.tasks[found.tasks.arrival_s.between(found.window.start_s, found.window.start_s
+                                                      + found.window.length_s / 2)]
+    took = early.done_s.fillna(early.finished_s) - early.arrival_s
+    return [of(took[early.processing_type == kind].dropna()) for kind in kinds]
+
+
+def in_days(times: pd.Series) -> float:
+    """A mean of times, s, in days."""
+    return mean(times) / DAY
 
 
 def largest(found: Figures) -> Values:
@@ -430,8 +450,10 @@ ROWS = (
         lambda found: [mean(found.of_type("deriv").output_bytes) / 1e9],        # beside it a job has a small log
         of_campaign("MC derivations", "events_per_job", "output_per_event"), tenths),
     Row("duration of tasks of event generation / simulation / pile-up / derivation, days, mean", "6.1",
-        "15.8 / 19.3 / 12.0 / 2.2", None),
-    Row("duration of tasks of derivation of 2016 / 2020, h, median", "6.2", "467 / 65", None),
+        "15.8 / 19.3 / 12.0 / 2.2",
+        lambda found: durations(found, "evgen", "simul", "pile", "deriv", of=in_days), show=tenths),
+    Row("duration of tasks of derivation, h, median", "6.2", "65 to 467 (2020 and 2016)",
+        lambda found: durations(found, "deriv", of=lambda took: float(took.median()) / HOUR), show=number),
     Row("failed, % of finished and failed", "2.2", "9.95 (2021)", lambda found: part_failed(found.ended),
         drawn("SITE_FAILURES")),
     Row("failed by queue, %, 5 / 25 / 50 / 75 / 95 %", "2.2, 8", "0.8 / 2.7 / 5.3 / 13.1 / 38.1", failed_by_queue,
@@ -584,8 +606,8 @@ class Line(NamedTuple):
 
 def lines_of(runs: Iterable[sb.Run]) -> list[Line]:
     """The rows with their values in some runs, one run after the other."""
-    measured = [{row.name: row.measure(found) for row in ROWS if row.measure} for found in map(Figures, runs)]
-    values = {row.name: [list(of_run[row.name]) for of_run in measured] if row.measure else [] for row in ROWS}
+    measured = [{row.name: row.measure(found) for row in ROWS} for found in map(Figures, runs)]
+    values = {row.name: [list(of_run[row.name]) for of_run in measured] for row in ROWS}
     return [Line(row, np.array(values[row.name.removesuffix(MORE_DAYS)], float)) for row in all_rows()]
 
 

@@ -3,18 +3,22 @@
 import fnmatch
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from small_run import HOUR, job, queue_columns, run_of
 
 import simgrid_broker as sb
+from simgrid_broker.metrics.window import Window
 from simgrid_broker.names import Activity, Cause, JobStatus, TransferKind
 from simgrid_broker.scenario.grid import synthetic_grid
 from simgrid_broker.scenario.loading.origins import value_at
 from simgrid_broker.scenario.loading.set_values import located, spread
 from simgrid_broker.schema import RECORDED
+from simgrid_broker.units import DAY
 
 ROOT = Path(__file__).parents[2]
 KIND = "processing_types0"
@@ -127,10 +131,22 @@ def refused():
                  id="three for a day, two for three hours"),
     pytest.param("size of a file under request, GB, mean", "2.00 / none / 1.00", id="bytes over files under request"),
     pytest.param("size of a file of these activities, GB, mean", "2.00 / none / 1.00", id="bytes over files"),
-    pytest.param("duration of tasks of derivation of 2016 / 2020, h, median", "not in a day", id="beyond a day"),
+    pytest.param("duration of tasks of derivation, h, median", "not in a day", id="beyond a day"),
 ])
 def test_a_simulated_figure(script, run, name, simulated):
     assert lines_of(script, run)[name].simulated() == simulated
+
+
+def test_durations_are_those_of_tasks_that_came_early_and_ended(script):
+    days = [(0, 9), (2, 4), (2, 8), (3, np.nan), (40, 41)]                # before the window, two, none yet, too late
+    tasks = pd.DataFrame([("deriv", begin * DAY, end * DAY) for begin, end in days],
+                         columns=["processing_type", "arrival_s", "done_s"]).assign(finished_s=np.nan)
+    tasks.loc[2, ["done_s", "finished_s"]] = np.nan, 8 * DAY              # some of its input was lost
+    found = SimpleNamespace(tasks=tasks, window=Window(1 * DAY, 61 * DAY))
+    assert script.durations(found, "deriv", "evgen", of=script.in_days) == pytest.approx(
+        [4.0, np.nan], nan_ok=True)
+    found.window = Window(0, DAY)
+    assert script.durations(found, "deriv", of=len) == ()
 
 
 def lines_of(script, *runs):
