@@ -21,7 +21,7 @@ import pandas as pd
 
 import simgrid_broker as sb
 from simgrid_broker.experiments.intervals import student
-from simgrid_broker.metrics.window import end_times, selected_jobs, wide, window_of
+from simgrid_broker.metrics.window import end_times, part_of_jobs, selected_jobs, wide, window_of
 from simgrid_broker.records import JOB_END_TIMES, write_whole
 from simgrid_broker.units import DAY, HOUR
 
@@ -75,6 +75,10 @@ class Figures:
         self.storages = levels[levels.time_s == levels.time_s.max()]
         workers = run.table("workers", ["time_s", "started", "empty", "used_core_h", "idle_core_h"])
         self.workers = workers[self.window.holds(workers.time_s)].sum()
+
+    def a_day(self, n_jobs: float) -> float:
+        """Number of jobs a day, of all jobs where a sample of them has rows."""
+        return ratio(n_jobs, self.days * part_of_jobs(self.run))
 
     def of_type(self, kind: str) -> pd.DataFrame:
         """Finished jobs of one processing type."""
@@ -376,11 +380,11 @@ ROWS = (
     Row("running jobs", "2.2", "282 402 (2021)", lambda found: [found.all_queues.running.sum()], show=number),
     Row("queues with running jobs", "2.2", "112 (2021)", lambda found: [len(found.queues)],
         Role(INPUT, ("grid.synthetic.sites",)), number),
-    Row("jobs ended a day", "1", "2 000 000 (2018)", lambda found: [ratio(len(found.ended), found.days)], show=number),
+    Row("jobs ended a day", "1", "2 000 000 (2018)", lambda found: [found.a_day(len(found.ended))], show=number),
     Row("finished jobs a day, without tests", "4", "590 641 (1 December 2017)",
-        lambda found: [ratio((~found.finished.processing_type.isin(TESTS)).sum(), found.days)], show=number),
+        lambda found: [found.a_day((~found.finished.processing_type.isin(TESTS)).sum())], show=number),
     Row("finished jobs a day of the seven types below", "4", "133 300 (1 December 2017)",
-        lambda found: [ratio(found.finished.processing_type.isin(TYPES).sum(), found.days)], MIXTURE, number),
+        lambda found: [found.a_day(found.finished.processing_type.isin(TYPES).sum())], MIXTURE, number),
     *by_type("{}, % of the finished jobs of seven types", "4", part_of_seven, {
         kind: (part, MIXTURE) for kind, part in (("simul", "32"), ("pile", "18"), ("merge", "23"), ("deriv", "17"),
                                                  ("recon", "5.8"), ("evgen", "3.2"), ("reprocessing", "1.7"))}, tenths),
@@ -483,7 +487,7 @@ ROWS = (
     Row("CPU efficiency, failed jobs", "5.4", "0.26 (2016)", lambda found: efficiency(found.failed),
         said("campaigns.*.failed_cpu_efficiency")),
     Row("analysis jobs ended a day", "1", "286 000 to 1 000 000 (2012-13)",
-        lambda found: [ratio((found.ended.processing_type == ANALYSIS).sum(), found.days)], show=number),
+        lambda found: [found.a_day((found.ended.processing_type == ANALYSIS).sum())], show=number),
     Row("wall time of analysis, h, median", "7", "0.34 (two jobs, 2017 and 2025)",
         lambda found: quantiles(found.of_type(ANALYSIS).walltime_s / HOUR, (50,)),
         said("users.analysis.hs06sec_per_event", note=ASSUMED)),

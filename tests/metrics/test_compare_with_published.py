@@ -212,6 +212,14 @@ def test_each_row_says_by_which_keys_of_the_scenario_its_figure_comes_about(scri
             assert found and found != [None], (row.name, key)
 
 
+def test_numbers_of_jobs_are_of_all_where_a_sample_has_rows(script, run):
+    names = ("jobs ended a day", "finished jobs a day, without tests", "queued over running, whole grid")
+    before = [lines_of(script, run)[name].values.item() for name in names]
+    run.manifest["scenario"]["record"]["jobs"] = 0.5
+    assert [lines_of(script, run)[name].values.item() for name in names] == pytest.approx(
+        [2 * before[0], 2 * before[1], before[2]])
+
+
 def test_the_table_is_written_between_its_markers(script, run, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"before\n{script.BEGIN}\nold\n{script.END}\nafter\n")
