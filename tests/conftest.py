@@ -67,7 +67,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish(session):
-    """Lets no search for garbage look at what was imported and collected, a fifth of a million objects."""
+    """Lets no search for garbage look at what was imported and collected, more than half a million objects."""
     if len(session.items) > WHOLE:
         gc.collect()
         gc.freeze()

@@ -305,8 +305,7 @@ def merge_jobs_have_reason(arrays: Arrays, found: Recount):
 
 INVARIANTS = (
     counts_equal_recount, jobs_stand_in_tables, columns_for_scans_agree, tasks_list_their_jobs, usage_equals_recount,
-    activity_equals_recount,
-    slots_are_used_once, nodes_make_up_their_pools, payloads_hold_slots,
+    activity_equals_recount, slots_are_used_once, nodes_make_up_their_pools, payloads_hold_slots,
     no_input_is_lost, input_is_held_once, attempts_stay_below_limit, retries_wait_in_lists, *STORAGE_INVARIANTS,
     activated_jobs_can_be_found, newest_jobs_stand_where_they_are_said_to, *LINK_INVARIANTS,
     moving_jobs_have_a_transfer, readings_belong_to_running_jobs, merge_jobs_have_reason, subdatasets_await_their_jobs,

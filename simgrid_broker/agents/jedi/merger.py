@@ -25,7 +25,6 @@ SERVED = (T.READY, T.SCOUTING, T.SCOUTED, T.RUNNING, T.MERGING, T.THROTTLED)
 """Statuses of a task for which merge jobs are made; source: lifecycle reference, 2.14 (even while throttled)."""
 ENDS_BY_MERGING = np.isin(np.arange(len(T)), (T.RUNNING, T.MERGING))
 """Statuses of a task that say whether only merging is left, (n_statuses,) bool."""
-
 NOT_SEEN = -1
 """Version of a task whose jobs are to be looked at in any case."""
 
