@@ -35,9 +35,10 @@ again."""
 class Control:
     """All that an agent can reach; env: SimPy's environment; periods: the `agents` section of the scenario.
 
-    check: of the decisions; due: when each piece of work that is done on a period is done next, s, by its name; cycles:
-    how often each agent that works on a period has worked, and how often it has moved anything, by the agent's name;
-    inputs: versions of what agents read when they last looked, by their names.
+    check: of the decisions; due: when each piece of work that is done on a period is done next, s, by its name, those
+    of a calendar by that of the first one; cycles: how often each agent that works on a period has worked, and how
+    often it has moved anything, by the agent's name; inputs: versions of what agents read when they last looked, by
+    their names.
     """
 
     def __init__(self, env: simpy.Environment, world: World, fabric: Fabric, in_force: InForce, recorder: Recorder):
@@ -201,11 +202,11 @@ class Calendar(simpy.Event):
         super().__init__(control.env)
         self._ok, self._value = True, None
         self.period, self.reader, self.due, self.count, self.world = period, reader, control.due, count, control.world
-        self.numbers, self.priority = itertools.count(), next_priority(control)
+        self.numbers, self.priority, self.name = itertools.count(), next_priority(control), works[0].name
         self.dues = [(self.env.now + first_delay(control, period, work.name), next(self.numbers), work)
                      for work in works]
-        self.due |= {work.name: due_s for due_s, _, work in self.dues}
         heapify(self.dues)
+        self.due[self.name] = self.dues[0][0]
         self.skipped: list[float] = []
         self.is_asleep = False
         self.again: list[Callable[[Any], None]] = [self._turn]
@@ -225,8 +226,10 @@ class Calendar(simpy.Event):
         """Count the cycles before now."""
         now = self.env.now
         while self.is_asleep and self.dues[0][0] < now:
-            self.reader.pass_by(self.dues[0][0])
-            self._skip()
+            due_s = self.dues[0][0]
+            self.reader.pass_by(due_s)
+            self.skipped.append(due_s)
+            self._put_off(due_s + self.period)
         past = sum(due_s < now for due_s in self.skipped)
         self.count[0] += past
         del self.skipped[:past]
@@ -250,18 +253,22 @@ class Calendar(simpy.Event):
         self.is_asleep = self.reader.sleeps() and not AWAKE
         if self.is_asleep or not self.again:
             return
-        while not AWAKE and self.dues[0][2].is_idle(self.dues[0][0]):
-            self._skip()
+        if not AWAKE:
+            self._skip_idle()
+        self.due[self.name] = self.dues[0][0]
         self.env.schedule(self, self.priority, self.dues[0][0] - self.env.now)
 
-    def _skip(self) -> None:
-        self.skipped.append(self.dues[0][0])
-        self._put_off(self.dues[0][0] + self.period)
+    def _skip_idle(self) -> None:
+        """Skip the cycles before the next one with something to do, most of all cycles: so without a call for each."""
+        dues, period = self.dues, self.period
+        due_s, _, work = dues[0]
+        while work.is_idle(due_s):
+            self.skipped.append(due_s)
+            heapreplace(dues, (due_s + period, next(self.numbers), work))
+            due_s, _, work = dues[0]
 
     def _put_off(self, due_s: float) -> None:
-        work = self.dues[0][2]
-        self.due[work.name] = due_s
-        heapreplace(self.dues, (due_s, next(self.numbers), work))
+        heapreplace(self.dues, (due_s, next(self.numbers), self.dues[0][2]))
 
 
 def next_priority(control: Control) -> simpy.events.EventPriority:

@@ -59,9 +59,15 @@ def _jobs(status: PilotStatus, cores: np.ndarray, need: np.ndarray) -> np.ndarra
     queue = np.flatnonzero(share >= 0)
     if not len(queue):
         return jobs_of_counts(counted)
-    share = share[queue]
+    share, most = share[queue], _most(status, cores, need)[queue]
     counted[queue, share] = 0
-    return np.concatenate([jobs_of_counts(counted), status.by_priority(queue, share)])
+    return np.concatenate([jobs_of_counts(counted), status.by_priority(queue, share, most)])
+
+
+def _most(status: PilotStatus, cores: np.ndarray, need: np.ndarray) -> np.ndarray:
+    """Most jobs of each queue and type that get a worker before the need is met, (n_queues, n_resource_types)."""
+    free = np.maximum(np.asarray(status.workers_queued) - 1, 0)
+    return np.where(cores > 0, free + np.ceil(need[:, None] / np.maximum(cores, 1)).astype(np.int64), 0)
 
 
 @compiled

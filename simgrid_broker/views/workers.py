@@ -82,8 +82,9 @@ class PilotStatus:
     activated: np.ndarray
     share_order: np.ndarray
     score: int = 0                 # resource type of the worker that keeps an idle queue alive
-    by_priority: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None   # jobs of queues and their shares, both
-    # (m,), as WAITING_JOBS in order of age; None = all jobs of a share and type have one priority
+    by_priority: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None   # jobs of queues and their
+    # shares, both (m,), the first of each type up to a number, (m, n_resource_types), at least, as WAITING_JOBS in
+    # order of age; None = all jobs of a share and type have one priority
     jobs: np.ndarray | None = None                 # (n,) of WAITING_JOBS; None = those of `activated`
     status: np.ndarray | int = QueueStatus.ONLINE  # (n_queues,) of names.QueueStatus
     core_target: np.ndarray | float = 0            # (n_queues,) ups_core_target, 0 = none

@@ -11,12 +11,14 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import JOB_BYTES, Arrays
 from simgrid_broker.world.jobs.counts import of_shares
+from simgrid_broker.world.jobs.loads import ranks_by_priority
 
 ACTIVATED, STARTING, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING), int(JobStatus.RUNNING)
 
 
-HEAP = np.dtype([("queue", "i4"), ("share", "i4"), ("resource_type", "i4"), ("pseudo_queue", "i4")])
-"""A heap of activated jobs: its PanDA queue, share and resource type, and its pseudo-queue."""
+HEAP = np.dtype([("queue", "i4"), ("share", "i4"), ("resource_type", "i4"), ("pseudo_queue", "i4"), ("most", "i8")])
+"""A heap of activated jobs: its PanDA queue, share and resource type, its pseudo-queue, and how many of its first jobs
+are counted."""
 
 
 class WorkerTypes(NamedTuple):
@@ -66,14 +68,14 @@ def pilot_status(arrays: Arrays, types: WorkerTypes, options: Mapping, score: in
         mean_memory_running=mean_memory(types, running), ignore_meanrss=ignore_meanrss, **options)
 
 
-def jobs_by_priority(arrays: Arrays, types: WorkerTypes) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Function that gives the activated jobs of queues and their shares, (m,) each, as WAITING_JOBS in order of age."""
-    def look_up(queue: np.ndarray, share: np.ndarray) -> np.ndarray:
+def jobs_by_priority(arrays: Arrays, types: WorkerTypes) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+    """Function that gives the activated jobs of queues and their shares, as `PilotStatus.by_priority`."""
+    def look_up(queue: np.ndarray, share: np.ndarray, most: np.ndarray) -> np.ndarray:
         number = arrays.counts[queue, :, :, ACTIVATED].sum(dtype=np.int64)
         pair, kind = np.nonzero(types.pseudo_queue[queue] >= 0)
         heaps = np.empty(len(pair), HEAP)
         heaps["queue"], heaps["share"], heaps["resource_type"] = queue[pair], share[pair], kind
-        heaps["pseudo_queue"] = types.pseudo_queue[queue[pair], kind]
+        heaps["pseudo_queue"], heaps["most"] = types.pseudo_queue[queue[pair], kind], most[pair, kind]
         jobs, oldest, queued = (np.empty(number, dtype) for dtype in (views.WAITING_JOBS, np.int64, np.int64))
         n = count_by_priority(arrays, heaps, jobs, oldest, queued)
         return jobs[np.argsort(oldest[:n], kind="stable")]
@@ -84,10 +86,11 @@ def jobs_by_priority(arrays: Arrays, types: WorkerTypes) -> Callable[[np.ndarray
 def count_by_priority(world: Arrays, heaps, jobs, oldest, queued):
     """Write the activated jobs of some heaps, (k,) of HEAP, to `jobs`, a row of each for each priority.
 
-    oldest: smallest PandaID of each row; queued: room for as many jobs, which are looked at in turn, so that each has
-    been fetched by then. Returns the rows in use.
+    Of a heap ordered by priority, those behind the first `most` may be missing. oldest: smallest PandaID of each row;
+    queued: room for as many jobs, which are looked at in turn, so that each has been fetched by then. Returns the rows
+    in use.
     """
-    n = 0
+    n, is_ordered = 0, ranks_by_priority(world)
     for k in range(len(heaps)):
         heap, first, done, known = heaps[k], n, 0, 0
         root = world.activated[heap["pseudo_queue"], heap["share"]]
@@ -96,22 +99,40 @@ def count_by_priority(world: Arrays, heaps, jobs, oldest, queued):
         while done < known:
             job = world.jobs[queued[done]]
             done += 1
-            place = first
-            while place < n and jobs[place]["priority"] != job["priority"]:
-                place += 1
+            place = place_of_priority(jobs, first, n, heap, job["priority"])
             row = jobs[place]
-            if place == n:
-                row["queue"], row["share"], row["resource_type"] = heap["queue"], heap["share"], heap["resource_type"]
-                row["priority"], row["number"], oldest[place] = job["priority"], 0, job["panda_id"]
-                n += 1
+            oldest[place] = min(oldest[place], job["panda_id"]) if place < n else job["panda_id"]
+            n = max(n, place + 1)
             row["number"] += 1
-            oldest[place] = min(oldest[place], job["panda_id"])
-            for following in (job["child"], job["sibling"]):
+            is_last = is_ordered and count_from(jobs, first, n, job["priority"]) >= heap["most"]
+            for following in (np.int32(-1) if is_last else job["child"], job["sibling"]):
                 if following >= 0:
                     fetch(world.jobs, following, JOB_BYTES)
                     queued[known] = following
                     known += 1
     return n
+
+
+@compiled
+def place_of_priority(jobs, first, n, heap, priority):
+    """Place of a priority among the rows of a heap, from `first` to before `n`; row `n` is begun for a new one."""
+    for place in range(first, n):
+        if jobs[place]["priority"] == priority:
+            return place
+    row = jobs[n]
+    row["queue"], row["share"], row["resource_type"] = heap["queue"], heap["share"], heap["resource_type"]
+    row["priority"], row["number"] = priority, 0
+    return n
+
+
+@compiled
+def count_from(jobs, first, n, priority):
+    """Number of jobs of at least a priority in the rows of a heap, from `first` to before `n`."""
+    number = 0
+    for place in range(first, n):
+        if jobs[place]["priority"] >= priority:
+            number += jobs[place]["number"]
+    return number
 
 
 def worker_status(arrays: Arrays, types: WorkerTypes, **columns: Any) -> views.WorkerStatus:

@@ -156,7 +156,7 @@ def test_all_queues_at_once_equal_each_alone(n_queues, n_shares, n_types, seed):
 def test_priorities_are_looked_up_only_where_they_change_the_answer():
     asked = []
 
-    def by_priority(queue, share):
+    def by_priority(queue, share, most):
         asked.append((queue.tolist(), share.tolist()))
         return np.array([(0, 1, 1, 9, 99), (0, 1, 0, 1, 9999)], WAITING_JOBS)
     view = replace(status([[100, 0], [9999, 99], [9999, 9999]]), by_priority=by_priority)
@@ -169,7 +169,7 @@ def test_priorities_are_looked_up_only_where_they_change_the_answer():
     pytest.param([[9, 9], [5, 5]], id="all jobs of all shares get workers"),
 ])
 def test_priorities_do_not_matter_where(activated):
-    def by_priority(queue, share):
+    def by_priority(queue, share, most):
         assert not len(queue)
         return np.zeros(0, WAITING_JOBS)
     view = status(activated)
@@ -189,9 +189,12 @@ def test_looking_up_some_priorities_equals_knowing_all(n_queues, n_shares, n_typ
     activated = np.zeros((n_queues, n_shares, n_types), int)
     np.add.at(activated, tuple(place.T[:3]), jobs["number"])
 
-    def by_priority(queue, share):
-        chosen = {*zip(queue.tolist(), share.tolist(), strict=True)}
-        return jobs[[(row["queue"], row["share"]) in chosen for row in jobs]]
+    def by_priority(queue, share, most):
+        chosen = {pair: k for k, pair in enumerate(zip(queue.tolist(), share.tolist(), strict=True))}
+        given = jobs[[(row["queue"], row["share"]) in chosen for row in jobs]]
+        for row in given:                                     # no more of a priority than can matter
+            row["number"] = min(row["number"], most[chosen[row["queue"], row["share"]], row["resource_type"]])
+        return given
     view = PilotStatus(
         corecount=rng.choice([1, 8], n_queues), cores_running=rng.integers(0, 5000, n_queues),
         cores_queued=rng.integers(0, 900, n_queues), workers_queued=rng.integers(0, 40, (n_queues, n_types)),

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from builders import Bench, S, put_job, scenario
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.world.pilot_status import activated_jobs, mean_memory, pilot_status, worker_types
@@ -11,6 +13,8 @@ TYPES = dict(SCORE=dict(mincore=1, maxcore=1, maxrampercore=2000), MCORE=dict(mi
 QUEUES = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8, maxrss=16_000),
           "S": dict(atlas_site="HERE", capability="score", workflow="pull", maxrss=3000)}
 SCORE, MCORE, PLAIN = range(3)
+ALL = np.full((2, 2), 10**6)
+"""More jobs of each share and type than there are."""
 
 
 def bench(*jobs) -> Bench:
@@ -35,14 +39,39 @@ def bench(*jobs) -> Bench:
 ])
 def test_activated_jobs_by_priority(jobs, expected):
     arrays = bench(*jobs).arrays
-    found = pilot_status(arrays, worker_types(arrays), {}).by_priority(np.array([0]), np.array([0]))
+    found = pilot_status(arrays, worker_types(arrays), {}).by_priority(np.array([0]), np.array([0]), ALL[:1])
     assert [(row["resource_type"], row["priority"], row["number"]) for row in found] == expected
 
 
 def test_a_heap_with_many_jobs_is_counted_in_full():
     arrays = bench(*[(SCORE, 0, priority % 7) for priority in range(500)]).arrays
-    found = pilot_status(arrays, worker_types(arrays), {}).by_priority(np.array([0, 0]), np.array([0, 1]))
+    found = pilot_status(arrays, worker_types(arrays), {}).by_priority(np.array([0, 0]), np.array([0, 1]), ALL)
     assert found["number"].sum() == 500 and sorted(found["priority"]) == list(range(7))
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.sampled_from((SCORE, MCORE)), st.integers(0, 5)), max_size=80), st.integers(0, 20))
+def test_the_first_jobs_of_a_heap_are_those_of_the_whole(jobs, most):
+    arrays = bench(*((kind, 0, priority) for kind, priority in jobs)).arrays
+    look_up = pilot_status(arrays, worker_types(arrays), {}).by_priority
+    some, every = (look_up(np.array([0]), np.array([0]), np.full((1, 2), number)) for number in (most, 10**6))
+    for kind in (SCORE, MCORE):
+        first, whole = (np.sort(np.repeat(-rows["priority"], rows["number"])[:most].tolist()) for rows in (
+            np.sort(of_kind[of_kind["resource_type"] == kind], order="priority")[::-1] for of_kind in (some, every)))
+        assert first.tolist() == whole.tolist()
+
+
+def test_jobs_far_down_a_heap_are_not_counted():
+    arrays = bench(*[(SCORE, 0, 5)] * 500).arrays
+    found = pilot_status(arrays, worker_types(arrays), {}).by_priority(np.array([0]), np.array([0]), np.full((1, 2), 9))
+    assert 9 <= found["number"].sum() < 100
+
+
+def test_all_jobs_count_where_another_order_than_that_of_priority_holds():
+    arrays = bench(*[(SCORE, 0, 5)] * 500).arrays
+    arrays.settings["rank_by_attempt"] = 1
+    found = pilot_status(arrays, worker_types(arrays), {}).by_priority(np.array([0]), np.array([0]), np.full((1, 2), 9))
+    assert found["number"].sum() == 500
 
 
 def test_mean_memory_of_workers():

@@ -6,6 +6,7 @@ jobs and tasks that it takes in with those that a trace submits.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from math import nan
 from typing import Any
 
@@ -101,6 +102,7 @@ class Generator:
         self.verdicts, self.known = verdicts, dict[tuple, tuple]()           # keys of verdicts by what they say
         self.queue, self.key = queue, int(luck.keys(luck.key_of(queue.full_name), 0))
         self.name, self.keys = f"jobgen {queue.full_name}", keys_of(queue)
+        self.is_idle = partial(work_queues.is_idle, self.keys)
         self.cfg: Gdpconfig | None = None
         self.limits: dict[bool, ThrottleLimits] = {}
         self.levels: dict[bool, tuple[tuple[int, ...], ...]] = {}
@@ -121,10 +123,6 @@ class Generator:
         again = [self._serve(part, analysis) for analysis, part in self.work_queues.by_kind(rows)]
         self._make_ordered()                                   # at once: no other cycle orders the same input
         return self.control.periods.job_generator_lacking if any(again) else None
-
-    def is_idle(self, at: float) -> bool:
-        """True if a cycle at a time would find no tasks."""
-        return self.work_queues.is_idle(self.keys, at)
 
     def _is_visited(self) -> bool:
         """True if jobs are generated here now: JEDI visits an inactive share and type in one cycle of four."""

@@ -234,13 +234,19 @@ def add_walltimes(world: Arrays, rows, walltime_s, n_jobs, n_known):
 
 
 @compiled
-def heaps_follow_priority(world: Arrays):
-    """True if each heap of activated jobs belongs to one account and is ordered by priority alone."""
+def ranks_by_priority(world: Arrays):
+    """True if each heap of activated jobs is ordered by priority alone."""
     settings = world.settings[0]
     others = (settings["rank_by_attempt"] != 0) | (settings["rank_by_corecount"] != 0) | (
         settings["rank_by_n_events"] != 0) | (settings["rank_by_n_input_files"] != 0) | (
-        settings["rank_by_maxwalltime"] != 0) | (settings["urgent_first"] != 0) | (settings["task_queues"] != 0)
-    return settings["rank_by_priority"] > 0 and not others and n_special(world) == 0
+        settings["rank_by_maxwalltime"] != 0) | (settings["urgent_first"] != 0)
+    return settings["rank_by_priority"] > 0 and not others
+
+
+@compiled
+def heaps_follow_priority(world: Arrays):
+    """True if all activated jobs stand in heaps, each of one account, that are ordered by priority alone."""
+    return ranks_by_priority(world) and world.settings[0]["task_queues"] == 0 and n_special(world) == 0
 
 
 @compiled
