@@ -19,6 +19,7 @@ from simgrid_broker.turns.turn import Outcome
 from simgrid_broker.views import InputAt, JobInput, Premerge, Task, Verdict
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.counts import account_of_task
+from simgrid_broker.world.rows import copied
 from simgrid_broker.world.snapshot.tasks import PlannedMerge
 from simgrid_broker.world.views import observe
 
@@ -52,10 +53,15 @@ class Merge:
     @classmethod
     def of(cls, arrays: Arrays, task: int, queue: int, rows: np.ndarray, attempt: int = 1, panda_id: int = 0) -> Self:
         """The merge of the output of the jobs in `rows`."""
-        jobs = arrays.jobs[rows]
+        jobs = copied(arrays.jobs, rows)
         outputs = merging.Unmerged(*(jobs[name].sum() for name in merging.Unmerged._fields))
         return cls(task, queue, rows, jobs["panda_id"], outputs, int(jobs["chunk"][0]),
                    float(arrays.job_times[rows, MERGING].max()), attempt, panda_id)
+
+    @property
+    def is_made(self) -> bool:
+        """True once its merge job is made."""
+        return self.row >= 0
 
     def premerge(self, now: float) -> Premerge:
         """Place of the output, as brokers see it."""

@@ -8,6 +8,7 @@ from builders import S, Stage, T, scenario
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simgrid_broker.fabric.outbox import Outbox
 from simgrid_broker.ledgers.finished_jobs import ENDED, MERGING, NONE, ON_INPUT, RESUMED, UPDATE, FinishedJobs
 from simgrid_broker.names import TASK_ENDS
 from simgrid_broker.policy.tasks import ends
@@ -39,6 +40,25 @@ def rows_of(tables) -> list[int]:
             found.append(first)
             first = int(tables.jobs["next"][first])
     return found
+
+
+def test_ended_jobs_are_read_once_whenever_the_outbox_is_emptied():
+    bench, seen = stage(), []
+    outbox = Outbox(bench.world, lambda rows: seen.extend(rows["task"].tolist()))
+    bench.fabric.watchers.append(outbox.watch)
+
+    def end(*tasks):
+        first = int(bench.world.state["n_done_jobs"])
+        bench.arrays.done_jobs["task"][first:first + len(tasks)] = tasks
+        bench.world.state["n_done_jobs"] = first + len(tasks)
+    for read in (outbox.read, bench.fabric.empty_outboxes):
+        end(0, 1)
+        outbox.read()
+        end(2)
+        read()
+        end(3)
+        bench.fabric.empty_outboxes()
+    assert seen == [0, 1, 2, 3] * 2
 
 
 BATCH = st.lists(st.tuples(st.integers(0, N_TASKS - 1), st.integers(0, 1), st.integers(1, 999)), max_size=9)

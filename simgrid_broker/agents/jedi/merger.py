@@ -5,12 +5,15 @@ one process does both, at the period of the JobGenerator. Source: JEDI TWiki, In
 lifecycle reference, 2.14 and 4.2 (row 27).
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import compress
+from math import isnan
 
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.fabric.outbox import Outbox
 from simgrid_broker.names import ANALYSIS_LABELS, PMERGE, Cause, JobMark, JobStatus, TaskStatus
 from simgrid_broker.policy.tasks import merging
 from simgrid_broker.turns.merge_tables import Merge, MergeTables, view_of
@@ -23,6 +26,8 @@ T = TaskStatus
 MERGING, FINISHED, CANCELLED = int(JobStatus.MERGING), int(JobStatus.FINISHED), int(JobStatus.CANCELLED)
 SERVED = (T.READY, T.SCOUTING, T.SCOUTED, T.RUNNING, T.MERGING, T.THROTTLED)
 """Statuses of a task for which merge jobs are made; source: lifecycle reference, 2.14 (even while throttled)."""
+IS_SERVED = np.isin(np.arange(len(T)), SERVED)
+"""True for those, (n_statuses,)."""
 ENDS_BY_MERGING = np.isin(np.arange(len(T)), (T.RUNNING, T.MERGING))
 """Statuses of a task that say whether only merging is left, (n_statuses,) bool."""
 NOT_SEEN = -1
@@ -38,51 +43,59 @@ def merger(control: Control) -> Process:
 class Merger:
     """Merge jobs that are planned and under way.
 
-    orphans: panda_ids of those that have lost some of their input; members: panda_id of the job in each row that a
-    merge reads; seen: version of the live jobs of each task when they were last looked at, others: whether some of them
-    did not wait to be merged, (n_tasks,) each.
+    under_way: by the row of their task and their panda_id; orphans: panda_ids of those that have lost some of their
+    input; members: panda_id of the job in each row that a merge reads; seen: version of the live jobs of each task when
+    they were last looked at, others: whether some of them did not wait to be merged, (n_tasks,) each.
     """
 
     def __init__(self, control: Control):
         self.control, self.tables = control, MergeTables(control)
         self.waiting: list[Merge] = []
-        self.under_way: dict[int, Merge] = {}
+        self.under_way: defaultdict[int, dict[int, Merge]] = defaultdict(dict)
         self.orphans: set[int] = set()
-        self.ended: list[tuple[int, int, int]] = []
+        self.ended: list[tuple[int, int, int, int]] = []
+        self.outbox = Outbox(control.world, self.note)
         self.members, self.seen, self.others = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool)
         self.processing_type = control.world.vocabularies["processing_types"].index(PMERGE)
-        control.fabric.watchers.append(self.watch)
+        control.fabric.watchers.append(self.outbox.watch)
         control.books.planned_merges = self.planned
 
-    def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
+    def note(self, rows: np.ndarray) -> None:
         """Note merge jobs that have ended."""
-        for job in rows[(rows["n_chunks"] == 0) & (rows["processing_type"] == self.processing_type)]:
-            self.ended.append((int(job["panda_id"]), int(job["status"]), int(job["cause"])))
+        merges = (rows["n_chunks"] == 0) & (rows["processing_type"] == self.processing_type)
+        if merges.any():
+            self.ended += rows[["task", "panda_id", "status", "cause"]][merges].tolist()
 
     def cycle(self) -> None:
         """Handle merge jobs that have ended, make new ones, and update the status of tasks."""
         self._mark_orphans()
-        self.control.fabric.empty_outboxes()
+        self.outbox.read()
         ended, self.ended = self.ended, []
-        for panda_id, status, cause in ended:
-            self._settle(self.under_way.pop(panda_id), status, cause)
+        for task, panda_id, status, cause in ended:
+            self._settle(self._ended(task, panda_id), status, cause)
         tasks = self.control.books.live_tasks.in_status(*SERVED)
         tasks = tasks[self.control.arrays.tasks["mergeoutput"][tasks] != 0]
-        self._gather(tasks[self._has_changed()[tasks]])
+        self._gather(tasks[self._has_changed(tasks)])
         self._make()
         self._set_statuses(tasks)
 
-    def _has_changed(self) -> np.ndarray:
-        """Which tasks have other live jobs than when they were looked at, or do other things, (n_tasks,) bool."""
+    def _has_changed(self, tasks: np.ndarray) -> np.ndarray:
+        """Which of some tasks have other live jobs than when they were looked at, or do other things, (k,) bool."""
         versions = self.control.arrays.live_jobs["version"]
         self.seen, self.others = (lengthened(column, len(versions)) for column in (self.seen, self.others))
-        return np.ones(len(versions), bool) if self.control.is_awake else versions != self.seen
+        return self.control.is_awake | (versions[tasks] != self.seen[tasks])
+
+    def _ended(self, task: int, panda_id: int) -> Merge:
+        """The merge of a merge job that has ended, which is no longer under way."""
+        merge = self.under_way[task].pop(panda_id)
+        if not self.under_way[task]:
+            del self.under_way[task]
+        return merge
 
     def planned(self) -> list[PlannedMerge]:
         """Merge jobs that wait for brokerage."""
-        waiting = [merge for merge in self.waiting if self.under_way.get(merge.panda_id) is not merge]
         return [PlannedMerge(merge.task, view_of(self.control, merge)[0])
-                for merge in compress(waiting, self._are_whole(waiting))]
+                for merge in compress(self.waiting, self._are_whole(self.waiting))]
 
     def _are_whole(self, merges: Sequence[Merge]) -> np.ndarray:
         """Which merges have all their jobs still waiting, (n,) bool."""
@@ -100,9 +113,10 @@ class Merger:
 
     def _mark_orphans(self) -> None:
         """Mark merge jobs that lost some of their input, which copyArchive kills after a while."""
-        control, panda_ids, changed = self.control, self.control.arrays.jobs["panda_id"], self._has_changed()
-        merges = [merge for panda_id, merge in self.under_way.items()
-                  if changed[merge.task] or panda_id in self.orphans]
+        control, panda_ids = self.control, self.control.arrays.jobs["panda_id"]
+        changed = self._has_changed(np.fromiter(self.under_way, np.int64, len(self.under_way)))
+        merges = [merge for has_changed, of_task in zip(changed.tolist(), self.under_way.values(), strict=True)
+                  for merge in of_task.values() if has_changed or merge.panda_id in self.orphans]
         orphans = [merge for merge in compress(merges, ~self._are_whole(merges))
                    if panda_ids[merge.row] == merge.panda_id]
         self.orphans, control.books.has_orphans = {merge.panda_id for merge in orphans}, bool(orphans)
@@ -145,28 +159,28 @@ class Merger:
     def _plan(self, task: int, rows: np.ndarray) -> None:
         """Plan the merge jobs of outputs at one place."""
         control, arrays = self.control, self.control.arrays
-        jobs, queue = arrays.jobs[rows], int(arrays.jobs["queue"][rows[0]])
+        queue, scratch_mb = int(arrays.jobs["queue"][rows[0]]), float(arrays.tasks["workdiskcount_mb"][task])
         limits = merging.merge_limits(control.world.merge_rule(task), float(arrays.queues["maxwdir_mb"][queue]) * 1e6,
-                                      float(np.nan_to_num(arrays.tasks["workdiskcount_mb"][task])) * 1e6,
+                                      0.0 if isnan(scratch_mb) else scratch_mb * 1e6,
                                       control.edition)          # one that says no scratch gets the least of a merge job
-        outputs = merging.Unmerged(*(jobs[name] for name in merging.Unmerged._fields))
+        outputs = merging.Unmerged(*(arrays.jobs[name][rows] for name in merging.Unmerged._fields))
         for part in merging.cut(outputs, limits):
             self._await(Merge.of(arrays, task, queue, rows[part]))
 
     def _make(self) -> None:
         """Broker and make the merge jobs that are due; drop those without all input, whose rest is gathered again."""
-        control, tasks, are_whole = self.control, self.control.arrays.tasks, self._are_whole(self.waiting)
+        control, statuses, are_whole = self.control, self.control.world.statuses, self._are_whole(self.waiting)
         for merge in compress(self.waiting, ~are_whole):
             self._forget(merge)
         whole = [*compress(self.waiting, are_whole)]
-        due = [merge for merge in whole if control.now >= merge.again_at and tasks["status"][merge.task] in SERVED]
+        due = [merge for merge in whole if control.now >= merge.again_at and IS_SERVED[statuses[merge.task]]]
         if due:
             for merge, drawn in zip(due, self.tables.broker_all(due), strict=True):
                 if drawn["candidate"] < 0:
                     self._put_off(merge)
                 else:
                     self._order(merge, drawn)
-        self.waiting = [merge for merge in whole if self.under_way.get(merge.panda_id) is not merge]
+        self.waiting = [merge for merge in whole if not merge.is_made]
 
     def _put_off(self, merge: Merge) -> None:
         """Broker a merge job again after a while."""
@@ -187,7 +201,7 @@ class Merger:
              -1 if drawn["site"] == there else drawn["site"], rule.merge_hs06sec_per_gb, rule.merge_memory,
              rule.merge_failure_rate), merge.rows)
         merge.panda_id = int(control.arrays.jobs["panda_id"][merge.row])
-        self.under_way[merge.panda_id] = merge
+        self.under_way[merge.task][merge.panda_id] = merge
 
     def _set_statuses(self, tasks: np.ndarray) -> None:
         """Set tasks with only merging left to `merging`, and those with other work to `running`.

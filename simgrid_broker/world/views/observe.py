@@ -345,7 +345,7 @@ def find_jobs_before_merging(world: Arrays, tasks, planned, others, found):
     for place in range(len(tasks)):
         first, waits = world.live_jobs[tasks[place]]["first"], False
         row = first
-        while row >= 0:
+        while row >= 0 and not (waits and others[place]):
             if world.job_status[row] == MERGING:
                 waits |= world.jobs[row]["panda_id"] != planned[row]
             elif not others[place]:
