@@ -194,11 +194,36 @@ def jobs_of_push(arrays: Arrays, types: WorkerTypes, push: np.ndarray) -> tuple[
             arrays.running_cores[push].sum(axis=(1, 2)))
 
 
-def types_of_workers(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
-    """Type of the worker of each job, (n,); 0 at a plain queue."""
-    return np.maximum(arrays.pseudo_queues["resource_type"][arrays.jobs["pseudo_queue"][rows]], 0).astype(np.int64)
+@compiled
+def type_of_worker(world: Arrays, row):
+    """Type of the worker of a job; 0 at a plain queue."""
+    return max(world.pseudo_queues[world.jobs[row]["pseudo_queue"]]["resource_type"], 0)
 
 
-def numbers_of_types(kinds: np.ndarray, n_types: int) -> np.ndarray:
-    """Workers of each type, (n_types,), from the type of each worker."""
-    return np.bincount(kinds, minlength=n_types)
+@compiled
+def count_types(world: Arrays, jobs, numbers):
+    """Write the workers of each type for some jobs, (n,) of WAITING, to `numbers`, (n_types,)."""
+    for kind in range(len(numbers)):
+        numbers[kind] = 0
+    for job in jobs:
+        numbers[type_of_worker(world, job["row"])] += 1
+
+
+@compiled
+def take_for_workers(world: Arrays, waiting, workers, taken):
+    """Move the first of the `waiting` jobs for `workers` of each type, (n_types,) counted down, to `taken`.
+
+    Both are of WAITING, of the same length; those left move up. Returns the number taken.
+    """
+    n, left = 0, 0
+    for k in range(len(waiting)):
+        job = waiting[k]
+        kind = type_of_worker(world, job["row"])
+        if workers[kind] > 0:
+            workers[kind] -= 1
+            taken[n]["panda_id"], taken[n]["row"] = job["panda_id"], job["row"]
+            n += 1
+        else:
+            waiting[left]["panda_id"], waiting[left]["row"] = job["panda_id"], job["row"]
+            left += 1
+    return np.int64(n)

@@ -13,9 +13,9 @@ from simgrid_broker.views import WorkerStatus
 from simgrid_broker.world.arrays import WAITING
 from simgrid_broker.world.pilot_status import (
     activated_jobs,
-    numbers_of_types,
+    count_types,
     queues_whose_mode,
-    types_of_workers,
+    take_for_workers,
     worker_status,
     worker_types,
 )
@@ -142,14 +142,11 @@ class Harvester:
 
     def next_jobs(self, queue: int, workers: np.ndarray) -> np.ndarray:
         """Remove and return the oldest fetched jobs of a push queue for workers by type, (n_types,)."""
-        jobs, kind = self.waiting[queue], self._kinds(queue)
-        place = np.zeros(len(jobs), np.int64)            # among the jobs of its type
-        for number in range(len(workers)):
-            place[kind == number] = np.arange(np.count_nonzero(kind == number))
-        chosen = place < workers[kind]
-        self.waiting[queue] = jobs[~chosen]
+        waiting, taken = self.waiting[queue], np.empty_like(self.waiting[queue])
+        n = take_for_workers(self.world.arrays, waiting, workers.copy(), taken)
+        self.waiting[queue] = waiting[:len(waiting) - n]
         self._ask(queue)
-        return jobs[chosen]
+        return taken[:n]
 
     def not_submitted(self, queue: int, jobs: np.ndarray, failed: np.ndarray, now: float) -> np.ndarray:
         """Rows of the jobs without an attempt left; the other failed ones are tried again after LOCK_S.
@@ -157,20 +154,22 @@ class Harvester:
         jobs: of a push queue, (n,) of WAITING, for which workers were to be submitted; failed: rows of those for which
         that failed. Source: lifecycle reference, section 5.4; Harvester, submitter (submissionAttempts).
         """
-        if not len(failed) and not self.attempts:
+        if not len(failed):
+            self._forget_attempts(jobs)
             return failed
         bad = np.isin(jobs["row"], failed)
         self.attempts.update(jobs["panda_id"][bad].tolist())
         attempts = np.array([self.attempts[number] for number in jobs["panda_id"].tolist()])
         again = bad & (attempts < self.limits["submission_attempts"][queue])
-        for number in jobs["panda_id"][~again].tolist():
-            self.attempts.pop(number, None)
+        self._forget_attempts(jobs[~again])
         if again.any():
             self.again.append((now + LOCK_S, queue, jobs[again]))
         return jobs["row"][bad & ~again]
 
-    def _ask(self, queue: int) -> None:
-        self.asked[queue] = numbers_of_types(self._kinds(queue), len(self.asked[queue]))
+    def _forget_attempts(self, jobs: np.ndarray) -> None:
+        """Forget the attempts of jobs that have none left or need none, (n,) of WAITING."""
+        for number in jobs["panda_id"].tolist() if self.attempts else ():
+            self.attempts.pop(number, None)
 
-    def _kinds(self, queue: int) -> np.ndarray:
-        return types_of_workers(self.world.arrays, self.waiting[queue]["row"])
+    def _ask(self, queue: int) -> None:
+        count_types(self.world.arrays, self.waiting[queue], self.asked[queue])
