@@ -53,23 +53,40 @@ COREPOWER, MEMORY_MB, OUTPUT_BYTES = 10, 500, 1e6
 """HS06 per core at which a test takes its time, memory and output of a test."""
 
 
-def tests_of_queues(scenario: Scenario) -> list[tuple[Campaign, np.ndarray]]:
-    """A campaign of tests for each queue, and when they arrive, s: from a time on that is drawn by the queue's name.
-
-    An analysis queue gets one that a user might send.
-    """
-    tests, found = scenario.workload.tests, []
+def test_streams(scenario: Scenario) -> list[Stream]:
+    """Tests of all queues, a stream for each kind; an analysis queue gets one that a user might send."""
+    tests, kinds = scenario.workload.tests, dict[tuple[str, int], list[str]]()
     if tests.period is None:
         return []
+    for name, queue in scenario.grid.queues.items():
+        kind = "prod_test" if queue.production else "user", 1 if queue.unified else queue.corecount
+        kinds.setdefault(kind, []).append(name)
     leaves = leaf_names(scenario)
     test = _test(tests, TEST_SHARE if TEST_SHARE in leaves else leaves[0])
-    for name, queue in scenario.grid.queues.items():
-        task = test.model_copy(update=dict(
-            name=f"{NAME} {name}", site=(name,), prodsourcelabel="prod_test" if queue.production else "user",
-            corecount=1 if queue.unified else queue.corecount))
-        first_s = float(uniforms(scenario.seed, "phase", key_of(task.name))) * tests.period
-        found.append((task, np.arange(first_s, scenario.duration, tests.period)))
-    return found
+    return [_tests_of_kind(test.model_copy(update=dict(prodsourcelabel=label, corecount=cores)), scenario, queues,
+                           tests.period) for (label, cores), queues in kinds.items()]
+
+
+def _tests_of_kind(test: Campaign, scenario: Scenario, queues: Sequence[str], period: float) -> Stream:
+    """Tests of some queues, which differ in name and queue alone.
+
+    They come on a period, s, from a time on that is drawn by the queue's name.
+    """
+    names = tuple(f"{NAME} {queue}" for queue in queues)
+    key = np.array([key_of(name) for name in names], np.int64)
+    times = [np.arange(begin_s, scenario.duration, period)
+             for begin_s in (uniforms(scenario.seed, "phase", key) * period).tolist()]
+    arrival_s, numbers = np.concatenate(times), [len(of_queue) for of_queue in times]
+    order = np.argsort(arrival_s, kind="stable")
+    arrival_s, queue, index = arrival_s[order], np.repeat(np.arange(len(queues)), numbers)[order], np.concatenate(
+        [np.arange(number) for number in numbers])[order]
+
+    def draw_tasks(places: slice) -> TaskList:
+        found = _tasks(test, scenario, 0, arrival_s[places], (test.username,), index[places])
+        found.rows["luck"] = keys(key[queue[places]], index[places])
+        found.rows["name"] = found.rows["preassigned"] = queue[places]
+        return replace(found, vocabularies={**found.vocabularies, "task_names": names, "preassigned": tuple(queues)})
+    return Stream(0, arrival_s, index, draw_tasks)
 
 
 def _test(tests: FunctionalTests, share: str) -> Campaign:
@@ -113,8 +130,7 @@ def arrivals(scenario: Scenario) -> Arrivals:
     streams = [stream for campaign in work.campaigns for stream in campaign_streams(campaign, scenario)]
     streams += [stream for activity in work.users for stream in user_streams(activity, scenario)]
     streams += single_arrivals(scenario)
-    streams += [stream_of(task, scenario, task.name, TaskArrivals(arrival_s), (task.username,))
-                for task, arrival_s in tests_of_queues(scenario)]
+    streams += test_streams(scenario)
     if work.trace is None:
         return Arrivals(streams)
     tasks, remarks = late_function("trace_tasks")(work.trace, scenario)
