@@ -86,25 +86,26 @@ def jobs_by_priority(arrays: Arrays, types: WorkerTypes) -> Callable[[np.ndarray
 def count_by_priority(world: Arrays, heaps, jobs, oldest, queued):
     """Write the activated jobs of some heaps, (k,) of HEAP, to `jobs`, a row of each for each priority.
 
-    Of a heap ordered by priority, those behind the first `most` may be missing. oldest: smallest PandaID of each row;
+    Of each heap, those behind the first `most` by priority may be missing. oldest: smallest PandaID of each row;
     queued: room for as many jobs, which are looked at in turn, so that each has been fetched by then. Returns the rows
     in use.
     """
     n, is_ordered = 0, ranks_by_priority(world)
     for k in range(len(heaps)):
-        heap, first, done, known = heaps[k], n, 0, 0
+        heap, first, done, known, left = heaps[k], n, 0, 0, heaps[k]["most"]
         root = world.activated[heap["pseudo_queue"], heap["share"]]
-        if root >= 0:
+        if root >= 0 and left > 0:
             queued[0], known = root, 1
         while done < known:
             job = world.jobs[queued[done]]
             done += 1
-            place = place_of_priority(jobs, first, n, heap, job["priority"])
-            row = jobs[place]
-            oldest[place] = min(oldest[place], job["panda_id"]) if place < n else job["panda_id"]
-            n = max(n, place + 1)
-            row["number"] += 1
-            is_last = is_ordered and count_from(jobs, first, n, job["priority"]) >= heap["most"]
+            if left > 0 or job["priority"] >= jobs[n - 1]["priority"]:
+                n = count_job(jobs, oldest, first, n, heap, job)
+                left -= 1
+                while n - 1 > first and left + jobs[n - 1]["number"] <= 0:       # those before it are enough
+                    n -= 1
+                    left += jobs[n]["number"]
+            is_last = is_ordered and left <= 0 and job["priority"] <= jobs[n - 1]["priority"]
             for following in (np.int32(-1) if is_last else job["child"], job["sibling"]):
                 if following >= 0:
                     fetch(world.jobs, following, JOB_BYTES)
@@ -114,25 +115,21 @@ def count_by_priority(world: Arrays, heaps, jobs, oldest, queued):
 
 
 @compiled
-def place_of_priority(jobs, first, n, heap, priority):
-    """Place of a priority among the rows of a heap, from `first` to before `n`; row `n` is begun for a new one."""
-    for place in range(first, n):
-        if jobs[place]["priority"] == priority:
-            return place
-    row = jobs[n]
+def count_job(jobs, oldest, first, n, heap, job):
+    """Count a job in the rows of a heap, from `first` to before `n`, highest priority first; returns where they end."""
+    place = n
+    while place > first and jobs[place - 1]["priority"] < job["priority"]:
+        place -= 1
+    if place > first and jobs[place - 1]["priority"] == job["priority"]:
+        jobs[place - 1]["number"] += 1
+        oldest[place - 1] = min(oldest[place - 1], job["panda_id"])
+        return n
+    for behind in range(n, place, -1):
+        jobs[behind], oldest[behind] = jobs[behind - 1], oldest[behind - 1]
+    row = jobs[place]
     row["queue"], row["share"], row["resource_type"] = heap["queue"], heap["share"], heap["resource_type"]
-    row["priority"], row["number"] = priority, 0
-    return n
-
-
-@compiled
-def count_from(jobs, first, n, priority):
-    """Number of jobs of at least a priority in the rows of a heap, from `first` to before `n`."""
-    number = 0
-    for place in range(first, n):
-        if jobs[place]["priority"] >= priority:
-            number += jobs[place]["number"]
-    return number
+    row["priority"], row["number"], oldest[place] = job["priority"], 1, job["panda_id"]
+    return n + 1
 
 
 def worker_status(arrays: Arrays, types: WorkerTypes, **columns: Any) -> views.WorkerStatus:
