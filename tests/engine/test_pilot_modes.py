@@ -21,7 +21,7 @@ def run_of(name: str, out, workflow: str, **more) -> sb.Run:
 
 
 @pytest.mark.parametrize(("workflow", "more"), [
-    pytest.param("pull_ups", {}, id="streaming, which swings at first"),
+    pytest.param("pull_ups", {"duration": "60h"}, id="streaming, which swings at first"),
     pytest.param("pull", {"duration": "36h", "seed": 2}, id="pull with another seed"),
 ])
 def test_saturated_shares_of_both_core_counts(workflow, more, tmp_path):
@@ -32,7 +32,7 @@ def test_saturated_shares_of_both_core_counts(workflow, more, tmp_path):
 def test_push_comes_near_the_targets_with_small_requests(tmp_path):
     limits = {f"grid.queues.{queue}.params.{key}": 20 for queue in ("EAST", "WEST")
               for key in ("nQueueLimitJob", "nQueueLimitJobMin")}
-    found = shares_of(run_of("pilot_modes", tmp_path, "push", **limits))
+    found = shares_of(run_of("pilot_modes", tmp_path, "push", duration="36h", **limits))
     assert (found.delivered - found.target).abs().max() < 3
 
 
@@ -52,7 +52,7 @@ SMALL = {"simulation": 30, "reprocessing": 30, "evgen": 200, "pile-up": 200}
 ])
 def test_single_core_shares_on_a_small_grid(workflow, limit, most, tmp_path):
     """What the single-core shares get beyond their 35 %, in points."""
-    more = {"grid.sites.EAST.cores": 288, "grid.sites.WEST.cores": 192}
+    more = {"duration": "36h", "grid.sites.EAST.cores": 288, "grid.sites.WEST.cores": 192}
     more |= {f"grid.queues.{queue}.params.nQueueLimitWorkerMin": limit for queue in ("EAST", "WEST")}
     for name, jobs in SMALL.items():
         of_campaign = dict(offered_cores=360, backlog_time="24h", jobs_per_task={"median": jobs, "sigma": 0.3})

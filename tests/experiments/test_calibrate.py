@@ -407,7 +407,7 @@ def test_intervals_follow_what_jobs_of_few_tasks_have_in_common(shared, narrow, 
 
 
 def test_queues_without_a_task_in_common_are_not_compared(tmp_path):
-    table = synthetic_records(base_s=0).drop(columns="work")
+    table = synthetic_records(base_s=0, n_jobs=1000).drop(columns="work")
     table = table.assign(jeditaskid=table.jeditaskid.where(table.computingsite.isin(["A", "B"]), table.pandaid + 100))
     found = calibrate(planted.scenario(), written(tmp_path, table)).parameters
     state = found[found.parameter == "corepower"].set_index("name").state
