@@ -29,7 +29,7 @@ def chain():
 def many_small_tasks(**others):
     """Tasks of two jobs, which come and go: 60 a day."""
     return load_scenario(SCENARIOS / "minimal.yaml").with_values({
-        "duration": "16h", "warm_up": 0, "incidents": [], "workload.campaigns.simulation.jobs_per_task": {"median": 2},
+        "duration": "12h", "warm_up": 0, "incidents": [], "workload.campaigns.simulation.jobs_per_task": {"median": 2},
         "workload.campaigns.simulation.events_per_job": 2, "workload.campaigns.simulation.offered_cores": 10,
         "workload.users.analysis.jobs_per_task": {"median": 2}, **others})
 
@@ -77,17 +77,17 @@ def test_neither_blocks_nor_forgotten_kinds_of_tasks_change_a_result(scenario, m
 def test_rows_are_used_again(monkeypatch, tmp_path):
     in_blocks(monkeypatch, 4)
     with Simulation(many_small_tasks(), tmp_path / "run", validate=True) as simulation:
-        simulation.env.run(until=16 * HOUR)
+        simulation.env.run(until=12 * HOUR)
         n_rows, n_tasks = len(simulation.world.arrays.tasks), simulation.world.arrays.tasks["jeditaskid"].max()
     assert n_rows < n_tasks / 2
 
 
 def test_a_task_that_the_timeline_names_keeps_its_row(monkeypatch, tmp_path):
     in_blocks(monkeypatch, 4)
-    incidents = [{"at": "15h", "what": "task_priority", "task": 1, "priority": 900},
-                 {"at": "15h", "what": "task_command", "command": "abort", "task": "simulation"}]
+    incidents = [{"at": "11h", "what": "task_priority", "task": 1, "priority": 900},
+                 {"at": "11h", "what": "task_command", "command": "abort", "task": "simulation"}]
     with Simulation(many_small_tasks(incidents=incidents), tmp_path / "run", validate=True) as simulation:
-        simulation.env.run(until=16 * HOUR)
+        simulation.env.run(until=12 * HOUR)
         by_number, by_name = simulation.control.books.commands.results()
         tasks = simulation.world.arrays.tasks
     assert by_number["ignored"] == {"done": 1}, "it was over, and is known"

@@ -16,7 +16,7 @@ def plan(rules, edition="documented") -> Scenario:
                     cputime_ratio=0.1, cpu_efficiency=1, failure_rate=0, jobs_per_task=40, memory_per_core=500,
                     offered_cores=160)
     return Scenario.from_dict(dict(
-        name="short_queue", edition=edition, duration="2 days", retry_rules=rules, shares=[dict(name="All", value=1)],
+        name="short_queue", edition=edition, duration="38h", retry_rules=rules, shares=[dict(name="All", value=1)],
         workload=dict(campaigns=[campaign]), grid=dict(
             sites={"SHORT": site | dict(nucleus=True), "LONG": site},
             queues={"SHORT": queue | dict(atlas_site="SHORT", maxtime="2h"),
@@ -32,7 +32,7 @@ FIRST_FAILURE = float(int((7200 - 600) * 80 * 1.1 / 0.9 * 1.5 / 100))
 @pytest.fixture(scope="module", params=[([RULE], "documented"), ([RULE], "deployed"), ([], "deployed")],
                 ids=["with the rule", "with the rule of the code", "without"])
 def run(request, tmp_path_factory):
-    """Two days with and without the rule."""
+    """A day and a half with and without the rule."""
     rules, edition = request.param
     raised = (7200 - 600) * 80 * 0.9 * 1.5 / 100 if edition == "documented" else FIRST_FAILURE
     return raised if rules else None, simulate(plan(*request.param), folder=tmp_path_factory.mktemp("short") / "run",

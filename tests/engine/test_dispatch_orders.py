@@ -9,15 +9,16 @@ from simgrid_broker.metrics import wide
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "dispatch_orders.yaml"
 HOUR = 3600.0
-ORDERS = ("global_shares", "fair_share", "longest_first", "shortest_first")
+HOURS = {"global_shares": 22, "fair_share": 22, "longest_first": 16, "shortest_first": 16}
+"""Length of the run with each order."""
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """The run of the scenario with each order."""
     plan = sb.load_scenario(SCENARIO)
-    return {order: sb.simulate(plan.with_values({"policies.dispatch_order": order}),
-                               out=tmp_path_factory.mktemp(order)) for order in ORDERS}
+    return {order: sb.simulate(plan.with_values({"policies.dispatch_order": order, "duration": hours * HOUR}),
+                               out=tmp_path_factory.mktemp(order)) for order, hours in HOURS.items()}
 
 
 @pytest.mark.parametrize(("order", "expected"), [

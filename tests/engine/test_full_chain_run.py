@@ -15,7 +15,7 @@ BARE = "BURST"
 @pytest.fixture(scope="module", params=EDITIONS)
 def tasks(request, tmp_path_factory):
     """The tasks of a run of each edition that have a nucleus."""
-    plan = load_scenario(SCENARIO).with_values({"edition": request.param})
+    plan = load_scenario(SCENARIO).with_values({"edition": request.param, "duration": "24h"})
     found = simulate(plan, folder=tmp_path_factory.mktemp(request.param) / "run", validate=True).table("tasks")
     return found[found["nucleus"].notna()].set_index("jeditaskid")
 

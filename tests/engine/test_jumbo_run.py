@@ -154,7 +154,7 @@ def test_ranges_of_jumbo_jobs_that_no_object_store_takes_are_retried(tmp_path, e
     """Co-jumbo jobs that have not started end with the failed ranges of jumbo jobs, and consumers retry these."""
     store = dict(site="HPC", type="OS_ES", total=1e15, free=2 * N_EVENTS * 1e4)
     run = simulate(plan(edition, **{
-        "duration": "24h", "grid.storages.STORE": store, "grid.queues.HPC.objectstores": "STORE",
+        "duration": "20h", "grid.storages.STORE": store, "grid.queues.HPC.objectstores": "STORE",
         STREAM + "maxAttemptES": 30, STREAM + "max_attempt": 30, STREAM + "maxAttemptEsJob": 30}),
         folder=tmp_path / "run", validate=True)
     free = run.table("storages").set_index("storage").free_bytes["STORE"]

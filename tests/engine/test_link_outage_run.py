@@ -18,8 +18,8 @@ DOOR = 2e9 / 8
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of the scenario as it is."""
-    return simulate(load_scenario(PLAN), folder=tmp_path_factory.mktemp("cut") / "run", validate=True)
+    """The scenario until four hours after the link is back and brokerage has returned."""
+    return simulate(load_scenario(PLAN, until="28h"), folder=tmp_path_factory.mktemp("cut") / "run", validate=True)
 
 
 def test_doors_hold_at_every_sample(run):
@@ -59,7 +59,7 @@ def test_brokerage_refuses_the_satellite_and_returns_to_it(run):
 
 
 def test_compare_shows_the_jobs_that_wait(run, tmp_path):
-    whole = simulate(load_scenario(PLAN).with_values({"incidents": []}), folder=tmp_path / "run")
+    whole = simulate(load_scenario(PLAN, until="28h").with_values({"incidents": []}), folder=tmp_path / "run")
     tables = metrics.comparison(whole, run)
     links = tables["links"].set_index(["source", "destination", "metric"]).difference
     doors = tables["doors"].set_index(["door", "metric"]).difference

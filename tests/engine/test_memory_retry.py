@@ -16,8 +16,8 @@ NEXT = {"documented": {1000: 6000}, "deployed": {1000: 2000, 2000: 3000}}
 
 @pytest.fixture(scope="module", params=NEXT)
 def run(request, tmp_path_factory):
-    """A day of the scenario in an edition, as (edition, run)."""
-    plan = load_scenario(PLAN).with_values({"duration": "24h", "edition": request.param})
+    """Eighteen hours of the scenario in an edition, as (edition, run)."""
+    plan = load_scenario(PLAN).with_values({"duration": "18h", "edition": request.param})
     return request.param, simulate(plan, folder=tmp_path_factory.mktemp(request.param) / "run", validate=True)
 
 

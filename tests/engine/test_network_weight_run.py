@@ -12,8 +12,8 @@ PLAN = Path(__file__).parents[2] / "scenarios" / "network_weight.yaml"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of the scenario as it is."""
-    return simulate(load_scenario(PLAN), folder=tmp_path_factory.mktemp("weighed") / "run", validate=True)
+    """A day of the scenario as it is."""
+    return simulate(load_scenario(PLAN, until="24h"), folder=tmp_path_factory.mktemp("weighed") / "run", validate=True)
 
 
 def waiting_files(run):
@@ -29,6 +29,6 @@ def test_the_thin_line_is_slow_and_crowded(run):
 
 
 def test_the_weight_spares_the_thin_line(run, tmp_path):
-    plain = simulate(load_scenario(PLAN).with_config({"NW_ACTIVE": False}), folder=tmp_path / "run")
+    plain = simulate(load_scenario(PLAN, until="24h").with_config({"NW_ACTIVE": False}), folder=tmp_path / "run")
     assert waiting_files(run) < waiting_files(plain)
     assert (run.jobs["queue"] == "FAR").sum() < (plain.jobs["queue"] == "FAR").sum()

@@ -18,7 +18,8 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """Runs of one scenario with rows for all jobs, for three in ten inputs, and for none."""
-    plan = load_scenario(SCENARIOS / "minimal.yaml").with_values({"grid.sites.NORTH.failure_rate": 0.3})
+    plan = load_scenario(SCENARIOS / "minimal.yaml").with_values(
+        {"grid.sites.NORTH.failure_rate": 0.3, "duration": "8h"})
     folder = tmp_path_factory.mktemp("sampled")
     return {part: simulate(plan.with_values({"record.jobs": part}), folder=folder / str(part))
             for part in (1, 0.3, 0.1, False)}

@@ -15,7 +15,7 @@ PLAN = Path(__file__).parents[2] / "scenarios" / "splitting.yaml"
 @pytest.fixture(scope="module", params=["documented", "deployed"])
 def run(request, tmp_path_factory):
     """The scenario in an edition, as (edition, run)."""
-    plan = load_scenario(PLAN).with_values({"edition": request.param})
+    plan = load_scenario(PLAN).with_values({"edition": request.param, "duration": "36h"})
     return request.param, simulate(plan, folder=tmp_path_factory.mktemp(request.param) / "run", validate=True)
 
 

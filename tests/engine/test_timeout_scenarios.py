@@ -64,7 +64,7 @@ def test_nothing_starts_at_the_site_while_it_is_down(outage):
     assert (begun > 20 * HOUR).sum() > 100
 
 
-@pytest.mark.parametrize(("name", "duration"), [("site_outage", "30h"), ("preemptible", "12h"), ("greedy_user", "12h"),
+@pytest.mark.parametrize(("name", "duration"), [("site_outage", "16h"), ("preemptible", "6h"), ("greedy_user", "6h"),
                                                 ("dispatch_dirac", "2h")])
 def test_a_scan_that_passes_over_unchanged_jobs_finds_what_a_look_at_each_finds(name, duration, tmp_path, monkeypatch):
     scan_of, numbers = Fabric.overdue, []

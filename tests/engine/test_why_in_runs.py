@@ -22,7 +22,7 @@ from simgrid_broker.units import format_seconds
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SATURATED = {
-    "duration": "7h", "warm_up": "1h",
+    "duration": "6h", "warm_up": "1h",
     "workload.campaigns.simulation.corecount": 1, "workload.campaigns.simulation.events_per_job": 12,
     "workload.campaigns.simulation.offered_cores": 500, "workload.users.analysis.offered_cores": 200}
 """Changes of `minimal.yaml` after which all jobs have one core, and both shares more work than cores."""
@@ -84,11 +84,21 @@ def on_first_screen(folder):
     return rows[0] if rows else (), " ".join(block.text for block in blocks if isinstance(block, Note))
 
 
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory):
+    """A function that makes a run that is broken in a way of BROKEN, once; it returns its folder and the chain."""
+    @cache
+    def made(name):
+        folder = tmp_path_factory.mktemp("broken") / "run"
+        return folder, chain(folder, BROKEN[name][0])
+    return made
+
+
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_run_made_to_fail_is_told_by_its_link_rule_and_key(name, tmp_path):
-    changes, link, rule, setting = BROKEN[name]
-    found = chain(tmp_path / "run", changes)
-    cells, sentences = on_first_screen(tmp_path / "run")
+def test_a_run_made_to_fail_is_told_by_its_link_rule_and_key(name, broken):
+    _, link, rule, setting = BROKEN[name]
+    folder, found = broken(name)
+    cells, sentences = on_first_screen(folder)
     if found.is_short:
         _, got, could, missed, since, held, key, *_ = cells
         assert float(missed) == pytest.approx(float(could) - float(got)) and float(missed) > 0.05 * found.target
@@ -150,9 +160,9 @@ def test_a_share_that_alone_holds_the_slots_is_capped_for_the_others(tmp_path):
     pytest.param("generation is off", True, id="the switch of generation"),
     pytest.param("period of generation", 1080, id="the period of generation"),
 ])
-def test_the_key_that_is_named_raises_the_share_when_it_is_relaxed(name, value, tmp_path):
+def test_the_key_that_is_named_raises_the_share_when_it_is_relaxed(name, value, broken, tmp_path):
     changes, _, _, setting = BROKEN[name]
-    before, after = chain(tmp_path / "a", changes), chain(tmp_path / "b", changes | {setting: value})
+    (_, before), after = broken(name), chain(tmp_path / "run", changes | {setting: value})
     assert after.delivered > 1.2 * before.delivered
     assert after.cause is None or after.cause.settings[:1] != (setting,), "the cause moves"
 

@@ -26,7 +26,7 @@ def test_work_leaves_what_is_not_pledged(edition, tmp_path):
 
 def cores_around_noon(edition, seed, folder):
     """Mean running cores by queue before noon, and from two hours after it; no job goes to the cloud after noon."""
-    plan = load_scenario(SCENARIO, seed=seed, until="18h").with_values({"edition": edition})
+    plan = load_scenario(SCENARIO, seed=seed, until="16h").with_values({"edition": edition})
     run = simulate(plan, folder=folder, validate=True)
     jobs = run.jobs.astype({"queue": str})
     assert not ((jobs["queue"] == "CLOUD") & (jobs["pending_s"] > NOON + 60)).any()
