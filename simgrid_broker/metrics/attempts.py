@@ -1,19 +1,20 @@
 """Outcomes of attempts: failures and their cost, moves from queue to queue, retries, those with more memory."""
 
-from collections import Counter
-
 import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.window import (
     RUN_TIMES,
+    Pass,
     Window,
     end_times,
     ended_in,
+    made_of_jobs,
     once_per_run,
     part_of_jobs,
     run_times,
     selected_jobs,
+    selection,
     sums,
     tidy,
     window_of,
@@ -36,23 +37,38 @@ OUT_OF_MEMORY = "memory_exceeded"
 """Cause of a job that was killed because it exceeded its memory."""
 WORDS = np.array([*(f"up to {limit} MB" for limit in RAM_LIMITS_MB), "more"], object)
 """Memory up to the values of the retry module's list, and above the largest."""
+LOST_JOBS = selection(["status", "cause", "queue", "corecount", "walltime_s", "pending_s", *RUN_TIMES],
+                      lambda rows, window: rows.status.isin(LOST) & window.holds(end_times(rows)))
+"""Attempts that ended in the window without finishing."""
+KILLED_JOBS = selection(["jeditaskid", "cause", *JOB_END_TIMES],
+                        lambda rows, window: (rows.cause == OUT_OF_MEMORY) & window.holds(end_times(rows)))
+"""Attempts of these that ran out of memory."""
+CLOSED_JOBS = selection(["panda_id", "queue", "cause", "status", "closed_s"],
+                        lambda rows, window: (rows.status == "closed") & window.holds(rows.closed_s))
+"""Attempts that the server closed in the window."""
 MEMORY_UNITS = {"jobs": "jobs", "finished": "jobs", "out_of_memory": "jobs", "lost_core_hours": "core h"}
+
+
+def _numbers_by_outcome(rows: pd.DataFrame, window: Window) -> pd.DataFrame:
+    """Numbers of the attempts of a batch that ended in the window, by number and outcome."""
+    ended = rows.loc[window.holds(end_times(rows)), ["attempt", "status", "cause"]]
+    outcome = np.where(ended.status == "finished", "finished", ended.cause.astype(object))
+    return sums(pd.DataFrame({"attempt": ended.attempt, "outcome": outcome, "jobs": 1}), ["attempt", "outcome"], "jobs")
+
+
+OUTCOMES = Pass(("attempt", "status", "cause", *JOB_END_TIMES), _numbers_by_outcome)
+"""The pass of `attempts`."""
 
 
 def attempts(run: Run) -> pd.DataFrame:
     """Attempts that ended in the window; dimensions attempt (number) and outcome (finished, or the cause)."""
-    window, counts = window_of(run), Counter[tuple[int, str]]()
+    window = window_of(run)
     if part_of_jobs(run) < 1:
         ended = ended_in(run, window)
         ended["outcome"] = np.where(ended.status == "finished", "finished", ended.cause)
         table = sums(ended, ["attempt", "outcome"], "jobs")
         return tidy(table, ["attempt", "outcome"], {"jobs": "jobs"}, window)
-    for rows in run.batches("jobs", ["attempt", "status", "cause", *JOB_END_TIMES]):
-        ended = rows[window.holds(end_times(rows))]
-        outcome = np.where(ended.status == "finished", "finished", ended.cause.astype(object))
-        counts.update(zip(ended.attempt.tolist(), outcome.tolist(), strict=True))
-    table = pd.DataFrame([(*group, jobs) for group, jobs in sorted(counts.items())],
-                         columns=["attempt", "outcome", "jobs"])
+    table = sums(pd.concat(made_of_jobs(run, OUTCOMES)), ["attempt", "outcome"], "jobs")
     return tidy(table, ["attempt", "outcome"], {"jobs": "jobs"}, window)
 
 
@@ -62,16 +78,14 @@ def rebrokerage(run: Run) -> pd.DataFrame:
     Dimensions source and destination (queues; NOWHERE without a next attempt) and cause; metric moves, jobs, largest
     first: of those that have a row.
     """
-    window = window_of(run)
-    closed = selected_jobs(run, ["panda_id", "queue", "cause", "status", "closed_s"],
-                           lambda rows: (rows.status == "closed") & window.holds(rows.closed_s))
+    closed = pd.concat(made_of_jobs(run, CLOSED_JOBS), ignore_index=True)
     successors = selected_jobs(run, ["old_panda_id", "queue"], lambda rows: rows.old_panda_id.isin(closed.panda_id))
     next_queue = pd.Series(successors.queue.to_numpy(object), successors.old_panda_id)
     destination = closed.panda_id.map(next_queue[~next_queue.index.duplicated()]).astype(object).fillna(NOWHERE)
     table = closed[["cause"]].assign(source=closed.queue, destination=destination.to_numpy(object), moves=1)
     table = sums(table, ["source", "destination", "cause"], "moves")
     table = table.sort_values(["moves", "source", "destination", "cause"], ascending=[False, True, True, True])
-    return tidy(table, ["source", "destination", "cause"], {"moves": "jobs"}, window)
+    return tidy(table, ["source", "destination", "cause"], {"moves": "jobs"}, window_of(run))
 
 
 @once_per_run
@@ -104,9 +118,7 @@ def failures_by_queue(run: Run) -> pd.DataFrame:
 @once_per_run
 def _lost_jobs(run: Run) -> pd.DataFrame:
     """Attempts that ended in the window without finishing, a row each, with what they cost."""
-    window = window_of(run)
-    jobs = selected_jobs(run, ["status", "cause", "queue", "corecount", "walltime_s", "pending_s", *RUN_TIMES],
-                         lambda rows: rows.status.isin(LOST) & window.holds(end_times(rows)))
+    jobs = pd.concat(made_of_jobs(run, LOST_JOBS), ignore_index=True)
     ran = np.where(jobs.cause == SILENT, jobs.walltime_s, run_times(jobs))
     waited = np.where(np.isnan(jobs.running_s), end_times(jobs), jobs.running_s) - jobs.pending_s
     return pd.DataFrame({
@@ -159,8 +171,7 @@ def memory_retries(run: Run) -> pd.DataFrame:
     out_of_memory, and lost_core_hours of the jobs out of memory.
     """
     window = window_of(run)
-    killed = selected_jobs(run, ["jeditaskid", "cause", *JOB_END_TIMES],
-                           lambda rows: (rows.cause == OUT_OF_MEMORY) & window.holds(end_times(rows)))
+    killed = pd.concat(made_of_jobs(run, KILLED_JOBS), ignore_index=True)
     if not len(killed):
         return tidy(pd.DataFrame(columns=["attempt", "memory", *MEMORY_UNITS]), ["attempt", "memory"], MEMORY_UNITS,
                     window)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.event_service import event_service_ends
-from simgrid_broker.metrics.refusals import ABOUT_QUEUES, rules_of, sums_of_refusals
+from simgrid_broker.metrics.refusals import ABOUT_QUEUES, all_refusals, counted, rules_of
 from simgrid_broker.metrics.window import once_per_run
 from simgrid_broker.names import Cause, DecisionKind
 from simgrid_broker.records import Run, incidents_so_far
@@ -52,8 +52,7 @@ def rules_used(run: Run) -> pd.DataFrame:
     decisions in which it kept the task from the cores of a batch system, or from a site; why_not: what kept a rule that
     never refused from it, as far as the scenario tells.
     """
-    columns = {"kind", "criterion", "tag"}
-    counts = {number: sums_of_refusals(run, ["kind", "criterion"], columns, lambda rows: rows, number)
+    counts = {number: counted(all_refusals(run), ["kind", "criterion"], number)
               for number in ("count", "pool_count")}
     sums = {number: table.set_index(["kind", "criterion"])["count"].to_dict() for number, table in counts.items()}
     rows = []

@@ -6,7 +6,6 @@ itself. A candidate that no rule refused has USED as tag and criterion.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,8 +50,8 @@ def rules_of(run: Run, kind: str) -> tuple[Any, ...]:
 def with_labels(run: Run, table: pd.DataFrame) -> pd.DataFrame:
     """A table with kind and criterion, and a column `rule` more: the label of each criterion, or USED."""
     by_kind = _labels(run)
-    return table.assign(rule=[by_kind[kind].get(name, name)
-                              for kind, name in zip(table.kind, table.criterion, strict=True)])
+    kinds, names = (np.asarray(table[name].array, object) for name in ("kind", "criterion"))   # walked faster
+    return table.assign(rule=[by_kind[kind].get(name, name) for kind, name in zip(kinds, names, strict=True)])
 
 
 @once_per_run
@@ -182,6 +181,8 @@ def _nearest(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 RULE = ("tag", "criterion")
 """Columns that name the rule of a refusal."""
+NUMBERS = ("count", "queue_count", "pool_count")
+"""Columns with numbers of refusals: of candidates, and of queues and batch pools by the one that came furthest."""
 ONLINE = QueueStatus.ONLINE.word
 TASK_BROKERAGE = DecisionKind.TASK_BROKERAGE.word
 
@@ -227,13 +228,25 @@ def brokerage_funnel(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
 def refusal_counts(run: Run, queue: str | None = None, by: Collection[str] = ("share",)) -> pd.DataFrame:
     """Numbers of refusals of a queue or site (None = all) by each rule, over all decisions, recorded or not.
 
-    A PanDA queue counts once in a decision, with the rule that refused its last pseudo-queue. by: further columns of
-    refusals to group by. Columns: kind, `by`, tag, criterion, count and part (% of the count of the same kind and
-    `by`), largest first.
+    A PanDA queue counts once in a decision, with the rule that refused its last pseudo-queue. by: further columns to
+    group by, share and candidate. Columns: kind, `by`, tag, criterion, count and part (% of the count of the same kind
+    and `by`), largest first.
     """
-    columns = ["kind", *by, *RULE]
-    table = sums_of_refusals(run, columns, {*columns, "candidate"}, partial(_about, queue=queue), "queue_count")
-    return _with_parts(table, list(by))
+    table = _about(all_refusals(run), queue)
+    return _with_parts(counted(table, ["kind", *by, *RULE], "queue_count"), list(by))
+
+
+@once_per_run
+def all_refusals(run: Run) -> pd.DataFrame:
+    """Sums of the numbers of refusals by kind, share, candidate and rule, apart for decisions in the window or not."""
+    window, columns = window_of(run), ["kind", "share", "candidate", *RULE]
+    return sums_of_refusals(run, [*columns, "is_in_window"], {*columns, "time_s"},
+                            lambda rows: rows.assign(is_in_window=window.covers(rows.time_s)), *NUMBERS)
+
+
+def counted(rows: pd.DataFrame, by: Sequence[str], number: str) -> pd.DataFrame:
+    """Sums of a number of refusals by the columns `by`, as `count`."""
+    return sums(rows, by, number).rename(columns={number: "count"})
 
 
 def refusals_over_time(run: Run, queue: str | None = None, bins: int = 12) -> pd.DataFrame:
@@ -248,24 +261,23 @@ def refusals_over_time(run: Run, queue: str | None = None, bins: int = 12) -> pd
         place = np.clip(np.searchsorted(edges, rows.time_s, "left") - 1, 0, bins - 1)    # counts precede time_s
         return rows.assign(start_s=edges[place], end_s=edges[place + 1])
     table = sums_of_refusals(run, ["kind", "start_s", "end_s", *RULE], {"kind", *RULE, "time_s", "candidate"}, chosen,
-                             "queue_count")
+                             "queue_count").rename(columns={"queue_count": "count"})
     return _with_parts(table, ["start_s", "end_s"]).sort_values(["kind", "start_s"], kind="stable", ignore_index=True)
 
 
 def sums_of_refusals(run: Run, by: Sequence[str], columns: Collection[str],
-                     chosen: Callable[[pd.DataFrame], pd.DataFrame], number: str = "count") -> pd.DataFrame:
-    """A number of refusals summed as `count` by the columns `by`; RULE is USED where no rule refused; names as text.
+                     chosen: Callable[[pd.DataFrame], pd.DataFrame], *numbers: str) -> pd.DataFrame:
+    """Some numbers of refusals summed by the columns `by`; RULE is USED where no rule refused; names as text.
 
     The refusals of a long run outnumber its jobs, so the table is read in batches. chosen(rows): selects rows of a
-    batch and adds columns; columns: the columns to read, RULE among them, in addition to `number`.
+    batch and adds columns; columns: the columns to read, RULE among them, in addition to the numbers, of NUMBERS.
     """
     pieces = []
-    for rows in run.batches("refusals", [*sorted(columns), number]):
+    for rows in run.batches("refusals", [*sorted(columns), *numbers]):
         rows = chosen(rows)
         rows = rows.assign(**{name: rows[name].cat.add_categories([USED]).fillna(USED) for name in RULE})
-        pieces.append(sums(rows, by, number))
-    table = pieces[0] if len(pieces) == 1 else sums(pd.concat(pieces), by, number)
-    return table.rename(columns={number: "count"})
+        pieces.append(sums(rows, by, *numbers))
+    return pieces[0] if len(pieces) == 1 else sums(pd.concat(pieces), by, *numbers)
 
 
 def total(table: pd.DataFrame, by: Sequence[str], figure: str) -> np.ndarray:
@@ -284,9 +296,8 @@ def _counts(run: Run, kind: str, by: str) -> pd.DataFrame:
 @once_per_run
 def in_window(run: Run, by: str, number: str = "count") -> pd.DataFrame:
     """A number of refusals in the window, as `count`, by kind, column `by` and rule, USED included."""
-    window = window_of(run)
-    columns = ["kind", by, *RULE]
-    return sums_of_refusals(run, columns, {*columns, "time_s"}, lambda rows: rows[window.covers(rows.time_s)], number)
+    rows = all_refusals(run)
+    return counted(rows[rows.is_in_window], ["kind", by, *RULE], number)
 
 
 def _about(rows: pd.DataFrame, queue: str | None) -> pd.DataFrame:
@@ -309,16 +320,17 @@ def reach(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
     one matters; task brokerage: sites. Dimensions share, tag and criterion, in the order of removal, USED last: what is
     left. Metrics: taken and left (after the rule), cores or sites; part, % of all; decisions, of the share.
     """
-    rows = sums_of_refusals(run, ["share", "candidate", *RULE], {"kind", "share", "candidate", *RULE},
-                            lambda rows: rows[rows.kind == kind], "queue_count")
+    of_kind, by = all_refusals(run), ["share", "candidate", *RULE]
+    of_kind = of_kind[of_kind.kind == kind]
+    rows = counted(of_kind, by, "queue_count")
     asked = sums(rows, ["share", "candidate"], "count").sort_values("count").drop_duplicates("share", keep="last")
     decisions = asked.set_index("share")["count"]
     unit, size = "sites", {}
     if kind in ABOUT_QUEUES:
         unit, size = "cores", cores_of(run)
-        rows = sums_of_refusals(run, ["share", "candidate", *RULE], {"kind", "share", "candidate", *RULE},
-                                lambda rows: rows[rows.kind == kind], "pool_count")
-    rows["taken"] = rows["count"] * rows.candidate.map(size).astype(float).fillna(1.0) / rows.share.map(decisions)
+        rows = counted(of_kind, by, "pool_count")
+    decided = rows.share.map(decisions).astype(float)
+    rows["taken"] = rows["count"] * rows.candidate.map(size).astype(float).fillna(1.0) / decided
     rows = rows[rows.taken > 0].astype({"taken": float})
     table = sums(rows, ["share", *RULE], "taken")
     table = _in_order(run, kind, table, ["share"])

@@ -18,10 +18,12 @@ from simgrid_broker.metrics.refusals import (
 )
 from simgrid_broker.metrics.settings import options_of
 from simgrid_broker.metrics.window import (
+    Pass,
     Window,
     end_times,
     grouped,
     largest,
+    made_of_jobs,
     once_per_run,
     part_of_jobs,
     summed,
@@ -83,13 +85,10 @@ class Waiting(NamedTuple):
 @once_per_run
 def waiting_for_slots(run: Run) -> Waiting:
     """Waits of the activated jobs of each share at each queue, and starts by hour."""
-    window, part = window_of(run), max(part_of_jobs(run), 1e-9)
-    columns = [*AT_SLOTS, "corecount", "assigned_s", "activated_s", "running_s", *JOB_END_TIMES]
-    pieces = [_waits_of(rows, window) for rows in run.batches("jobs", columns)]
-    jobs, starts, inputs = (
-        sums(pd.concat(tables), by, *figures) for tables, (by, figures) in zip(zip(*pieces, strict=True), (
-            (AT_SLOTS, ("core_h", "taken_h")), (("share", "hour"), ("jobs",)), (("share",), ("input_s", "jobs"))),
-            strict=True))
+    part = max(part_of_jobs(run), 1e-9)
+    wanted = (AT_SLOTS, ("core_h", "taken_h")), (("share", "hour"), ("jobs",)), (("share",), ("input_s", "jobs"))
+    jobs, starts, inputs = (sums(pd.concat(tables), by, *figures) for tables, (by, figures) in zip(
+        zip(*made_of_jobs(run, WAITS), strict=True), wanted, strict=True))
     jobs[["core_h", "taken_h"]] /= part
     starts["jobs"] /= part
     mean_s = inputs.input_s.to_numpy() / np.maximum(inputs.jobs.to_numpy(), part)
@@ -113,6 +112,10 @@ def _waits_of(rows: pd.DataFrame, window: Window) -> tuple[pd.DataFrame, pd.Data
                                 "taken_h": _within(window, taken, over) * size}),
             _added(share | {"hour": (hour, hours)}, seen & (hour >= 0), {"jobs": np.ones(len(rows))}),
             _added(share, seen, {"input_s": _within(window, assigned, there), "jobs": 1.0 - np.isnan(assigned)}))
+
+
+WAITS = Pass((*AT_SLOTS, "corecount", "assigned_s", "activated_s", "running_s", *JOB_END_TIMES), _waits_of)
+"""The pass of `waiting_for_slots`."""
 
 
 def _added(keys: Mapping[str, tuple[np.ndarray, pd.Index]], where: np.ndarray,
@@ -278,13 +281,18 @@ def _closed_in_hours(run: Run) -> dict[tuple[str, int], tuple[str, float]]:
     other than a cap refused a queue to a share in most decisions of an hour."""
     idle = _idle_in_hours(run)
 
+    queues, queue = np.unique(idle.index.get_level_values("queue"), return_inverse=True)
+    idles = np.zeros((len(queues) + 1, int(run.end_s // HOUR) + 2), bool)               # the last one: of other queues
+    idles[queue, idle.index.get_level_values("hour")] = True
+
     def chosen(rows: pd.DataFrame) -> pd.DataFrame:
-        rows = rows.assign(hour=np.ceil(rows.time_s / HOUR).astype(int) - 1)            # counts precede time_s
-        at = pd.MultiIndex.from_arrays([rows.candidate.astype(object), rows.hour])
-        return rows[at.isin(idle.index) & rows.kind.isin(ABOUT_QUEUES)]
+        hour = np.ceil(rows.time_s.to_numpy() / HOUR).astype(int) - 1                   # counts precede time_s
+        place = np.append(pd.Index(queues).get_indexer(rows.candidate.cat.categories), -1)[rows.candidate.cat.codes]
+        at_idle = idles[place, hour] & rows.kind.isin(ABOUT_QUEUES).to_numpy()
+        return rows[at_idle].assign(hour=hour[at_idle])
     by = ["kind", "share", "candidate", "hour"]
     rows = sums_of_refusals(run, [*by, *RULE], {"kind", "share", "candidate", "time_s", *RULE}, chosen, "queue_count")
-    rows = rows[rows["count"].to_numpy() > ENOUGH * total(rows, by, "count")]
+    rows = rows[rows.queue_count.to_numpy() > ENOUGH * total(rows, by, "queue_count")]
     rows = with_labels(run, rows[~rows.tag.isin((USED, *OF_CAPS))])
     rows = rows.assign(cores=idle.reindex(pd.MultiIndex.from_frame(rows[["candidate", "hour"]])).to_numpy())
     cores = sums(rows, ["share", "hour", "rule"], "cores").sort_values("cores", ascending=False, kind="stable")

@@ -18,10 +18,12 @@ from simgrid_broker.metrics.tasks import task_turnaround, time_in_phase
 from simgrid_broker.metrics.traffic import data_waits, door_use, link_use, staging_summary, storage_use
 from simgrid_broker.metrics.waiting import waiting_times
 from simgrid_broker.metrics.window import (
+    Pass,
     Window,
     combinations,
     end_times,
     ended_in,
+    made_of_jobs,
     once_per_run,
     part_of_jobs,
     sums,
@@ -132,6 +134,16 @@ SHARE_CHANGE = 1.0
 """Change of delivered power above which a trend matters, % points of all power."""
 
 
+def _numbers_by_status(rows: pd.DataFrame, window: Window) -> dict[str, int]:
+    """Numbers of the jobs of a batch that ended in the window, or are alive, by status."""
+    is_final = rows.status.isin(JOB_END_WORDS)
+    return rows.status[~is_final | window.holds(end_times(rows))].value_counts().to_dict()
+
+
+STATUSES = Pass(("status", *JOB_END_TIMES), _numbers_by_status)
+"""The pass of `jobs_by_status`."""
+
+
 @once_per_run
 def jobs_by_status(run: Run) -> pd.DataFrame:
     """Jobs that ended in the window by final status, then jobs alive at the end by status; dimensions status, state.
@@ -141,9 +153,8 @@ def jobs_by_status(run: Run) -> pd.DataFrame:
     """
     window, part = window_of(run), part_of_jobs(run)
     counts = Counter[str]()
-    for rows in run.batches("jobs", ["status", *JOB_END_TIMES]):
-        is_final = rows.status.isin(JOB_END_WORDS)
-        counts.update(rows.status[~is_final | window.holds(end_times(rows))].value_counts().to_dict())
+    for numbers in made_of_jobs(run, STATUSES):
+        counts.update(numbers)
     if part < 1:
         all_ended = sums(ended_in(run, window), ["status"], "jobs").set_index("status").jobs.to_dict()
         counts = Counter({status: round(n / part) for status, n in counts.items()}

@@ -7,9 +7,11 @@ import pandas as pd
 
 from simgrid_broker.metrics.window import (
     combinations,
+    made_of_jobs,
     once_per_run,
     part_of_jobs,
     selected_jobs,
+    selection,
     sums,
     texts,
     tidy,
@@ -100,20 +102,22 @@ def throttled_time(run: Run) -> pd.DataFrame:
     return tidy(held, ["throttled_by"], {"tasks": "tasks", "hours": "h"}, window_of(run))
 
 
+MOVING_JOBS = selection(["jeditaskid", "queue", "source_site", "missing_bytes", "activated_s"],
+                        lambda rows, window: (rows.missing_bytes > 0) & window.holds(rows.activated_s))
+"""Jobs that were activated in the window and fetched input from other sites."""
+
+
 def moved_input(run: Run) -> pd.DataFrame:
     """Input that jobs of users fetched from other sites, which is what the second loop of brokerage allows.
 
     Dimensions source_site and queue; metrics jobs, that were activated in the window, and bytes; most bytes first. If
     jobs are a sample, both are scaled up.
     """
-    window, tasks = window_of(run), set(_tasks(run).jeditaskid)
-    jobs = selected_jobs(run, ["jeditaskid", "queue", "source_site", "missing_bytes", "activated_s"],
-                         lambda rows: ((rows.missing_bytes > 0) & rows.jeditaskid.isin(tasks)
-                                       & window.holds(rows.activated_s)))
-    part = part_of_jobs(run) or 1
+    jobs, part = pd.concat(made_of_jobs(run, MOVING_JOBS), ignore_index=True), part_of_jobs(run) or 1
+    jobs = jobs[jobs.jeditaskid.isin(_tasks(run).jeditaskid)]
     jobs = jobs.assign(jobs=1 / part, bytes=jobs.missing_bytes.to_numpy(float) / part)
     table = sums(jobs, ["source_site", "queue"], "jobs", "bytes").sort_values("bytes", ascending=False, kind="stable")
-    return tidy(table, ["source_site", "queue"], {"jobs": "jobs", "bytes": "bytes"}, window)
+    return tidy(table, ["source_site", "queue"], {"jobs": "jobs", "bytes": "bytes"}, window_of(run))
 
 
 @once_per_run

@@ -6,12 +6,23 @@ Some of the jobs still wait, were withdrawn, or waited before the window began: 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.window import Window, end_times, once_per_run, part_of_jobs, texts, tidy, window_of
+from simgrid_broker.metrics.window import (
+    Pass,
+    Window,
+    end_times,
+    made_of_jobs,
+    once_per_run,
+    part_of_jobs,
+    texts,
+    tidy,
+    window_of,
+)
 from simgrid_broker.names import TransferKind
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
@@ -41,14 +52,11 @@ def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
     """
     window = window_of(run)
     pieces: dict[str, dict[str, list]] = {}
-    for rows in run.batches("jobs", ["activated_s", "running_s", *JOB_END_TIMES, *([by] if by else [])]):
-        codes = rows[by].cat.codes.to_numpy() if by else np.zeros(len(rows), np.int8)
-        names = rows[by].cat.categories if by else ["all"]
+    for names, of_batch in made_of_jobs(run, waits_by(by)):
         for name in names:
             pieces.setdefault(name, defaultdict(list))
-        for kind, hours, selected in _kinds(rows, window):
-            for name, piece in _pieces(hours[selected], codes[selected], names):
-                pieces[name][kind].append(piece)
+        for name, kind, piece in of_batch:
+            pieces[name][kind].append(piece)
     if by is None:
         pieces.setdefault("all", {})
     table = pd.DataFrame([_figures(hours) for hours in pieces.values()], columns=list(UNITS))
@@ -57,6 +65,17 @@ def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
         return tidy(table, [], UNITS, window)
     table.insert(0, by, list(pieces))
     return tidy(table[table[COUNTS].any(axis=1)], [by], UNITS, window)
+
+
+@cache
+def waits_by(by: str | None) -> Pass:
+    """The pass of `waiting_times`: names of groups, and the group, kind and values of pieces."""
+    def of_batch(rows: pd.DataFrame, window: Window) -> tuple[Sequence[str], list[tuple[str, str, np.ndarray]]]:
+        codes = rows[by].cat.codes.to_numpy() if by else np.zeros(len(rows), np.int8)
+        names = rows[by].cat.categories if by else ["all"]
+        return names, [(name, kind, piece) for kind, hours, selected in _kinds(rows, window)
+                       for name, piece in _pieces(hours[selected], codes[selected], names)]
+    return Pass(("activated_s", "running_s", *JOB_END_TIMES, *([by] if by else [])), of_batch)
 
 
 def first_jobs(run: Run) -> pd.DataFrame:

@@ -5,14 +5,16 @@ size.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.errors import InputFileError
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import format_seconds
 
@@ -21,6 +23,8 @@ RUN_TIMES = ("running_s", "holding_s", "transferring_s", *JOB_END_TIMES)
 P = ParamSpec("P")
 T = TypeVar("T")
 _RESULTS: WeakKeyDictionary[Run, dict[tuple, Any]] = WeakKeyDictionary()
+_MADE: WeakKeyDictionary[Run, dict["Pass", list | None]] = WeakKeyDictionary()
+"""Results of passes over the job rows, one for each batch, until they are asked for; then None."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,48 @@ def selected_jobs(run: Run, columns: Sequence[str], wanted: Callable[[pd.DataFra
     """Columns of the job rows for which the mask `wanted(rows)` holds, names as text; read in batches."""
     pieces = [texts(rows[np.asarray(wanted(rows))]) for rows in run.batches("jobs", columns)]
     return pd.concat(pieces, ignore_index=True)
+
+
+class Pass(NamedTuple):
+    """Pass over the job rows: columns that it reads, and the function that makes something of a batch in a window."""
+
+    columns: tuple[str, ...]
+    of_batch: Callable[[pd.DataFrame, Window], Any]
+
+
+def selection(columns: Sequence[str], wanted: Callable[[pd.DataFrame, Window], Any]) -> Pass:
+    """The pass that selects columns of the rows for which the mask `wanted(rows, window)` holds, names as text."""
+    return Pass(tuple(columns), lambda rows, window: texts(
+        rows.loc[np.asarray(wanted(rows, window)), list(columns)]))
+
+
+def read_jobs(run: Run, passes: Sequence[Pass]) -> None:
+    """Make several passes over the job rows at once, which decodes each column once, unless they were made before.
+
+    What they make is kept until it is asked for; of a table that cannot be read the one who asks learns why.
+    """
+    known = _MADE.setdefault(run, {})
+    if new := [each for each in passes if each not in known]:
+        with suppress(InputFileError):
+            known |= _made(run, new)
+
+
+def made_of_jobs(run: Run, wanted: Pass) -> list[Any]:
+    """Results of a pass, one for each batch of the job rows and at least one, which are then no longer kept."""
+    known = _MADE.setdefault(run, {})
+    pieces = known.get(wanted)
+    known[wanted] = None
+    return _made(run, [wanted])[wanted] if pieces is None else pieces
+
+
+def _made(run: Run, passes: Sequence[Pass]) -> dict[Pass, list]:
+    """Results of some passes, one for each batch of the job rows."""
+    window, columns = window_of(run), dict.fromkeys(name for each in passes for name in each.columns)
+    made: dict[Pass, list] = {each: [] for each in passes}
+    for rows in run.batches("jobs", list(columns)):
+        for each, pieces in made.items():
+            pieces.append(each.of_batch(rows, window))
+    return made
 
 
 def end_times(jobs: Mapping) -> np.ndarray:

@@ -10,6 +10,8 @@ from simgrid_broker import metrics
 from simgrid_broker.errors import InputFileError
 from simgrid_broker.metrics import wide
 from simgrid_broker.metrics.chain_words import limits
+from simgrid_broker.metrics.passes import FOR_REPORT
+from simgrid_broker.metrics.window import read_jobs
 from simgrid_broker.records import Run, as_run, of_run, write_whole
 from simgrid_broker.report.answers import answers, decided
 from simgrid_broker.report.blocks import (
@@ -296,6 +298,7 @@ def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter, plots: 
     formats: "png", "pdf" or both, in which plots/ has them too; base: a run, or its folder, against which the first
     section says what changed.
     """
+    read_jobs(run, FOR_REPORT)
     view = context(run, None if base is None else as_run(base))
     sections = [_or_note(section, view) for section in steps(SECTIONS)]
     pictures = save_plots(plots_of(sections), run.folder / "plots", steps, formats) if plots else {}

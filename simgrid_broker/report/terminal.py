@@ -11,6 +11,8 @@ from simgrid_broker import metrics
 from simgrid_broker.errors import InputFileError
 from simgrid_broker.metrics import wide
 from simgrid_broker.metrics.chain_words import limits, sentences
+from simgrid_broker.metrics.passes import FOR_SUMMARY
+from simgrid_broker.metrics.window import read_jobs
 from simgrid_broker.notebook import shares_html
 from simgrid_broker.records import Run, of_run
 from simgrid_broker.report.caveats import warnings_of
@@ -29,6 +31,7 @@ MOST_SHARES = 40
 @of_run
 def terminal_summary(run: Run) -> str:
     """Jobs by status, core occupancy, waiting times, and delivered against target power by share, as text."""
+    read_jobs(run, FOR_SUMMARY)
     value = {row.metric: number(row.value) for row in metrics.summary(run).itertuples()}
     lines = [f"{run.manifest['scenario']['name']} ({run.folder})",
              f"figures over {metrics.window_of(run)}; seed {run.manifest['seed']}, {run.manifest['status']}",

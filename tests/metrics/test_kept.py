@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from simgrid_broker.metrics.window import once_per_run
+from simgrid_broker.metrics.window import Pass, made_of_jobs, once_per_run, read_jobs, selection
 
 
 class Recorded(SimpleNamespace):
@@ -33,3 +33,22 @@ def test_who_changes_a_table_changes_a_copy():
     changed = figure(run)
     changed["value"] = 2.0
     assert figure(run).value[0] == 1.0
+
+
+def test_passes_over_the_jobs_are_made_at_once_and_again_only_for_who_asks_again():
+    read = []
+
+    def batches(name, columns):
+        read.append((name, columns))
+        yield pd.DataFrame({"attempt": [1, 2], "queue": ["A", "B"]})[columns]
+        yield pd.DataFrame({"attempt": [3], "queue": ["C"]})[columns]
+    run = Recorded(batches=batches, manifest={"warm_up_s": 0}, end_s=9.0)
+    number, later = Pass(("attempt",), lambda rows, window: len(rows)), selection(
+        ["attempt", "queue"], lambda rows, window: rows.attempt > 1)
+    for _ in range(2):
+        read_jobs(run, (number, later))
+    assert made_of_jobs(run, number) == [2, 1]
+    assert [rows.queue.tolist() for rows in made_of_jobs(run, later)] == [["B"], ["C"]]
+    assert read == [("jobs", ["attempt", "queue"])]
+    assert made_of_jobs(run, number) == [2, 1]
+    assert read[1:] == [("jobs", ["attempt"])]
