@@ -11,12 +11,11 @@ from simgrid_broker.fabric.jobs.effects import oldest_first
 from simgrid_broker.names import ANALYSIS_LABELS, BUILD, JobStatus, TaskStatus
 from simgrid_broker.policy.users import limits as user_limits
 from simgrid_broker.units import HOUR
-from simgrid_broker.world.jobs.counts import tally
+from simgrid_broker.world.jobs.counts import ENDED, tally_ended
 from simgrid_broker.world.jobs.loads import max_walltimes
 from simgrid_broker.world.tasks.rows import renewed
 
 S = JobStatus
-CANCELLED = int(S.CANCELLED)
 WINDOW_S = HOUR
 """Window in which jobs that ended or changed count for boosts, s; source: lifecycle reference, section 3.6."""
 
@@ -39,7 +38,7 @@ class PriorityMassage:
         self.analysis = np.isin(words["labels"], ANALYSIS_LABELS)
         self.build = words["processing_types"].index(BUILD) if BUILD in words["processing_types"] else -1
         self.named = np.array([bool(word) for word in words["working_groups"]])
-        self.ended: list[tuple[np.ndarray, ...]] = [(np.zeros(0, np.int64),) * 4]    # owner, queue, time and status
+        self.ended = [np.zeros(0, ENDED)]
         self.rows = np.zeros(0, np.int32)
         self.owners, self.owner_of_task = np.zeros((0, 2), np.int64), np.zeros(0, np.int32)
         self.begin(np.arange(len(world.arrays.tasks)))
@@ -59,17 +58,19 @@ class PriorityMassage:
         known = np.append(place[:len(before)], -1)             # numbers of the owners before, -1 = none
         self.owner_of_task = renewed(self.control.world, known[self.owner_of_task].astype(np.int32), rows, -1)
         self.owner_of_task[rows[analysis]] = place[len(before):]
-        self.ended = [(known[owner], *others) for owner, *others in self.ended]
+        for ended in self.ended:
+            ended["owner"] = known[ended["owner"]]
         self.users, self.is_group = np.unique(self.owners[:, 0]), self.owners[:, 1] >= 0
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Note analysis jobs that have just ended."""
         owner = self.owner_of_task[rows["task"]]
-        chosen = (owner >= 0) & (rows["n_chunks"] > 0)
-        if chosen.any():
-            ended_s = times[np.arange(len(rows)), rows["status"]]
-            self.ended.append((owner[chosen], rows["queue"][chosen].astype(np.int64), ended_s[chosen],
-                               rows["status"][chosen]))
+        chosen = np.flatnonzero((owner >= 0) & (rows["n_chunks"] > 0))
+        if len(chosen):
+            ended, status = np.empty(len(chosen), ENDED), rows["status"][chosen]
+            ended["owner"], ended["queue"], ended["status"] = owner[chosen], rows["queue"][chosen], status
+            ended["ended_s"] = times[chosen, status]
+            self.ended.append(ended)
 
     def look(self) -> None:
         """Throttle, release and boost jobs according to the current counts."""
@@ -92,12 +93,8 @@ class PriorityMassage:
         numbers, (done, activated) = np.zeros((2, n_owners), np.int64), np.zeros((2, *shape), np.int64)
         known = np.zeros(shape, bool)
         self.rows = control.fabric.look_at_owners(self.owner_of_task, since, numbers, done, activated, known)
-        owner, queue, ended_s, status = (np.concatenate(column) for column in zip(*self.ended, strict=True))
-        self.ended = [tuple(column[ended_s > since] for column in (owner, queue, ended_s, status))]
-        owner, queue, ended_s, status = self.ended[0]
-        known[owner, queue] = True
-        counted = status != CANCELLED
-        tally(done, owner[counted], queue[counted])
+        ended = np.concatenate(self.ended)
+        self.ended = [ended[:tally_ended(ended, since, done, known)]]
         return numbers, done, activated, known
 
     def _jobs(self, status: JobStatus, chosen: np.ndarray) -> tuple[np.ndarray, user_limits.Capped]:

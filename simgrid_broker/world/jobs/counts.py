@@ -24,7 +24,7 @@ TypesAt = tuple[tuple[int, tuple[int, ...]], ...]
 """Pairs of a PanDA queue and resource types."""
 COUNTED = tuple(status for status in JobStatus if JobStatus.PENDING < status <= JobStatus.TRANSFERRING)
 """Statuses of the jobs of PanDA's statistics; those that are pending are among the placed ones."""
-PENDING, RUNNING = int(JobStatus.PENDING), int(JobStatus.RUNNING)
+PENDING, RUNNING, CANCELLED = map(int, (JobStatus.PENDING, JobStatus.RUNNING, JobStatus.CANCELLED))
 NO_CANDIDATE, HAS_OPEN_CANDIDATES = -1, -2
 """Entries of a group in `furthest` that are no candidate: no closed one found yet; the group has open candidates, and
 `tally_open` counts it."""
@@ -49,11 +49,26 @@ def sum_counts(counts, by_share, by_type):
                         by_type[share, kind, status] += number
 
 
+ENDED = np.dtype([("owner", "i4"), ("queue", "i4"), ("status", "i4"), ("ended_s", "f8")])
+"""A job that has ended: number of its owner, PanDA queue, status, and time, s."""
+
+
 @compiled
-def tally(counts, row_of, column_of):
-    """Add one to counts[row_of[k], column_of[k]] for every k; row_of, column_of: (n,)."""
-    for k in range(len(row_of)):
-        counts[row_of[k], column_of[k]] += 1
+def tally_ended(ended, since_s, done, known):
+    """Count jobs that ended after a time, s, by owner and queue; moves them to the front, and returns their number.
+
+    ended: of ENDED; done, known: (n_owners, n_queues), number of those that were not cancelled, and whether there is
+    any.
+    """
+    n = 0
+    for k in range(len(ended)):
+        one = ended[k]
+        if one["ended_s"] > since_s:
+            known[one["owner"], one["queue"]] = True
+            done[one["owner"], one["queue"]] += one["status"] != CANCELLED
+            ended[n] = one
+            n += 1
+    return n
 
 
 @compiled
