@@ -1,6 +1,7 @@
 """The world as Python holds it: arrays, vocabularies of their codes, and growth of tables."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from math import isnan
 from typing import Any
 
@@ -135,8 +136,13 @@ class World:
         return self.event_rules.get(int(self.arrays.tasks["jeditaskid"][row])) or self._stream(row) or EventRule()
 
     def _stream(self, row: int) -> Payload | None:
-        name, work = self.vocabularies["task_names"][self.arrays.tasks["name"][row]], self.scenario.workload
-        return next((stream for stream in (*work.campaigns, *work.users) if stream.name == name), None)
+        return self._streams.get(self.vocabularies["task_names"][self.arrays.tasks["name"][row]])
+
+    @cached_property
+    def _streams(self) -> dict[str, Payload]:
+        """The streams of tasks by name, of equal names the first."""
+        work = self.scenario.workload
+        return {stream.name: stream for stream in reversed((*work.campaigns, *work.users))}
 
     @property
     def view_tables(self) -> ViewTables:

@@ -66,11 +66,9 @@ def count_for_user(world: Arrays, job, status, change):
 def add_queues(world: Arrays, rows, jobs):
     """Add the numbers of some rows at all queues to `jobs`, (n, N_USER_NUMBERS)."""
     for k in range(len(rows)):
-        for number in range(N_USER_NUMBERS):
-            total = np.int64(0)
-            for queue in range(world.user_jobs.shape[1]):
-                total += world.user_jobs[rows[k], queue, number]
-            jobs[k, number] += total
+        for queue in range(world.user_jobs.shape[1]):
+            for number in range(N_USER_NUMBERS):
+                jobs[k, number] += world.user_jobs[rows[k], queue, number]
 
 
 class UserRows:

@@ -86,13 +86,6 @@ def fill_task(world: Arrays, view_tables, row, task):
 
 
 @compiled
-def fill_one(world: Arrays, view_tables, row):
-    """Fill in `view_tables.task`, the task in a row, and its `view_tables.sources`; returns how many these are."""
-    fill_task(world, view_tables, row, view_tables.task[0])
-    return fill_sources(world, view_tables, row)
-
-
-@compiled
 def has_replicas(world: Arrays, row):
     """True if there is a replica of anything that a task reads as a master dataset."""
     if not reads_container(world, row):
@@ -134,8 +127,11 @@ def total_input(world: Arrays, row):
     return size, files
 
 
-total_input_of = uncompiled(total_input)
-"""As `total_input`, for Python, which asks so seldom that compiling takes longer."""
+@compiled
+def fill_one(world: Arrays, view_tables, row):
+    """Fill in `view_tables.task`, the task in a row; returns its input, as `total_input`."""
+    fill_task(world, view_tables, row, view_tables.task[0])
+    return total_input(world, row)
 
 
 @compiled
