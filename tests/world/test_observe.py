@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simgrid_broker.world.data.replicas import add_replica_of
-from simgrid_broker.world.jobs.counts import take_snapshot, tally
+from simgrid_broker.world.jobs.counts import ENDED, take_snapshot, tally_ended
 from simgrid_broker.world.views import observe
 
 SHARES = [dict(name="A", value=1), dict(name="B", value=1)]
@@ -60,14 +60,16 @@ def test_workers_of_a_queue_are_those_of_all_its_types():
     assert take_snapshot(bench.arrays, 0.0).workers.tolist() == [7, 5]
 
 
-@given(st.lists(st.lists(st.integers(-1, 3), min_size=3, max_size=3), max_size=8))
-def test_tally_counts_by_column(rows):
-    counts = np.zeros((5, 3), np.int64)
-    for row_of in rows:
-        tally(counts, np.array(row_of), np.array([2, 0, 1]))
-    for column, of in ((2, 0), (0, 1), (1, 2)):
-        given_ = [row_of[of] % 5 for row_of in rows]
-        assert counts[:, column].tolist() == [given_.count(row) for row in range(5)]
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2), st.sampled_from([S.FINISHED, S.CANCELLED]),
+                          st.integers(0, 3)), max_size=9))
+def test_ended_jobs_are_tallied_and_old_ones_forgotten(jobs):
+    ended, done, known = np.array(jobs, ENDED), np.zeros((2, 3), np.int64), np.zeros((2, 3), bool)
+    recent = [(owner, queue, status) for owner, queue, status, ended_s in jobs if ended_s > 1]
+    left = ended[:tally_ended(ended, 1.0, done, known)]
+    assert left[["owner", "queue", "status"]].tolist() == recent
+    for owner, queue in np.ndindex(2, 3):
+        of_cell = [status for *cell, status in recent if cell == [owner, queue]]
+        assert (known[owner, queue], done[owner, queue]) == (bool(of_cell), of_cell.count(S.FINISHED))
 
 
 def test_numbers_of_a_share_at_each_queue():
