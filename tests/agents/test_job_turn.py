@@ -32,10 +32,10 @@ def tables_of(folder, file, changes, edition):
     pytest.param("quickstart", {"duration": 2 * 3600} | CANDIDATES, id="candidates of some tasks are recorded"),
     pytest.param("quickstart", {"duration": 2 * 3600, "record.decisions": 0, "record.unplaced": 3},
                  id="candidates of unplaced tasks are recorded"),
-    pytest.param("memory_retry", {"duration": 8 * 3600}, id="raised inputs have levels of their own"),
+    pytest.param("memory_retry", {"duration": 5 * 3600}, id="raised inputs have levels of their own"),
     pytest.param("scouts", {"duration": 4 * 3600}, id="scouts come first"),
     pytest.param("work_queues", {"duration": 3 * 3600}, id="Resource queues have accounts of their own"),
-    pytest.param("minimal", CANDIDATES, id="tasks of users go by analysis brokerage"),
+    pytest.param("minimal", {"duration": 6 * 3600} | CANDIDATES, id="tasks of users go by analysis brokerage"),
 ])
 def test_a_compiled_cycle_leaves_the_same_rows(file, changes, edition, tmp_path, monkeypatch):
     compiled = tables_of(tmp_path / "compiled", file, changes, edition)
@@ -62,7 +62,7 @@ def kept(monkeypatch):
 
 
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
-@pytest.mark.parametrize(("file", "hours"), [("quickstart", 2), ("memory_retry", 8), ("scouts", 1)])
+@pytest.mark.parametrize(("file", "hours"), [("quickstart", 2), ("memory_retry", 5), ("scouts", 1)])
 def test_a_slot_shows_a_task_as_python_sees_it(file, hours, edition, tmp_path, kept):
     plan = load_scenario(SCENARIOS / f"{file}.yaml").with_values({"edition": edition, "duration": hours * 3600,
                                                                  "warm_up": 0})

@@ -441,7 +441,7 @@ def run(request, tmp_path_factory):
     is made again by a dry run."""
     plan = load_scenario("scenarios/minimal.yaml").with_values(
         EVENTFUL | HELD | CUT | MASTERS[request.param] | {
-            "duration": 4 * 3600, "record.jobs": True, "edition": request.param,
+            "duration": 3 * 3600, "record.jobs": True, "edition": request.param,
             "gdpconfig.NUM_CUTOFF_TO_MOVE_INPUT": 1000, "gdpconfig.DISK_THRESHOLD": 1})
     return simulate(plan, folder=tmp_path_factory.mktemp("secondaries") / "run", validate=True, check_decisions=1.0)
 

@@ -24,7 +24,7 @@ def run_of(folder, file, hours):
     return tables, run.manifest["coverage"]["agents"]
 
 
-@pytest.mark.parametrize(("file", "hours"), [("full_chain", 12), ("scouts", 6), ("task_commands", 30), ("merging", 8)])
+@pytest.mark.parametrize(("file", "hours"), [("full_chain", 8), ("scouts", 4), ("task_commands", 25), ("merging", 5)])
 def test_sleeping_agents_leave_the_same_rows(file, hours, tmp_path, monkeypatch):
     sleeping = run_of(tmp_path / "sleeping", file, hours)
     monkeypatch.setattr(control, "AWAKE", True)

@@ -30,6 +30,8 @@ def plan(rate, n_ranges, jobs=50, **campaign):
                   queues=dict(A=queue), storages=dict(A=dict(site="A", total=1e15, free=1e15)))))
 
 
+SLOW = dict(copy_archive=600, job_generator=300, job_generator_lacking=300, statistics=600, setupper=300, adder=300)
+"""Agents wake seldom, so that a run is short."""
 RANGES = dict(eventService=True, nEventsPerWorker=1, maxAttemptES=1000, maxAttemptEsJob=250, decAttOnFailedES=True)
 
 
@@ -63,7 +65,7 @@ def test_a_retry_has_the_priority_that_its_consumer_got_in_the_meantime(tmp_path
 @pytest.mark.parametrize(("rate", "n_ranges"), CLOSED_FORMS)
 def test_ordinary_jobs_begin_again(tmp_path, rate, n_ranges):
     """Of first attempts, which all inputs have, whatever throttles the later ones."""
-    run = simulate(plan(rate, n_ranges), folder=tmp_path / "run")
+    run = simulate(plan(rate, n_ranges).with_values({"agents": SLOW}), folder=tmp_path / "run")
     first = run.jobs[run.jobs.attempt == 1]
     succeeded = (first.status == "finished").mean()
     error = math.sqrt((1 - succeeded) / (succeeded * len(first)))
@@ -75,8 +77,6 @@ def test_ordinary_jobs_begin_again(tmp_path, rate, n_ranges):
                                                                 rel=4 * error)
 
 
-SLOW = dict(copy_archive=600, job_generator=300, job_generator_lacking=300, statistics=600, setupper=300, adder=300)
-"""Agents wake seldom, so that a run is short."""
 DEFAULT_LIMITS = [
     pytest.param({}, 0.04, 1, id="ordinary"),
     pytest.param(dict(eventService=True, nEventsPerWorker=1), 0.1, 3, id="three consumers"),

@@ -85,7 +85,7 @@ def test_an_upload_that_fails_fails_the_range(tmp_path, values, n_failed):
 def test_a_store_fills_up_and_is_emptied(tmp_path, keeps):
     """Inputs need four times the room: ranges fail while it is full, and are done when others are merged or killed."""
     run = simulate(plan(**{
-        "duration": "30h", "grid.storages.STORE.free": 20 * RANGE_BYTES, STREAM + "jobs_per_task": 10,
+        "duration": "16h", "grid.storages.STORE.free": 20 * RANGE_BYTES, STREAM + "jobs_per_task": 10,
         STREAM + "backlog": 2, STREAM + "nEsConsumers": 2, STREAM + "maxAttemptES": 20, STREAM + "max_attempt": 20,
         STREAM + "maxAttemptEsJob": 20, STREAM + "notDiscardEvents": keeps, STREAM + "mergeEsOnOS": True,
         "grid.queues.A.eviction_rate": 0.5,
