@@ -37,8 +37,10 @@ make_environment() {    # $1: package to install, ".[studies]" or ".[test]"; $2:
         "$python" -m venv --clear "$venv" >"$log" 2>&1 ||
             fail "$(cat "$log")" "The virtual environment could not be created (Debian, Ubuntu: apt install python3-venv)."
     fi
-    (cd "$root" && "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input -e "$1") >"$log" 2>&1 ||
-        fail "$(cat "$log")" "The installation failed; see above."
+    (cd "$root" && "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --no-compile -e "$1") \
+        >"$log" 2>&1 || fail "$(cat "$log")" "The installation failed; see above."
+    # bytecode is made on all cores and without the libraries' own tests; pip would use one core, and take them along
+    "$venv/bin/python" -m compileall -q -j 0 -x /tests/ "$venv/lib" >"$log" 2>&1 || true
     rm -f "$log"
     printf '%s\n' "$state" >"$venv/installed"
     printf '%s\n' "$state" >"$stamp"
