@@ -116,6 +116,7 @@ class Merger:
         control, panda_ids = self.control, self.control.arrays.jobs["panda_id"]
         changed = self._has_changed(np.fromiter(self.under_way, np.int64, len(self.under_way)))
         merges = [merge for has_changed, of_task in zip(changed.tolist(), self.under_way.values(), strict=True)
+                  if has_changed or self.orphans
                   for merge in of_task.values() if has_changed or merge.panda_id in self.orphans]
         orphans = [merge for merge in compress(merges, ~self._are_whole(merges))
                    if panda_ids[merge.row] == merge.panda_id]

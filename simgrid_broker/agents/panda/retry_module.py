@@ -28,6 +28,7 @@ class RetryModule:
     def __init__(self, world: World, edition: str):
         self.world, self.edition = world, edition
         scenario = world.scenario
+        self.bounds = tuple(scenario.resource_types.values())
         self.rules = tuple(rule_of(written) for written in scenario.retry_rules)
         self.error_classes = tuple(rules.ErrorClass(each.error_source, each.error_code, each.error_diag,
                                                     each.error_class, each.active)
@@ -169,8 +170,8 @@ class RetryModule:
     def set_memory(self, row: int, ramcount: float) -> None:
         """Set the ramCount of a task, and its resource type to the one that fits; it keeps its own if none does."""
         set_task(self.world, row, ramcount=ramcount)
-        task, bounds = self.world.arrays.tasks[row], tuple(self.world.scenario.resource_types.values())
-        found = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]),
+        task = self.world.arrays.tasks[row]
+        found = resource_type_of(self.bounds, int(task["corecount"]), float(task["ramcount"]),
                                  self.world.vocabularies["ramunits"][task["ramunit"]], float(task["baseramcount"]))
         if found != UNDEFINED:
             set_task(self.world, row, resource_type=found)

@@ -3,8 +3,8 @@ ioIntensity, HS06sPerEvent and the columns of JEDI_Tasks; lifecycle reference, s
 `getScoutJobData_JEDI`)."""
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -117,7 +117,7 @@ def measure(jobs: np.ndarray, claims: Task, preset: Preset, cfg: Gdpconfig, edit
     L13)."""
     found = np.empty(1, FOUND)
     measure_all(jobs, basis_of(claims, preset, cfg, edition), np.empty(len(jobs)), np.empty(len(jobs), np.int64), found)
-    return Measured._make(map(known_or_none, found[0].item()))
+    return Measured(*known_or_none(found[0].item()))
 
 
 def measure_merging(jobs: np.ndarray, claims: Task, walltime_s_per_mib: float, cfg: Gdpconfig,
@@ -128,13 +128,13 @@ def measure_merging(jobs: np.ndarray, claims: Task, walltime_s_per_mib: float, c
     """
     basis = basis_of(claims, Preset(), cfg, edition)
     basis["baseramcount"], basis["walltime_s_per_mib"] = 0.0, walltime_s_per_mib
-    walltime, memory = measure_two(jobs, basis, np.empty(len(jobs)))
-    return known_or_none(walltime), known_or_none(memory)
+    walltime, memory = known_or_none(measure_two(jobs, basis, np.empty(len(jobs))))
+    return walltime, memory
 
 
-def known_or_none(value: float) -> float | None:
-    """A number, None in place of NaN."""
-    return None if math.isnan(value) else value
+def known_or_none(values: Iterable[float]) -> list[Any]:
+    """Numbers, None in place of NaN."""
+    return [value if value == value else None for value in values]
 
 
 def basis_of(claims: Task, preset: Preset, cfg: Gdpconfig, edition: str) -> np.ndarray:

@@ -175,8 +175,8 @@ def verdict(state: Scouting, success_rate: int | None, label: str, cfg: Gdpconfi
 
 def input_of(jobs: np.ndarray, files: int, used: int, finished: int, events: float) -> Input:
     """Input of a task on which some jobs have finished; events: of all of its files."""
-    return Input(files, used, finished, len(jobs), float(jobs["input_mib"].mean()), events,
-                 float(jobs["n_events"].sum()))
+    return Input(files, used, finished, len(jobs), float(np.add.reduce(jobs["input_mib"]) / len(jobs)), events,
+                 float(np.add.reduce(jobs["n_events"])))
 
 
 def expected_jobs(of: Input, rules: SplitRules, edition: str) -> Expected:
