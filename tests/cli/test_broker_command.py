@@ -125,7 +125,7 @@ def test_a_malformed_file_is_reported_with_its_line(call, tmp_path):
 def test_a_run_leaves_usable_snapshots(call, tmp_path):
     result = call("run", ROOT / "scenarios" / "minimal.yaml", "--until", "15min", *COLD,
                   "--snapshot-at", "5min", "--snapshot-at", "600", "--set", "agents.job_generator=12000",
-                  "--quiet", "--out", tmp_path)
+                  "--quiet", "--no-report", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     folder = Path(result.stdout.split()[0])
     assert sorted(path.name for path in (folder / "snapshots").iterdir()) == ["t=300.yaml", "t=600.yaml"]

@@ -25,7 +25,7 @@ def explained(call, tmp_path_factory):
     """A run that recorded the candidates of one task."""
     results = tmp_path_factory.mktemp("explained")
     result = call("run", MINIMAL, *COLD, "--until", "2h", "--set", f"record.tasks=[{TASK}]", "--out", results,
-                  "--quiet")
+                  "--quiet", "--no-report")
     assert result.exit_code == 0, result.stderr
     return results / "minimal" / "seed-1"
 
@@ -59,7 +59,7 @@ def stuck(call, tmp_path_factory):
     folder = tmp_path_factory.mktemp("stuck")
     settings = [word for queue in ("NORTH", "SOUTH", "CENTRE") for word in
                 ("--set", f"grid.queues.{queue}.maxwdir=0.5 GB")]
-    result = call("run", MINIMAL, "--until", "3h", "--set", "warm_up=0", *settings, "--out", folder)
+    result = call("run", MINIMAL, "--until", "3h", "--set", "warm_up=0", *settings, "--out", folder, "--no-report")
     assert result.exit_code == 0, result.stderr
     return folder / "minimal" / "seed-1", result
 
@@ -215,7 +215,7 @@ def test_a_branch_of_the_share_tree_is_explained_by_its_chain_and_its_leaves(cal
 
 def test_a_share_without_decisions_is_explained_by_its_chain(call, tmp_path):
     run = call("run", MINIMAL, *COLD, "--until", "2h", "--set", "gdpconfig.JOB_SUBMISSION=false", "--out", tmp_path,
-               columns=80)
+               "--no-report", columns=80)
     text = " ".join(call("explain", tmp_path / "minimal" / "seed-1", "--share", "Analysis").stdout.split())
     assert text == ("Analysis got 0 of its 64 cores: throttler, jobs are not generated, in 2 h. "
                     "No broker decided about Analysis.")
@@ -241,7 +241,7 @@ def test_what_is_looked_up_fits_80_columns(call, command):
 
 
 def test_a_task_of_a_user_is_explained_even_if_no_decision_was_recorded(call, tmp_path):
-    settings = "--until", "1h", "--set", "warm_up=0", "--set", "record.unplaced=0", "--quiet"
+    settings = "--until", "1h", "--set", "warm_up=0", "--set", "record.unplaced=0", "--quiet", "--no-report"
     assert call("run", MINIMAL, *settings, "--out", tmp_path).exit_code == 0
     run = read_run(tmp_path / "minimal" / "seed-1")
     tasks = run.table("tasks", ["jeditaskid", "label"])
@@ -251,7 +251,7 @@ def test_a_task_of_a_user_is_explained_even_if_no_decision_was_recorded(call, tm
 
 
 def test_a_run_without_candidates_names_the_key_to_set(call, tmp_path):
-    settings = "--until", "10min", "--set", "warm_up=0", "--set", "record.unplaced=0", "--quiet"
+    settings = "--until", "10min", "--set", "warm_up=0", "--set", "record.unplaced=0", "--quiet", "--no-report"
     assert call("run", MINIMAL, *settings, "--out", tmp_path).exit_code == 0
     folder = tmp_path / "minimal" / "seed-1"
     result = call("explain", folder, "--why-not", "NORTH")
