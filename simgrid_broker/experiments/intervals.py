@@ -8,6 +8,7 @@ Estimation of a Location Parameter, Annals of Mathematical Statistics 35, 1964; 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from importlib import import_module
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ ROUNDING = 1e-12
 """Spread of values, relative to the largest, that comes from rounding."""
 MOST_SEEDS = 10_000
 """Number of seeds from which on a difference counts as not to be separated."""
+NUMBERS = np.arange(2, MOST_SEEDS + 1)
+"""Numbers of pairs of runs among which the first that suffices is looked for."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +156,14 @@ def seeds_needed(value: float, spread: float, comparisons: int = 1, level: float
     if spread == 0 or value == 0:
         return 2.0 if value else math.inf
     tail = 1 - (1 - level) / 2 / max(comparisons, 1)
-    numbers = np.arange(2, MOST_SEEDS + 1)
-    wanted = ((stdtrit(numbers - 1, tail) + stdtrit(numbers - 1, power)) * spread / value) ** 2
-    enough = np.flatnonzero(wanted <= numbers)
-    return float(numbers[enough[0]]) if len(enough) else math.inf
+    enough = np.flatnonzero((_errors_apart(tail, power) * spread / value) ** 2 <= NUMBERS)
+    return float(NUMBERS[enough[0]]) if len(enough) else math.inf
+
+
+@lru_cache(32)
+def _errors_apart(tail: float, power: float) -> np.ndarray:
+    """Errors of a mean by which it must differ from 0 to be told from chance, for each of NUMBERS, (n,)."""
+    return stdtrit(NUMBERS - 1, tail) + stdtrit(NUMBERS - 1, power)
 
 
 def _finite(values: Sequence[float] | np.ndarray) -> np.ndarray:
