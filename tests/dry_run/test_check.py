@@ -25,7 +25,7 @@ CASES = [pytest.param(f"{file}.yaml", changes, part, least, edition, id=f"{file}
          for file, changes, part, least in (
              ("quickstart", {"duration": 2 * 3600}, 0.2, 30), ("merging", MERGING, 0.3, 30),
              ("splitting", {"duration": 3600}, 1.0, 1), ("data_carousel", {"duration": 4 * 3600}, 0.1, 5),
-             ("memory_retry", {"duration": 8 * 3600}, 0.1, 10))
+             ("memory_retry", {"duration": 5 * 3600}, 0.1, 10))
          for edition in ("documented", "deployed")]
 
 

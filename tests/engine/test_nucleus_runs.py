@@ -21,8 +21,8 @@ def full(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """Runs of `new_nucleus.yaml` as it is, and with the satellite as a nucleus."""
-    folder, plan = tmp_path_factory.mktemp("pair"), load_scenario(FOLDER / "new_nucleus.yaml")
+    """Runs of a day of `new_nucleus.yaml` as it is, and with the satellite as a nucleus."""
+    folder, plan = tmp_path_factory.mktemp("pair"), load_scenario(FOLDER / "new_nucleus.yaml", until="24h")
     return (simulate(plan, folder=folder / "one"),
             simulate(plan.with_values({"grid.sites.SOUTH.nucleus": True}), folder=folder / "two"))
 

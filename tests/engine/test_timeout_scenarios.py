@@ -22,7 +22,7 @@ def power(run, share, after_h):
 
 
 def test_fast_rebrokerage_keeps_a_share_alive(tmp_path):
-    plan = load_scenario(SCENARIOS / "fast_rebrokerage.yaml").with_values({"duration": "30h"})
+    plan = load_scenario(SCENARIOS / "fast_rebrokerage.yaml").with_values({"duration": "28h"})
     key = "FAST_REBRO_THRESHOLD_NQUEUE_Simulation"
     on = simulate(plan, folder=tmp_path / "with", validate=True)
     off = simulate(plan.with_config({key: None}), folder=tmp_path / "without")
