@@ -39,8 +39,9 @@ make_environment() {    # $1: package to install, ".[studies]" or ".[test]"; $2:
     fi
     (cd "$root" && "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --no-compile -e "$1") \
         >"$log" 2>&1 || fail "$(cat "$log")" "The installation failed; see above."
-    # bytecode is made on all cores and without the libraries' own tests; pip would use one core, and take them along
-    "$venv/bin/python" -m compileall -q -j 0 -x /tests/ "$venv/lib" >"$log" 2>&1 || true
+    # bytecode is made on all cores and without the libraries' own tests; pip would use one core, and take them along;
+    # that of the checkout is made too, as Python may be told to write none later
+    "$venv/bin/python" -m compileall -q -j 0 -x /tests/ "$venv/lib" "$root/simgrid_broker" >"$log" 2>&1 || true
     rm -f "$log"
     printf '%s\n' "$state" >"$venv/installed"
     printf '%s\n' "$state" >"$stamp"
