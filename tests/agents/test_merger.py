@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from simgrid_broker.agents.harvester.workers import harvester_submitter
 from simgrid_broker.agents.jedi.job_generator import job_generator
-from simgrid_broker.agents.jedi.merger import merger
+from simgrid_broker.agents.jedi.merger import Merger, merger
 from simgrid_broker.agents.jedi.post_processor import post_processor
 from simgrid_broker.agents.jedi.task_broker import task_broker
 from simgrid_broker.agents.jedi.task_refiner import task_refiner
@@ -192,6 +192,14 @@ def test_a_merge_job_some_of_whose_input_is_gone_is_killed():
     assert stage.merges()["cause"].tolist() == [Cause.TIMEOUT_MERGING]
     assert [len(ids) for ids in stage.members.values()] == [6, 5]       # those that are left are merged by another
     stage.check()
+
+
+def test_others_know_what_has_ended_when_the_merger_looks():
+    stage, seen = Stage((), None, TASK), []
+    stage.fabric.watchers.append(lambda rows, times: seen.append(len(rows)))
+    stage.world.state["n_done_jobs"] = 1
+    Merger(stage.control).cycle()
+    assert seen == [1]
 
 
 @pytest.mark.rule("Merger._gather")

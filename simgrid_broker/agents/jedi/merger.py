@@ -13,7 +13,6 @@ from math import isnan
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.fabric.outbox import Outbox
 from simgrid_broker.names import ANALYSIS_LABELS, PMERGE, Cause, JobMark, JobStatus, TaskStatus
 from simgrid_broker.policy.tasks import merging
 from simgrid_broker.turns.merge_tables import Merge, MergeTables, view_of
@@ -54,13 +53,12 @@ class Merger:
         self.under_way: defaultdict[int, dict[int, Merge]] = defaultdict(dict)
         self.orphans: set[int] = set()
         self.ended: list[tuple[int, int, int, int]] = []
-        self.outbox = Outbox(control.world, self.note)
         self.members, self.seen, self.others = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool)
         self.processing_type = control.world.vocabularies["processing_types"].index(PMERGE)
-        control.fabric.watchers.append(self.outbox.watch)
+        control.fabric.watchers.append(self.watch)
         control.books.planned_merges = self.planned
 
-    def note(self, rows: np.ndarray) -> None:
+    def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Note merge jobs that have ended."""
         merges = (rows["n_chunks"] == 0) & (rows["processing_type"] == self.processing_type)
         if merges.any():
@@ -69,7 +67,7 @@ class Merger:
     def cycle(self) -> None:
         """Handle merge jobs that have ended, make new ones, and update the status of tasks."""
         self._mark_orphans()
-        self.outbox.read()
+        self.control.fabric.empty_outboxes()                  # others, too, know then what has ended
         ended, self.ended = self.ended, []
         for task, panda_id, status, cause in ended:
             self._settle(self._ended(task, panda_id), status, cause)
