@@ -14,15 +14,15 @@ LEAVES = ["Analysis", "Evgen A", "Evgen B", "Simul"]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The run of the scenario."""
-    return sb.simulate(sb.load_scenario(SCENARIO), out=tmp_path_factory.mktemp("run"))
+    """Fifty hours of the scenario."""
+    return sb.simulate(sb.load_scenario(SCENARIO, until="50h"), out=tmp_path_factory.mktemp("run"))
 
 
 @pytest.mark.parametrize(("hours", "expected"), [
     pytest.param((3, 11), [40, 20, 20, 20], id="all have work: the targets"),
     pytest.param((17, 23), [40, 0, 40, 20], id="Evgen A has none: its sibling gets all of it"),
     pytest.param((29, 36), [40, 0, 0, 60], id="Evgen has none: its sibling Simul gets it, Analysis does not"),
-    pytest.param((44, 60), [100, 0, 0, 0], id="Production has none: Analysis gets it"),
+    pytest.param((44, 50), [100, 0, 0, 0], id="Production has none: Analysis gets it"),
 ])
 @pytest.mark.rule("policy.shares.dispatch.share_order")
 def test_unused_power_goes_to_siblings_and_then_upwards(run, hours, expected):
