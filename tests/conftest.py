@@ -60,8 +60,16 @@ OF_SOURCES = ("test_language.py", "test_house.py", "test_columns.py", "test_read
 """Files of tests that run no compiled code, which a process does while another one compiles."""
 
 
-def pytest_collection_modifyitems(items):
-    """Moves the files of OF_SOURCES behind the first one, for the second process."""
+LONGEST = "test_types.py", "test_fallback.py", "test_packaging.py", "test_manual.py"
+"""Files with the longest of the slow tests, which begin first, so that no process ends with one alone."""
+
+
+def pytest_collection_modifyitems(config, items):
+    """Moves the files of OF_SOURCES behind the first one, for the second process; of slow tests the longest come first.
+    """
+    if config.getoption("markexpr") == "slow":
+        items.sort(key=lambda item: [*LONGEST, item.path.name].index(item.path.name))
+        return
     first = items[0].path if items else None
     items.sort(key=lambda item: item.path != first and 2 - (item.path.name in OF_SOURCES))
 

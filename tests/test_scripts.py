@@ -57,7 +57,7 @@ def test_a_change_is_taken_after_the_plain_tests_and_the_slow_ones(checkout, tmp
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "chromium").symlink_to(shutil.which("true"))               # so that none is installed
     said = run(checkout, ".ci/run", PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    assert said.stdout == f"{PLAIN}\n{PLAIN} -m slow --dist load\n"
+    assert said.stdout == f"{PLAIN}\n{PLAIN} -m slow --dist load --maxschedchunk 1\n"
 
 
 def test_a_change_of_pyproject_installs_again_and_once(checkout):
