@@ -259,7 +259,7 @@ class Calendar(simpy.Event):
         self.env.schedule(self, self.priority, self.dues[0][0] - self.env.now)
 
     def _skip_idle(self) -> None:
-        """Skip the cycles before the next one with something to do, most of all cycles: so without a call for each."""
+        """Skip the cycles before the next one with something to do in one loop, as most of all cycles are skipped."""
         dues, period = self.dues, self.period
         due_s, _, work = dues[0]
         while work.is_idle(due_s):

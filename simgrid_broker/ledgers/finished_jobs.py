@@ -5,7 +5,6 @@ import numpy as np
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.compiled.columns import copy_columns
-from simgrid_broker.fabric.outbox import Outbox
 from simgrid_broker.names import TASK_ENDS, JobStatus, TaskStatus
 from simgrid_broker.policy.tasks.ends import Look, awaits_jobs, look_of
 from simgrid_broker.policy.tasks.measures import ALL_JOBS, JOB, put_in_order
@@ -64,7 +63,7 @@ class FinishedJobs:
 
     def __init__(self, world: World, power: np.ndarray, pmerge: int):
         n_tasks, self.world, self.pmerge = len(world.arrays.tasks), world, pmerge
-        self.outbox = Outbox(world, self.keep)
+        self.n_seen = 0                                      # rows of the outbox that were read
         self.tables = Tables(
             tasks=np.full(n_tasks, BLANK), changes=np.zeros(n_tasks, np.int64), lists=np.zeros((n_tasks, 2), LIST),
             jobs=np.zeros(0, KEPT), free=np.zeros(2, np.int64), power=power)
@@ -95,10 +94,22 @@ class FinishedJobs:
         task["is_measured"], task["is_forced"], task["next_update"] = False, False, ALL_JOBS
         free_jobs(self.tables, row)
 
+    def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
+        """Keep finished attempts before the outbox is emptied."""
+        self.keep(rows[self.n_seen:])
+        self.n_seen = 0
+
+    def read_outbox(self) -> None:
+        """Keep the finished jobs that came to the outbox since it was last read."""
+        n_done = int(self.world.state["n_done_jobs"])
+        self.keep(self.world.arrays.done_jobs[self.n_seen:n_done])
+        self.n_seen = n_done
+
     def keep(self, rows: np.ndarray) -> None:
         """Keep the finished jobs of tasks that are measured."""
-        self._make_room(len(rows))
-        keep_finished(self.world.arrays, self.tables, rows, self.pmerge)
+        if len(rows):
+            self._make_room(len(rows))
+            keep_finished(self.world.arrays, self.tables, rows, self.pmerge)
 
     def _make_room(self, n: int) -> None:
         """Free at least `n` rows."""

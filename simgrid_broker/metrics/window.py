@@ -76,12 +76,6 @@ def ended_in(run: Run, window: Window) -> pd.DataFrame:
     return texts(run.ended[window.holds(run.ended.time_s) & (run.ended.time_s < window.end_s)])
 
 
-def selected_jobs(run: Run, columns: Sequence[str], wanted: Callable[[pd.DataFrame], np.ndarray]) -> pd.DataFrame:
-    """Columns of the job rows for which the mask `wanted(rows)` holds, names as text; read in batches."""
-    pieces = [texts(rows[np.asarray(wanted(rows))]) for rows in run.batches("jobs", columns)]
-    return pd.concat(pieces, ignore_index=True)
-
-
 class Pass(NamedTuple):
     """Pass over the job rows: columns that it reads, and the function that makes something of a batch in a window."""
 
@@ -122,6 +116,12 @@ def _made(run: Run, passes: Sequence[Pass]) -> dict[Pass, list]:
         for each, pieces in made.items():
             pieces.append(each.of_batch(rows, window))
     return made
+
+
+def selected_jobs(run: Run, columns: Sequence[str], wanted: Callable[[pd.DataFrame], np.ndarray]) -> pd.DataFrame:
+    """Columns of the job rows for which the mask `wanted(rows)` holds, names as text; read in batches."""
+    chosen = selection(columns, lambda rows, window: wanted(rows))
+    return pd.concat(_made(run, [chosen])[chosen], ignore_index=True)
 
 
 def end_times(jobs: Mapping) -> np.ndarray:

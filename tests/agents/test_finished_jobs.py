@@ -8,7 +8,6 @@ from builders import S, Stage, T, scenario
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simgrid_broker.fabric.outbox import Outbox
 from simgrid_broker.ledgers.finished_jobs import ENDED, MERGING, NONE, ON_INPUT, RESUMED, UPDATE, FinishedJobs
 from simgrid_broker.names import TASK_ENDS
 from simgrid_broker.policy.tasks import ends
@@ -44,16 +43,17 @@ def rows_of(tables) -> list[int]:
 
 def test_ended_jobs_are_read_once_whenever_the_outbox_is_emptied():
     bench, seen = stage(), []
-    outbox = Outbox(bench.world, lambda rows: seen.extend(rows["task"].tolist()))
-    bench.fabric.watchers.append(outbox.watch)
+    finished = FinishedJobs(bench.world, np.zeros(0), 0)
+    finished.keep = lambda rows: seen.extend(rows["task"].tolist())
+    bench.fabric.watchers.append(finished.watch)
 
     def end(*tasks):
         first = int(bench.world.state["n_done_jobs"])
         bench.arrays.done_jobs["task"][first:first + len(tasks)] = tasks
         bench.world.state["n_done_jobs"] = first + len(tasks)
-    for read in (outbox.read, bench.fabric.empty_outboxes):
+    for read in (finished.read_outbox, bench.fabric.empty_outboxes):
         end(0, 1)
-        outbox.read()
+        finished.read_outbox()
         end(2)
         read()
         end(3)

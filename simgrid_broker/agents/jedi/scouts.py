@@ -47,7 +47,7 @@ class Scouts:
         self.record: Callable[[np.ndarray], None] = lambda rows: None
         self.looks: list[tuple] = []                         # rows of `task_actions` that are not recorded yet
         if self.streams:
-            fabric.watchers.append(self.finished.outbox.watch)
+            fabric.watchers.append(self.finished.watch)
 
     @property
     def changes(self) -> np.ndarray:
@@ -78,7 +78,7 @@ class Scouts:
         if not (self.streams or self.finished.tasks["is_forced"].any()):
             return
         of_made, tasks = rules.TERMS[self.policies.edition].of_made, self.finished.tasks
-        self.finished.outbox.read()
+        self.finished.read_outbox()
         rows, news = self.finished.news(of_made, now)
         for row in rows[news == RESUMED].tolist():
             set_status(self.world, row, T.SCOUTING, now)            # a command had taken it out of scouting
@@ -105,7 +105,7 @@ class Scouts:
         least = rules.TERMS[self.policies.edition].watched_from
         if least is None or not self.streams:
             return
-        self.finished.outbox.read()
+        self.finished.read_outbox()
         for row in by_arrival(self.world.arrays, self.finished.due(least)).tolist():
             if self.claims[row].prodsourcelabel in labels:
                 reason = self._judge(row, self._verdict(row)[1])
