@@ -180,11 +180,11 @@ class JobTables:
 
     def _make_room_for_replicas(self) -> bool:
         """Widen the tables of replicas if a dataset has more than they can show; returns whether they were."""
-        missing = self.control.world.most_sources - self.replica_site.shape[1]
-        if missing <= 0 or self.control.world.state["most_replicas"] <= self.replica_site.shape[1]:
+        world, n = self.control.world, self.replica_site.shape[1]
+        if world.state["most_replicas"] <= n:
             return False
         for name in ("replica_site", "replica_part", "replica_tape"):
-            setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, missing))))
+            setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, world.most_sources - n))))
         return True
 
     def begin(self, analysis: bool = False) -> None:
@@ -360,12 +360,16 @@ class JobTables:
 
     def take_started(self) -> list[int]:
         """Rows of the tasks that got their first jobs since this was last asked."""
+        if not self.done["n_started"]:
+            return []
         taken: list[int] = self.work.started[:self.done["n_started"]].tolist()
         self.done["n_started"] = 0
         return taken
 
     def take_held(self) -> list[tuple[int, str]]:
         """Tasks that found no queue since this was last asked: row, and what errorDialog says."""
+        if not self.done["n_held"]:
+            return []
         taken = self.work.held[:self.done["n_held"]].tolist()
         self.done["n_held"] = 0
         return [(row, self.reason(refused_by, DecisionKind(broker))) for row, refused_by, broker in taken]

@@ -119,6 +119,9 @@ EXAMPLES = {
     "flow_between_two": ((*GRID, "fts", "flows"), [
         {"activity": "t0_export", "files_per_day": 1, "file_size": "1 GB", "from_tiers": [3]}],
                          ("grid.fts.flows[0]", None)),
+    "too_many_rules": ((*GRID, "fts", "flows"), [
+        {"activity": "staging", "files_per_day": 5e29, "file_size": "1 GB", "files_per_rule": 100}],
+                       ("grid.fts.flows[0].files_per_day", None)),
     "capacity_of_what": (*incident(what="network_capacity", factor=0.5, site="BNL", source="CERN-PROD"),
                          ("incidents[0]", None)),
     "object_store_on_tape": ((*GRID, "storages", "OS"), STORE | {"tape": True}, ("grid.storages.OS.tape", None)),

@@ -210,8 +210,23 @@ def flow_between_two(scenario: Scenario) -> Iterator[Finding]:
                           "another one that receives, of the tiers that it names")
 
 
+MOST_RULES = 100_000_000
+"""Rules of a flow in one run at the most: each is a transfer, so minutes of a run go into these alone."""
+
+
+def too_many_rules(scenario: Scenario) -> Iterator[Finding]:
+    """A flow has no more rules than a computer can follow."""
+    for position, flow in enumerate(scenario.grid.fts.flows):
+        rules = flow.files_per_day / flow.files_per_rule * scenario.duration / DAY
+        if rules > MOST_RULES:
+            place = ("grid", "fts", "flows", position)
+            yield Finding((*place, "files_per_day"), flow.files_per_day,
+                          f"this makes {rules:.3g} rules; a flow may have up to {MOST_RULES:,} in a run",
+                          depends_on=(("duration",), (*place, "files_per_rule")))
+
+
 NETWORK_RULES: Rules = (link_wider_than_door, endpoint_wider_than_site, backbone_without_border, capacity_of_what,
-                        flow_between_two)
+                        flow_between_two, too_many_rules)
 
 
 TIMES = ("h", HOUR), ("min", MINUTE), ("d", DAY)
