@@ -1,6 +1,6 @@
 """The tables of job generation in a run: what brokers may know, put where compiled turns (`job_turn`) read it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,14 +28,14 @@ from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.turns.job_turn import DONE, HAND, HELD, TERMS, Asked, Work
 from simgrid_broker.turns.merge_turn import MERGE
 from simgrid_broker.turns.plane import Plane
-from simgrid_broker.turns.slots import SLOT, Production
+from simgrid_broker.turns.slots import SLOT, TYPES, TYPES_OF, Production
 from simgrid_broker.turns.task_kinds import ANYWHERE, UNKNOWN, Rows, TaskKinds
 from simgrid_broker.turns.turn import BEGIN, Outcome, go_on
 from simgrid_broker.turns.user_tables import UserTables, Views
 from simgrid_broker.views import PART, Task, Verdict
 from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
 from simgrid_broker.world.jobs import loads
-from simgrid_broker.world.jobs.counts import account_of_task, tally_closed
+from simgrid_broker.world.jobs.counts import TypesAt, account_of_task, tally_closed
 from simgrid_broker.world.snapshot.tasks import InHand, PlannedMerge
 from simgrid_broker.world.tasks.rows import renewed
 from simgrid_broker.world.views import observe
@@ -114,8 +114,10 @@ class JobTables:
         self.kinds = TaskKinds(self.brokerage.described, control.arrays.tasks, TASK)
         n_tasks = len(control.arrays.tasks)
         self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)
-        self.own_rules = self.users.labels & (not self.users.decides)     # labels, and tasks, asked of Python:
-        self.apart = self.own_rules[control.arrays.tasks["label"]]        # these, or of other resource types somewhere
+        self.own_rules = self.users.labels & (not self.users.decides)     # labels, and tasks, asked of Python
+        self.apart = self.own_rules[control.arrays.tasks["label"]]
+        self.types_of, self.types = np.zeros(n_tasks, TYPES_OF), np.zeros(0, TYPES)
+        self.types_at: Mapping[int, TypesAt] = {}
         self.orders = np.zeros(FIRST_ORDERS, ORDERED)
         n = FIRST_SLOTS
         self.slots, self.asked, self.record = np.zeros(n, SLOT), np.zeros(n, ASKED), np.zeros(n, TASK)
@@ -146,6 +148,7 @@ class JobTables:
         self.slot_of = renewed(self.control.world, self.slot_of, rows, -1)
         self.apart = renewed(self.control.world, self.apart, rows, False)
         self.apart[rows] = self.own_rules[self.control.arrays.tasks["label"][rows]]
+        self.types_of = renewed(self.control.world, self.types_of, rows, np.zeros((), TYPES_OF))
         self.kinds.renew(self.control.arrays.tasks)
         self.users.forget(rows)
         self._gather()
@@ -167,16 +170,25 @@ class JobTables:
         if replaced:
             self.slot_of[:], self.done["n_slots"] = -1, 0
             self.kinds.forget(self.control.arrays.tasks)
-        if snapshot is not brokers.snapshot and self.terms["by_type"]:
-            self.apart[:] = self.own_rules[self.control.arrays.tasks["label"]]
-            rows = map(self.control.world.row_of.get, brokers.snapshot.types_at)        # some may be gone since
-            self.apart[[row for row in rows if row is not None]] = True
+        if self.terms["by_type"] and self.types_at is not brokers.snapshot.types_at:
+            self._list_types(brokers.snapshot.types_at)
         self.users.renew(queues is not brokers.queues, read is not cfg, snapshot is not brokers.snapshot)
         self.read = brokers.snapshot, brokers.queues, cfg
         if replaced:
             self._gather()
         else:
             self._renew_statistics()
+
+    def _list_types(self, types_at: Mapping[int, TypesAt]) -> None:
+        """List the resource types of the tasks that have jobs of several, as `Snapshot.types_at`."""
+        self.types_at, listed = types_at, []
+        self.types_of[:] = 0
+        for task, of_task in types_at.items():
+            row = self.control.world.row_of.get(task)            # it may be gone since
+            if row is not None:
+                self.types_of[row] = len(listed), len(listed) + len(of_task)
+                listed += [(queue, loads.bits_of(types)) for queue, types in of_task]
+        self.types = np.array(listed, TYPES)
 
     def _make_room_for_replicas(self) -> bool:
         """Widen the tables of replicas if a dataset has more than they can show; returns whether they were."""
@@ -415,9 +427,11 @@ class JobTables:
     def _statistics(self) -> dict[str, np.ndarray]:
         """The tables that come with the statistics."""
         world, snapshot = self.control.world, self.control.brokers.snapshot
+        by_queue = loads.of_types(snapshot)
         return dict(placed=snapshot.placed, placed_by_type=snapshot.placed_by_type, load_known=snapshot.load_known,
                     load_of_all=loads.load_of_all(world, snapshot), by_share=snapshot.by_share,
-                    by_queue=loads.of_types(snapshot), types_known=loads.types_known(snapshot),
+                    by_queue=by_queue, types_known=loads.types_known(snapshot), types_of=self.types_of,
+                    types=self.types, numbers=np.zeros(by_queue.shape[3], np.int64),
                     nuclei=observe.stores_known(world, snapshot))
 
     def _renew_statistics(self) -> None:

@@ -16,7 +16,16 @@ from simgrid_broker.policy.brokerage.production.broker import (
 from simgrid_broker.policy.jobs.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.tasks.selection import most_jobs
 from simgrid_broker.turns.decision_log import MADE, RECORDED, add_decision, choose, chooses
-from simgrid_broker.turns.slots import ask_of_jobs, ask_of_others, fill, fill_for_user, is_current, knows_numbers
+from simgrid_broker.turns.slots import (
+    ask_of_jobs,
+    ask_of_others,
+    ask_of_own_type,
+    ask_of_types,
+    fill,
+    fill_for_user,
+    is_current,
+    knows_numbers,
+)
 from simgrid_broker.turns.task_kinds import ANYWHERE, ONE_TASK, UNKNOWN, kind_of
 from simgrid_broker.turns.turn import AGAIN, ASK, BEGIN, CLEAR, DECIDE, DRAW, EFFECT, LEARN, OVER, QUESTION
 from simgrid_broker.views import KEPT
@@ -268,6 +277,7 @@ def decide(world, work, production, analysis, view_tables, row):
         hand["n_best"] = decide_for_user(analysis.tables)
     else:
         ask_of_others(world, production, view_tables, hand["slot"], hand["wanted"])
+        ask_of_types(world, production, hand["slot"])
         hand["n_best"] = decide_production(production.tables, hand["slot"])
 
 
@@ -389,6 +399,7 @@ def submit(world, work, production, analysis, row):
             note_use(analysis.users.used, analysis.users.used_by, row, world.tasks[row]["jeditaskid"], queue)
     else:
         order(world, work, production, production.tables.task[hand["slot"]], row)
+        ask_of_own_type(world, production, hand["slot"], work.terms[0]["by_type"])
     hand["made"] += hand["placed"]
     if hand["placed"] > 0:
         thaw(world, row)

@@ -16,7 +16,15 @@ from simgrid_broker.turns.job_turn import (
     find_kind,
     has_room,
 )
-from simgrid_broker.turns.slots import ask_at_once, fill_first, fill_numbers, knows_numbers, load_row, note_recording
+from simgrid_broker.turns.slots import (
+    ask_at_once,
+    ask_of_types,
+    fill_first,
+    fill_numbers,
+    knows_numbers,
+    load_row,
+    note_recording,
+)
 from simgrid_broker.turns.task_kinds import ONE_TASK, UNKNOWN, kind_of
 from simgrid_broker.turns.turn import AGAIN, BEGIN, CLEAR, DRAW, LEARN
 from simgrid_broker.units import GIB
@@ -113,6 +121,7 @@ def decide(world, work, production, analysis, view_tables, row):
         fill_for_user(world, hand, production, analysis, view_tables, merge, row)
         hand["n_best"] = decide_for_user(analysis.tables)
     else:
+        ask_of_types(world, production, SLOT)
         hand["n_best"] = decide_production(production.tables, SLOT)
 
 

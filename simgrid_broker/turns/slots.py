@@ -17,7 +17,7 @@ from simgrid_broker.turns.work_queues import CHANGING
 from simgrid_broker.units import GIB
 from simgrid_broker.world.data.datasets import secondaries_of, version_of
 from simgrid_broker.world.jobs.counts import account_of
-from simgrid_broker.world.jobs.loads import fill_load, fill_typed
+from simgrid_broker.world.jobs.loads import count_types, fill_load, fill_typed
 from simgrid_broker.world.queues.places import fill_ways, spread_replicas
 from simgrid_broker.world.tasks.input_files import in_hand
 from simgrid_broker.world.users.metrics import UserFigures
@@ -40,6 +40,10 @@ SLOT = np.dtype([
     ("recorded", "?"), ("whole", "?"),       # whether decisions about the task are recorded, with their candidates
 ])
 """A task at a level of ramCount in the tables of the brokerage."""
+TYPES_OF = np.dtype([("first", "i4"), ("end", "i4")])
+"""Rows of TYPES of a task."""
+TYPES = np.dtype([("queue", "i4"), ("kinds", "i8")])
+"""PanDA queue and resource types of jobs of a task there, a bit for each, as `Snapshot.types_at`."""
 
 
 class Production(Bundle):
@@ -55,6 +59,9 @@ class Production(Bundle):
     slot_of: np.ndarray            # (n_tasks, N_RAM_LEVELS), -1 = none
     changes: np.ndarray            # (n_tasks,)
     asks: np.ndarray               # (n_tasks,), whether Python decides about the jobs of a task
+    types_of: np.ndarray           # (n_tasks,) of TYPES_OF
+    types: np.ndarray              # of TYPES
+    numbers: np.ndarray            # (n_status,), room
     placed: np.ndarray
     placed_by_type: np.ndarray
     load_known: np.ndarray
@@ -239,6 +246,32 @@ def ask_of_others(world, production, view_tables, slot, wanted):
         asked["parts"] = slot
         asked["total_bytes"], asked["total_files"], asked["somewhere"] = fill_parts(
             world, view_tables, shown["task"], wanted, production.tables.parts[slot])
+
+
+@compiled
+def ask_of_types(world, production, slot):
+    """Let the question about a task with jobs of other resource types read their numbers, as `loads.of_types_at`.
+
+    They stand in the last row of the statistics until `ask_of_own_type`.
+    """
+    tables, row = production.tables, production.slots[slot]["task"]
+    load, asked, of_task = tables.load, tables.asked[slot], production.types_of[row]
+    if of_task["first"] == of_task["end"]:
+        return
+    last, account = len(load) - 1, account_of(world, row)
+    for queue in range(load.shape[1]):
+        load[last, queue] = load[asked["load"], queue]
+    asked["load"] = last
+    for k in range(of_task["first"], of_task["end"]):
+        at = production.types[k]
+        count_types(production.by_queue, production.types_known, account, at["queue"], at["kinds"], production.numbers,
+                    load[last, at["queue"]])
+
+
+@compiled
+def ask_of_own_type(world, production, slot, by_type):
+    """Let questions about a task read the numbers of its own resource type again; by_type: as for `load_row`."""
+    production.tables.asked[slot]["load"] = load_row(world, production, slot, by_type)
 
 
 @compiled

@@ -187,6 +187,7 @@ class Snapshot:
     live counter; placed_by_type: the same jobs by share and resource type. Caches of the brokers: load, by share and
     resource type (None = all), (n_queues,) of `views.LOAD`; load_of_all: its part that is equal for all shares; store:
     (n_queues,) of `views.STORE`; nuclei: (n_sites,) of it; analysis_store: (n_queues,) of `views.ANALYSIS_STORE`.
+    The last row of load is room for a task with jobs of several resource types.
     known: (n_queues, n_shares, n_resource_types) whether there are statistics, None = where there are jobs. details:
     None unless requested.
     types_at: by jeditaskid, pairs of PanDA queue and the resource types of the task's jobs there (`types_in_use`).
@@ -212,7 +213,7 @@ class Snapshot:
 
     def __post_init__(self):
         n_shares, n_types = self.placed_by_type.shape
-        self.load = np.empty((n_shares * (1 + n_types), self.placed.shape[1]), LOAD)
+        self.load = np.empty((n_shares * (1 + n_types) + 1, self.placed.shape[1]), LOAD)
         self.load_known = np.zeros(len(self.load), bool)
 
     def load_row(self, share: int, resource_type: int | None) -> int:

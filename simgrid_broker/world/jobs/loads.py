@@ -110,8 +110,27 @@ def count_typed(load, numbers, is_known):
     load["queued_of_type"] = numbers[DEFINED] + numbers[ACTIVATED] + numbers[STARTING]
 
 
-count_typed_at = uncompiled(count_typed)
-"""As `count_typed`, for Python."""
+@compiled
+def count_types(by_queue, known, account, queue, kinds, numbers, load):
+    """Fill in the numbers of several resource types at a queue, a bit of `kinds` for each.
+
+    by_queue, known: as for `fill_typed`; numbers: room, (n_status,).
+    """
+    is_known = False
+    for status in range(len(numbers)):
+        numbers[status] = 0
+    for kind in range(by_queue.shape[2]):
+        if kinds >> kind & 1:
+            is_known = is_known or len(known) > 0 and known[queue, account, kind]
+            for status in range(len(numbers)):
+                jobs = by_queue[queue, account, kind, status]
+                numbers[status] += jobs
+                is_known = is_known or len(known) == 0 and jobs > 0
+    count_typed(load, numbers, is_known)
+
+
+count_types_at = uncompiled(count_types)
+"""As `count_types`, for Python."""
 
 
 def of_types(snapshot) -> np.ndarray:
@@ -129,12 +148,16 @@ def types_known(snapshot) -> np.ndarray:
 def of_types_at(world: World, snapshot, account: int, load: np.ndarray,
                 types_at: tuple[tuple[int, tuple[int, ...]], ...]) -> np.ndarray:
     """`load` with the numbers of the resource types that a task has at a queue instead of those of its own."""
-    load, known = load.copy(), types_known(snapshot)
+    load, known, by_queue = load.copy(), types_known(snapshot), of_types(snapshot)
+    numbers = np.zeros(by_queue.shape[3], np.int64)
     for queue, types in types_at:
-        numbers = snapshot.by_queue[queue, account, list(types)]
-        is_known = known[queue, account, list(types)] if len(known) else numbers
-        count_typed_at(load[queue], numbers.sum(axis=0), is_known.any())
+        count_types_at(by_queue, known, account, queue, bits_of(types), numbers, load[queue])
     return load
+
+
+def bits_of(types: Sequence[int]) -> int:
+    """A bit for each resource type."""
+    return sum(1 << kind for kind in types)
 
 
 class QueuedWalltime(NamedTuple):
