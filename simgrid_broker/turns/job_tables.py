@@ -28,7 +28,7 @@ from simgrid_broker.turns.decision_log import DecisionLog
 from simgrid_broker.turns.job_turn import DONE, HAND, HELD, TERMS, Asked, Work
 from simgrid_broker.turns.merge_turn import MERGE
 from simgrid_broker.turns.plane import Plane
-from simgrid_broker.turns.slots import SLOT, TYPES, TYPES_OF, Production
+from simgrid_broker.turns.slots import SLOT, TYPES_OF, Production, types_by_row
 from simgrid_broker.turns.task_kinds import ANYWHERE, UNKNOWN, Rows, TaskKinds
 from simgrid_broker.turns.turn import BEGIN, Outcome, go_on
 from simgrid_broker.turns.user_tables import UserTables, Views
@@ -116,8 +116,8 @@ class JobTables:
         self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)
         self.own_rules = self.users.labels & (not self.users.decides)     # labels, and tasks, asked of Python
         self.apart = self.own_rules[control.arrays.tasks["label"]]
-        self.types_of, self.types = np.zeros(n_tasks, TYPES_OF), np.zeros(0, TYPES)
         self.types_at: Mapping[int, TypesAt] = {}
+        self.types_of, self.types = types_by_row(control.world, self.types_at)
         self.orders = np.zeros(FIRST_ORDERS, ORDERED)
         n = FIRST_SLOTS
         self.slots, self.asked, self.record = np.zeros(n, SLOT), np.zeros(n, ASKED), np.zeros(n, TASK)
@@ -171,24 +171,14 @@ class JobTables:
             self.slot_of[:], self.done["n_slots"] = -1, 0
             self.kinds.forget(self.control.arrays.tasks)
         if self.terms["by_type"] and self.types_at is not brokers.snapshot.types_at:
-            self._list_types(brokers.snapshot.types_at)
+            self.types_at = brokers.snapshot.types_at
+            self.types_of, self.types = types_by_row(self.control.world, self.types_at)
         self.users.renew(queues is not brokers.queues, read is not cfg, snapshot is not brokers.snapshot)
         self.read = brokers.snapshot, brokers.queues, cfg
         if replaced:
             self._gather()
         else:
             self._renew_statistics()
-
-    def _list_types(self, types_at: Mapping[int, TypesAt]) -> None:
-        """List the resource types of the tasks that have jobs of several, as `Snapshot.types_at`."""
-        self.types_at, listed = types_at, []
-        self.types_of[:] = 0
-        for task, of_task in types_at.items():
-            row = self.control.world.row_of.get(task)            # it may be gone since
-            if row is not None:
-                self.types_of[row] = len(listed), len(listed) + len(of_task)
-                listed += [(queue, loads.bits_of(types)) for queue, types in of_task]
-        self.types = np.array(listed, TYPES)
 
     def _make_room_for_replicas(self) -> bool:
         """Widen the tables of replicas if a dataset has more than they can show; returns whether they were."""

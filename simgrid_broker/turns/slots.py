@@ -1,5 +1,7 @@
 """Tasks in hand in the tables of the brokerages of production and of analysis, filled in by compiled code."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from simgrid_broker.bundle import Bundle
@@ -16,8 +18,8 @@ from simgrid_broker.turns.task_kinds import ONE_TASK, UNKNOWN, Kinds
 from simgrid_broker.turns.work_queues import CHANGING
 from simgrid_broker.units import GIB
 from simgrid_broker.world.data.datasets import secondaries_of, version_of
-from simgrid_broker.world.jobs.counts import account_of
-from simgrid_broker.world.jobs.loads import count_types, fill_load, fill_typed
+from simgrid_broker.world.jobs.counts import TypesAt, account_of
+from simgrid_broker.world.jobs.loads import bits_of, count_types, fill_load, fill_typed
 from simgrid_broker.world.queues.places import fill_ways, spread_replicas
 from simgrid_broker.world.tasks.input_files import in_hand
 from simgrid_broker.world.users.metrics import UserFigures
@@ -30,6 +32,7 @@ from simgrid_broker.world.views.tasks import (
     of_secondary,
 )
 from simgrid_broker.world.views.users import fill_user
+from simgrid_broker.world.world import World
 
 SLOT = np.dtype([
     ("task", "i4"), ("level", "i4"),         # row, and level of ramCount
@@ -246,6 +249,17 @@ def ask_of_others(world, production, view_tables, slot, wanted):
         asked["parts"] = slot
         asked["total_bytes"], asked["total_files"], asked["somewhere"] = fill_parts(
             world, view_tables, shown["task"], wanted, production.tables.parts[slot])
+
+
+def types_by_row(world: World, types_at: Mapping[int, TypesAt]) -> tuple[np.ndarray, np.ndarray]:
+    """Resource types of the tasks that have jobs of several, as `Snapshot.types_at`: (n_tasks,) of TYPES_OF, TYPES."""
+    types_of, listed = np.zeros(len(world.arrays.tasks), TYPES_OF), list[tuple[int, int]]()
+    for task, of_task in types_at.items():
+        row = world.row_of.get(task)                       # it may be gone since
+        if row is not None:
+            types_of[row] = len(listed), len(listed) + len(of_task)
+            listed += [(queue, bits_of(types)) for queue, types in of_task]
+    return types_of, np.array(listed, TYPES)
 
 
 @compiled
