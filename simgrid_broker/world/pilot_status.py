@@ -117,12 +117,16 @@ def count_by_priority(world: Arrays, heaps, jobs, oldest, queued):
 @compiled
 def count_job(jobs, oldest, first, n, heap, job):
     """Count a job in the rows of a heap, from `first` to before `n`, highest priority first; returns where they end."""
-    place = n
-    while place > first and jobs[place - 1]["priority"] < job["priority"]:
-        place -= 1
-    if place > first and jobs[place - 1]["priority"] == job["priority"]:
-        jobs[place - 1]["number"] += 1
-        oldest[place - 1] = min(oldest[place - 1], job["panda_id"])
+    place, end = first, n
+    while place < end:
+        middle = (place + end) // 2
+        if jobs[middle]["priority"] > job["priority"]:
+            place = middle + 1
+        else:
+            end = middle
+    if place < n and jobs[place]["priority"] == job["priority"]:
+        jobs[place]["number"] += 1
+        oldest[place] = min(oldest[place], job["panda_id"])
         return n
     for behind in range(n, place, -1):
         jobs[behind], oldest[behind] = jobs[behind - 1], oldest[behind - 1]
