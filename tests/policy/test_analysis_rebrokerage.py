@@ -5,7 +5,12 @@ import pytest
 from policy_builders import cfg
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.jobs.rebrokerage import WaitingGroups, groups_to_rebroker, least_wait
+from simgrid_broker.policy.jobs.rebrokerage import (
+    WaitingGroups,
+    groups_to_rebroker,
+    least_wait,
+    may_be_rebrokered,
+)
 from simgrid_broker.units import DAY, HOUR
 
 pytestmark = pytest.mark.rule("groups_to_rebroker", "rebrokerage.patience", "least_wait")
@@ -18,6 +23,12 @@ def taken(edition, config=None, status="online", disabled=0, activated=NAN, crea
     groups = WaitingGroups(np.array([QueueStatus.of(status)]), np.array([disabled]), NOW - np.array([activated]),
                            NOW - np.array([created]), NOW - np.array([progress]), np.array([0]), (group,))
     return bool(groups_to_rebroker(groups, cfg(rebroker=config or {}), edition, NOW)[0])
+
+
+def may_go(config=None, status="online", group="", activated=0.0, created=0.0, **_):
+    """Whether the oldest job of one group lets it be taken back; arguments as for `taken`."""
+    return bool(may_be_rebrokered(np.array([QueueStatus.of(status)]), np.array([0]),
+                                  np.array([max(activated, created)]), (group,), cfg(rebroker=config or {}))[0])
 
 
 def test_age_below_which_no_group_need_be_gathered():
@@ -61,3 +72,9 @@ def test_documented(said, expected):
 ])
 def test_deployed(said, expected):
     assert taken("deployed", **said) is expected
+    assert may_go(**said) >= expected
+
+
+def test_a_group_without_an_old_job_need_not_be_gathered_unless_its_queue_is_dead():
+    assert [may_go(created=age) for age in (12 * HOUR - 1, 12 * HOUR)] == [False, True]
+    assert may_go(created=4 * HOUR, status="offline") and may_go(created=4 * HOUR, status="test")

@@ -162,9 +162,14 @@ class AnalysisJobs:
             return NO_JOBS
         old = self._rows(JOB_QUEUED, rebrokerage.least_wait(control.world.vocabularies["working_groups"], control.cfg,
                                                       control.edition))
+        by_group = rebrokerage.TERMS[control.edition].by_group
+        if by_group and len(old):
+            control.fabric.empty_outboxes()
+            self.ended = [piece for piece in self.ended if (control.now - piece[1] < rebrokerage.QUIET_S).any()]
+            old = old[self._may_go(old)]
         if not len(old):
             return NO_JOBS
-        rows, groups = self._groups(old) if rebrokerage.TERMS[control.edition].by_group else self._jobs(old)
+        rows, groups = self._groups(old) if by_group else self._jobs(old)
         chosen = rows[rebrokerage.groups_to_rebroker(groups, control.cfg, control.edition, control.now)]
         return np.flip(oldest_first(control.arrays, chosen)).copy()
 
@@ -177,6 +182,14 @@ class AnalysisJobs:
         limits = np.full((1, len(self.control.arrays.queues)), longer_than_s)
         rule = np.array([(sum(1 << status for status in statuses), CREATED, -2**40, 2**40, 0, 0, 0.0)], RULE)
         return self.control.fabric.overdue(rule, limits, self.analysis[None], self.control.now, WAITING_SCAN)[0]
+
+    def _may_go(self, rows: np.ndarray) -> np.ndarray:
+        """Which of some waiting jobs may have a group to be withdrawn, (n,) bool."""
+        control, arrays = self.control, self.control.arrays
+        queue, task = arrays.jobs["queue"][rows], arrays.jobs["task"][rows]
+        return rebrokerage.may_be_rebrokered(
+            arrays.queues["status"][queue], arrays.tasks["working_group"][task],
+            control.now - arrays.job_times[rows, S.PENDING], control.world.vocabularies["working_groups"], control.cfg)
 
     def _jobs(self, rows: np.ndarray) -> tuple[np.ndarray, rebrokerage.WaitingGroups]:
         """Each job as a group of its own."""
@@ -193,8 +206,6 @@ class AnalysisJobs:
         group = self._group(jobs, rows)
         concerned = np.isin(group, self._group(jobs, old))
         rows, group = rows[concerned], group[concerned]
-        control.fabric.empty_outboxes()
-        self.ended = [piece for piece in self.ended if (control.now - piece[1] < rebrokerage.QUIET_S).any()]
         groups, moments = zip(*self.ended, strict=True) if self.ended else ((), ())
         of_jedi = arrays.job_files["marks"][rows] & JobMark.NOT_JEDI == 0
         ended = np.concatenate([NO_GROUPS, *groups]), np.concatenate([NO_TIMES, *moments])

@@ -79,6 +79,13 @@ def least_wait(working_groups: tuple[str, ...], cfg: Gdpconfig, edition: str) ->
     return QUIET_S if TERMS[edition].by_group else float(patience(working_groups, cfg).min())
 
 
+def may_be_rebrokered(status: np.ndarray, working_group: np.ndarray, waited_s: np.ndarray,
+                      working_groups: tuple[str, ...], cfg: Gdpconfig) -> np.ndarray:
+    """Jobs without one of which no group is withdrawn in the deployed edition, (n,) bool: the age of a group is never
+    above that of its oldest job, waited_s, s; status: of their queues."""
+    return np.isin(status, DEAD_STATUSES) | (waited_s >= patience(working_groups, cfg)[working_group])
+
+
 def groups_to_rebroker(groups: WaitingGroups, cfg: Gdpconfig, edition: str, now: float) -> np.ndarray:
     """Which groups of waiting analysis jobs are withdrawn, (n,) bool.
 
