@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from simgrid_broker.bundle import LINE, Bundle, fetch, zeros_in_lines
+from simgrid_broker.bundle import LINE, Bundle, address_of, fetch, zeros_in_lines
 from simgrid_broker.compiled import compiled
 
 ROW = np.dtype([("number", "i4"), ("size", "f8")])
@@ -21,6 +21,12 @@ def shelf() -> Shelf:
     rows = np.zeros(3, ROW)
     rows["number"], rows["size"] = (1, 2, 3), (0.5, 1.5, 2.5)
     return Shelf(rows=rows, grid=np.arange(6.0).reshape(2, 3))
+
+
+def test_the_address_of_an_array_is_that_of_its_first_item():
+    grid = np.arange(6.0).reshape(2, 3)
+    for array in (grid, grid[1:], np.broadcast_to(grid, (4, 2, 3)), np.zeros(3, ROW), np.zeros(0, ROW)):
+        assert address_of(array) == array.ctypes.data
 
 
 @compiled
