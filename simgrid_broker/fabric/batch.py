@@ -232,11 +232,11 @@ def cancel_old(world: Arrays, now):
 
 def jobs_left(arrays: Arrays) -> np.ndarray:
     """Rows of the starting jobs whose workers were cancelled, (k,); there are none until another worker is."""
-    jobs, state = arrays.jobs, arrays.state
-    if not state["n_left"][0]:
+    if not arrays.state["n_left"][0]:
         return np.zeros(0, np.int64)
-    state["n_left"] = 0
-    return np.flatnonzero((jobs["panda_id"] > 0) & (jobs["status"] == STARTING) & (jobs["slot"] == WORKER_CANCELLED))
+    arrays.state["n_left"] = 0
+    rows = np.flatnonzero(arrays.job_status == STARTING)
+    return rows[arrays.jobs["slot"][rows] == WORKER_CANCELLED]
 
 
 @compiled

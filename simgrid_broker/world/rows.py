@@ -12,11 +12,6 @@ AHEAD = 16
 JOBS, TRANSFERS, RETRIES, SUBMISSIONS, REPLICAS, SUBDATASETS = map(REUSED.index, REUSED)
 
 
-def used_jobs(arrays: Arrays) -> np.ndarray:
-    """The rows of `jobs` that were ever used, as `used_rows`, for passes in NumPy; a view."""
-    return arrays.jobs[:arrays.state[0]["n_job_rows"]]
-
-
 def copied(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Some rows of a structured table, by number or mask, as raw bytes: NumPy copies field by field otherwise."""
     return table.view(f"V{table.itemsize}")[rows].view(table.dtype)

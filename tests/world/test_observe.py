@@ -250,6 +250,7 @@ def test_jobs_before_merging_are_those_of_tasks_whose_output_is_merged():
     rows = [put_job(bench, S.RUNNING, task=task, chunk=chunk) for task, chunk in ((2, 0), (0, 7), (1, 0), (0, 3))]
     put_job(bench, S.ACTIVATED, n_chunks=0)                                        # a merge job
     rows.append(put_job(bench, S.MERGING, task=0, chunk=9))
+    bench.arrays.tasks["n_alive"][:3] = 4, 1, 1
     planned, tasks = np.zeros(len(bench.arrays.jobs), np.int64), np.array([2, 0])
     found, others = observe.jobs_before_merging(bench.arrays, tasks, planned)
     assert sorted(found["row"]) == sorted([rows[1], rows[3], rows[4]])             # none of task 2 waits
@@ -270,7 +271,7 @@ def test_jobs_before_merging_are_those_of_tasks_whose_output_is_merged():
 def test_work_of_a_task_other_than_merging(status, columns, expected):
     bench = bench_of(dict(mergeoutput=1, n_jobs=10))
     put_job(bench, status)
-    for name, value in (dict(next_chunk=10) | columns).items():
+    for name, value in (dict(next_chunk=10, n_alive=1) | columns).items():
         bench.arrays.tasks[name][0] = value
     none, tasks = np.zeros(len(bench.arrays.jobs), np.int64), np.zeros(1, np.int64)
     _, others = observe.jobs_before_merging(bench.arrays, tasks, none)

@@ -168,8 +168,8 @@ class Harvester:
 
     def _forget_attempts(self, jobs: np.ndarray) -> None:
         """Forget the attempts of jobs that have none left or need none, (n,) of WAITING."""
-        for number in jobs["panda_id"].tolist() if self.attempts else ():
-            self.attempts.pop(number, None)
+        for number in self.attempts.keys() & jobs["panda_id"].tolist() if self.attempts else ():
+            del self.attempts[number]
 
     def _ask(self, queue: int) -> None:
         count_types(self.world.arrays, self.waiting[queue], self.asked[queue])

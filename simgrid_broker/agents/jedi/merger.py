@@ -113,6 +113,8 @@ class Merger:
         """Mark merge jobs that lost some of their input, which copyArchive kills after a while."""
         control, panda_ids = self.control, self.control.arrays.jobs["panda_id"]
         changed = self._has_changed(np.fromiter(self.under_way, np.int64, len(self.under_way)))
+        if not (changed.any() or self.orphans):
+            return
         merges = [merge for has_changed, of_task in zip(changed.tolist(), self.under_way.values(), strict=True)
                   if has_changed or self.orphans
                   for merge in of_task.values() if has_changed or merge.panda_id in self.orphans]

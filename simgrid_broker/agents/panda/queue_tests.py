@@ -13,6 +13,8 @@ from simgrid_broker.names import JOB_TYPE_OF_TESTS, JobStatus, QueueStatus
 from simgrid_broker.policy.queues import status_after
 from simgrid_broker.world.columns import set_queue_status
 
+FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
+
 
 def queue_tests(control: Control) -> Process:
     """Look at the outcome of tests, if there are any."""
@@ -34,9 +36,10 @@ class QueueTests:
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Note the tests that have just ended, in the order of their ends."""
-        ended = (rows["status"] == JobStatus.FINISHED) | (rows["status"] == JobStatus.FAILED)
-        for row in rows[(rows["processing_type"] == self.kind) & ended]:
-            self.outcomes[int(row["queue"])].append(bool(row["status"] == JobStatus.FINISHED))
+        tests = np.flatnonzero(rows["processing_type"] == self.kind)
+        for queue, status in zip(*(rows[name][tests].tolist() for name in ("queue", "status")), strict=True):
+            if status in (FINISHED, FAILED):
+                self.outcomes[queue].append(status == FINISHED)
 
     def look(self) -> None:
         """Change the status of queues by the tests that have ended."""

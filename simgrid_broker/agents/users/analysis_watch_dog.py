@@ -66,7 +66,7 @@ class AnalysisWatchDog:
             self._look_at_input()
             if self.limited[0] is not control.cfg:
                 self.limited = control.cfg, user_limits.limits_work(control.cfg)
-            if self.limited[1] or len(self._held()):
+            if self.limited[1] or self._holds_for(FOR_WORK):
                 self._look_at_work(np.unique(statuses))
         if control.now - self.boosted_s >= BOOST_S and min(self.slow, self.express) >= 0:
             self.boosted_s = control.now
@@ -81,10 +81,16 @@ class AnalysisWatchDog:
 
     def _held(self) -> np.ndarray:
         """Rows of the tasks that this watchdog has throttled; those whose status has changed are forgotten."""
-        status = self.control.arrays.tasks["status"]
-        for row in [row for row in self.since_s if status[row] != T.THROTTLED]:
+        rows = np.fromiter(self.since_s, np.int64, len(self.since_s))
+        is_held = self.control.world.statuses[rows] == T.THROTTLED
+        for row in rows[~is_held].tolist():
             del self.since_s[row]
-        return np.fromiter(self.since_s, np.int64, len(self.since_s))
+        return rows[is_held]
+
+    def _holds_for(self, causes: tuple[ThrottledBy, ...]) -> bool:
+        """True if this watchdog has throttled a task for one of the causes."""
+        throttled_by = self.control.arrays.tasks["throttled_by"][self._held()]
+        return bool(user_limits.mask_of(causes)[throttled_by].any())
 
     def _release(self, rows: np.ndarray, goes_on: np.ndarray, causes: tuple[ThrottledBy, ...]) -> None:
         """Release tasks that may go on, and those that wait for one of the causes for two hours."""

@@ -24,13 +24,14 @@ from simgrid_broker.policy.users import classes
 from simgrid_broker.schema.series import TASK_CLASSES
 from simgrid_broker.world.jobs.loads import queued_power
 from simgrid_broker.world.pilot_status import queues_whose_mode
-from simgrid_broker.world.rows import copied, used_jobs
+from simgrid_broker.world.rows import copied
 from simgrid_broker.world.users.jobs import ACTIVE, CORES, FREE
 from simgrid_broker.world.views.observe import share_usage
 from simgrid_broker.world.views.users import OLDEST_SLOTS_S
 
 S = JobStatus
-WAITING = (S.ACTIVATED, S.SENT)
+WAITING = np.isin(np.arange(len(S)), (S.ACTIVATED, S.SENT, S.STARTING))
+"""Statuses of the jobs that wait for a pilot, (n_status,) bool; starting ones do at queues that fetch jobs."""
 
 
 def metric_collector(control: Control) -> Process:
@@ -100,14 +101,13 @@ class MetricCollector:
         """Queue and age, s, of the measuring jobs that wait, (n,) each."""
         if not self.measuring.any():
             return np.zeros(0, np.int64), np.zeros(0)
-        jobs, times = used_jobs(self.control.arrays), self.control.arrays.job_times
-        rows = np.flatnonzero(self.measuring[jobs["processing_type"]] & (jobs["panda_id"] > 0))
-        task = jobs["task"][rows]
-        label = self.control.arrays.tasks["label"][task]
-        rows = rows[self.analysis[label]]
-        status, queue = jobs["status"][rows], jobs["queue"][rows]
-        rows = rows[np.isin(status, WAITING) | ((status == S.STARTING) & self.pushed[queue])]
-        return jobs["queue"][rows].astype(np.int64), self.control.now - times[rows, S.ACTIVATED]
+        arrays, jobs = self.control.arrays, self.control.arrays.jobs
+        rows = np.flatnonzero(WAITING[arrays.job_status])
+        rows = rows[self.analysis[arrays.tasks["label"][arrays.job_tasks[rows]]]]
+        rows = rows[self.measuring[jobs["processing_type"][rows]] & (jobs["panda_id"][rows] > 0)]
+        queue = arrays.job_queues[rows].astype(np.int64)
+        waits = (arrays.job_status[rows] != S.STARTING) | self.pushed[queue]
+        return queue[waits], self.control.now - arrays.job_times[rows[waits], S.ACTIVATED]
 
     def _measure_shares(self) -> None:
         """Measure the use of each share of users, and of its level-1 share."""

@@ -147,13 +147,12 @@ def boosts(done: np.ndarray, activated: np.ndarray, known: np.ndarray) -> list[B
         return []
     of_owner = done.sum(axis=1)
     mean, at_queue = of_owner.sum() / len(owners), done.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    lacks, found = (done < at_queue) & (activated > 0), []
-    for owner in owners[(of_owner[owners] < mean) & lacks[owners].any(axis=1)].tolist():
-        queues = np.flatnonzero(lacks[owner])
-        n_jobs = int((mean - of_owner[owner]) / len(queues))
-        if n_jobs > 0:
-            found += [Boost(owner, queue, n_jobs) for queue in queues.tolist()]
-    return found
+    few = owners[of_owner[owners] < mean]
+    lacks = (done[few] < at_queue) & (activated[few] > 0)
+    n_queues = lacks.sum(axis=1)
+    n_jobs = np.where(n_queues > 0, (mean - of_owner[few]) / np.maximum(n_queues, 1), 0).astype(np.int64)
+    return [Boost(int(few[place]), queue, int(n_jobs[place])) for place in np.flatnonzero(n_jobs > 0).tolist()
+            for queue in np.flatnonzero(lacks[place]).tolist()]
 
 
 def owners(user: np.ndarray, group: np.ndarray, is_named: np.ndarray) -> np.ndarray:

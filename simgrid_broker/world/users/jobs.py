@@ -8,6 +8,7 @@ lifetime is over; brokers know it as old as the last `refresh`.
 """
 
 from collections import defaultdict, deque
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,6 @@ from simgrid_broker.scenario.work.campaigns import Account, account_of
 from simgrid_broker.views import Quota
 from simgrid_broker.world.arrays import N_USER_NUMBERS, Arrays
 from simgrid_broker.world.queues.places import AnalysisPlaces
-from simgrid_broker.world.rows import used_jobs
 
 S = JobStatus
 QUEUED, THROTTLED, RUNNING, CORES, ACTIVE = range(N_USER_NUMBERS)
@@ -135,8 +135,7 @@ class UserRows:
         """Free the rows to which no task and no live job refers."""
         used = np.zeros(len(self.owners) + 1, bool)
         used[arrays.tasks["user_row"]] = True
-        jobs = used_jobs(arrays)
-        used[jobs["user_row"][jobs["panda_id"] > 0]] = True
+        used[arrays.jobs["user_row"][arrays.jobs["panda_id"] > 0]] = True
         for row in np.flatnonzero(~used[1:]).tolist():
             owner = self.owners[row]
             if owner is not None:
@@ -201,17 +200,20 @@ class UserOutput:
                 self.accounts.append(account)
         return rows
 
-    def row_of(self, tasks: np.ndarray | np.void) -> np.ndarray:
+    def row_of(self, tasks: np.ndarray | np.void | Mapping[str, np.ndarray]) -> np.ndarray:
         """Row of the account whose quota the output of each task counts for, -1 = none; of one task or several."""
         group = tasks["working_group"]
         return np.where(self.named[group], self.of_group[group], self.of_user[tasks["user"]])
 
     def add(self, arrays: Arrays, jobs: np.ndarray, times: np.ndarray) -> None:
         """Count the output of jobs that have ended, (n,) of JOBS; times: of their statuses, (n, n_status), s."""
-        mine = np.flatnonzero((jobs["status"] == JobStatus.FINISHED) & (jobs["output_bytes"] > 0)
-                              & self.analysis[arrays.tasks["label"][jobs["task"]]])
-        rows = self.row_of(arrays.tasks[OWNERS][jobs["task"][mine]])
-        mine, rows = mine[rows >= 0], rows[rows >= 0]
+        task = jobs["task"]
+        rows = self.row_of({name: arrays.tasks[name][task] for name in OWNERS})
+        mine = np.flatnonzero((rows >= 0) & (jobs["status"] == JobStatus.FINISHED) & (jobs["output_bytes"] > 0)
+                              & self.analysis[arrays.tasks["label"][task]])
+        if not len(mine):
+            return
+        rows = rows[mine]
         new = np.empty(len(rows), OLD)
         new["row"], new["storage"] = rows, self.places.output[jobs["queue"][mine]]
         new["size"], new["from_s"] = jobs["output_bytes"][mine], times[mine, JobStatus.FINISHED] + self.lifetime_s[rows]

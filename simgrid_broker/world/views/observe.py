@@ -339,7 +339,7 @@ def jobs_before_merging(arrays: Arrays, tasks: np.ndarray, planned: np.ndarray) 
     tasks: rows of tasks whose output is merged, (k,); planned: panda_id of the job in each row that is left out, as it
     is in a merge already.
     """
-    jobs, others = np.empty(arrays.state[0]["n_job_rows"], BEFORE_MERGING), np.zeros(len(tasks), bool)
+    jobs, others = np.empty(arrays.tasks["n_alive"][tasks].sum(), BEFORE_MERGING), np.zeros(len(tasks), bool)
     return jobs[:find_jobs_before_merging(arrays, tasks, planned, others, jobs)], others
 
 
