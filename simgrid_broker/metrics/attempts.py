@@ -52,8 +52,8 @@ MEMORY_UNITS = {"jobs": "jobs", "finished": "jobs", "out_of_memory": "jobs", "lo
 def _numbers_by_outcome(rows: pd.DataFrame, window: Window) -> pd.DataFrame:
     """Numbers of the attempts of a batch that ended in the window, by number and outcome."""
     ended = rows.loc[window.holds(end_times(rows)), ["attempt", "status", "cause"]]
-    outcome = np.where(ended.status == "finished", "finished", ended.cause.astype(object))
-    return sums(pd.DataFrame({"attempt": ended.attempt, "outcome": outcome, "jobs": 1}), ["attempt", "outcome"], "jobs")
+    outcome = ended.cause.cat.add_categories("finished").mask(ended.status == "finished", "finished")
+    return sums(ended.assign(outcome=outcome, jobs=1), ["attempt", "outcome"], "jobs")
 
 
 OUTCOMES = Pass(("attempt", "status", "cause", *JOB_END_TIMES), _numbers_by_outcome)

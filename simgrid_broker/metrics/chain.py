@@ -6,9 +6,11 @@ with the slots. A share is judged by what its tasks could have used of its targe
 of anything, and leaves its power to others (Global Shares paper, section 2.1).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -152,9 +154,9 @@ class Flow:
 
     hours: numbers of the hours, (n_hours,); running, target: (n_hours, n_leaves); held: in front of each of LINKS,
     (n_links, n_hours, n_leaves); idle: free cores of queues, (n_hours,); waits_s: mean wait of activated jobs by
-    Little's law; reasons: `held` of tasks with their status and reason; verdicts: those that stopped most cycles of
-    job generation, by hour and share; seldom: shares for which it ran at most once an hour while input was ready;
-    hints: rules that left no queue; waiting: jobs for slots.
+    Little's law; reasons: `held` of tasks by hour and leaf, with place, status and reason; verdicts: those that stopped
+    most cycles of job generation, by hour and share; seldom: shares for which it ran at most once an hour while input
+    was ready; hints: rules that left no queue; waiting: jobs for slots.
     """
 
     tree: Tree
@@ -164,7 +166,7 @@ class Flow:
     held: np.ndarray
     idle: np.ndarray
     waits_s: np.ndarray
-    reasons: pd.DataFrame
+    reasons: Mapping[tuple[int, int], Sequence[Any]]
     verdicts: Mapping[tuple[int, str], Verdict]
     seldom: frozenset[str]
     hints: pd.DataFrame
@@ -345,13 +347,12 @@ def _of_throttler(flow: Flow, hour: int, leaf: int) -> Cause | None:
 def _of_tasks(run: Run, flow: Flow, hour: int, leaf: int, place: int) -> Cause:
     """The reason for which tasks hold most work in front of a link; of job brokerage, too, where jobs find no queue."""
     places = (THROTTLER, BROKERAGE) if place in (THROTTLER, BROKERAGE) else (place,)
-    rows = flow.reasons[(flow.reasons.hour == flow.hours[hour]) & (flow.reasons.leaf == leaf)
-                        & flow.reasons.place.isin(places)]
-    refused = rows[rows.errordialog != ""]
-    rows = refused if len(refused) and place in (THROTTLER, BROKERAGE) else rows
-    if not len(rows):
+    rows = [row for row in flow.reasons.get((flow.hours[hour], leaf), ()) if row.place in places]
+    refused = [row for row in rows if row.errordialog]
+    rows = refused if refused and place in (THROTTLER, BROKERAGE) else rows
+    if not rows:
         return Cause(UNKNOWN, f"no record of what held work in front of {LINKS[place]}")
-    row = rows.loc[rows.cores.idxmax()]
+    row = max(rows, key=lambda row: row.cores)
     if place == CAPS:
         keys = KEYS_OF_CAPS.get(row.throttled_by, ())
         return Cause(LINKS[CAPS], row.throttled_by.replace("_", " "), tuple(f"gdpconfig.{key}" for key in keys))
@@ -408,9 +409,10 @@ def _flow(run: Run) -> Flow:
     reasons = _reasons(run, tree, hours)
     np.add.at(held, (reasons.place, np.searchsorted(hours, reasons.hour), reasons.leaf), reasons.cores)
     waiting = waiting_for_slots(run)
+    by_hour = {key: tuple(rows) for key, rows in groupby(reasons.itertuples(), attrgetter("hour", "leaf"))}
     values = tree.value[tree.leaves] / 100 * core_capacity(run)
     return Flow(tree, hours, mean(rows.running_cores), np.broadcast_to(values, shape), held, idle_cores(run, hours),
-                _waits(waiting, tree, hours, mean(rows.activated)), reasons, verdicts(run),
+                _waits(waiting, tree, hours, mean(rows.activated)), by_hour, verdicts(run),
                 _seldom(run, tree, reasons), _hints(run, tree), waiting)
 
 
@@ -430,6 +432,7 @@ def _leaf(names: pd.Series, tree: Tree) -> np.ndarray:
 def _reasons(run: Run, tree: Tree, hours: np.ndarray) -> pd.DataFrame:
     """Work of tasks without jobs by hour, leaf, place, status and reason, cores: means of begin and end of an hour."""
     rows = run.table("backlog")
+    counted = np.unique(np.floor(rows.time_s / HOUR).astype(int))
     rows = rows.assign(**{name: rows[name].astype(object).where(rows[name].notna(), "")
                           for name in ("status", "errordialog", "throttled_by")}, leaf=_leaf(rows.share, tree))
     of_nuclei, of_queues = ({rule.label for rule in rules_of(run, kind.word)}
@@ -445,7 +448,6 @@ def _reasons(run: Run, tree: Tree, hours: np.ndarray) -> pd.DataFrame:
     rows = pd.concat(parts)[["time_s", "leaf", "place", "status", "errordialog", "throttled_by", "cores"]]
     rows = rows[(rows.leaf >= 0) & (rows.cores > 0)]
     number = np.floor(rows.time_s / HOUR).astype(int)
-    counted = np.unique(np.floor(run.table("backlog", ["time_s"]).time_s / HOUR).astype(int))
     both = pd.concat([rows.assign(hour=number), rows.assign(hour=number - 1)])
     both = both[both.hour.isin(hours)]
     n = np.isin(both.hour, counted).astype(int) + np.isin(both.hour + 1, counted)

@@ -11,7 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.window import grouped, matrix, once_per_run, summed, sums, texts, tidy, window_of
+from simgrid_broker.metrics.window import (
+    grouped,
+    matrix,
+    once_per_run,
+    summed,
+    sums,
+    sums_of_batches,
+    texts,
+    tidy,
+    window_of,
+)
 from simgrid_broker.names import USED, DecisionKind, QueueStatus
 from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
@@ -272,12 +282,9 @@ def sums_of_refusals(run: Run, by: Sequence[str], columns: Collection[str],
     The refusals of a long run outnumber its jobs, so the table is read in batches. chosen(rows): selects rows of a
     batch and adds columns; columns: the columns to read, RULE among them, in addition to the numbers, of NUMBERS.
     """
-    pieces = []
-    for rows in run.batches("refusals", [*sorted(columns), *numbers]):
-        rows = chosen(rows)
-        rows = rows.assign(**{name: rows[name].cat.add_categories([USED]).fillna(USED) for name in RULE})
-        pieces.append(sums(rows, by, *numbers))
-    return pieces[0] if len(pieces) == 1 else sums(pd.concat(pieces), by, *numbers)
+    batches = map(chosen, run.batches("refusals", [*sorted(columns), *numbers]))
+    return sums_of_batches((rows.assign(**{name: rows[name].cat.add_categories([USED]).fillna(USED) for name in RULE})
+                            for rows in batches), by, *numbers)
 
 
 def total(table: pd.DataFrame, by: Sequence[str], figure: str) -> np.ndarray:

@@ -45,7 +45,8 @@ def links_of(run: Run) -> tuple[str, ...]:
 
     The latency comes first where it is most of the time of transfers.
     """
-    links, rows = run.manifest["scenario"]["grid"]["links"], run.table("transfers")
+    links, rows = run.manifest["scenario"]["grid"]["links"], run.table(
+        "transfers", ["kind", "destination", "n_jobs", "submitted_s", "started_s", "ended_s"])
     rows = rows[rows.kind.astype(object) == "input"]
     waits = (rows.n_jobs * (rows.ended_s.fillna(run.end_s) - rows.submitted_s)).groupby(
         rows.destination.astype(object)).sum().nlargest(MOST_LINKS)

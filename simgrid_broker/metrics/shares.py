@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.window import Window, once_per_run, tidy, window_of
+from simgrid_broker.metrics.window import Window, once_per_run, texts_of, tidy, window_of
 from simgrid_broker.records import Run
 
 ROUNDING = 1e-9
@@ -101,6 +101,7 @@ class ShareSamples:
         return 100 * np.divide(values, whole, out=np.full(values.shape, np.nan), where=whole > 0)
 
 
+@once_per_run
 def share_samples(run: Run) -> ShareSamples:
     """The series of all nodes: leaves summed over resource types, inner nodes over the leaves below them."""
     tree = share_tree(run)
@@ -139,11 +140,12 @@ def _cores_without_jobs(run: Run, tree: Tree, times: np.ndarray) -> np.ndarray:
     if "backlog" not in run.tables:
         return np.zeros((len(times), len(tree.leaves)))
     rows = run.table("backlog")
-    cores = rows[[name for name in rows if name.endswith("_cores")]].sum(axis=1)
-    counted, found = np.unique(rows.time_s), np.zeros((len(times), len(tree.leaves)))
+    cores = rows[[name for name in rows if name.endswith("_cores")]].to_numpy().sum(axis=1)
+    counted, moment = np.unique(rows.time_s.to_numpy(), return_inverse=True)
+    found, share = np.zeros((len(times), len(tree.leaves))), texts_of(rows.share.array)
     for leaf, name in enumerate(tree.leaf_names if len(counted) else ()):
-        sums = cores.groupby(rows.time_s.where(rows.share == name)).sum().reindex(counted, fill_value=0.0)
-        found[:, leaf] = np.interp(times, counted, sums)
+        mine = share == name
+        found[:, leaf] = np.interp(times, counted, np.bincount(moment[mine], cores[mine], len(counted)))
     return found
 
 

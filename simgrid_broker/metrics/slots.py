@@ -98,10 +98,9 @@ def waiting_for_slots(run: Run) -> Waiting:
 def _waits_of(rows: pd.DataFrame, window: Window) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """The tables of `Waiting` for a batch of job rows, the last one as input_s and jobs with input by share."""
     assigned, activated, running = (rows[name].to_numpy() for name in ("assigned_s", "activated_s", "running_s"))
-    over = np.nan_to_num(end_times(rows), nan=np.inf)
+    over = np.fmin(end_times(rows), np.inf)
     begun, there = (np.fmin(moment, over) for moment in (running, activated))
-    keys = {name: (rows[name].cat.codes.to_numpy(np.int64), rows[name].cat.categories.astype(object))
-            for name in AT_SLOTS}
+    keys = {name: (rows[name].array.codes, rows[name].array.categories.astype(object)) for name in AT_SLOTS}
     size, share = rows.corecount.to_numpy() / HOUR, {"share": keys["share"]}
     seen = (np.fmin(assigned, activated) <= window.end_s) & (begun >= window.start_s) & np.all(
         [codes >= 0 for codes, _ in keys.values()], axis=0)
@@ -131,8 +130,7 @@ def _added(keys: Mapping[str, tuple[np.ndarray, pd.Index]], where: np.ndarray,
 
 def _within(window: Window, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Time from begin to end that lies in the window, s, (n,); 0 without a begin."""
-    wait = np.minimum(ends, window.end_s) - np.maximum(np.nan_to_num(begins, nan=np.inf), window.start_s)
-    return np.maximum(wait, 0.0)
+    return np.fmax(np.minimum(ends, window.end_s) - np.maximum(begins, window.start_s), 0.0)
 
 
 class Obstacle(NamedTuple):

@@ -107,6 +107,7 @@ def core_capacity(run: Run) -> float:
     return float(run.manifest["counters"]["total_cores"])
 
 
+@once_per_run
 def workers(run: Run) -> pd.DataFrame:
     """Workers by queue and resource type in the window: numbers, and core hours used, idle and wasted.
 
@@ -136,8 +137,9 @@ SHARE_CHANGE = 1.0
 
 def _numbers_by_status(rows: pd.DataFrame, window: Window) -> dict[str, int]:
     """Numbers of the jobs of a batch that ended in the window, or are alive, by status."""
-    is_final = rows.status.isin(JOB_END_WORDS)
-    return rows.status[~is_final | window.holds(end_times(rows))].value_counts().to_dict()
+    status, words = rows.status.array, rows.status.array.categories
+    chosen = window.holds(end_times(rows)) | ~words.isin(JOB_END_WORDS)[status.codes]
+    return dict(zip(words, np.bincount(status.codes[chosen], minlength=len(words)).tolist(), strict=True))
 
 
 STATUSES = Pass(("status", *JOB_END_TIMES), _numbers_by_status)

@@ -4,7 +4,7 @@ The long form is put together column by column: pandas' `melt` and `pivot` take 
 size.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, wraps
@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from simgrid_broker.errors import InputFileError
 from simgrid_broker.records import JOB_END_TIMES, Run
@@ -65,10 +66,17 @@ def part_of_jobs(run: Run) -> float:
 
 
 def texts(table: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """A table whose columns of names, or the given ones, are texts, in half the time of pandas' `astype`."""
+    """A table whose columns of names, or the given ones, are texts."""
     chosen = names or [name for name, column in table.items() if isinstance(column.array, pd.Categorical)]
-    return table.assign(**{name: pd.Series(np.asarray(table[name].array, object), table.index, object)
+    return table.assign(**{name: pd.Series(texts_of(table[name].array), table.index, object)
                            for name in chosen}) if chosen else table
+
+
+def texts_of(column: Any) -> np.ndarray:
+    """Values of a column of names as texts, NaN = none, in a fraction of the time of pandas' `astype`."""
+    if not isinstance(column, pd.Categorical):
+        return np.asarray(column, object)
+    return np.append(np.asarray(column.categories, object), np.nan)[column.codes]
 
 
 def ended_in(run: Run, window: Window) -> pd.DataFrame:
@@ -166,15 +174,22 @@ def tidy(table: pd.DataFrame, dims: Sequence[str], figures: Mapping[str, str], w
         values[place] = table[name].to_numpy(float, na_value=np.nan)
     number = np.repeat(np.arange(n_figures), n_rows)
     metric = pd.Categorical.from_codes(number, dtype=_kind(tuple(figures)))         # an empty table keeps its metrics
-    units = pd.arrays.NumpyExtensionArray(np.array(list(figures.values()), object)[number])
+    words = _words((*figures.values(), str(window)))
     return pd.DataFrame({name: table[name].array.take(again) for name in dims} | {
-        "metric": metric, "value": values.ravel(), "unit": units, "window": str(window)})
+        "metric": metric, "value": values.ravel(), "unit": words.take(number),
+        "window": words.take(np.full(len(number), n_figures))})
 
 
 @lru_cache(256)
 def _kind(names: tuple[str, ...]) -> pd.CategoricalDtype:
     """The type of a column of some names; pandas takes longer to make it than to make the column."""
     return pd.CategoricalDtype(names)
+
+
+@lru_cache(256)
+def _words(names: tuple[str, ...]) -> Any:
+    """An array of some names, from which columns are taken; pandas takes longer to make one of Python's texts."""
+    return pd.array(names, "str")
 
 
 def wide(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
@@ -217,8 +232,8 @@ def combinations(table: pd.DataFrame, names: Sequence[str]) -> tuple[np.ndarray,
     return row, first
 
 
-MUCH_LARGER = 16
-"""Times their number that numbers may reach to be counted rather than sorted."""
+MOST_NUMBERS = 1 << 62
+"""Most combinations of values that have a number each."""
 
 
 def grouped(table: pd.DataFrame, by: Sequence[str]) -> tuple[dict[str, Any], np.ndarray]:
@@ -226,44 +241,60 @@ def grouped(table: pd.DataFrame, by: Sequence[str]) -> tuple[dict[str, Any], np.
 
     Names are texts; rows without a value are in no group, -1.
     """
-    group, known, n_groups = np.zeros(len(table), np.int64), np.ones(len(table), bool), 1
+    keys, group = _groups(table, by)
+    return {name: texts_of(key) if isinstance(key, pd.Categorical) else key for name, key in keys.items()}, group
+
+
+def _groups(table: pd.DataFrame, by: Sequence[str]) -> tuple[dict[str, Any], np.ndarray]:
+    """As `grouped`, names as they are."""
+    number, known, end = np.zeros(len(table), np.int64), np.ones(len(table), bool), 1
     for name in by:
         codes, n_words = _in_order(table[name].array)
         known &= codes >= 0
-        group, n_groups = _ranked(group * n_words + np.maximum(codes, 0), n_groups * n_words)
-    rows = np.flatnonzero(known)
-    place, n_groups = _ranked(group[rows], n_groups)
-    first = np.empty(n_groups, np.int64)
-    first[place[::-1]] = rows[::-1]
-    group[:] = -1
-    group[rows] = place
-    keys = {name: table[name].array.take(first) for name in by}
-    return {name: np.asarray(key, object) if isinstance(key, pd.Categorical) else key
-            for name, key in keys.items()}, group
-
-
-def _ranked(numbers: np.ndarray, end: int) -> tuple[np.ndarray, int]:
-    """Rank of each whole number, from 0 to below `end`, among those that occur, and how many these are."""
-    if end > MUCH_LARGER * len(numbers):
-        words, rank = np.unique(numbers, return_inverse=True)
-        return rank, len(words)
-    occurs = np.zeros(end, bool)
-    occurs[numbers] = True
-    return (np.cumsum(occurs) - 1)[numbers], int(np.count_nonzero(occurs))
+        if end * n_words > MOST_NUMBERS:
+            number, words = pd.factorize(number, sort=True)
+            end = len(words)
+        number, end = number * n_words + codes, end * n_words
+    number[~known] = -1
+    group, words = pd.factorize(number, sort=True)
+    n_unknown = np.count_nonzero(words < 0)                           # they come first
+    group, first = group - n_unknown, np.empty(len(words), np.int64)
+    first[group[::-1]] = np.arange(len(table))[::-1]
+    return {name: table[name].array.take(first[:len(words) - n_unknown]) for name in by}, group
 
 
 def sums(table: pd.DataFrame, by: Sequence[str], *figures: str) -> pd.DataFrame:
     """Sums of some figures by the columns `by`, as `grouped`; those of whole numbers are whole."""
-    keys, group = grouped(table, by)
-    n_groups = len(keys[by[0]])
-    return pd.DataFrame(keys | {name: summed(table[name].to_numpy(), group, n_groups) for name in figures})
+    return sums_of_batches([table], by, *figures)
+
+
+def sums_of_batches(tables: Iterable[pd.DataFrame], by: Sequence[str], *figures: str) -> pd.DataFrame:
+    """As `sums`, over the rows of several tables, each needed only until the next."""
+    pieces = [_sums(table, by, figures) for table in tables]
+    found = pieces[0] if len(pieces) == 1 else _sums(pd.DataFrame(
+        {name: _joined([piece[name] for piece in pieces]) for name in pieces[0]}), by, figures)
+    return pd.DataFrame({name: texts_of(column) if isinstance(column, pd.Categorical) else column
+                         for name, column in found.items()})
+
+
+def _sums(table: pd.DataFrame, by: Sequence[str], figures: Sequence[str]) -> dict[str, Any]:
+    """The columns of `sums`, names as they are."""
+    keys, group = _groups(table, by)
+    return keys | {name: summed(table[name].to_numpy(), group, len(keys[by[0]])) for name in figures}
+
+
+def _joined(pieces: Sequence[Any]) -> Any:
+    """Pieces of a column, one after the other; the categories of names may differ."""
+    return union_categoricals(pieces) if isinstance(pieces[0], pd.Categorical) else np.concatenate(pieces)
 
 
 def summed(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
     """Sums of values by group, NaN as nothing; whole numbers of whole ones."""
     is_float = values.dtype.kind == "f"
     counted = (group >= 0) & ~np.isnan(values) if is_float else group >= 0
-    found = np.bincount(group[counted], values[counted], n_groups)
+    if not counted.all():
+        group, values = group[counted], values[counted]
+    found = np.bincount(group, values, n_groups)
     return found if is_float else found.astype(np.int64)
 
 

@@ -9,6 +9,7 @@ from simgrid_broker.metrics import (
     window_of,
 )
 from simgrid_broker.metrics.chain_words import sentences
+from simgrid_broker.metrics.window import once_per_run
 from simgrid_broker.records import Run
 from simgrid_broker.report.words import number, spoken
 from simgrid_broker.units import format_seconds
@@ -62,6 +63,7 @@ def _command_ignored(command: dict) -> str:
             + (f" ({reasons})." if reasons else "."))
 
 
+@once_per_run
 def _tasks_without_place(run: Run) -> list[str]:
     """A sentence on the tasks that never got a job, by stream, with the cause for which their share is short."""
     rows = wide(tasks_without_place(run))
@@ -83,6 +85,7 @@ DRIFTING = {"activated": ("activated jobs", "{}"), "running_cores": ("running co
 """Series of `metrics.drift` in words, and how a value of each is written."""
 
 
+@once_per_run
 def _drift(run: Run) -> list[str]:
     """A sentence on the series that drift over the window; empty if there are none."""
     rows = drifting(run)

@@ -135,11 +135,11 @@ def _jobs(run: Run) -> list[str]:
 
 
 def _shares(run: Run) -> list[str]:
-    rows = wide(metrics.share_compliance(run))
+    rows = every = wide(metrics.share_compliance(run))
     rows = rows[rows.level > 0]
     while len(rows) > MOST_SHARES and rows.level.max() > 1:
         rows = rows[rows.level < rows.level.max()]
-    left_out = len(wide(metrics.share_compliance(run))) - 1 - len(rows)
+    left_out = len(every) - 1 - len(rows)
     limit = limits(run)
     cells = [("  " * (row.level - 1) + row.share,
               *_percents(row.target, row.due, row.delivered, row.deviation, row.near),
