@@ -51,11 +51,13 @@ def write_csv(path: Path, table: Any) -> Path:
 
 def _cells(column: Any) -> list:
     """The cells of a column of a DataFrame as texts and numbers, empty where it has no value."""
-    is_missing, is_number = column.isna().to_numpy(), column.dtype.kind == "f"
-    values = column.to_numpy().astype(str) if is_number else column.to_numpy(object).copy()
-    values[is_missing] = ""
+    kind = column.dtype.kind
+    values = column.to_numpy().astype(str) if kind == "f" else column.to_numpy(object).copy()
+    values[column.isna().to_numpy()] = ""
     cells = values.tolist()
-    quoted = {} if is_number else {text: _as_text(text) for text in {*cells} if isinstance(text, str)}
+    if kind in "fiub":
+        return cells
+    quoted = {text: _as_text(text) for text in {*cells} if isinstance(text, str)}
     return [quoted.get(cell, cell) for cell in cells]
 
 
