@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from math import inf
 from os import PathLike
@@ -126,6 +126,12 @@ FAULTS = ForbiddenMove, OutOfRows, InvariantBroken, DecisionsDiffer
 """Errors of the program that end a run."""
 PACKAGES = ("simgrid_broker", "simpy", "numpy", "numba", "pyarrow", "pandas", "pydantic")
 """Packages whose versions the manifest records."""
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of PACKAGES, whose descriptions a process reads once."""
+    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 
 def simulate(scenario: Scenario | str | Path, out: str | Path = "results", folder: str | Path | None = None,
@@ -366,7 +372,7 @@ class Simulation:
             criteria=self._criteria, agents=self._agents(),
             timeouts=self.control.policies.shortest_timeouts(self.world.arrays.queues),
             tables={name: entry_of(table) for name, table in self.tables.items()},
-            versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}))
+            versions=versions()))
 
     @cached_property
     def _criteria(self) -> dict[str, list[dict]]:

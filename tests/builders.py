@@ -6,9 +6,11 @@ links that are idle, never fail and have no latency, without doors; failed trans
 job of 1000 HS06 s (100 s at HERE), without files.
 """
 
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 
 from simgrid_broker.agents import start_agents
 from simgrid_broker.agents.control import Control
@@ -277,6 +279,16 @@ def everyone(n_candidates: int) -> Verdict:
     """The verdict of a broker that refuses nobody and prefers nobody."""
     return Verdict(tags=(), refused_by=np.full(n_candidates, KEPT), weight=np.ones(n_candidates),
                    order=np.arange(n_candidates))
+
+
+def assert_same_tables(one: Path, other: Path) -> None:
+    """The folders of two runs have the same tables with the same rows, which files of the same bytes have."""
+    names, others = (sorted(path.relative_to(folder) for path in folder.rglob("*.parquet")) for folder in (one, other))
+    assert names == others
+    for name in names:
+        if (one / name).read_bytes() != (other / name).read_bytes():
+            pd.testing.assert_frame_equal(pd.read_parquet(one / name), pd.read_parquet(other / name), check_exact=True,
+                                          obj=str(name))
 
 
 def put_task(bench: Bench, row: int, status: TaskStatus) -> None:

@@ -13,11 +13,16 @@ import venv
 from functools import partial
 from pathlib import Path
 
-import numba
 import pytest
 from hypothesis import settings
 
-from simgrid_broker.compiled import stock
+from simgrid_broker import process
+
+process.begin()                     # as processes of the program do: one thread in products, whose others would wait
+
+import numba  # noqa: E402
+
+from simgrid_broker.compiled import stock  # noqa: E402
 
 settings.register_profile("house", deadline=None, derandomize=True)     # the first example may wait for compiling
 settings.load_profile("house")
@@ -75,10 +80,12 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """Lets no search for garbage look at what was imported and collected, more than half a million objects."""
+    """Lets no search for garbage look at what was imported and collected, more than half a million objects; few begin.
+    """
     if len(session.items) > WHOLE:
         gc.collect()
         gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dis import get_instructions
+from functools import cache
 from itertools import pairwise
 from types import FunctionType
 from typing import Any
@@ -21,6 +22,7 @@ NUMBERS_COUNTED = {"cap", "backlog"}
 """Job numbers that a brokerage counts with keys of its own."""
 
 
+@cache
 def read_by(function: Callable, edition: str, count: Callable | None = None) -> dict[str, list[str]]:
     """Settings that a rule reads: names of keys of gdpconfig, attributes of queues and storages, parameters of tasks.
 

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
-from builders import EVENTFUL
+from builders import EVENTFUL, assert_same_tables
 
 from simgrid_broker import load_scenario, simulate
 from simgrid_broker.turns import task_tables
@@ -20,12 +19,10 @@ UNABLE = EVENTFUL | {
 """Two nuclei, one of which cannot read its input from some time on."""
 
 
-def tables_of(folder, file, changes, edition):
-    """Every table of a run, and the number of decisions in its manifest."""
+def run_of(folder, file, changes, edition):
+    """A run of a scenario of the project with some changes."""
     plan = load_scenario(SCENARIOS / f"{file}.yaml").with_values(changes | {"edition": edition, "warm_up": 0})
-    run = simulate(plan, folder=folder)
-    found = {path.name: pd.read_parquet(path) for path in sorted(folder.rglob("*.parquet"))}
-    return found, run.manifest["counters"]["decisions"]
+    return simulate(plan, folder=folder)
 
 
 @pytest.mark.rule("task_turn.take_effect")
@@ -40,13 +37,11 @@ def tables_of(folder, file, changes, edition):
 def test_a_compiled_turn_leaves_the_same_rows(file, changes, edition, tmp_path, monkeypatch):
     outcomes, go_on = [], task_tables.TaskTables.go_on
     monkeypatch.setattr(task_tables.TaskTables, "go_on", lambda *about: outcomes.append(go_on(*about)) or outcomes[-1])
-    compiled = tables_of(tmp_path / "compiled", file, changes, edition)
+    compiled = run_of(tmp_path / "compiled", file, changes, edition)
     asked_before = outcomes.count(Outcome.ASK)
     monkeypatch.setattr(task_tables, "broker_task", None)      # turns ask as they ask an own brokerage
-    asked = tables_of(tmp_path / "asked", file, changes, edition)
+    asked = run_of(tmp_path / "asked", file, changes, edition)
     assert asked_before < outcomes.count(Outcome.ASK)
-    assert compiled[1] == asked[1] > 0
-    assert compiled[0].keys() == asked[0].keys()
-    for name, rows in compiled[0].items():
-        pd.testing.assert_frame_equal(rows, asked[0][name], check_exact=True, obj=name)
-    assert (compiled[0]["refusals.parquet"]["kind"] == "task_brokerage").any()
+    assert compiled.manifest["counters"]["decisions"] == asked.manifest["counters"]["decisions"] > 0
+    assert_same_tables(compiled.folder, asked.folder)
+    assert (compiled.table("refusals")["kind"] == "task_brokerage").any()

@@ -20,8 +20,8 @@ NESTED = [dict(name="A", value=20), dict(name="P", value=80, children=[
 ONE_QUEUE = {"Q": dict(atlas_site="HERE")}
 
 
-def used(shares, seed, jobs, queues=ONE_QUEUE, types=None, site=400, refresh_s=10.0, hours=17) -> np.ndarray:
-    """Part of the power that each leaf uses, (n_leaves,), on average from the tenth hour on.
+def used(shares, seed, jobs, queues=ONE_QUEUE, types=None, site=400, refresh_s=10.0, hours=14) -> np.ndarray:
+    """Part of the power that each leaf uses, (n_leaves,), on average from the seventh hour on.
 
     jobs: for each leaf (number of jobs, pseudo-queue, cores); all wait from the start. Pilots come by unified pilot
     streaming to a site of so many cores; the order of shares is refreshed every `refresh_s`.
@@ -38,7 +38,7 @@ def used(shares, seed, jobs, queues=ONE_QUEUE, types=None, site=400, refresh_s=1
         stage.submit(number, task=leaf, queue=queue)
     stage.run(hours * HOUR)
     rows = stage.recorded("shares")
-    rows = rows[rows["time_s"] >= 10 * HOUR]
+    rows = rows[rows["time_s"] >= 7 * HOUR]
     hs06 = np.bincount(rows["share"], rows["hs06"])
     assert hs06.sum() > 0.95 * site * power * len(np.unique(rows["time_s"])), "the grid is not full"
     return hs06 / hs06.sum()

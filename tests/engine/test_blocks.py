@@ -34,12 +34,6 @@ def many_small_tasks(**others):
         "workload.users.analysis.jobs_per_task": {"median": 2}, **others})
 
 
-def tables(scenario, folder):
-    """All tables of a run by name."""
-    run = simulate(scenario, folder=folder, validate=True)
-    return {name: run.table(name) for name in RECORDED if name != "trace"}
-
-
 @pytest.mark.parametrize("scenario", [chain, many_small_tasks])
 def test_blocks_are_parts_of_the_whole_list(scenario, monkeypatch):
     whole = task_list(scenario())
@@ -67,11 +61,13 @@ def deployed():
 
 @pytest.mark.parametrize("scenario", [chain, many_small_tasks, deployed])
 def test_neither_blocks_nor_forgotten_kinds_of_tasks_change_a_result(scenario, monkeypatch, tmp_path):
-    whole = tables(scenario(), tmp_path / "whole")
+    whole = simulate(scenario(), folder=tmp_path / "whole", validate=True)
     in_blocks(monkeypatch, 4)
     monkeypatch.setattr(job_tables, "MOST_ARRAYS", 2)
-    for name, table in tables(scenario(), tmp_path / "blocks").items():
-        pd.testing.assert_frame_equal(table, whole[name])
+    blocks = simulate(scenario(), folder=tmp_path / "blocks", validate=True)
+    for name in RECORDED:
+        if name != "trace":
+            pd.testing.assert_frame_equal(blocks.table(name), whole.table(name))
 
 
 def test_rows_are_used_again(monkeypatch, tmp_path):
@@ -100,7 +96,7 @@ def test_files_lost_at_a_site_are_lost_for_tasks_that_come_later(monkeypatch, tm
         in_blocks(monkeypatch, size)
         plan = many_small_tasks(incidents=[{"at": "2h", "until": "8h", "what": "file_loss", "site": site,
                                             "fraction": 0.5} for site in ("CENTRE", "NORTH")])
-        return tables(plan, tmp_path / str(size))["tasks"]
+        return simulate(plan, folder=tmp_path / str(size), validate=True).tasks
     pd.testing.assert_frame_equal(lost(4), lost(1 << 30))
 
 
