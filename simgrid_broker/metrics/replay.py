@@ -126,8 +126,10 @@ def _from_submission(waits: pd.Series) -> dict[str, float]:
 
 
 def _quantiles(values: pd.Series, name: str) -> dict[str, float]:
-    """QUANTILES of some values, sorted once."""
-    found = values.quantile([q / 100 for q in QUANTILES])
+    """QUANTILES of the known ones of some values, sorted once; NaN if there are none."""
+    known = values.to_numpy(float)
+    known = known[~np.isnan(known)]
+    found = np.percentile(known, QUANTILES).tolist() if len(known) else [np.nan] * len(QUANTILES)
     return {f"{name}_p{q:02d}": value for q, value in zip(QUANTILES, found, strict=True)}
 
 
