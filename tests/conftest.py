@@ -24,7 +24,8 @@ import numba  # noqa: E402
 
 from simgrid_broker.compiled import stock  # noqa: E402
 
-settings.register_profile("house", deadline=None, derandomize=True)     # the first example may wait for compiling
+# the first example may wait for compiling; the same examples come in every session, so that more of them find no more
+settings.register_profile("house", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("house")
 
 
@@ -61,7 +62,8 @@ def own_compiler():
 WHOLE = 2000
 """Number of tests from which on a session runs most of the compiled code anyway."""
 OF_SOURCES = ("test_language.py", "test_house.py", "test_columns.py", "test_readings.py", "test_scenario_text.py",
-              "test_writers.py", "test_mutate.py", "test_units.py")
+              "test_writers.py", "test_mutate.py", "test_units.py", "test_one_row.py", "test_software_architecture.py",
+              "test_import_cric.py", "test_import_panda_jobs.py", "test_import_cgsim.py")
 """Files of tests that run no compiled code, which a process does while another one compiles."""
 
 
@@ -90,22 +92,28 @@ def pytest_collection_finish(session):
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled_once(request):
-    """Of several processes of a large session, one compiles the code of a plain run; the others wait and load it."""
+    """Of several processes of a large session, one compiles the code of plain runs; the others wait and load it."""
     if (request.path.name not in OF_SOURCES and "PYTEST_XDIST_WORKER" in os.environ
             and len(request.session.items) > WHOLE and not numba.config.DISABLE_JIT):
-        request.getfixturevalue("plain_run")
+        request.getfixturevalue("plain_runs")
+
+
+COMMON = ("minimal", "documented"), ("minimal", "deployed"), ("dispatch_dirac", "documented")
+"""Scenarios and editions whose compiled code many files of tests run; what they share is translated once in a process.
+"""
 
 
 @pytest.fixture(scope="session")
-def plain_run(tmp_path_factory):
-    """An hour of minimal.yaml, run by one process at a time."""
+def plain_runs(tmp_path_factory):
+    """An hour of each of COMMON, run by one process at a time."""
     from simgrid_broker import load_scenario, simulate
     from simgrid_broker.compiled.kept_code import cache_folder
-    plan = load_scenario(Path(__file__).parents[1] / "scenarios" / "minimal.yaml").with_values(
-        {"duration": 3600, "warm_up": 0})
     with open(cache_folder() / "first_run.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        simulate(plan, folder=tmp_path_factory.mktemp("first") / "run")
+        for name, edition in COMMON:
+            plan = load_scenario(Path(__file__).parents[1] / "scenarios" / f"{name}.yaml")
+            simulate(plan.with_values({"duration": 3600, "warm_up": 0, "edition": edition}),
+                     folder=tmp_path_factory.mktemp("first") / "run")
 
 
 @pytest.fixture(scope="session")

@@ -126,6 +126,9 @@ class RuleFunction(Protocol):
     def __call__(self, *asked: Any) -> Any:
         """The answer."""
 
+    def __hash__(self) -> int:
+        """As that of any function, which is known by what it is."""
+
 
 class CriterionFunction(RuleFunction, Protocol):
     """A rule that refuses candidates."""

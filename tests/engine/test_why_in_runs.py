@@ -22,7 +22,7 @@ from simgrid_broker.units import format_seconds
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SATURATED = {
-    "duration": "6h", "warm_up": "1h",
+    "duration": "5h", "warm_up": "1h",
     "workload.campaigns.simulation.corecount": 1, "workload.campaigns.simulation.events_per_job": 12,
     "workload.campaigns.simulation.offered_cores": 500, "workload.users.analysis.offered_cores": 200}
 """Changes of `minimal.yaml` after which all jobs have one core, and both shares more work than cores."""
@@ -62,7 +62,7 @@ BROKEN = {
     "no queue for 8 cores": (MCORE | {QUEUES + f"{name}.capability": "score" for name in ("CENTRE", "NORTH", "SOUTH")},
                              "task brokerage", "-job: no queue passes -cpucore", QUEUES + "*.capability"),
     "workers": ({QUEUES + f"{name}.params": {"maxWorkers": 5} for name in ("CENTRE", "NORTH", "SOUTH")}, "slots",
-                "workers are cut by maxWorkers", QUEUES + "SOUTH.params.maxWorkers"),
+                "workers are cut by maxWorkers", QUEUES + "CENTRE.params.maxWorkers"),
     "closed queues": ({QUEUES + f"{name}.status": "brokeroff" for name in ("NORTH", "SOUTH")}, "job brokerage",
                       "-status", QUEUES + "*.status"),
     "closed to one share": ({QUEUES + f"{name}.fairsharepolicy": "type=any:0%" for name in ("NORTH", "SOUTH")} | {

@@ -204,7 +204,7 @@ def test_a_bunch_without_waiting_jobs_ends_without_effect():
 ACTS = ["make", "set up", "workers", "run", "collect", "take back", "down", "up"]
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 3), st.integers(1, 7)), min_size=10, max_size=60))
 def test_the_world_stays_sound_whatever_happens(steps):
     """No order of what agents may do breaks an invariant, and in the end every chunk is accounted for.

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, scenario
 
+from simgrid_broker.compiled import uncompiled
 from simgrid_broker.fabric.jobs.pilots import dispatch, job_reports, payload_ends, stage_time, used_cores
 from simgrid_broker.names import Cause
 from simgrid_broker.schema import TRACE
@@ -302,7 +303,7 @@ def test_the_end_of_a_payload_that_is_no_longer_there(panda_id, later, statuses)
     bench.run(1.0)
     row, = bench.live()
     bench.arrays.jobs["panda_id"][row] = panda_id
-    payload_ends(bench.arrays, row, bench.arrays.jobs["due_sequence"][row] + later, 1.0)
+    uncompiled(payload_ends)(bench.arrays, row, bench.arrays.jobs["due_sequence"][row] + later, 1.0)
     assert bench.statuses() == statuses
     assert bench.arrays.state[0]["n_holding"] == (statuses == ["holding"])
     assert bool(bench.arrays.jobs["due_sequence"][row] == 0) is (statuses == ["holding"])
@@ -321,7 +322,7 @@ def test_the_report_of_a_job_that_is_no_longer_there(panda_id, later, statuses):
     bench.run(1.0)
     row, = bench.live()
     bench.arrays.jobs["panda_id"][row] = panda_id
-    job_reports(bench.arrays, row, bench.arrays.jobs["due_sequence"][row] + later, 1.0)
+    uncompiled(job_reports)(bench.arrays, row, bench.arrays.jobs["due_sequence"][row] + later, 1.0)
     assert bench.statuses() == statuses
     assert bool(np.isnan(bench.arrays.job_times[row, S.RUNNING])) is (statuses != ["running"])
 
@@ -334,7 +335,7 @@ def test_a_job_runs_from_the_first_report_of_its_pilot(first_update, status):
     bench = Bench(scenario(agents=dict(first_update=first_update)))
     bench.submit()
     row, = bench.live()
-    dispatch(bench.arrays, row, 5, 0.0, 0.0)
+    uncompiled(dispatch)(bench.arrays, row, 5, 0.0, 0.0)
     assert bench.statuses() == [status] and bench.arrays.jobs["slot"][row] == 6
 
 
