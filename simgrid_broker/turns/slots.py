@@ -19,7 +19,7 @@ from simgrid_broker.turns.work_queues import CHANGING
 from simgrid_broker.units import GIB
 from simgrid_broker.world.data.datasets import secondaries_of, version_of
 from simgrid_broker.world.jobs.counts import TypesAt, account_of
-from simgrid_broker.world.jobs.loads import bits_of, count_types, fill_load, fill_typed
+from simgrid_broker.world.jobs.loads import count_types, fill_load, fill_typed
 from simgrid_broker.world.queues.places import fill_ways, spread_replicas
 from simgrid_broker.world.tasks.input_files import in_hand
 from simgrid_broker.world.users.metrics import UserFigures
@@ -258,7 +258,7 @@ def types_by_row(world: World, types_at: Mapping[int, TypesAt]) -> tuple[np.ndar
         row = world.row_of.get(task)                       # it may be gone since
         if row is not None:
             types_of[row] = len(listed), len(listed) + len(of_task)
-            listed += [(queue, bits_of(types)) for queue, types in of_task]
+            listed += of_task
     return types_of, np.array(listed, TYPES)
 
 

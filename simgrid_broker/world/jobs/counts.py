@@ -20,8 +20,8 @@ from simgrid_broker.views import LOAD
 from simgrid_broker.world.arrays import N_STATUS, Arrays
 from simgrid_broker.world.queues.statistics import Details, activity, details
 
-TypesAt = tuple[tuple[int, tuple[int, ...]], ...]
-"""Pairs of a PanDA queue and resource types."""
+TypesAt = tuple[tuple[int, int], ...]
+"""Pairs of a PanDA queue and resource types, a bit for each."""
 COUNTED = tuple(status for status in JobStatus if JobStatus.PENDING < status <= JobStatus.TRANSFERRING)
 """Statuses of the jobs of PanDA's statistics; those that are pending are among the placed ones."""
 PENDING, RUNNING, CANCELLED = map(int, (JobStatus.PENDING, JobStatus.RUNNING, JobStatus.CANCELLED))
@@ -363,7 +363,7 @@ def types_in_use(arrays: Arrays) -> dict[int, TypesAt]:
     for task, queue, kind, n_jobs in zip(*map(np.ndarray.tolist, (*np.unravel_index(places, shape), number)),
                                          strict=True):
         numbers.setdefault(int(arrays.tasks["jeditaskid"][task]), {}).setdefault(queue, {})[kind] = n_jobs
-    return {task: tuple((queue, tuple(kind for kind, n_jobs in kinds.items() if n_jobs >= LEAST_PART * sum(
+    return {task: tuple((queue, sum(1 << kind for kind, n_jobs in kinds.items() if n_jobs >= LEAST_PART * sum(
         kinds.values()))) for queue, kinds in queues.items()) for task, queues in numbers.items()}
 
 

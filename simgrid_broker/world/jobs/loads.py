@@ -14,7 +14,7 @@ from simgrid_broker.bundle import fetch
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import JOB_BYTES, Arrays
-from simgrid_broker.world.jobs.counts import account_of_job, n_special, of_shares
+from simgrid_broker.world.jobs.counts import TypesAt, account_of_job, n_special, of_shares
 from simgrid_broker.world.rows import fetch_ahead, find_in_status, has_no_pieces
 from simgrid_broker.world.world import World
 
@@ -145,19 +145,13 @@ def types_known(snapshot) -> np.ndarray:
     return np.zeros((0, 0, 0), bool) if snapshot.known is None else snapshot.known
 
 
-def of_types_at(world: World, snapshot, account: int, load: np.ndarray,
-                types_at: tuple[tuple[int, tuple[int, ...]], ...]) -> np.ndarray:
+def of_types_at(world: World, snapshot, account: int, load: np.ndarray, types_at: TypesAt) -> np.ndarray:
     """`load` with the numbers of the resource types that a task has at a queue instead of those of its own."""
     load, known, by_queue = load.copy(), types_known(snapshot), of_types(snapshot)
     numbers = np.zeros(by_queue.shape[3], np.int64)
-    for queue, types in types_at:
-        count_types_at(by_queue, known, account, queue, bits_of(types), numbers, load[queue])
+    for queue, kinds in types_at:
+        count_types_at(by_queue, known, account, queue, kinds, numbers, load[queue])
     return load
-
-
-def bits_of(types: Sequence[int]) -> int:
-    """A bit for each resource type."""
-    return sum(1 << kind for kind in types)
 
 
 class QueuedWalltime(NamedTuple):

@@ -109,7 +109,7 @@ def statistics_of(world: World, snapshot: Snapshot) -> Statistics:
     statistics.known = np.zeros(world.arrays.counts.shape[:3], bool)       # those with a row, even without any job
     statistics.known[_places(numbers, snapshot.jobs)] = True
     statistics.types_at = {
-        jeditaskid: tuple((numbers("queues", name), tuple(numbers("resource_types", kind) for kind in kinds))
+        jeditaskid: tuple((numbers("queues", name), sum(1 << numbers("resource_types", kind) for kind in {*kinds}))
                           for name, kinds in task.next_jobs.resource_types.items())
         for jeditaskid, task in zip(jeditaskids, snapshot.tasks.values(), strict=False)}
     for placed in snapshot.placed:

@@ -198,7 +198,8 @@ def _common(world: World, statistics, row: int, task: dict) -> dict:
     plain["next_jobs"] = dict(scout=bool(world.arrays.scout_inputs[row]))
     if types_at := statistics.types_at.get(task["jeditaskid"]):
         plain["next_jobs"]["resource_types"] = {
-            words["queues"][queue]: [words["resource_types"][kind] for kind in types] for queue, types in types_at}
+            words["queues"][queue]: [word for kind, word in enumerate(words["resource_types"]) if kinds >> kind & 1]
+            for queue, kinds in types_at}
     return plain
 
 
