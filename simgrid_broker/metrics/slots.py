@@ -242,8 +242,8 @@ def taken_elsewhere(run: Run, share: str, others: tuple[str, ...]) -> float:
     """
     jobs = waiting_for_slots(run).jobs
     rows = jobs[jobs.share == share]
-    at, refused = rows.groupby("queue").core_h.sum(), _refusals_at(run)
-    refused = refused[(refused.share == share) & refused.kind.isin(ABOUT_QUEUES) & ~refused.tag.isin((USED, *OF_CAPS))]
+    at, refused = rows.groupby("queue").core_h.sum(), _refusals_to(run, share)
+    refused = refused[~refused.tag.isin((USED, *OF_CAPS))]
     closed = refused.groupby("candidate").part.sum()
     taken = jobs[jobs.share.isin(others) & jobs.resource_type.isin(rows.resource_type)
                  & ~jobs.queue.isin(at.index[at > FREE * at.sum()])
@@ -254,11 +254,9 @@ def taken_elsewhere(run: Run, share: str, others: tuple[str, ...]) -> float:
 def closed_by(run: Run, share: str, others: Collection[str]) -> tuple[str, float]:
     """The rule of job brokerage other than a cap that closes to a share queues where `others` took most cores, of the
     types of its waiting jobs, and these cores; a rule closes a queue if it refused it in most decisions."""
-    jobs, refused = waiting_for_slots(run).jobs, _refusals_at(run)
+    jobs, refused = waiting_for_slots(run).jobs, _refusals_to(run, share)
     kinds = jobs.resource_type[jobs.share == share]
-    refused = with_labels(run, refused[
-        (refused.share == share) & refused.kind.isin(ABOUT_QUEUES) & ~refused.tag.isin((USED, *OF_CAPS))
-        & (refused.part > 100 * ENOUGH)])
+    refused = with_labels(run, refused[~refused.tag.isin((USED, *OF_CAPS)) & (refused.part > 100 * ENOUGH)])
     rules = dict(zip(refused.candidate, refused.rule, strict=True))
     taken = jobs[jobs.share.isin(others) & jobs.resource_type.isin(kinds)]
     cores = taken.groupby(taken.queue.map(rules)).taken_h.sum() * HOUR / max(window_of(run).length_s, 1.0)
@@ -313,17 +311,24 @@ def _idle_in_hours(run: Run) -> pd.Series:
     return found[idle > FREE * (free + cores)]
 
 
+def _refusals_to(run: Run, share: str) -> pd.DataFrame:
+    """Refusals of queues to a share, by candidate and rule."""
+    every = _refusals_by_share(run)
+    return every.get(share, every[""])
+
+
 @once_per_run
-def _refusals_at(run: Run) -> pd.DataFrame:
-    """Refusals by share, candidate and rule."""
-    return refusal_counts(run, by=("share", "candidate"))
+def _refusals_by_share(run: Run) -> dict[str, pd.DataFrame]:
+    """Refusals of queues to each share, and none under an empty name."""
+    rows = refusal_counts(run, by=("share", "candidate")).loc[lambda rows: rows.kind.isin(ABOUT_QUEUES)]
+    return {"": rows[:0], **dict(iter(rows.groupby("share")))}
 
 
 def _keeps_from(run: Run, waiting: Waiting, share: str, idle: pd.Series, kind: str) -> Obstacle:
     """The obstacle between the jobs of a share and idle queues: a rule of job brokerage, or input on its way there, or
     what keeps workers of a resource type from their slots."""
-    rows = _refusals_at(run)
-    rows = rows[(rows.share == share) & rows.kind.isin(ABOUT_QUEUES) & rows.candidate.isin(idle.index)]
+    rows = _refusals_to(run, share)
+    rows = rows[rows.candidate.isin(idle.index)]
     rows = with_labels(run, rows.assign(cores=rows.part * rows.candidate.map(idle).astype(float)))
     cores = sums(rows, ["rule"], "cores").set_index("rule").cores
     refused = cores[cores.index != USED]

@@ -76,7 +76,7 @@ def texts_of(column: Any) -> np.ndarray:
     """Values of a column of names as texts, NaN = none, in a fraction of the time of pandas' `astype`."""
     if not isinstance(column, pd.Categorical):
         return np.asarray(column, object)
-    return np.append(np.asarray(column.categories, object), np.nan)[column.codes]
+    return np.append(np.asarray(column.categories, object), np.nan).take(column.codes)
 
 
 def ended_in(run: Run, window: Window) -> pd.DataFrame:
@@ -312,7 +312,7 @@ def _in_order(column) -> tuple[np.ndarray, int]:
         return codes, len(words)
     rank = np.empty(len(column.categories) + 1, np.int64)
     rank[np.argsort(np.asarray(column.categories, object))], rank[-1] = np.arange(len(rank) - 1), -1
-    return rank[column.codes], len(rank)
+    return rank.take(column.codes), len(rank)
 
 
 def matrix(table: pd.DataFrame, rows: str, columns: str, values: str = "value") -> pd.DataFrame:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics import matrix, wide
-from simgrid_broker.metrics.window import grouped, largest, sums, texts
+from simgrid_broker.metrics.window import grouped, largest, sums, sums_of_batches, texts
 
 
 def test_a_matrix_has_sums_in_the_order_of_rows_and_columns():
@@ -54,6 +54,20 @@ def test_sums_are_those_of_groups_in_the_order_of_names_without_rows_that_lack_o
     pd.testing.assert_frame_equal(found, theirs, check_dtype=False)
     assert (found.share.tolist(), found.jobs.dtype.kind) == (["early", "late", "late"], "i")
     assert sums(table[:0], ["share", "hour"], "jobs").columns.tolist() == ["share", "hour", "jobs"]
+
+
+def test_batches_whose_names_have_other_categories_have_the_sums_of_their_rows_together():
+    table = rows_with_gaps()
+    batches = (part.assign(share=part.share.cat.remove_unused_categories()) for part in (table[:2], table[2:]))
+    pd.testing.assert_frame_equal(sums_of_batches(batches, ["share", "hour"], "jobs"),
+                                  sums(table, ["share", "hour"], "jobs"))
+
+
+def test_groups_by_more_combinations_than_there_are_numbers_are_those_of_pandas():
+    draw = np.random.default_rng(1)
+    table = pd.DataFrame({name: draw.integers(0, 2000, 3000) for name in "abcdefg"})
+    table = pd.concat([table, table], ignore_index=True)
+    np.testing.assert_array_equal(grouped(table, list(table))[1], table.groupby(list(table)).ngroup())
 
 
 def test_the_largest_value_of_a_group_leaves_out_what_is_missing():
