@@ -98,7 +98,7 @@ def compiled_once(request):
         request.getfixturevalue("plain_runs")
 
 
-COMMON = ("minimal", "documented"), ("minimal", "deployed"), ("dispatch_dirac", "documented")
+COMMON = ("minimal", "documented"), ("minimal", "deployed"), ("dispatch_dirac", "deployed")
 """Scenarios and editions whose compiled code many files of tests run; what they share is translated once in a process.
 """
 
